@@ -1,0 +1,4 @@
+//! LLVM bitcode to owned IR, and the logging plan over it.
+
+pub mod plan;
+pub mod types;

@@ -1,0 +1,271 @@
+//! Symbolic events: what one thread did that other threads can observe.
+
+use crate::ExprId;
+use crate::ids::{CellId, EventId, ObjectId, ThreadId, VarId};
+
+/// One symbolic event. Its position within its thread is `index`; events of one thread are
+/// ordered by it (program order).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The identifier, equal to the index in `EventTrace::events`.
+    pub id: EventId,
+    /// The thread that performs the event.
+    pub thread: ThreadId,
+    /// The position in the thread's program order, from 0 without gaps.
+    pub index: u32,
+    /// What happens.
+    pub kind: EventKind,
+    /// Where in the source it happens, innermost frame first. Never empty; an unknown place is a
+    /// [`Site`] with `line` 0.
+    pub stack: Vec<Site>,
+    /// What the event touches in the source's words, such as `q->filled` or `accounts[3].balance`
+    /// or a mutex's name; `None` when debug information does not tell.
+    pub name: Option<String>,
+}
+
+impl Event {
+    /// The innermost source place.
+    #[must_use]
+    pub fn site(&self) -> &Site {
+        &self.stack[0]
+    }
+}
+
+/// A place in the source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Site {
+    /// The file as the debug information names it (directory joined where it is relative); empty
+    /// when unknown.
+    pub file: String,
+    /// 1-based; 0 when unknown.
+    pub line: u32,
+    /// 1-based; 0 when unknown.
+    pub column: u32,
+    /// The function, demangled where possible; empty when unknown.
+    pub function: String,
+}
+
+/// One cell that a read event reads, and the variable that stands for the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReadPart {
+    /// The cell.
+    pub cell: CellId,
+    /// The variable, as wide as the cell.
+    pub var: VarId,
+}
+
+/// One cell that a write event writes, and the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WritePart {
+    /// The cell.
+    pub cell: CellId,
+    /// The value, as wide as the cell.
+    pub value: ExprId,
+}
+
+/// One part of one read event: the unit that has exactly one writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReadRef {
+    /// The read or read-modify-write event.
+    pub event: EventId,
+    /// The index into the event's read parts.
+    pub part: u32,
+}
+
+/// Where a read takes its value from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WriteSource {
+    /// The cell's initial value.
+    Init,
+    /// The part of this event that writes the cell.
+    Write(EventId),
+}
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LockMode {
+    /// A mutex, a spin lock, or a reader/writer lock for writing.
+    Exclusive,
+    /// A reader/writer lock for reading.
+    Shared,
+}
+
+/// What an event does. Blocking operations appear as the events at which they take effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// An atomic read of one or more cells.
+    Read {
+        /// The cells read; at least one, no cell twice.
+        parts: Vec<ReadPart>,
+    },
+    /// An atomic write of one or more cells.
+    Write {
+        /// The cells written; at least one, no cell twice.
+        parts: Vec<WritePart>,
+    },
+    /// An atomic read-modify-write: reads and writes at one point of the order. A
+    /// compare-exchange that fails writes back what it read.
+    ReadModifyWrite {
+        /// The cells read.
+        reads: Vec<ReadPart>,
+        /// The cells written.
+        writes: Vec<WritePart>,
+    },
+    /// A memory fence. No effect under sequential consistency.
+    Fence,
+    /// An acquisition of a lock that succeeded, whatever the call (lock, trylock, timedlock, the
+    /// re-acquisition that ends a condition wait). Inner acquisitions of a recursive mutex do not
+    /// appear.
+    Lock {
+        /// The lock.
+        object: ObjectId,
+        /// Exclusive or shared.
+        mode: LockMode,
+    },
+    /// The release of a lock, the one that starts a condition wait included.
+    Unlock {
+        /// The lock.
+        object: ObjectId,
+        /// How it was held.
+        mode: LockMode,
+        /// True for the release that `symex` adds at a thread's end for a lock that is still held
+        /// ([S] 4.2, "Locks Held at Failure Points").
+        synthetic: bool,
+    },
+    /// A trylock that failed: some other thread holds the lock at this point.
+    TryLockFailed {
+        /// The lock.
+        object: ObjectId,
+    },
+    /// The wake-up of a condition wait by a signal or broadcast. The wait began at `began`, which
+    /// is the [`EventKind::Unlock`] that released the mutex; the signal lies between the two. The
+    /// re-acquisition follows as a [`EventKind::Lock`].
+    Wake {
+        /// The condition variable.
+        condition: ObjectId,
+        /// The release that began the wait.
+        began: EventId,
+    },
+    /// A timed condition wait that timed out.
+    WaitTimedOut {
+        /// The condition variable.
+        condition: ObjectId,
+        /// The release that began the wait.
+        began: EventId,
+    },
+    /// Wakes at most one waiter.
+    Signal {
+        /// The condition variable.
+        condition: ObjectId,
+    },
+    /// Wakes all waiters.
+    Broadcast {
+        /// The condition variable.
+        condition: ObjectId,
+    },
+    /// Takes one unit from a semaphore.
+    SemaphoreWait {
+        /// The semaphore.
+        object: ObjectId,
+    },
+    /// A non-blocking semaphore wait that found no unit.
+    SemaphoreWaitFailed {
+        /// The semaphore.
+        object: ObjectId,
+    },
+    /// Gives one unit to a semaphore.
+    SemaphorePost {
+        /// The semaphore.
+        object: ObjectId,
+    },
+    /// Arrives at a barrier.
+    BarrierArrive {
+        /// The barrier.
+        object: ObjectId,
+    },
+    /// Leaves a barrier; pairs with the thread's preceding arrival at it.
+    BarrierLeave {
+        /// The barrier.
+        object: ObjectId,
+    },
+    /// Creates a thread.
+    Fork {
+        /// The thread created.
+        child: ThreadId,
+    },
+    /// A thread's first event.
+    Start,
+    /// A thread's last event when it ran to its end.
+    Exit,
+    /// Joins a thread: comes after all of its events.
+    Join {
+        /// The thread joined.
+        child: ThreadId,
+    },
+    /// Obtains a heap object.
+    Allocate {
+        /// The object.
+        object: ObjectId,
+    },
+    /// Gives a heap object back.
+    Free {
+        /// The object.
+        object: ObjectId,
+    },
+    /// The failure; the last event of its thread. At most one in a trace.
+    Failure,
+}
+
+impl EventKind {
+    /// The cells read, empty for events that do not read.
+    #[must_use]
+    pub fn reads(&self) -> &[ReadPart] {
+        match self {
+            Self::Read { parts } => parts,
+            Self::ReadModifyWrite { reads, .. } => reads,
+            _ => &[],
+        }
+    }
+
+    /// The cells written, empty for events that do not write.
+    #[must_use]
+    pub fn writes(&self) -> &[WritePart] {
+        match self {
+            Self::Write { parts } => parts,
+            Self::ReadModifyWrite { writes, .. } => writes,
+            _ => &[],
+        }
+    }
+
+    /// The short name used in JSON, DOT and text output.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "read",
+            Self::Write { .. } => "write",
+            Self::ReadModifyWrite { .. } => "read-modify-write",
+            Self::Fence => "fence",
+            Self::Lock { mode: LockMode::Exclusive, .. } => "lock",
+            Self::Lock { mode: LockMode::Shared, .. } => "lock-shared",
+            Self::Unlock { mode: LockMode::Exclusive, .. } => "unlock",
+            Self::Unlock { mode: LockMode::Shared, .. } => "unlock-shared",
+            Self::TryLockFailed { .. } => "trylock-failed",
+            Self::Wake { .. } => "wake",
+            Self::WaitTimedOut { .. } => "wait-timed-out",
+            Self::Signal { .. } => "signal",
+            Self::Broadcast { .. } => "broadcast",
+            Self::SemaphoreWait { .. } => "semaphore-wait",
+            Self::SemaphoreWaitFailed { .. } => "semaphore-wait-failed",
+            Self::SemaphorePost { .. } => "semaphore-post",
+            Self::BarrierArrive { .. } => "barrier-arrive",
+            Self::BarrierLeave { .. } => "barrier-leave",
+            Self::Fork { .. } => "fork",
+            Self::Start => "start",
+            Self::Exit => "exit",
+            Self::Join { .. } => "join",
+            Self::Allocate { .. } => "allocate",
+            Self::Free { .. } => "free",
+            Self::Failure => "failure",
+        }
+    }
+}

@@ -1,0 +1,586 @@
+//! Bit-precise, hash-consed, constant-folded expressions.
+//!
+//! Every expression is a bit-vector of 1 to [`MAX_WIDTH`] bits. A truth value is a 1-bit vector.
+//! Floating-point operations read and give bit patterns of IEEE 754 formats. Equal expressions of
+//! one pool have equal identifiers, and an expression over constants alone is a constant.
+
+mod fold;
+
+use crate::ids::VarId;
+use std::collections::HashMap;
+use std::fmt;
+
+/// The widest expression in bits. Wider program values are handled in pieces.
+pub const MAX_WIDTH: u32 = 128;
+
+/// An expression of an [`ExprPool`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExprId(pub u32);
+
+impl fmt::Debug for ExprId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}", self.0)
+    }
+}
+
+/// A binary operation on two vectors of one width, which is also the result's width. Semantics
+/// are SMT-LIB's, so they are total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinOp {
+    /// Sum modulo 2^width.
+    Add,
+    /// Difference modulo 2^width.
+    Sub,
+    /// Product modulo 2^width.
+    Mul,
+    /// Unsigned quotient; all ones when the divisor is 0.
+    UDiv,
+    /// Signed quotient, truncated; SMT-LIB `bvsdiv`.
+    SDiv,
+    /// Unsigned remainder; the dividend when the divisor is 0.
+    URem,
+    /// Signed remainder with the dividend's sign; SMT-LIB `bvsrem`.
+    SRem,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Left shift; 0 when the amount is the width or more.
+    Shl,
+    /// Logical right shift; 0 when the amount is the width or more.
+    LShr,
+    /// Arithmetic right shift; sign bits when the amount is the width or more.
+    AShr,
+}
+
+/// A comparison of two vectors of one width; the result has 1 bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CmpOp {
+    /// Equal.
+    Eq,
+    /// Unsigned less than.
+    ULt,
+    /// Unsigned at most.
+    ULe,
+    /// Signed less than.
+    SLt,
+    /// Signed at most.
+    SLe,
+}
+
+/// An IEEE 754 binary format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FloatFormat {
+    /// 32 bits.
+    Single,
+    /// 64 bits.
+    Double,
+}
+
+impl FloatFormat {
+    /// Width in bits.
+    #[must_use]
+    pub fn width(self) -> u32 {
+        match self {
+            Self::Single => 32,
+            Self::Double => 64,
+        }
+    }
+}
+
+/// A floating-point operation, rounding to nearest even. Unary operations have equal operands
+/// `a` and `b`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FloatOp {
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Product.
+    Mul,
+    /// Quotient.
+    Div,
+    /// C `fmod` (LLVM `frem`).
+    Rem,
+    /// Square root of `a`.
+    Sqrt,
+}
+
+/// An ordered floating-point comparison: 0 when an operand is not a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FloatPred {
+    /// Equal.
+    Eq,
+    /// Less than.
+    Lt,
+    /// At most.
+    Le,
+}
+
+/// An expression. Operands are identifiers of the same pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Expr {
+    /// A constant; bits from `width` up are 0.
+    Const {
+        /// Bits.
+        width: u32,
+        /// The value.
+        value: u128,
+    },
+    /// A value variable.
+    Var {
+        /// The variable.
+        var: VarId,
+        /// Bits.
+        width: u32,
+    },
+    /// A binary operation.
+    Bin(BinOp, ExprId, ExprId),
+    /// A comparison.
+    Cmp(CmpOp, ExprId, ExprId),
+    /// Bitwise complement; logical not for 1 bit.
+    Not(ExprId),
+    /// `if c { a } else { b }`; `c` has 1 bit.
+    Ite(ExprId, ExprId, ExprId),
+    /// `width` bits of `of` from bit `low` up.
+    Extract {
+        /// The source.
+        of: ExprId,
+        /// Lowest bit.
+        low: u32,
+        /// Number of bits.
+        width: u32,
+    },
+    /// `high` above `low`.
+    Concat {
+        /// The upper bits.
+        high: ExprId,
+        /// The lower bits.
+        low: ExprId,
+    },
+    /// Zero extension to `width`.
+    ZExt(ExprId, u32),
+    /// Sign extension to `width`.
+    SExt(ExprId, u32),
+    /// A floating-point operation.
+    FloatBin(FloatOp, FloatFormat, ExprId, ExprId),
+    /// A floating-point comparison.
+    FloatCmp(FloatPred, FloatFormat, ExprId, ExprId),
+    /// Is the operand not a number?
+    FloatIsNan(FloatFormat, ExprId),
+    /// From one format to the other, rounding to nearest even.
+    FloatToFloat {
+        /// The operand.
+        of: ExprId,
+        /// Its format.
+        from: FloatFormat,
+        /// The result's format.
+        to: FloatFormat,
+    },
+    /// To an integer of `width` bits, rounding to zero; saturating where the value does not fit.
+    FloatToInt {
+        /// The operand.
+        of: ExprId,
+        /// Its format.
+        from: FloatFormat,
+        /// Signed result.
+        signed: bool,
+        /// The result's width.
+        width: u32,
+    },
+    /// From an integer, rounding to nearest even.
+    IntToFloat {
+        /// The operand.
+        of: ExprId,
+        /// Is the operand signed?
+        signed: bool,
+        /// The result's format.
+        to: FloatFormat,
+    },
+}
+
+/// An arena of expressions.
+#[derive(Clone, Debug, Default)]
+pub struct ExprPool {
+    nodes: Vec<(Expr, u32)>,
+    ids: HashMap<Expr, ExprId>,
+}
+
+/// The low `width` bits set.
+#[must_use]
+pub fn mask(width: u32) -> u128 {
+    if width >= 128 { u128::MAX } else { (1u128 << width) - 1 }
+}
+
+/// `value`, whose sign bit is bit `width - 1`, as a signed number.
+#[must_use]
+pub fn to_signed(value: u128, width: u32) -> i128 {
+    let shift = 128 - width.clamp(1, 128);
+    ((value << shift) as i128) >> shift
+}
+
+impl ExprPool {
+    /// The number of expressions.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Is the pool empty?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The expression behind an identifier. Operands have smaller identifiers than the
+    /// expressions they stand in, so identifier order is a topological order.
+    ///
+    /// # Panics
+    /// When the identifier is not of this pool.
+    #[must_use]
+    pub fn get(&self, id: ExprId) -> Expr {
+        self.nodes[id.0 as usize].0
+    }
+
+    /// Width in bits.
+    ///
+    /// # Panics
+    /// When the identifier is not of this pool.
+    #[must_use]
+    pub fn width(&self, id: ExprId) -> u32 {
+        self.nodes[id.0 as usize].1
+    }
+
+    /// The value of a constant expression.
+    #[must_use]
+    pub fn as_const(&self, id: ExprId) -> Option<u128> {
+        match self.get(id) {
+            Expr::Const { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+
+    fn intern(&mut self, expr: Expr, width: u32) -> ExprId {
+        debug_assert!((1..=MAX_WIDTH).contains(&width), "width {width} of {expr:?}");
+        if let Some(&id) = self.ids.get(&expr) {
+            return id;
+        }
+        let id = ExprId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push((expr, width));
+        self.ids.insert(expr, id);
+        id
+    }
+
+    /// A constant; `value` is cut to `width`.
+    pub fn constant(&mut self, width: u32, value: u128) -> ExprId {
+        self.intern(Expr::Const { width, value: value & mask(width) }, width)
+    }
+
+    /// A truth value.
+    pub fn boolean(&mut self, value: bool) -> ExprId {
+        self.constant(1, u128::from(value))
+    }
+
+    /// A variable.
+    pub fn var(&mut self, var: VarId, width: u32) -> ExprId {
+        self.intern(Expr::Var { var, width }, width)
+    }
+
+    /// A binary operation. Both operands have one width.
+    pub fn bin(&mut self, op: BinOp, a: ExprId, b: ExprId) -> ExprId {
+        let width = self.width(a);
+        debug_assert_eq!(width, self.width(b), "{op:?}");
+        if let Some(id) = self.simplify_bin(op, a, b) {
+            return id;
+        }
+        self.build(Expr::Bin(op, a, b), width)
+    }
+
+    /// A comparison. Both operands have one width.
+    pub fn cmp(&mut self, op: CmpOp, a: ExprId, b: ExprId) -> ExprId {
+        debug_assert_eq!(self.width(a), self.width(b), "{op:?}");
+        if a == b {
+            return self.boolean(matches!(op, CmpOp::Eq | CmpOp::ULe | CmpOp::SLe));
+        }
+        // The smaller identifier first, so that `a == b` and `b == a` are one expression.
+        let (a, b) = if op == CmpOp::Eq && b < a { (b, a) } else { (a, b) };
+        self.build(Expr::Cmp(op, a, b), 1)
+    }
+
+    /// Equality.
+    pub fn eq(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        self.cmp(CmpOp::Eq, a, b)
+    }
+
+    /// Bitwise complement.
+    pub fn not(&mut self, a: ExprId) -> ExprId {
+        if let Expr::Not(inner) = self.get(a) {
+            return inner;
+        }
+        let width = self.width(a);
+        self.build(Expr::Not(a), width)
+    }
+
+    /// `if c { a } else { b }`.
+    pub fn ite(&mut self, c: ExprId, a: ExprId, b: ExprId) -> ExprId {
+        debug_assert_eq!(self.width(c), 1);
+        debug_assert_eq!(self.width(a), self.width(b));
+        match self.as_const(c) {
+            Some(0) => return b,
+            Some(_) => return a,
+            None if a == b => return a,
+            None => {}
+        }
+        let width = self.width(a);
+        self.build(Expr::Ite(c, a, b), width)
+    }
+
+    /// `width` bits from bit `low` up.
+    pub fn extract(&mut self, of: ExprId, low: u32, width: u32) -> ExprId {
+        let full = self.width(of);
+        debug_assert!(low + width <= full, "extract {low}+{width} of {full}");
+        if low == 0 && width == full {
+            return of;
+        }
+        match self.get(of) {
+            Expr::Extract { of: inner, low: l, .. } => return self.extract(inner, l + low, width),
+            Expr::Concat { high, low: lower } => {
+                let split = self.width(lower);
+                if low + width <= split {
+                    return self.extract(lower, low, width);
+                }
+                if low >= split {
+                    return self.extract(high, low - split, width);
+                }
+                let bottom = self.extract(lower, low, split - low);
+                let top = self.extract(high, 0, low + width - split);
+                return self.concat(top, bottom);
+            }
+            Expr::ZExt(inner, _) | Expr::SExt(inner, _) if low + width <= self.width(inner) => {
+                return self.extract(inner, low, width);
+            }
+            Expr::ZExt(inner, _) if low >= self.width(inner) => return self.constant(width, 0),
+            _ => {}
+        }
+        self.build(Expr::Extract { of, low, width }, width)
+    }
+
+    /// `high` above `low`.
+    pub fn concat(&mut self, high: ExprId, low: ExprId) -> ExprId {
+        if let (
+            Expr::Extract { of: a, low: la, width: wa },
+            Expr::Extract { of: b, low: lb, width: wb },
+        ) = (self.get(high), self.get(low))
+            && a == b
+            && lb + wb == la
+        {
+            return self.extract(a, lb, wa + wb);
+        }
+        let width = self.width(high) + self.width(low);
+        self.build(Expr::Concat { high, low }, width)
+    }
+
+    /// Zero extension, or the operand itself when it has this width already.
+    pub fn zext(&mut self, a: ExprId, width: u32) -> ExprId {
+        if self.width(a) == width {
+            return a;
+        }
+        self.build(Expr::ZExt(a, width), width)
+    }
+
+    /// Sign extension, or the operand itself when it has this width already.
+    pub fn sext(&mut self, a: ExprId, width: u32) -> ExprId {
+        if self.width(a) == width {
+            return a;
+        }
+        self.build(Expr::SExt(a, width), width)
+    }
+
+    /// A floating-point operation.
+    pub fn float_bin(&mut self, op: FloatOp, format: FloatFormat, a: ExprId, b: ExprId) -> ExprId {
+        self.build(Expr::FloatBin(op, format, a, b), format.width())
+    }
+
+    /// A floating-point comparison.
+    pub fn float_cmp(
+        &mut self,
+        pred: FloatPred,
+        format: FloatFormat,
+        a: ExprId,
+        b: ExprId,
+    ) -> ExprId {
+        self.build(Expr::FloatCmp(pred, format, a, b), 1)
+    }
+
+    /// Is the operand not a number?
+    pub fn float_is_nan(&mut self, format: FloatFormat, a: ExprId) -> ExprId {
+        self.build(Expr::FloatIsNan(format, a), 1)
+    }
+
+    /// From one format to the other.
+    pub fn float_to_float(&mut self, of: ExprId, from: FloatFormat, to: FloatFormat) -> ExprId {
+        if from == to {
+            return of;
+        }
+        self.build(Expr::FloatToFloat { of, from, to }, to.width())
+    }
+
+    /// To an integer.
+    pub fn float_to_int(
+        &mut self,
+        of: ExprId,
+        from: FloatFormat,
+        signed: bool,
+        width: u32,
+    ) -> ExprId {
+        self.build(Expr::FloatToInt { of, from, signed, width }, width)
+    }
+
+    /// From an integer.
+    pub fn int_to_float(&mut self, of: ExprId, signed: bool, to: FloatFormat) -> ExprId {
+        self.build(Expr::IntToFloat { of, signed, to }, to.width())
+    }
+
+    /// Conjunction of two truth values.
+    pub fn and(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        self.bin(BinOp::And, a, b)
+    }
+
+    /// Disjunction of two truth values.
+    pub fn or(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        self.bin(BinOp::Or, a, b)
+    }
+
+    /// Interns `expr`, folding it to a constant when its operands are constants.
+    fn build(&mut self, expr: Expr, width: u32) -> ExprId {
+        let mut operands = Operands::default();
+        expr.for_each_operand(|id| operands.push(id));
+        if operands.iter().all(|id| self.as_const(id).is_some())
+            && let Some(value) = self.apply(expr, |id| self.as_const(id))
+        {
+            return self.constant(width, value);
+        }
+        self.intern(expr, width)
+    }
+
+    fn simplify_bin(&mut self, op: BinOp, a: ExprId, b: ExprId) -> Option<ExprId> {
+        let width = self.width(a);
+        let (ca, cb) = (self.as_const(a), self.as_const(b));
+        let zero = Some(0);
+        let ones = Some(mask(width));
+        match op {
+            BinOp::Add if ca == zero => Some(b),
+            BinOp::Add | BinOp::Sub | BinOp::Shl | BinOp::LShr | BinOp::AShr if cb == zero => {
+                Some(a)
+            }
+            BinOp::Sub | BinOp::Xor if a == b => Some(self.constant(width, 0)),
+            BinOp::And if ca == zero || cb == zero => Some(self.constant(width, 0)),
+            BinOp::And if ca == ones => Some(b),
+            BinOp::And if cb == ones => Some(a),
+            BinOp::And | BinOp::Or if a == b => Some(a),
+            BinOp::Or if ca == zero => Some(b),
+            BinOp::Or | BinOp::Xor if cb == zero => Some(a),
+            BinOp::Or if ca == ones || cb == ones => Some(self.constant(width, mask(width))),
+            BinOp::Xor if ca == zero => Some(b),
+            BinOp::Xor if ca == ones => Some(self.not(b)),
+            BinOp::Xor if cb == ones => Some(self.not(a)),
+            BinOp::Mul if ca == Some(1) => Some(b),
+            BinOp::Mul | BinOp::UDiv | BinOp::SDiv if cb == Some(1) && width > 1 => Some(a),
+            BinOp::Mul if ca == zero || cb == zero => Some(self.constant(width, 0)),
+            // (x + c1) + c2 = x + (c1 + c2), which keeps counters and addresses flat.
+            BinOp::Add => {
+                let (x, c) = match (ca, cb) {
+                    (None, Some(c)) => (a, c),
+                    (Some(c), None) => (b, c),
+                    _ => return None,
+                };
+                let Expr::Bin(BinOp::Add, y, inner) = self.get(x) else { return None };
+                let d = self.as_const(inner)?;
+                let sum = self.constant(width, c.wrapping_add(d));
+                Some(self.bin(BinOp::Add, y, sum))
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of `expr` where `value_of` gives the values of its operands; `None` when an
+    /// operand's value is unknown. A variable's value is not an operand: use
+    /// [`evaluate`](Self::evaluate).
+    #[must_use]
+    pub fn apply(&self, expr: Expr, value_of: impl Fn(ExprId) -> Option<u128>) -> Option<u128> {
+        fold::apply(self, expr, &value_of)
+    }
+
+    /// The value of an expression where `value_of` gives the variables' values; `None` when it
+    /// depends on a variable whose value is unknown.
+    #[must_use]
+    pub fn evaluate(&self, id: ExprId, value_of: &impl Fn(VarId) -> Option<u128>) -> Option<u128> {
+        fold::evaluate(self, id, value_of)
+    }
+
+    /// The variables that an expression depends on, in identifier order, each once.
+    #[must_use]
+    pub fn variables(&self, id: ExprId) -> Vec<VarId> {
+        let mut seen = std::collections::HashSet::new();
+        let mut stack = vec![id];
+        let mut found = std::collections::BTreeSet::new();
+        while let Some(id) = stack.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let expr = self.get(id);
+            if let Expr::Var { var, .. } = expr {
+                found.insert(var);
+            }
+            expr.for_each_operand(|operand| stack.push(operand));
+        }
+        found.into_iter().collect()
+    }
+}
+
+/// Up to three operands.
+#[derive(Default)]
+struct Operands {
+    ids: [Option<ExprId>; 3],
+    len: usize,
+}
+
+impl Operands {
+    fn push(&mut self, id: ExprId) {
+        self.ids[self.len] = Some(id);
+        self.len += 1;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = ExprId> + '_ {
+        self.ids.iter().flatten().copied()
+    }
+}
+
+impl Expr {
+    /// Calls `f` with every operand, first to last.
+    pub fn for_each_operand(self, mut f: impl FnMut(ExprId)) {
+        match self {
+            Self::Const { .. } | Self::Var { .. } => {}
+            Self::Not(a) | Self::ZExt(a, _) | Self::SExt(a, _) | Self::FloatIsNan(_, a) => f(a),
+            Self::Extract { of, .. }
+            | Self::FloatToFloat { of, .. }
+            | Self::FloatToInt { of, .. }
+            | Self::IntToFloat { of, .. } => f(of),
+            Self::Bin(_, a, b)
+            | Self::Cmp(_, a, b)
+            | Self::FloatBin(_, _, a, b)
+            | Self::FloatCmp(_, _, a, b)
+            | Self::Concat { high: a, low: b } => {
+                f(a);
+                f(b);
+            }
+            Self::Ite(c, a, b) => {
+                f(c);
+                f(a);
+                f(b);
+            }
+        }
+    }
+}

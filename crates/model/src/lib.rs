@@ -1,0 +1,23 @@
+//! The vocabulary of Symbiosis: events, event traces, expressions, schedules, cores and DSPs.
+//!
+//! This crate does no IO, knows neither LLVM nor a solver, and cannot read a clock. Every other
+//! stage speaks in its types: `symex` produces an [`EventTrace`], `encoders` turn it into
+//! constraints, `solver` and `explain` answer with [`Schedule`]s, which [`evaluate`] checks
+//! without a solver, and `render` prints the result.
+
+pub mod evaluate;
+pub mod event;
+pub mod expr;
+pub mod ids;
+pub mod schedule;
+pub mod trace;
+pub mod verify;
+
+pub use event::{Event, EventKind, LockMode, ReadPart, ReadRef, Site, WritePart, WriteSource};
+pub use expr::{BinOp, CmpOp, Expr, ExprId, ExprPool, FloatFormat, FloatOp, FloatPred};
+pub use ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
+pub use schedule::{Schedule, ScheduleError};
+pub use trace::{
+    Cell, EventTrace, Failure, FailureCondition, FailureKind, Object, ObjectKind, PathCondition,
+    PathConditionKind, Thread, Variable, VariableOrigin,
+};

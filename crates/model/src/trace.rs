@@ -1,0 +1,266 @@
+//! The event trace: everything the encoders need to know about one recorded run.
+
+use crate::event::Event;
+use crate::expr::ExprPool;
+use crate::ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
+use crate::{ExprId, Site};
+
+/// The symbolic events of one recorded run, its path conditions and its failure.
+///
+/// Invariants are listed in, and checked by, [`crate::verify`].
+#[derive(Clone, Debug, Default)]
+pub struct EventTrace {
+    /// All expressions.
+    pub exprs: ExprPool,
+    /// All threads; index 0 is the initial thread; parents come before children.
+    pub threads: Vec<Thread>,
+    /// All events, grouped by thread, in program order within each.
+    pub events: Vec<Event>,
+    /// The shared cells.
+    pub cells: Vec<Cell>,
+    /// The synchronisation and heap objects.
+    pub objects: Vec<Object>,
+    /// The value variables.
+    pub variables: Vec<Variable>,
+    /// The path conditions of all threads ([S] 3.2, φpath), each of which must be 1.
+    pub conditions: Vec<PathCondition>,
+    /// The failure; `None` for a passing run.
+    pub failure: Option<Failure>,
+}
+
+/// One thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// The identifier, equal to the index in `EventTrace::threads`.
+    pub id: ThreadId,
+    /// `t0` for the initial thread, `ti.j` for the j-th (from 1) that `ti` creates ([S] 4.1).
+    pub name: String,
+    /// The creator; `None` for the initial thread.
+    pub parent: Option<ThreadId>,
+    /// The function the thread starts in.
+    pub entry: String,
+    /// The thread's events in program order.
+    pub events: Vec<EventId>,
+}
+
+/// A shared memory cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The identifier, equal to the index in `EventTrace::cells`.
+    pub id: CellId,
+    /// The width in bits; a multiple of 8.
+    pub width: u32,
+    /// The value before any write; an expression as wide as the cell. Every read of the initial
+    /// value, from whichever thread, sees this one expression.
+    pub init: ExprId,
+    /// The name in the source's words, or an address-like fallback.
+    pub name: String,
+    /// How to print values of the cell.
+    pub display: ValueDisplay,
+}
+
+/// How a value of a cell is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ValueDisplay {
+    /// Decimal, two's complement.
+    #[default]
+    Signed,
+    /// Decimal, unsigned.
+    Unsigned,
+    /// Hexadecimal; zero is `NULL`.
+    Pointer,
+    /// A C `char` or a run of them.
+    Char,
+    /// `true` or `false`.
+    Bool,
+    /// IEEE 754 of the cell's width.
+    Float,
+}
+
+/// What a synchronisation or heap object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectKind {
+    /// A mutex, spin lock or reader/writer lock.
+    Lock,
+    /// A condition variable.
+    Condition,
+    /// A semaphore with its initial count.
+    Semaphore {
+        /// The units before any wait or post.
+        initial: u32,
+    },
+    /// A barrier with the number of threads that must arrive.
+    Barrier {
+        /// Threads per round; at least 1.
+        count: u32,
+    },
+    /// A heap allocation.
+    Heap,
+}
+
+/// A synchronisation or heap object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// The identifier, equal to the index in `EventTrace::objects`.
+    pub id: ObjectId,
+    /// What it is.
+    pub kind: ObjectKind,
+    /// The name in the source's words, or an address-like fallback.
+    pub name: String,
+}
+
+/// Where a value variable comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariableOrigin {
+    /// The value that one part of a read event returns.
+    Read {
+        /// The read event.
+        event: EventId,
+        /// The index into its read parts.
+        part: u32,
+    },
+    /// The unknown initial value of a cell.
+    Init(CellId),
+    /// A value that the trace does not fix and no read returns, such as the result of an
+    /// instruction that could not be modelled. It may take any value.
+    Input,
+}
+
+/// A value variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// The identifier, equal to the index in `EventTrace::variables`.
+    pub id: VarId,
+    /// Width in bits, 1 to 128.
+    pub width: u32,
+    /// Where it comes from.
+    pub origin: VariableOrigin,
+    /// The value it had in the recorded run, where the log tells.
+    pub recorded: Option<u128>,
+}
+
+/// Why a path condition is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathConditionKind {
+    /// A conditional branch or switch went as recorded.
+    Branch,
+    /// An address that depends on a symbolic value is the recorded one.
+    Address,
+    /// An indirect call went to the recorded target.
+    CallTarget,
+    /// A fact of the run other than these, such as the result of an uninstrumented call.
+    Assumption,
+}
+
+/// One conjunct of φpath.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathCondition {
+    /// The identifier, equal to the index in `EventTrace::conditions`.
+    pub id: ConditionId,
+    /// The thread it constrains.
+    pub thread: ThreadId,
+    /// How many events of the thread come before it.
+    pub position: u32,
+    /// A 1-bit expression that is 1 on the recorded path.
+    pub expr: ExprId,
+    /// Why it is there.
+    pub kind: PathConditionKind,
+    /// Where in the source.
+    pub site: Site,
+}
+
+/// The kind of failure, printed as in the JSON output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// `assert` failed.
+    Assertion,
+    /// `abort`, or an unexplained SIGABRT.
+    Abort,
+    /// An access outside every live object.
+    Segfault,
+    /// An access to a freed object.
+    UseAfterFree,
+    /// A second free.
+    DoubleFree,
+    /// An integer division by zero.
+    DivisionByZero,
+    /// Threads that wait for each other.
+    Deadlock,
+    /// A thread that waits for a wake-up that does not come.
+    Hang,
+    /// A non-zero exit status.
+    Exit,
+    /// An uncaught C++ exception.
+    Exception,
+    /// A Rust panic.
+    Panic,
+    /// A user's own failure mark.
+    User,
+}
+
+impl FailureKind {
+    /// The name in the JSON output (design section 8).
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Assertion => "assertion",
+            Self::Abort => "abort",
+            Self::Segfault => "segfault",
+            Self::UseAfterFree => "use-after-free",
+            Self::DoubleFree => "double-free",
+            Self::DivisionByZero => "division-by-zero",
+            Self::Deadlock => "deadlock",
+            Self::Hang => "hang",
+            Self::Exit => "exit",
+            Self::Exception => "exception",
+            Self::Panic => "panic",
+            Self::User => "user",
+        }
+    }
+}
+
+/// What has to hold for the run to fail ([S] 3.2, φbug).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FailureCondition {
+    /// A 1-bit expression is 1.
+    Value(ExprId),
+    /// The first event comes before the second.
+    Before(EventId, EventId),
+    /// All of these hold; the empty list always holds.
+    All(Vec<FailureCondition>),
+    /// At least one of these holds.
+    Any(Vec<FailureCondition>),
+}
+
+/// The failure of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The kind.
+    pub kind: FailureKind,
+    /// The [`EventKind::Failure`](crate::EventKind::Failure) event.
+    pub event: EventId,
+    /// φbug.
+    pub condition: FailureCondition,
+    /// What the program said, such as the assertion's text; may be empty.
+    pub message: String,
+}
+
+impl EventTrace {
+    /// The event with this identifier.
+    ///
+    /// # Panics
+    /// When the identifier does not belong to this trace.
+    #[must_use]
+    pub fn event(&self, id: EventId) -> &Event {
+        &self.events[id.index()]
+    }
+
+    /// The thread of an event.
+    ///
+    /// # Panics
+    /// When the identifier does not belong to this trace.
+    #[must_use]
+    pub fn thread_of(&self, id: EventId) -> &Thread {
+        &self.threads[self.event(id).thread.index()]
+    }
+}

@@ -1,0 +1,3 @@
+//! The trace directory: its on-disk layout, and the reader.
+
+pub mod layout;

@@ -1,0 +1,7 @@
+//! The `symbiosis` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    symbiosis::cli::main()
+}
