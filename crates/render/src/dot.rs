@@ -1,0 +1,258 @@
+//! Graphviz DOT: the two sides of the DSP beside each other, one column per thread, time running
+//! downwards. Every node has a fixed position, so that the picture shows order and threads and not
+//! what a layout engine makes of them.
+
+use crate::Solution;
+use crate::lanes::{Lane, Row, lanes};
+use crate::solution::DataFlow;
+use graphviz_rust::dot_structures::{
+    Attribute, Edge, EdgeTy, Graph, GraphAttributes, Id, Node, NodeId, Stmt, Vertex,
+};
+use graphviz_rust::printer::{DotPrinter, PrinterContext};
+
+/// Points per character of the font used, measured wide.
+const CHARACTER: f64 = 6.6;
+const ROW_HEIGHT: f64 = 58.0;
+const COLUMN_GAP: f64 = 40.0;
+const PANEL_GAP: f64 = 70.0;
+const TITLE_HEIGHT: f64 = 64.0;
+
+const FAILING_COLOUR: &str = "#b3261e";
+const ALTERNATE_COLOUR: &str = "#1e6b3a";
+
+/// The DSP as a DOT graph, or a graph that says that there is none.
+#[must_use]
+pub fn to_dot(solution: &Solution) -> String {
+    let mut stmts = header();
+    match lanes(solution) {
+        Some([failing, alternate]) => {
+            let mut panel = Panel { prefix: "f", left: 0.0, colour: FAILING_COLOUR };
+            let width = panel.draw(&failing, &mut stmts);
+            panel = Panel { prefix: "a", left: width + PANEL_GAP, colour: ALTERNATE_COLOUR };
+            panel.draw(&alternate, &mut stmts);
+        }
+        None => stmts.push(node(
+            "none",
+            vec![
+                attribute("shape", "plaintext"),
+                escaped("label", "no differential schedule projection"),
+            ],
+        )),
+    }
+    let graph = Graph::DiGraph { id: Id::Plain("dsp".to_owned()), strict: false, stmts };
+    let mut text = graph.print(&mut PrinterContext::default());
+    text.push('\n');
+    text
+}
+
+fn header() -> Vec<Stmt> {
+    vec![
+        Stmt::GAttribute(GraphAttributes::Graph(vec![
+            attribute("layout", "neato"),
+            attribute("inputscale", "72"),
+            attribute("splines", "true"),
+            attribute("outputorder", "nodesfirst"),
+            escaped("bgcolor", "white"),
+            attribute("pad", "0.3"),
+        ])),
+        Stmt::GAttribute(GraphAttributes::Node(vec![
+            attribute("shape", "box"),
+            escaped("style", "rounded,filled"),
+            escaped("fillcolor", "white"),
+            escaped("fontname", "Helvetica"),
+            attribute("fontsize", "11"),
+        ])),
+        Stmt::GAttribute(GraphAttributes::Edge(vec![
+            escaped("fontname", "Helvetica"),
+            attribute("fontsize", "10"),
+        ])),
+    ]
+}
+
+/// One side of the picture.
+struct Panel {
+    prefix: &'static str,
+    left: f64,
+    colour: &'static str,
+}
+
+impl Panel {
+    /// Adds the side's statements and returns its width in points.
+    fn draw(&self, lane: &Lane, stmts: &mut Vec<Stmt>) -> f64 {
+        let threads = threads(lane);
+        let longest = lane.rows.iter().map(|row| row.what.chars().count()).max().unwrap_or(0);
+        let box_width = (longest.max(14) as f64) * CHARACTER + 18.0;
+        let step = box_width + COLUMN_GAP;
+        let width = (step * threads.len().max(1) as f64 - COLUMN_GAP).max(box_width);
+        self.titles(lane, &threads, step, width, box_width, stmts);
+        for (index, row) in lane.rows.iter().enumerate() {
+            let column = threads.iter().position(|thread| *thread == row.thread).unwrap_or(0);
+            let x = self.left + step * column as f64 + box_width / 2.0;
+            let y = -TITLE_HEIGHT - ROW_HEIGHT * (index as f64 + 1.0);
+            stmts.push(self.event(row, x, y, box_width));
+        }
+        self.order(lane, stmts);
+        for flow in &lane.flows {
+            self.flow(flow, lane, stmts);
+        }
+        width
+    }
+
+    fn titles(
+        &self,
+        lane: &Lane,
+        threads: &[&str],
+        step: f64,
+        width: f64,
+        box_width: f64,
+        stmts: &mut Vec<Stmt>,
+    ) {
+        let centre = self.left + width / 2.0;
+        stmts.push(node(
+            &format!("{}_title", self.prefix),
+            vec![
+                attribute("shape", "plaintext"),
+                attribute("fontsize", "15"),
+                escaped("style", ""),
+                escaped("fontcolor", self.colour),
+                escaped("label", lane.title),
+                position(centre, 0.0),
+            ],
+        ));
+        for (column, thread) in threads.iter().enumerate() {
+            let x = self.left + step * column as f64 + box_width / 2.0;
+            stmts.push(node(
+                &format!("{}_thread{column}", self.prefix),
+                vec![
+                    attribute("shape", "plaintext"),
+                    escaped("style", ""),
+                    escaped("label", &format!("thread {thread}")),
+                    position(x, -34.0),
+                ],
+            ));
+        }
+        if lane.flows.iter().any(|flow| flow.write == "init") {
+            stmts.push(node(
+                &format!("{}_init", self.prefix),
+                vec![
+                    attribute("shape", "ellipse"),
+                    escaped("style", "dashed"),
+                    escaped("label", "initial value"),
+                    position(centre, -TITLE_HEIGHT - 8.0),
+                ],
+            ));
+        }
+    }
+
+    fn event(&self, row: &Row, x: f64, y: f64, width: f64) -> Stmt {
+        let mut attributes = vec![
+            escaped("label", &format!("{}\n{}", row.place, row.what)),
+            position(x, y),
+            attribute("width", &format!("{:.2}", width / 72.0)),
+            attribute("height", "0.46"),
+        ];
+        if row.flipped {
+            attributes.push(escaped("color", self.colour));
+            attributes.push(attribute("penwidth", "2.2"));
+        }
+        node(&self.name(&row.event), attributes)
+    }
+
+    /// Thin lines from each event to the next show the schedule.
+    fn order(&self, lane: &Lane, stmts: &mut Vec<Stmt>) {
+        for pair in lane.rows.windows(2) {
+            stmts.push(edge(
+                &self.name(&pair[0].event),
+                &self.name(&pair[1].event),
+                vec![
+                    escaped("color", "#b8b8b8"),
+                    attribute("style", "dotted"),
+                    attribute("arrowsize", "0.5"),
+                ],
+            ));
+        }
+    }
+
+    fn flow(&self, flow: &DataFlow, lane: &Lane, stmts: &mut Vec<Stmt>) {
+        let shown = |id: &String| lane.rows.iter().any(|row| row.event == *id);
+        if !shown(&flow.read) || (flow.write != "init" && !shown(&flow.write)) {
+            return;
+        }
+        let mut attributes = vec![escaped("color", self.colour), attribute("penwidth", "1.8")];
+        if let Some(value) = &flow.value {
+            attributes.push(escaped("label", &format!(" {value}")));
+            attributes.push(escaped("fontcolor", self.colour));
+        }
+        stmts.push(edge(&self.name(&flow.write), &self.name(&flow.read), attributes));
+    }
+
+    fn name(&self, event: &str) -> String {
+        format!("{}_{event}", self.prefix)
+    }
+}
+
+/// The threads of a side, in the order of their names.
+fn threads(lane: &Lane) -> Vec<&str> {
+    let mut threads: Vec<&str> = lane.rows.iter().map(|row| row.thread.as_str()).collect();
+    threads.sort_unstable_by_key(|name| thread_key(name));
+    threads.dedup();
+    threads
+}
+
+/// `t0.10` after `t0.9`.
+fn thread_key(name: &str) -> Vec<u64> {
+    name.trim_start_matches('t').split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect()
+}
+
+fn position(x: f64, y: f64) -> Attribute {
+    escaped("pos", &format!("{x:.1},{y:.1}!"))
+}
+
+fn attribute(name: &str, value: &str) -> Attribute {
+    Attribute(Id::Plain(name.to_owned()), Id::Plain(value.to_owned()))
+}
+
+/// An attribute whose value is quoted.
+fn escaped(name: &str, value: &str) -> Attribute {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    Attribute(Id::Plain(name.to_owned()), Id::Escaped(format!("\"{value}\"")))
+}
+
+fn node(name: &str, attributes: Vec<Attribute>) -> Stmt {
+    Stmt::Node(Node::new(NodeId(Id::Plain(name.to_owned()), None), attributes))
+}
+
+fn edge(from: &str, to: &str, attributes: Vec<Attribute>) -> Stmt {
+    let vertex = |name: &str| Vertex::N(NodeId(Id::Plain(name.to_owned()), None));
+    Stmt::Edge(Edge { ty: EdgeTy::Pair(vertex(from), vertex(to)), attributes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::lost_update;
+
+    #[test]
+    fn quotes_in_labels_are_escaped_and_the_graph_parses() {
+        let mut solution = lost_update();
+        solution.events[1].object = Some("a \"b\" \\ c".to_owned());
+        let dot = to_dot(&solution);
+        assert!(dot.contains(r#"a \"b\" \\ c"#), "{dot}");
+        graphviz_rust::parse(&dot).expect("the output is DOT");
+    }
+
+    #[test]
+    fn both_sides_and_their_flows_are_drawn() {
+        let dot = to_dot(&lost_update());
+        for part in ["f_e2 -> f_e1", "a_e1 -> a_e2", "f_init -> f_e2", "failing schedule"] {
+            assert!(dot.contains(part), "{part} is missing in\n{dot}");
+        }
+    }
+
+    #[test]
+    fn thread_columns_are_in_numeric_order() {
+        let mut names = vec!["t0.10", "t0.9", "t0", "t0.9.1"];
+        names.sort_unstable_by_key(|name| thread_key(name));
+        assert_eq!(names, ["t0", "t0.9", "t0.9.1", "t0.10"]);
+    }
+}

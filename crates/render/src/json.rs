@@ -1,0 +1,29 @@
+//! JSON: the [`Solution`] as it is.
+
+use crate::Solution;
+
+/// The solution as indented JSON with a final newline.
+///
+/// # Errors
+/// When serialisation fails, which for this type means out of memory.
+pub fn to_json(solution: &Solution) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(solution)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::lost_update;
+
+    #[test]
+    fn json_reads_back_as_it_was() {
+        let solution = lost_update();
+        let text = to_json(&solution).unwrap();
+        let back: Solution = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, solution);
+        assert!(text.contains(r#""verdict": "failing-schedule""#), "{text}");
+        assert!(text.contains(r#""replay": "not-run""#), "{text}");
+    }
+}

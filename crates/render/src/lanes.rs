@@ -1,0 +1,100 @@
+//! The two sides of a DSP as rows, the common ground of the text, DOT and SVG formats.
+
+use crate::Solution;
+use crate::solution::{DataFlow, Event, Location};
+
+/// One side of the DSP: a schedule's projected events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// `failing schedule` or `alternate schedule`.
+    pub title: &'static str,
+    /// The events in order.
+    pub rows: Vec<Row>,
+    /// The data-flows that only this side has.
+    pub flows: Vec<DataFlow>,
+}
+
+/// An event as one side shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The event's identifier.
+    pub event: String,
+    /// The thread's name.
+    pub thread: String,
+    /// `bank.c:20`.
+    pub place: String,
+    /// `read bank->total = 100`.
+    pub what: String,
+    /// Is it one of the reordered pair?
+    pub flipped: bool,
+}
+
+/// Both sides, failing first; `None` without a DSP.
+#[must_use]
+pub fn lanes(solution: &Solution) -> Option<[Lane; 2]> {
+    let dsp = solution.dsp.as_ref()?;
+    let failing = Lane {
+        title: "failing schedule",
+        rows: rows(solution, &dsp.failing, Side::Failing),
+        flows: dsp.data_flows.failing_only.clone(),
+    };
+    let alternate = Lane {
+        title: "alternate schedule",
+        rows: rows(solution, &dsp.alternate, Side::Alternate),
+        flows: dsp.data_flows.alternate_only.clone(),
+    };
+    Some([failing, alternate])
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Failing,
+    Alternate,
+}
+
+fn rows(solution: &Solution, events: &[String], side: Side) -> Vec<Row> {
+    let flipped = solution.alternates.first().map(|alternate| &alternate.flipped);
+    events
+        .iter()
+        .filter_map(|id| solution.event(id))
+        .map(|event| {
+            let pair = solution.values_of(&event.id);
+            let value = match side {
+                Side::Failing => pair.and_then(|pair| pair.failing.as_deref()),
+                Side::Alternate => pair.and_then(|pair| pair.alternate.as_deref()),
+            };
+            Row {
+                event: event.id.clone(),
+                thread: event.thread.clone(),
+                place: place(&event.location),
+                what: describe(event, value),
+                flipped: flipped.is_some_and(|pair| pair.contains(&event.id)),
+            }
+        })
+        .collect()
+}
+
+/// `bank.c:20`: the file's last component and the line.
+#[must_use]
+pub fn place(location: &Location) -> String {
+    if location.line == 0 && location.file.is_empty() {
+        return "?".to_owned();
+    }
+    let file = location.file.rsplit('/').next().unwrap_or(&location.file);
+    format!("{file}:{}", location.line)
+}
+
+/// `read bank->total = 100`.
+#[must_use]
+pub fn describe(event: &Event, value: Option<&str>) -> String {
+    let mut text = event.kind.replace('-', " ");
+    if let Some(object) = &event.object {
+        text.push(' ');
+        text.push_str(object);
+    }
+    if let Some(value) = value {
+        text.push_str(" = ");
+        text.push_str(value);
+    }
+    text
+}

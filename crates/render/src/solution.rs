@@ -1,0 +1,252 @@
+//! The answer to `symbiosis solve`: the stable JSON format, and what every other format is made
+//! from. Documented for outsiders in `docs/solution-format.md`.
+
+use serde::{Deserialize, Serialize};
+
+/// The value of [`Solution::format`].
+pub const FORMAT: &str = "symbiosis-solution";
+
+/// The version of the format. Fields are added under the same major number; a field that goes or
+/// changes its meaning takes a new one.
+///
+/// * 1.0: the first.
+pub const VERSION: &str = "1.0";
+
+/// Everything `symbiosis solve` found out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Solution {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: String,
+    /// Was a failing schedule found?
+    pub verdict: Verdict,
+    /// Why there is no schedule, or what cut the work short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The recorded failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// The threads, parents before children.
+    pub threads: Vec<Thread>,
+    /// All events of the trace, grouped by thread.
+    pub events: Vec<Event>,
+    /// The failing schedule: event identifiers, first to last.
+    pub schedule: Vec<String>,
+    /// The orderings that together make the failure inevitable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root_cause: Option<RootCause>,
+    /// Schedules along the same paths that do not fail; the first is the one of `dsp`.
+    pub alternates: Vec<Alternate>,
+    /// The difference between the failing schedule and the first alternate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dsp: Option<Dsp>,
+    /// Has the failing schedule been forced on the real program?
+    pub replay: Replay,
+    /// Figures.
+    pub stats: Stats,
+}
+
+/// Was a failing schedule found?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Yes.
+    FailingSchedule,
+    /// There is none along the recorded paths.
+    NoSchedule,
+    /// The work ended before an answer.
+    #[default]
+    Unknown,
+}
+
+/// What is known from replay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replay {
+    /// The program did as the schedule says.
+    Confirmed,
+    /// The program left the schedule.
+    Diverged,
+    /// Nobody tried: the schedule is the solver's claim, checked by evaluation only.
+    #[default]
+    NotRun,
+}
+
+/// A source place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// As the debug information names it; empty when unknown.
+    pub file: String,
+    /// 1-based; 0 when unknown.
+    pub line: u32,
+    /// 1-based; 0 when unknown.
+    pub column: u32,
+    /// Empty when unknown.
+    pub function: String,
+}
+
+/// The recorded failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// `assertion`, `abort`, `segfault`, ...
+    pub kind: String,
+    /// The name of the thread that failed.
+    pub thread: String,
+    /// The failure's event.
+    pub event: String,
+    /// Where.
+    pub location: Location,
+    /// What the program said.
+    pub message: String,
+}
+
+/// A thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// `t0`, `t0.1`, ...
+    pub id: String,
+    /// The creator; null for the initial thread.
+    pub parent: Option<String>,
+    /// The function it starts in.
+    pub entry: String,
+}
+
+/// An event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// `e12`.
+    pub id: String,
+    /// The thread's name.
+    pub thread: String,
+    /// `read`, `write`, `lock`, ...
+    pub kind: String,
+    /// What it touches, in the source's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// Where, innermost frame.
+    pub location: Location,
+    /// The callers, inner to outer.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub callers: Vec<Location>,
+    /// The value read or written in the failing schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+/// The root cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RootCause {
+    /// Pairs `[before, after]`. Empty when the program fails whatever the order.
+    pub orders: Vec<[String; 2]>,
+    /// No ordering can be dropped.
+    pub minimal: bool,
+    /// Every schedule along the recorded paths fails.
+    pub fails_always: bool,
+}
+
+/// A schedule that does not fail.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alternate {
+    /// The pair that was reordered, in its new order: `[now before, now after]`.
+    pub flipped: [String; 2],
+    /// Every thread takes the recorded path.
+    pub same_path: bool,
+    /// Event identifiers, first to last.
+    pub schedule: Vec<String>,
+    /// Has it been forced on the real program?
+    pub replay: Replay,
+}
+
+/// The differential schedule projection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dsp {
+    /// The projected events in the failing schedule's order.
+    pub failing: Vec<String>,
+    /// The projected events in the alternate's order.
+    pub alternate: Vec<String>,
+    /// The data-flows that differ.
+    pub data_flows: DataFlows,
+    /// Values in both schedules, for the projected reads and writes.
+    pub values: Vec<ValuePair>,
+}
+
+/// The data-flows of one schedule only.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFlows {
+    /// In the failing schedule only.
+    pub failing_only: Vec<DataFlow>,
+    /// In the alternate only.
+    pub alternate_only: Vec<DataFlow>,
+}
+
+/// A read and where its value comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFlow {
+    /// The writing event, or `init`.
+    pub write: String,
+    /// The reading event.
+    pub read: String,
+    /// The value that flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+/// The value of one event in both schedules.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValuePair {
+    /// The event.
+    pub event: String,
+    /// In the failing schedule.
+    pub failing: Option<String>,
+    /// In the alternate.
+    pub alternate: Option<String>,
+}
+
+/// Figures. Times are in milliseconds of wall clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Events of the trace.
+    pub events: u64,
+    /// Reads and writes of shared cells among them.
+    pub shared_accesses: u64,
+    /// Constraints of the system.
+    pub constraints: u64,
+    /// Order and value variables.
+    pub variables: u64,
+    /// Places where the executor could not model what happened.
+    pub model_gaps: u64,
+    /// Context switches of the failing schedule.
+    pub context_switches: u64,
+    /// Data-flows of the failing schedule.
+    pub data_flows: u64,
+    /// Events of the DSP.
+    pub dsp_events: u64,
+    /// Data-flow variations of the DSP.
+    pub dsp_data_flows: u64,
+    /// Pairs that were tried for alternates.
+    pub alternates_tried: u64,
+    /// Symbolic execution.
+    pub symex_ms: u64,
+    /// Encoding and the failing schedule.
+    pub solve_ms: u64,
+    /// The root cause.
+    pub root_cause_ms: u64,
+    /// Alternates and DSP.
+    pub alternates_ms: u64,
+}
+
+impl Solution {
+    /// The event with this identifier.
+    #[must_use]
+    pub fn event(&self, id: &str) -> Option<&Event> {
+        let index: usize = id.strip_prefix('e')?.parse().ok()?;
+        self.events.get(index).filter(|event| event.id == id)
+    }
+
+    /// The value of a projected event in both schedules.
+    #[must_use]
+    pub fn values_of(&self, id: &str) -> Option<&ValuePair> {
+        self.dsp.as_ref()?.values.iter().find(|pair| pair.event == id)
+    }
+}

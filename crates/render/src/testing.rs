@@ -1,0 +1,93 @@
+//! A small solved trace for the tests of the formats.
+
+use crate::solution::{
+    Alternate, DataFlow, DataFlows, Dsp, Event, FORMAT, Failure, Location, RootCause, Solution,
+    Stats, Thread, VERSION, ValuePair, Verdict,
+};
+
+/// A lost update: two threads read 0, both write 1.
+pub(crate) fn lost_update() -> Solution {
+    let location = |line| Location {
+        file: "/src/bank.c".to_owned(),
+        line,
+        column: 5,
+        function: "deposit".to_owned(),
+    };
+    let event = |id: &str, thread: &str, kind: &str, line, value: &str| Event {
+        id: id.to_owned(),
+        thread: thread.to_owned(),
+        kind: kind.to_owned(),
+        object: Some("bank->total".to_owned()),
+        location: location(line),
+        callers: Vec::new(),
+        value: Some(value.to_owned()),
+    };
+    let flow = |write: &str, read: &str, value: &str| DataFlow {
+        write: write.to_owned(),
+        read: read.to_owned(),
+        value: Some(value.to_owned()),
+    };
+    let pair = |event: &str, failing: &str, alternate: &str| ValuePair {
+        event: event.to_owned(),
+        failing: Some(failing.to_owned()),
+        alternate: Some(alternate.to_owned()),
+    };
+    let names = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+    Solution {
+        format: FORMAT.to_owned(),
+        version: VERSION.to_owned(),
+        verdict: Verdict::FailingSchedule,
+        failure: Some(Failure {
+            kind: "assertion".to_owned(),
+            thread: "t0".to_owned(),
+            event: "e5".to_owned(),
+            location: location(30),
+            message: "bank->total == \"2\"".to_owned(),
+        }),
+        threads: vec![
+            Thread { id: "t0".to_owned(), parent: None, entry: "main".to_owned() },
+            Thread {
+                id: "t0.1".to_owned(),
+                parent: Some("t0".to_owned()),
+                entry: "deposit".to_owned(),
+            },
+        ],
+        events: vec![
+            event("e0", "t0.1", "read", 10, "0"),
+            event("e1", "t0.1", "write", 11, "1"),
+            event("e2", "t0.2", "read", 10, "0"),
+            event("e3", "t0.2", "write", 11, "1"),
+            event("e4", "t0", "read", 30, "1"),
+            event("e5", "t0", "failure", 30, ""),
+        ],
+        schedule: names(&["e0", "e2", "e1", "e3", "e4", "e5"]),
+        root_cause: Some(RootCause {
+            orders: vec![["e2".to_owned(), "e1".to_owned()]],
+            minimal: true,
+            fails_always: false,
+        }),
+        alternates: vec![Alternate {
+            flipped: ["e1".to_owned(), "e2".to_owned()],
+            same_path: true,
+            schedule: names(&["e0", "e1", "e2", "e3", "e4", "e5"]),
+            ..Alternate::default()
+        }],
+        dsp: Some(Dsp {
+            failing: names(&["e2", "e1"]),
+            alternate: names(&["e1", "e2"]),
+            data_flows: DataFlows {
+                failing_only: vec![flow("init", "e2", "0")],
+                alternate_only: vec![flow("e1", "e2", "1")],
+            },
+            values: vec![pair("e2", "0", "1"), pair("e1", "1", "1")],
+        }),
+        stats: Stats {
+            events: 6,
+            dsp_events: 2,
+            dsp_data_flows: 2,
+            data_flows: 3,
+            ..Stats::default()
+        },
+        ..Solution::default()
+    }
+}

@@ -1,0 +1,273 @@
+//! Plain text for a terminal or a log.
+
+use crate::Solution;
+use crate::lanes::{Lane, describe, lanes, place};
+use crate::solution::{Failure, Replay, Verdict};
+use std::fmt::{self, Write as _};
+
+/// How much to print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Print every event of the failing schedule too.
+    pub full_schedule: bool,
+}
+
+/// The solution as text: the failure, the root cause, the DSP, the figures.
+#[must_use]
+pub fn to_text(solution: &Solution, options: TextOptions) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_text(&mut out, solution, options);
+    out
+}
+
+fn write_text(out: &mut String, solution: &Solution, options: TextOptions) -> fmt::Result {
+    if let Some(failure) = &solution.failure {
+        write_failure(out, failure)?;
+    }
+    match solution.verdict {
+        Verdict::FailingSchedule => write_schedule(out, solution, options)?,
+        Verdict::NoSchedule => writeln!(
+            out,
+            "no schedule: no order of the recorded events leads to this failure{}",
+            reason(solution)
+        )?,
+        Verdict::Unknown => writeln!(out, "unknown: no answer was found{}", reason(solution))?,
+    }
+    write_stats(out, solution)
+}
+
+fn reason(solution: &Solution) -> String {
+    solution.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default()
+}
+
+fn write_failure(out: &mut String, failure: &Failure) -> fmt::Result {
+    write!(out, "failure: {}", failure.kind)?;
+    if !failure.message.is_empty() {
+        write!(out, ": {}", failure.message)?;
+    }
+    let location = &failure.location;
+    writeln!(out)?;
+    write!(out, "  at {}:{}", location.file, location.line)?;
+    if location.column > 0 {
+        write!(out, ":{}", location.column)?;
+    }
+    if !location.function.is_empty() {
+        write!(out, " in {}", location.function)?;
+    }
+    writeln!(out, ", thread {}", failure.thread)
+}
+
+fn replay_word(replay: Replay) -> &'static str {
+    match replay {
+        Replay::Confirmed => "replay: confirmed",
+        Replay::Diverged => "replay: diverged",
+        Replay::NotRun => "replay: not run",
+    }
+}
+
+fn write_schedule(out: &mut String, solution: &Solution, options: TextOptions) -> fmt::Result {
+    let stats = &solution.stats;
+    writeln!(
+        out,
+        "\nfailing schedule: {} events of {} threads, {} context switches ({})",
+        solution.schedule.len(),
+        solution.threads.len(),
+        stats.context_switches,
+        replay_word(solution.replay)
+    )?;
+    if options.full_schedule {
+        write_full_schedule(out, solution)?;
+    }
+    write_root_cause(out, solution)?;
+    write_alternates(out, solution)?;
+    if let Some([failing, alternate]) = lanes(solution) {
+        write_lanes(out, &failing, &alternate)?;
+        write_flows(out, solution, &failing)?;
+        write_flows(out, solution, &alternate)?;
+    }
+    if let Some(reason) = &solution.reason {
+        writeln!(out, "\nincomplete: {reason}")?;
+    }
+    Ok(())
+}
+
+fn write_full_schedule(out: &mut String, solution: &Solution) -> fmt::Result {
+    let width = solution.threads.iter().map(|thread| thread.id.len()).max().unwrap_or(0);
+    let mut previous = "";
+    for event in solution.schedule.iter().filter_map(|id| solution.event(id)) {
+        if event.thread != previous {
+            writeln!(out, "  {}", event.thread)?;
+            previous = &event.thread;
+        }
+        let what = describe(event, event.value.as_deref());
+        writeln!(out, "  {:width$}  {:>6}  {:<20} {what}", "", event.id, place(&event.location))?;
+    }
+    Ok(())
+}
+
+fn write_root_cause(out: &mut String, solution: &Solution) -> fmt::Result {
+    let Some(cause) = &solution.root_cause else { return Ok(()) };
+    if cause.fails_always {
+        return writeln!(
+            out,
+            "\nroot cause: none among the orderings. The failure happens under every schedule \
+             along these paths."
+        );
+    }
+    let minimal = if cause.minimal { "minimal" } else { "not proved minimal" };
+    let count = cause.orders.len();
+    let noun = if count == 1 { "ordering" } else { "orderings" };
+    writeln!(out, "\nroot cause: {count} {noun} ({minimal})")?;
+    for [before, after] in &cause.orders {
+        writeln!(out, "  {}", one_event(solution, before))?;
+        writeln!(out, "    before {}", one_event(solution, after))?;
+    }
+    Ok(())
+}
+
+fn one_event(solution: &Solution, id: &str) -> String {
+    match solution.event(id) {
+        Some(event) => format!(
+            "{}: {} at {} [{id}]",
+            event.thread,
+            describe(event, event.value.as_deref()),
+            place(&event.location)
+        ),
+        None => id.to_owned(),
+    }
+}
+
+fn write_alternates(out: &mut String, solution: &Solution) -> fmt::Result {
+    let fails_always = solution.root_cause.as_ref().is_some_and(|cause| cause.fails_always);
+    if solution.alternates.is_empty() && !fails_always {
+        return writeln!(
+            out,
+            "\nalternates: none found on these paths ({} pairs tried)",
+            solution.stats.alternates_tried
+        );
+    }
+    for (index, alternate) in solution.alternates.iter().enumerate() {
+        let [before, after] = &alternate.flipped;
+        writeln!(out, "\nalternate {index} does not fail ({})", replay_word(alternate.replay))?;
+        writeln!(out, "  {}", one_event(solution, before))?;
+        writeln!(out, "    now before {}", one_event(solution, after))?;
+    }
+    Ok(())
+}
+
+fn write_lanes(out: &mut String, failing: &Lane, alternate: &Lane) -> fmt::Result {
+    let line = |row: Option<&crate::lanes::Row>| {
+        row.map_or_else(String::new, |row| {
+            let mark = if row.flipped { '*' } else { ' ' };
+            format!("{mark} {:<5} {:<18} {}", row.thread, row.place, row.what)
+        })
+    };
+    let left: Vec<String> = failing.rows.iter().map(|row| line(Some(row))).collect();
+    let right: Vec<String> = alternate.rows.iter().map(|row| line(Some(row))).collect();
+    let width = left.iter().map(String::len).max().unwrap_or(0).max(failing.title.len() + 2);
+    writeln!(out, "\ndifferential schedule projection (* the reordered pair)")?;
+    writeln!(out, "  {:<width$} | {}", failing.title, alternate.title)?;
+    writeln!(out, "  {:-<width$}-+-{:-<30}", "", "")?;
+    for index in 0..left.len().max(right.len()) {
+        let a = left.get(index).map_or("", String::as_str);
+        let b = right.get(index).map_or("", String::as_str);
+        writeln!(out, "  {}", format!("{a:<width$} | {b}").trim_end())?;
+    }
+    Ok(())
+}
+
+fn write_flows(out: &mut String, solution: &Solution, lane: &Lane) -> fmt::Result {
+    if lane.flows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\ndata-flows of the {} only", lane.title)?;
+    for flow in &lane.flows {
+        let end = |id: &str| {
+            solution.event(id).map_or_else(
+                || "the initial value".to_owned(),
+                |event| {
+                    format!("{} {}", event.thread, describe(event, None))
+                        + &format!(" ({})", place(&event.location))
+                },
+            )
+        };
+        let value = flow.value.as_deref().unwrap_or("");
+        writeln!(out, "  {} --{value}--> {}", end(&flow.write), end(&flow.read))?;
+    }
+    Ok(())
+}
+
+fn write_stats(out: &mut String, solution: &Solution) -> fmt::Result {
+    let stats = &solution.stats;
+    if solution.dsp.is_some() {
+        writeln!(
+            out,
+            "\nshown: {} of {} events, {} of {} data-flows",
+            stats.dsp_events, stats.events, stats.dsp_data_flows, stats.data_flows
+        )?;
+    }
+    if stats.model_gaps > 0 {
+        writeln!(
+            out,
+            "\nwarning: {} model gaps: the executor could not model everything the program did; \
+             `symbiosis check` lists them",
+            stats.model_gaps
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::lost_update;
+    use expect_test::expect;
+
+    #[test]
+    fn a_lost_update_reads_as_a_story() {
+        expect![[r#"
+            failure: assertion: bank->total == "2"
+              at /src/bank.c:30:5 in deposit, thread t0
+
+            failing schedule: 6 events of 2 threads, 0 context switches (replay: not run)
+
+            root cause: 1 ordering (minimal)
+              t0.2: read bank->total = 0 at bank.c:10 [e2]
+                before t0.1: write bank->total = 1 at bank.c:11 [e1]
+
+            alternate 0 does not fail (replay: not run)
+              t0.1: write bank->total = 1 at bank.c:11 [e1]
+                now before t0.2: read bank->total = 0 at bank.c:10 [e2]
+
+            differential schedule projection (* the reordered pair)
+              failing schedule                                 | alternate schedule
+              -------------------------------------------------+-------------------------------
+              * t0.2  bank.c:10          read bank->total = 0  | * t0.1  bank.c:11          write bank->total = 1
+              * t0.1  bank.c:11          write bank->total = 1 | * t0.2  bank.c:10          read bank->total = 1
+
+            data-flows of the failing schedule only
+              the initial value --0--> t0.2 read bank->total (bank.c:10)
+
+            data-flows of the alternate schedule only
+              t0.1 write bank->total (bank.c:11) --1--> t0.2 read bank->total (bank.c:10)
+
+            shown: 2 of 6 events, 2 of 3 data-flows
+        "#]].assert_eq(&to_text(&lost_update(), TextOptions::default()));
+    }
+
+    #[test]
+    fn a_failure_under_every_schedule_says_so() {
+        let mut solution = lost_update();
+        solution.alternates.clear();
+        solution.dsp = None;
+        solution.root_cause = Some(crate::solution::RootCause {
+            fails_always: true,
+            minimal: true,
+            ..Default::default()
+        });
+        let text = to_text(&solution, TextOptions::default());
+        assert!(text.contains("under every schedule"), "{text}");
+        assert!(!text.contains("none found on these paths"), "{text}");
+    }
+}
