@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Installs what building and using Symbiosis needs on Debian 12, by package name. Does nothing when
+# everything is there. Rust comes from rustup and must be there already.
+set -euo pipefail
+
+if ! command -v cargo >/dev/null; then
+    echo "cargo was not found: install Rust with rustup first" >&2
+    exit 1
+fi
+
+# command or file -> package
+missing=()
+need() { # test package
+    if ! eval "$1" >/dev/null 2>&1; then missing+=("$2"); fi
+}
+need "command -v clang && command -v clang++" clang
+need "command -v c++ && test -e /usr/include/stdio.h" build-essential
+need "command -v make" make
+need "test -e /usr/include/z3.h" libz3-dev
+need "command -v z3" z3
+need "command -v dot" graphviz
+
+if [ "${#missing[@]}" -gt 0 ]; then
+    echo "installing: ${missing[*]}" >&2
+    as_root=""
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || {
+            echo "run as root: apt-get install ${missing[*]}" >&2
+            exit 1
+        }
+        as_root="sudo"
+    fi
+    $as_root apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends \
+        "${missing[@]}" >&2
+fi
+for component in rustfmt clippy; do
+    cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$component"
+done
