@@ -584,3 +584,86 @@ impl Expr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_expressions_are_one() {
+        let mut pool = ExprPool::default();
+        let x = pool.var(VarId(0), 32);
+        let one = pool.constant(32, 1);
+        let a = pool.bin(BinOp::Add, x, one);
+        let b = pool.bin(BinOp::Add, x, one);
+        assert_eq!(a, b);
+        assert_eq!(pool.eq(x, one), pool.eq(one, x));
+    }
+
+    #[test]
+    fn integers_wrap_at_their_width() {
+        let mut pool = ExprPool::default();
+        let max = pool.constant(8, 255);
+        let one = pool.constant(8, 1);
+        let sum = pool.bin(BinOp::Add, max, one);
+        assert_eq!(pool.as_const(sum), Some(0));
+        let product = pool.bin(BinOp::Mul, max, max);
+        assert_eq!(pool.as_const(product), Some(1));
+    }
+
+    #[test]
+    fn division_follows_smt_lib_at_its_corners() {
+        let mut pool = ExprPool::default();
+        let zero = pool.constant(8, 0);
+        let minus_five = pool.constant(8, 251);
+        let value = |pool: &mut ExprPool, op| {
+            let id = pool.bin(op, minus_five, zero);
+            pool.as_const(id)
+        };
+        assert_eq!(value(&mut pool, BinOp::UDiv), Some(255));
+        assert_eq!(value(&mut pool, BinOp::SDiv), Some(1));
+        assert_eq!(value(&mut pool, BinOp::URem), Some(251));
+        assert_eq!(value(&mut pool, BinOp::SRem), Some(251));
+        let (min, minus_one) = (pool.constant(8, 128), pool.constant(8, 255));
+        let overflow = pool.bin(BinOp::SDiv, min, minus_one);
+        assert_eq!(pool.as_const(overflow), Some(128));
+    }
+
+    #[test]
+    fn pieces_of_a_value_join_again() {
+        let mut pool = ExprPool::default();
+        let x = pool.var(VarId(0), 64);
+        let low = pool.extract(x, 0, 32);
+        let high = pool.extract(x, 32, 32);
+        assert_eq!(pool.concat(high, low), x);
+        let wide = pool.zext(low, 64);
+        assert_eq!(pool.extract(wide, 0, 32), low);
+        let top = pool.extract(wide, 32, 32);
+        assert_eq!(pool.as_const(top), Some(0));
+    }
+
+    #[test]
+    fn deep_expressions_are_evaluated_without_recursion() {
+        let mut pool = ExprPool::default();
+        let x = pool.var(VarId(0), 32);
+        let mut sum = x;
+        for _ in 0..200_000 {
+            sum = pool.bin(BinOp::Xor, sum, x);
+            sum = pool.bin(BinOp::Add, sum, x);
+        }
+        assert!(pool.evaluate(sum, &|_| Some(3)).is_some());
+        assert_eq!(pool.evaluate(sum, &|_| None), None);
+    }
+
+    #[test]
+    fn floats_round_as_the_machine_does() {
+        let mut pool = ExprPool::default();
+        let third = pool.constant(32, u128::from((1.0f32 / 3.0).to_bits()));
+        let three = pool.constant(32, u128::from(3.0f32.to_bits()));
+        let one = pool.float_bin(FloatOp::Mul, FloatFormat::Single, third, three);
+        assert_eq!(pool.as_const(one), Some(u128::from(1.0f32.to_bits())));
+        let nan = pool.constant(64, u128::from(f64::NAN.to_bits()));
+        let same = pool.float_cmp(FloatPred::Eq, FloatFormat::Double, nan, nan);
+        assert_eq!(pool.as_const(same), Some(0));
+    }
+}

@@ -5,6 +5,7 @@
 //! constraints, `solver` and `explain` answer with [`Schedule`]s, which [`evaluate`] checks
 //! without a solver, and `render` prints the result.
 
+pub mod display;
 pub mod evaluate;
 pub mod event;
 pub mod expr;
