@@ -1,1 +1,65 @@
-//! runtime
+//! The library that is linked into a traced program. It writes what the program's own hooks and
+//! its calls into libc tell about each thread, in the layout of [`layout`].
+//!
+//! The crate has two lives. As a workspace member it is an ordinary library that exports nothing,
+//! so that it can be checked and unit-tested without interposing on the test binary's `malloc`.
+//! The root build script compiles it a second time with `--cfg symbiosis_export` as a static
+//! library: then the hooks' symbols and the interposed libc functions exist.
+//!
+//! Invariants:
+//!
+//! * Traced threads share no lock. Thread numbers, function numbers and the claim on the failure
+//!   record are single atomic operations; every stream is written by its own thread alone.
+//! * The runtime never calls the program's `malloc`: its memory comes from `mmap`.
+//! * It keeps no file descriptor open, because a program may close or count descriptors: files
+//!   are opened by name when they grow.
+//! * What goes wrong is noted in the trace; the program runs on.
+//! * `errno` is the program's: slow paths save and restore it.
+#![cfg_attr(not(test), no_std)]
+#![allow(clippy::missing_safety_doc)]
+// The interposed functions have libc's names.
+#![allow(non_snake_case)]
+
+#[path = "../../trace-format/src/layout.rs"]
+pub mod layout;
+
+#[macro_use]
+mod interpose;
+pub mod allocation;
+pub mod c11;
+pub mod exits;
+pub mod files;
+pub mod modules;
+pub mod process;
+pub mod real;
+pub mod signals;
+pub mod start;
+pub mod streams;
+pub mod sync;
+pub mod sys;
+pub mod text;
+pub mod threads;
+pub mod tls;
+pub mod writes;
+
+/// There is no way to report a panic inside somebody else's program, and the code has none to
+/// report: this exists because a `no_std` library must have it.
+#[cfg(all(symbiosis_export, not(test)))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: `_exit` takes no pointers and does not return.
+    unsafe { sys::trap() }
+}
+
+// The precompiled `core` was built for unwinding and may name the personality routine. Weak and
+// hidden, so that a program with Rust code of its own keeps its own.
+#[cfg(all(symbiosis_export, not(test)))]
+core::arch::global_asm!(
+    ".text",
+    ".weak rust_eh_personality",
+    ".hidden rust_eh_personality",
+    ".type rust_eh_personality,@function",
+    "rust_eh_personality:",
+    "ud2",
+    options(att_syntax)
+);

@@ -54,7 +54,7 @@ pub enum RuntimeEvent {
     ThreadCreate = 1,
     /// `pthread_join` is about to wait. `[serial of the thread waited for, or 0]`.
     JoinBegin = 2,
-    /// `pthread_join` returned. `[serial, result]`.
+    /// `pthread_join` returned. `[serial, what it returned: 0 or an errno]`.
     JoinEnd = 3,
     /// The thread runs its last instrumented instruction. `[]`.
     ThreadExit = 4,
@@ -221,8 +221,14 @@ pub struct Control {
     pub children: u64,
     /// 0 running, 1 ended.
     pub ended: u64,
-    /// Not 0 when a stream could not grow: the `errno`, and from then on nothing was written.
+    /// Not 0 when a stream could not grow: the `errno`, and from then on that stream got nothing
+    /// more.
     pub overflow_errno: u64,
+    /// Not 0 when the path stream could not grow: its final length in bytes plus one. `path_next`
+    /// then says nothing about the file.
+    pub path_final: u64,
+    /// As `path_final`, for the values stream.
+    pub value_final: u64,
 }
 
 /// The failure as the runtime sees it inside the process.
@@ -241,7 +247,29 @@ pub enum RawFailure {
     Exit = 4,
 }
 
-/// `process.bin`, a shared mapping like the control pages.
+impl RawFailure {
+    /// The kind behind the number in `process.bin`.
+    #[must_use]
+    pub const fn from_code(code: u32) -> Option<Self> {
+        Some(match code {
+            0 => Self::None,
+            1 => Self::Assertion,
+            2 => Self::Abort,
+            3 => Self::Signal,
+            4 => Self::Exit,
+            _ => return None,
+        })
+    }
+}
+
+/// Size in bytes of `process.bin`.
+pub const PROCESS_FILE_SIZE: usize = 4096;
+/// The longest `ExternalWrite` payload in bytes; what is longer is cut and counted in
+/// [`Process::cut_writes`].
+pub const EXTERNAL_WRITE_LIMIT: u64 = 1 << 20;
+
+/// `process.bin`, a shared mapping like the control pages. `failure` is written last, so that a
+/// process killed in the middle of its last words has none rather than half of one.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Process {
@@ -271,6 +299,21 @@ pub struct Process {
     pub write_errno: u64,
     /// The failure message in UTF-8 (for `assert`: `file:line: function: expression`).
     pub message: [u8; 2048],
+    /// How long the failing thread's path stream was at the failure, in bytes: exit handlers and
+    /// unwinding may add to it afterwards.
+    pub failure_path_bytes: u64,
+    /// As `failure_path_bytes`, for the values stream.
+    pub failure_value_bytes: u64,
+    /// How many `ExternalWrite` payloads were cut at [`EXTERNAL_WRITE_LIMIT`].
+    pub cut_writes: u64,
+    /// Where in the file of `write_file` writing stopped, in bytes.
+    pub write_offset: u64,
+    /// Length in bytes of the name in `write_file`.
+    pub write_file_length: u32,
+    /// 0.
+    pub reserved: u32,
+    /// The first file that could not be made or grown, relative to the trace directory.
+    pub write_file: [u8; 256],
 }
 
 /// What the instrumenter emits once per module, as constant data named
@@ -284,7 +327,7 @@ pub struct ModuleDescriptor {
     pub function_count: u32,
     /// Number of entries of `globals`.
     pub global_count: u32,
-    /// 0.
+    /// Bit 0 ([`DESCRIPTOR_HAS_DEFINED`]): `defined` is there.
     pub reserved: u32,
     /// Hash of the bitcode (FNV-1a 128, little end first).
     pub hash: [u64; 2],
@@ -300,7 +343,14 @@ pub struct ModuleDescriptor {
     pub globals: *const u64,
     /// Where the runtime writes the module's base: the process-wide number of its first function.
     pub base: *mut u32,
+    /// Only read when bit 0 of `reserved` is set: one byte per function, 1 where this module
+    /// defines it and 0 for a declaration. Without it the runtime takes every function whose
+    /// address lies in the descriptor's own executable or library for defined.
+    pub defined: *const u8,
 }
+
+/// In [`ModuleDescriptor::reserved`]: the field `defined` is there.
+pub const DESCRIPTOR_HAS_DEFINED: u32 = 1;
 
 /// A module's record in `modules.bin`: this header, then `function_count` and `global_count`
 /// words of addresses. Appended once per module at registration.

@@ -1,0 +1,95 @@
+//! C11's `mtx_`, `cnd_` and `call_once`: in glibc they reach the pthread functions inside of libc,
+//! where nothing can be interposed. Their objects have the same layout; their results are logged
+//! as the pthread functions would have given them.
+
+use crate::layout::{RuntimeEvent, SyncOp};
+use crate::real;
+use crate::streams;
+use crate::sync::{Call, around};
+use crate::sys;
+use crate::tls;
+use core::ffi::{c_int, c_void};
+
+type P = *mut c_void;
+type Time = *const c_void;
+
+const THRD_SUCCESS: c_int = 0;
+const THRD_BUSY: c_int = 1;
+const THRD_ERROR: c_int = 2;
+const THRD_NOMEM: c_int = 3;
+const THRD_TIMEDOUT: c_int = 4;
+
+/// The `errno` that stands for a C11 result.
+fn as_errno(result: c_int) -> c_int {
+    match result {
+        THRD_SUCCESS => 0,
+        THRD_BUSY => sys::EBUSY,
+        THRD_NOMEM => sys::ENOMEM,
+        THRD_TIMEDOUT => sys::ETIMEDOUT,
+        _ => sys::EINVAL,
+    }
+}
+
+macro_rules! forward {
+    ($call:expr, $name:ident($($argument:expr),*)) => {{
+        let Some(function) = real::$name() else { return THRD_ERROR };
+        around($call, || function($($argument),*), as_errno)
+    }};
+}
+
+interpose! {
+    fn mtx_lock(mutex: P) -> c_int {
+        forward!(Call::on_mutex(SyncOp::MutexLock, mutex), mtx_lock(mutex))
+    }
+
+    fn mtx_trylock(mutex: P) -> c_int {
+        forward!(Call::on_mutex(SyncOp::MutexTryLock, mutex), mtx_trylock(mutex))
+    }
+
+    fn mtx_timedlock(mutex: P, until: Time) -> c_int {
+        forward!(Call::on_mutex(SyncOp::MutexTimedLock, mutex), mtx_timedlock(mutex, until))
+    }
+
+    fn mtx_unlock(mutex: P) -> c_int {
+        forward!(Call::on_mutex(SyncOp::MutexUnlock, mutex), mtx_unlock(mutex))
+    }
+
+    fn cnd_wait(condition: P, mutex: P) -> c_int {
+        let call = Call { second: mutex, ..Call::on(SyncOp::CondWait, condition) };
+        forward!(call, cnd_wait(condition, mutex))
+    }
+
+    fn cnd_timedwait(condition: P, mutex: P, until: Time) -> c_int {
+        let call = Call { second: mutex, ..Call::on(SyncOp::CondTimedWait, condition) };
+        forward!(call, cnd_timedwait(condition, mutex, until))
+    }
+
+    fn cnd_signal(condition: P) -> c_int {
+        forward!(Call::on(SyncOp::CondSignal, condition), cnd_signal(condition))
+    }
+
+    fn cnd_broadcast(condition: P) -> c_int {
+        forward!(Call::on(SyncOp::CondBroadcast, condition), cnd_broadcast(condition))
+    }
+
+    fn call_once(once: P, routine: real::OnceRoutine) {
+        if let Some(function) = real::call_once() {
+            let run = || {
+                function(once, routine);
+                0
+            };
+            around(Call::on(SyncOp::Once, once), run, |result| result);
+        }
+    }
+
+    fn thrd_exit(result: c_int) {
+        let me = tls::recording();
+        if !me.is_null() {
+            streams::event(me, RuntimeEvent::NonLocal, &[]);
+        }
+        if let Some(exit) = real::thrd_exit() {
+            exit(result);
+        }
+        sys::trap()
+    }
+}

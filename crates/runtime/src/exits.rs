@@ -1,0 +1,117 @@
+//! The ways in which a program ends itself.
+
+use crate::layout::{RawFailure, RuntimeEvent};
+use crate::process::{self, Failure};
+use crate::real;
+use crate::streams;
+use crate::sys;
+use crate::text::Text;
+use crate::threads;
+use crate::tls;
+use core::ffi::{c_char, c_int, c_uint, c_void};
+
+unsafe fn text<'a>(text: *const c_char) -> &'a [u8] {
+    if text.is_null() {
+        return b"?";
+    }
+    // SAFETY: a non-null argument is a C string.
+    unsafe { core::slice::from_raw_parts(text.cast(), sys::strlen(text)) }
+}
+
+fn note_status(status: c_int) {
+    if status & 0xff != 0 {
+        process::note_failure(
+            RawFailure::Exit,
+            &Failure { code: i64::from(status & 0xff), ..Failure::default() },
+        );
+    }
+}
+
+/// Runs after all other exit handlers and destructors: here the status that `main` returned shows.
+pub unsafe extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+    note_status(status);
+    threads::mark_end();
+}
+
+fn note_jump() {
+    let me = tls::recording();
+    if !me.is_null() {
+        // SAFETY: the record is the calling thread's own.
+        unsafe { streams::event(me, RuntimeEvent::NonLocal, &[]) };
+    }
+}
+
+macro_rules! forward_for_good {
+    ($name:ident($($argument:expr),*)) => {{
+        if let Some(function) = real::$name() {
+            function($($argument),*);
+        }
+        sys::trap()
+    }};
+}
+
+interpose! {
+    fn __assert_fail(
+        expression: *const c_char,
+        file: *const c_char,
+        line: c_uint,
+        function: *const c_char,
+    ) {
+        let mut message = Text::<2048>::new();
+        message.push(text(file)).push(b":").push_decimal(u64::from(line)).push(b": ");
+        message.push(text(function)).push(b": ").push(text(expression));
+        let failure = Failure {
+            code: i64::from(sys::SIGABRT),
+            message: message.as_bytes(),
+            ..Failure::default()
+        };
+        process::note_failure(RawFailure::Assertion, &failure);
+        forward_for_good!(__assert_fail(expression, file, line, function))
+    }
+
+    fn abort() {
+        let failure = Failure { code: i64::from(sys::SIGABRT), ..Failure::default() };
+        process::note_failure(RawFailure::Abort, &failure);
+        forward_for_good!(abort())
+    }
+
+    fn exit(status: c_int) {
+        note_status(status);
+        forward_for_good!(exit(status))
+    }
+
+    fn _exit(status: c_int) {
+        note_status(status);
+        forward_for_good!(_exit(status))
+    }
+
+    fn _Exit(status: c_int) {
+        note_status(status);
+        forward_for_good!(_Exit(status))
+    }
+
+    fn quick_exit(status: c_int) {
+        note_status(status);
+        forward_for_good!(quick_exit(status))
+    }
+
+    fn longjmp(environment: *mut c_void, value: c_int) {
+        note_jump();
+        forward_for_good!(longjmp(environment, value))
+    }
+
+    fn _longjmp(environment: *mut c_void, value: c_int) {
+        note_jump();
+        forward_for_good!(_longjmp(environment, value))
+    }
+
+    fn siglongjmp(environment: *mut c_void, value: c_int) {
+        note_jump();
+        forward_for_good!(siglongjmp(environment, value))
+    }
+
+    fn __longjmp_chk(environment: *mut c_void, value: c_int) {
+        note_jump();
+        forward_for_good!(__longjmp_chk(environment, value))
+    }
+}

@@ -1,0 +1,191 @@
+//! Files of the trace directory, by name relative to it.
+
+use crate::sys::{self, ResourceLimit};
+use crate::text::Text;
+use core::cell::UnsafeCell;
+use core::ffi::c_int;
+
+/// The full name of a file in the trace directory.
+pub type FileName = Text<4608>;
+
+/// The trace directory's absolute name, set once at start-up.
+struct Directory(UnsafeCell<Text<4096>>);
+
+// SAFETY: written once, before there is a second thread.
+unsafe impl Sync for Directory {}
+
+static DIRECTORY: Directory = Directory(UnsafeCell::new(Text::new()));
+
+/// Sets the trace directory; to be called once, while the process has one thread. A relative name
+/// is made absolute, because the program may change its working directory.
+pub fn set_directory(name: &[u8]) -> Result<(), c_int> {
+    let mut text = Text::<4096>::new();
+    if name.first() != Some(&b'/') {
+        let mut here = [0u8; 4096];
+        // SAFETY: the buffer has the length given.
+        unsafe {
+            if sys::getcwd(here.as_mut_ptr().cast(), here.len()).is_null() {
+                return Err(sys::errno());
+            }
+            let length = sys::strlen(here.as_ptr().cast());
+            text.push(here.get(..length).unwrap_or(&[])).push(b"/");
+        }
+    }
+    text.push(name);
+    if !text.is_whole() {
+        return Err(sys::ENAMETOOLONG);
+    }
+    // SAFETY: only the one thread there is gets here.
+    unsafe { *DIRECTORY.0.get() = text };
+    Ok(())
+}
+
+/// The full name of a file given by the parts of its relative name.
+pub fn name(parts: &[&[u8]]) -> FileName {
+    let mut text = FileName::new();
+    // SAFETY: after start-up nobody writes to it.
+    text.push(unsafe { (*DIRECTORY.0.get()).as_bytes() }).push(b"/");
+    for part in parts {
+        text.push(part);
+    }
+    text
+}
+
+/// Makes a directory of the trace unless it is there.
+pub fn make_directory(part: &[u8]) -> Result<(), c_int> {
+    let path = name(&[part]);
+    // SAFETY: the name ends with a zero.
+    if unsafe { sys::mkdir(path.as_c(), 0o777) } != 0 && sys::errno() != sys::EEXIST {
+        return Err(sys::errno());
+    }
+    Ok(())
+}
+
+/// Opens a file; the descriptor is to be closed with [`close`].
+pub fn open(path: &FileName, flags: c_int) -> Result<c_int, c_int> {
+    if !path.is_whole() {
+        return Err(sys::ENAMETOOLONG);
+    }
+    loop {
+        // SAFETY: the name ends with a zero.
+        let fd = unsafe { sys::open(path.as_c(), flags | sys::O_CLOEXEC, 0o666 as c_int) };
+        if fd >= 0 {
+            return Ok(fd);
+        }
+        if sys::errno() != sys::EINTR {
+            return Err(sys::errno());
+        }
+    }
+}
+
+/// Closes a descriptor of [`open`].
+pub fn close(fd: c_int) {
+    // SAFETY: no pointers; the descriptor is the runtime's own.
+    unsafe { sys::close(fd) };
+}
+
+/// Would a file of this length break the process's limit? Asked first, because the kernel would
+/// send SIGXFSZ to the program for it.
+fn above_size_limit(length: u64) -> bool {
+    let mut limit = ResourceLimit { current: u64::MAX, maximum: u64::MAX };
+    // SAFETY: the pointer is to a live object.
+    unsafe { sys::getrlimit(sys::RLIMIT_FSIZE, &mut limit) == 0 && length > limit.current }
+}
+
+/// Makes sure that the bytes `from..to` of the file have room on the disk, so that writing to a
+/// mapping of them cannot raise SIGBUS.
+pub fn extend(fd: c_int, from: u64, to: u64) -> Result<(), c_int> {
+    if above_size_limit(to) {
+        return Err(sys::EFBIG);
+    }
+    loop {
+        // SAFETY: no pointers.
+        if unsafe { sys::fallocate(fd, 0, from as i64, (to - from) as i64) } == 0 {
+            return Ok(());
+        }
+        match sys::errno() {
+            sys::EINTR => {}
+            sys::EOPNOTSUPP | sys::ENOSYS => return write_zeros(fd, from, to),
+            error => return Err(error),
+        }
+    }
+}
+
+/// `fallocate` for file systems without it.
+fn write_zeros(fd: c_int, mut from: u64, to: u64) -> Result<(), c_int> {
+    static ZEROS: [u8; 4096] = [0; 4096];
+    while from < to {
+        let n = (to - from).min(ZEROS.len() as u64) as usize;
+        // SAFETY: the buffer has at least `n` bytes.
+        let done = unsafe { sys::pwrite(fd, ZEROS.as_ptr().cast(), n, from as i64) };
+        match done {
+            1.. => from += done as u64,
+            0 => return Err(sys::ENOSPC),
+            _ if sys::errno() == sys::EINTR => {}
+            _ => return Err(sys::errno()),
+        }
+    }
+    Ok(())
+}
+
+/// Writes `length` bytes at the descriptor's place.
+///
+/// # Safety
+///
+/// The bytes must be readable.
+pub unsafe fn write_all(fd: c_int, mut data: *const u8, mut length: usize) -> Result<(), c_int> {
+    // SAFETY: no pointers.
+    let at = unsafe { sys::lseek(fd, 0, 2) };
+    if above_size_limit((at.max(0) as u64).saturating_add(length as u64)) {
+        return Err(sys::EFBIG);
+    }
+    while length > 0 {
+        // SAFETY: the caller vouches for the bytes.
+        let done = unsafe { sys::write(fd, data.cast(), length) };
+        match done {
+            1.. => {
+                // SAFETY: `done` is at most the rest's length.
+                data = unsafe { data.add(done as usize) };
+                length -= done as usize;
+            }
+            0 => return Err(sys::ENOSPC),
+            _ if sys::errno() == sys::EINTR => {}
+            _ => return Err(sys::errno()),
+        }
+    }
+    Ok(())
+}
+
+/// Maps the bytes `offset..offset + length` of a file for reading and writing, at `at` or, when
+/// that is null, at any address.
+///
+/// # Safety
+///
+/// What is mapped at `at`, if it is not null, is lost.
+pub unsafe fn map(fd: c_int, offset: u64, length: usize, at: u64) -> Result<u64, c_int> {
+    let fixed = if at == 0 { 0 } else { sys::MAP_FIXED };
+    // SAFETY: the caller vouches for the range.
+    let got = unsafe {
+        sys::mmap(
+            at as *mut _,
+            length,
+            sys::PROT_READ_WRITE,
+            sys::MAP_SHARED | fixed,
+            fd,
+            offset as i64,
+        )
+    };
+    if got as usize == sys::MAP_FAILED { Err(sys::errno()) } else { Ok(got as u64) }
+}
+
+/// Makes a file of `length` zeros and maps it. With `exclusive` it must not be there yet.
+pub fn create_mapped(path: &FileName, length: usize, exclusive: bool) -> Result<u64, c_int> {
+    let flags = sys::O_RDWR | sys::O_CREAT | if exclusive { sys::O_EXCL } else { 0 };
+    let fd = open(path, flags)?;
+    let mapped = extend(fd, 0, length as u64).and_then(|()| {
+        // SAFETY: at an address of the kernel's choice.
+        unsafe { map(fd, 0, length, 0) }
+    });
+    close(fd);
+    mapped
+}

@@ -1,0 +1,222 @@
+//! Instrumented modules: their numbers, their record in `modules.bin`, their IR, and the table of
+//! the functions they define.
+
+use crate::files;
+use crate::layout::{
+    DESCRIPTOR_HAS_DEFINED, INSTRUMENTATION_VERSION, MODULE_MAGIC, ModuleDescriptor,
+    ModuleRecordHeader,
+};
+use crate::process;
+use crate::start;
+use crate::sys::{self, ObjectInfo};
+use crate::text::Text;
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+static NEXT_FUNCTION: AtomicU32 = AtomicU32::new(0);
+static TABLES: AtomicPtr<Table> = AtomicPtr::new(null_mut());
+
+/// The sorted addresses of the functions that a module defines; they follow the head. Published
+/// once and never changed, so that readers need no lock.
+#[repr(C)]
+struct Table {
+    next: *mut Table,
+    count: usize,
+}
+
+impl Table {
+    unsafe fn addresses<'a>(table: *mut Self) -> &'a mut [u64] {
+        // SAFETY: `add_table` made the block large enough.
+        unsafe { core::slice::from_raw_parts_mut(table.add(1).cast(), (*table).count) }
+    }
+}
+
+/// Is this the address of a function that a registered module defines?
+pub fn defines(address: u64) -> bool {
+    let mut table = TABLES.load(Ordering::Acquire);
+    while !table.is_null() {
+        // SAFETY: published tables stay.
+        unsafe {
+            let addresses: &[u64] = Table::addresses(table);
+            if addresses.binary_search(&address).is_ok() {
+                return true;
+            }
+            table = (*table).next;
+        }
+    }
+    false
+}
+
+/// Called by each instrumented module's constructor.
+#[cfg_attr(symbiosis_export, unsafe(no_mangle))]
+pub unsafe extern "C" fn __symbiosis_register(descriptor: *const ModuleDescriptor) {
+    start::ensure();
+    // SAFETY: the instrumenter emitted the descriptor, and the first words are the same in every
+    // version.
+    unsafe {
+        let module = &*descriptor;
+        let base = NEXT_FUNCTION.fetch_add(module.function_count, Ordering::Relaxed);
+        let known = module.version == INSTRUMENTATION_VERSION;
+        if known {
+            *module.base = base;
+            add_table(module, descriptor as u64);
+        }
+        if process::recording() {
+            sys::keeping_errno(|| {
+                if let Err(error) = append_record(module, base, known) {
+                    process::note_write_error(b"modules.bin", 0, error);
+                }
+                if known {
+                    write_ir(module, base);
+                }
+            });
+        }
+    }
+}
+
+/// Registers what the module defines for [`defines`].
+unsafe fn add_table(module: &ModuleDescriptor, place: u64) {
+    let count = module.function_count as usize;
+    let table = sys::anonymous(size_of::<Table>() + count * 8).cast::<Table>();
+    if table.is_null() {
+        return;
+    }
+    // SAFETY: the block is fresh and large enough; the descriptor's arrays have `count` entries.
+    unsafe {
+        let code = Code::around(place);
+        let to = table.add(1).cast::<u64>();
+        let mut used = 0;
+        for index in 0..count {
+            let address = *module.functions.add(index);
+            let defined = if module.reserved & DESCRIPTOR_HAS_DEFINED != 0 {
+                *module.defined.add(index) != 0
+            } else {
+                code.contains(address)
+            };
+            if defined && address != 0 {
+                *to.add(used) = address;
+                used += 1;
+            }
+        }
+        (*table).count = used;
+        Table::addresses(table).sort_unstable();
+        publish(table);
+    }
+}
+
+unsafe fn publish(table: *mut Table) {
+    let mut head = TABLES.load(Ordering::Relaxed);
+    loop {
+        // SAFETY: the table is this thread's until it is in the list.
+        unsafe { (*table).next = head };
+        match TABLES.compare_exchange_weak(head, table, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(now) => head = now,
+        }
+    }
+}
+
+/// The executable part of the object that an address lies in.
+struct Code {
+    place: u64,
+    start: u64,
+    end: u64,
+}
+
+impl Code {
+    fn around(place: u64) -> Self {
+        let mut code = Self { place, start: 0, end: 0 };
+        // SAFETY: the visitor gets back the pointer it is given here.
+        unsafe { sys::dl_iterate_phdr(visit, (&raw mut code).cast()) };
+        code
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        self.start <= address && address < self.end
+    }
+}
+
+unsafe extern "C" fn visit(info: *const ObjectInfo, _: usize, data: *mut c_void) -> c_int {
+    const PT_LOAD: u32 = 1;
+    const PF_X: u32 = 1;
+    // SAFETY: the dynamic linker's description of a loaded object, and `Code::around`'s own data.
+    unsafe {
+        let code = &mut *data.cast::<Code>();
+        let (mut inside, mut start, mut end) = (false, u64::MAX, 0);
+        for index in 0..(*info).count as usize {
+            let header = &*(*info).headers.add(index);
+            if header.kind != PT_LOAD {
+                continue;
+            }
+            let from = (*info).base.wrapping_add(header.address);
+            let to = from.wrapping_add(header.memory_size);
+            inside |= from <= code.place && code.place < to;
+            if header.flags & PF_X != 0 {
+                start = start.min(from);
+                end = end.max(to);
+            }
+        }
+        if inside {
+            code.start = start;
+            code.end = end;
+        }
+        c_int::from(inside)
+    }
+}
+
+unsafe fn append_record(module: &ModuleDescriptor, base: u32, known: bool) -> Result<(), c_int> {
+    let header = ModuleRecordHeader {
+        magic: MODULE_MAGIC,
+        hash: if known { module.hash } else { [0; 2] },
+        function_count: if known { module.function_count } else { 0 },
+        global_count: if known { module.global_count } else { 0 },
+        base,
+        version: module.version,
+    };
+    let path = files::name(&[b"modules.bin"]);
+    let fd = files::open(&path, sys::O_WRONLY | sys::O_CREAT | sys::O_APPEND)?;
+    // SAFETY: the descriptor's arrays have as many entries as it says.
+    let written = unsafe {
+        files::write_all(fd, (&raw const header).cast(), size_of::<ModuleRecordHeader>())
+            .and_then(|()| {
+                files::write_all(fd, module.functions.cast(), header.function_count as usize * 8)
+            })
+            .and_then(|()| {
+                files::write_all(fd, module.globals.cast(), header.global_count as usize * 8)
+            })
+    };
+    files::close(fd);
+    written
+}
+
+/// Writes the module's bitcode under its hash, unless it is there. Under another name first, so
+/// that no half file ever has the right one.
+unsafe fn write_ir(module: &ModuleDescriptor, base: u32) {
+    let mut name = Text::<64>::new();
+    name.push(b"ir/").push_hex(module.hash[1]).push_hex(module.hash[0]).push(b".bc.zst");
+    let path = files::name(&[name.as_bytes()]);
+    let mut number = Text::<32>::new();
+    number.push_decimal(u64::from(base));
+    let partial = files::name(&[b"ir/partial-", number.as_bytes()]);
+    // SAFETY: names end with a zero; the descriptor's bitcode has the length it says.
+    unsafe {
+        if sys::access(path.as_c(), 0) == 0 {
+            return;
+        }
+        let flags = sys::O_WRONLY | sys::O_CREAT;
+        let written = files::open(&partial, flags).and_then(|fd| {
+            let written = files::write_all(fd, module.bitcode, module.bitcode_length as usize);
+            files::close(fd);
+            written
+        });
+        let done = written.and_then(|()| match sys::rename(partial.as_c(), path.as_c()) {
+            0 => Ok(()),
+            _ => Err(sys::errno()),
+        });
+        if let Err(error) = done {
+            sys::unlink(partial.as_c());
+            process::note_write_error(name.as_bytes(), 0, error);
+        }
+    }
+}

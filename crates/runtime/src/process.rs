@@ -1,0 +1,135 @@
+//! `process.bin`: the failure record, and what could not be written.
+
+use crate::files;
+use crate::layout::{
+    INSTRUMENTATION_VERSION, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure,
+};
+use crate::streams;
+use crate::sys;
+use crate::tls;
+use core::ffi::c_int;
+use core::ptr::{null_mut, write_volatile};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
+static FAILED: AtomicU32 = AtomicU32::new(0);
+static WRITE_FAILED: AtomicU32 = AtomicU32::new(0);
+
+const _: () = assert!(size_of::<Process>() <= PROCESS_FILE_SIZE);
+
+/// Makes `process.bin`; `EEXIST` when another process records there already.
+pub fn create() -> Result<(), c_int> {
+    let path = files::name(&[b"process.bin"]);
+    let page = files::create_mapped(&path, PROCESS_FILE_SIZE, true)? as *mut Process;
+    // SAFETY: the mapping is fresh and large enough.
+    unsafe {
+        (*page).version = INSTRUMENTATION_VERSION;
+        (*page).pid = sys::getpid();
+        write_volatile(&raw mut (*page).magic, PROCESS_MAGIC);
+    }
+    PROCESS.store(page, Ordering::Release);
+    Ok(())
+}
+
+/// Stops writing to `process.bin`: it is the parent's.
+pub fn forget() {
+    PROCESS.store(null_mut(), Ordering::Release);
+}
+
+/// Is this process recording? Not in a child of `vfork` either, which shares the memory.
+fn page() -> *mut Process {
+    let page = PROCESS.load(Ordering::Acquire);
+    // SAFETY: once made, the page stays mapped.
+    if page.is_null() || unsafe { (*page).pid } != sys::getpid() { null_mut() } else { page }
+}
+
+/// Does the process record?
+pub fn recording() -> bool {
+    !PROCESS.load(Ordering::Acquire).is_null()
+}
+
+/// What is known of a failure.
+#[derive(Clone, Copy, Default)]
+pub struct Failure<'a> {
+    /// Signal number or exit status.
+    pub code: i64,
+    /// `si_addr`.
+    pub address: u64,
+    /// Program counter.
+    pub pc: u64,
+    /// For people.
+    pub message: &'a [u8],
+}
+
+/// Records the failure unless there was one before: the first one wins, because what follows (the
+/// SIGABRT of an assertion, say) is its consequence.
+pub fn note_failure(kind: RawFailure, failure: &Failure<'_>) {
+    let page = page();
+    if page.is_null() || FAILED.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_err()
+    {
+        return;
+    }
+    let thread = tls::recording();
+    // SAFETY: the page stays mapped, and the claim above makes this thread its only writer.
+    unsafe {
+        if !thread.is_null() {
+            (*page).failure_thread = (*thread).serial;
+            let (path, values) = streams::lengths(thread);
+            (*page).failure_path_bytes = path;
+            (*page).failure_value_bytes = values;
+        }
+        (*page).code = failure.code;
+        (*page).fault_address = failure.address;
+        (*page).fault_pc = failure.pc;
+        (*page).message_length = copy(&mut (*page).message, failure.message);
+        AtomicU32::from_ptr(&raw mut (*page).failure).store(kind as u32, Ordering::Release);
+    }
+}
+
+/// Records that a file of the trace could not be made or grown; the first one wins.
+pub fn note_write_error(file: &[u8], offset: u64, error: c_int) {
+    let page = page();
+    if page.is_null()
+        || WRITE_FAILED.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_err()
+    {
+        return;
+    }
+    // SAFETY: as in `note_failure`.
+    unsafe {
+        (*page).write_offset = offset;
+        (*page).write_file_length = copy(&mut (*page).write_file, file);
+        write_volatile(&raw mut (*page).write_errno, error as u64);
+    }
+}
+
+/// Counts a thread with a control page.
+pub fn count_thread() {
+    count(|page| &raw mut page.threads);
+}
+
+/// Counts a thread without streams.
+pub fn count_unattached() {
+    count(|page| &raw mut page.unattached);
+}
+
+/// Counts a payload that was cut.
+pub fn count_cut() {
+    count(|page| &raw mut page.cut_writes);
+}
+
+fn count(field: impl Fn(&mut Process) -> *mut u64) {
+    let page = PROCESS.load(Ordering::Acquire);
+    if !page.is_null() {
+        // SAFETY: the page stays mapped, and its counters are only used atomically.
+        unsafe { AtomicU64::from_ptr(field(&mut *page)).fetch_add(1, Ordering::Relaxed) };
+    }
+}
+
+fn copy(to: &mut [u8], from: &[u8]) -> u32 {
+    let mut length = 0;
+    for (place, byte) in to.iter_mut().zip(from) {
+        *place = *byte;
+        length += 1;
+    }
+    length
+}

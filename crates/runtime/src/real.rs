@@ -1,0 +1,113 @@
+//! The functions behind the interposed ones: the next definition in the dynamic linker's order.
+
+use crate::sys::{self, Pthread};
+use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// A thread's start routine.
+pub type StartRoutine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+/// A C11 thread's start routine.
+pub type C11Routine = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// `init_routine` of `pthread_once`.
+pub type OnceRoutine = unsafe extern "C" fn();
+type P = *mut c_void;
+type Time = *const c_void;
+
+/// Finds a function, once. The condition variables exist in two versions of which only the newer
+/// one fits the program's objects, so that one is asked for first.
+fn find(slot: &AtomicUsize, name: *const c_char) -> usize {
+    let known = slot.load(Ordering::Relaxed);
+    if known != 0 {
+        return known;
+    }
+    // SAFETY: both names end with a zero.
+    let address = sys::keeping_errno(|| unsafe {
+        let versioned = sys::dlvsym(sys::RTLD_NEXT, name, c"GLIBC_2.3.2".as_ptr());
+        if versioned.is_null() { sys::dlsym(sys::RTLD_NEXT, name) } else { versioned }
+    }) as usize;
+    slot.store(address, Ordering::Relaxed);
+    address
+}
+
+macro_rules! real {
+    ($($name:ident($($ty:ty),*) $(-> $result:ty)?;)*) => {
+        $(
+            #[doc = concat!("The program's own `", stringify!($name), "`; none when libc is too old.")]
+            #[inline]
+            pub fn $name() -> Option<unsafe extern "C" fn($($ty),*) $(-> $result)?> {
+                static SLOT: AtomicUsize = AtomicUsize::new(0);
+                let address = find(&SLOT, concat!(stringify!($name), "\0").as_ptr().cast());
+                // SAFETY: zero is `None`, and anything else is the function of that name, whose
+                // type is libc's.
+                unsafe { core::mem::transmute(address) }
+            }
+        )*
+
+        /// Finds all of them, so that no later call, perhaps from a signal handler, has to.
+        pub fn find_all() {
+            $(let _ = $name();)*
+        }
+    };
+}
+
+real! {
+    pthread_create(*mut Pthread, *const c_void, StartRoutine, P) -> c_int;
+    pthread_join(Pthread, *mut P) -> c_int;
+    pthread_tryjoin_np(Pthread, *mut P) -> c_int;
+    pthread_timedjoin_np(Pthread, *mut P, Time) -> c_int;
+    pthread_clockjoin_np(Pthread, *mut P, c_int, Time) -> c_int;
+    pthread_exit(P);
+    pthread_mutex_lock(P) -> c_int;
+    pthread_mutex_trylock(P) -> c_int;
+    pthread_mutex_timedlock(P, Time) -> c_int;
+    pthread_mutex_clocklock(P, c_int, Time) -> c_int;
+    pthread_mutex_unlock(P) -> c_int;
+    pthread_rwlock_rdlock(P) -> c_int;
+    pthread_rwlock_tryrdlock(P) -> c_int;
+    pthread_rwlock_timedrdlock(P, Time) -> c_int;
+    pthread_rwlock_clockrdlock(P, c_int, Time) -> c_int;
+    pthread_rwlock_wrlock(P) -> c_int;
+    pthread_rwlock_trywrlock(P) -> c_int;
+    pthread_rwlock_timedwrlock(P, Time) -> c_int;
+    pthread_rwlock_clockwrlock(P, c_int, Time) -> c_int;
+    pthread_rwlock_unlock(P) -> c_int;
+    pthread_cond_wait(P, P) -> c_int;
+    pthread_cond_timedwait(P, P, Time) -> c_int;
+    pthread_cond_clockwait(P, P, c_int, Time) -> c_int;
+    pthread_cond_signal(P) -> c_int;
+    pthread_cond_broadcast(P) -> c_int;
+    sem_init(P, c_int, c_uint) -> c_int;
+    sem_wait(P) -> c_int;
+    sem_trywait(P) -> c_int;
+    sem_timedwait(P, Time) -> c_int;
+    sem_clockwait(P, c_int, Time) -> c_int;
+    sem_post(P) -> c_int;
+    pthread_barrier_init(P, *const c_void, c_uint) -> c_int;
+    pthread_barrier_wait(P) -> c_int;
+    pthread_spin_lock(P) -> c_int;
+    pthread_spin_trylock(P) -> c_int;
+    pthread_spin_unlock(P) -> c_int;
+    pthread_once(P, OnceRoutine) -> c_int;
+    thrd_create(*mut Pthread, C11Routine, P) -> c_int;
+    thrd_join(Pthread, *mut c_int) -> c_int;
+    thrd_exit(c_int);
+    mtx_lock(P) -> c_int;
+    mtx_trylock(P) -> c_int;
+    mtx_timedlock(P, Time) -> c_int;
+    mtx_unlock(P) -> c_int;
+    cnd_wait(P, P) -> c_int;
+    cnd_timedwait(P, P, Time) -> c_int;
+    cnd_signal(P) -> c_int;
+    cnd_broadcast(P) -> c_int;
+    call_once(P, OnceRoutine);
+    __assert_fail(*const c_char, *const c_char, c_uint, *const c_char);
+    abort();
+    exit(c_int);
+    _exit(c_int);
+    _Exit(c_int);
+    quick_exit(c_int);
+    longjmp(P, c_int);
+    _longjmp(P, c_int);
+    siglongjmp(P, c_int);
+    __longjmp_chk(P, c_int);
+}

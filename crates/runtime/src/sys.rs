@@ -1,0 +1,220 @@
+//! libc, as far as the runtime needs it: x86-64 Linux with glibc.
+#![allow(missing_docs)]
+
+use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
+
+pub type Pthread = u64;
+
+pub const O_WRONLY: c_int = 0o1;
+pub const O_RDWR: c_int = 0o2;
+pub const O_CREAT: c_int = 0o100;
+pub const O_EXCL: c_int = 0o200;
+pub const O_APPEND: c_int = 0o2000;
+pub const O_CLOEXEC: c_int = 0o2_000_000;
+
+pub const PROT_NONE: c_int = 0;
+pub const PROT_READ_WRITE: c_int = 3;
+pub const MAP_SHARED: c_int = 1;
+pub const MAP_PRIVATE: c_int = 2;
+pub const MAP_FIXED: c_int = 0x10;
+pub const MAP_ANONYMOUS: c_int = 0x20;
+pub const MAP_NORESERVE: c_int = 0x4000;
+pub const MAP_FAILED: usize = usize::MAX;
+
+pub const EINTR: c_int = 4;
+pub const ENOMEM: c_int = 12;
+pub const EEXIST: c_int = 17;
+pub const EBUSY: c_int = 16;
+pub const EINVAL: c_int = 22;
+pub const EFBIG: c_int = 27;
+pub const ENOSPC: c_int = 28;
+pub const ENAMETOOLONG: c_int = 36;
+pub const ENOSYS: c_int = 38;
+pub const EOPNOTSUPP: c_int = 95;
+pub const ETIMEDOUT: c_int = 110;
+pub const ESRCH: c_int = 3;
+
+pub const SIGILL: c_int = 4;
+pub const SIGTRAP: c_int = 5;
+pub const SIGABRT: c_int = 6;
+pub const SIGBUS: c_int = 7;
+pub const SIGFPE: c_int = 8;
+pub const SIGSEGV: c_int = 11;
+pub const SA_SIGINFO: c_int = 4;
+pub const SA_ONSTACK: c_int = 0x0800_0000;
+
+pub const RLIMIT_FSIZE: c_int = 1;
+const SYS_GETTID: c_long = 186;
+const SYS_TGKILL: c_long = 234;
+const SYS_GETPID: c_long = 39;
+pub const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct SignalAction {
+    pub handler: usize,
+    pub mask: [u64; 16],
+    pub flags: c_int,
+    pub restorer: usize,
+}
+
+#[repr(C)]
+pub struct SignalStack {
+    pub base: *mut c_void,
+    pub flags: c_int,
+    pub size: usize,
+}
+
+#[repr(C)]
+pub struct ResourceLimit {
+    pub current: u64,
+    pub maximum: u64,
+}
+
+/// The beginning of `dl_phdr_info`.
+#[repr(C)]
+pub struct ObjectInfo {
+    pub base: u64,
+    pub name: *const c_char,
+    pub headers: *const ProgramHeader,
+    pub count: u16,
+}
+
+#[repr(C)]
+pub struct ProgramHeader {
+    pub kind: u32,
+    pub flags: u32,
+    pub offset: u64,
+    pub address: u64,
+    pub physical: u64,
+    pub file_size: u64,
+    pub memory_size: u64,
+    pub align: u64,
+}
+
+pub type ObjectVisitor = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> c_int;
+
+unsafe extern "C" {
+    pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    pub fn close(fd: c_int) -> c_int;
+    pub fn write(fd: c_int, data: *const c_void, n: usize) -> isize;
+    pub fn pwrite(fd: c_int, data: *const c_void, n: usize, offset: i64) -> isize;
+    pub fn lseek(fd: c_int, offset: i64, whence: c_int) -> i64;
+    pub fn fallocate(fd: c_int, mode: c_int, offset: i64, n: i64) -> c_int;
+    pub fn ftruncate(fd: c_int, n: i64) -> c_int;
+    pub fn truncate(path: *const c_char, n: i64) -> c_int;
+    pub fn rename(from: *const c_char, to: *const c_char) -> c_int;
+    pub fn unlink(path: *const c_char) -> c_int;
+    pub fn mkdir(path: *const c_char, mode: c_uint) -> c_int;
+    pub fn access(path: *const c_char, mode: c_int) -> c_int;
+    pub fn getcwd(buffer: *mut c_char, n: usize) -> *mut c_char;
+    pub fn mmap(
+        at: *mut c_void,
+        n: usize,
+        protection: c_int,
+        flags: c_int,
+        fd: c_int,
+        offset: i64,
+    ) -> *mut c_void;
+    pub fn munmap(at: *mut c_void, n: usize) -> c_int;
+    pub fn getrlimit(which: c_int, limit: *mut ResourceLimit) -> c_int;
+    pub fn syscall(number: c_long, ...) -> c_long;
+    pub fn sigaction(signal: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int;
+    pub fn sigaltstack(new: *const SignalStack, old: *mut SignalStack) -> c_int;
+    pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    pub fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
+    pub fn dl_iterate_phdr(visit: ObjectVisitor, data: *mut c_void) -> c_int;
+    pub fn __register_atfork(
+        prepare: Option<unsafe extern "C" fn()>,
+        parent: Option<unsafe extern "C" fn()>,
+        child: Option<unsafe extern "C" fn()>,
+        dso: *mut c_void,
+    ) -> c_int;
+    pub fn pthread_key_create(
+        key: *mut c_uint,
+        destructor: Option<unsafe extern "C" fn(*mut c_void)>,
+    ) -> c_int;
+    pub fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
+    pub fn on_exit(
+        function: unsafe extern "C" fn(c_int, *mut c_void),
+        argument: *mut c_void,
+    ) -> c_int;
+    pub fn sched_yield() -> c_int;
+    pub fn strlen(text: *const c_char) -> usize;
+    pub fn __errno_location() -> *mut c_int;
+    pub static mut environ: *mut *mut c_char;
+
+    pub fn __libc_malloc(size: usize) -> *mut c_void;
+    pub fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+    pub fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void;
+    pub fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+    pub fn __libc_valloc(size: usize) -> *mut c_void;
+    pub fn __libc_pvalloc(size: usize) -> *mut c_void;
+    pub fn __libc_free(object: *mut c_void);
+}
+
+/// The calling thread's `errno`.
+pub fn errno() -> c_int {
+    // SAFETY: glibc's `errno` always exists for the calling thread.
+    unsafe { *__errno_location() }
+}
+
+/// Sets the calling thread's `errno`.
+pub fn set_errno(value: c_int) {
+    // SAFETY: as in `errno`.
+    unsafe { *__errno_location() = value }
+}
+
+/// Runs `work` and leaves `errno` as it was.
+pub fn keeping_errno<T>(work: impl FnOnce() -> T) -> T {
+    let saved = errno();
+    let result = work();
+    set_errno(saved);
+    result
+}
+
+/// The process id from the kernel, also in a child of `vfork`.
+pub fn getpid() -> u32 {
+    // SAFETY: no pointers.
+    unsafe { syscall(SYS_GETPID) as u32 }
+}
+
+/// The calling thread's kernel id.
+pub fn gettid() -> i32 {
+    // SAFETY: no pointers.
+    unsafe { syscall(SYS_GETTID) as i32 }
+}
+
+/// Sends a signal (0: only asks whether there is such a thread) to a thread of this process.
+pub fn tgkill(tid: i32, signal: c_int) -> c_int {
+    // SAFETY: no pointers.
+    unsafe { syscall(SYS_TGKILL, getpid() as c_long, tid as c_long, signal as c_long) as c_int }
+}
+
+/// The time-stamp counter.
+pub fn tsc() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Ends the process on the spot; for what cannot happen.
+pub unsafe fn trap() -> ! {
+    // SAFETY: an undefined instruction raises SIGILL.
+    unsafe { core::arch::asm!("ud2", options(noreturn)) }
+}
+
+/// Fresh zeroed private memory; null when there is none.
+pub fn anonymous(size: usize) -> *mut c_void {
+    // SAFETY: a mapping at an address of the kernel's choice disturbs nothing.
+    let at = unsafe {
+        mmap(
+            core::ptr::null_mut(),
+            size,
+            PROT_READ_WRITE,
+            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    if at as usize == MAP_FAILED { core::ptr::null_mut() } else { at }
+}

@@ -1,0 +1,41 @@
+//! What uninstrumented code wrote to memory, as the instrumented code reports it.
+
+use crate::layout::{EXTERNAL_WRITE_LIMIT, RuntimeEvent};
+use crate::modules;
+use crate::process;
+use crate::streams;
+use crate::tls;
+use core::ffi::c_void;
+
+/// Uninstrumented code wrote `n` bytes at `p`.
+#[cfg_attr(symbiosis_export, unsafe(no_mangle))]
+pub unsafe extern "C" fn __symbiosis_external_write(p: *const c_void, n: u64) {
+    let thread = tls::recording();
+    if thread.is_null() || n == 0 || p.is_null() {
+        return;
+    }
+    let length = n.min(EXTERNAL_WRITE_LIMIT);
+    if length < n {
+        process::count_cut();
+    }
+    // SAFETY: the record is the calling thread's own, and the instrumented code vouches for the
+    // bytes.
+    unsafe {
+        streams::event(thread, RuntimeEvent::ExternalWrite, &[p as u64, length]);
+        streams::bytes(thread, p.cast(), length);
+    }
+}
+
+/// As [`__symbiosis_external_write`], unless `callee` is instrumented: then its own log says it.
+#[cfg_attr(symbiosis_export, unsafe(no_mangle))]
+pub unsafe extern "C" fn __symbiosis_fallback_write(
+    callee: *const c_void,
+    p: *const c_void,
+    n: u64,
+) {
+    if !callee.is_null() && modules::defines(callee as u64) {
+        return;
+    }
+    // SAFETY: passed on.
+    unsafe { __symbiosis_external_write(p, n) }
+}
