@@ -1,6 +1,36 @@
 //! From an event trace to a constraint system ([S] 3.2): φpath, φbug, φsync, φrw, φmo, one room
 //! each. Knows no solver and does no IO.
+//!
+//! The encoders work on top of a happens-before closure ([`closure`]): what program order,
+//! fork/join, locks and reads with one possible source already order is never left to the
+//! solver. Edges that the closure derived are constraints of the system themselves, so a
+//! simplification never loses the fact it rests on.
 
+mod barriers;
+mod bug;
+mod closure;
+mod conditions;
+mod context;
+#[doc(hidden)]
+pub mod dsl;
+mod encode;
+mod error;
+mod fork_join;
+mod locks;
+pub mod models;
+mod path;
+mod program_order;
+mod read_write;
+mod saturate;
+mod semaphores;
+mod size;
 pub mod system;
+mod text;
+mod validate;
 
+pub use encode::encode;
+pub use error::EncodeError;
+pub use size::SystemSize;
 pub use system::{ChoiceId, Constraint, ConstraintId, ConstraintKind, ConstraintSystem, Term};
+#[doc(hidden)]
+pub use text::events_text;

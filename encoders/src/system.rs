@@ -72,6 +72,68 @@ pub enum Term {
     Implies(Box<Term>, Box<Term>),
 }
 
+impl Term {
+    /// The conjunction of `terms`, without the trivial ones.
+    #[must_use]
+    pub fn all(terms: impl IntoIterator<Item = Term>) -> Self {
+        let mut kept = Vec::new();
+        for term in terms {
+            match term {
+                Self::True => {}
+                Self::False => return Self::False,
+                Self::And(inner) => kept.extend(inner),
+                other => kept.push(other),
+            }
+        }
+        match kept.len() {
+            0 => Self::True,
+            1 => kept.swap_remove(0),
+            _ => Self::And(kept),
+        }
+    }
+
+    /// The disjunction of `terms`, without the trivial ones.
+    #[must_use]
+    pub fn any(terms: impl IntoIterator<Item = Term>) -> Self {
+        let mut kept = Vec::new();
+        for term in terms {
+            match term {
+                Self::False => {}
+                Self::True => return Self::True,
+                Self::Or(inner) => kept.extend(inner),
+                other => kept.push(other),
+            }
+        }
+        match kept.len() {
+            0 => Self::False,
+            1 => kept.swap_remove(0),
+            _ => Self::Or(kept),
+        }
+    }
+
+    /// The negation.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        match self {
+            Self::True => Self::False,
+            Self::False => Self::True,
+            Self::Not(inner) => *inner,
+            other => Self::Not(Box::new(other)),
+        }
+    }
+
+    /// `self` implies `then`.
+    #[must_use]
+    pub fn implies(self, then: Term) -> Self {
+        match (self, then) {
+            (Self::True, then) => then,
+            (Self::False, _) | (_, Self::True) => Self::True,
+            (condition, Self::False) => condition.negated(),
+            (condition, then) => Self::Implies(Box::new(condition), Box::new(then)),
+        }
+    }
+}
+
 /// A boolean introduced by an encoder.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChoiceId(pub u32);

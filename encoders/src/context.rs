@@ -1,0 +1,140 @@
+//! What every encoder works on: the trace, its indices, the happens-before closure, and the
+//! system that grows.
+
+use crate::closure::Closure;
+use crate::locks::Regions;
+use crate::system::{ChoiceId, Constraint, ConstraintId, ConstraintKind, ConstraintSystem, Term};
+use model::{
+    CellId, EventId, EventTrace, Expr, ExprId, ReadRef, VarId, VariableOrigin, WriteSource,
+};
+use rustc_hash::FxHashSet;
+
+/// One write to a cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write {
+    pub(crate) event: EventId,
+    pub(crate) value: ExprId,
+}
+
+/// A trace with its indices.
+pub(crate) struct Context<'a> {
+    pub(crate) trace: &'a EventTrace,
+    pub(crate) closure: Closure,
+    pub(crate) regions: Regions,
+    /// The expression that stands for a variable, for the variables that occur in any.
+    variables: Vec<Option<ExprId>>,
+    /// By cell: the writes of each thread that writes it, in program order.
+    writes: Vec<Vec<(usize, Vec<Write>)>>,
+    /// Sources whose value would contradict a path condition.
+    pub(crate) excluded: FxHashSet<(ReadRef, WriteSource)>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(trace: &'a EventTrace, regions: Regions) -> Self {
+        let mut variables = vec![None; trace.variables.len()];
+        for id in (0..trace.exprs.len()).map(|index| ExprId(index as u32)) {
+            if let Expr::Var { var, .. } = trace.exprs.get(id)
+                && let Some(slot) = variables.get_mut(var.index())
+            {
+                *slot = Some(id);
+            }
+        }
+        Self {
+            trace,
+            closure: Closure::of_program_order(trace),
+            regions,
+            variables,
+            writes: writes(trace),
+            excluded: FxHashSet::default(),
+        }
+    }
+
+    /// The writes to a cell, of each thread that writes it, in program order.
+    pub(crate) fn writes(&self, cell: CellId) -> &[(usize, Vec<Write>)] {
+        self.writes.get(cell.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The read whose value a variable is.
+    pub(crate) fn read_of(&self, var: VarId) -> Option<ReadRef> {
+        match self.trace.variables.get(var.index())?.origin {
+            VariableOrigin::Read { event, part } => Some(ReadRef { event, part }),
+            VariableOrigin::Init(_) | VariableOrigin::Input => None,
+        }
+    }
+
+    /// The expression of a variable; `None` when no expression mentions it.
+    pub(crate) fn variable(&self, var: VarId) -> Option<ExprId> {
+        self.variables.get(var.index()).copied().flatten()
+    }
+
+    /// "`a` comes before `b`", decided where the closure decides it.
+    pub(crate) fn before(&self, a: EventId, b: EventId) -> Term {
+        if self.closure.before(a, b) {
+            Term::True
+        } else if a == b || self.closure.before(b, a) {
+            Term::False
+        } else {
+            Term::Before(a, b)
+        }
+    }
+}
+
+fn writes(trace: &EventTrace) -> Vec<Vec<(usize, Vec<Write>)>> {
+    let mut writes: Vec<Vec<(usize, Vec<Write>)>> = vec![Vec::new(); trace.cells.len()];
+    for thread in &trace.threads {
+        for &event in &thread.events {
+            for part in trace.event(event).kind.writes() {
+                let Some(threads) = writes.get_mut(part.cell.index()) else { continue };
+                let write = Write { event, value: part.value };
+                match threads.last_mut() {
+                    Some((last, list)) if *last == thread.id.index() => list.push(write),
+                    _ => threads.push((thread.id.index(), vec![write])),
+                }
+            }
+        }
+    }
+    writes
+}
+
+/// Collects constraints.
+#[derive(Default)]
+pub(crate) struct Builder {
+    pub(crate) system: ConstraintSystem,
+}
+
+impl Builder {
+    /// Adds a constraint, unless it holds anyway.
+    pub(crate) fn add(
+        &mut self,
+        kind: ConstraintKind,
+        origins: impl IntoIterator<Item = EventId>,
+        term: Term,
+    ) {
+        if term == Term::True {
+            return;
+        }
+        let id = ConstraintId(u32::try_from(self.system.constraints.len()).unwrap_or(u32::MAX));
+        let origins = origins.into_iter().collect();
+        self.system.constraints.push(Constraint { id, kind, origins, term });
+    }
+
+    /// A fresh choice.
+    pub(crate) fn choice(&mut self) -> Term {
+        let id = ChoiceId(self.system.choices);
+        self.system.choices += 1;
+        Term::Choice(id)
+    }
+
+    /// Asserts that at most one of `choices` holds.
+    pub(crate) fn at_most_one(&mut self, kind: ConstraintKind, choices: &[(Term, Vec<EventId>)]) {
+        for (index, (first, origins)) in choices.iter().enumerate() {
+            for (second, others) in &choices[index + 1..] {
+                let mut origins: Vec<_> = origins.iter().chain(others).copied().collect();
+                origins.sort_unstable();
+                origins.dedup();
+                let term = Term::any([first.clone().negated(), second.clone().negated()]);
+                self.add(kind, origins, term);
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The encoders, one after the other.
+
+use crate::context::{Builder, Context};
+use crate::locks::Regions;
+use crate::models::MemoryModel;
+use crate::{ConstraintSystem, EncodeError};
+use crate::{
+    barriers, bug, conditions, fork_join, locks, path, program_order, read_write, saturate,
+    semaphores, validate,
+};
+use model::EventTrace;
+
+/// The constraint system of a trace under sequential consistency ([S] 3.2).
+///
+/// Reads whose value no path condition, failure condition or other such read depends on are left
+/// unconstrained: every order of the events gives them some value.
+///
+/// # Errors
+/// When the trace does not make sense, as its verifier would have said.
+pub fn encode(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
+    let span = tracing::debug_span!("encode", events = trace.events.len());
+    let _guard = span.enter();
+    validate::validate(trace)?;
+    let mut context = Context::new(trace, Regions::of(trace)?);
+    let model = MemoryModel::SequentialConsistency;
+    let mut builder = Builder::default();
+
+    path::encode(&context, &mut builder);
+    program_order::encode(&context, model, &mut builder);
+    fork_join::encode(&mut context, &mut builder);
+    barriers::encode(&mut context, &mut builder);
+    saturate::saturate(&mut context, &mut builder);
+    locks::encode(&context, &mut builder);
+    conditions::encode(&context, &mut builder);
+    semaphores::encode(&context, &mut builder);
+    read_write::encode(&context, &mut builder);
+    builder.system.failure = bug::encode(trace);
+
+    tracing::debug!(constraints = builder.system.constraints.len(), "encoded");
+    Ok(builder.system)
+}

@@ -1,0 +1,117 @@
+//! φsync: semaphores. Every wait takes a unit of its own: an initial one or that of an earlier
+//! post. A failed attempt saw every unit taken.
+
+use crate::context::{Builder, Context};
+use crate::system::{ConstraintKind, Term};
+use model::{EventId, EventKind, ObjectId, ObjectKind};
+
+/// The events on one semaphore.
+#[derive(Default)]
+struct Uses {
+    waits: Vec<EventId>,
+    posts: Vec<EventId>,
+    failed: Vec<EventId>,
+}
+
+/// One choice per wait and unit it may have taken.
+struct Taken {
+    choice: Term,
+    wait: EventId,
+}
+
+/// Encodes all semaphores.
+pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) {
+    for object in &context.trace.objects {
+        if let ObjectKind::Semaphore { initial } = object.kind {
+            let uses = uses(context, object.id);
+            // With a unit for every wait from the start nobody ever competes for one.
+            if uses.failed.is_empty() && initial as usize >= uses.waits.len() {
+                continue;
+            }
+            semaphore(context, builder, initial as usize, &uses);
+        }
+    }
+}
+
+fn uses(context: &Context<'_>, of: ObjectId) -> Uses {
+    let mut uses = Uses::default();
+    for event in &context.trace.events {
+        match event.kind {
+            EventKind::SemaphoreWait { object } if object == of => uses.waits.push(event.id),
+            EventKind::SemaphorePost { object } if object == of => uses.posts.push(event.id),
+            EventKind::SemaphoreWaitFailed { object } if object == of => {
+                uses.failed.push(event.id);
+            }
+            _ => {}
+        }
+    }
+    uses
+}
+
+fn semaphore(context: &Context<'_>, builder: &mut Builder, initial: usize, uses: &Uses) {
+    if initial > uses.waits.len() {
+        // More initial units than waits are never all taken.
+        for &failed in &uses.failed {
+            builder.add(ConstraintKind::Semaphore, [failed], Term::False);
+        }
+        return;
+    }
+    let mut options: Vec<Vec<Term>> = vec![Vec::new(); uses.waits.len()];
+    let units = std::iter::repeat_n(None, initial).chain(uses.posts.iter().copied().map(Some));
+    for unit in units {
+        let taken = unit_taken(context, builder, unit, uses, &mut options);
+        for &failed in &uses.failed {
+            unit_gone(context, builder, unit, &taken, failed);
+        }
+    }
+    for (&wait, options) in uses.waits.iter().zip(options) {
+        builder.add(ConstraintKind::Semaphore, [wait], Term::any(options.iter().cloned()));
+        let choices: Vec<_> = options.into_iter().map(|choice| (choice, vec![wait])).collect();
+        builder.at_most_one(ConstraintKind::Semaphore, &choices);
+    }
+}
+
+/// The choices of who takes `unit` (`None`: an initial one); at most one of them holds.
+fn unit_taken(
+    context: &Context<'_>,
+    builder: &mut Builder,
+    unit: Option<EventId>,
+    uses: &Uses,
+    options: &mut [Vec<Term>],
+) -> Vec<Taken> {
+    let mut taken = Vec::new();
+    for (&wait, options) in uses.waits.iter().zip(options) {
+        let earlier = unit.map_or(Term::True, |post| context.before(post, wait));
+        if earlier == Term::False {
+            continue;
+        }
+        let choice = builder.choice();
+        let implied = choice.clone().implies(earlier);
+        builder.add(ConstraintKind::Semaphore, unit.into_iter().chain([wait]), implied);
+        options.push(choice.clone());
+        taken.push(Taken { choice, wait });
+    }
+    let choices: Vec<_> = taken
+        .iter()
+        .map(|taken| (taken.choice.clone(), unit.into_iter().chain([taken.wait]).collect()))
+        .collect();
+    builder.at_most_one(ConstraintKind::Semaphore, &choices);
+    taken
+}
+
+/// At the failed attempt the unit is not there yet or taken. Over all units this says that the
+/// count is 0: the waits before the attempt hold distinct units given before it, and all of them.
+fn unit_gone(
+    context: &Context<'_>,
+    builder: &mut Builder,
+    unit: Option<EventId>,
+    taken: &[Taken],
+    failed: EventId,
+) {
+    let later = unit.map_or(Term::False, |post| context.before(failed, post));
+    let gone = taken
+        .iter()
+        .map(|taken| Term::all([taken.choice.clone(), context.before(taken.wait, failed)]));
+    let term = Term::any(std::iter::once(later).chain(gone));
+    builder.add(ConstraintKind::Semaphore, unit.into_iter().chain([failed]), term);
+}
