@@ -697,6 +697,17 @@ pub struct DebugMember {
     pub offset: u64,
     /// Type.
     pub ty: Option<DebugTypeId>,
+    /// Of a bit-field: its bits within the storage unit.
+    pub bits: Option<BitRange>,
+}
+
+/// A range of bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitRange {
+    /// The first bit, counted from the least significant one.
+    pub first: u64,
+    /// How many bits.
+    pub width: u64,
 }
 
 impl Module {

@@ -1,0 +1,167 @@
+//! Places in the source: locations, scopes, global variables.
+
+use super::{Reader, call};
+use crate::types::{DebugVariable, LocId, Location, Scope, ScopeId};
+use llvm::llvm_sys::debuginfo::LLVMMetadataKind as Kind;
+use llvm::llvm_sys::prelude::{LLVMMetadataRef, LLVMValueRef};
+use std::path::Path;
+
+/// Positions of operands, which the C API has no getters for.
+mod operand {
+    /// Of a subprogram and of a lexical block: the enclosing scope.
+    pub(super) const SCOPE_PARENT: usize = 1;
+    /// Of a subprogram.
+    pub(super) const SUBPROGRAM_NAME: usize = 2;
+    /// Of a variable.
+    pub(super) const VARIABLE_NAME: usize = 1;
+    /// Of a variable.
+    pub(super) const VARIABLE_TYPE: usize = 3;
+}
+
+/// A lexical block nests in a subprogram after so many steps at most; deeper ones are malformed.
+const DEEPEST_SCOPE: usize = 4096;
+
+impl Reader<'_> {
+    /// The identifier of a `DILocation`, `None` for none.
+    pub(super) fn location(&mut self, node: LLVMMetadataRef) -> Option<LocId> {
+        if node.is_null() {
+            return None;
+        }
+        if let Some(&id) = self.locations.get(&node) {
+            return Some(id);
+        }
+        // Chains of inlining are as deep as the inliner went, so recursion is bounded.
+        let inlined_at = self.location(call!(self, LLVMDILocationGetInlinedAt(node)));
+        let location = Location {
+            line: call!(self, LLVMDILocationGetLine(node)),
+            column: call!(self, LLVMDILocationGetColumn(node)),
+            scope: self.scope(call!(self, LLVMDILocationGetScope(node))),
+            inlined_at,
+        };
+        let id = LocId(u32::try_from(self.module.debug.locations.len()).unwrap_or(u32::MAX));
+        self.module.debug.locations.push(location);
+        self.locations.insert(node, id);
+        Some(id)
+    }
+
+    /// The scope of a function's subprogram.
+    pub(super) fn function_scope(&mut self, function: LLVMValueRef) -> Option<ScopeId> {
+        let subprogram = call!(self, LLVMGetSubprogram(function));
+        (!subprogram.is_null()).then(|| self.scope(subprogram))
+    }
+
+    /// The identifier of a scope.
+    pub(super) fn scope(&mut self, node: LLVMMetadataRef) -> ScopeId {
+        if let Some(&id) = self.scopes.get(&node) {
+            return id;
+        }
+        let (function, line) = self.enclosing_function(node);
+        let file = call!(self, LLVMDIScopeGetFile(node));
+        let scope = Scope { file: self.file(file), function, line };
+        let id = ScopeId(u32::try_from(self.module.debug.scopes.len()).unwrap_or(u32::MAX));
+        self.module.debug.scopes.push(scope);
+        self.scopes.insert(node, id);
+        id
+    }
+
+    /// Name and line of the subprogram around a scope.
+    fn enclosing_function(&self, scope: LLVMMetadataRef) -> (String, u32) {
+        const SUBPROGRAM: i32 = Kind::LLVMDISubprogramMetadataKind as i32;
+        const BLOCK: i32 = Kind::LLVMDILexicalBlockMetadataKind as i32;
+        const BLOCK_FILE: i32 = Kind::LLVMDILexicalBlockFileMetadataKind as i32;
+        let mut scope = scope;
+        for _ in 0..DEEPEST_SCOPE {
+            match call!(self, LLVMGetMetadataKind(scope)) {
+                SUBPROGRAM => {
+                    let name = self.string(&self.operands_of(scope), operand::SUBPROGRAM_NAME);
+                    return (name, call!(self, LLVMDISubprogramGetLine(scope)));
+                }
+                BLOCK | BLOCK_FILE => {
+                    let operands = self.operands_of(scope);
+                    match self.node(operands.get(operand::SCOPE_PARENT).copied()) {
+                        Some(parent) => scope = parent,
+                        None => break,
+                    }
+                }
+                _ => break,
+            }
+        }
+        (String::new(), 0)
+    }
+
+    /// A file's path, with the compilation directory in front of a relative one.
+    fn file(&self, file: LLVMMetadataRef) -> String {
+        if file.is_null() {
+            return String::new();
+        }
+        let (mut name_length, mut directory_length) = (0, 0);
+        // SAFETY: LLVM returns each length with its start.
+        let (name, directory) = unsafe {
+            let name = self.llvm.LLVMDIFileGetFilename(file, &mut name_length);
+            let directory = self.llvm.LLVMDIFileGetDirectory(file, &mut directory_length);
+            (
+                llvm::bytes_to_string(name, name_length as usize),
+                llvm::bytes_to_string(directory, directory_length as usize),
+            )
+        };
+        if directory.is_empty() || name.is_empty() {
+            return name;
+        }
+        Path::new(&directory).join(name).to_string_lossy().into_owned()
+    }
+
+    /// What the debug information says about a global variable.
+    pub(super) fn global_debug(&mut self, global: LLVMValueRef) -> Option<DebugVariable> {
+        let variable = self.global_variable_node(global)?;
+        let operands = self.operands_of(variable);
+        let file = call!(self, LLVMDIVariableGetFile(variable));
+        Some(DebugVariable {
+            name: self.string(&operands, operand::VARIABLE_NAME),
+            ty: self.debug_type_at(&operands, operand::VARIABLE_TYPE),
+            file: self.file(file),
+            line: call!(self, LLVMDIVariableGetLine(variable)),
+        })
+    }
+
+    fn global_variable_node(&self, global: LLVMValueRef) -> Option<LLVMMetadataRef> {
+        const EXPRESSION: i32 = Kind::LLVMDIGlobalVariableExpressionMetadataKind as i32;
+        let mut count = 0;
+        let entries = call!(self, LLVMGlobalCopyAllMetadata(global, &mut count));
+        let count = u32::try_from(count).unwrap_or(0);
+        let found = (0..count)
+            .map(|index| call!(self, LLVMValueMetadataEntriesGetMetadata(entries, index)))
+            .find(|&node| call!(self, LLVMGetMetadataKind(node)) == EXPRESSION)
+            .map(|node| call!(self, LLVMDIGlobalVariableExpressionGetVariable(node)));
+        call!(self, LLVMDisposeValueMetadataEntries(entries));
+        found.filter(|node| !node.is_null())
+    }
+
+    /// The operands of a metadata node; a missing one is null.
+    pub(super) fn operands_of(&self, node: LLVMMetadataRef) -> Vec<LLVMValueRef> {
+        let value = call!(self, LLVMMetadataAsValue(self.context, node));
+        let count = call!(self, LLVMGetMDNodeNumOperands(value)) as usize;
+        let mut operands = vec![std::ptr::null_mut(); count];
+        call!(self, LLVMGetMDNodeOperands(value, operands.as_mut_ptr()));
+        operands
+    }
+
+    /// An operand that is a node.
+    pub(super) fn node(&self, operand: Option<LLVMValueRef>) -> Option<LLVMMetadataRef> {
+        let operand = operand.filter(|operand| !operand.is_null())?;
+        if call!(self, LLVMIsAMDNode(operand)).is_null() {
+            return None;
+        }
+        Some(call!(self, LLVMValueAsMetadata(operand)))
+    }
+
+    /// An operand that is a string; empty for none.
+    pub(super) fn string(&self, operands: &[LLVMValueRef], index: usize) -> String {
+        let Some(&operand) = operands.get(index).filter(|operand| !operand.is_null()) else {
+            return String::new();
+        };
+        let mut length = 0;
+        let start = call!(self, LLVMGetMDString(operand, &mut length));
+        // SAFETY: LLVM returned the length with the start.
+        unsafe { llvm::bytes_to_string(start, length as usize) }
+    }
+}

@@ -1,0 +1,186 @@
+//! Local variables: which value or which memory holds which variable of the source.
+//!
+//! LLVM 19 and newer keep this in records beside the instructions. LLVM 22 lets the C API read
+//! them; before that, they are turned into the intrinsics of old for a moment.
+
+use super::{Reader, call};
+use crate::types::{LocalVariable, Operand};
+use llvm::llvm_sys::LLVMDbgRecordKind as RecordKind;
+use llvm::llvm_sys::debuginfo::LLVMMetadataKind as Kind;
+use llvm::llvm_sys::prelude::{LLVMDbgRecordRef, LLVMMetadataRef, LLVMValueRef};
+use rustc_hash::FxHashSet;
+
+/// How the variable is found from the value of a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// The value itself.
+    Plain,
+    /// What the value points to.
+    Dereferenced,
+    /// By a computation, or only a part of the variable is described.
+    Computed,
+}
+
+/// What a record or an intrinsic call says.
+struct Description {
+    /// The value is the address of the variable.
+    declares: bool,
+    value: LLVMValueRef,
+    variable: LLVMMetadataRef,
+    expression: LLVMMetadataRef,
+}
+
+/// The getters that LLVM 22 brought.
+#[derive(Clone, Copy)]
+struct Getters {
+    first: unsafe extern "C" fn(LLVMValueRef) -> LLVMDbgRecordRef,
+    next: unsafe extern "C" fn(LLVMDbgRecordRef) -> LLVMDbgRecordRef,
+    kind: unsafe extern "C" fn(LLVMDbgRecordRef) -> i32,
+    value: unsafe extern "C" fn(LLVMDbgRecordRef, u32) -> LLVMValueRef,
+    variable: unsafe extern "C" fn(LLVMDbgRecordRef) -> LLVMMetadataRef,
+    expression: unsafe extern "C" fn(LLVMDbgRecordRef) -> LLVMMetadataRef,
+}
+
+impl Getters {
+    fn of(llvm: &llvm::Llvm) -> Option<Self> {
+        Some(Self {
+            first: llvm.LLVMGetFirstDbgRecord()?,
+            next: llvm.LLVMGetNextDbgRecord()?,
+            kind: llvm.LLVMDbgRecordGetKind()?,
+            value: llvm.LLVMDbgVariableRecordGetValue()?,
+            variable: llvm.LLVMDbgVariableRecordGetVariable()?,
+            expression: llvm.LLVMDbgVariableRecordGetExpression()?,
+        })
+    }
+}
+
+impl Reader<'_> {
+    /// Fills in the variables of every function; everything has been numbered before.
+    pub(super) fn fill_variables(&mut self, functions: &[LLVMValueRef]) {
+        let getters = Getters::of(self.llvm);
+        let change = getters.is_none().then(|| self.llvm.LLVMSetIsNewDbgInfoFormat()).flatten();
+        let raw = self.source.raw();
+        if let Some(change) = change {
+            // SAFETY: the module is alive; only debug records become instructions.
+            unsafe { change(raw, 0) };
+        }
+        for (index, &function) in functions.iter().enumerate() {
+            let variables = self.variables(function, getters);
+            if let Some(converted) =
+                self.module.functions.get_mut(index).filter(|f| !f.is_declaration())
+            {
+                converted.variables = variables;
+            }
+        }
+        if let Some(change) = change {
+            // SAFETY: as above, and back.
+            unsafe { change(raw, 1) };
+        }
+    }
+
+    fn variables(
+        &mut self,
+        function: LLVMValueRef,
+        getters: Option<Getters>,
+    ) -> Vec<LocalVariable> {
+        let mut found = Vec::new();
+        // SAFETY: the function and its blocks are alive.
+        unsafe {
+            for block in self.llvm.blocks(function) {
+                for instruction in self.llvm.instructions(block) {
+                    match getters {
+                        Some(getters) => self.records(instruction, getters, &mut found),
+                        None => found.extend(self.intrinsic(instruction)),
+                    }
+                }
+            }
+        }
+        let mut seen = FxHashSet::default();
+        let variables = found.into_iter().filter_map(|description| self.variable(&description));
+        let variables: Vec<LocalVariable> = variables.collect();
+        variables
+            .into_iter()
+            .filter(|v| seen.insert((v.name.clone(), v.value, v.address, v.scope)))
+            .collect()
+    }
+
+    fn records(&self, instruction: LLVMValueRef, get: Getters, found: &mut Vec<Description>) {
+        const LABEL: i32 = RecordKind::LLVMDbgRecordLabel as i32;
+        const DECLARE: i32 = RecordKind::LLVMDbgRecordDeclare as i32;
+        // SAFETY: the instruction is alive, and so are its records.
+        unsafe {
+            let mut record = (get.first)(instruction);
+            while !record.is_null() {
+                let kind = (get.kind)(record);
+                // Records of unknown kinds are left alone: the getters may not fit them.
+                if kind != LABEL && (0..=3).contains(&kind) {
+                    found.push(Description {
+                        declares: kind == DECLARE,
+                        value: (get.value)(record, 0),
+                        variable: (get.variable)(record),
+                        expression: (get.expression)(record),
+                    });
+                }
+                record = (get.next)(record);
+            }
+        }
+    }
+
+    /// The same from a call of a debug intrinsic.
+    fn intrinsic(&self, instruction: LLVMValueRef) -> Option<Description> {
+        const LIST: i32 = Kind::LLVMDIArgListMetadataKind as i32;
+        if call!(self, LLVMIsADbgVariableIntrinsic(instruction)).is_null() {
+            return None;
+        }
+        let location = call!(self, LLVMGetOperand(instruction, 0));
+        let node = call!(self, LLVMValueAsMetadata(location));
+        if call!(self, LLVMGetMetadataKind(node)) == LIST {
+            return None;
+        }
+        let metadata = |index| {
+            let operand = call!(self, LLVMGetOperand(instruction, index));
+            call!(self, LLVMValueAsMetadata(operand))
+        };
+        Some(Description {
+            declares: !call!(self, LLVMIsADbgDeclareInst(instruction)).is_null(),
+            value: self.operands_of(node).first().copied().unwrap_or(std::ptr::null_mut()),
+            variable: metadata(1),
+            expression: metadata(2),
+        })
+    }
+
+    fn variable(&mut self, description: &Description) -> Option<LocalVariable> {
+        let shape = self.shape(description.expression);
+        let address = match (description.declares, shape) {
+            (true, Shape::Plain) | (false, Shape::Dereferenced) => true,
+            (false, Shape::Plain) => false,
+            _ => return None,
+        };
+        let value = *self.values.get(&description.value)?;
+        let value = Some(value).filter(|v| matches!(v, Operand::Inst(_) | Operand::Param(_)))?;
+        let operands = self.operands_of(description.variable);
+        let scope = self.node(operands.first().copied());
+        Some(LocalVariable {
+            name: self.string(&operands, 1),
+            ty: self.debug_type_at(&operands, 3),
+            value,
+            address,
+            scope: scope.map(|scope| self.scope(scope)),
+        })
+    }
+
+    /// The C API does not show an expression's operations, but prints them.
+    fn shape(&mut self, expression: LLVMMetadataRef) -> Shape {
+        if let Some(&shape) = self.shapes.get(&expression) {
+            return shape;
+        }
+        let text = self.text(call!(self, LLVMMetadataAsValue(self.context, expression)));
+        let shape = match text.trim() {
+            text if text.ends_with("!DIExpression()") => Shape::Plain,
+            text if text.ends_with("!DIExpression(DW_OP_deref)") => Shape::Dereferenced,
+            _ => Shape::Computed,
+        };
+        self.shapes.insert(expression, shape);
+        shape
+    }
+}
