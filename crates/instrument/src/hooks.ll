@@ -1,0 +1,149 @@
+; The hooks that the instrumenter places. They are linked into every instrumented module, made
+; internal there, and inlined at every place of use. The layout of the control page is that of
+; `Control` in crates/trace-format/src/layout.rs: path_next, path_limit, value_next, value_limit.
+;
+; The accesses to the control page and to the streams are volatile, so that they keep their order
+; among each other and against the program's own accesses.
+
+@__symbiosis_control = external thread_local(initialexec) global ptr
+
+; Written by the runtime when the module registers: the process-wide number of its first function.
+@__symbiosis_base = externally_initialized global i32 0
+
+@__symbiosis_module = global { i32, i32, i32, i32, [2 x i64], ptr, i64, ptr, ptr, ptr, ptr } zeroinitializer
+
+@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 0, ptr @__symbiosis_construct, ptr null }]
+
+declare nonnull ptr @llvm.threadlocal.address.p0(ptr nonnull)
+
+declare void @__symbiosis_register(ptr)
+declare void @__symbiosis_grow_path() cold nounwind
+declare void @__symbiosis_grow_values() cold nounwind
+declare void @__symbiosis_external_write(ptr, i64) nounwind
+declare void @__symbiosis_fallback_write(ptr, ptr, i64) nounwind
+
+define void @__symbiosis_construct() {
+  call void @__symbiosis_register(ptr @__symbiosis_module)
+  ret void
+}
+
+; Appends an entry to the thread's path stream.
+define void @__symbiosis_hook_path(i32 %entry) alwaysinline nounwind {
+begin:
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next = load volatile ptr, ptr %control, align 8
+  %limit.slot = getelementptr inbounds i8, ptr %control, i64 8
+  %limit = load volatile ptr, ptr %limit.slot, align 8
+  %full = icmp eq ptr %next, %limit
+  br i1 %full, label %grow, label %write, !prof !0
+
+grow:
+  call void @__symbiosis_grow_path()
+  %grown.control = load volatile ptr, ptr %slot, align 8
+  %grown.next = load volatile ptr, ptr %grown.control, align 8
+  br label %write
+
+write:
+  %to.control = phi ptr [ %control, %begin ], [ %grown.control, %grow ]
+  %to = phi ptr [ %next, %begin ], [ %grown.next, %grow ]
+  store volatile i32 %entry, ptr %to, align 4
+  %after = getelementptr inbounds i8, ptr %to, i64 4
+  store volatile ptr %after, ptr %to.control, align 8
+  ret void
+}
+
+; Appends a word to the thread's values stream.
+define void @__symbiosis_hook_value(i64 %word) alwaysinline nounwind {
+begin:
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next.slot = getelementptr inbounds i8, ptr %control, i64 16
+  %next = load volatile ptr, ptr %next.slot, align 8
+  %limit.slot = getelementptr inbounds i8, ptr %control, i64 24
+  %limit = load volatile ptr, ptr %limit.slot, align 8
+  %full = icmp eq ptr %next, %limit
+  br i1 %full, label %grow, label %write, !prof !0
+
+grow:
+  call void @__symbiosis_grow_values()
+  %grown.control = load volatile ptr, ptr %slot, align 8
+  %grown.next.slot = getelementptr inbounds i8, ptr %grown.control, i64 16
+  %grown.next = load volatile ptr, ptr %grown.next.slot, align 8
+  br label %write
+
+write:
+  %to.slot = phi ptr [ %next.slot, %begin ], [ %grown.next.slot, %grow ]
+  %to = phi ptr [ %next, %begin ], [ %grown.next, %grow ]
+  store volatile i64 %word, ptr %to, align 8
+  %after = getelementptr inbounds i8, ptr %to, i64 8
+  store volatile ptr %after, ptr %to.slot, align 8
+  ret void
+}
+
+; Reports that uninstrumented code wrote `%length` bytes, or none when the place is null or the
+; length negative.
+define void @__symbiosis_hook_write(ptr %place, i64 %length) alwaysinline nounwind {
+  %null = icmp eq ptr %place, null
+  %negative = icmp slt i64 %length, 0
+  %nothing = or i1 %null, %negative
+  %bytes = select i1 %nothing, i64 0, i64 %length
+  call void @__symbiosis_external_write(ptr %place, i64 %bytes)
+  ret void
+}
+
+; Reports that uninstrumented code wrote a text with its zero byte. The length is counted here: the
+; program may have a `strlen` of its own.
+define void @__symbiosis_hook_write_text(ptr %place) noinline nounwind {
+begin:
+  %null = icmp eq ptr %place, null
+  br i1 %null, label %done, label %count
+
+count:
+  %index = phi i64 [ 0, %begin ], [ %length, %count ]
+  %at = getelementptr inbounds i8, ptr %place, i64 %index
+  %byte = load volatile i8, ptr %at, align 1
+  %length = add i64 %index, 1
+  %end = icmp eq i8 %byte, 0
+  br i1 %end, label %write, label %count
+
+write:
+  call void @__symbiosis_external_write(ptr %place, i64 %length)
+  br label %done
+
+done:
+  ret void
+}
+
+; The pointer behind `%place`, or null.
+define ptr @__symbiosis_hook_pointee(ptr %place) alwaysinline nounwind {
+begin:
+  %null = icmp eq ptr %place, null
+  br i1 %null, label %done, label %read
+
+read:
+  %there = load volatile ptr, ptr %place, align 1
+  br label %done
+
+done:
+  %pointee = phi ptr [ null, %begin ], [ %there, %read ]
+  ret ptr %pointee
+}
+
+; The 32-bit number behind `%place`, or 0.
+define i64 @__symbiosis_hook_number(ptr %place) alwaysinline nounwind {
+begin:
+  %null = icmp eq ptr %place, null
+  br i1 %null, label %done, label %read
+
+read:
+  %there = load volatile i32, ptr %place, align 1
+  %wide = zext i32 %there to i64
+  br label %done
+
+done:
+  %number = phi i64 [ 0, %begin ], [ %wide, %read ]
+  ret i64 %number
+}
+
+!0 = !{!"branch_weights", i32 1, i32 1048575}

@@ -1,0 +1,108 @@
+//! Brings the hooks (`hooks.ll`) into a module.
+
+use crate::InstrumentError;
+use llvm::{Module, bytes_to_string};
+use llvm_sys::LLVMLinkage;
+use llvm_sys::prelude::{LLVMTypeRef, LLVMValueRef};
+use std::ffi::CString;
+
+/// The hooks as textual IR, which every supported LLVM reads.
+const SOURCE: &str = include_str!("hooks.ll");
+
+/// A function and its type.
+#[derive(Clone, Copy)]
+pub struct Callable {
+    pub value: LLVMValueRef,
+    pub ty: LLVMTypeRef,
+}
+
+/// The hooks of one module.
+pub struct Hooks {
+    /// `(i32 entry)`.
+    pub path: Callable,
+    /// `(i64 word)`.
+    pub value: Callable,
+    /// `(ptr place, i64 length)`.
+    pub write: Callable,
+    /// `(ptr place)`.
+    pub write_text: Callable,
+    /// `(ptr callee, ptr object, i64 size)`.
+    pub fallback_write: Callable,
+    /// `(ptr place) -> ptr`.
+    pub pointee: Callable,
+    /// `(ptr place) -> i64`.
+    pub number: Callable,
+    /// The module's base, an `i32`.
+    pub base: LLVMValueRef,
+    /// The descriptor.
+    pub descriptor: LLVMValueRef,
+}
+
+/// Links the hooks into the module. Everything they define becomes internal.
+pub fn link(module: &Module<'_>) -> Result<Hooks, InstrumentError> {
+    if global(module, "__symbiosis_module").is_ok() {
+        return Err(InstrumentError::Twice);
+    }
+    let hooks = module.context().parse_ir(source(module).as_bytes())?;
+    module.link(hooks)?;
+    internalise(module, function(module, "__symbiosis_construct")?.value);
+    let own = |name| {
+        let callable = function(module, name)?;
+        internalise(module, callable.value);
+        Ok::<_, InstrumentError>(callable)
+    };
+    let own_global = |name| {
+        let value = global(module, name)?;
+        internalise(module, value);
+        Ok::<_, InstrumentError>(value)
+    };
+    Ok(Hooks {
+        path: own("__symbiosis_hook_path")?,
+        value: own("__symbiosis_hook_value")?,
+        write: own("__symbiosis_hook_write")?,
+        write_text: own("__symbiosis_hook_write_text")?,
+        fallback_write: function(module, "__symbiosis_fallback_write")?,
+        pointee: own("__symbiosis_hook_pointee")?,
+        number: own("__symbiosis_hook_number")?,
+        base: own_global("__symbiosis_base")?,
+        descriptor: own_global("__symbiosis_module")?,
+    })
+}
+
+/// The hook module's text, under the layout and triple of the module it goes into.
+fn source(module: &Module<'_>) -> String {
+    let llvm = module.llvm();
+    // SAFETY: the module is alive, and both strings are C strings that it owns.
+    let (layout, triple) = unsafe {
+        let text = |start: *const std::ffi::c_char| {
+            let length = if start.is_null() { 0 } else { std::ffi::CStr::from_ptr(start).count_bytes() };
+            bytes_to_string(start, length)
+        };
+        (text(llvm.LLVMGetDataLayoutStr(module.raw())), text(llvm.LLVMGetTarget(module.raw())))
+    };
+    format!("target datalayout = \"{layout}\"\ntarget triple = \"{triple}\"\n{SOURCE}")
+}
+
+fn function(module: &Module<'_>, name: &'static str) -> Result<Callable, InstrumentError> {
+    let symbol = CString::new(name).map_err(|_| InstrumentError::Hook { name })?;
+    // SAFETY: the module is alive; a function is asked for its type only when it is there.
+    unsafe {
+        let value = module.llvm().LLVMGetNamedFunction(module.raw(), symbol.as_ptr());
+        if value.is_null() {
+            return Err(InstrumentError::Hook { name });
+        }
+        Ok(Callable { value, ty: module.llvm().LLVMGlobalGetValueType(value) })
+    }
+}
+
+fn global(module: &Module<'_>, name: &'static str) -> Result<LLVMValueRef, InstrumentError> {
+    let symbol = CString::new(name).map_err(|_| InstrumentError::Hook { name })?;
+    // SAFETY: the module is alive.
+    let value = unsafe { module.llvm().LLVMGetNamedGlobal(module.raw(), symbol.as_ptr()) };
+    if value.is_null() { Err(InstrumentError::Hook { name }) } else { Ok(value) }
+}
+
+fn internalise(module: &Module<'_>, value: LLVMValueRef) {
+    // SAFETY: the value is a definition of the module.
+    unsafe { module.llvm().LLVMSetLinkage(value, LLVMLinkage::LLVMInternalLinkage) }
+}

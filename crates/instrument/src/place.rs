@@ -1,0 +1,306 @@
+//! Places the hooks in one function, as `ir::plan` says.
+//!
+//! Hooks are always inserted before an instruction of the original function, in the order of the
+//! log. Several hooks before one instruction therefore come out in the order in which they were
+//! inserted: the `RETURN` of an invoke first, the entry of its destination second.
+
+use crate::InstrumentError;
+use crate::build::Builder;
+use crate::edges;
+use crate::hooks::Hooks;
+use crate::values::has_opcode;
+use crate::words;
+use crate::writes::{self, Returned};
+use ir::plan::FunctionPlan;
+use ir::types::{Call, Callee, Function, InstId, InstKind, TypeId};
+use llvm::{Llvm, Module};
+use llvm_sys::prelude::LLVMValueRef;
+use llvm_sys::{LLVMOpcode, LLVMTailCallKind};
+use std::collections::HashMap;
+use trace_format::layout::tag;
+
+/// The function to instrument, as the executor sees it and as LLVM has it.
+pub struct Target<'a> {
+    pub module: &'a ir::types::Module,
+    pub function: &'a Function,
+    /// Its index among the module's functions.
+    pub index: usize,
+    pub value: LLVMValueRef,
+}
+
+/// Places all hooks of a function.
+pub fn function(
+    module: &Module<'_>,
+    hooks: &Hooks,
+    target: &Target<'_>,
+) -> Result<(), InstrumentError> {
+    let plan = ir::plan::plan(target.module, target.function);
+    let body = Body::collect(module.llvm(), target)?;
+    let builder = Builder::new(module.llvm(), module.context().raw());
+    let mut placer = Placer { module, hooks, target, plan: &plan, builder, body };
+    placer.gather_stack_objects();
+    placer.returns_of_invokes()?;
+    placer.blocks()
+}
+
+/// A function's instructions in their original order.
+struct Body {
+    instructions: Vec<LLVMValueRef>,
+    /// Per block, where it begins and ends among them.
+    blocks: Vec<(usize, usize)>,
+}
+
+impl Body {
+    fn collect(llvm: &Llvm, target: &Target<'_>) -> Result<Self, InstrumentError> {
+        let mut body = Self { instructions: Vec::new(), blocks: Vec::new() };
+        // SAFETY: the function is alive, and nothing is removed.
+        unsafe {
+            for block in llvm.blocks(target.value) {
+                let first = body.instructions.len();
+                body.instructions.extend(llvm.instructions(block));
+                body.blocks.push((first, body.instructions.len()));
+            }
+        }
+        let same = |block: &ir::types::Block, range: &(usize, usize)| {
+            (block.first.index(), block.end.index()) == *range
+        };
+        let blocks = &target.function.blocks;
+        if body.instructions.len() != target.function.instructions.len()
+            || blocks.len() != body.blocks.len()
+            || !blocks.iter().zip(&body.blocks).all(|(block, range)| same(block, range))
+        {
+            return Err(target.mismatch("the instructions"));
+        }
+        Ok(body)
+    }
+
+    fn at(&self, index: usize) -> Option<LLVMValueRef> {
+        self.instructions.get(index).copied()
+    }
+}
+
+impl Target<'_> {
+    fn mismatch(&self, what: &'static str) -> InstrumentError {
+        InstrumentError::Mismatch { function: self.function.name.clone(), what }
+    }
+
+    fn call(&self, id: InstId) -> Option<&Call> {
+        match &self.function.instructions.get(id.index())?.kind {
+            InstKind::Call(call) | InstKind::Invoke { call, .. } => Some(call),
+            _ => None,
+        }
+    }
+}
+
+struct Placer<'a> {
+    module: &'a Module<'a>,
+    hooks: &'a Hooks,
+    target: &'a Target<'a>,
+    plan: &'a FunctionPlan,
+    builder: Builder,
+    body: Body,
+}
+
+impl Placer<'_> {
+    fn llvm(&self) -> &'static Llvm {
+        self.module.llvm()
+    }
+
+    /// Moves the static allocas to the front of the entry block. A hook before one of them would
+    /// push it into another block, where it would become a dynamic one.
+    fn gather_stack_objects(&self) {
+        let Some(entry) = self.body.blocks.first() else { return };
+        let indices = entry.0..entry.1;
+        let Some(anchor) = indices.clone().find(|&index| !self.is_static_alloca(index)) else {
+            return;
+        };
+        let Some(front) = self.body.at(anchor) else { return };
+        for index in (anchor..indices.end).filter(|&index| self.is_static_alloca(index)) {
+            let Some(alloca) = self.body.at(index) else { continue };
+            // SAFETY: a static alloca depends on constants alone, so it may move up.
+            unsafe { self.llvm().LLVMInstructionRemoveFromParent(alloca) };
+            self.builder.before(front);
+            self.builder.insert(alloca);
+        }
+    }
+
+    fn is_static_alloca(&self, index: usize) -> bool {
+        let Some(instruction) = self.body.at(index) else { return false };
+        let llvm = self.llvm();
+        // SAFETY: the instruction is alive.
+        unsafe {
+            !llvm.LLVMIsAAllocaInst(instruction).is_null()
+                && !llvm.LLVMIsAConstantInt(llvm.LLVMGetOperand(instruction, 0)).is_null()
+        }
+    }
+
+    /// The first instruction from `index` on that hooks can stand before: not a phi, not a landing
+    /// pad, and in the entry block not a static alloca.
+    fn anchor(&self, index: usize, entry: bool) -> Result<LLVMValueRef, InstrumentError> {
+        let mut index = index;
+        while let Some(instruction) = self.body.at(index) {
+            // SAFETY: the instruction is alive.
+            let leads = unsafe {
+                has_opcode(self.llvm(), instruction, LLVMOpcode::LLVMPHI)
+                    || has_opcode(self.llvm(), instruction, LLVMOpcode::LLVMLandingPad)
+            };
+            if !leads && !(entry && self.is_static_alloca(index)) {
+                return Ok(instruction);
+            }
+            index += 1;
+        }
+        Err(self.target.mismatch("the ends of blocks"))
+    }
+
+    /// `RETURN` and result on the normal edges of invokes.
+    fn returns_of_invokes(&mut self) -> Result<(), InstrumentError> {
+        for &id in &self.plan.returns {
+            let instruction = &self.target.function.instructions[id.index()];
+            let InstKind::Invoke { normal, .. } = &instruction.kind else { continue };
+            let Some(invoke) = self.body.at(id.index()) else { continue };
+            // SAFETY: the invoke is alive.
+            let destination = unsafe { self.llvm().LLVMGetNormalDest(invoke) };
+            // SAFETY: so is its destination.
+            if unsafe { edges::has_one_predecessor(self.llvm(), destination) } {
+                let first = self.body.blocks.get(normal.index()).map(|range| range.0);
+                let first = first.ok_or_else(|| self.target.mismatch("the blocks"))?;
+                let anchor = self.anchor(first, false)?;
+                self.builder.before(anchor);
+            } else {
+                let jump = self.split(invoke);
+                self.builder.before(jump);
+            }
+            self.returned(id, invoke, instruction.ty)?;
+        }
+        Ok(())
+    }
+
+    fn split(&mut self, invoke: LLVMValueRef) -> LLVMValueRef {
+        let mut renamed = HashMap::new();
+        let context = self.module.context().raw();
+        // SAFETY: the invoke is alive; phis that were replaced are replaced in the list as well.
+        let jump = unsafe {
+            edges::split_normal(self.llvm(), context, &self.builder, invoke, &mut renamed)
+        };
+        for instruction in &mut self.body.instructions {
+            if let Some(&new) = renamed.get(instruction) {
+                *instruction = new;
+            }
+        }
+        jump
+    }
+
+    fn blocks(&self) -> Result<(), InstrumentError> {
+        for (block, &(first, end)) in self.body.blocks.iter().enumerate() {
+            let entry = block == 0;
+            let anchor = self.anchor(first, entry)?;
+            if entry && self.plan.entry {
+                self.builder.before(anchor);
+                self.enter()?;
+            } else if !entry && self.plan.blocks.get(block).copied().unwrap_or(false) {
+                self.builder.before(anchor);
+                self.path(tag::BLOCK, block as u32 + tag::BLOCK_BIAS);
+            }
+            for index in first..end {
+                self.after_instruction(index, entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What an instruction logs after itself.
+    fn after_instruction(&self, index: usize, entry: bool) -> Result<(), InstrumentError> {
+        let id = InstId(index as u32);
+        let ir = &self.target.function.instructions[index];
+        let Some(value) = self.body.at(index) else { return Ok(()) };
+        if let InstKind::Call(call) = &ir.kind {
+            self.after_call(id, value, call, ir.ty)?;
+        }
+        if self.plan.values.contains(&id) {
+            self.builder.before(self.anchor(index + 1, entry)?);
+            self.log(ir.ty, value)?;
+        }
+        Ok(())
+    }
+
+    fn after_call(
+        &self,
+        id: InstId,
+        value: LLVMValueRef,
+        call: &Call,
+        ty: TypeId,
+    ) -> Result<(), InstrumentError> {
+        // SAFETY: the call is alive. Nothing may stand between a `musttail` call and its return.
+        let (assembly, va_start, tail) = unsafe {
+            let must = LLVMTailCallKind::LLVMTailCallKindMustTail as i32;
+            let plain_call = has_opcode(self.llvm(), value, LLVMOpcode::LLVMCall);
+            (
+                writes::is_assembly(self.llvm(), value),
+                writes::is_va_start(self.llvm(), value),
+                plain_call && self.llvm().LLVMGetTailCallKind(value) == must,
+            )
+        };
+        let returns = self.plan.returns.contains(&id);
+        if tail || !(assembly || va_start || returns) {
+            return Ok(());
+        }
+        self.builder.before(self.anchor(id.index() + 1, false)?);
+        if va_start {
+            self.returning(value, call).report_va_start();
+        } else if assembly && !returns {
+            self.returning(value, call).report_assembly();
+        } else {
+            self.returned(id, value, ty)?;
+        }
+        Ok(())
+    }
+
+    fn returning<'b>(&'b self, value: LLVMValueRef, call: &'b Call) -> Returned<'b> {
+        let copied = call.byval.iter().map(Option::is_some).collect();
+        let (module, hooks, builder) = (self.module, self.hooks, &self.builder);
+        Returned { module, hooks, builder, call: value, copied }
+    }
+
+    /// The effects of a call on memory, its `RETURN` entry, and its result.
+    fn returned(&self, id: InstId, value: LLVMValueRef, ty: TypeId) -> Result<(), InstrumentError> {
+        if let Some(call) = self.target.call(id) {
+            let returning = self.returning(value, call);
+            match call.callee {
+                Callee::Asm(..) => returning.report_assembly(),
+                Callee::Direct(_) | Callee::Indirect(_) => returning.report(),
+            }
+        }
+        self.path(tag::RETURN, 1);
+        self.log(ty, value)
+    }
+
+    /// `ENTER` and the arguments.
+    fn enter(&self) -> Result<(), InstrumentError> {
+        let number = (tag::ENTER << tag::SHIFT) | (self.target.index as u32 & tag::PAYLOAD);
+        let base = self.builder.load_i32(self.hooks.base);
+        let entry = self.builder.add(base, self.builder.i32(number));
+        self.builder.call(self.hooks.path, &mut [entry]);
+        for (index, parameter) in (0..).zip(&self.target.function.params) {
+            // SAFETY: the function is alive and has the parameters that the executor sees.
+            let value = unsafe { self.llvm().LLVMGetParam(self.target.value, index) };
+            self.log(parameter.ty, value)?;
+        }
+        Ok(())
+    }
+
+    fn path(&self, kind: u32, payload: u32) {
+        let entry = self.builder.i32((kind << tag::SHIFT) | payload);
+        self.builder.call(self.hooks.path, &mut [entry]);
+    }
+
+    /// Logs a value, and checks that the executor will read as many words.
+    fn log(&self, ty: TypeId, value: LLVMValueRef) -> Result<(), InstrumentError> {
+        let module = self.target.module;
+        let written = words::log(&self.builder, self.hooks, module, ty, value);
+        if written == ir::plan::words(module, ty) {
+            Ok(())
+        } else {
+            Err(self.target.mismatch("the words of a value"))
+        }
+    }
+}

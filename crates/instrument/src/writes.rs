@@ -1,0 +1,276 @@
+//! Reports of what uninstrumented code wrote.
+
+use crate::build::Builder;
+use crate::hooks::Hooks;
+use crate::values::underlying_object;
+use ir::effects::{Effect, Length, Place, Write, effect};
+use llvm::{Llvm, Module};
+use llvm_sys::LLVMTypeKind;
+use llvm_sys::prelude::LLVMValueRef;
+use std::ffi::CStr;
+
+/// No more of an object is reported when nothing is known about the callee.
+const LONGEST_FALLBACK: u64 = 4096;
+/// Size of a `va_list`.
+const VA_LIST: u64 = 24;
+/// Size of the register save area: six general and eight vector registers.
+const REGISTER_SAVE_AREA: u64 = 176;
+/// How much of the arguments on the stack is reported: sixteen words.
+const OVERFLOW_AREA: u64 = 128;
+
+/// A call that has returned, and the builder at the place behind it.
+pub struct Returned<'a> {
+    pub module: &'a Module<'a>,
+    pub hooks: &'a Hooks,
+    pub builder: &'a Builder,
+    pub call: LLVMValueRef,
+    /// Per argument: passed as a copy?
+    pub copied: Vec<bool>,
+}
+
+impl Returned<'_> {
+    fn llvm(&self) -> &'static Llvm {
+        self.module.llvm()
+    }
+
+    /// Reports what the call wrote, as far as it can be known.
+    pub fn report(&self) {
+        // SAFETY: the call is alive.
+        let callee = unsafe { self.llvm().LLVMGetCalledValue(self.call) };
+        // SAFETY: the callee is alive.
+        let name = unsafe {
+            let function = self.llvm().LLVMIsAFunction(callee);
+            (!function.is_null()).then(|| self.llvm().value_name(function))
+        };
+        match name.as_deref().and_then(effect) {
+            Some(Effect::Modelled) => {}
+            Some(rules) if !self.fits(rules) => self.report_objects(callee),
+            Some(Effect::Writes(writes)) => writes.iter().for_each(|write| self.report_write(write)),
+            None => self.report_objects(callee),
+        }
+    }
+
+    /// Reports what inline assembly may have written through its pointers.
+    pub fn report_assembly(&self) {
+        // SAFETY: the callee is alive, and inline assembly.
+        let constraints = unsafe {
+            let assembly = self.llvm().LLVMGetCalledValue(self.call);
+            let mut length = 0;
+            let start = self.llvm().LLVMGetInlineAsmConstraintString(assembly, &raw mut length);
+            llvm::bytes_to_string(start, length)
+        };
+        if constraints.contains('*') || constraints.contains("{memory}") {
+            self.report_objects(self.builder.null());
+        }
+    }
+
+    /// Reports what `va_start` made: the list, and the areas that it points to, from which the
+    /// arguments are read with ordinary loads.
+    pub fn report_va_start(&self) {
+        let Some(list) = self.argument(0) else { return };
+        self.external(list, self.builder.i64(VA_LIST));
+        let overflow = self.builder.load_pointer(list, 8);
+        self.external(overflow, self.builder.i64(OVERFLOW_AREA));
+        let registers = self.builder.load_pointer(list, 16);
+        self.external(registers, self.builder.i64(REGISTER_SAVE_AREA));
+    }
+
+    /// Whether the call has the arguments and the result that the rules speak of. A program may
+    /// declare a function of its own under a known name.
+    fn fits(&self, rules: &Effect) -> bool {
+        let Effect::Writes(writes) = rules else { return true };
+        let result = self.result_kind();
+        writes.iter().all(|write| {
+            let place = match write.place {
+                Place::Argument(index) | Place::Pointee(index) => self.is_pointer(index),
+                Place::Result => result == LLVMTypeKind::LLVMPointerTypeKind as i32,
+            };
+            let length = match write.length {
+                Length::Bytes(_) | Length::Text => true,
+                Length::Argument(index) | Length::ArgumentTimes(index, _) => self.is_integer(index),
+                Length::Product(a, b) => self.is_integer(a) && self.is_integer(b),
+                Length::PointedTo32(index) => self.is_pointer(index),
+                Length::ResultTimesArgument(index) | Length::TextWithin(index) => {
+                    self.is_integer(index) && result == LLVMTypeKind::LLVMIntegerTypeKind as i32
+                }
+                Length::ResultTimes(_) | Length::TextOfResult => {
+                    result == LLVMTypeKind::LLVMIntegerTypeKind as i32
+                }
+            };
+            place && length
+        })
+    }
+
+    fn report_write(&self, write: &Write) {
+        let place = match write.place {
+            Place::Argument(index) => self.argument(index),
+            Place::Pointee(index) => self.argument(index).map(|argument| {
+                self.builder.call(self.hooks.pointee, &mut [argument])
+            }),
+            Place::Result => Some(self.call),
+        };
+        let Some(place) = place else { return };
+        if write.length == Length::Text {
+            self.builder.call(self.hooks.write_text, &mut [place]);
+        } else if let Some(length) = self.length(write.length) {
+            self.external(place, length);
+        }
+    }
+
+    fn length(&self, length: Length) -> Option<LLVMValueRef> {
+        let builder = self.builder;
+        Some(match length {
+            Length::Bytes(bytes) => builder.i64(bytes),
+            Length::Argument(index) => self.number(index)?,
+            Length::ArgumentTimes(index, factor) => {
+                builder.mul(self.number(index)?, builder.i64(factor))
+            }
+            Length::Product(a, b) => builder.mul(self.number(a)?, self.number(b)?),
+            Length::ResultTimes(factor) => builder.mul(self.result(), builder.i64(factor)),
+            Length::ResultTimesArgument(index) => {
+                builder.mul(self.result(), self.number(index)?)
+            }
+            Length::TextWithin(index) => {
+                let text = builder.add(self.result(), builder.i64(1));
+                let bounded = builder.min(text, self.number(index)?);
+                builder.unless_negative(self.result(), bounded, builder.i64(0))
+            }
+            Length::TextOfResult => {
+                let text = builder.add(self.result(), builder.i64(1));
+                builder.unless_negative(self.result(), text, builder.i64(0))
+            }
+            Length::PointedTo32(index) => {
+                builder.call(self.hooks.number, &mut [self.argument(index)?])
+            }
+            Length::Text => return None,
+        })
+    }
+
+    /// Reports the objects of known size that the arguments point into.
+    fn report_objects(&self, callee: LLVMValueRef) {
+        let llvm = self.llvm();
+        // SAFETY: the call is alive.
+        let count = unsafe { llvm.LLVMGetNumArgOperands(self.call) };
+        let mut reported = Vec::new();
+        for index in 0..count {
+            let copied = self.copied.get(index as usize).copied().unwrap_or(false);
+            let Ok(index) = u8::try_from(index) else { break };
+            let Some(argument) = self.argument(index).filter(|_| self.is_pointer(index) && !copied)
+            else {
+                continue;
+            };
+            // SAFETY: the argument is alive.
+            let object = unsafe { underlying_object(llvm, argument) };
+            // SAFETY: so is the object.
+            let Some(size) = (unsafe { self.object_size(object) }) else { continue };
+            if !reported.contains(&object) {
+                reported.push(object);
+                let size = self.builder.i64(size.min(LONGEST_FALLBACK));
+                self.builder.call(self.hooks.fallback_write, &mut [callee, object, size]);
+            }
+        }
+    }
+
+    /// The size in bytes of a stack object or a variable; `None` for anything else.
+    ///
+    /// # Safety
+    /// The value must be alive.
+    unsafe fn object_size(&self, object: LLVMValueRef) -> Option<u64> {
+        let llvm = self.llvm();
+        // SAFETY: as the caller promises; sizes are asked of sized types only.
+        unsafe {
+            if llvm.LLVMGetPointerAddressSpace(llvm.LLVMTypeOf(object)) != 0 {
+                return None;
+            }
+            let (ty, count) = if !llvm.LLVMIsAAllocaInst(object).is_null() {
+                let count = llvm.LLVMIsAConstantInt(llvm.LLVMGetOperand(object, 0));
+                if count.is_null() {
+                    return None;
+                }
+                (llvm.LLVMGetAllocatedType(object), llvm.LLVMConstIntGetZExtValue(count))
+            } else if !llvm.LLVMIsAGlobalVariable(object).is_null()
+                && llvm.LLVMIsGlobalConstant(object) == 0
+            {
+                (llvm.LLVMGlobalGetValueType(object), 1)
+            } else {
+                return None;
+            };
+            if llvm.LLVMTypeIsSized(ty) == 0 {
+                return None;
+            }
+            let layout = llvm.LLVMGetModuleDataLayout(self.module.raw());
+            let size = llvm.LLVMABISizeOfType(layout, ty).checked_mul(count)?;
+            (size > 0).then_some(size)
+        }
+    }
+
+    fn external(&self, place: LLVMValueRef, length: LLVMValueRef) {
+        self.builder.call(self.hooks.write, &mut [place, length]);
+    }
+
+    fn argument(&self, index: u8) -> Option<LLVMValueRef> {
+        // SAFETY: the call is alive, and has the argument.
+        unsafe {
+            let count = self.llvm().LLVMGetNumArgOperands(self.call);
+            (u32::from(index) < count)
+                .then(|| self.llvm().LLVMGetOperand(self.call, u32::from(index)))
+        }
+    }
+
+    fn argument_kind(&self, index: u8) -> Option<i32> {
+        // SAFETY: the argument is alive.
+        self.argument(index)
+            .map(|value| unsafe { self.llvm().LLVMGetTypeKind(self.llvm().LLVMTypeOf(value)) })
+    }
+
+    fn is_pointer(&self, index: u8) -> bool {
+        self.argument_kind(index) == Some(LLVMTypeKind::LLVMPointerTypeKind as i32)
+    }
+
+    fn is_integer(&self, index: u8) -> bool {
+        self.argument_kind(index) == Some(LLVMTypeKind::LLVMIntegerTypeKind as i32)
+    }
+
+    fn result_kind(&self) -> i32 {
+        // SAFETY: the call is alive.
+        unsafe { self.llvm().LLVMGetTypeKind(self.llvm().LLVMTypeOf(self.call)) }
+    }
+
+    /// An integer argument as 64 bits; those of the C library that are narrower have a sign.
+    fn number(&self, index: u8) -> Option<LLVMValueRef> {
+        self.argument(index).map(|value| self.builder.to_i64(value, true))
+    }
+
+    fn result(&self) -> LLVMValueRef {
+        self.builder.to_i64(self.call, true)
+    }
+}
+
+/// Whether the call is inline assembly.
+///
+/// # Safety
+/// The call must be alive.
+pub unsafe fn is_assembly(llvm: &Llvm, call: LLVMValueRef) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { !llvm.LLVMIsAInlineAsm(llvm.LLVMGetCalledValue(call)).is_null() }
+}
+
+/// Whether the call is `va_start`.
+///
+/// # Safety
+/// The call must be alive.
+pub unsafe fn is_va_start(llvm: &Llvm, call: LLVMValueRef) -> bool {
+    // SAFETY: as the caller promises; intrinsic names live as long as the library.
+    unsafe {
+        let callee = llvm.LLVMIsAFunction(llvm.LLVMGetCalledValue(call));
+        if callee.is_null() {
+            return false;
+        }
+        let id = llvm.LLVMGetIntrinsicID(callee);
+        let mut length = 0;
+        id != 0 && {
+            let name = llvm.LLVMIntrinsicGetName(id, &raw mut length);
+            !name.is_null() && CStr::from_ptr(name).to_bytes().starts_with(b"llvm.va_start")
+        }
+    }
+}
