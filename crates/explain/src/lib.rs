@@ -1,1 +1,43 @@
-//! explain
+//! From a constraint system and a solver session to what a person reads: the failing schedule, its
+//! root cause, alternate schedules, and the differential schedule projection ([S] 3.3 to 3.5).
+//!
+//! Does no IO, reads no clock, and knows no solver but through [`solver::Session`]. Every schedule
+//! that leaves this crate was accepted by the evaluator ([`model::evaluate`]), which knows nothing
+//! of any solver. Equal inputs give equal results.
+//!
+//! | module | room for |
+//! | --- | --- |
+//! | `conflict` | the conflict orders of a schedule |
+//! | `switches` | few context switches |
+//! | `cone`, `root_cause` | which of the orders matter, and a minimal set of them |
+//! | `local`, `alternates`, `nearest` | schedules that do not fail, near the one that does |
+//! | `dsp` | the difference |
+//! | `ask`, `context`, `failing`, `extend`, `happens_before` | what these share |
+
+mod alternates;
+mod ask;
+mod cone;
+mod conflict;
+mod context;
+mod dsp;
+mod error;
+mod explanation;
+mod extend;
+mod failing;
+mod happens_before;
+mod local;
+mod nearest;
+mod pin;
+mod root_cause;
+mod switches;
+
+pub use alternates::{Alternate, Alternates};
+pub use conflict::{ConflictOrder, OrderKind, conflict_orders};
+pub use dsp::{AtomicBlock, Counts, DataFlow, Dsp, FinalWrite};
+pub use error::ExplainError;
+pub use explanation::{
+    Cut, CutReason, Explanation, FailingSchedule, Options, Phase, Statistics, Verdict, explain,
+};
+pub use pin::{has_inputs, pin_inputs};
+pub use root_cause::{CauseKind, RootCause};
+pub use switches::context_switches;

@@ -1,0 +1,94 @@
+//! Questions to the session, with everything it answers checked.
+
+use crate::context::{Context, InputValues};
+use crate::error::ExplainError;
+use model::{EventId, Schedule};
+use solver::{Goal, Model, Order, Outcome, Session, UnknownReason};
+
+/// The answer to "is there a schedule that passes, with these orders?".
+pub(crate) enum Answer {
+    /// This one, with the failing schedule's inputs; checked.
+    Passes(Schedule),
+    /// Only with other inputs than the failing schedule's; checked with those.
+    OtherInputs,
+    /// None: these of the orders rule it out.
+    None(Vec<Order>),
+    /// No answer.
+    Unknown(UnknownReason),
+}
+
+/// A session and what it was asked.
+pub(crate) struct Asker<'s> {
+    session: &'s mut dyn Session,
+    pub(crate) calls: usize,
+    /// Schedules known to pass with the failing schedule's inputs, as positions by event.
+    pub(crate) witnesses: Vec<Witness>,
+}
+
+/// A schedule that passes.
+pub(crate) struct Witness {
+    pub(crate) schedule: Schedule,
+    positions: Vec<u32>,
+}
+
+impl Witness {
+    pub(crate) fn new(context: &Context<'_, '_>, order: Vec<EventId>) -> Self {
+        let positions = crate::conflict::positions(context.trace, &order);
+        Self { schedule: Schedule { order }, positions }
+    }
+
+    pub(crate) fn keeps(&self, order: Order) -> bool {
+        self.positions[order.before.index()] < self.positions[order.after.index()]
+    }
+}
+
+impl<'s> Asker<'s> {
+    pub(crate) fn new(session: &'s mut dyn Session) -> Self {
+        Self { session, calls: 0, witnesses: Vec::new() }
+    }
+
+    /// A failing schedule.
+    pub(crate) fn fails(&mut self) -> Result<Outcome, ExplainError> {
+        self.calls += 1;
+        Ok(self.session.check(Goal::Fail, &[])?)
+    }
+
+    /// Is there a schedule that passes with all of these orders? A known one answers at once.
+    pub(crate) fn passes(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        orders: &[Order],
+    ) -> Result<Answer, ExplainError> {
+        if let Some(known) = self.witnesses.iter().find(|w| orders.iter().all(|o| w.keeps(*o))) {
+            return Ok(Answer::Passes(known.schedule.clone()));
+        }
+        if context.effort.expired() {
+            return Ok(Answer::Unknown(UnknownReason::TimeOut));
+        }
+        self.calls += 1;
+        match self.session.check(Goal::Pass, orders)? {
+            Outcome::Unsat(core) => {
+                let core = core.into_iter().filter_map(|index| orders.get(index).copied());
+                Ok(Answer::None(core.collect()))
+            }
+            Outcome::Unknown(reason) => Ok(Answer::Unknown(reason)),
+            Outcome::Sat(found) => self.accept(context, found),
+        }
+    }
+
+    fn accept(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        found: Model,
+    ) -> Result<Answer, ExplainError> {
+        if context.passing(&found.schedule.order).is_ok() {
+            self.witnesses.push(Witness::new(context, found.schedule.order.clone()));
+            return Ok(Answer::Passes(found.schedule));
+        }
+        let failing = context.inputs.clone();
+        context.inputs = InputValues::new(context.trace, &found.values);
+        let checked = context.passing(&found.schedule.order);
+        context.inputs = failing;
+        checked.map(|_| Answer::OtherInputs)
+    }
+}

@@ -1,0 +1,108 @@
+//! The cone of the failure: the reads whose values decide whether the run fails.
+
+use crate::conflict::{ConflictOrder, OrderKind};
+use model::evaluate::Evaluation;
+use model::{
+    CellId, EventId, EventTrace, Expr, ExprId, FailureCondition, ReadRef, VarId, VariableOrigin,
+    WriteSource,
+};
+use std::collections::BTreeSet;
+
+/// Backwards closure over the schedule's data flow, from the failure condition.
+pub(crate) struct Cone {
+    reads: BTreeSet<ReadRef>,
+    cells: BTreeSet<CellId>,
+}
+
+impl Cone {
+    pub(crate) fn new(trace: &EventTrace, evaluation: &Evaluation) -> Self {
+        let mut search =
+            Search { trace, seen: vec![false; trace.exprs.len()], variables: Vec::new() };
+        if let Some(failure) = &trace.failure {
+            search.condition(&failure.condition);
+        }
+        let mut cone = Self { reads: BTreeSet::new(), cells: BTreeSet::new() };
+        while let Some(var) = search.variables.pop() {
+            let VariableOrigin::Read { event, part } = trace.variables[var.index()].origin else {
+                continue;
+            };
+            let read = ReadRef { event, part };
+            if !cone.reads.insert(read) {
+                continue;
+            }
+            let cell = trace.event(event).kind.reads()[part as usize].cell;
+            cone.cells.insert(cell);
+            match evaluation.reads_from.get(&read) {
+                Some(WriteSource::Write(write)) => {
+                    let parts = trace.event(*write).kind.writes().iter();
+                    parts.filter(|p| p.cell == cell).for_each(|p| search.expression(p.value));
+                }
+                _ => search.expression(trace.cells[cell.index()].init),
+            }
+        }
+        cone
+    }
+
+    /// Does the order take part in fixing a read of the cone? Program order and all orders for
+    /// which this holds fix the values of these reads, and so the failure.
+    pub(crate) fn contains(&self, trace: &EventTrace, conflict: &ConflictOrder) -> bool {
+        let (before, after) = (conflict.order.before, conflict.order.after);
+        conflict.kind == OrderKind::Failure
+            || self.cells.iter().any(|&cell| {
+                let (a, b) = (self.touches(trace, before, cell), self.touches(trace, after, cell));
+                a.max(b) == Touch::Writes && a.min(b) != Touch::No
+            })
+    }
+
+    fn touches(&self, trace: &EventTrace, event: EventId, cell: CellId) -> Touch {
+        let kind = &trace.event(event).kind;
+        if kind.writes().iter().any(|part| part.cell == cell) {
+            return Touch::Writes;
+        }
+        let mut reads = (0u32..).zip(kind.reads()).filter(|(_, read)| read.cell == cell);
+        if reads.any(|(part, _)| self.reads.contains(&ReadRef { event, part })) {
+            return Touch::Reads;
+        }
+        Touch::No
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Touch {
+    No,
+    Reads,
+    Writes,
+}
+
+/// Collects variables; every expression is visited once over the whole search.
+struct Search<'t> {
+    trace: &'t EventTrace,
+    seen: Vec<bool>,
+    variables: Vec<VarId>,
+}
+
+impl Search<'_> {
+    fn condition(&mut self, condition: &FailureCondition) {
+        match condition {
+            FailureCondition::Value(expr) => self.expression(*expr),
+            FailureCondition::Before(..) => {}
+            FailureCondition::All(parts) | FailureCondition::Any(parts) => {
+                parts.iter().for_each(|part| self.condition(part));
+            }
+        }
+    }
+
+    fn expression(&mut self, root: ExprId) {
+        let mut stack = vec![root];
+        while let Some(id) = stack.pop() {
+            if std::mem::replace(&mut self.seen[id.0 as usize], true) {
+                continue;
+            }
+            let expr = self.trace.exprs.get(id);
+            if let Expr::Var { var, .. } = expr {
+                self.variables.push(var);
+            }
+            expr.for_each_operand(|operand| stack.push(operand));
+        }
+    }
+}

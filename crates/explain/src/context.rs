@@ -1,0 +1,176 @@
+//! What all phases share: the trace, the evaluator, the inputs, and what may still be spent.
+
+use crate::error::ExplainError;
+use crate::happens_before::HappensBefore;
+use model::evaluate::{Check, Evaluation, EvaluationError, Evaluator};
+use model::{EventId, EventTrace, Schedule, VarId, VariableOrigin};
+use solver::{Goal, Model};
+use std::collections::BTreeMap;
+
+/// The values of the variables that no read returns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InputValues(Vec<Option<u128>>);
+
+impl InputValues {
+    /// A model's values; a variable that the constraints do not mention may have any value, so
+    /// that the recorded one, or 0, will do.
+    pub(crate) fn new(trace: &EventTrace, values: &BTreeMap<VarId, u128>) -> Self {
+        let value = |v: &model::Variable| match v.origin {
+            VariableOrigin::Read { .. } => None,
+            _ => Some(values.get(&v.id).copied().or(v.recorded).unwrap_or(0)),
+        };
+        Self(trace.variables.iter().map(value).collect())
+    }
+
+    fn get(&self, var: VarId) -> Option<u128> {
+        self.0.get(var.index()).copied().flatten()
+    }
+}
+
+/// Limits a phase: a number of events that may be executed, and the caller's own budget.
+pub(crate) struct Effort<'b> {
+    left: u64,
+    budget: &'b dyn Fn() -> bool,
+    /// Executions until the caller's budget is asked again.
+    until_poll: u32,
+    expired: bool,
+}
+
+/// How many executions go between two questions to the caller's budget.
+const POLL_INTERVAL: u32 = 32;
+
+impl<'b> Effort<'b> {
+    pub(crate) fn new(budget: &'b dyn Fn() -> bool) -> Self {
+        Self { left: 0, budget, until_poll: 0, expired: false }
+    }
+
+    /// Starts a phase that may execute this many events.
+    pub(crate) fn allow(&mut self, events: u64) {
+        self.left = events;
+    }
+
+    /// Has the caller's budget ended?
+    pub(crate) fn expired(&mut self) -> bool {
+        self.expired = self.expired || !(self.budget)();
+        self.expired
+    }
+
+    /// Takes the cost of one execution; false when there is nothing left.
+    fn spend(&mut self, events: u64) -> bool {
+        if self.until_poll == 0 {
+            self.until_poll = POLL_INTERVAL;
+            self.expired();
+        }
+        self.until_poll -= 1;
+        if self.expired || self.left < events {
+            return false;
+        }
+        self.left -= events;
+        true
+    }
+}
+
+/// The shared context.
+pub(crate) struct Context<'t, 'b> {
+    pub(crate) trace: &'t EventTrace,
+    pub(crate) evaluator: Evaluator<'t>,
+    /// The failing schedule's inputs, which all schedules compared with it have too.
+    pub(crate) inputs: InputValues,
+    pub(crate) effort: Effort<'b>,
+    /// How many schedules were executed.
+    pub(crate) executed: usize,
+}
+
+impl<'t, 'b> Context<'t, 'b> {
+    pub(crate) fn new(trace: &'t EventTrace, budget: &'b dyn Fn() -> bool) -> Self {
+        Self {
+            trace,
+            evaluator: Evaluator::new(trace),
+            inputs: InputValues::default(),
+            effort: Effort::new(budget),
+            executed: 0,
+        }
+    }
+
+    /// The verdict on a schedule; `None` when the phase's effort is spent.
+    pub(crate) fn check(&mut self, order: &[EventId]) -> Option<Check> {
+        if !self.effort.spend(order.len() as u64) {
+            return None;
+        }
+        self.executed += 1;
+        let inputs = &self.inputs;
+        Some(self.evaluator.check(order, &|var| inputs.get(var)))
+    }
+
+    /// The full evaluation of a schedule; not limited, since results depend on it.
+    pub(crate) fn evaluate(
+        &mut self,
+        order: &[EventId],
+    ) -> Result<Evaluation, Vec<EvaluationError>> {
+        self.executed += 1;
+        let inputs = &self.inputs;
+        self.evaluator.run(order, &|var| inputs.get(var))
+    }
+
+    /// Checks a solver's model in every respect and takes its inputs over.
+    pub(crate) fn accept_model(
+        &mut self,
+        goal: Goal,
+        found: &Model,
+    ) -> Result<Evaluation, ExplainError> {
+        self.inputs = InputValues::new(self.trace, &found.values);
+        let evaluation = accepted(goal, self.evaluate(&found.schedule.order))?;
+        for (read, solver) in &found.reads_from {
+            match evaluation.reads_from.get(read) {
+                Some(evaluator) if evaluator == solver => {}
+                other => {
+                    let (read, solver) = (*read, *solver);
+                    let evaluator = other.copied().unwrap_or(model::WriteSource::Init);
+                    return Err(ExplainError::SourceDisagrees { read, solver, evaluator });
+                }
+            }
+        }
+        for (&variable, &solver) in &found.values {
+            match evaluation.values.get(variable.index()).copied().flatten() {
+                Some(evaluator) if evaluator != solver => {
+                    return Err(ExplainError::ValueDisagrees { variable, solver, evaluator });
+                }
+                _ => {}
+            }
+        }
+        Ok(evaluation)
+    }
+
+    /// Evaluates a schedule that passes on the recorded paths with the failing schedule's inputs.
+    pub(crate) fn passing(&mut self, order: &[EventId]) -> Result<Evaluation, ExplainError> {
+        accepted(Goal::Pass, self.evaluate(order))
+    }
+
+    pub(crate) fn happens_before(&self, schedule: &Schedule) -> HappensBefore {
+        HappensBefore::new(self.trace, &schedule.order)
+    }
+}
+
+/// Does an evaluation fulfil the goal along the recorded paths?
+fn accepted(
+    goal: Goal,
+    evaluation: Result<Evaluation, Vec<EvaluationError>>,
+) -> Result<Evaluation, ExplainError> {
+    let evaluation = evaluation.map_err(|errors| ExplainError::ModelRejected { goal, errors })?;
+    if !evaluation.follows_paths() {
+        let violated = evaluation.violated.iter().copied().map(EvaluationError::ConditionViolated);
+        let unknown =
+            evaluation.undetermined.iter().copied().map(EvaluationError::ConditionUnknown);
+        return Err(ExplainError::ModelRejected {
+            goal,
+            errors: violated.chain(unknown).collect(),
+        });
+    }
+    let fails = evaluation.failure_known.then_some(evaluation.fails);
+    let right = match goal {
+        Goal::Fail => fails == Some(true),
+        Goal::Pass => fails == Some(false),
+        Goal::Any => true,
+    };
+    if right { Ok(evaluation) } else { Err(ExplainError::WrongOutcome { goal, fails }) }
+}

@@ -1,0 +1,281 @@
+//! The phases one after the other.
+
+use crate::alternates::{Alternates, Wanted, alternates};
+use crate::ask::Asker;
+use crate::context::Context;
+use crate::dsp::Dsp;
+use crate::error::ExplainError;
+use crate::failing::Failing;
+use crate::root_cause::{CauseKind, RootCause, root_cause};
+use crate::switches::{context_switches, minimise};
+use encoders::ConstraintSystem;
+use model::evaluate::{Check, Evaluation};
+use model::{EventTrace, Schedule};
+use solver::{Goal, Outcome, Session, UnknownReason};
+
+/// How much to look for, and how hard. Work is counted in executed events, so that results do not
+/// depend on the machine's speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many alternates to return.
+    pub alternates: usize,
+    /// How many alternates to find before the best are chosen; at least `alternates`.
+    pub examined: usize,
+    /// How many pairs to reverse at most.
+    pub pairs: usize,
+    /// Events to execute for fewer context switches.
+    pub switch_work: u64,
+    /// Events to execute in search of the root cause without the solver.
+    pub cause_work: u64,
+    /// Events to execute in search of alternates without the solver.
+    pub alternate_work: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            alternates: 1,
+            examined: 24,
+            pairs: 400,
+            switch_work: 20_000_000,
+            cause_work: 10_000_000,
+            alternate_work: 40_000_000,
+        }
+    }
+}
+
+/// Is there a schedule that fails?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Yes.
+    FailingSchedule,
+    /// None along the recorded paths.
+    NoSchedule,
+    /// The solver gave no answer.
+    Unknown(UnknownReason),
+}
+
+/// The failing schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailingSchedule {
+    /// All events of the trace.
+    pub schedule: Schedule,
+    /// What it does.
+    pub evaluation: Evaluation,
+}
+
+/// A part of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Finding a failing schedule.
+    Schedule,
+    /// Reducing its context switches.
+    Switches,
+    /// The root cause.
+    RootCause,
+    /// The alternates.
+    Alternates,
+}
+
+/// Why a phase ended early.
+#[derive(Debug)]
+pub enum CutReason {
+    /// A limit was reached.
+    Limit(UnknownReason),
+    /// The phase failed; what was found before is kept.
+    Error(ExplainError),
+}
+
+/// A phase that ended early.
+#[derive(Debug)]
+pub struct Cut {
+    /// Which.
+    pub phase: Phase,
+    /// Why.
+    pub reason: CutReason,
+}
+
+/// Counts of what was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Constraints of the system.
+    pub constraints: usize,
+    /// Questions to the solver.
+    pub solver_calls: usize,
+    /// Schedules that the evaluator executed.
+    pub evaluated: usize,
+    /// Context switches of the solver's schedule.
+    pub switches_found: usize,
+    /// Context switches of the schedule shown.
+    pub switches: usize,
+    /// Conflict orders of the failing schedule.
+    pub conflict_orders: usize,
+}
+
+/// What a failing run is explained by. Parts that were not reached are `None` or empty, and `cut`
+/// says why.
+#[derive(Debug)]
+pub struct Explanation {
+    /// Is there a failing schedule?
+    pub verdict: Verdict,
+    /// The failing schedule.
+    pub failing: Option<FailingSchedule>,
+    /// The root cause.
+    pub root_cause: Option<RootCause>,
+    /// The alternates.
+    pub alternates: Alternates,
+    /// The DSP of each alternate, in the same order.
+    pub dsps: Vec<Dsp>,
+    /// Phases that ended early.
+    pub cut: Vec<Cut>,
+    /// Counts.
+    pub statistics: Statistics,
+}
+
+impl Explanation {
+    fn new(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            failing: None,
+            root_cause: None,
+            alternates: Alternates::default(),
+            dsps: Vec::new(),
+            cut: Vec::new(),
+            statistics: Statistics::default(),
+        }
+    }
+
+    fn limit(&mut self, phase: Phase, reason: Option<UnknownReason>) {
+        if let Some(reason) = reason {
+            self.cut.push(Cut { phase, reason: CutReason::Limit(reason) });
+        }
+    }
+}
+
+/// Explains the failure of a trace. `session` is over `system`, which is of `trace`. `budget` is
+/// asked now and then, and ends the work by answering false; what was found until then is kept.
+///
+/// Where the trace has inputs ([`has_inputs`](crate::has_inputs)), every schedule is compared with
+/// the failing one under the same inputs.
+///
+/// # Errors
+/// When the trace has no failure, when the back end fails before a failing schedule is found, and
+/// when the evaluator rejects the schedule that the solver found.
+pub fn explain(
+    trace: &EventTrace,
+    system: &ConstraintSystem,
+    session: &mut dyn Session,
+    options: &Options,
+    budget: &dyn Fn() -> bool,
+) -> Result<Explanation, ExplainError> {
+    if trace.failure.is_none() {
+        return Err(ExplainError::NoFailure);
+    }
+    let mut context = Context::new(trace, budget);
+    let mut asker = Asker::new(session);
+    let mut explanation = run(&mut context, &mut asker, options)?;
+    explanation.statistics.constraints = system.constraints.len();
+    explanation.statistics.solver_calls = asker.calls;
+    explanation.statistics.evaluated = context.executed;
+    Ok(explanation)
+}
+
+fn run(
+    context: &mut Context<'_, '_>,
+    asker: &mut Asker<'_>,
+    options: &Options,
+) -> Result<Explanation, ExplainError> {
+    let found = match find(asker)? {
+        Outcome::Sat(found) => found,
+        Outcome::Unsat(_) => return Ok(Explanation::new(Verdict::NoSchedule)),
+        Outcome::Unknown(reason) => {
+            let mut explanation = Explanation::new(Verdict::Unknown(reason.clone()));
+            explanation.limit(Phase::Schedule, Some(reason));
+            return Ok(explanation);
+        }
+    };
+    let evaluation = context.accept_model(Goal::Fail, &found)?;
+    let mut explanation = Explanation::new(Verdict::FailingSchedule);
+    explanation.statistics.switches_found = context_switches(context.trace, &found.schedule);
+    let schedule = fewer_switches(context, &found.schedule, &evaluation, options);
+    if context.effort.expired() {
+        explanation.limit(Phase::Switches, Some(UnknownReason::TimeOut));
+    }
+    let failing = Failing::new(context, schedule)
+        .map_err(|errors| ExplainError::ModelRejected { goal: Goal::Fail, errors })?;
+    explanation.statistics.switches = context_switches(context.trace, &failing.schedule);
+    explanation.statistics.conflict_orders = failing.conflicts.len();
+    explanation.failing = Some(FailingSchedule {
+        schedule: failing.schedule.clone(),
+        evaluation: failing.evaluation.clone(),
+    });
+    find_cause(context, asker, &failing, options, &mut explanation);
+    find_alternates(context, asker, &failing, options, &mut explanation);
+    Ok(explanation)
+}
+
+fn find(asker: &mut Asker<'_>) -> Result<Outcome, ExplainError> {
+    let _span = tracing::info_span!("failing_schedule").entered();
+    asker.fails()
+}
+
+fn fewer_switches(
+    context: &mut Context<'_, '_>,
+    schedule: &Schedule,
+    evaluation: &Evaluation,
+    options: &Options,
+) -> Schedule {
+    let _span = tracing::info_span!("context_switches", events = schedule.order.len()).entered();
+    context.effort.allow(options.switch_work);
+    minimise(context, schedule, evaluation, Check::Fails)
+}
+
+fn find_cause(
+    context: &mut Context<'_, '_>,
+    asker: &mut Asker<'_>,
+    failing: &Failing,
+    options: &Options,
+    explanation: &mut Explanation,
+) {
+    let orders = failing.conflicts.len();
+    let _span = tracing::info_span!("root_cause", conflict_orders = orders).entered();
+    context.effort.allow(options.cause_work);
+    match root_cause(context, asker, failing) {
+        Ok(found) => {
+            explanation.limit(Phase::RootCause, found.cut);
+            explanation.root_cause = Some(found.cause);
+        }
+        Err(error) => {
+            let reason = CutReason::Error(error);
+            explanation.cut.push(Cut { phase: Phase::RootCause, reason });
+        }
+    }
+}
+
+fn find_alternates(
+    context: &mut Context<'_, '_>,
+    asker: &mut Asker<'_>,
+    failing: &Failing,
+    options: &Options,
+    explanation: &mut Explanation,
+) {
+    let Some(cause) = &explanation.root_cause else { return };
+    if cause.kind == CauseKind::FailsAlways || options.alternates == 0 {
+        return;
+    }
+    let _span = tracing::info_span!("alternates", core = cause.orders.len()).entered();
+    context.effort.allow(options.alternate_work);
+    let wanted =
+        Wanted { alternates: options.alternates, examined: options.examined, pairs: options.pairs };
+    match alternates(context, asker, failing, cause, wanted) {
+        Ok(found) => {
+            explanation.limit(Phase::Alternates, found.cut);
+            explanation.alternates = found.alternates;
+            explanation.dsps = found.dsps;
+        }
+        Err(error) => {
+            let reason = CutReason::Error(error);
+            explanation.cut.push(Cut { phase: Phase::Alternates, reason });
+        }
+    }
+}
