@@ -1,0 +1,216 @@
+//! The raw files that the runtime leaves: control pages, `process.bin`, `modules.bin`.
+
+use crate::chunks::{long_at, word_at};
+use crate::error::TraceError;
+use crate::layout::{
+    CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, INSTRUMENTATION_VERSION, MODULE_MAGIC,
+    ModuleRecordHeader, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure,
+};
+use crate::manifest::{Failure, FailureKind, ThreadRecord, WriteFailure};
+use crate::trace::Module;
+use std::collections::BTreeMap;
+use std::mem::{offset_of, size_of};
+use std::path::Path;
+
+/// What `process.bin` says.
+#[derive(Debug)]
+pub(crate) struct ProcessRecord {
+    pub(crate) version: u32,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) write_failure: Option<WriteFailure>,
+    pub(crate) unattached: u64,
+    pub(crate) cut_writes: u64,
+}
+
+fn text_at(bytes: &[u8], at: usize, length: u32, most: usize) -> String {
+    let end = at + (length as usize).min(most);
+    String::from_utf8_lossy(bytes.get(at..end).unwrap_or(&[])).into_owned()
+}
+
+/// Decodes `process.bin`.
+pub(crate) fn process(path: &Path) -> Result<ProcessRecord, TraceError> {
+    let bytes = fs_err::read(path).map_err(|error| TraceError::io("read", path, 0, error))?;
+    if bytes.len() < PROCESS_FILE_SIZE {
+        return Err(TraceError::Truncated {
+            path: path.to_owned(),
+            offset: bytes.len() as u64,
+            expected: "a whole process page",
+        });
+    }
+    let long = |at| long_at(&bytes, at);
+    let word = |at| word_at(&bytes, at);
+    if long(offset_of!(Process, magic)) != PROCESS_MAGIC {
+        return Err(TraceError::malformed(path, 0, "not a process page"));
+    }
+    let code = word(offset_of!(Process, failure));
+    let kind = RawFailure::from_code(code).ok_or_else(|| {
+        let at = offset_of!(Process, failure) as u64;
+        TraceError::malformed(path, at, format!("unknown kind of failure {code}"))
+    })?;
+    let kind = match kind {
+        RawFailure::None => None,
+        RawFailure::Assertion => Some(FailureKind::Assertion),
+        RawFailure::Abort => Some(FailureKind::Abort),
+        RawFailure::Signal => Some(FailureKind::Signal),
+        RawFailure::Exit => Some(FailureKind::Exit),
+    };
+    let failure = kind.map(|kind| Failure {
+        kind,
+        thread_serial: Some(long(offset_of!(Process, failure_thread))).filter(|s| *s != 0),
+        thread: None,
+        code: long(offset_of!(Process, code)) as i64,
+        fault_address: long(offset_of!(Process, fault_address)),
+        fault_pc: long(offset_of!(Process, fault_pc)),
+        message: {
+            let length = word(offset_of!(Process, message_length));
+            text_at(&bytes, offset_of!(Process, message), length, 2048)
+        },
+        path_bytes: long(offset_of!(Process, failure_path_bytes)),
+        value_bytes: long(offset_of!(Process, failure_value_bytes)),
+    });
+    let errno = long(offset_of!(Process, write_errno)) as i32;
+    let write_failure = (errno != 0).then(|| WriteFailure {
+        file: {
+            let length = word(offset_of!(Process, write_file_length));
+            text_at(&bytes, offset_of!(Process, write_file), length, 256)
+        },
+        offset: long(offset_of!(Process, write_offset)),
+        errno,
+    });
+    Ok(ProcessRecord {
+        version: word(offset_of!(Process, version)),
+        failure,
+        write_failure,
+        unattached: long(offset_of!(Process, unattached)),
+        cut_writes: long(offset_of!(Process, cut_writes)),
+    })
+}
+
+/// Fails unless this build reads the instrumentation version.
+pub(crate) fn check_instrumentation(path: &Path, found: u32) -> Result<(), TraceError> {
+    if found == INSTRUMENTATION_VERSION {
+        return Ok(());
+    }
+    let supported = INSTRUMENTATION_VERSION;
+    Err(TraceError::UnknownInstrumentation { path: path.to_owned(), found, supported })
+}
+
+/// Decodes the control pages, in serial order. A page that is not yet complete belongs to a thread
+/// that had not started, and is left out.
+pub(crate) fn threads(directory: &Path) -> Result<Vec<ThreadRecord>, TraceError> {
+    let mut threads = BTreeMap::new();
+    let listing =
+        fs_err::read_dir(directory).map_err(|error| TraceError::io("list", directory, 0, error))?;
+    for entry in listing {
+        let path = entry.map_err(|error| TraceError::io("list", directory, 0, error))?.path();
+        if path.extension().is_some_and(|extension| extension == "ctl")
+            && let Some(thread) = control(&path)?
+            && let Some(other) = threads.insert(thread.serial, thread)
+        {
+            let what = format!("a second thread with serial {}", other.serial);
+            return Err(TraceError::malformed(&path, 0, what));
+        }
+    }
+    let mut threads: Vec<ThreadRecord> = threads.into_values().collect();
+    name_threads(&mut threads);
+    Ok(threads)
+}
+
+fn control(path: &Path) -> Result<Option<ThreadRecord>, TraceError> {
+    let bytes = fs_err::read(path).map_err(|error| TraceError::io("read", path, 0, error))?;
+    let magic = long_at(&bytes, offset_of!(Control, magic));
+    if magic == 0 {
+        return Ok(None);
+    }
+    if magic != CONTROL_MAGIC || bytes.len() < CONTROL_PAGE_SIZE {
+        let at = offset_of!(Control, magic) as u64;
+        return Err(TraceError::malformed(path, at, "not a control page"));
+    }
+    let long = |at| long_at(&bytes, at);
+    let length = |last: usize, next: usize, base: usize| match long(last) {
+        0 => long(next).checked_sub(long(base)).ok_or_else(|| {
+            TraceError::malformed(path, next as u64, "the cursor is before the stream's beginning")
+        }),
+        last => Ok(last - 1),
+    };
+    Ok(Some(ThreadRecord {
+        name: String::new(),
+        file: path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default(),
+        serial: long(offset_of!(Control, serial)),
+        parent: long(offset_of!(Control, parent)),
+        ordinal: long(offset_of!(Control, ordinal)),
+        start_routine: long(offset_of!(Control, start_routine)),
+        children: long(offset_of!(Control, children)),
+        ended: long(offset_of!(Control, ended)) != 0,
+        overflow_errno: long(offset_of!(Control, overflow_errno)) as i32,
+        path_bytes: length(
+            offset_of!(Control, path_final),
+            offset_of!(Control, path_next),
+            offset_of!(Control, path_base),
+        )?,
+        value_bytes: length(
+            offset_of!(Control, value_final),
+            offset_of!(Control, value_next),
+            offset_of!(Control, value_base),
+        )?,
+    }))
+}
+
+/// Names the threads by who created them ([S] 4.2). A creator always has the lower serial.
+fn name_threads(threads: &mut [ThreadRecord]) {
+    let mut names: BTreeMap<u64, String> = BTreeMap::new();
+    for thread in threads {
+        thread.name = match names.get(&thread.parent) {
+            _ if thread.parent == 0 => "t0".to_owned(),
+            Some(parent) => format!("{parent}.{}", thread.ordinal),
+            None => thread.file.clone(),
+        };
+        names.insert(thread.serial, thread.name.clone());
+    }
+}
+
+/// Decodes module records. An incomplete last record is left out when the recording was cut short
+/// (`tolerant`): its module ran nothing yet.
+pub(crate) fn modules(
+    bytes: &[u8],
+    path: &Path,
+    tolerant: bool,
+) -> Result<Vec<Module>, TraceError> {
+    const HEADER: usize = size_of::<ModuleRecordHeader>();
+    let mut modules = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let record = bytes.get(at..).unwrap_or(&[]);
+        let long = |at| long_at(record, at);
+        let word = |at| word_at(record, at);
+        let functions = word(offset_of!(ModuleRecordHeader, function_count)) as usize;
+        let globals = word(offset_of!(ModuleRecordHeader, global_count)) as usize;
+        let length = HEADER + (functions + globals) * 8;
+        if record.len() < HEADER.max(length) {
+            if tolerant {
+                break;
+            }
+            return Err(TraceError::Truncated {
+                path: path.to_owned(),
+                offset: bytes.len() as u64,
+                expected: "the rest of a module record",
+            });
+        }
+        if long(offset_of!(ModuleRecordHeader, magic)) != MODULE_MAGIC {
+            return Err(TraceError::malformed(path, at as u64, "not a module record"));
+        }
+        check_instrumentation(path, word(offset_of!(ModuleRecordHeader, version)))?;
+        let hash = offset_of!(ModuleRecordHeader, hash);
+        let words = |from: usize, count: usize| {
+            (0..count).map(|index| long(from + index * 8)).collect::<Vec<u64>>()
+        };
+        modules.push(Module {
+            hash: [long(hash), long(hash + 8)],
+            base: word(offset_of!(ModuleRecordHeader, base)),
+            functions: words(HEADER, functions),
+            globals: words(HEADER + functions * 8, globals),
+        });
+        at += length;
+    }
+    Ok(modules)
+}

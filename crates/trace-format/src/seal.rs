@@ -1,0 +1,145 @@
+//! Sealing: from the raw files of a run to a checksummed trace.
+
+use crate::chunks;
+use crate::error::TraceError;
+use crate::files;
+use crate::manifest::{Failure, FailureKind, Manifest, Outcome, State, ThreadRecord};
+use crate::raw;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Fills a manifest in with what the raw files say: threads, failure, what could not be written.
+///
+/// # Errors
+///
+/// When a raw file is missing or malformed.
+pub fn read_raw(directory: &Path, manifest: &mut Manifest) -> Result<(), TraceError> {
+    let path = directory.join(files::PROCESS);
+    let process = raw::process(&path)?;
+    raw::check_instrumentation(&path, process.version)?;
+    manifest.instrumentation = Some(process.version);
+    manifest.threads = raw::threads(&directory.join(files::THREADS))?;
+    manifest.write_failure = process.write_failure;
+    manifest.unattached_threads = process.unattached;
+    manifest.cut_writes = process.cut_writes;
+    manifest.failure = failure(process.failure, manifest);
+    Ok(())
+}
+
+/// What the runtime saw, or else what the recorder saw: a time-out, or a signal that no handler
+/// gets to see.
+fn failure(seen: Option<Failure>, manifest: &Manifest) -> Option<Failure> {
+    let name_of = |serial: u64| {
+        manifest.threads.iter().find(|thread| thread.serial == serial).map(|t| t.name.clone())
+    };
+    if let Some(failure) = seen {
+        let thread = failure.thread_serial.and_then(name_of);
+        return Some(Failure { thread, ..failure });
+    }
+    let (kind, code) = match manifest.outcome {
+        _ if manifest.timed_out => (FailureKind::Hang, 0),
+        Some(Outcome::Signalled(signal)) => (FailureKind::Signal, i64::from(signal)),
+        Some(Outcome::Exited(status)) if status != 0 => (FailureKind::Exit, i64::from(status)),
+        _ => return None,
+    };
+    Some(Failure {
+        kind,
+        thread_serial: None,
+        thread: None,
+        code,
+        fault_address: 0,
+        fault_pc: 0,
+        message: String::new(),
+        path_bytes: 0,
+        value_bytes: 0,
+    })
+}
+
+/// Seals a trace after its run: the streams and the module records get their checksummed form,
+/// the manifest gets the threads and the failure, and then the raw files go. Until the manifest
+/// is written the raw files are valid, so a sealing that is cut short loses nothing.
+///
+/// # Errors
+///
+/// When a raw file is malformed or a sealed one cannot be written; then the trace stays unsealed.
+pub fn seal(directory: &Path, manifest: &Manifest) -> Result<Manifest, TraceError> {
+    let mut manifest = manifest.clone();
+    read_raw(directory, &mut manifest)?;
+    seal_modules(directory)?;
+    let threads = directory.join(files::THREADS);
+    for thread in &mut manifest.threads {
+        seal_streams(&threads, thread)?;
+    }
+    manifest.state = State::Complete;
+    manifest.write(directory)?;
+    remove_raw(directory)?;
+    Ok(manifest)
+}
+
+fn seal_modules(directory: &Path) -> Result<(), TraceError> {
+    let path = directory.join(files::MODULES);
+    let bytes = match fs_err::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(TraceError::io("read", &path, 0, error)),
+    };
+    let modules = raw::modules(&bytes, &path, true)?;
+    let whole: usize = modules.iter().map(|m| 48 + 8 * (m.functions.len() + m.globals.len())).sum();
+    let bytes = bytes.get(..whole).unwrap_or(&bytes);
+    write_sealed(bytes, bytes.len() as u64, &directory.join(files::SEALED_MODULES))
+}
+
+fn seal_streams(threads: &Path, thread: &mut ThreadRecord) -> Result<(), TraceError> {
+    let streams = [("path", &mut thread.path_bytes, 4), ("values", &mut thread.value_bytes, 8)];
+    for (kind, length, unit) in streams {
+        *length -= *length % unit;
+        let raw = threads.join(format!("{}.{kind}", thread.file));
+        let file =
+            fs_err::File::open(&raw).map_err(|error| TraceError::io("open", &raw, 0, error))?;
+        let there = file.metadata().map_err(|e| TraceError::io("read", &raw, 0, e))?.len();
+        if there < *length {
+            let expected = "as much as the control page says";
+            return Err(TraceError::Truncated { path: raw, offset: there, expected });
+        }
+        write_sealed(file, *length, &threads.join(format!("{}.{kind}.z", thread.file)))?;
+    }
+    Ok(())
+}
+
+fn write_sealed(from: impl Read, length: u64, to: &Path) -> Result<(), TraceError> {
+    let failed = |path: &Path, source: io::Error| {
+        // Where the disk was full is where the partial file ends.
+        let offset = path.metadata().map_or(0, |metadata| metadata.len());
+        TraceError::Io { action: "write", path: path.to_owned(), offset, source }
+    };
+    let file = fs_err::File::create(to).map_err(|error| failed(to, error))?;
+    chunks::write(from, length, file).map_err(|error| {
+        let error = failed(to, error);
+        // A partial file is of no use, and the space may be needed.
+        let _ = fs_err::remove_file(to);
+        error
+    })
+}
+
+/// Removes the raw files, those of threads that never started included.
+fn remove_raw(directory: &Path) -> Result<(), TraceError> {
+    let mut raw = vec![directory.join(files::PROCESS), directory.join(files::MODULES)];
+    let threads = directory.join(files::THREADS);
+    let failed = |error| TraceError::io("list", &threads, 0, error);
+    for entry in fs_err::read_dir(&threads).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if matches!(extension, Some("ctl" | "path" | "values")) {
+            raw.push(path);
+        }
+    }
+    for path in raw {
+        match fs_err::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(TraceError::io("remove", &path, 0, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

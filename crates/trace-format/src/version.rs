@@ -1,0 +1,36 @@
+//! The version of the trace directory's format.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The format that this build writes, and the newest that it reads.
+///
+/// Changelog:
+///
+/// * 1.0: the first one. Chunked, checksummed streams; threads, failure and outcome in the
+///   manifest.
+pub const FORMAT_VERSION: FormatVersion = FormatVersion { major: 1, minor: 0 };
+
+/// A format version. A reader understands every format of its own major number whose minor number
+/// is not above its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FormatVersion {
+    /// Changes when older readers would misread.
+    pub major: u32,
+    /// Changes when something is added.
+    pub minor: u32,
+}
+
+impl FormatVersion {
+    /// Can a reader of [`FORMAT_VERSION`] read this format?
+    #[must_use]
+    pub fn is_readable(self) -> bool {
+        self.major == FORMAT_VERSION.major && self <= FORMAT_VERSION
+    }
+}
+
+impl fmt::Display for FormatVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
