@@ -64,6 +64,7 @@ pub(crate) fn root_cause(
         Answer::None(core) => {
             search.keep(&core);
             search.witnesses(context, asker, failing);
+            search.none(context, asker)?;
             search.halve(context, asker)?;
             search.drop_each(context, asker)?;
             if search.orders.is_empty() { CauseKind::FailsAlways } else { CauseKind::Orders }
@@ -122,6 +123,18 @@ impl Search {
                 asker.witnesses.push(Witness::new(context, flip.order));
             }
         }
+    }
+
+    /// Drops all orders at once when every schedule fails.
+    fn none(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        asker: &mut Asker<'_>,
+    ) -> Result<(), ExplainError> {
+        if let Answer::None(_) = asker.passes(context, &[])? {
+            self.orders.clear();
+        }
+        Ok(())
     }
 
     /// Drops many orders at a time while there are many.

@@ -1,0 +1,281 @@
+//! Known programs as event traces, explained by a session that enumerates.
+
+mod support;
+
+use encoders::dsl::{Parsed, parse};
+use explain::{CauseKind, DataFlow, Verdict};
+use model::{ReadRef, WriteSource};
+use solver::Order;
+use support::{check_explanation, explained};
+
+fn trace(text: &str) -> Parsed {
+    parse(text).expect("the text is a trace")
+}
+
+fn flow(parsed: &Parsed, write: &str, read: &str) -> DataFlow {
+    DataFlow {
+        write: WriteSource::Write(parsed.event(write)),
+        read: ReadRef { event: parsed.event(read), part: 0 },
+    }
+}
+
+/// Two deposits, each read then written in one section too few.
+const BANK: &str = "
+    cell balance 32 = 100
+    t0: fork a
+    t0: fork b
+    a: [ra] R balance -> x
+    a: [wa] W balance x + 10
+    b: [rb] R balance -> y
+    b: [wb] W balance y + 20
+    t0: join a
+    t0: join b
+    t0: [check] R balance -> z
+    t0: fail z != 130
+";
+
+#[test]
+fn bank_lost_update() {
+    let parsed = trace(BANK);
+    let explanation = explained(&parsed.trace, 1);
+    check_explanation(&parsed.trace, &explanation);
+    let cause = explanation.root_cause.expect("a cause");
+    assert_eq!(cause.orders.len(), 2, "each reads before the other writes: {:?}", cause.orders);
+    let dsp = &explanation.dsps[0];
+    assert_eq!(dsp.failing_only.len(), 1, "{dsp:?}");
+    let both = [flow(&parsed, "wa", "rb"), flow(&parsed, "wb", "ra")];
+    assert!(both.contains(&dsp.alternate_only[0]), "one of them reads what the other wrote");
+    assert_eq!(explanation.statistics.switches, 4);
+}
+
+/// The paper's running example ([S] figure 1): the check of `filled` under the lock, the
+/// assertion outside.
+const PFSCAN: &str = "
+    t0: fork t1
+    t0: fork t2
+    t0: lock m
+    t0: R filled -> a
+    t0: [enqueue] W filled a + 1
+    t0: unlock m
+    t1: lock m
+    t1: [r1] R filled -> b
+    t1: assume b > 0
+    t1: unlock m
+    t1: [s1] R filled -> c
+    t1: assume c > 0
+    t1: lock m
+    t1: [d1] R filled -> d
+    t1: [dequeue] W filled d - 1
+    t1: unlock m
+    t2: lock m
+    t2: [r2] R filled -> e
+    t2: assume e > 0
+    t2: unlock m
+    t2: [assertion] R filled -> f
+    t2: fail f <= 0
+";
+
+#[test]
+fn pfscan_running_example() {
+    let parsed = trace(PFSCAN);
+    let explanation = explained(&parsed.trace, 1);
+    check_explanation(&parsed.trace, &explanation);
+    let cause = explanation.root_cause.expect("a cause");
+    let orders: Vec<Order> = cause.orders.iter().map(|o| o.order).collect();
+    let culprit = Order { before: parsed.event("dequeue"), after: parsed.event("assertion") };
+    assert_eq!(orders, [culprit]);
+    let dsp = &explanation.dsps[0];
+    assert_eq!(dsp.failing_only, [flow(&parsed, "dequeue", "assertion")]);
+    assert_eq!(dsp.alternate_only, [flow(&parsed, "enqueue", "assertion")]);
+}
+
+/// Two of three clerks see a free seat when one is left.
+const AIRLINE: &str = "
+    cell sold 32 = 0
+    t0: fork a
+    t0: fork b
+    a: R sold -> a0
+    a: assume a0 < 2
+    a: R sold -> a1
+    a: [sell-a] W sold a1 + 1
+    b: R sold -> b0
+    b: assume b0 < 2
+    b: R sold -> b1
+    b: [sell-b] W sold b1 + 1
+    t0: [seen] R sold -> s0
+    t0: assume s0 < 2
+    t0: [again] R sold -> s1
+    t0: [sell-0] W sold s1 + 1
+    t0: join a
+    t0: join b
+    t0: [last] R sold -> sum
+    t0: fail sum > 2
+";
+
+#[test]
+fn airline_check_then_act() {
+    let parsed = trace(AIRLINE);
+    let explanation = explained(&parsed.trace, 3);
+    check_explanation(&parsed.trace, &explanation);
+    assert_eq!(explanation.alternates.found.len(), 3);
+}
+
+/// Two variables that belong together, each under a lock of its own.
+const TWO_STAGE: &str = "
+    a: lock m
+    a: [first] W x 1
+    a: unlock m
+    a: lock n
+    a: R x -> p
+    a: [second] W y p + 1
+    a: unlock n
+    b: lock m
+    b: [rx] R x -> q
+    b: unlock m
+    b: lock n
+    b: [ry] R y -> r
+    b: unlock n
+    b: fail q == 1 && r != q + 1
+";
+
+#[test]
+fn two_stage_needs_both_orders() {
+    let parsed = trace(TWO_STAGE);
+    let explanation = explained(&parsed.trace, 2);
+    check_explanation(&parsed.trace, &explanation);
+    let cause = explanation.root_cause.expect("a cause");
+    let orders: Vec<Order> = cause.orders.iter().map(|o| o.order).collect();
+    assert_eq!(
+        orders,
+        [
+            Order { before: parsed.event("first"), after: parsed.event("rx") },
+            Order { before: parsed.event("ry"), after: parsed.event("second") },
+        ]
+    );
+}
+
+#[test]
+fn order_violation_use_before_publication() {
+    let parsed = trace(
+        "
+        t0: fork b
+        t0: [publish] W pointer 77
+        b: [use] R pointer -> p
+        b: fail p == 0
+        ",
+    );
+    let explanation = explained(&parsed.trace, 1);
+    check_explanation(&parsed.trace, &explanation);
+    let dsp = &explanation.dsps[0];
+    assert_eq!(dsp.failing, [parsed.event("use"), parsed.event("publish")]);
+    assert_eq!(dsp.alternate, [parsed.event("publish"), parsed.event("use")]);
+    assert_eq!(dsp.moved, [(parsed.event("use"), parsed.event("publish"))]);
+    assert_eq!(dsp.failing_only[0].write, WriteSource::Init);
+}
+
+#[test]
+fn use_after_free_by_order_alone() {
+    let parsed = trace(
+        "
+        t0: fork b
+        t0: [free] W state 1
+        b: [use] R x -> p
+        b: fail before free use
+        ",
+    );
+    let explanation = explained(&parsed.trace, 1);
+    check_explanation(&parsed.trace, &explanation);
+    let cause = explanation.root_cause.expect("a cause");
+    assert_eq!(cause.orders.len(), 1);
+    assert_eq!(cause.orders[0].kind, explain::OrderKind::Failure);
+}
+
+/// Everything under one lock, taken in one order: what goes wrong is the order of the sections.
+#[test]
+fn locked_sections_move_whole() {
+    let parsed = trace(
+        "
+        a: lock m
+        a: R x -> p
+        a: [wa] W x p + 1
+        a: unlock m
+        b: lock m
+        b: [rb] R x -> q
+        b: W x q * 2
+        b: unlock m
+        b: fail q == 1
+        ",
+    );
+    let explanation = explained(&parsed.trace, 1);
+    check_explanation(&parsed.trace, &explanation);
+    let order = &explanation.alternates.found[0].schedule.order;
+    let threads: Vec<_> = order.iter().map(|id| parsed.trace.event(*id).thread).collect();
+    assert!(threads.windows(2).filter(|pair| pair[0] != pair[1]).count() <= 4);
+}
+
+#[test]
+fn signal_after_the_wait_began() {
+    let parsed = trace(
+        "
+        t0: fork b
+        b: lock m
+        b: wait c m
+        b: [r] R x -> p
+        b: unlock m
+        b: fail p == 1
+        t0: [early] W x 1
+        t0: lock m
+        t0: signal c
+        t0: unlock m
+        t0: [late] W x 2
+        ",
+    );
+    let explanation = explained(&parsed.trace, 1);
+    check_explanation(&parsed.trace, &explanation);
+    assert_eq!(explanation.dsps[0].alternate_only, [flow(&parsed, "late", "r")]);
+}
+
+#[test]
+fn wrong_under_every_schedule() {
+    let parsed = trace(
+        "
+        a: W x 1
+        b: W x 2
+        t0: R x -> p
+        t0: fail p < 3
+        ",
+    );
+    let explanation = explained(&parsed.trace, 1);
+    check_explanation(&parsed.trace, &explanation);
+    let cause = explanation.root_cause.expect("a cause");
+    assert_eq!(cause.kind, CauseKind::FailsAlways);
+    assert!(explanation.alternates.found.is_empty());
+    assert_eq!(explanation.statistics.solver_calls, 3, "it is asked once without orders");
+}
+
+#[test]
+fn no_schedule_fails() {
+    let parsed = trace(
+        "
+        a: W x 1
+        b: R x -> p
+        b: fail p == 2
+        ",
+    );
+    let explanation = explained(&parsed.trace, 1);
+    assert_eq!(explanation.verdict, Verdict::NoSchedule);
+    assert!(explanation.failing.is_none());
+}
+
+#[test]
+fn a_budget_that_is_spent_keeps_the_failing_schedule() {
+    let parsed = trace(BANK);
+    let mut session = support::BruteForce::new(&parsed.trace);
+    let system = encoders::ConstraintSystem::default();
+    let options = support::options(1);
+    let explanation = explain::explain(&parsed.trace, &system, &mut session, &options, &|| false)
+        .expect("partial results");
+    assert!(explanation.failing.is_some());
+    assert!(!explanation.cut.is_empty());
+    assert!(!explanation.root_cause.expect("orders all the same").minimal);
+}
