@@ -2,8 +2,12 @@
 
 pub mod dump;
 pub mod effects;
+pub mod feeding;
+pub mod intrinsics;
 pub mod plan;
 mod read;
+pub mod stack;
 pub mod types;
+mod visit;
 
 pub use read::{ReadError, read_bitcode, read_module};

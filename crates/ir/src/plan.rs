@@ -13,8 +13,20 @@
 //!   destination, before that block's own entry; such edges are split when the destination has
 //!   other predecessors): a `RETURN` path entry, then the result ([`words`] words, none for
 //!   `void`).
+//!
+//! An *address-feeding* load reads memory that is not certainly a non-escaping stack object (see
+//! [`StackObjects`]), and either its result holds a pointer, or it holds an integer that may become
+//! part of an address, an argument, or the function's result ([`address_feeding`]). Floating-point
+//! loads are never logged. A load from a stack object that `memcpy` filled from elsewhere counts,
+//! because the copied bytes are not logged. The results of atomic read-modify-writes count like
+//! loads.
 
-use crate::types::{Function, InstId, Module, TypeId};
+use crate::feeding::address_feeding;
+use crate::intrinsics;
+use crate::stack::StackObjects;
+use crate::types::{
+    BlockId, Callee, Function, InstId, InstKind, Instruction, Module, Type, TypeId,
+};
 use std::collections::BTreeSet;
 
 /// What one function logs.
@@ -36,13 +48,112 @@ pub struct FunctionPlan {
 /// 2 up to 128; for aggregates and vectors the sum over the elements, in order.
 #[must_use]
 pub fn words(module: &Module, ty: TypeId) -> usize {
-    let _ = (module, ty);
-    0
+    let times = |element, length| words(module, element).saturating_mul(length);
+    match module.types.get(ty.index()) {
+        Some(Type::Int(bits)) => bits.div_ceil(64) as usize,
+        Some(Type::Float(_)) => module.scalar_bits(ty).unwrap_or(0).div_ceil(64) as usize,
+        Some(Type::Pointer) => 1,
+        Some(Type::Struct { fields, .. }) => fields.iter().map(|&field| words(module, field)).sum(),
+        Some(Type::Array { element, length }) => {
+            times(*element, usize::try_from(*length).unwrap_or(usize::MAX))
+        }
+        Some(Type::Vector { element, length }) => times(*element, *length as usize),
+        Some(Type::Void | Type::Function { .. } | Type::Other) | None => 0,
+    }
 }
 
 /// The plan of a function with a body.
 #[must_use]
 pub fn plan(module: &Module, function: &Function) -> FunctionPlan {
-    let _ = (module, function);
-    FunctionPlan::default()
+    FunctionPlan {
+        entry: !function.internal
+            || function.address_taken
+            || function.params.iter().any(|param| param.byval.is_some()),
+        blocks: recorded_blocks(function),
+        values: logged_values(module, function),
+        returns: logged_returns(module, function),
+    }
+}
+
+/// Blocks that the path does not follow from the block before.
+fn recorded_blocks(function: &Function) -> Vec<bool> {
+    let mut recorded = vec![false; function.blocks.len()];
+    let mut record = |block: BlockId| {
+        if let Some(slot) = recorded.get_mut(block.index()) {
+            *slot = true;
+        }
+    };
+    let mut unknown = false;
+    for block in &function.blocks {
+        let Some(last) = function.instructions.get(block.terminator().index()) else { continue };
+        let successors = last.kind.successors();
+        let several = successors.iter().any(|block| Some(block) != successors.first());
+        if several || matches!(last.kind, InstKind::IndirectBr(..)) {
+            successors.into_iter().for_each(&mut record);
+        }
+        unknown |= matches!(last.kind, InstKind::Other(..));
+    }
+    // Where an unknown terminator goes is not known either.
+    if unknown {
+        return vec![true; function.blocks.len()];
+    }
+    for (block, number) in function.blocks.iter().zip((0..).map(BlockId)) {
+        let pad = |id: InstId| {
+            let kind = function.instructions.get(id.index()).map(|instruction| &instruction.kind);
+            matches!(kind, Some(InstKind::LandingPad))
+        };
+        if block.instructions().any(pad) {
+            record(number);
+        }
+    }
+    recorded
+}
+
+fn logged_values(module: &Module, function: &Function) -> BTreeSet<InstId> {
+    let stack = StackObjects::of(module, function);
+    let feeding = address_feeding(module, function, &stack);
+    let logged = |(instruction, id): &(&Instruction, InstId)| match &instruction.kind {
+        InstKind::Alloca { .. } => stack.escapes(*id) || stack.addressed(*id),
+        InstKind::Load { address, .. }
+        | InstKind::AtomicRmw { address, .. }
+        | InstKind::CmpXchg { address, .. } => {
+            let private = stack.private_root(*address);
+            let known = private.is_some_and(|object| !stack.copied_into(object));
+            let feeds = feeding.get(id.index()).copied().unwrap_or(true);
+            !known && feeds_by_type(module, instruction.ty, feeds)
+        }
+        _ => false,
+    };
+    function.instructions.iter().zip((0..).map(InstId)).filter(logged).map(|(_, id)| id).collect()
+}
+
+/// Does a loaded value of this type belong into the log, given that its value `feeds` or not?
+fn feeds_by_type(module: &Module, ty: TypeId, feeds: bool) -> bool {
+    match module.types.get(ty.index()) {
+        Some(Type::Pointer) => true,
+        Some(Type::Int(_)) => feeds,
+        Some(Type::Struct { fields, .. }) => {
+            fields.iter().any(|&field| feeds_by_type(module, field, feeds))
+        }
+        Some(Type::Array { element, .. } | Type::Vector { element, .. }) => {
+            feeds_by_type(module, *element, feeds)
+        }
+        _ => false,
+    }
+}
+
+fn logged_returns(module: &Module, function: &Function) -> BTreeSet<InstId> {
+    let logged = |(instruction, _): &(&Instruction, InstId)| {
+        let Some(call) = instruction.kind.as_call() else { return false };
+        let unseen = match &call.callee {
+            Callee::Direct(target) => module
+                .functions
+                .get(target.index())
+                .is_none_or(|callee| callee.is_declaration() && !callee.intrinsic),
+            Callee::Indirect(_) => true,
+            Callee::Asm(..) => false,
+        };
+        unseen && !call.must_tail && intrinsics::called(module, call).is_none()
+    };
+    function.instructions.iter().zip((0..).map(InstId)).filter(logged).map(|(_, id)| id).collect()
 }

@@ -429,6 +429,8 @@ pub struct Call {
     pub ty: TypeId,
     /// Per argument: `byval` size.
     pub byval: Vec<Option<u64>>,
+    /// `musttail`: nothing may come between the call and the return that follows it.
+    pub must_tail: bool,
 }
 
 /// A term of a `getelementptr`: `index * scale` bytes, the index sign-extended or cut to 64 bits.

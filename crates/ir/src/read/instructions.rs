@@ -47,6 +47,9 @@ pub(super) mod opcode {
     }
 }
 
+/// `LLVMGetTailCallKind` of a `musttail` call.
+const MUST_TAIL: i32 = llvm::llvm_sys::LLVMTailCallKind::LLVMTailCallKindMustTail as i32;
+
 impl Reader<'_> {
     /// What an instruction does.
     pub(super) fn instruction(&mut self, value: LLVMValueRef) -> InstKind {
@@ -157,6 +160,8 @@ impl Reader<'_> {
             args,
             ty: self.ty(call!(self, LLVMGetCalledFunctionType(value))),
             byval,
+            must_tail: !call!(self, LLVMIsACallInst(value)).is_null()
+                && call!(self, LLVMGetTailCallKind(value)) == MUST_TAIL,
         }
     }
 

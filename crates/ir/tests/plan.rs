@@ -1,0 +1,255 @@
+//! What is logged, for the flows that decide it.
+
+mod common;
+
+use common::{c, cpp, function, instructions, loads};
+use ir::plan::{FunctionPlan, plan, words};
+use ir::types::{Function, InstId, InstKind, Module, Type, TypeId};
+use std::collections::BTreeSet;
+
+const LEVELS: [&str; 3] = ["-O0", "-O1", "-O2"];
+
+fn planned(module: &Module, name: &str) -> FunctionPlan {
+    plan(module, function(module, name))
+}
+
+/// The logged loads, as text, so that a failure says what was logged.
+fn logged_loads(module: &Module, name: &str) -> Vec<String> {
+    let function = function(module, name);
+    let plan = plan(module, function);
+    loads(function)
+        .into_iter()
+        .filter(|id| plan.values.contains(id))
+        .map(|id| ir::dump::dump_instruction(module, id, &function.instructions[id.index()]))
+        .map(|line| line.split_once(": ").expect("numbered").1.to_owned())
+        .map(|line| line.split(" ;").next().expect("some").to_owned())
+        .collect()
+}
+
+fn calls_of(module: &Module, function: &Function, name: &str) -> BTreeSet<InstId> {
+    instructions(function, |kind| {
+        kind.as_call().and_then(|call| call.target(module)).is_some_and(|f| f.name == name)
+    })
+    .into_iter()
+    .collect()
+}
+
+#[test]
+fn an_index_is_logged_and_a_value_that_is_only_computed_with_is_not() {
+    let source = "int where, value, table[8]; int out;
+        void f(void) { table[where] = value; out = value * 2; }";
+    for level in LEVELS {
+        let module = c(level, source);
+        assert_eq!(logged_loads(&module, "f"), ["i32 = load @where"], "{level}");
+    }
+}
+
+#[test]
+fn values_flow_to_addresses_through_locals_arithmetic_and_choices() {
+    let source = "int a, b, c, more, table[64];
+        int sink;
+        void f(void) {
+            int i = a; int j = b & 7; int k = i > 3 ? j + 1 : j;
+            if (more) k += 2;
+            int copy = k; table[copy] = 1; sink = c;
+        }";
+    for level in LEVELS {
+        let module = c(level, source);
+        let logged: BTreeSet<String> = logged_loads(&module, "f").into_iter().collect();
+        // At -O0 the conditions are branches, which the path stream tells; above, they select
+        // between values, and then they are part of the address.
+        let expected: &[&str] = match level {
+            "-O0" => &["i32 = load @b"],
+            _ => &["i32 = load @a", "i32 = load @b", "i32 = load @more"],
+        };
+        let expected = expected.iter().map(|&load| load.to_owned()).collect();
+        assert_eq!(logged, expected, "{level}\n{}", ir::dump::dump(&module));
+    }
+}
+
+#[test]
+fn pointers_are_always_logged_and_floats_never() {
+    let source = "int *p; double d; int *q; double e;
+        void f(void) { q = p; e = d; }";
+    for level in LEVELS {
+        let module = c(level, source);
+        assert_eq!(logged_loads(&module, "f"), ["ptr = load @p"], "{level}");
+    }
+}
+
+#[test]
+fn lengths_arguments_and_results_are_logged() {
+    let source = "#include <string.h>
+        void take(int); unsigned long length; int argument, result; char from[64], to[64];
+        int f(void) { memcpy(to, from, length); take(argument); return result; }";
+    for level in LEVELS {
+        let module = c(level, source);
+        let expected = ["i64 = load @length", "i32 = load @argument", "i32 = load @result"];
+        assert_eq!(logged_loads(&module, "f"), expected, "{level}");
+    }
+}
+
+#[test]
+fn loads_from_private_stack_objects_are_not_logged_and_from_escaping_ones_are() {
+    let source = "void take(int *); int table[8];
+        void f(int i) { int kept = i, given = i; take(&given); table[kept] = 1; table[given] = 2; }";
+    let module = c("-O0", source);
+    let f = function(&module, "f");
+    let plan = plan(&module, f);
+    let allocas = instructions(f, |kind| matches!(kind, InstKind::Alloca { .. }));
+    let name = |id: &InstId| {
+        f.variables
+            .iter()
+            .find(|variable| variable.value == ir::types::Operand::Inst(*id))
+            .map(|variable| variable.name.as_str())
+    };
+    let logged: Vec<_> = allocas.iter().filter(|id| plan.values.contains(id)).map(name).collect();
+    assert_eq!(logged, [Some("given")]);
+    let given = allocas.iter().find(|id| name(id) == Some("given")).expect("given");
+    assert_eq!(logged_loads(&module, "f"), [format!("i32 = load {given}")]);
+}
+
+#[test]
+fn stack_objects_with_variable_indices_or_copies_log_their_address() {
+    let source = "#include <string.h>
+        struct s { int index; int rest[20]; }; struct s shared; int table[8];
+        int f(int i) { int local[8]; for (int k = 0; k < 8; k++) local[k] = k; return local[i]; }
+        void g(void) { struct s copy = shared; table[copy.index] = 1; }
+        int h(void) { int local[2]; local[0] = 1; local[1] = 2; return local[0]; }";
+    let module = c("-O0", source);
+    let logged = |name: &str| {
+        let f = function(&module, name);
+        let plan = plan(&module, f);
+        let allocas = instructions(f, |kind| match kind {
+            InstKind::Alloca { size, .. } => *size > 4,
+            _ => false,
+        });
+        allocas.iter().all(|id| plan.values.contains(id))
+    };
+    assert!(logged("f") && logged("g") && !logged("h"));
+    // The copied bytes are not in the log, so the index is.
+    assert_eq!(logged_loads(&module, "g").len(), 1);
+}
+
+#[test]
+fn atomic_results_are_logged_when_they_feed_addresses() {
+    let source = "#include <stdatomic.h>
+        atomic_int ticket, counter; int table[8]; _Atomic(int *) head;
+        void f(void) { table[atomic_fetch_add(&ticket, 1)] = 1; atomic_fetch_add(&counter, 1); }
+        int g(int want) { return atomic_compare_exchange_strong(&ticket, &want, 3); }
+        void h(void) { *atomic_exchange(&head, 0) = 1; }";
+    for level in LEVELS {
+        let module = c(level, source);
+        let atomics = |name: &str| {
+            let f = function(&module, name);
+            let plan = planned(&module, name);
+            instructions(f, |kind| {
+                matches!(kind, InstKind::AtomicRmw { .. } | InstKind::CmpXchg { .. })
+            })
+            .iter()
+            .map(|id| plan.values.contains(id))
+            .collect::<Vec<_>>()
+        };
+        assert_eq!(atomics("f"), [true, false], "{level}");
+        // The flag is returned.
+        assert_eq!(atomics("g"), [true], "{level}");
+        assert_eq!(atomics("h"), [true], "{level}");
+    }
+}
+
+#[test]
+fn entries_are_logged_where_code_elsewhere_can_enter() {
+    let source = "struct big { int a[10]; }; typedef int (*fn)(int); fn table;
+        __attribute__((noinline)) static int plain(int x) { return x + 1; }
+        __attribute__((noinline)) static int taken(int x) { return x + 2; }
+        __attribute__((noinline)) static int copied(struct big b) { return b.a[3]; }
+        int outside(struct big *b) { table = taken; return plain(1) + copied(*b); }";
+    let module = c("-O0", source);
+    let entry = |name: &str| planned(&module, name).entry;
+    assert!(!entry("plain"));
+    assert!(entry("taken") && entry("copied") && entry("outside"));
+}
+
+#[test]
+fn blocks_are_logged_after_a_choice_and_returns_after_unseen_code() {
+    let source = "int unseen(int); __attribute__((noinline)) static int seen(int x) { return x; }
+        int f(int x, int (*p)(int)) {
+            if (x) x = unseen(x); else x = seen(x);
+            __asm__ volatile(\"nop\");
+            return p(x) + __builtin_popcount(x);
+        }";
+    let module = c("-O0", source);
+    let f = function(&module, "f");
+    let plan = planned(&module, "f");
+    // Entry, then, else, join.
+    assert_eq!(plan.blocks, [false, true, true, false]);
+    let mut expected = calls_of(&module, f, "unseen");
+    expected.extend(instructions(f, |kind| {
+        kind.as_call().is_some_and(|call| matches!(call.callee, ir::types::Callee::Indirect(_)))
+    }));
+    assert_eq!(expected.len(), 2);
+    assert_eq!(plan.returns, expected);
+}
+
+#[test]
+fn a_branch_to_one_place_is_no_choice() {
+    let source = "int f(int x) { switch (x) { case 1: case 2: break; } return x; }";
+    let module = c("-O0", source);
+    let f = function(&module, "f");
+    let plan = planned(&module, "f");
+    for block in &f.blocks {
+        let successors = f.instructions[block.terminator().index()].kind.successors();
+        let distinct: BTreeSet<_> = successors.iter().collect();
+        if distinct.len() > 1 {
+            assert!(distinct.iter().all(|block| plan.blocks[block.index()]));
+        }
+    }
+    assert!(!plan.blocks[0]);
+}
+
+#[test]
+fn computed_jumps_and_landing_pads_are_recorded() {
+    let jumps = c(
+        "-O0",
+        "int f(int x) { static void *l[] = {&&a, &&b}; goto *l[x]; a: return 1; b: return 2; }",
+    );
+    let f = function(&jumps, "f");
+    let plan = plan(&jumps, f);
+    for instruction in &f.instructions {
+        if let InstKind::IndirectBr(_, targets) = &instruction.kind {
+            assert_eq!(targets.len(), 2);
+            assert!(targets.iter().all(|target| plan.blocks[target.index()]));
+        }
+    }
+    let pads =
+        cpp("-O1", "void g(); int f() { try { g(); } catch (int e) { return e; } return 0; }");
+    let f = function(&pads, "_Z1fv");
+    let plan = ir::plan::plan(&pads, f);
+    let invoke = f
+        .instructions
+        .iter()
+        .find_map(|instruction| match instruction.kind {
+            InstKind::Invoke { normal, unwind, .. } => Some((normal, unwind)),
+            _ => None,
+        })
+        .expect("an invoke");
+    assert!(plan.blocks[invoke.0.index()] && plan.blocks[invoke.1.index()]);
+}
+
+#[test]
+fn must_tail_calls_are_never_followed_by_a_record() {
+    let source = "int unseen(int); int f(int x) { __attribute__((musttail)) return unseen(x); }";
+    let module = c("-O1", source);
+    assert!(planned(&module, "f").returns.is_empty());
+}
+
+#[test]
+fn words_count_the_scalars() {
+    let source = "struct s { __int128 w; long double d; long l; void *p; float f[3]; char c; } s;
+        void f(void) {}";
+    let module = c("-O0", source);
+    let ty = module.globals[0].ty;
+    assert_eq!(words(&module, ty), 2 + 2 + 1 + 1 + 3 + 1);
+    let void = module.types.iter().position(|ty| *ty == Type::Void).expect("void");
+    assert_eq!(words(&module, TypeId(u32::try_from(void).expect("small"))), 0);
+}
