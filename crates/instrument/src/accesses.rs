@@ -39,10 +39,7 @@ unsafe fn order_one(llvm: &Llvm, layout: LLVMTargetDataRef, instruction: LLVMVal
         if plain && is_visible(llvm, address) {
             let alignment = u64::from(llvm.LLVMGetAlignment(instruction));
             if atomic_size(llvm, layout, ty).is_some_and(|size| alignment >= size) {
-                llvm.LLVMSetOrdering(
-                    instruction,
-                    LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic,
-                );
+                llvm.LLVMSetOrdering(instruction, LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic);
             }
         }
     }

@@ -47,7 +47,8 @@ pub fn strip(module: &Module<'_>) {
 /// # Safety
 /// The instruction must be alive.
 unsafe fn strip_call(llvm: &Llvm, instruction: LLVMValueRef, kinds: &[c_uint]) {
-    const CALLS: [LLVMOpcode; 3] = [LLVMOpcode::LLVMCall, LLVMOpcode::LLVMInvoke, LLVMOpcode::LLVMCallBr];
+    const CALLS: [LLVMOpcode; 3] =
+        [LLVMOpcode::LLVMCall, LLVMOpcode::LLVMInvoke, LLVMOpcode::LLVMCallBr];
     // SAFETY: as the caller promises; only calls are asked for what they call.
     unsafe {
         let opcode = llvm.LLVMGetInstructionOpcode(instruction);

@@ -3,7 +3,9 @@
 use crate::hooks::Callable;
 use llvm::Llvm;
 use llvm_sys::LLVMIntPredicate;
-use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMBuilderRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
+use llvm_sys::prelude::{
+    LLVMBasicBlockRef, LLVMBuilderRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef,
+};
 use std::ffi::c_uint;
 
 const NO_NAME: *const std::ffi::c_char = c"".as_ptr();
@@ -29,10 +31,6 @@ impl Builder {
                 context,
             }
         }
-    }
-
-    pub fn llvm(&self) -> &'static Llvm {
-        self.llvm
     }
 
     /// Goes before an instruction, and takes its source location on.

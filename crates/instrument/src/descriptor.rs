@@ -69,7 +69,7 @@ unsafe fn has_address(llvm: &Llvm, value: LLVMValueRef) -> bool {
             return !llvm.LLVMGetFirstUse(value).is_null();
         }
         let local = LOCAL.iter().any(|&local| local as i32 == linkage);
-        !(local && !llvm.LLVMGetComdat(value).is_null())
+        !local || llvm.LLVMGetComdat(value).is_null()
     }
 }
 
@@ -176,7 +176,9 @@ impl<'m> Constants<'m> {
         let context = self.module.context().raw();
         let count = count(fields);
         // SAFETY: the fields are constants of this context.
-        unsafe { self.module.llvm().LLVMConstStructInContext(context, fields.as_mut_ptr(), count, 0) }
+        unsafe {
+            self.module.llvm().LLVMConstStructInContext(context, fields.as_mut_ptr(), count, 0)
+        }
     }
 
     /// An internal constant with these bytes.

@@ -115,6 +115,12 @@ done:
   ret void
 }
 
+; Reports that a callee of which nothing is known may have written an object.
+define void @__symbiosis_hook_fallback(ptr %callee, ptr %object, i64 %size) alwaysinline nounwind {
+  call void @__symbiosis_fallback_write(ptr %callee, ptr %object, i64 %size)
+  ret void
+}
+
 ; The pointer behind `%place`, or null.
 define ptr @__symbiosis_hook_pointee(ptr %place) alwaysinline nounwind {
 begin:

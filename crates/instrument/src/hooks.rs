@@ -27,7 +27,7 @@ pub struct Hooks {
     /// `(ptr place)`.
     pub write_text: Callable,
     /// `(ptr callee, ptr object, i64 size)`.
-    pub fallback_write: Callable,
+    pub fallback: Callable,
     /// `(ptr place) -> ptr`.
     pub pointee: Callable,
     /// `(ptr place) -> i64`.
@@ -61,7 +61,7 @@ pub fn link(module: &Module<'_>) -> Result<Hooks, InstrumentError> {
         value: own("__symbiosis_hook_value")?,
         write: own("__symbiosis_hook_write")?,
         write_text: own("__symbiosis_hook_write_text")?,
-        fallback_write: function(module, "__symbiosis_fallback_write")?,
+        fallback: own("__symbiosis_hook_fallback")?,
         pointee: own("__symbiosis_hook_pointee")?,
         number: own("__symbiosis_hook_number")?,
         base: own_global("__symbiosis_base")?,
@@ -75,7 +75,8 @@ fn source(module: &Module<'_>) -> String {
     // SAFETY: the module is alive, and both strings are C strings that it owns.
     let (layout, triple) = unsafe {
         let text = |start: *const std::ffi::c_char| {
-            let length = if start.is_null() { 0 } else { std::ffi::CStr::from_ptr(start).count_bytes() };
+            let length =
+                if start.is_null() { 0 } else { std::ffi::CStr::from_ptr(start).count_bytes() };
             bytes_to_string(start, length)
         };
         (text(llvm.LLVMGetDataLayoutStr(module.raw())), text(llvm.LLVMGetTarget(module.raw())))

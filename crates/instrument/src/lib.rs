@@ -19,6 +19,7 @@ mod edges;
 mod emit;
 mod hooks;
 mod place;
+mod structors;
 mod values;
 mod words;
 mod writes;
@@ -136,6 +137,7 @@ fn instrumented<'c>(
         accesses::order(&module, value);
     }
     descriptor::fill(&module, &hooks, &source, &handles, bitcode)?;
+    structors::lower(&module);
     if options.verify {
         module.verify()?;
     }

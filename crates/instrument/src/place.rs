@@ -144,7 +144,7 @@ impl Placer<'_> {
                 has_opcode(self.llvm(), instruction, LLVMOpcode::LLVMPHI)
                     || has_opcode(self.llvm(), instruction, LLVMOpcode::LLVMLandingPad)
             };
-            if !leads && !(entry && self.is_static_alloca(index)) {
+            if !(leads || entry && self.is_static_alloca(index)) {
                 return Ok(instruction);
             }
             index += 1;

@@ -45,7 +45,9 @@ impl Returned<'_> {
         match name.as_deref().and_then(effect) {
             Some(Effect::Modelled) => {}
             Some(rules) if !self.fits(rules) => self.report_objects(callee),
-            Some(Effect::Writes(writes)) => writes.iter().for_each(|write| self.report_write(write)),
+            Some(Effect::Writes(writes)) => {
+                writes.iter().for_each(|write| self.report_write(write))
+            }
             None => self.report_objects(callee),
         }
     }
@@ -104,9 +106,9 @@ impl Returned<'_> {
     fn report_write(&self, write: &Write) {
         let place = match write.place {
             Place::Argument(index) => self.argument(index),
-            Place::Pointee(index) => self.argument(index).map(|argument| {
-                self.builder.call(self.hooks.pointee, &mut [argument])
-            }),
+            Place::Pointee(index) => self
+                .argument(index)
+                .map(|argument| self.builder.call(self.hooks.pointee, &mut [argument])),
             Place::Result => Some(self.call),
         };
         let Some(place) = place else { return };
@@ -127,9 +129,7 @@ impl Returned<'_> {
             }
             Length::Product(a, b) => builder.mul(self.number(a)?, self.number(b)?),
             Length::ResultTimes(factor) => builder.mul(self.result(), builder.i64(factor)),
-            Length::ResultTimesArgument(index) => {
-                builder.mul(self.result(), self.number(index)?)
-            }
+            Length::ResultTimesArgument(index) => builder.mul(self.result(), self.number(index)?),
             Length::TextWithin(index) => {
                 let text = builder.add(self.result(), builder.i64(1));
                 let bounded = builder.min(text, self.number(index)?);
@@ -166,7 +166,7 @@ impl Returned<'_> {
             if !reported.contains(&object) {
                 reported.push(object);
                 let size = self.builder.i64(size.min(LONGEST_FALLBACK));
-                self.builder.call(self.hooks.fallback_write, &mut [callee, object, size]);
+                self.builder.call(self.hooks.fallback, &mut [callee, object, size]);
             }
         }
     }

@@ -1,0 +1,183 @@
+//! The linker's half of a command line: objects in the place of sources, and the runtime.
+
+use super::CcError;
+use super::arguments::{Arguments, Item};
+use super::compile::plain_path;
+use super::options::InputKind;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// What the runtime offers to code that the executable loads later: the instrumented shared
+/// libraries find it in the executable.
+pub const EXPORTS: &str = "{ __symbiosis_*; symbiosis_*; };\n";
+
+/// What is being linked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// An executable: it carries the runtime.
+    Executable,
+    /// A shared library: it uses the runtime of the executable that loads it.
+    SharedLibrary,
+    /// A relocatable object (`-r`).
+    Relocatable,
+}
+
+/// What the command line links.
+pub fn product(arguments: &Arguments) -> Result<Product, CcError> {
+    if arguments.has("-r") {
+        return Ok(Product::Relocatable);
+    }
+    if arguments.has("-shared") || arguments.has("--shared") {
+        return Ok(Product::SharedLibrary);
+    }
+    let is_static = ["-static", "--static", "-static-pie"].into_iter().find(|o| arguments.has(o));
+    match is_static {
+        Some(option) => Err(CcError::StaticLink { option: option.to_owned() }),
+        None => Ok(Product::Executable),
+    }
+}
+
+/// The runtime as the link command needs it.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    /// The static library.
+    pub archive: PathBuf,
+    /// A file with [`EXPORTS`].
+    pub exports: PathBuf,
+}
+
+/// The link command. `objects` are the compiled sources in order; with a runtime, it is linked in.
+pub fn command(
+    arguments: &Arguments,
+    product: Product,
+    objects: &[PathBuf],
+    runtime: Option<&Runtime>,
+) -> Vec<OsString> {
+    let mut command: Vec<OsString> = Vec::new();
+    if !objects.is_empty() {
+        // Options for the compiler alone have done their work; clang would warn about them.
+        command.push("-Qunused-arguments".into());
+    }
+    let mut objects = objects.iter();
+    let mut options = Vec::new();
+    for item in &arguments.items {
+        match item {
+            Item::Option(args) => options.push(args.clone()),
+            Item::Input(input) if input.kind == InputKind::Linker => {
+                options.push(vec![plain_path(&input.path)]);
+            }
+            Item::Input(_) => options.extend(objects.next().map(|object| vec![object.into()])),
+        }
+    }
+    if product == Product::SharedLibrary {
+        options = without_defs(options);
+    }
+    command.extend(options.into_iter().flatten());
+    command.extend(runtime.iter().flat_map(|runtime| runtime_arguments(runtime)));
+    if let Some(output) = &arguments.output {
+        command.extend(["-o".into(), output.into()]);
+    }
+    command
+}
+
+/// The whole archive, since nothing in the program asks for the functions that it wraps.
+fn runtime_arguments(runtime: &Runtime) -> Vec<OsString> {
+    let mut list = OsString::from("--dynamic-list=");
+    list.push(&runtime.exports);
+    vec![
+        "-Wl,--whole-archive".into(),
+        runtime.archive.clone().into(),
+        "-Wl,--no-whole-archive".into(),
+        "-Xlinker".into(),
+        list,
+        "-lpthread".into(),
+        "-ldl".into(),
+    ]
+}
+
+/// Takes `-z defs` and `--no-undefined` out in all their spellings: an instrumented shared library
+/// always has undefined symbols, those of the runtime in the executable.
+fn without_defs(options: Vec<Vec<OsString>>) -> Vec<Vec<OsString>> {
+    let mut kept: Vec<Vec<OsString>> = Vec::new();
+    for option in options {
+        let text: Vec<&str> = option.iter().filter_map(|arg| arg.to_str()).collect();
+        match text.as_slice() {
+            ["-z", "defs"] | ["-zdefs"] => {}
+            ["-Xlinker", "--no-undefined" | "-no-undefined" | "-zdefs"] => {}
+            ["-Xlinker", "defs"] if kept.last().is_some_and(|l| l == &["-Xlinker", "-z"]) => {
+                kept.pop();
+            }
+            [list] if list.starts_with("-Wl,") => kept.extend(linker_list_without_defs(list)),
+            _ => kept.push(option),
+        }
+    }
+    kept
+}
+
+fn linker_list_without_defs(list: &str) -> Option<Vec<OsString>> {
+    let mut kept: Vec<&str> = Vec::new();
+    for part in list.split(',') {
+        match part {
+            "--no-undefined" | "-no-undefined" | "-zdefs" => {}
+            "defs" if kept.last() == Some(&"-z") => {
+                kept.pop();
+            }
+            _ => kept.push(part),
+        }
+    }
+    (kept.len() > 1).then(|| vec![kept.join(",").into()])
+}
+
+/// The name of a source's temporary object: linkers show it in their messages.
+pub fn object_name(directory: &Path, index: usize, source: &OsStr) -> PathBuf {
+    let stem = Path::new(source).file_stem().unwrap_or(OsStr::new("input"));
+    let mut name = OsString::from(format!("{index}-"));
+    name.push(stem);
+    name.push(".o");
+    directory.join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Arguments {
+        Arguments::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    fn text(command: &[OsString]) -> String {
+        command.iter().map(|arg| arg.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn objects_stand_where_the_sources_stood() {
+        let arguments = parse("first.o -x c a.c -x none lib.a b.cc -lm -o prog");
+        let objects = [PathBuf::from("/t/0-a.o"), PathBuf::from("/t/1-b.o")];
+        let runtime = Runtime { archive: "/r/lib.a".into(), exports: "/r/list".into() };
+        let product = product(&arguments).unwrap();
+        assert_eq!(
+            text(&command(&arguments, product, &objects, Some(&runtime))),
+            "-Qunused-arguments first.o /t/0-a.o lib.a /t/1-b.o -lm -Wl,--whole-archive /r/lib.a \
+             -Wl,--no-whole-archive -Xlinker --dynamic-list=/r/list -lpthread -ldl -o prog"
+        );
+    }
+
+    #[test]
+    fn a_shared_library_may_have_undefined_symbols() {
+        let line = "-shared a.o -Wl,-z,defs -Wl,-z,now,-z,defs -Wl,--no-undefined,-soname,x \
+                    -z defs -Xlinker -z -Xlinker defs -Wl,-z,relro";
+        let arguments = parse(line);
+        let product = product(&arguments).unwrap();
+        assert_eq!(product, Product::SharedLibrary);
+        let expected = "-shared a.o -Wl,-z,now -Wl,-soname,x -Wl,-z,relro";
+        assert_eq!(text(&command(&arguments, product, &[], None)), expected);
+    }
+
+    #[test]
+    fn static_executables_are_refused_and_static_libgcc_is_not() {
+        let refused = product(&parse("a.o -static"));
+        assert!(matches!(refused, Err(CcError::StaticLink { .. })));
+        assert_eq!(product(&parse("a.o -static-libgcc")).unwrap(), Product::Executable);
+        assert_eq!(product(&parse("-r a.o b.o -static")).unwrap(), Product::Relocatable);
+    }
+}

@@ -1,0 +1,109 @@
+//! The compiler driver behind `symbiosis cc` and `symbiosis c++`: clang's command line, clang's
+//! diagnostics, clang's exit status; only the objects are instrumented, and executables carry the
+//! runtime.
+//!
+//! What does not end in machine code goes to clang as it is. `-c` runs the user's command with
+//! `-emit-llvm` added and converts the output in place. A command that compiles and links is split
+//! into one compilation per source and one link.
+//!
+//! Limits: no `-static`; link-time optimisation is dropped with a warning; on `-shared`,
+//! `-z defs` and `--no-undefined` are dropped, since the runtime is found in the executable.
+
+mod arguments;
+mod compile;
+mod error;
+mod link;
+mod options;
+mod response;
+mod toolchain;
+
+pub use error::CcError;
+
+use arguments::{Arguments, Input, Mode};
+use compile::Share;
+use link::{Product, Runtime};
+use options::InputKind;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use toolchain::Clang;
+
+/// Where the runtime's archive comes from; asked only when an executable is linked.
+pub type ArchiveSource<'a> = &'a dyn Fn() -> Result<PathBuf, CcError>;
+
+/// Runs the driver and returns the exit status for the process. `archive` provides the static
+/// library with the runtime.
+pub fn run(cxx: bool, args: &[OsString], archive: ArchiveSource<'_>) -> Result<u8, CcError> {
+    let clang = Clang::find(cxx)?;
+    let arguments = Arguments::parse(&response::expand(args)?);
+    if arguments.mode != Mode::PassThrough && !arguments.dropped_lto.is_empty() {
+        let options = arguments.dropped_lto.join(" ");
+        eprintln!("symbiosis: warning: {options} dropped: it would optimise instrumented code");
+    }
+    match arguments.mode {
+        Mode::PassThrough => clang.run(args),
+        Mode::Compile => compile_only(&clang, &arguments, args),
+        Mode::Link => compile_and_link(&clang, &arguments, archive),
+    }
+}
+
+/// `-c`.
+fn compile_only(clang: &Clang, arguments: &Arguments, args: &[OsString]) -> Result<u8, CcError> {
+    let sources: Vec<&Input> = arguments.sources().collect();
+    let plain = match (sources.as_slice(), &arguments.output) {
+        ([], _) => true,
+        ([source], Some(output)) => source.kind == InputKind::Foreign || is_special(output),
+        ([source], None) => source.kind == InputKind::Foreign,
+        // Clang says that one output cannot hold several objects.
+        (_, output) => output.is_some(),
+    };
+    if plain {
+        return clang.run(args);
+    }
+    let share = if sources.len() == 1 { Share::Whole } else { Share::Part };
+    let mut worst = 0;
+    for source in sources {
+        let output = arguments.output.clone();
+        let output = output.unwrap_or_else(|| source.default_output("o").into());
+        let status = compile::compile(clang, arguments, source, share, &output)?;
+        worst = if worst == 0 { status } else { worst };
+    }
+    Ok(worst)
+}
+
+/// Standard output and devices (configure scripts compile to `/dev/null`) cannot be converted.
+fn is_special(output: &Path) -> bool {
+    output == Path::new("-") || fs_err::metadata(output).is_ok_and(|m| !m.is_file() && !m.is_dir())
+}
+
+/// A command that links, sources or not.
+fn compile_and_link(
+    clang: &Clang,
+    arguments: &Arguments,
+    archive: ArchiveSource<'_>,
+) -> Result<u8, CcError> {
+    let product = link::product(arguments)?;
+    let directory =
+        tempfile::Builder::new().prefix("symbiosis-cc-").tempdir().map_err(CcError::Temporary)?;
+    let mut objects = Vec::new();
+    let mut worst = 0;
+    for (index, source) in arguments.sources().enumerate() {
+        let object = link::object_name(directory.path(), index, &source.path);
+        let status = compile::compile(clang, arguments, source, Share::Part, &object)?;
+        worst = if worst == 0 { status } else { worst };
+        objects.push(object);
+    }
+    if worst != 0 {
+        return Ok(worst);
+    }
+    let runtime = match product {
+        Product::Executable => Some(runtime(directory.path(), archive)?),
+        Product::SharedLibrary | Product::Relocatable => None,
+    };
+    clang.run(&link::command(arguments, product, &objects, runtime.as_ref()))
+}
+
+fn runtime(directory: &Path, archive: ArchiveSource<'_>) -> Result<Runtime, CcError> {
+    let exports = directory.join("exports");
+    fs_err::write(&exports, link::EXPORTS).map_err(CcError::Temporary)?;
+    Ok(Runtime { archive: archive()?, exports })
+}
