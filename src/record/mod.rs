@@ -1,0 +1,14 @@
+//! Running a program and keeping its trace.
+
+mod error;
+mod interrupts;
+mod names;
+mod program;
+mod run;
+mod tee;
+
+pub use error::RecordError;
+pub use interrupts::Interrupts;
+pub use names::Names;
+pub use program::{Instrumented, Program};
+pub use run::{Options, Run, run};

@@ -1,0 +1,66 @@
+//! The runtime library that traced programs link: carried inside this executable, and written to
+//! the user's cache when a link needs it as a file.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const ARCHIVE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libsymbiosis_rt.a"));
+const HASH: &str = env!("SYMBIOSIS_RUNTIME_HASH");
+
+/// Makes sure that the library is there as a file, and gives its name. The name holds the hash of
+/// the contents, so that versions do not meet; the file appears in one step, so that links at the
+/// same time do not either.
+///
+/// # Errors
+///
+/// When neither the cache directory nor the directory for temporary files can be written.
+pub fn materialise() -> io::Result<PathBuf> {
+    let mut result = Err(io::Error::new(io::ErrorKind::NotFound, "no cache directory"));
+    for directory in directories() {
+        result = materialise_in(&directory);
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}
+
+fn materialise_in(cache: &Path) -> io::Result<PathBuf> {
+    let directory = cache.join("symbiosis").join(format!("runtime-{HASH}"));
+    let archive = directory.join("libsymbiosis_rt.a");
+    if archive.metadata().is_ok_and(|metadata| metadata.len() == ARCHIVE.len() as u64) {
+        return Ok(archive);
+    }
+    fs_err::create_dir_all(&directory)?;
+    let mut partial = tempfile::NamedTempFile::new_in(&directory)?;
+    partial.write_all(ARCHIVE)?;
+    partial.persist(&archive).map_err(|error| error.error)?;
+    Ok(archive)
+}
+
+/// Where the library may go, best place first.
+fn directories() -> Vec<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    // Another user's file of this name must not be linked, so the last resort has the user's id.
+    // SAFETY: no pointers.
+    let user = unsafe { libc::geteuid() };
+    let temporary = std::env::temp_dir().join(format!("symbiosis-{user}"));
+    cache.into_iter().chain(home).chain([temporary]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_is_written_once_and_whole() {
+        let cache = tempfile::tempdir().expect("a temporary directory");
+        let first = materialise_in(cache.path()).expect("written");
+        assert_eq!(fs_err::read(&first).expect("readable"), ARCHIVE);
+        let before = first.metadata().and_then(|m| m.modified()).expect("a time");
+        let second = materialise_in(cache.path()).expect("there");
+        assert_eq!(first, second);
+        assert_eq!(second.metadata().and_then(|m| m.modified()).expect("a time"), before);
+    }
+}
