@@ -168,12 +168,27 @@ pub fn explain(
     options: &Options,
     budget: &dyn Fn() -> bool,
 ) -> Result<Explanation, ExplainError> {
+    explain_with(trace, system, session, options, budget, &|_| {})
+}
+
+/// [`explain`], which says at the start of each phase that it begins.
+///
+/// # Errors
+/// As [`explain`].
+pub fn explain_with(
+    trace: &EventTrace,
+    system: &ConstraintSystem,
+    session: &mut dyn Session,
+    options: &Options,
+    budget: &dyn Fn() -> bool,
+    begins: &dyn Fn(Phase),
+) -> Result<Explanation, ExplainError> {
     if trace.failure.is_none() {
         return Err(ExplainError::NoFailure);
     }
     let mut context = Context::new(trace, budget);
     let mut asker = Asker::new(session);
-    let mut explanation = run(&mut context, &mut asker, options)?;
+    let mut explanation = run(&mut context, &mut asker, options, begins)?;
     explanation.statistics.constraints = system.constraints.len();
     explanation.statistics.solver_calls = asker.calls;
     explanation.statistics.evaluated = context.executed;
@@ -184,7 +199,9 @@ fn run(
     context: &mut Context<'_, '_>,
     asker: &mut Asker<'_>,
     options: &Options,
+    begins: &dyn Fn(Phase),
 ) -> Result<Explanation, ExplainError> {
+    begins(Phase::Schedule);
     let found = match find(asker)? {
         Outcome::Sat(found) => found,
         Outcome::Unsat(_) => return Ok(Explanation::new(Verdict::NoSchedule)),
@@ -209,7 +226,9 @@ fn run(
         schedule: failing.schedule.clone(),
         evaluation: failing.evaluation.clone(),
     });
+    begins(Phase::RootCause);
     find_cause(context, asker, &failing, options, &mut explanation);
+    begins(Phase::Alternates);
     find_alternates(context, asker, &failing, options, &mut explanation);
     Ok(explanation)
 }

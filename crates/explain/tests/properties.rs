@@ -145,7 +145,7 @@ fn failing_trace(program: &Program) -> EventTrace {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 250, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     /// The schedule stays accepted while its switches get fewer, the root cause is minimal, an
     /// alternate is found whenever there is one, and every alternate passes.
