@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub mod programs;
+pub mod random;
+
 use explain::{Explanation, Options, explain};
 use model::evaluate::{Check, Evaluator};
 use model::{EventId, EventKind, EventTrace, LockMode, Schedule};

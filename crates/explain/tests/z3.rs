@@ -1,0 +1,77 @@
+//! The same with Z3 and the encoders in the place of enumeration.
+
+mod support;
+
+use encoders::dsl::parse;
+use encoders::encode;
+use explain::{Explanation, explain};
+use model::EventTrace;
+use proptest::prelude::*;
+use solver::{Limits, Z3Session};
+use std::fmt::Write;
+use support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
+use support::random::{failing_trace, program};
+use support::{check_explanation, options};
+
+fn explained(trace: &EventTrace, alternates: usize) -> Explanation {
+    let system = encode(trace).expect("the trace makes sense");
+    let mut session = Z3Session::new(trace, &system, Limits::default()).expect("expressible");
+    explain(trace, &system, &mut session, &options(alternates), &|| true).expect("explained")
+}
+
+#[test]
+fn known_programs() {
+    for text in [BANK, PFSCAN, AIRLINE, TWO_STAGE] {
+        let trace = parse(text).expect("the text is a trace").trace;
+        check_explanation(&trace, &explained(&trace, 2));
+    }
+}
+
+/// Tellers that each take the balance under the lock, and write it back under the lock again, in a
+/// section too many.
+fn tellers(threads: usize, deposits: usize) -> String {
+    let mut text = String::new();
+    for t in 0..threads {
+        let _ = writeln!(text, "t0: fork w{t}");
+    }
+    for t in 0..threads {
+        for d in 0..deposits {
+            let _ = writeln!(
+                text,
+                "w{t}: lock m\nw{t}: R balance -> r{t}_{d}\nw{t}: unlock m\nw{t}: W own{t} {d}\n\
+                 w{t}: lock m\nw{t}: W balance r{t}_{d} + 1\nw{t}: unlock m"
+            );
+        }
+    }
+    for t in 0..threads {
+        let _ = writeln!(text, "t0: join w{t}\nt0: R own{t} -> o{t}");
+    }
+    let _ = writeln!(text, "t0: R balance -> sum\nt0: fail sum == {}", threads * deposits - 1);
+    text
+}
+
+#[test]
+fn a_long_schedule_leaves_little_to_look_at() {
+    let trace = parse(&tellers(3, 6)).expect("the text is a trace").trace;
+    let explanation = explained(&trace, 1);
+    assert!(explanation.cut.is_empty(), "{:?}", explanation.cut);
+    assert!(explanation.root_cause.expect("a cause").minimal);
+    let counts = explanation.dsps[0].counts;
+    assert!(counts.schedule_events > 100);
+    assert!(counts.events * 10 <= counts.schedule_events, "{counts:?}");
+    assert!(explanation.statistics.switches <= 8, "{:?}", explanation.statistics);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 60, max_global_rejects: 20_000, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn explanations_are_right(program in program()) {
+        let trace = failing_trace(&program);
+        prop_assume!(trace.is_some());
+        let Some(trace) = trace else { return Ok(()) };
+        check_explanation(&trace, &explained(&trace, 3));
+    }
+}
