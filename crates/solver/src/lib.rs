@@ -1,6 +1,11 @@
 //! Solver sessions over a constraint system: Z3 through its C API, any SMT-LIB 2 solver through
 //! a pipe. Only this crate knows a solver.
 
+mod extract;
+mod formula;
 pub mod session;
+mod z3_session;
 
-pub use session::{Goal, Model, Order, Outcome, Session, SolverError, UnknownReason};
+pub use formula::dump_smtlib;
+pub use session::{Goal, Limits, Model, Order, Outcome, Session, SolverError, UnknownReason};
+pub use z3_session::Z3Session;

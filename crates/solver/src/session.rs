@@ -1,7 +1,8 @@
 //! What a solver session answers, whichever back end is behind it.
 
-use model::{EventId, ReadRef, Schedule, VarId, WriteSource};
+use model::{EventId, EventTrace, ReadRef, Schedule, VarId, WriteSource};
 use std::collections::BTreeMap;
+use std::time::Duration;
 use thiserror::Error;
 
 /// What to do with φbug.
@@ -83,6 +84,54 @@ pub enum SolverError {
     /// A term that this back end cannot express.
     #[error("cannot be expressed in this solver: {0}")]
     Unsupported(String),
+}
+
+impl UnknownReason {
+    /// The reason behind a solver's own words.
+    #[must_use]
+    pub fn of_solver(words: &str) -> Self {
+        let lower = words.to_lowercase();
+        if lower.contains("memory") || lower.contains("memout") {
+            Self::Memory
+        } else if ["timeout", "time-out", "canceled", "interrupted", "resource limit"]
+            .iter()
+            .any(|word| lower.contains(word))
+        {
+            Self::TimeOut
+        } else {
+            Self::GaveUp(words.to_owned())
+        }
+    }
+}
+
+/// Limits of one call of [`Session::check`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall-clock time per check.
+    pub time: Option<Duration>,
+    /// Memory in megabytes. The linked Z3 has one limit for the whole process: the last session
+    /// made sets it.
+    pub memory_mb: Option<u32>,
+}
+
+/// Refuses what no session can answer.
+pub(crate) fn check_question(
+    trace: &EventTrace,
+    has_failure: bool,
+    goal: Goal,
+    orders: &[Order],
+) -> Result<(), SolverError> {
+    if goal == Goal::Fail && !has_failure {
+        return Err(SolverError::Unsupported("a failing schedule of a passing run".to_owned()));
+    }
+    let known = |event: EventId| event.index() < trace.events.len();
+    match orders.iter().find(|order| !known(order.before) || !known(order.after)) {
+        None => Ok(()),
+        Some(order) => Err(SolverError::Unsupported(format!(
+            "an order of events that the trace does not have: {} before {}",
+            order.before, order.after
+        ))),
+    }
 }
 
 /// A session over one constraint system. Incremental: the system is asserted once.

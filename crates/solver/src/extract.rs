@@ -1,0 +1,77 @@
+//! From a solver's places of events to a [`Model`].
+
+use crate::session::Model;
+use model::{CellId, ReadRef};
+use model::{EventId, EventTrace, Schedule, VarId, VariableOrigin, WriteSource};
+use std::collections::BTreeMap;
+
+/// What a back end reads from its solver.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Assignment {
+    /// The place of every event, by event.
+    pub(crate) places: Vec<i64>,
+    /// The values of the variables that the formula declares.
+    pub(crate) values: BTreeMap<VarId, u128>,
+}
+
+/// The model of an assignment. Reads that the formula leaves open, since nothing depends on
+/// them, get their source and value from the schedule as all others do.
+pub(crate) fn model(trace: &EventTrace, assignment: &Assignment) -> Model {
+    let mut order: Vec<EventId> = trace.events.iter().map(|event| event.id).collect();
+    // Equal places are of events in either order; identifiers keep program order.
+    order.sort_by_key(|id| (assignment.places.get(id.index()).copied().unwrap_or(0), *id));
+    let mut run = Run::start(trace, assignment);
+    order.iter().for_each(|&event| run.step(trace, event));
+    Model { schedule: Schedule { order }, reads_from: run.reads_from, values: run.values }
+}
+
+/// The memory along a schedule.
+struct Run {
+    sources: Vec<WriteSource>,
+    cells: Vec<Option<u128>>,
+    values: BTreeMap<VarId, u128>,
+    reads_from: BTreeMap<ReadRef, WriteSource>,
+}
+
+impl Run {
+    fn start(trace: &EventTrace, assignment: &Assignment) -> Self {
+        let mut values = BTreeMap::new();
+        for variable in &trace.variables {
+            if matches!(variable.origin, VariableOrigin::Read { .. }) {
+                continue;
+            }
+            let solved = assignment.values.get(&variable.id).copied();
+            // Nothing depends on a variable that the formula does not mention.
+            let value = solved.or(variable.recorded).unwrap_or(0);
+            values.insert(variable.id, value);
+        }
+        let value_of = |var: VarId| values.get(&var).copied();
+        let cells =
+            trace.cells.iter().map(|cell| trace.exprs.evaluate(cell.init, &value_of)).collect();
+        let sources = vec![WriteSource::Init; trace.cells.len()];
+        Self { sources, cells, values, reads_from: BTreeMap::new() }
+    }
+
+    fn step(&mut self, trace: &EventTrace, id: EventId) {
+        let kind = &trace.event(id).kind;
+        for (index, part) in kind.reads().iter().enumerate() {
+            let read = ReadRef { event: id, part: index as u32 };
+            self.reads_from.insert(read, self.sources[part.cell.index()]);
+            if let Some(value) = self.cells[part.cell.index()] {
+                self.values.insert(part.var, value);
+            }
+        }
+        let written: Vec<(CellId, Option<u128>)> = kind
+            .writes()
+            .iter()
+            .map(|part| {
+                let value_of = |var: VarId| self.values.get(&var).copied();
+                (part.cell, trace.exprs.evaluate(part.value, &value_of))
+            })
+            .collect();
+        for (cell, value) in written {
+            self.sources[cell.index()] = WriteSource::Write(id);
+            self.cells[cell.index()] = value;
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Z3 as a linked library.
+//!
+//! Each session has a thread with a Z3 context of its own: a context shared between sessions
+//! would make a session's answers depend on the sessions before it, and Z3's objects cannot move
+//! between threads.
+
+use crate::extract::{self, Assignment};
+use crate::formula::{self, Formula};
+use crate::session::{Goal, Limits, Order, Outcome, Session, SolverError, UnknownReason};
+use encoders::ConstraintSystem;
+use model::{EventTrace, VarId};
+use rustc_hash::FxHashMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+use z3::ast::{Ast, BV, Bool, Int};
+use z3::{Params, SatResult, Solver};
+
+/// How long a session waits for Z3 to keep its own time limit.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A session with the linked Z3.
+pub struct Z3Session<'a> {
+    trace: &'a EventTrace,
+    formula: Formula,
+    limits: Limits,
+    worker: Option<Worker>,
+}
+
+struct Worker {
+    questions: Sender<(Goal, Vec<Order>)>,
+    answers: Receiver<Result<Answer, SolverError>>,
+}
+
+/// An outcome whose model is still an assignment.
+enum Answer {
+    Sat(Assignment),
+    Unsat(Vec<usize>),
+    Unknown(UnknownReason),
+}
+
+impl<'a> Z3Session<'a> {
+    /// A session over the system of a trace.
+    ///
+    /// # Errors
+    /// When an expression cannot be expressed.
+    pub fn new(
+        trace: &'a EventTrace,
+        system: &ConstraintSystem,
+        limits: Limits,
+    ) -> Result<Self, SolverError> {
+        let formula = Formula::of(trace, system)?;
+        Ok(Self { trace, formula, limits, worker: None })
+    }
+
+    fn ask(&mut self, goal: Goal, orders: &[Order]) -> Result<Answer, SolverError> {
+        let gone = || SolverError::Process {
+            command: "z3".to_owned(),
+            message: "the solver's thread has ended".to_owned(),
+        };
+        if self.worker.is_none() {
+            self.worker = Some(Worker::start(self.formula.clone(), self.trace, self.limits)?);
+        }
+        let worker = self.worker.as_ref().ok_or_else(gone)?;
+        worker.questions.send((goal, orders.to_vec())).map_err(|_| gone())?;
+        let Some(limit) = self.limits.time else {
+            return worker.answers.recv().map_err(|_| gone())?;
+        };
+        match worker.answers.recv_timeout(limit + GRACE) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Disconnected) => Err(gone()),
+            Err(RecvTimeoutError::Timeout) => {
+                // Z3 looks at its clock now and then only. The thread is left to itself, and the
+                // next question gets a new one.
+                self.worker = None;
+                Ok(Answer::Unknown(UnknownReason::TimeOut))
+            }
+        }
+    }
+}
+
+impl Session for Z3Session<'_> {
+    fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Outcome, SolverError> {
+        crate::session::check_question(self.trace, self.formula.has_failure, goal, orders)?;
+        let span = tracing::trace_span!("z3", ?goal, orders = orders.len());
+        let _guard = span.enter();
+        Ok(match self.ask(goal, orders)? {
+            Answer::Sat(assignment) => Outcome::Sat(extract::model(self.trace, &assignment)),
+            Answer::Unsat(core) => Outcome::Unsat(core),
+            Answer::Unknown(reason) => Outcome::Unknown(reason),
+        })
+    }
+}
+
+impl Worker {
+    fn start(formula: Formula, trace: &EventTrace, limits: Limits) -> Result<Self, SolverError> {
+        let (questions, asked) = channel::<(Goal, Vec<Order>)>();
+        let (reply, answers) = channel();
+        let events = trace.events.len();
+        let run = move || {
+            let mut engine = match Engine::new(&formula, events, limits) {
+                Ok(engine) => engine,
+                Err(error) => {
+                    // Nobody listens when the session is gone.
+                    let _ = reply.send(Err(error));
+                    return;
+                }
+            };
+            while let Ok((goal, orders)) = asked.recv() {
+                if reply.send(engine.check(goal, &orders)).is_err() {
+                    return;
+                }
+            }
+        };
+        let spawned = thread::Builder::new().name("z3".to_owned()).spawn(run);
+        match spawned {
+            Ok(_) => Ok(Self { questions, answers }),
+            Err(error) => {
+                Err(SolverError::Process { command: "z3".to_owned(), message: error.to_string() })
+            }
+        }
+    }
+}
+
+/// What lives in the solver's thread.
+struct Engine {
+    solver: Solver,
+    places: Vec<Int>,
+    variables: Vec<(VarId, BV)>,
+    orders: FxHashMap<Order, Bool>,
+}
+
+impl Engine {
+    fn new(formula: &Formula, events: usize, limits: Limits) -> Result<Self, SolverError> {
+        if let Some(megabytes) = limits.memory_mb {
+            // The library has one limit for all of its contexts.
+            z3::set_global_param("memory_max_size", &megabytes.to_string());
+        }
+        let solver = Solver::new();
+        solver.set_params(&parameters(limits));
+        solver.from_string(formula.text.as_str());
+        let asserted = solver.get_assertions().len();
+        if asserted != formula.assertions {
+            return Err(SolverError::Answer {
+                command: "z3".to_owned(),
+                answer: format!("{asserted} of {} assertions were taken", formula.assertions),
+            });
+        }
+        let places = (0..events).map(|event| Int::new_const(format!("e{event}"))).collect();
+        let variables = formula
+            .variables
+            .iter()
+            .map(|&(var, width)| (var, BV::new_const(var.to_string(), width)))
+            .collect();
+        Ok(Self { solver, places, variables, orders: FxHashMap::default() })
+    }
+
+    fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Answer, SolverError> {
+        let mut assumptions: Vec<Bool> = orders.iter().map(|&order| self.order(order)).collect();
+        // The first of equal orders stands for all of them.
+        let mut indices: FxHashMap<Bool, usize> = FxHashMap::default();
+        for (index, literal) in assumptions.iter().enumerate() {
+            indices.entry(literal.clone()).or_insert(index);
+        }
+        if goal != Goal::Any {
+            assumptions.push(Bool::new_const(formula::goal_name(goal)));
+        }
+        match self.solver.check_assumptions(&assumptions) {
+            SatResult::Sat => self.assignment().map(Answer::Sat),
+            SatResult::Unsat => {
+                let core = self.solver.get_unsat_core();
+                let mut core: Vec<usize> =
+                    core.iter().filter_map(|literal| indices.get(literal).copied()).collect();
+                core.sort_unstable();
+                Ok(Answer::Unsat(core))
+            }
+            SatResult::Unknown => {
+                let reason = self.solver.get_reason_unknown().unwrap_or_default();
+                Ok(Answer::Unknown(UnknownReason::of_solver(&reason)))
+            }
+        }
+    }
+
+    /// The literal that implies an order.
+    fn order(&mut self, order: Order) -> Bool {
+        let (places, solver) = (&self.places, &self.solver);
+        let new = || {
+            let literal = Bool::new_const(formula::order_name(order.before, order.after));
+            let (before, after) = (&places[order.before.index()], &places[order.after.index()]);
+            solver.assert(literal.implies(before.lt(after)));
+            literal
+        };
+        self.orders.entry(order).or_insert_with(new).clone()
+    }
+
+    fn assignment(&self) -> Result<Assignment, SolverError> {
+        let incomplete = || SolverError::Answer {
+            command: "z3".to_owned(),
+            answer: "an incomplete model".to_owned(),
+        };
+        let model = self.solver.get_model().ok_or_else(incomplete)?;
+        let place = |place: &Int| model.eval(place, true)?.as_i64();
+        let places: Option<Vec<i64>> = self.places.iter().map(place).collect();
+        let mut assignment =
+            Assignment { places: places.ok_or_else(incomplete)?, ..Assignment::default() };
+        for (var, bits) in &self.variables {
+            let value = value(&model, bits).ok_or_else(incomplete)?;
+            assignment.values.insert(*var, value);
+        }
+        Ok(assignment)
+    }
+}
+
+/// A bit-vector's value, read in pieces of 64 bits.
+fn value(model: &z3::Model, bits: &BV) -> Option<u128> {
+    let width = bits.get_size();
+    let piece = |low: u32| {
+        let high = (low + 63).min(width - 1);
+        let value = model.eval(&bits.extract(high, low), true)?.simplify().as_u64()?;
+        Some(u128::from(value))
+    };
+    let low = piece(0)?;
+    if width > 64 { Some(low | (piece(64)? << 64)) } else { Some(low) }
+}
+
+fn parameters(limits: Limits) -> Params {
+    let mut params = Params::new();
+    params.set_u32("random_seed", 0);
+    if let Some(time) = limits.time {
+        params.set_u32("timeout", u32::try_from(time.as_millis()).unwrap_or(u32::MAX).max(1));
+    }
+    params
+}

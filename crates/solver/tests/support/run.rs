@@ -1,0 +1,118 @@
+//! Larger traces from really interleaved random programs, so that at least one schedule exists.
+
+use crate::random::Random;
+use std::fmt::Write as _;
+
+/// What a generated run is like.
+pub struct Shape {
+    pub threads: usize,
+    pub accesses: usize,
+    pub cells: usize,
+    /// Of all accesses, in percent.
+    pub locked: usize,
+    /// Of all reads, in percent.
+    pub branches: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Read(usize),
+    Write(usize),
+    Lock(usize),
+    Unlock(usize),
+}
+
+/// The text of the trace of one run. It fails when the last read, after all threads are joined,
+/// returns what it returned in the run.
+pub fn generate(shape: &Shape, seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let programs: Vec<Vec<Step>> =
+        (0..shape.threads).map(|_| program(shape, &mut random)).collect();
+    let mut text = String::new();
+    for thread in 1..=shape.threads {
+        let _ = writeln!(text, "t0: fork t{thread}");
+    }
+    let mut memory = vec![0i64; shape.cells];
+    let mut holders: Vec<Option<usize>> = vec![None; shape.cells];
+    let mut next = vec![0; shape.threads];
+    let mut last: Vec<Option<(String, i64)>> = vec![None; shape.threads];
+    let mut names = 0;
+    let mut thread = 0;
+    while (0..shape.threads).any(|thread| next[thread] < programs[thread].len()) {
+        if random.chance(60) {
+            thread = random.below(shape.threads);
+        }
+        let Some(&step) = programs[thread].get(next[thread]) else {
+            thread = random.below(shape.threads);
+            continue;
+        };
+        let name = thread + 1;
+        match step {
+            Step::Lock(lock) if holders[lock].is_some() => {
+                thread = random.below(shape.threads);
+                continue;
+            }
+            Step::Lock(lock) => {
+                holders[lock] = Some(thread);
+                let _ = writeln!(text, "t{name}: lock m{lock}");
+            }
+            Step::Unlock(lock) => {
+                holders[lock] = None;
+                let _ = writeln!(text, "t{name}: unlock m{lock}");
+            }
+            Step::Read(cell) => {
+                names += 1;
+                let value = memory[cell];
+                let _ = writeln!(text, "t{name}: R x{cell} -> a{names}");
+                if random.chance(shape.branches) {
+                    let condition = match random.below(3) {
+                        0 => format!("a{names} == {value}"),
+                        1 => format!("a{names} <= {value}"),
+                        _ => format!("a{names} != {}", value + 1 + random.below(3) as i64),
+                    };
+                    let _ = writeln!(text, "t{name}: assume {condition}");
+                }
+                last[thread] = Some((format!("a{names}"), value));
+            }
+            Step::Write(cell) => {
+                let constant = random.below(8) as i64;
+                let (value, shown) = match &last[thread] {
+                    Some((read, value)) if random.chance(60) => {
+                        (value + constant, format!("{read} + {constant}"))
+                    }
+                    _ => (constant, constant.to_string()),
+                };
+                memory[cell] = value;
+                let _ = writeln!(text, "t{name}: W x{cell} {shown}");
+            }
+        }
+        next[thread] += 1;
+    }
+    for thread in 1..=shape.threads {
+        let _ = writeln!(text, "t0: join t{thread}");
+    }
+    let _ = writeln!(text, "t0: R x0 -> end\nt0: fail end == {}", memory[0]);
+    text
+}
+
+fn program(shape: &Shape, random: &mut Random) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut accesses = 0;
+    while accesses < shape.accesses {
+        let cell = random.below(shape.cells);
+        let locked = random.chance(shape.locked);
+        let length = if locked { 1 + random.below(3) } else { 1 };
+        if locked {
+            steps.push(Step::Lock(cell));
+        }
+        for _ in 0..length {
+            let read = random.chance(60);
+            steps.push(if read { Step::Read(cell) } else { Step::Write(cell) });
+        }
+        accesses += length;
+        if locked {
+            steps.push(Step::Unlock(cell));
+        }
+    }
+    steps
+}
