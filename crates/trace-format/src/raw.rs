@@ -169,6 +169,11 @@ fn name_threads(threads: &mut [ThreadRecord]) {
     }
 }
 
+/// How long a module's record is in bytes.
+pub(crate) fn record_length(module: &Module) -> usize {
+    size_of::<ModuleRecordHeader>() + (module.functions.len() + module.globals.len()) * 8
+}
+
 /// Decodes module records. An incomplete last record is left out when the recording was cut short
 /// (`tolerant`): its module ran nothing yet.
 pub(crate) fn modules(

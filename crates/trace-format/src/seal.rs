@@ -84,7 +84,7 @@ fn seal_modules(directory: &Path) -> Result<(), TraceError> {
         Err(error) => return Err(TraceError::io("read", &path, 0, error)),
     };
     let modules = raw::modules(&bytes, &path, true)?;
-    let whole: usize = modules.iter().map(|m| 48 + 8 * (m.functions.len() + m.globals.len())).sum();
+    let whole: usize = modules.iter().map(raw::record_length).sum();
     let bytes = bytes.get(..whole).unwrap_or(&bytes);
     write_sealed(bytes, bytes.len() as u64, &directory.join(files::SEALED_MODULES))
 }

@@ -1,0 +1,101 @@
+//! Traces that are well: sealed ones, and ones whose recording was cut short.
+
+mod common;
+
+use common::{BITCODE, data_files, raw_trace, read, sealed_trace};
+use trace_format::layout::RuntimeEvent;
+use trace_format::{FailureKind, ModuleId, Outcome, PathEntry, State, Trace};
+
+#[test]
+fn a_sealed_trace_says_what_the_raw_one_said() {
+    let (directory, manifest) = raw_trace(1000);
+    let raw = read(directory.path()).unwrap();
+    assert_eq!(raw.manifest.state, State::Recording);
+    trace_format::seal(directory.path(), &manifest).unwrap();
+    let sealed = read(directory.path()).unwrap();
+    assert_eq!(sealed.manifest.state, State::Complete);
+    assert_eq!(sealed.manifest.outcome, Some(Outcome::Signalled(6)));
+    assert_eq!(
+        (&raw.modules, &raw.bitcode, &raw.streams),
+        (&sealed.modules, &sealed.bitcode, &sealed.streams)
+    );
+    assert_eq!(raw.manifest.threads, sealed.manifest.threads);
+    assert_eq!(raw.manifest.failure, sealed.manifest.failure);
+    let names: Vec<String> = data_files(directory.path())
+        .iter()
+        .map(|path| path.extension().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(names, ["zst", "json", "z", "z", "z", "z", "z"], "the raw files are gone");
+}
+
+#[test]
+fn entries_are_decoded() {
+    let directory = sealed_trace(3);
+    let trace = Trace::open(directory.path()).unwrap();
+    let names: Vec<&str> = trace.threads().iter().map(|thread| thread.name.as_str()).collect();
+    assert_eq!(names, ["t0", "t0.1"]);
+    let failure = trace.failure().unwrap();
+    assert_eq!(failure.kind, FailureKind::Assertion);
+    assert_eq!(failure.thread.as_deref(), Some("t0.1"));
+    assert_eq!(failure.message, "q.c:7: void f(void): q->filled > 0");
+    assert_eq!(trace.module_bitcode(ModuleId(1)).unwrap(), BITCODE);
+    let mut path = trace.path(&trace.threads()[0]).unwrap();
+    assert_eq!(path.peek().unwrap(), path.next().unwrap());
+    assert_eq!(path.position(), 1);
+    assert_eq!(path.next().unwrap(), Some(PathEntry::Block(3)));
+    assert_eq!(path.next().unwrap(), Some(PathEntry::Runtime(RuntimeEvent::ThreadCreate)));
+    assert_eq!(path.next().unwrap(), Some(PathEntry::Return));
+    assert_eq!(path.next().unwrap(), None);
+    let mut path = trace.path(&trace.threads()[1]).unwrap();
+    let entry = PathEntry::Enter { module: ModuleId(1), function: 2 };
+    assert_eq!(path.next().unwrap(), Some(entry));
+    let mut values = trace.values(&trace.threads()[0]).unwrap();
+    assert_eq!(values.bytes(9).unwrap(), Some(vec![1, 0, 0, 0, 0, 0, 0, 0, 2]));
+    assert_eq!(values.position(), 2);
+    assert_eq!(values.word().unwrap(), Some(3));
+    assert_eq!(values.word().unwrap(), None);
+}
+
+#[test]
+fn streams_of_several_chunks_come_back_whole() {
+    let directory = sealed_trace(700_000);
+    let contents = read(directory.path()).unwrap();
+    let (path, values) = &contents.streams[1];
+    assert_eq!((path.len(), values.len()), (700_001, 700_000));
+    assert_eq!(path[700_000], common::block(699_999));
+    assert_eq!(values[699_999], 699_999 * 0x9e37_79b9);
+}
+
+#[test]
+fn a_thread_that_never_started_is_left_out() {
+    let (directory, manifest) = raw_trace(1);
+    let threads = directory.path().join("threads");
+    fs_err::write(threads.join("t0.2.ctl"), []).unwrap();
+    fs_err::write(threads.join("t0.2.path"), []).unwrap();
+    assert_eq!(read(directory.path()).unwrap().streams.len(), 2);
+    trace_format::seal(directory.path(), &manifest).unwrap();
+    assert_eq!(read(directory.path()).unwrap().streams.len(), 2);
+    assert!(!threads.join("t0.2.path").exists());
+}
+
+#[test]
+fn half_a_module_record_is_left_out_of_a_cut_recording() {
+    let (directory, manifest) = raw_trace(1);
+    let path = directory.path().join("modules.bin");
+    let mut bytes = fs_err::read(&path).unwrap();
+    bytes.extend(&common::module_record(7, &[1; 9], &[])[..60]);
+    fs_err::write(&path, bytes).unwrap();
+    assert_eq!(read(directory.path()).unwrap().modules.len(), 2);
+    trace_format::seal(directory.path(), &manifest).unwrap();
+    assert_eq!(read(directory.path()).unwrap().modules.len(), 2);
+}
+
+#[test]
+fn sealing_that_was_cut_short_is_done_again() {
+    let (directory, manifest) = raw_trace(100);
+    let before = read(directory.path()).unwrap();
+    fs_err::write(directory.path().join("threads/t0.1.path.z"), b"half").unwrap();
+    assert_eq!(read(directory.path()).unwrap(), before);
+    trace_format::seal(directory.path(), &manifest).unwrap();
+    assert_eq!(read(directory.path()).unwrap().streams, before.streams);
+}
