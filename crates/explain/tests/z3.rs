@@ -4,7 +4,7 @@ mod support;
 
 use encoders::dsl::parse;
 use encoders::encode;
-use explain::{Explanation, explain};
+use explain::{CauseKind, Explanation, explain, has_inputs, pin_inputs};
 use model::EventTrace;
 use proptest::prelude::*;
 use solver::{Limits, Z3Session};
@@ -60,6 +60,32 @@ fn a_long_schedule_leaves_little_to_look_at() {
     assert!(counts.schedule_events > 100);
     assert!(counts.events * 10 <= counts.schedule_events, "{counts:?}");
     assert!(explanation.statistics.switches <= 8, "{:?}", explanation.statistics);
+}
+
+/// The failure depends on an unknown initial value and on an order: the orders are found once the
+/// value is fixed.
+#[test]
+fn inputs_are_pinned_to_find_the_orders() {
+    let text = "
+        cell x 32 = ?
+        a: R x -> p
+        a: assume p != 7
+        a: W y p
+        b: R y -> q
+        b: fail q == 5
+    ";
+    let trace = parse(text).expect("the text is a trace").trace;
+    assert!(has_inputs(&trace));
+    let explanation = explained(&trace, 1);
+    let cause = explanation.root_cause.expect("a cause");
+    assert_eq!((cause.kind, cause.minimal), (CauseKind::Inputs, false));
+    let failing = explanation.failing.expect("a failing schedule");
+    let pinned = pin_inputs(&trace, &failing.evaluation);
+    assert_eq!(model::verify::verify(&pinned), Ok(()));
+    let explanation = explained(&pinned, 1);
+    let cause = explanation.root_cause.expect("a cause");
+    assert_eq!((cause.kind, cause.orders.len()), (CauseKind::Orders, 1));
+    assert_eq!(explanation.alternates.found.len(), 1);
 }
 
 proptest! {

@@ -18,6 +18,7 @@ enum Step {
     Broadcast,
     Take,
     Give,
+    Barrier,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -33,6 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
             Just(Step::Broadcast),
             Just(Step::Take),
             Just(Step::Give),
+            Just(Step::Barrier),
         ],
     ]
 }
@@ -53,6 +55,7 @@ pub fn program() -> impl Strategy<Value = Program> {
         let events = threads.iter().flatten().map(|step| match step {
             Step::Section(_) => 4,
             Step::Wait => 5,
+            Step::Barrier => 2,
             _ => 1,
         });
         events.sum::<usize>() <= 9
@@ -63,7 +66,7 @@ pub fn program() -> impl Strategy<Value = Program> {
 
 /// The text of a program; `names` gets a name per read.
 fn text(program: &Program, names: &mut Vec<String>, tail: &[String]) -> String {
-    let mut text = String::from("t0: R c0 -> unused\n");
+    let mut text = String::from("barrier b 2\nt0: R c0 -> unused\n");
     for (thread, steps) in program.threads.iter().enumerate() {
         let _ = writeln!(text, "t0: fork w{thread}");
         let read = |names: &mut Vec<String>| {
@@ -84,6 +87,7 @@ fn text(program: &Program, names: &mut Vec<String>, tail: &[String]) -> String {
                 }
                 Step::Signal => writeln!(text, "w{thread}: signal v"),
                 Step::Broadcast => writeln!(text, "w{thread}: broadcast v"),
+                Step::Barrier => writeln!(text, "w{thread}: barrier b"),
                 Step::Take => writeln!(text, "w{thread}: sem-wait s"),
                 Step::Give => writeln!(text, "w{thread}: post s"),
                 Step::Section(cell) => {
