@@ -231,24 +231,21 @@ impl Placer<'_> {
         ty: TypeId,
     ) -> Result<(), InstrumentError> {
         // SAFETY: the call is alive. Nothing may stand between a `musttail` call and its return.
-        let (assembly, va_start, tail) = unsafe {
+        let (va_start, tail) = unsafe {
             let must = LLVMTailCallKind::LLVMTailCallKindMustTail as i32;
             let plain_call = has_opcode(self.llvm(), value, LLVMOpcode::LLVMCall);
             (
-                writes::is_assembly(self.llvm(), value),
                 writes::is_va_start(self.llvm(), value),
                 plain_call && self.llvm().LLVMGetTailCallKind(value) == must,
             )
         };
         let returns = self.plan.returns.contains(&id);
-        if tail || !(assembly || va_start || returns) {
+        if tail || !(va_start || returns) {
             return Ok(());
         }
         self.builder.before(self.anchor(id.index() + 1, false)?);
         if va_start {
             self.returning(value, call).report_va_start();
-        } else if assembly && !returns {
-            self.returning(value, call).report_assembly();
         } else {
             self.returned(id, value, ty)?;
         }

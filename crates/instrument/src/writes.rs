@@ -61,8 +61,33 @@ impl Returned<'_> {
             let start = self.llvm().LLVMGetInlineAsmConstraintString(assembly, &raw mut length);
             llvm::bytes_to_string(start, length)
         };
-        if constraints.contains('*') || constraints.contains("{memory}") {
+        if constraints.contains("{memory}") {
             self.report_objects(self.builder.null());
+        }
+        // SAFETY: the call is alive.
+        for index in 0..unsafe { self.llvm().LLVMGetNumArgOperands(self.call) } {
+            let size = self.element_size(index);
+            let place = u8::try_from(index).ok().and_then(|index| self.argument(index));
+            if let (Some(size), Some(place)) = (size, place) {
+                self.external(place, self.builder.i64(size));
+            }
+        }
+    }
+
+    /// The size of what an operand in memory points to; `None` for other operands.
+    fn element_size(&self, index: u32) -> Option<u64> {
+        const NAME: &str = "elementtype";
+        let llvm = self.llvm();
+        // SAFETY: the call is alive; the attribute is asked for its type only when it is there.
+        unsafe {
+            let kind = llvm.LLVMGetEnumAttributeKindForName(NAME.as_ptr().cast(), NAME.len());
+            let attribute = llvm.LLVMGetCallSiteEnumAttribute(self.call, index + 1, kind);
+            if attribute.is_null() {
+                return None;
+            }
+            let ty = llvm.LLVMGetTypeAttributeValue(attribute);
+            let layout = llvm.LLVMGetModuleDataLayout(self.module.raw());
+            (llvm.LLVMTypeIsSized(ty) != 0).then(|| llvm.LLVMStoreSizeOfType(layout, ty))
         }
     }
 
@@ -244,15 +269,6 @@ impl Returned<'_> {
     fn result(&self) -> LLVMValueRef {
         self.builder.to_i64(self.call, true)
     }
-}
-
-/// Whether the call is inline assembly.
-///
-/// # Safety
-/// The call must be alive.
-pub unsafe fn is_assembly(llvm: &Llvm, call: LLVMValueRef) -> bool {
-    // SAFETY: as the caller promises.
-    unsafe { !llvm.LLVMIsAInlineAsm(llvm.LLVMGetCalledValue(call)).is_null() }
 }
 
 /// Whether the call is `va_start`.

@@ -1,0 +1,131 @@
+//! What instrumented programs record decodes to exactly the path they took.
+
+mod support;
+
+use instrument::OptLevel;
+use support::decode::{Decoded, Program as Decoder};
+use support::{Program, Run};
+
+const LEVELS: [(&str, OptLevel); 4] = [
+    ("-O0", OptLevel::None),
+    ("-O1", OptLevel::Less),
+    ("-O2", OptLevel::Default),
+    ("-O3", OptLevel::Aggressive),
+];
+
+/// Runs a program at every level, and checks the streams of all its threads against the marks.
+fn check(sources: &[(&str, &str)], flags: &[&str], also: impl Fn(&str, &Run, &[Decoded])) {
+    for (flag, level) in LEVELS {
+        let mut all = vec![flag];
+        all.extend(flags);
+        let run = Program { sources, flags: &all, level }.run();
+        let modules = run.recording.modules.iter().map(|module| {
+            let saved = zstd::decode_all(module.bitcode.as_slice()).expect("zstd");
+            (module.base, saved)
+        });
+        let modules: Vec<(u32, Vec<u8>)> = modules.collect();
+        for ((_, saved), module) in modules.iter().zip(&run.recording.modules) {
+            assert!(run.bitcode.contains(saved), "the saved bitcode is the original");
+            assert_eq!(instrument::bitcode_hash(saved), module.hash);
+        }
+        let decoder = Decoder::new(modules.iter().map(|(base, saved)| (*base, saved.as_slice())));
+        let threads: Vec<Decoded> =
+            run.recording.threads.iter().map(|thread| decoder.decode(thread)).collect();
+        for (decoded, thread) in threads.iter().zip(&run.recording.threads) {
+            assert_eq!(decoded.marks, thread.marks, "{flag}");
+        }
+        assert!(threads.iter().any(|decoded| decoded.marks.len() > 3), "{flag}: too few marks");
+        also(flag, &run, &threads);
+    }
+}
+
+#[test]
+fn control_flow_in_c() {
+    let source = include_str!("programs/control.c");
+    check(&[("control.c", source)], &[], |flag, run, threads| {
+        let module = &run.recording.modules[0];
+        assert_eq!(module.version, trace_format::layout::INSTRUMENTATION_VERSION);
+        let entries = &threads[0].entries;
+        assert!(entries.iter().any(|name| name == "main"), "{flag}");
+        // The comparator is called by qsort alone.
+        assert!(entries.iter().filter(|name| *name == "descending").count() > 5, "{flag}");
+        assert_eq!(run.output, "12 4 126 3\n");
+    });
+}
+
+#[test]
+fn values_of_every_shape() {
+    let source = include_str!("programs/shapes.c");
+    check(&[("shapes.c", source)], &[], |_, run, _| assert_eq!(run.output, "ok\n"));
+}
+
+#[test]
+fn what_the_library_writes() {
+    let source = include_str!("programs/effects.c");
+    check(&[("effects.c", source)], &[], |flag, _, threads| {
+        let wrote = |bytes: &[u8]| threads[0].writes.iter().any(|(_, written)| written == bytes);
+        assert!(wrote(b"value 42\0"), "{flag}: snprintf writes its text and the zero");
+        assert!(wrote(b"value\0"), "{flag}: a cut text is as long as its room");
+        assert!(wrote(b"pipe"), "{flag}: read writes as much as it returns");
+        assert!(wrote(&17_u32.to_le_bytes()), "{flag}: sscanf falls back to its objects");
+        assert!(wrote(b"set\0"), "{flag}: getenv's text");
+        let sorted: Vec<u8> = [1, 2, 3_u32].iter().flat_map(|n| n.to_le_bytes()).collect();
+        assert!(wrote(&sorted), "{flag}: qsort writes the array");
+        assert!(threads[0].writes.iter().any(|(_, w)| w.len() == 24), "{flag}: va_start");
+    });
+}
+
+#[test]
+fn exceptions_and_templates_in_two_files() {
+    let first = include_str!("programs/exceptions.cc");
+    let second = include_str!("programs/thrower.cc");
+    check(&[("exceptions.cc", first), ("thrower.cc", second)], &[], |flag, run, threads| {
+        assert_eq!(run.recording.modules.len(), 2);
+        let caught = threads[0].marks.iter().filter(|&&mark| mark == 300).count();
+        assert_eq!(caught, 4, "{flag}");
+        assert_eq!(run.output, "caught 4, cleaned 10\n");
+    });
+}
+
+#[test]
+fn threads_have_streams_of_their_own() {
+    let source = include_str!("programs/threads.c");
+    check(&[("threads.c", source)], &["-pthread"], |flag, run, threads| {
+        assert_eq!(threads.len(), 4, "{flag}");
+        assert_eq!(run.output, "300\n");
+    });
+}
+
+#[test]
+fn addresses_are_those_of_the_program() {
+    let source = include_str!("programs/control.c");
+    let sources = &[("control.c", source)];
+    let run = Program { sources, flags: &["-O1"], level: OptLevel::Less }.run();
+    let module = &run.recording.modules[0];
+    let source = ir::read_bitcode(&run.bitcode[0]).expect("reads");
+    assert_eq!(module.functions.len(), source.functions.len());
+    assert_eq!(module.globals.len(), source.globals.len());
+    for (function, &address) in source.functions.iter().zip(&module.functions) {
+        assert_eq!(address == 0, function.intrinsic, "{}", function.name);
+    }
+    let used = source.globals.iter().zip(&module.globals);
+    for (global, &address) in used {
+        assert_eq!(address == 0, global.thread_local || global.name.starts_with("llvm."));
+    }
+}
+
+#[test]
+fn position_dependent_and_shared_code() {
+    let source = include_str!("programs/control.c");
+    for flags in [["-fno-pic"], ["-fPIC"]] {
+        let mut all = vec!["-O2"];
+        all.extend(flags);
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("control.c");
+        std::fs::write(&path, source).expect("written");
+        let bitcode = support::compile(&path, &all);
+        let object = instrument::instrument(&bitcode, &instrument::Options::default());
+        let object = object.expect("instruments");
+        assert!(object.starts_with(b"\x7fELF"));
+    }
+}

@@ -1,0 +1,261 @@
+//! A decoder of its own: it follows the saved IR along a thread's streams, without the executor.
+//! It evaluates nothing; every branch has to come out of the path stream.
+
+use super::recording::Thread;
+use ir::plan::{FunctionPlan, plan, words};
+use ir::types::{BlockId, Call, Callee, ConstantKind, InstKind, Module, Operand};
+
+const KIND: u32 = 30;
+const PAYLOAD: u32 = (1 << KIND) - 1;
+
+/// The modules of a program with their bases and plans.
+pub struct Program {
+    modules: Vec<(u32, Module, Vec<FunctionPlan>)>,
+}
+
+/// What the decoder saw.
+#[derive(Debug, Default)]
+pub struct Decoded {
+    /// The constants given to `mark`, in order.
+    pub marks: Vec<i64>,
+    /// How often each function was entered through an `ENTER` entry.
+    pub entries: Vec<String>,
+    /// The regions that outside code wrote: address and bytes.
+    pub writes: Vec<(u64, Vec<u8>)>,
+    /// How many blocks were walked.
+    pub blocks: usize,
+}
+
+/// Why a walk of a function ended other than by returning.
+enum Exit {
+    /// An exception goes to this block of a caller.
+    Unwind(u32),
+    /// The stream ended.
+    End,
+}
+
+impl Program {
+    /// `modules`: base and bitcode.
+    pub fn new<'a>(modules: impl Iterator<Item = (u32, &'a [u8])>) -> Self {
+        let read = |(base, bitcode): (u32, &[u8])| {
+            let module = ir::read_bitcode(bitcode).expect("the bitcode reads");
+            let plans = module.functions.iter().map(|f| plan(&module, f)).collect();
+            (base, module, plans)
+        };
+        Self { modules: modules.map(read).collect() }
+    }
+
+    /// Follows one thread to the end of both of its streams.
+    pub fn decode(&self, thread: &Thread) -> Decoded {
+        let decoded = Decoded::default();
+        let mut walker = Walker { program: self, thread, path: 0, value: 0, decoded };
+        while walker.peek().is_some() {
+            match walker.enter() {
+                Ok(()) => {}
+                Err(Exit::End) => break,
+                Err(Exit::Unwind(block)) => panic!("nobody catches at block {block}"),
+            }
+        }
+        assert_eq!(walker.path, thread.path.len(), "path entries are left");
+        assert_eq!(walker.value, thread.values.len(), "words are left");
+        walker.decoded
+    }
+
+    fn find(&self, number: u32) -> (usize, usize) {
+        let inside = |(base, module, _): &(u32, Module, _)| {
+            (*base..*base + module.functions.len() as u32).contains(&number)
+        };
+        let module = self.modules.iter().position(inside).expect("a number of some module");
+        (module, (number - self.modules[module].0) as usize)
+    }
+}
+
+struct Walker<'a> {
+    program: &'a Program,
+    thread: &'a Thread,
+    path: usize,
+    value: usize,
+    decoded: Decoded,
+}
+
+impl<'a> Walker<'a> {
+    fn peek(&self) -> Option<u32> {
+        self.thread.path.get(self.path).copied()
+    }
+
+    /// The bytes that outside code wrote, when that comes next.
+    fn write(&mut self) -> bool {
+        let Some(entry) = self.peek().filter(|entry| entry >> KIND == 3) else { return false };
+        assert_eq!(entry & PAYLOAD, 9, "an entry that the stand-in never makes");
+        self.path += 1;
+        let (address, length) = (self.word(), self.word());
+        let bytes = (0..length.div_ceil(8)).flat_map(|_| self.word().to_le_bytes());
+        let mut bytes: Vec<u8> = bytes.collect();
+        bytes.truncate(length as usize);
+        self.decoded.writes.push((address, bytes));
+        true
+    }
+
+    fn word(&mut self) -> u64 {
+        let word = self.thread.values.get(self.value).copied().expect("a word");
+        self.value += 1;
+        word
+    }
+
+    fn skip(&mut self, count: usize) -> Vec<u64> {
+        (0..count).map(|_| self.word()).collect()
+    }
+
+    /// A function with an `ENTER` entry.
+    fn enter(&mut self) -> Result<(), Exit> {
+        let entry = self.peek().ok_or(Exit::End)?;
+        assert_eq!(entry >> KIND, 1, "ENTER expected, {entry:#x} found at {}", self.path);
+        self.path += 1;
+        let (module, function) = self.program.find(entry & PAYLOAD);
+        let (_, source, _) = &self.program.modules[module];
+        let function_ir = &source.functions[function];
+        self.decoded.entries.push(function_ir.name.clone());
+        for parameter in &function_ir.params {
+            self.skip(words(source, parameter.ty));
+        }
+        self.body(module, function)
+    }
+
+    fn body(&mut self, module: usize, index: usize) -> Result<(), Exit> {
+        let program: &'a Program = self.program;
+        let (_, source, plans) = &program.modules[module];
+        let (function, plan) = (&source.functions[index], &plans[index]);
+        let mut block = BlockId(0);
+        loop {
+            self.decoded.blocks += 1;
+            let range = &function.blocks[block.index()];
+            let mut unwound = None;
+            for id in range.instructions() {
+                let instruction = &function.instructions[id.index()];
+                let call = match &instruction.kind {
+                    InstKind::Call(call) | InstKind::Invoke { call, .. } => Some(call),
+                    _ => None,
+                };
+                if let Some(call) = call {
+                    let result = self.call(module, call, plan.returns.contains(&id), || {
+                        words(source, instruction.ty)
+                    });
+                    match (result, &instruction.kind) {
+                        (Err(Exit::Unwind(pad)), InstKind::Invoke { unwind, .. })
+                            if unwind.0 == pad =>
+                        {
+                            unwound = Some(*unwind);
+                        }
+                        (result, _) => result?,
+                    }
+                }
+                if plan.values.contains(&id) {
+                    self.skip(words(source, instruction.ty));
+                }
+            }
+            let last = &function.instructions[range.terminator().index()].kind;
+            block = match last {
+                InstKind::Ret(_) => return Ok(()),
+                InstKind::Resume(_) | InstKind::Unreachable => return Err(self.unwinding()),
+                _ => self.successor(plan, unwound, &last.successors()),
+            };
+        }
+    }
+
+    fn successor(
+        &mut self,
+        plan: &FunctionPlan,
+        unwound: Option<BlockId>,
+        successors: &[BlockId],
+    ) -> BlockId {
+        let next = match (unwound, successors) {
+            (Some(pad), _) => pad,
+            (None, [only]) => *only,
+            (None, _) if successors.iter().all(|s| s == &successors[0]) => successors[0],
+            (None, _) => {
+                let entry = self.peek().expect("an entry says where a branch went");
+                assert_eq!(entry >> KIND, 0, "BLOCK expected, {entry:#x} found at {}", self.path);
+                BlockId(entry - 1)
+            }
+        };
+        assert!(successors.contains(&next), "{next} is none of {successors:?}");
+        if plan.blocks[next.index()] {
+            assert_eq!(self.peek(), Some(next.0 + 1), "at {}", self.path);
+            self.path += 1;
+        }
+        next
+    }
+
+    fn call(
+        &mut self,
+        module: usize,
+        call: &Call,
+        returns: bool,
+        result_words: impl Fn() -> usize,
+    ) -> Result<(), Exit> {
+        let (_, source, plans) = &self.program.modules[module];
+        let callee = match call.callee {
+            Callee::Direct(callee) => Some(&source.functions[callee.index()]),
+            _ => None,
+        };
+        if returns {
+            // `mark` returns what it is given; where the compiler made one call of two, the
+            // result is all that is known.
+            let place = self.decoded.marks.len();
+            self.outside()?;
+            let result = self.skip(result_words());
+            if callee.is_some_and(|callee| callee.name == "mark") {
+                let number = i64::from(result[0] as u32 as i32);
+                assert_eq!(constant(source, call).unwrap_or(number), number);
+                self.decoded.marks.insert(place, number);
+            }
+        } else if callee.is_some_and(|callee| callee.name.starts_with("llvm.va_start")) {
+            // The list, the arguments on the stack, the saved registers.
+            assert!((0..3).all(|_| self.write()), "va_start writes three areas");
+        } else if let Callee::Direct(id) = call.callee {
+            if plans[id.index()].entry && !source.functions[id.index()].is_declaration() {
+                self.enter()?;
+            } else if !source.functions[id.index()].is_declaration() {
+                self.body(module, id.index())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A call of something outside: callbacks, then `RETURN`.
+    fn outside(&mut self) -> Result<(), Exit> {
+        loop {
+            if self.write() {
+                continue;
+            }
+            let entry = self.peek().ok_or(Exit::End)?;
+            match entry >> KIND {
+                1 => self.enter()?,
+                2 => {
+                    assert_eq!(entry & PAYLOAD, 1);
+                    self.path += 1;
+                    return Ok(());
+                }
+                _ => return Err(self.unwinding()),
+            }
+        }
+    }
+
+    fn unwinding(&mut self) -> Exit {
+        match self.peek() {
+            Some(entry) if entry >> KIND == 0 => Exit::Unwind(entry - 1),
+            Some(entry) => panic!("a landing pad expected, {entry:#x} found at {}", self.path),
+            None => Exit::End,
+        }
+    }
+}
+
+/// The call's only argument when it is a constant.
+fn constant(module: &Module, call: &Call) -> Option<i64> {
+    let [Operand::Const(id)] = call.args.as_slice() else { return None };
+    match &module.constants[id.index()].kind {
+        ConstantKind::Int(words) => Some(i64::from(words[0] as u32 as i32)),
+        ConstantKind::Zero => Some(0),
+        _ => None,
+    }
+}
