@@ -4,6 +4,7 @@ pub mod dump;
 pub mod effects;
 pub mod feeding;
 pub mod intrinsics;
+pub mod name;
 pub mod plan;
 mod read;
 pub mod stack;

@@ -647,8 +647,10 @@ pub enum DebugType {
         /// How to print it.
         encoding: DebugEncoding,
     },
-    /// A pointer or reference.
+    /// A pointer.
     Pointer(Option<DebugTypeId>),
+    /// A C++ reference.
+    Reference(Option<DebugTypeId>),
     /// A struct, class or union.
     Composite {
         /// Name; empty for an anonymous one.

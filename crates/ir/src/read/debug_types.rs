@@ -94,7 +94,8 @@ impl Reader<'_> {
     fn derived(&mut self, node: LLVMMetadataRef, operands: &[LLVMValueRef]) -> DebugType {
         let base = self.debug_type_at(operands, self.base_index());
         match call!(self, LLVMGetDINodeTag(node)) {
-            tag::POINTER | tag::REFERENCE | tag::RVALUE_REFERENCE => DebugType::Pointer(base),
+            tag::POINTER => DebugType::Pointer(base),
+            tag::REFERENCE | tag::RVALUE_REFERENCE => DebugType::Reference(base),
             tag::TYPEDEF | tag::CONST | tag::VOLATILE | tag::RESTRICT | tag::ATOMIC => {
                 DebugType::Alias(base)
             }

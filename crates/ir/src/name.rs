@@ -1,0 +1,189 @@
+//! Names in the source's words: `q->filled`, `accounts[3].balance`, `stats.total`, `*p`.
+//!
+//! A name is found by walking from the address that an instruction uses back to a variable: over
+//! address computations, loads of pointers, and the variables that the debug information says a
+//! value belongs to. The byte offset then leads down the variable's debug type. Where debug
+//! information is missing there is no name, and the caller falls back to something else.
+//!
+//! Architecture invariant: naming never fails and never panics; it returns `None`.
+
+mod layout;
+mod place;
+
+use crate::types::{
+    DebugEncoding, DebugType, DebugTypeId, Function, GlobalId, InstId, InstKind, Module, Operand,
+    Type, TypeId,
+};
+use layout::Want;
+use place::{Named, Namer, Place};
+
+/// How a scalar is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DisplayKind {
+    /// Decimal, two's complement.
+    Signed,
+    /// Decimal, unsigned.
+    Unsigned,
+    /// An address.
+    Pointer,
+    /// A C `char`.
+    Char,
+    /// `true` or `false`.
+    Bool,
+    /// IEEE 754.
+    Float,
+}
+
+/// The name of `size` bytes at an offset in a global variable; `size` 0 stands for the outermost
+/// object that begins there. `None` for a global without a name in the source.
+#[must_use]
+pub fn global_path(module: &Module, global: GlobalId, offset: u64, size: u64) -> Option<String> {
+    named_global(module, global, offset, size).map(|named| named.text)
+}
+
+/// How the bytes that [`global_path`] names are shown, when the debug information says so.
+#[must_use]
+pub fn global_display(
+    module: &Module,
+    global: GlobalId,
+    offset: u64,
+    size: u64,
+) -> Option<DisplayKind> {
+    named_global(module, global, offset, size).and_then(|named| display(module, named.ty))
+}
+
+fn named_global(module: &Module, global: GlobalId, offset: u64, size: u64) -> Option<Named> {
+    let offset = i64::try_from(offset).ok()?;
+    let want = if size == 0 { Want::Object(None) } else { Want::Access(size) };
+    Place::global(module, global, offset)?.finish(module, want)
+}
+
+/// The name of what a load, store or atomic operation accesses; of a call, of what its first
+/// argument points to.
+#[must_use]
+pub fn access_path(module: &Module, function: &Function, access: InstId) -> Option<String> {
+    let instruction = function.instructions.get(access.index())?;
+    if instruction.kind.as_call().is_some() {
+        return argument_path(module, function, access, 0, None);
+    }
+    accessed(module, function, access).map(|named| named.text)
+}
+
+/// How the value of a load, store or atomic operation is shown: by the source's type, else by the
+/// type in the IR. Of anything else, [`DisplayKind::Signed`].
+#[must_use]
+pub fn access_display(module: &Module, function: &Function, access: InstId) -> DisplayKind {
+    accessed(module, function, access)
+        .and_then(|named| display(module, named.ty))
+        .or_else(|| accessed_type(module, function, access).map(|ty| ir_display(module, ty)))
+        .unwrap_or(DisplayKind::Signed)
+}
+
+/// The name of the object that an argument of a call points to, argument 0 being the first. With
+/// `size` (in bytes, of a mutex for instance) the member of that size is meant when an outer
+/// object begins at the same address; without, the outermost one.
+#[must_use]
+pub fn argument_path(
+    module: &Module,
+    function: &Function,
+    call: InstId,
+    argument: usize,
+    size: Option<u64>,
+) -> Option<String> {
+    let called = function.instructions.get(call.index())?.kind.as_call()?;
+    let address = *called.args.get(argument)?;
+    let place = Namer::new(module, function, call).place(address)?;
+    place.finish(module, Want::Object(size)).map(|named| named.text)
+}
+
+/// The name of a function: as in the source, else demangled without parameters.
+#[must_use]
+pub fn function_name(module: &Module, function: &Function) -> String {
+    let scope = function.scope.and_then(|scope| module.debug.scopes.get(scope.index()));
+    match scope.filter(|scope| !scope.function.is_empty()) {
+        Some(scope) => scope.function.clone(),
+        None => demangle(&function.name),
+    }
+}
+
+/// A C++ symbol without its parameters and result; any other name as it is.
+#[must_use]
+pub fn demangle(symbol: &str) -> String {
+    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+    cpp_demangle::Symbol::new(symbol)
+        .ok()
+        .and_then(|parsed| parsed.demangle_with_options(&options).ok())
+        .unwrap_or_else(|| symbol.to_owned())
+}
+
+fn accessed(module: &Module, function: &Function, access: InstId) -> Option<Named> {
+    let address = function.instructions.get(access.index())?.kind.address()?;
+    let size = module.store_size(accessed_type(module, function, access)?);
+    Namer::new(module, function, access).place(address)?.finish(module, Want::Access(size))
+}
+
+/// The type of the value that is read or written.
+fn accessed_type(module: &Module, function: &Function, access: InstId) -> Option<TypeId> {
+    let instruction = function.instructions.get(access.index())?;
+    match &instruction.kind {
+        InstKind::Load { .. } => Some(instruction.ty),
+        InstKind::Store { value, .. } | InstKind::AtomicRmw { value, .. } => {
+            operand_type(module, function, *value)
+        }
+        InstKind::CmpXchg { new, .. } => operand_type(module, function, *new),
+        _ => None,
+    }
+}
+
+/// The type of an operand; `None` for metadata and the like.
+#[must_use]
+pub fn operand_type(module: &Module, function: &Function, operand: Operand) -> Option<TypeId> {
+    match operand {
+        Operand::Inst(id) => function.instructions.get(id.index()).map(|inst| inst.ty),
+        Operand::Param(index) => function.params.get(index as usize).map(|param| param.ty),
+        Operand::Const(id) => module.constants.get(id.index()).map(|constant| constant.ty),
+        Operand::Other => None,
+    }
+}
+
+fn display(module: &Module, ty: Option<DebugTypeId>) -> Option<DisplayKind> {
+    display_within(module, ty, layout::DEEPEST)
+}
+
+fn display_within(module: &Module, ty: Option<DebugTypeId>, depth: usize) -> Option<DisplayKind> {
+    let depth = depth.checked_sub(1)?;
+    Some(match layout::strip(module, ty)? {
+        DebugType::Basic { name, encoding, .. } => match encoding {
+            DebugEncoding::Signed => DisplayKind::Signed,
+            DebugEncoding::Unsigned => DisplayKind::Unsigned,
+            DebugEncoding::Bool => DisplayKind::Bool,
+            DebugEncoding::Float => DisplayKind::Float,
+            // Bytes that are meant as numbers say their sign.
+            DebugEncoding::Char if name.starts_with("unsigned") => DisplayKind::Unsigned,
+            DebugEncoding::Char if name.starts_with("signed") => DisplayKind::Signed,
+            DebugEncoding::Char => DisplayKind::Char,
+            DebugEncoding::Other => return None,
+        },
+        DebugType::Pointer(_) | DebugType::Reference(_) => DisplayKind::Pointer,
+        DebugType::Enumeration { .. } => DisplayKind::Signed,
+        // A type with one member, such as `std::atomic<T>`, is shown as that member.
+        DebugType::Composite { members, size, .. } => {
+            let mut whole =
+                members.iter().filter(|member| layout::size(module, member.ty) == *size);
+            return match (whole.next(), whole.next()) {
+                (Some(only), None) => display_within(module, only.ty, depth),
+                _ => None,
+            };
+        }
+        DebugType::Array { .. } | DebugType::Alias(_) | DebugType::Other => return None,
+    })
+}
+
+fn ir_display(module: &Module, ty: TypeId) -> DisplayKind {
+    match module.types.get(ty.index()) {
+        Some(Type::Pointer) => DisplayKind::Pointer,
+        Some(Type::Float(_)) => DisplayKind::Float,
+        Some(Type::Int(1)) => DisplayKind::Bool,
+        _ => DisplayKind::Signed,
+    }
+}

@@ -1,0 +1,252 @@
+//! From a byte offset to a member: the walk down a debug type.
+
+use crate::types::{DebugMember, DebugType, DebugTypeId, Module};
+use std::fmt::Write;
+
+/// Nesting beyond this is malformed.
+pub(super) const DEEPEST: usize = 64;
+
+/// What is named.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    /// What an access of so many bytes touches.
+    Access(u64),
+    /// The outermost object that begins there, of that size when it is known.
+    Object(Option<u64>),
+}
+
+/// A variable index: what it is called, and the bytes per step.
+#[derive(Clone, Debug)]
+pub(super) struct Index {
+    pub(super) text: Option<String>,
+    pub(super) scale: u64,
+}
+
+/// Where a walk ended.
+pub(super) struct Walk {
+    /// `.member`, `[3]` and so on; empty when the type itself is meant.
+    pub(super) suffix: String,
+    /// The type of what was reached; `None` when it is not a whole member.
+    pub(super) ty: Option<DebugTypeId>,
+}
+
+/// The type without typedefs and qualifiers.
+pub(super) fn strip(module: &Module, ty: Option<DebugTypeId>) -> Option<&DebugType> {
+    let mut ty = ty?;
+    for _ in 0..DEEPEST {
+        match module.debug.types.get(ty.index())? {
+            DebugType::Alias(inner) => ty = (*inner)?,
+            found => return Some(found),
+        }
+    }
+    None
+}
+
+/// Size in bytes; 0 when unknown.
+pub(super) fn size(module: &Module, ty: Option<DebugTypeId>) -> u64 {
+    let mut ty = ty;
+    let mut factor = 1_u64;
+    for _ in 0..DEEPEST {
+        match strip(module, ty) {
+            Some(DebugType::Array { element, length }) => {
+                factor = factor.saturating_mul(*length);
+                ty = *element;
+            }
+            Some(
+                DebugType::Basic { size, .. }
+                | DebugType::Composite { size, .. }
+                | DebugType::Enumeration { size, .. },
+            ) => return factor.saturating_mul(*size),
+            Some(DebugType::Pointer(_) | DebugType::Reference(_)) => {
+                return factor.saturating_mul(8);
+            }
+            _ => return 0,
+        }
+    }
+    0
+}
+
+/// Goes down from a type to what lies at the offset.
+pub(super) fn descend(
+    module: &Module,
+    ty: Option<DebugTypeId>,
+    offset: u64,
+    indices: Vec<Index>,
+    want: Want,
+) -> Walk {
+    let mut state = State { module, ty, offset, indices, want, suffix: String::new() };
+    for _ in 0..DEEPEST {
+        if !state.step() {
+            break;
+        }
+    }
+    Walk { suffix: state.suffix, ty: state.ty }
+}
+
+struct State<'m> {
+    module: &'m Module,
+    ty: Option<DebugTypeId>,
+    offset: u64,
+    indices: Vec<Index>,
+    want: Want,
+    suffix: String,
+}
+
+impl State<'_> {
+    /// One level down; false at the end.
+    fn step(&mut self) -> bool {
+        let module = self.module;
+        match strip(module, self.ty) {
+            Some(DebugType::Array { element, length }) => self.element(*element, *length),
+            Some(DebugType::Composite { members, .. }) => self.member(members),
+            _ => false,
+        }
+    }
+
+    /// Is the type at hand, as a whole, what is named?
+    fn whole(&self) -> bool {
+        let here = self.offset == 0 && self.indices.is_empty();
+        here && match self.want {
+            Want::Object(None) => true,
+            Want::Object(Some(wanted)) | Want::Access(wanted) => {
+                size(self.module, self.ty) == wanted
+            }
+        }
+    }
+
+    fn element(&mut self, element: Option<DebugTypeId>, length: u64) -> bool {
+        let step = size(self.module, element);
+        if step == 0 || (self.whole() && (length > 1 || matches!(self.want, Want::Object(_)))) {
+            return false;
+        }
+        let place = self.offset / step;
+        self.offset %= step;
+        let index = take_index(&mut self.indices, step);
+        // A step that fits no level of the array cannot be told apart from the others.
+        let index = index.or_else(|| {
+            let leftover = !self.indices.is_empty() && !nested(self.module, element);
+            leftover.then(|| {
+                self.indices.clear();
+                None
+            })
+        });
+        self.suffix.push_str(&bracket(index, place.cast_signed()));
+        self.ty = element;
+        true
+    }
+
+    fn member(&mut self, members: &[DebugMember]) -> bool {
+        let whole = self.whole();
+        if whole && matches!(self.want, Want::Object(_)) {
+            return false;
+        }
+        if self.bit_fields(members) {
+            return false;
+        }
+        let Some(member) = self.best(members) else { return false };
+        // An access to a whole object goes on to a member of that size, but not into the insides
+        // of a library type such as `std::atomic`.
+        if whole && (!self.fits(member) || reserved(&member.name)) {
+            return false;
+        }
+        self.offset -= member.offset;
+        if !member.name.is_empty() {
+            let _ = write!(self.suffix, ".{}", member.name);
+        }
+        self.ty = member.ty;
+        true
+    }
+
+    /// Names the bit-fields that an access touches; several may share its bytes.
+    fn bit_fields(&mut self, members: &[DebugMember]) -> bool {
+        let Want::Access(bytes) = self.want else { return false };
+        let (first, end) = (self.offset * 8, (self.offset + bytes) * 8);
+        let touched = |member: &&DebugMember| {
+            member.bits.is_some_and(|bits| {
+                let start = member.offset * 8 + bits.first;
+                start < end && first < start + bits.width
+            })
+        };
+        let named: Vec<&DebugMember> = members.iter().filter(touched).collect();
+        match named.as_slice() {
+            [] => return false,
+            [one] => {
+                let _ = write!(self.suffix, ".{}", one.name);
+                self.ty = one.ty;
+            }
+            several => {
+                let names: Vec<&str> = several.iter().map(|m| m.name.as_str()).collect();
+                let _ = write!(self.suffix, ".{{{}}}", names.join(","));
+                self.ty = None;
+            }
+        }
+        true
+    }
+
+    /// The member that the offset lies in; among several (a union) the one that fits best.
+    fn best<'t>(&self, members: &'t [DebugMember]) -> Option<&'t DebugMember> {
+        let score = |member: &DebugMember| {
+            let step = match strip(self.module, member.ty) {
+                Some(DebugType::Array { element, .. }) => size(self.module, *element),
+                _ => 0,
+            };
+            let indexed = self.indices.iter().any(|index| index.scale == step);
+            (indexed, self.fits(member))
+        };
+        let mut best: Option<&DebugMember> = None;
+        for member in members.iter().filter(|member| self.holds(member)) {
+            if best.is_none_or(|best| score(member) > score(best)) {
+                best = Some(member);
+            }
+        }
+        best
+    }
+
+    fn fits(&self, member: &DebugMember) -> bool {
+        let wanted = match self.want {
+            Want::Access(wanted) => Some(wanted),
+            Want::Object(wanted) => wanted,
+        };
+        let exact = wanted.is_some_and(|wanted| size(self.module, member.ty) == wanted);
+        member.offset == self.offset && exact
+    }
+
+    fn holds(&self, member: &DebugMember) -> bool {
+        if self.offset < member.offset || member.bits.is_some() {
+            return false;
+        }
+        match strip(self.module, member.ty) {
+            // A flexible array member goes on to the end of the allocation.
+            Some(DebugType::Array { length: 0, .. }) => true,
+            Some(DebugType::Composite { members, .. }) if members.is_empty() => false,
+            _ => self.offset < member.offset + size(self.module, member.ty),
+        }
+    }
+}
+
+/// Takes the index that steps over elements of this size.
+pub(super) fn take_index(indices: &mut Vec<Index>, step: u64) -> Option<Option<String>> {
+    let found = indices.iter().position(|index| index.scale == step);
+    found.map(|position| indices.remove(position).text)
+}
+
+/// Is there another array further down?
+fn nested(module: &Module, ty: Option<DebugTypeId>) -> bool {
+    matches!(strip(module, ty), Some(DebugType::Array { .. } | DebugType::Composite { .. }))
+}
+
+/// `[3]`, `[i]`, `[i+1]`, `[..]`.
+pub(super) fn bracket(index: Option<Option<String>>, place: i64) -> String {
+    match index {
+        None => format!("[{place}]"),
+        Some(None) => "[..]".to_owned(),
+        Some(Some(text)) if place == 0 => format!("[{text}]"),
+        Some(Some(text)) => format!("[{text}{place:+}]"),
+    }
+}
+
+/// Names that the language reserves for its library.
+pub(super) fn reserved(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next() == Some('_') && chars.next().is_some_and(|c| c == '_' || c.is_ascii_uppercase())
+}

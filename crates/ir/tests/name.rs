@@ -1,0 +1,249 @@
+//! Names of accesses, at every level of optimisation.
+
+mod common;
+
+use common::{c, cpp, function};
+use ir::name::{
+    DisplayKind, access_display, access_path, argument_path, demangle, function_name, global_path,
+};
+use ir::types::{GlobalId, InstId, InstKind, Module};
+
+const LEVELS: [&str; 3] = ["-O0", "-O1", "-O2"];
+
+/// The names of what a function accesses by the kind of instruction, in order; accesses to plain
+/// local variables, which only -O0 has, are left out.
+fn paths(module: &Module, name: &str, wanted: impl Fn(&InstKind) -> bool) -> Vec<String> {
+    let f = function(module, name);
+    let spilled = |id: &InstId| {
+        let address = f.instructions[id.index()].kind.address();
+        f.variables.iter().any(|v| v.address && Some(v.value) == address)
+    };
+    common::instructions(f, wanted)
+        .into_iter()
+        .filter(|id| !spilled(id))
+        .filter_map(|id| access_path(module, f, id))
+        .collect()
+}
+
+fn stored(module: &Module, name: &str) -> Vec<String> {
+    paths(module, name, |kind| matches!(kind, InstKind::Store { .. }))
+}
+
+fn loaded(module: &Module, name: &str) -> Vec<String> {
+    paths(module, name, |kind| matches!(kind, InstKind::Load { .. }))
+}
+
+fn global(module: &Module, name: &str) -> GlobalId {
+    let index = module.globals.iter().position(|global| global.name == name);
+    GlobalId(u32::try_from(index.expect("the global")).expect("small"))
+}
+
+const QUEUE: &str = "
+    struct slot { long key; int value; char tag[4]; };
+    struct queue { int filled; struct slot slots[8]; struct queue *next; int head, tail; };
+    struct queue *q; struct queue all[4]; int total; int grid[3][5]; int at;
+";
+
+fn queue(level: &str, body: &str) -> Module {
+    c(level, &format!("{QUEUE} {body}"))
+}
+
+#[test]
+fn members_behind_pointers_and_in_globals() {
+    for level in LEVELS {
+        let module = queue(
+            level,
+            "void f(struct queue *p) { p->filled = 1; q->head = 2; all[2].tail = 3; total = 4;
+             q->next->slots[1].value = 5; all[1].slots[3].tag[2] = 6; }",
+        );
+        assert_eq!(
+            stored(&module, "f"),
+            [
+                "p->filled",
+                "q->head",
+                "all[2].tail",
+                "total",
+                "q->next->slots[1].value",
+                "all[1].slots[3].tag[2]",
+            ],
+            "{level}"
+        );
+    }
+}
+
+#[test]
+fn variable_indices_carry_their_names() {
+    for level in LEVELS {
+        let module = queue(
+            level,
+            "int unseen(void);
+             void f(struct queue *p, int i, int j) {
+                 p->slots[i].value = 1; grid[i][j] = 2; grid[j][2] = 3; all[i].slots[j].key = 4;
+                 p->slots[p->head].key = 5; grid[at][unseen()] = 6; }
+             void g(int *a, char *b, int n) { a[n] = 1; b[n] = 2; a[3] = 3; *a = 4; b[n + 1] = 5; }",
+        );
+        assert_eq!(
+            stored(&module, "f"),
+            [
+                "p->slots[i].value",
+                "grid[i][j]",
+                "grid[j][2]",
+                "all[i].slots[j].key",
+                "p->slots[p->head].key",
+                "grid[at][..]",
+            ],
+            "{level}"
+        );
+        assert_eq!(stored(&module, "g"), ["a[n]", "b[n]", "a[3]", "*a", "b[n+1]"], "{level}");
+    }
+}
+
+#[test]
+fn local_objects_and_loops() {
+    for level in LEVELS {
+        let module = queue(
+            level,
+            "void take(struct queue *);
+             void f(void) { struct queue mine; mine.filled = 1; mine.slots[2].key = 2; take(&mine); }
+             int g(struct queue *p) { int sum = 0; while (p) { sum += p->filled; p = p->next; }
+                                      return sum; }
+             void h(int n) { for (int i = 0; i < n; i++) all[i].filled = 0; }",
+        );
+        assert_eq!(stored(&module, "f"), ["mine.filled", "mine.slots[2].key"], "{level}");
+        assert_eq!(loaded(&module, "g"), ["p->filled", "p->next"], "{level}");
+        // The loop may be unrolled.
+        let stores = stored(&module, "h");
+        assert!(!stores.is_empty() && stores.iter().all(|path| path == "all[i].filled"), "{level}");
+    }
+}
+
+#[test]
+fn unions_bit_fields_and_pointers_to_pointers() {
+    let source = "struct u { int tag; union { long whole; int half; }; unsigned a : 3, b : 5;
+                               unsigned wide; } ;
+        void f(struct u *p, int **pp, void *raw) {
+            p->whole = 1; p->b = 3; p->wide = 4; **pp = 5; pp[2] = 0;
+            *(int *)raw = 6; }
+        void g(struct u *p) { p->half = 2; }";
+    for level in LEVELS {
+        let module = c(level, source);
+        assert_eq!(
+            stored(&module, "f"),
+            ["p->whole", "p->{a,b}", "p->wide", "**pp", "pp[2]", "*raw"],
+            "{level}"
+        );
+        assert_eq!(stored(&module, "g"), ["p->half"], "{level}");
+    }
+}
+
+#[test]
+fn classes_references_and_statics() {
+    let source = "#include <atomic>
+        namespace bank { struct Account { long id; int balance; };
+          struct Base { int kind; virtual ~Base() {} };
+          struct Savings : Base { Account account; static int opened; int rate;
+            void touch() { rate = 7; } };
+          int Savings::opened; Account accounts[4]; std::atomic<int> hits; }
+        void f(bank::Savings &s, bank::Account &a, int &n) {
+            s.kind = 1; s.account.balance = 2; a.id = 3; n = 4; bank::Savings::opened = 5;
+            bank::accounts[3].balance = 6; }
+        int main(int argc, char **) { bank::Savings s; s.touch(); return s.rate; }";
+    for level in LEVELS {
+        let module = cpp(level, source);
+        assert_eq!(
+            stored(&module, "_Z1fRN4bank7SavingsERNS_7AccountERi"),
+            ["s.kind", "s.account.balance", "a.id", "n", "opened", "accounts[3].balance"],
+            "{level}"
+        );
+        let hits = global(&module, "_ZN4bank4hitsE");
+        assert_eq!(global_path(&module, hits, 0, 4).as_deref(), Some("hits"), "{level}");
+    }
+    let module = cpp("-O0", source);
+    assert_eq!(stored(&module, "_ZN4bank7Savings5touchEv").last().unwrap(), "this->rate");
+}
+
+#[test]
+fn globals_by_offset() {
+    let module = queue("-O0", "void *keep[] = {&q, &all, &total, &grid}; void f(void) { at = 1; }");
+    let path = |name, offset, size| global_path(&module, global(&module, name), offset, size);
+    assert_eq!(path("total", 0, 4).as_deref(), Some("total"));
+    assert_eq!(path("grid", 4 * 7, 4).as_deref(), Some("grid[1][2]"));
+    assert_eq!(path("all", 0, 4).as_deref(), Some("all[0].filled"));
+    assert_eq!(path("all", 8 + 16 + 8, 4).as_deref(), Some("all[0].slots[1].value"));
+    assert_eq!(path("all", 8 + 12, 1).as_deref(), Some("all[0].slots[0].tag[0]"));
+    assert_eq!(path("all", 0, 0).as_deref(), Some("all"));
+}
+
+#[test]
+fn objects_that_calls_get() {
+    let source = "#include <pthread.h>
+        struct q { pthread_mutex_t lock; int filled; pthread_cond_t ready; } *q;
+        struct first { int x; } *other; pthread_mutex_t global_lock;
+        void take(struct first *);
+        void f(struct q *p) { pthread_mutex_lock(&p->lock); pthread_cond_wait(&q->ready, &q->lock);
+            pthread_mutex_unlock(&global_lock); take(other); }";
+    for level in LEVELS {
+        let module = c(level, source);
+        let f = function(&module, "f");
+        let calls = common::instructions(f, |kind| {
+            kind.as_call()
+                .and_then(|call| call.target(&module))
+                .is_some_and(|callee| !callee.intrinsic)
+        });
+        let path =
+            |call: usize, argument, size| argument_path(&module, f, calls[call], argument, size);
+        assert_eq!(path(0, 0, Some(40)).as_deref(), Some("p->lock"), "{level}");
+        assert_eq!(path(1, 0, Some(48)).as_deref(), Some("q->ready"), "{level}");
+        assert_eq!(path(1, 1, Some(40)).as_deref(), Some("q->lock"), "{level}");
+        assert_eq!(path(2, 0, Some(40)).as_deref(), Some("global_lock"), "{level}");
+        assert_eq!(path(3, 0, None).as_deref(), Some("*other"), "{level}");
+        assert_eq!(access_path(&module, f, calls[3]).as_deref(), Some("*other"), "{level}");
+    }
+}
+
+#[test]
+fn values_are_shown_as_the_source_types_them() {
+    let source = "#include <stdbool.h>
+        #include <stdint.h>
+        struct s { int i; unsigned u; char c; uint8_t byte; bool flag; double d; void *p;
+                   enum { A, B } e; _Atomic long a; } s;
+        void f(int i, void *p) { s.i = i; s.u = i; s.c = i; s.byte = i; s.flag = i; s.d = i;
+                                 s.p = p; s.e = i; s.a = i; }";
+    for level in LEVELS {
+        let module = c(level, source);
+        let f = function(&module, "f");
+        let kinds: Vec<(String, DisplayKind)> =
+            common::instructions(f, |kind| matches!(kind, InstKind::Store { .. }))
+                .into_iter()
+                .filter_map(|id| Some((access_path(&module, f, id)?, id)))
+                .filter(|(path, _)| path.starts_with("s."))
+                .map(|(path, id): (String, InstId)| (path, access_display(&module, f, id)))
+                .collect();
+        let kinds: Vec<(&str, DisplayKind)> =
+            kinds.iter().map(|(path, kind)| (path.as_str(), *kind)).collect();
+        assert_eq!(
+            kinds,
+            [
+                ("s.i", DisplayKind::Signed),
+                ("s.u", DisplayKind::Unsigned),
+                ("s.c", DisplayKind::Char),
+                ("s.byte", DisplayKind::Unsigned),
+                ("s.flag", DisplayKind::Bool),
+                ("s.d", DisplayKind::Float),
+                ("s.p", DisplayKind::Pointer),
+                ("s.e", DisplayKind::Signed),
+                ("s.a", DisplayKind::Signed),
+            ],
+            "{level}"
+        );
+    }
+}
+
+#[test]
+fn functions_have_readable_names() {
+    assert_eq!(demangle("_ZN4bank7Account7depositEi"), "bank::Account::deposit");
+    assert_eq!(demangle("main"), "main");
+    assert_eq!(demangle("_ZZZ"), "_ZZZ");
+    let module = cpp("-O1", "namespace n { int g(int x) { return x; } }");
+    assert_eq!(function_name(&module, function(&module, "_ZN1n1gEi")), "g");
+}
