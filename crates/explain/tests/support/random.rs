@@ -49,17 +49,43 @@ pub struct Program {
     pub from_end: bool,
 }
 
+/// Steps that only make sense together, one for each of two threads.
+fn pair() -> impl Strategy<Value = Option<(Step, Step)>> {
+    prop_oneof![
+        4 => Just(None),
+        1 => Just(Some((Step::Wait, Step::Signal))),
+        1 => Just(Some((Step::Wait, Step::Broadcast))),
+        1 => Just(Some((Step::Take, Step::Give))),
+        1 => Just(Some((Step::Barrier, Step::Barrier))),
+        1 => Just(Some((Step::TryFailed, Step::Section(0)))),
+    ]
+}
+
+/// More events than this, beside those that are silent, are too many to enumerate schedules.
+const MOST_EVENTS: usize = 9;
+
+fn events(steps: &[Vec<Step>]) -> usize {
+    let events = steps.iter().flatten().map(|step| match step {
+        Step::Section(_) => 4,
+        Step::Wait => 5,
+        Step::Barrier => 2,
+        _ => 1,
+    });
+    events.sum()
+}
+
 pub fn program() -> impl Strategy<Value = Program> {
     let threads = prop::collection::vec(prop::collection::vec(step(), 1..4), 2..4);
-    let small = threads.prop_filter("few enough schedules", |threads| {
-        let events = threads.iter().flatten().map(|step| match step {
-            Step::Section(_) => 4,
-            Step::Wait => 5,
-            Step::Barrier => 2,
-            _ => 1,
-        });
-        events.sum::<usize>() <= 9
+    let steps = (threads, pair(), 0..4usize, 0..4usize).prop_map(|(mut threads, pair, i, j)| {
+        if let Some((one, other)) = pair {
+            let place = i.min(threads[0].len());
+            threads[0].insert(place, one);
+            let place = j.min(threads[1].len());
+            threads[1].insert(place, other);
+        }
+        threads
     });
+    let small = steps.prop_filter("few enough schedules", |steps| events(steps) <= MOST_EVENTS);
     (small, prop::collection::vec(any::<u8>(), 32), any::<u8>(), any::<bool>())
         .prop_map(|(threads, seed, decided, from_end)| Program { threads, seed, decided, from_end })
 }
@@ -149,7 +175,7 @@ pub fn failing_trace(program: &Program) -> Option<EventTrace> {
     let plain = parse(&text(program, &mut names, &[])).expect("well-formed").trace;
     let order = recorded(&plain, &program.seed)?;
     let evaluation = Evaluator::new(&plain).run(&order, &|_| None).expect("possible");
-    let mut tail = Vec::new();
+    let (mut tail, mut failure) = (Vec::new(), Vec::new());
     // Variables are made in the order of the text: the unused one, the workers', the last two.
     let value = |index: usize| {
         assert!(matches!(plain.variables[index].origin, VariableOrigin::Read { .. }));
@@ -162,9 +188,13 @@ pub fn failing_trace(program: &Program) -> Option<EventTrace> {
         if program.decided >> (index % 8) & 1 == 1 {
             let relation = if program.decided & 128 == 0 { "==" } else { "<=" };
             tail.push(format!("{entry}: assume {name} {relation} {}", value(index + 1)));
+        } else if index < 3 {
+            failure.push(format!("{name} == {}", value(index + 1)));
         }
     }
     let (a, b) = (value(names.len() + 1), value(names.len() + 2));
-    tail.push(format!("t0: fail end0 == {a} && end1 == {b}"));
+    failure.push(format!("end0 == {a}"));
+    failure.push(format!("end1 == {b}"));
+    tail.push(format!("t0: fail {}", failure.join(" && ")));
     Some(parse(&text(program, &mut Vec::new(), &tail)).expect("well-formed").trace)
 }
