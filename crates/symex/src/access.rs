@@ -1,0 +1,440 @@
+//! Memory accesses: from recorded addresses to internal ones, and from shared cells to events.
+
+use crate::builder::Origin;
+use crate::engine::{Engine, Pass, PendingRead, is_private};
+use crate::eval;
+use crate::heap::{HEAP, PRIVATE, USER_END};
+use crate::image::element_offsets;
+use crate::memory::{self, Bytes, MemoryByte};
+use crate::report::GapKind;
+use crate::value::{Scalar, Value};
+use ir::types::{Module, Operand, Type, TypeId};
+use model::{CellId, EventKind, ExprId, ReadPart, WritePart};
+
+/// A place to access, and what names it.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// Internal address.
+    pub address: u64,
+    pub length: u64,
+    /// The pointer operand of the current instruction, for names.
+    pub pointer: Option<Operand>,
+}
+
+impl Place {
+    pub fn new(address: u64, length: u64, pointer: Option<Operand>) -> Self {
+        Self { address, length, pointer }
+    }
+}
+
+/// One event over all cells, or one event per cell as for `memcpy`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grain {
+    Access,
+    Cell,
+}
+
+impl Engine<'_> {
+    /// The internal address behind a recorded one; `None` when no user-space address is like it.
+    pub fn resolve(&mut self, t: usize, address: u64) -> Option<u64> {
+        let internal = self.lookup(t, address)?;
+        if internal == address
+            && !self.symbolic()
+            && !is_private(address)
+            && !self.image.in_globals(address)
+        {
+            self.learned.unresolved.insert(address);
+        }
+        Some(internal)
+    }
+
+    /// As [`Self::resolve`], without a trace of having been asked.
+    pub fn lookup(&self, t: usize, address: u64) -> Option<u64> {
+        if (PRIVATE..HEAP).contains(&address) {
+            return Some(address);
+        }
+        if address >= USER_END {
+            return None;
+        }
+        if self.in_stack(t, address) {
+            return Some(stack_address(t, address));
+        }
+        if self.image.global_at(address).is_some() {
+            return Some(address);
+        }
+        let (from, to) = self.interval(t);
+        if let Some(index) = self.learned.heap.find(t, address, from, to) {
+            let object = &self.learned.heap.objects[index];
+            return Some(object.base + (address - object.address));
+        }
+        if let Some(owner) = self.stack_owner(address) {
+            return Some(stack_address(owner, address));
+        }
+        Some(address)
+    }
+
+    fn in_stack(&self, t: usize, address: u64) -> bool {
+        let range = self.learned.stacks.get(t).copied().flatten();
+        range.is_some_and(|(low, high)| (low..high).contains(&address))
+    }
+
+    /// Another thread whose stack holds the address, preferably one that still runs.
+    fn stack_owner(&self, address: u64) -> Option<usize> {
+        let mut owners = (0..self.threads.len()).filter(|&t| self.in_stack(t, address));
+        let first = owners.next()?;
+        Some(owners.fold(first, |best, t| if self.has_ended(best) { t } else { best }))
+    }
+
+    /// Time stamps around the thread's present.
+    fn interval(&self, t: usize) -> (u64, u64) {
+        let thread = &self.threads[t];
+        let next = self.learned.stamps.get(t).and_then(|stamps| stamps.get(thread.stamps));
+        (thread.last_stamp, next.copied().unwrap_or(u64::MAX))
+    }
+
+    /// Notes a time stamp of the thread.
+    pub fn stamp(&mut self, t: usize, tsc: u64) {
+        let thread = &mut self.threads[t];
+        let at = thread.stamps;
+        thread.stamps += 1;
+        thread.last_stamp = tsc;
+        let stamps = &mut self.learned.stamps[t];
+        if stamps.len() == at {
+            stamps.push(tsc);
+        }
+    }
+
+    /// Notes that a stack object of the thread lies there.
+    pub fn extend_stack(&mut self, t: usize, address: u64, size: u64) {
+        let end = address.saturating_add(size.max(1)).min(USER_END);
+        if address >= USER_END {
+            return;
+        }
+        let range = self.learned.stacks[t].get_or_insert((address, end));
+        range.0 = range.0.min(address);
+        range.1 = range.1.max(end);
+    }
+
+    /// The address behind a pointer, made concrete and translated. Counts a gap when that cannot
+    /// be done.
+    pub fn address(&mut self, t: usize, pointer: Option<Scalar>) -> Option<u64> {
+        let recorded = self.recorded_address(t, pointer)?;
+        let internal = self.resolve(t, recorded);
+        if internal.is_none() {
+            self.gap(t, GapKind::UnknownAddress, format!("address {recorded:#x}"));
+        }
+        internal
+    }
+
+    /// The recorded address behind a pointer.
+    pub fn recorded_address(&mut self, t: usize, pointer: Option<Scalar>) -> Option<u64> {
+        let pointer = pointer?;
+        let address = self.concretise(t, pointer, model::PathConditionKind::Address);
+        if address.is_none() {
+            self.gap(t, GapKind::UnknownAddress, "symbolic and not recorded".to_owned());
+        }
+        address
+    }
+
+    fn shared_within(&self, place: Place) -> Vec<usize> {
+        match &self.pass {
+            Pass::Symbolic(shared) => shared.within(place.address, place.length),
+            Pass::Survey(_) => Vec::new(),
+        }
+    }
+
+    fn survey(&mut self, t: usize, place: Place, write: bool) {
+        if is_private(place.address) || place.length == 0 {
+            return;
+        }
+        if let Pass::Survey(shadow) = &mut self.pass {
+            let clock = &self.threads[t].clock;
+            shadow.access(t, clock, place.address, place.length, write);
+        }
+    }
+
+    /// Reads bytes; shared cells become read events.
+    pub fn read(&mut self, t: usize, place: Place, grain: Grain) -> Bytes {
+        self.survey(t, place, false);
+        let mut bytes = self.memory.read(place.address, place.length);
+        let cells = self.shared_within(place);
+        if cells.is_empty() {
+            return bytes;
+        }
+        let name = self.access_name(t, place);
+        match grain {
+            Grain::Access => {
+                let parts = self.read_parts(t, &cells, 0, place, &mut bytes);
+                self.event(t, EventKind::Read { parts }, name);
+            }
+            Grain::Cell => {
+                for cell in cells {
+                    let parts = self.read_parts(t, &[cell], 0, place, &mut bytes);
+                    self.event(t, EventKind::Read { parts }, name.clone());
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Makes the variables of the event about to be added, and puts them into `bytes`.
+    fn read_parts(
+        &mut self,
+        t: usize,
+        cells: &[usize],
+        first_part: u32,
+        place: Place,
+        bytes: &mut Bytes,
+    ) -> Vec<ReadPart> {
+        let event = self.out.event_count(t);
+        let mut parts = Vec::with_capacity(cells.len());
+        for (i, &index) in cells.iter().enumerate() {
+            let Some((cell, address, length)) = self.model_cell(t, index, place) else { continue };
+            let part = first_part + i as u32;
+            let origin = Origin::Read { thread: t, event, part };
+            let var = self.out.variable(8 * length, origin, None);
+            let expr = self.pool.var(var, 8 * length);
+            let offset = address as i64 - place.address as i64;
+            self.pending_reads.push(PendingRead { var, offset, width: 8 * length });
+            for i in 0..length {
+                let at = usize::try_from(offset + i64::from(i)).ok();
+                if let Some(slot) = at.and_then(|at| bytes.get_mut(at)) {
+                    *slot = MemoryByte::Part(expr, i as u8);
+                }
+            }
+            parts.push(ReadPart { cell, var });
+        }
+        parts
+    }
+
+    /// Writes bytes; shared cells become write events.
+    pub fn write(&mut self, t: usize, place: Place, bytes: &[MemoryByte], grain: Grain) {
+        self.survey(t, place, true);
+        let cells = self.shared_within(place);
+        if cells.is_empty() {
+            self.memory.write(place.address, bytes);
+            return;
+        }
+        self.write_private_bytes(place, bytes);
+        let name = self.access_name(t, place);
+        let parts = self.write_parts(t, &cells, place, bytes);
+        match grain {
+            Grain::Access => {
+                self.event(t, EventKind::Write { parts }, name);
+            }
+            Grain::Cell => {
+                for part in parts {
+                    self.event(t, EventKind::Write { parts: vec![part] }, name.clone());
+                }
+            }
+        }
+    }
+
+    /// The bytes of a write that no shared cell holds.
+    fn write_private_bytes(&mut self, place: Place, bytes: &[MemoryByte]) {
+        for (i, &byte) in bytes.iter().enumerate() {
+            let address = place.address + i as u64;
+            let shared = match &self.pass {
+                Pass::Symbolic(shared) => shared.at(address).is_some(),
+                Pass::Survey(_) => false,
+            };
+            if !shared {
+                self.memory.set(address, byte);
+            }
+        }
+    }
+
+    fn write_parts(
+        &mut self,
+        t: usize,
+        cells: &[usize],
+        place: Place,
+        bytes: &[MemoryByte],
+    ) -> Vec<WritePart> {
+        let mut parts = Vec::with_capacity(cells.len());
+        for &index in cells {
+            let Some((cell, address, length)) = self.model_cell(t, index, place) else { continue };
+            let offset = address as i64 - place.address as i64;
+            let mut cell_bytes = Bytes::new();
+            for i in 0..i64::from(length) {
+                let at = usize::try_from(offset + i).ok();
+                let byte = at.and_then(|at| bytes.get(at)).copied();
+                cell_bytes.push(byte.unwrap_or(MemoryByte::Unknown));
+            }
+            self.settle(t, &mut cell_bytes, false);
+            let value = memory::compose(&mut self.pool, &cell_bytes).to_expr(&mut self.pool);
+            parts.push(WritePart { cell, value });
+        }
+        parts
+    }
+
+    /// An atomic read-modify-write of a scalar; gives the old value.
+    pub fn read_modify_write(
+        &mut self,
+        t: usize,
+        place: Place,
+        width: u32,
+        change: &mut dyn FnMut(&mut Self, Scalar) -> Scalar,
+    ) -> Scalar {
+        self.survey(t, place, true);
+        let mut bytes = self.memory.read(place.address, place.length);
+        let cells = self.shared_within(place);
+        let reads = match cells.is_empty() {
+            true => Vec::new(),
+            false => self.read_parts(t, &cells, 0, place, &mut bytes),
+        };
+        self.settle_in_memory(t, place.address, &mut bytes);
+        let old = memory::compose(&mut self.pool, &bytes);
+        let old = crate::value::resize(&mut self.pool, old, width, false);
+        let new = change(self, old);
+        let new_bytes = memory::decompose(&mut self.pool, new, place.length);
+        if cells.is_empty() {
+            self.memory.write(place.address, &new_bytes);
+            return old;
+        }
+        self.write_private_bytes(place, &new_bytes);
+        let name = self.access_name(t, place);
+        let writes = self.write_parts(t, &cells, place, &new_bytes);
+        self.event(t, EventKind::ReadModifyWrite { reads, writes }, name);
+        old
+    }
+
+    /// The model's cell for a shared cell, with its internal address and length. Made when the
+    /// first event touches it: what memory holds then is its initial value.
+    fn model_cell(&mut self, t: usize, index: usize, place: Place) -> Option<(CellId, u64, u32)> {
+        let Pass::Symbolic(shared) = &self.pass else { return None };
+        let cell = *shared.cells.get(index)?;
+        if let Some(id) = cell.id {
+            return Some((id, cell.address, cell.length));
+        }
+        let bytes = self.memory.read(cell.address, u64::from(cell.length));
+        let init = self.initial_value(&bytes);
+        let (name, display) = self.cell_name(t, cell.address, cell.length, place);
+        let id = self.out.cell(&mut self.pool, 8 * cell.length, init, name, display);
+        if let Pass::Symbolic(shared) = &mut self.pass
+            && let Some(cell) = shared.cells.get_mut(index)
+        {
+            cell.id = Some(id);
+        }
+        Some((id, cell.address, cell.length))
+    }
+
+    fn initial_value(&mut self, bytes: &[MemoryByte]) -> Option<ExprId> {
+        let known =
+            bytes.iter().all(|byte| !matches!(byte, MemoryByte::Fresh | MemoryByte::Unknown));
+        known.then(|| memory::compose(&mut self.pool, bytes).to_expr(&mut self.pool))
+    }
+
+    /// Replaces unknown bytes by input variables. Fresh memory is no gap.
+    fn settle(&mut self, t: usize, bytes: &mut [MemoryByte], count_gap: bool) -> bool {
+        let mut changed = false;
+        let mut at = 0;
+        while at < bytes.len() {
+            let unknown = |b: &MemoryByte| matches!(b, MemoryByte::Unknown | MemoryByte::Fresh);
+            let run = bytes[at..].iter().take(8).take_while(|byte| unknown(byte)).count();
+            if run == 0 {
+                at += 1;
+                continue;
+            }
+            if count_gap && bytes[at..at + run].contains(&MemoryByte::Unknown) {
+                self.gap(t, GapKind::UnknownMemory, String::new());
+            }
+            let expr = self.input(8 * run as u32);
+            for i in 0..run {
+                bytes[at + i] = MemoryByte::Part(expr, i as u8);
+            }
+            at += run;
+            changed = true;
+        }
+        changed
+    }
+
+    /// As [`Self::settle`], and keeps the variables in memory, so that a second read gives the
+    /// same value.
+    pub fn settle_in_memory(&mut self, t: usize, address: u64, bytes: &mut Bytes) {
+        let before = bytes.clone();
+        if !self.settle(t, bytes, true) {
+            return;
+        }
+        for (i, (old, new)) in before.iter().zip(bytes.iter()).enumerate() {
+            if old != new {
+                self.memory.set(address + i as u64, *new);
+            }
+        }
+    }
+
+    /// The bytes that a value of a type has in memory.
+    pub fn value_bytes(&mut self, module: &Module, ty: TypeId, value: &Value) -> Bytes {
+        let size = module.store_size(ty);
+        match value {
+            Value::Scalar(scalar) => memory::decompose(&mut self.pool, *scalar, size),
+            Value::Absent => {
+                let mut bytes: Bytes = (0..size).map(|_| MemoryByte::Fresh).collect();
+                self.settle(0, &mut bytes, false);
+                bytes
+            }
+            Value::Aggregate(elements) => {
+                let mut bytes: Bytes = (0..size).map(|_| MemoryByte::Const(0)).collect();
+                let offsets = element_offsets(module, ty, elements.len());
+                for (i, (element, offset)) in elements.iter().zip(offsets).enumerate() {
+                    let Some(element_type) = element_type(module, ty, i) else { continue };
+                    let part = self.value_bytes(module, element_type, element);
+                    for (j, byte) in part.into_iter().enumerate() {
+                        if let Some(slot) = bytes.get_mut(offset as usize + j) {
+                            *slot = byte;
+                        }
+                    }
+                }
+                bytes
+            }
+        }
+    }
+
+    /// The value of a type that known bytes make.
+    pub fn bytes_value(&mut self, module: &Module, ty: TypeId, bytes: &[MemoryByte]) -> Value {
+        let count = match module.ty(ty) {
+            Type::Struct { fields, .. } => fields.len(),
+            Type::Array { length, .. } => *length as usize,
+            Type::Vector { length, .. } => *length as usize,
+            _ => {
+                return match module.scalar_bits(ty) {
+                    Some(bits @ 1..=128) if !bytes.is_empty() => {
+                        let whole = memory::compose(&mut self.pool, bytes);
+                        crate::value::resize(&mut self.pool, whole, bits, false).into()
+                    }
+                    _ => Value::Absent,
+                };
+            }
+        };
+        let offsets = element_offsets(module, ty, count);
+        let mut elements = Vec::with_capacity(count);
+        for (i, offset) in offsets.into_iter().enumerate().take(count) {
+            let Some(element) = element_type(module, ty, i) else { continue };
+            let end = (offset + module.store_size(element)) as usize;
+            let part = bytes.get(offset as usize..end).unwrap_or_default();
+            elements.push(match part.is_empty() {
+                true => eval::zero(module, element),
+                false => self.bytes_value(module, element, part),
+            });
+        }
+        Value::aggregate(elements)
+    }
+}
+
+fn element_type(module: &Module, ty: TypeId, index: usize) -> Option<TypeId> {
+    match module.ty(ty) {
+        Type::Struct { fields, .. } => fields.get(index).copied(),
+        Type::Array { element, .. } | Type::Vector { element, .. } => Some(*element),
+        _ => None,
+    }
+}
+
+/// See [`crate::heap`].
+fn stack_address(thread: usize, address: u64) -> u64 {
+    address + ((thread as u64 + 1) << 48)
+}
+
+/// The recorded address behind an internal one of a stack or of a global.
+pub(crate) fn unstack(internal: u64) -> u64 {
+    internal & ((1 << 48) - 1)
+}

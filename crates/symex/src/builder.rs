@@ -1,0 +1,206 @@
+//! Collects events, variables, cells, objects and path conditions while threads are walked one
+//! after the other, and puts them together as an event trace.
+
+use model::trace::ValueDisplay;
+use model::{
+    Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, ExprPool, Failure,
+    Object, ObjectId, ObjectKind, PathCondition, PathConditionKind, Site, Thread, ThreadId, VarId,
+    Variable, VariableOrigin,
+};
+
+/// Where a variable comes from, with the event as (thread, index in the thread).
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin {
+    Read { thread: usize, event: u32, part: u32 },
+    Init(CellId),
+    Input,
+}
+
+struct PendingVariable {
+    width: u32,
+    origin: Origin,
+    recorded: Option<u128>,
+}
+
+/// A path condition of one thread.
+pub(crate) struct PendingCondition {
+    position: u32,
+    expr: ExprId,
+    kind: PathConditionKind,
+    site: Site,
+    /// False for the one that became φbug.
+    pub kept: bool,
+}
+
+/// One thread's events; event identifiers inside are indices in the thread.
+#[derive(Default)]
+pub(crate) struct ThreadEvents {
+    pub events: Vec<Event>,
+    pub conditions: Vec<PendingCondition>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Builder {
+    pub threads: Vec<ThreadEvents>,
+    variables: Vec<PendingVariable>,
+    pub cells: Vec<Cell>,
+    pub objects: Vec<Object>,
+}
+
+impl Builder {
+    pub fn new(threads: usize) -> Self {
+        Self { threads: (0..threads).map(|_| ThreadEvents::default()).collect(), ..Self::default() }
+    }
+
+    pub fn event(
+        &mut self,
+        thread: usize,
+        kind: EventKind,
+        stack: Vec<Site>,
+        name: Option<String>,
+    ) -> u32 {
+        let events = &mut self.threads[thread].events;
+        let index = events.len() as u32;
+        let stack = if stack.is_empty() { vec![Site::default()] } else { stack };
+        events.push(Event {
+            id: EventId(index),
+            thread: ThreadId::from_index(thread),
+            index,
+            kind,
+            stack,
+            name,
+        });
+        index
+    }
+
+    pub fn event_count(&self, thread: usize) -> u32 {
+        self.threads[thread].events.len() as u32
+    }
+
+    pub fn variable(&mut self, width: u32, origin: Origin, recorded: Option<u128>) -> VarId {
+        let id = VarId::from_index(self.variables.len());
+        self.variables.push(PendingVariable { width, origin, recorded });
+        id
+    }
+
+    pub fn recorded(&self, id: VarId) -> Option<u128> {
+        self.variables.get(id.index())?.recorded
+    }
+
+    pub fn is_input(&self, id: VarId) -> bool {
+        self.variables.get(id.index()).is_some_and(|v| matches!(v.origin, Origin::Input))
+    }
+
+    pub fn set_recorded(&mut self, id: VarId, value: u128) {
+        if let Some(variable) = self.variables.get_mut(id.index()) {
+            variable.recorded = Some(value);
+        }
+    }
+
+    pub fn cell(
+        &mut self,
+        pool: &mut ExprPool,
+        width: u32,
+        init: Option<ExprId>,
+        name: String,
+        display: ValueDisplay,
+    ) -> CellId {
+        let id = CellId::from_index(self.cells.len());
+        let init = init.unwrap_or_else(|| {
+            let var = self.variable(width, Origin::Init(id), None);
+            pool.var(var, width)
+        });
+        self.cells.push(Cell { id, width, init, name, display });
+        id
+    }
+
+    pub fn object(&mut self, kind: ObjectKind, name: String) -> ObjectId {
+        let id = ObjectId::from_index(self.objects.len());
+        self.objects.push(Object { id, kind, name });
+        id
+    }
+
+    pub fn condition(
+        &mut self,
+        thread: usize,
+        expr: ExprId,
+        kind: PathConditionKind,
+        site: Site,
+    ) -> usize {
+        let position = self.event_count(thread);
+        let conditions = &mut self.threads[thread].conditions;
+        conditions.push(PendingCondition { position, expr, kind, site, kept: true });
+        conditions.len() - 1
+    }
+
+    /// Puts everything together. `threads` are the model's threads without their events.
+    pub fn finish(
+        self,
+        exprs: ExprPool,
+        mut threads: Vec<Thread>,
+        failure: Option<(usize, Failure)>,
+    ) -> EventTrace {
+        let mut first = Vec::with_capacity(self.threads.len());
+        let mut total = 0u32;
+        for thread in &self.threads {
+            first.push(total);
+            total += thread.events.len() as u32;
+        }
+        let global =
+            |thread: usize, event: u32| EventId(first.get(thread).copied().unwrap_or(0) + event);
+        let mut events = Vec::with_capacity(total as usize);
+        let mut conditions = Vec::new();
+        for (index, log) in self.threads.into_iter().enumerate() {
+            for mut event in log.events {
+                event.id = global(index, event.index);
+                if let EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } =
+                    &mut event.kind
+                {
+                    *began = global(index, began.0);
+                }
+                if let Some(thread) = threads.get_mut(index) {
+                    thread.events.push(event.id);
+                }
+                events.push(event);
+            }
+            for condition in log.conditions.into_iter().filter(|condition| condition.kept) {
+                conditions.push(PathCondition {
+                    id: ConditionId::from_index(conditions.len()),
+                    thread: ThreadId::from_index(index),
+                    position: condition.position,
+                    expr: condition.expr,
+                    kind: condition.kind,
+                    site: condition.site,
+                });
+            }
+        }
+        let variables = self.variables.into_iter().enumerate().map(|(index, variable)| Variable {
+            id: VarId::from_index(index),
+            width: variable.width,
+            origin: match variable.origin {
+                Origin::Read { thread, event, part } => {
+                    VariableOrigin::Read { event: global(thread, event), part }
+                }
+                Origin::Init(cell) => VariableOrigin::Init(cell),
+                Origin::Input => VariableOrigin::Input,
+            },
+            recorded: variable.recorded,
+        });
+        let variables = variables.collect();
+        let failure = failure.map(|(thread, mut failure)| {
+            failure.event = global(thread, failure.event.0);
+            failure
+        });
+        EventTrace {
+            exprs,
+            threads,
+            events,
+            cells: self.cells,
+            objects: self.objects,
+            variables,
+            conditions,
+            failure,
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Calls: into walked functions, out to uninstrumented code, and back.
+
+use crate::engine::{Engine, operand_value};
+use crate::report::GapKind;
+use crate::thread::{Entry, ExternalCall, ExternalFrame, Frame, Stop, contradiction};
+use crate::value::{Scalar, Value};
+use ir::types::{Call, Callee, FuncId, InstId, Instruction, Operand, TypeId};
+use model::PathConditionKind;
+
+impl<'r> Engine<'r> {
+    /// A call or invoke.
+    pub fn call(
+        &mut self,
+        t: usize,
+        id: InstId,
+        inst: &'r Instruction,
+        call: &'r Call,
+    ) -> Result<(), Stop> {
+        let Some((info, _)) = self.current(t) else { return contradiction("no function") };
+        let module = self.image.module(info.module);
+        match &call.callee {
+            Callee::Direct(callee) => {
+                let Some(function) = module.functions.get(callee.index()) else {
+                    return contradiction("call of a function that is not there");
+                };
+                if function.name.starts_with("llvm.") {
+                    return self.intrinsic(t, inst, call, &function.name);
+                }
+                if !function.is_declaration() {
+                    return self.direct(t, info.module, *callee, call);
+                }
+                self.outside(t, id, inst, call, &function.name, None)
+            }
+            Callee::Indirect(pointer) => {
+                let address = self.scalar(t, *pointer);
+                self.check_fault(t, address, 1)?;
+                let address = address
+                    .and_then(|address| self.concretise(t, address, PathConditionKind::CallTarget));
+                let name = address.and_then(|address| self.image.by_address(address));
+                let name = name.map_or("", |(m, f)| {
+                    self.image.module(m).functions.get(f.index()).map_or("", |f| &f.name)
+                });
+                self.outside(t, id, inst, call, name, address)
+            }
+            Callee::Asm(text, constraints) => self.assembly(t, inst, text, constraints),
+        }
+    }
+
+    /// Inline assembly: an empty one only orders the compiler.
+    fn assembly(
+        &mut self,
+        t: usize,
+        inst: &'r Instruction,
+        text: &str,
+        constraints: &str,
+    ) -> Result<(), Stop> {
+        let harmless = ["", "pause", "nop", "rep; nop", "rep nop", "mfence", "lfence", "sfence"];
+        let touches = constraints.contains('=') || constraints.contains('*');
+        let gap = (touches || !harmless.contains(&text.trim()))
+            .then(|| GapKind::Instruction("asm".to_owned()));
+        if text.trim() == "mfence" {
+            self.event(t, model::EventKind::Fence, None);
+        }
+        let value = self.fresh(t, inst.ty, gap);
+        self.finish(t, value)
+    }
+
+    pub fn arguments(&mut self, t: usize, operands: &[Operand]) -> Vec<Value> {
+        let thread = &self.threads[t];
+        let Some(frame) = thread.code() else { return Vec::new() };
+        operands
+            .iter()
+            .map(|&op| operand_value(thread, frame, self.image, &mut self.constants, op))
+            .collect()
+    }
+
+    /// A call of a function with a body in the same module.
+    fn direct(
+        &mut self,
+        t: usize,
+        module: usize,
+        callee: FuncId,
+        call: &'r Call,
+    ) -> Result<(), Stop> {
+        let Some(info) = self.image.info(module, callee) else {
+            return contradiction("call of a function without a body");
+        };
+        let mut info = info;
+        if info.plan.entry {
+            let Entry::Enter(number) = self.next_entry(t)? else {
+                return contradiction(format!("no entry of {}", info.function.name));
+            };
+            let entered = self.image.by_number(number).and_then(|(m, f)| self.image.info(m, f));
+            match entered {
+                // The linker kept another module's copy.
+                Some(entered) if entered.function.name == info.function.name => info = entered,
+                _ => {
+                    let name = &info.function.name;
+                    return contradiction(format!("entry of {number} where {name} is called"));
+                }
+            }
+            self.threads[t].advance();
+        }
+        let arguments = self.arguments(t, &call.args);
+        self.push_function(t, info, arguments)
+    }
+
+    /// A call whose target is not known to be in the module.
+    fn outside(
+        &mut self,
+        t: usize,
+        id: InstId,
+        inst: &'r Instruction,
+        call: &'r Call,
+        name: &'r str,
+        address: Option<u64>,
+    ) -> Result<(), Stop> {
+        let Some((info, _)) = self.current(t) else { return contradiction("no function") };
+        if !info.plan.returns.contains(&id) {
+            let value = self.fresh(t, inst.ty, Some(GapKind::External(name.to_owned())));
+            return self.finish(t, value);
+        }
+        let arguments = self.arguments(t, &call.args);
+        self.check_exit_call(t, name, &arguments, &call.args)?;
+        self.note_setjmp(t, id, name, &arguments);
+        let reallocated = self.reallocated(t, name, &arguments);
+        let frame = ExternalFrame {
+            call: Some(ExternalCall {
+                name,
+                address,
+                arguments,
+                operands: call.args.clone(),
+                result: inst.ty,
+                reallocated,
+                walked: false,
+                walked_result: None,
+                allocated: None,
+            }),
+        };
+        self.threads[t].frames.push(Frame::External(Box::new(frame)));
+        Ok(())
+    }
+
+    /// One entry of uninstrumented code.
+    pub fn external_step(&mut self, t: usize) -> Result<(), Stop> {
+        match self.threads[t].peek()? {
+            None => Err(Stop::EndOfLog),
+            Some(Entry::Runtime(event)) => self.runtime(t, event),
+            Some(Entry::Enter(number)) => self.enter_from_outside(t, number),
+            Some(Entry::Return) if self.threads[t].non_local => self.jump(t),
+            Some(Entry::Return) => self.return_from_outside(t),
+            Some(Entry::Block(_)) => self.unwind(t, false),
+        }
+    }
+
+    /// Instrumented code is entered: the callee itself, or a callback.
+    fn enter_from_outside(&mut self, t: usize, number: u32) -> Result<(), Stop> {
+        let Some((m, f)) = self.image.by_number(number) else {
+            return contradiction(format!("entry of unknown function {number}"));
+        };
+        let Some(info) = self.image.info(m, f) else {
+            return contradiction(format!("entry of {number}, which has no body"));
+        };
+        self.threads[t].advance();
+        let entered = self.image.function_address(m, f);
+        let mut arguments = Vec::new();
+        if let Some(call) = self.threads[t].external_call()
+            && !call.walked
+            && (call.name == info.function.name || call.address == Some(entered))
+        {
+            call.walked = true;
+            arguments = call.arguments.clone();
+        }
+        self.push_function(t, info, arguments)
+    }
+
+    /// A call's `RETURN` and result.
+    fn return_from_outside(&mut self, t: usize) -> Result<(), Stop> {
+        let Some(Frame::External(frame)) = self.threads[t].frames.last() else {
+            return contradiction("return without a call");
+        };
+        let Some(call) = &frame.call else { return contradiction("return without a call") };
+        let (result, walked) = (call.result, call.walked);
+        let words = ir::plan::words(self.module(t), result);
+        if words > 0 && self.threads[t].peek_word(words - 1).is_none() {
+            return Err(Stop::EndOfLog);
+        }
+        self.threads[t].advance();
+        let logged = self.take_value(t, result)?;
+        let Some(Frame::External(frame)) = self.threads[t].frames.pop() else {
+            return contradiction("return without a call");
+        };
+        let Some(call) = frame.call else { return contradiction("return without a call") };
+        let value = match (walked, call.walked_result.clone()) {
+            (true, Some(value)) => self.merge(t, &value, &logged, "call"),
+            (true, None) => logged,
+            (false, _) => self.model_external(t, &call, logged)?,
+        };
+        self.pending_reads.clear();
+        self.finish(t, value)
+    }
+
+    /// Remembers where `setjmp` was called, for a `longjmp` to come.
+    fn note_setjmp(&mut self, t: usize, id: InstId, name: &str, arguments: &[Value]) {
+        if !matches!(name, "setjmp" | "_setjmp" | "__sigsetjmp" | "sigsetjmp") {
+            return;
+        }
+        let buffer = arguments.first().and_then(Value::scalar).and_then(Scalar::as_const);
+        let serial = self.threads[t].code().map(|frame| frame.serial);
+        if let (Some(buffer), Some(serial)) = (buffer, serial) {
+            self.threads[t].jump_buffers.insert(buffer as u64, (serial, id));
+        }
+    }
+
+    /// `longjmp`: the `RETURN` belongs to the `setjmp` whose buffer the call names.
+    fn jump(&mut self, t: usize) -> Result<(), Stop> {
+        self.threads[t].non_local = false;
+        let buffer = self.threads[t].external_call().and_then(|call| {
+            call.arguments.first().and_then(Value::scalar).and_then(Scalar::as_const)
+        });
+        let target = buffer.and_then(|b| self.threads[t].jump_buffers.get(&(b as u64)).copied());
+        let Some((serial, id)) = target else {
+            return contradiction("jump to an unknown place");
+        };
+        loop {
+            match self.threads[t].frames.last() {
+                Some(Frame::Code(frame)) if frame.serial == serial => break,
+                Some(Frame::Code(_)) => self.pop_code(t),
+                Some(Frame::External(_)) => {
+                    self.threads[t].frames.pop();
+                }
+                None => return contradiction("jump into a function that has returned"),
+            }
+        }
+        let ty = self.resume_at(t, id);
+        self.threads[t].advance();
+        let value = self.take_value(t, ty)?;
+        self.finish(t, value)
+    }
+
+    /// Puts the top frame back to an instruction; gives the instruction's type.
+    fn resume_at(&mut self, t: usize, id: InstId) -> TypeId {
+        let Some(frame) = self.threads[t].code_mut() else { return TypeId(0) };
+        frame.next = id;
+        let function = frame.info.function;
+        let holds = |block: &ir::types::Block| block.first.0 <= id.0 && id.0 < block.end.0;
+        if let Some(block) = function.blocks.iter().position(holds) {
+            frame.block = ir::types::BlockId(block as u32);
+        }
+        function.instructions.get(id.index()).map_or(TypeId(0), |inst| inst.ty)
+    }
+
+    /// The type of an operand of the current function.
+    pub fn operand_type(&self, t: usize, operand: Operand) -> Option<TypeId> {
+        let frame = self.threads[t].code()?;
+        match operand {
+            Operand::Inst(id) => {
+                frame.info.function.instructions.get(id.index()).map(|inst| inst.ty)
+            }
+            Operand::Param(index) => {
+                frame.info.function.params.get(index as usize).map(|param| param.ty)
+            }
+            Operand::Const(id) => frame.module.constants.get(id.index()).map(|c| c.ty),
+            Operand::Other => None,
+        }
+    }
+
+    /// The next logged value, which stays.
+    pub fn peek_value(&self, t: usize, ty: TypeId) -> Option<Value> {
+        let module = self.module(t);
+        let words: Option<Vec<u64>> =
+            (0..ir::plan::words(module, ty)).map(|i| self.threads[t].peek_word(i)).collect();
+        Some(crate::engine::decode_words(module, ty, &words?))
+    }
+}

@@ -1,0 +1,86 @@
+//! The shared cells of the symbolic pass, by internal address.
+
+use crate::memory::PAGE;
+use model::CellId;
+use rustc_hash::FxHashMap;
+
+const PAGE_BYTES: usize = 4096;
+
+/// A shared cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharedCell {
+    pub address: u64,
+    /// In bytes, at most 8.
+    pub length: u32,
+    /// The model's cell, once an event has touched it.
+    pub id: Option<CellId>,
+}
+
+impl SharedCell {
+    pub fn end(&self) -> u64 {
+        self.address + u64::from(self.length)
+    }
+}
+
+/// All shared cells.
+#[derive(Default)]
+pub(crate) struct SharedCells {
+    pub cells: Vec<SharedCell>,
+    /// Per page and byte: the cell's index plus one.
+    pages: FxHashMap<u64, Box<[u32; PAGE_BYTES]>>,
+}
+
+impl SharedCells {
+    pub fn new(ranges: &[(u64, u32)]) -> Self {
+        let mut shared = Self::default();
+        for &(address, length) in ranges {
+            shared.cells.push(SharedCell { address, length, id: None });
+            let number = shared.cells.len() as u32;
+            for byte in address..address + u64::from(length) {
+                let page =
+                    shared.pages.entry(byte / PAGE).or_insert_with(|| Box::new([0; PAGE_BYTES]));
+                page[(byte % PAGE) as usize] = number;
+            }
+        }
+        shared
+    }
+
+    pub fn at(&self, address: u64) -> Option<usize> {
+        let page = self.pages.get(&(address / PAGE))?;
+        (page[(address % PAGE) as usize] as usize).checked_sub(1)
+    }
+
+    /// The cells that overlap a range, in order.
+    pub fn within(&self, address: u64, length: u64) -> Vec<usize> {
+        let mut found = Vec::new();
+        if self.cells.is_empty() || length == 0 {
+            return found;
+        }
+        let end = address.saturating_add(length);
+        let mut page = address / PAGE;
+        while page <= (end - 1) / PAGE {
+            if self.pages.contains_key(&page) {
+                let from = address.max(page.saturating_mul(PAGE));
+                let to = end.min((page + 1).saturating_mul(PAGE));
+                self.within_page(from, to, &mut found);
+            }
+            page += 1;
+        }
+        found
+    }
+
+    fn within_page(&self, from: u64, to: u64, found: &mut Vec<usize>) {
+        let mut at = from;
+        while at < to {
+            match self.at(at) {
+                Some(index) => {
+                    if found.last() != Some(&index) {
+                        found.push(index);
+                    }
+                    at = self.cells[index].end();
+                }
+                None => at += 1,
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Control flow inside functions, function entry and return, and unwinding.
+
+use crate::access::{Grain, Place};
+use crate::engine::{Engine, operand_value};
+use crate::image::FunctionInfo;
+use crate::report::GapKind;
+use crate::thread::{BranchRecord, CodeFrame, Entry, Frame, History, Stop, contradiction};
+use crate::value::{self, Scalar, Value};
+use ir::types::{BlockId, ConstId, InstId, InstKind, Instruction, Operand};
+use model::{CmpOp, ExprPool, PathConditionKind};
+
+impl<'r> Engine<'r> {
+    /// The next path entry of instrumented code; what the runtime saw before it is handled first.
+    pub fn next_entry(&mut self, t: usize) -> Result<Entry, Stop> {
+        loop {
+            match self.threads[t].peek()? {
+                None => return Err(Stop::EndOfLog),
+                Some(Entry::Runtime(event)) => self.runtime(t, event)?,
+                Some(entry) => return Ok(entry),
+            }
+        }
+    }
+
+    /// Goes on at the start of a block: consumes its entry if it is recorded, then does its phis.
+    pub fn enter_block(&mut self, t: usize, target: BlockId) -> Result<(), Stop> {
+        let Some((info, _)) = self.current(t) else { return contradiction("no function") };
+        if info.plan.blocks.get(target.index()).copied().unwrap_or(false) {
+            match self.next_entry(t)? {
+                Entry::Block(block) if block == target.0 => self.threads[t].advance(),
+                entry => {
+                    let name = &info.function.name;
+                    return contradiction(format!("{entry:?} where {name} enters {target}"));
+                }
+            }
+        }
+        let Some(block) = info.function.blocks.get(target.index()) else {
+            return contradiction(format!("{} has no {target}", info.function.name));
+        };
+        let phis = self.phis(t, info, target);
+        let thread = &mut self.threads[t];
+        thread.report.blocks += 1;
+        let Some(frame) = thread.code_mut() else { return contradiction("no function") };
+        let from = frame.block;
+        if let Some(history) = &mut frame.history {
+            history.entered_from.insert(target, from);
+        }
+        frame.block = target;
+        frame.next = InstId(block.first.0 + phis.len() as u32);
+        for (offset, value) in phis.into_iter().enumerate() {
+            if let Some(register) = frame.registers.get_mut(block.first.index() + offset) {
+                *register = value;
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of a block's phis; all are read before any is written.
+    fn phis(&mut self, t: usize, info: &'r FunctionInfo<'r>, target: BlockId) -> Vec<Value> {
+        let thread = &self.threads[t];
+        let mut values = Vec::new();
+        let (Some(frame), Some(block)) = (thread.code(), info.function.blocks.get(target.index()))
+        else {
+            return values;
+        };
+        let from = frame.block;
+        for id in block.instructions() {
+            let Some(instruction) = info.function.instructions.get(id.index()) else { break };
+            let InstKind::Phi(incoming) = &instruction.kind else { break };
+            let value = incoming.iter().find(|(block, _)| *block == from).map(|&(_, operand)| {
+                operand_value(thread, frame, self.image, &mut self.constants, operand)
+            });
+            values.push(value.unwrap_or_default());
+        }
+        values
+    }
+
+    /// A conditional branch, switch or indirect branch: the path says where it went.
+    pub fn branch(&mut self, t: usize, id: InstId, inst: &'r Instruction) -> Result<(), Stop> {
+        let Some((info, _)) = self.current(t) else { return contradiction("no function") };
+        let successors = inst.kind.successors();
+        let recorded = |block: &BlockId| info.plan.blocks.get(block.index()) == Some(&true);
+        let target = match successors.first() {
+            Some(&only) if !successors.iter().any(recorded) => only,
+            _ => match self.next_entry(t)? {
+                Entry::Block(block) if successors.contains(&BlockId(block)) => BlockId(block),
+                entry => {
+                    let name = &info.function.name;
+                    return contradiction(format!("{entry:?} where {name} {id} branches"));
+                }
+            },
+        };
+        let several = successors.iter().any(|&block| block != target);
+        if several {
+            let condition = self.branch_condition(t, info, inst, target);
+            self.take_branch(t, condition);
+        }
+        self.enter_block(t, target)
+    }
+
+    /// What must be true for the branch to go where it went; `None` when unknown.
+    fn branch_condition(
+        &mut self,
+        t: usize,
+        info: &'r FunctionInfo<'r>,
+        inst: &'r Instruction,
+        target: BlockId,
+    ) -> Option<Scalar> {
+        match &inst.kind {
+            InstKind::CondBr(condition, then, _) => {
+                let condition = self.scalar(t, *condition)?;
+                Some(match *then == target {
+                    true => condition,
+                    false => value::not(&mut self.pool, condition),
+                })
+            }
+            InstKind::Switch(operand, default, cases) => {
+                let operand = self.scalar(t, *operand)?;
+                Some(self.switch_condition(info.module, operand, *default, cases, target))
+            }
+            InstKind::IndirectBr(operand, _) => {
+                let operand = self.scalar(t, *operand)?;
+                let block = crate::image::Image::block_address(info.module, info.id, target.0);
+                if operand.as_const().is_some() {
+                    // Block addresses are not recorded, so a logged one cannot be compared.
+                    return None;
+                }
+                let block = Scalar::constant(operand.width, u128::from(block));
+                Some(value::cmp(&mut self.pool, CmpOp::Eq, operand, block))
+            }
+            _ => None,
+        }
+    }
+
+    fn switch_condition(
+        &mut self,
+        module: usize,
+        operand: Scalar,
+        default: BlockId,
+        cases: &[(ConstId, BlockId)],
+        target: BlockId,
+    ) -> Scalar {
+        // To the default: none of the cases that lead elsewhere. To another block: one of its own.
+        let to_default = target == default;
+        let mut any = Scalar::boolean(false);
+        for &(case, block) in cases {
+            if (block == target) == to_default {
+                continue;
+            }
+            let constant = self.image.constant_value(&mut ExprPool::default(), module, case);
+            let Some(constant) = constant.scalar() else { continue };
+            let hit = value::cmp(&mut self.pool, CmpOp::Eq, operand, constant);
+            any = value::or(&mut self.pool, any, hit);
+        }
+        if to_default { value::not(&mut self.pool, any) } else { any }
+    }
+
+    /// Adds the condition of a branch that went as recorded, and remembers it for φbug.
+    pub fn take_branch(&mut self, t: usize, condition: Option<Scalar>) {
+        let site = self.site(t);
+        let (expr, path_condition) = match condition.map(|c| (c.as_const(), c.as_expr())) {
+            Some((Some(0), _)) => {
+                self.gap(t, GapKind::WrongBranch, String::new());
+                (None, None)
+            }
+            Some((_, Some(expr))) => {
+                (Some(expr), self.add_condition(t, expr, PathConditionKind::Branch, site))
+            }
+            _ => (None, None),
+        };
+        let thread = &mut self.threads[t];
+        thread.branch_sequence += 1;
+        let sequence = thread.branch_sequence;
+        if let Some(frame) = thread.code_mut()
+            && let Some(history) = &mut frame.history
+        {
+            let record = BranchRecord { sequence, condition: expr, path_condition };
+            history.branches.insert(frame.block, record);
+        }
+    }
+
+    /// Adds a path condition unless the thread has it already; gives its index when it is new.
+    pub fn add_condition(
+        &mut self,
+        t: usize,
+        expr: model::ExprId,
+        kind: PathConditionKind,
+        site: model::Site,
+    ) -> Option<usize> {
+        if !self.symbolic() || !self.threads[t].conditioned.insert(expr) {
+            return None;
+        }
+        // A branch that disagrees with what the log says of the values that it tests.
+        if self.recorded_value(expr) == Some(0) {
+            self.gap(t, GapKind::WrongBranch, "by recorded values".to_owned());
+            return None;
+        }
+        Some(self.out.condition(t, expr, kind, site))
+    }
+
+    /// Enters a function. With `logged`, its arguments are in the log.
+    pub fn push_function(
+        &mut self,
+        t: usize,
+        info: &'r FunctionInfo<'r>,
+        arguments: Vec<Value>,
+    ) -> Result<(), Stop> {
+        let module = self.image.module(info.module);
+        let mut arguments = arguments;
+        let rest = arguments.split_off(arguments.len().min(info.function.params.len()));
+        for (index, param) in info.function.params.iter().enumerate() {
+            let computed = arguments.get(index).cloned().unwrap_or_default();
+            let logged = match info.plan.entry {
+                true => Some(self.take_value_of(t, module, param.ty)?),
+                false => None,
+            };
+            let value = match param.byval {
+                Some(size) => self.copy_argument(t, size, &computed, logged),
+                None => match logged {
+                    Some(logged) => self.merge(t, &computed, &logged, "argument"),
+                    None => computed,
+                },
+            };
+            match arguments.get_mut(index) {
+                Some(slot) => *slot = value,
+                None => arguments.push(value),
+            }
+        }
+        let keep_history = self.symbolic() && self.failing == Some(t);
+        let thread = &mut self.threads[t];
+        thread.frame_serial += 1;
+        let first = info.function.blocks.first().map_or(InstId(0), |block| block.first);
+        thread.report.blocks += 1;
+        let frame = CodeFrame {
+            info,
+            module,
+            registers: vec![Value::Absent; info.function.instructions.len()],
+            arguments,
+            varargs: rest,
+            block: BlockId(0),
+            next: first,
+            private_base: thread.private_next,
+            history: keep_history.then(|| Box::new(History::default())),
+            serial: thread.frame_serial,
+        };
+        thread.frames.push(Frame::Code(Box::new(frame)));
+        Ok(())
+    }
+
+    /// The callee's own copy of a `byval` argument.
+    fn copy_argument(
+        &mut self,
+        t: usize,
+        size: u64,
+        computed: &Value,
+        logged: Option<Value>,
+    ) -> Value {
+        let copy = match logged.as_ref().and_then(Value::scalar).and_then(Scalar::as_const) {
+            Some(address) => {
+                self.extend_stack(t, address as u64, size);
+                address as u64
+            }
+            None => self.threads[t].private(size),
+        };
+        let source = computed.scalar().and_then(|pointer| self.address(t, Some(pointer)));
+        if let (Some(source), Some(target)) = (source, self.resolve(t, copy))
+            && source != target
+        {
+            let bytes = self.read(t, Place::new(source, size, None), Grain::Cell);
+            self.write(t, Place::new(target, size, None), &bytes, Grain::Cell);
+        }
+        Value::constant(64, u128::from(copy))
+    }
+
+    pub fn ret(&mut self, t: usize, operand: Option<Operand>) -> Result<(), Stop> {
+        let value = operand.map_or(Value::Absent, |operand| self.operand(t, operand));
+        self.check_exit_by_return(t, operand, &value)?;
+        self.pop_returned(t);
+        match self.threads[t].frames.last() {
+            Some(Frame::Code(_)) => self.finish(t, value),
+            Some(Frame::External(_)) => {
+                if let Some(call) = self.threads[t].external_call()
+                    && call.walked
+                    && call.walked_result.is_none()
+                {
+                    call.walked_result = Some(value);
+                }
+                Ok(())
+            }
+            None => contradiction("return without a caller"),
+        }
+    }
+
+    /// Leaves the top frame, which stays known to its caller when that may have to be searched
+    /// for what led to the failure.
+    fn pop_returned(&mut self, t: usize) {
+        let thread = &mut self.threads[t];
+        let Some(Frame::Code(frame)) = thread.frames.pop() else { return };
+        thread.private_next = frame.private_base;
+        if let Some(caller) = thread.code_mut() {
+            let call = caller.next;
+            if let Some(history) = &mut caller.history {
+                history.returned.insert(call, frame);
+            }
+        }
+    }
+
+    /// Leaves the top frame; its private stack objects die.
+    pub fn pop_code(&mut self, t: usize) {
+        let thread = &mut self.threads[t];
+        if let Some(Frame::Code(frame)) = thread.frames.pop() {
+            thread.private_next = frame.private_base;
+        }
+    }
+
+    /// An exception passes: the next entry is the block of the landing pad where it arrives, in
+    /// the innermost frame that is in an invoke with this landing pad.
+    pub fn unwind(&mut self, t: usize, from_resume: bool) -> Result<(), Stop> {
+        let entry = self.next_entry(t)?;
+        let Entry::Block(block) = entry else {
+            return contradiction(format!("{entry:?} while an exception is thrown"));
+        };
+        let top = self.threads[t].frames.len();
+        // `resume` leaves its own function.
+        let top = if from_resume { top.saturating_sub(1) } else { top };
+        for depth in (0..top).rev() {
+            let Some(Frame::Code(frame)) = self.threads[t].frames.get(depth) else { continue };
+            let instruction = frame.info.function.instructions.get(frame.next.index());
+            let Some(InstKind::Invoke { unwind, .. }) = instruction.map(|inst| &inst.kind) else {
+                continue;
+            };
+            if unwind.0 != block {
+                continue;
+            }
+            let unwind = *unwind;
+            while self.threads[t].frames.len() > depth + 1 {
+                match self.threads[t].frames.last() {
+                    Some(Frame::Code(_)) => self.pop_code(t),
+                    _ => {
+                        self.threads[t].frames.pop();
+                    }
+                }
+            }
+            return self.enter_block(t, unwind);
+        }
+        contradiction(format!("no invoke unwinds to block {block}"))
+    }
+
+    pub fn unreachable(&mut self, t: usize) -> Result<(), Stop> {
+        if self.threads[t].exhausted() {
+            return Err(Stop::EndOfLog);
+        }
+        contradiction("unreachable instruction")
+    }
+}

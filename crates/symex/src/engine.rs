@@ -1,0 +1,683 @@
+//! The executor's state and its main loop.
+
+use crate::builder::{Builder, Origin};
+use crate::cells::SharedCells;
+use crate::eval;
+use crate::heap::{HEAP, Heap, PRIVATE};
+use crate::image::{FunctionInfo, Image};
+use crate::memory::{Memory, MemoryByte};
+use crate::recording::{RecordedFailureKind, Recording};
+use crate::report::{Gap, GapKind, Options};
+use crate::shadow::Shadow;
+use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
+use crate::value::{Scalar, Value};
+use ir::types::{
+    ConstantKind, Global, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
+};
+use model::{Expr, ExprId, ExprPool, Failure, ObjectId, PathConditionKind, Site, VarId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What a walk is for (design section 4).
+pub(crate) enum Pass {
+    /// Which bytes are shared?
+    Survey(Box<Shadow>),
+    /// Make events.
+    Symbolic(SharedCells),
+}
+
+/// What one pass tells the next.
+#[derive(Default)]
+pub(crate) struct Learned {
+    pub heap: Heap,
+    /// Per thread: lowest and one past highest address of its stack objects.
+    pub stacks: Vec<Option<(u64, u64)>>,
+    /// Per thread: all time stamps, in order.
+    pub stamps: Vec<Vec<u64>>,
+    /// Addresses that belonged to nothing known when they were accessed.
+    pub unresolved: FxHashSet<u64>,
+}
+
+/// A read variable of the instruction being executed: its offset in the access and its width.
+#[derive(Clone, Copy)]
+pub(crate) struct PendingRead {
+    pub var: VarId,
+    pub offset: i64,
+    pub width: u32,
+}
+
+/// See the module.
+pub(crate) struct Engine<'r> {
+    pub image: &'r Image<'r>,
+    pub recording: &'r Recording,
+    pub options: &'r Options,
+    pub pool: ExprPool,
+    pub memory: Memory<'r>,
+    pub pass: Pass,
+    pub threads: Vec<Thread<'r>>,
+    pub out: Builder,
+    pub learned: Learned,
+    pub gaps: Vec<Gap>,
+    pub gap_counts: BTreeMap<GapKind, u64>,
+    /// Values that expressions had in the recorded run.
+    pub known: FxHashMap<ExprId, u128>,
+    pub pending_reads: SmallVec<[PendingRead; 4]>,
+    pub serials: FxHashMap<u64, usize>,
+    pub constants: FxHashMap<(usize, u32), Value>,
+    pub failing: Option<usize>,
+    pub failure: Option<(usize, Failure)>,
+    pub sync_objects: FxHashMap<(u64, u8), ObjectId>,
+    pub heap_objects: FxHashMap<usize, ObjectId>,
+    /// Heap objects that contain shared cells.
+    pub shared_heap: FxHashSet<usize>,
+    pub sites: FxHashMap<(usize, LocId), Rc<[Site]>>,
+}
+
+impl<'r> Engine<'r> {
+    pub fn new(
+        image: &'r Image<'r>,
+        recording: &'r Recording,
+        options: &'r Options,
+        pass: Pass,
+        learned: Learned,
+        order: &[usize],
+    ) -> Self {
+        let threads: Vec<Thread<'r>> = order
+            .iter()
+            .enumerate()
+            .filter_map(|(index, &log)| {
+                recording.threads.get(log).map(|log| Thread::new(index, log))
+            })
+            .collect();
+        let serials = threads.iter().map(|thread| (thread.log.serial, thread.index)).collect();
+        let mut engine = Self {
+            image,
+            recording,
+            options,
+            pool: ExprPool::default(),
+            memory: Memory::new(image),
+            pass,
+            out: Builder::new(threads.len()),
+            threads,
+            learned,
+            gaps: Vec::new(),
+            gap_counts: BTreeMap::new(),
+            known: FxHashMap::default(),
+            pending_reads: SmallVec::new(),
+            serials,
+            constants: FxHashMap::default(),
+            failing: None,
+            failure: None,
+            sync_objects: FxHashMap::default(),
+            heap_objects: FxHashMap::default(),
+            shared_heap: FxHashSet::default(),
+            sites: FxHashMap::default(),
+        };
+        engine.learned.heap.rewind();
+        engine.learned.stacks.resize(engine.threads.len(), None);
+        engine.learned.stamps.resize(engine.threads.len(), Vec::new());
+        engine.failing = engine.failing_thread();
+        engine.find_shared_heap();
+        engine.make_thread_locals();
+        if let Some(first) = engine.threads.first_mut() {
+            first.clock.tick(0);
+        }
+        engine
+    }
+
+    fn failing_thread(&self) -> Option<usize> {
+        let failure = self.recording.failure.as_ref()?;
+        if failure.kind == RecordedFailureKind::TimedOut {
+            return None;
+        }
+        Some(self.serials.get(&failure.thread_serial).copied().unwrap_or(0))
+    }
+
+    fn find_shared_heap(&mut self) {
+        let Pass::Symbolic(shared) = &self.pass else { return };
+        for cell in &shared.cells {
+            if let Some(object) = self.learned.heap.at_internal(cell.address) {
+                self.shared_heap.insert(object);
+            }
+        }
+    }
+
+    /// Gives every thread its own copy of every thread-local variable. Declarations share the
+    /// definition of their name.
+    fn make_thread_locals(&mut self) {
+        for t in 0..self.threads.len() {
+            let mut by_name: FxHashMap<&'r str, u64> = FxHashMap::default();
+            for (m, g, global) in thread_local_globals(self.recording) {
+                if global.init.is_none() {
+                    continue;
+                }
+                let address = self.threads[t].thread_local(global.size);
+                self.threads[t].thread_locals.insert((m, g), address);
+                if !global.internal {
+                    by_name.entry(&global.name).or_insert(address);
+                }
+                self.initialise(address, m, global);
+            }
+            for (m, g, global) in thread_local_globals(self.recording) {
+                if global.init.is_none() {
+                    let address = match by_name.get(global.name.as_str()) {
+                        Some(&address) => address,
+                        None => self.threads[t].thread_local(global.size),
+                    };
+                    self.threads[t].thread_locals.insert((m, g), address);
+                }
+            }
+        }
+    }
+
+    fn initialise(&mut self, address: u64, module: usize, global: &Global) {
+        self.memory.fill(address, global.size, MemoryByte::Const(0));
+        let Some(init) = global.init else { return };
+        let Some(bytes) = self.image.render_constant(module, init, global.size) else { return };
+        for (i, byte) in bytes.into_iter().enumerate() {
+            let byte = byte.map_or(MemoryByte::Unknown, MemoryByte::Const);
+            self.memory.set(address + i as u64, byte);
+        }
+    }
+
+    pub fn symbolic(&self) -> bool {
+        matches!(self.pass, Pass::Symbolic(_))
+    }
+
+    /// Walks all threads, in an order that fork and join allow.
+    pub fn run(&mut self) {
+        loop {
+            let runnable = (0..self.threads.len()).find(|&t| self.is_runnable(t));
+            let next = runnable.or_else(|| self.force());
+            let Some(t) = next else { break };
+            self.run_thread(t);
+        }
+    }
+
+    fn is_runnable(&self, t: usize) -> bool {
+        let thread = &self.threads[t];
+        thread.started
+            && match thread.stop {
+                None => true,
+                Some(Stop::Wait(other)) => self.has_ended(other),
+                Some(_) => false,
+            }
+    }
+
+    pub fn has_ended(&self, t: usize) -> bool {
+        self.threads.get(t).is_none_or(|thread| {
+            thread.stop.as_ref().is_some_and(|stop| !matches!(stop, Stop::Wait(_)))
+        })
+    }
+
+    /// Picks a thread although nothing allows it: only logs that contradict each other need this.
+    fn force(&mut self) -> Option<usize> {
+        let orphan = self.threads.iter().position(|thread| !thread.started);
+        if let Some(t) = orphan {
+            self.threads[t].started = true;
+            let parent = self.threads[t].log.parent;
+            if let Some(&parent) = self.serials.get(&parent) {
+                let clock = self.threads[parent].clock.clone();
+                self.threads[t].clock.join(&clock);
+            }
+            self.threads[t].clock.tick(t);
+            return Some(t);
+        }
+        let waiting =
+            self.threads.iter().position(|thread| matches!(thread.stop, Some(Stop::Wait(_))))?;
+        self.threads[waiting].stop =
+            Some(Stop::Contradiction("joins a thread that waits for it".to_owned()));
+        self.finish_thread(waiting);
+        None.or_else(|| (0..self.threads.len()).find(|&t| self.is_runnable(t)))
+    }
+
+    fn run_thread(&mut self, t: usize) {
+        let fresh = self.threads[t].stop.is_none();
+        self.threads[t].stop = None;
+        if fresh && self.symbolic() {
+            self.event(t, model::EventKind::Start, None);
+        }
+        loop {
+            match self.step(t) {
+                Ok(()) => {}
+                Err(Stop::Wait(other)) if !self.has_ended(other) => {
+                    self.threads[t].stop = Some(Stop::Wait(other));
+                    return;
+                }
+                Err(Stop::Wait(_)) => {}
+                Err(stop) => {
+                    self.threads[t].stop = Some(stop);
+                    self.finish_thread(t);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, t: usize) -> Result<(), Stop> {
+        match self.threads[t].frames.last() {
+            Some(Frame::Code(_)) => self.instruction(t),
+            Some(Frame::External(_)) => self.external_step(t),
+            None => contradiction("no frames"),
+        }
+    }
+
+    fn instruction(&mut self, t: usize) -> Result<(), Stop> {
+        self.count_instruction(t)?;
+        let Some((info, id)) = self.current(t) else { return contradiction("no function") };
+        let function = info.function;
+        let Some(instruction) = function.instructions.get(id.index()) else {
+            return contradiction(format!("{} runs off its end", function.name));
+        };
+        self.execute(t, id, instruction)
+    }
+
+    fn count_instruction(&mut self, t: usize) -> Result<(), Stop> {
+        let thread = &mut self.threads[t];
+        thread.report.instructions += 1;
+        if thread.exhausted() {
+            thread.tail += 1;
+            if thread.tail > self.options.tail_limit {
+                return Err(Stop::EndOfLog);
+            }
+        }
+        Ok(())
+    }
+
+    /// The function and instruction that the top frame is at.
+    pub fn current(&self, t: usize) -> Option<(&'r FunctionInfo<'r>, InstId)> {
+        self.threads[t].code().map(|frame| (frame.info, frame.next))
+    }
+
+    fn execute(&mut self, t: usize, id: InstId, inst: &'r Instruction) -> Result<(), Stop> {
+        match &inst.kind {
+            InstKind::Alloca { size, count, .. } => self.alloca(t, id, inst, *size, *count),
+            InstKind::Load { address, .. } => self.load(t, id, inst, *address),
+            InstKind::Store { address, value, .. } => self.store(t, id, inst, *address, *value),
+            InstKind::AtomicRmw { op, address, value, .. } => {
+                self.atomic_rmw(t, inst, *op, *address, *value)
+            }
+            InstKind::CmpXchg { address, expected, new, .. } => {
+                self.cmpxchg(t, inst, *address, *expected, *new)
+            }
+            InstKind::Fence(_) => {
+                self.event(t, model::EventKind::Fence, None);
+                self.finish(t, Value::Absent)
+            }
+            InstKind::Call(call) | InstKind::Invoke { call, .. } => self.call(t, id, inst, call),
+            InstKind::Br(target) => self.enter_block(t, *target),
+            InstKind::CondBr(..) | InstKind::Switch(..) | InstKind::IndirectBr(..) => {
+                self.branch(t, id, inst)
+            }
+            InstKind::Ret(value) => self.ret(t, *value),
+            InstKind::Unreachable => self.unreachable(t),
+            InstKind::Resume(_) => self.unwind(t, true),
+            InstKind::LandingPad => {
+                let value = self.fresh(t, inst.ty, None);
+                self.finish(t, value)
+            }
+            InstKind::VaArg(_) | InstKind::Other(..) => {
+                let name = instruction_name(&inst.kind);
+                let value = self.fresh(t, inst.ty, Some(GapKind::Instruction(name)));
+                self.finish(t, value)
+            }
+            InstKind::Phi(_) => contradiction("phi after another instruction"),
+            _ => self.pure(t, inst),
+        }
+    }
+
+    /// An instruction without side effects.
+    fn pure(&mut self, t: usize, inst: &'r Instruction) -> Result<(), Stop> {
+        self.check_division(t, inst)?;
+        let thread = &self.threads[t];
+        let Some(frame) = thread.code() else { return contradiction("no function") };
+        let (image, constants) = (self.image, &mut self.constants);
+        let mut get = |operand| operand_value(thread, frame, image, constants, operand);
+        let result = eval::evaluate(&mut self.pool, frame.module, &inst.kind, inst.ty, &mut get);
+        let value = match result {
+            Ok(value) => value,
+            Err(gap) => {
+                let gap = match gap {
+                    GapKind::Instruction(_) => GapKind::Instruction(instruction_name(&inst.kind)),
+                    gap => gap,
+                };
+                // The log may know what could not be computed.
+                let logged = self.is_logged(t);
+                self.fresh(t, inst.ty, (!logged).then_some(gap))
+            }
+        };
+        self.finish(t, value)
+    }
+
+    /// Will the current instruction's value be in the log?
+    pub fn is_logged(&self, t: usize) -> bool {
+        self.current(t)
+            .is_some_and(|(info, id)| info.logged.get(id.index()).copied().unwrap_or(false))
+    }
+
+    pub fn operand(&mut self, t: usize, operand: Operand) -> Value {
+        let thread = &self.threads[t];
+        let Some(frame) = thread.code() else { return Value::Absent };
+        operand_value(thread, frame, self.image, &mut self.constants, operand)
+    }
+
+    pub fn scalar(&mut self, t: usize, operand: Operand) -> Option<Scalar> {
+        self.operand(t, operand).scalar()
+    }
+
+    /// The module of the innermost code frame.
+    pub fn module(&self, t: usize) -> &'r Module {
+        match self.threads[t].innermost_code() {
+            Some(frame) => frame.module,
+            None => self.image.module(0),
+        }
+    }
+
+    /// Gives the current instruction its value and moves on.
+    pub fn finish(&mut self, t: usize, value: Value) -> Result<(), Stop> {
+        let Some((info, id)) = self.current(t) else { return contradiction("no function") };
+        let Some(inst) = info.function.instructions.get(id.index()) else {
+            return contradiction("no instruction");
+        };
+        let value = if info.logged.get(id.index()).copied().unwrap_or(false) {
+            let kind = instruction_name(&inst.kind);
+            self.reconcile(t, value, inst.ty, &kind)?
+        } else {
+            value
+        };
+        self.pending_reads.clear();
+        if let Some(frame) = self.threads[t].code_mut() {
+            if let Some(register) = frame.registers.get_mut(id.index()) {
+                *register = value;
+            }
+            if !matches!(inst.kind, InstKind::Invoke { .. }) {
+                frame.next = InstId(id.0 + 1);
+            }
+        }
+        match inst.kind {
+            InstKind::Invoke { normal, .. } => self.enter_block(t, normal),
+            _ => Ok(()),
+        }
+    }
+
+    /// The next value in the log.
+    pub fn take_value(&mut self, t: usize, ty: TypeId) -> Result<Value, Stop> {
+        let module = self.module(t);
+        self.take_value_of(t, module, ty)
+    }
+
+    pub fn take_value_of(&mut self, t: usize, module: &Module, ty: TypeId) -> Result<Value, Stop> {
+        let words = self.threads[t].words(ir::plan::words(module, ty))?;
+        Ok(decode_words(module, ty, words))
+    }
+
+    /// Compares a computed value with the logged one, which is right where they differ, and notes
+    /// what the log says about symbolic ones.
+    fn reconcile(&mut self, t: usize, value: Value, ty: TypeId, kind: &str) -> Result<Value, Stop> {
+        let logged = self.take_value(t, ty)?;
+        self.record_reads(t, &logged, ty);
+        Ok(self.merge(t, &value, &logged, kind))
+    }
+
+    /// See [`Self::reconcile`].
+    pub fn merge(&mut self, t: usize, value: &Value, logged: &Value, kind: &str) -> Value {
+        match (value, logged) {
+            (Value::Scalar(value), Value::Scalar(logged)) => {
+                self.merge_scalar(t, *value, *logged, kind).into()
+            }
+            (Value::Aggregate(values), Value::Aggregate(logs)) if values.len() == logs.len() => {
+                let merged = values.iter().zip(logs.iter()).map(|(v, l)| self.merge(t, v, l, kind));
+                Value::aggregate(merged.collect())
+            }
+            (value, Value::Absent) => value.clone(),
+            (_, logged) => logged.clone(),
+        }
+    }
+
+    fn merge_scalar(&mut self, t: usize, value: Scalar, logged: Scalar, kind: &str) -> Scalar {
+        if value.width != logged.width || !self.symbolic() {
+            return logged;
+        }
+        let Some(word) = logged.as_const() else { return value };
+        let computed = match value.as_expr() {
+            None => value.as_const(),
+            Some(id) => self.recorded_value(id),
+        };
+        match (computed, value.as_expr()) {
+            (Some(computed), _) if computed == word => value,
+            (Some(computed), _) if is_fake_code(computed) => value,
+            (Some(computed), _) => {
+                let detail = format!("computed {computed:#x}, logged {word:#x}");
+                self.gap(t, GapKind::WrongValue(kind.to_owned()), detail);
+                logged
+            }
+            (None, Some(id)) => {
+                self.learn(id, word);
+                value
+            }
+            (None, None) => logged,
+        }
+    }
+
+    /// Notes that an expression had this value in the recorded run.
+    fn learn(&mut self, id: ExprId, value: u128) {
+        self.known.insert(id, value);
+        match self.pool.get(id) {
+            Expr::Var { var, .. } => self.out.set_recorded(var, value),
+            Expr::ZExt(inner, _) | Expr::SExt(inner, _) => {
+                let value = value & model::expr::mask(self.pool.width(inner));
+                self.learn(inner, value);
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells the variables of the current instruction's read what they were.
+    fn record_reads(&mut self, t: usize, logged: &Value, ty: TypeId) {
+        if self.pending_reads.is_empty() {
+            return;
+        }
+        let module = self.module(t);
+        let bytes = self.value_bytes(module, ty, logged);
+        for read in std::mem::take(&mut self.pending_reads) {
+            let value = (0..i64::from(read.width / 8)).rev().try_fold(0u128, |value, i| {
+                let at = usize::try_from(read.offset + i).ok()?;
+                match bytes.get(at)? {
+                    MemoryByte::Const(byte) => Some((value << 8) | u128::from(*byte)),
+                    _ => None,
+                }
+            });
+            if let Some(value) = value {
+                self.out.set_recorded(read.var, value);
+            }
+        }
+    }
+
+    /// The value that an expression had in the recorded run, where it follows from the log.
+    pub fn recorded_value(&mut self, root: ExprId) -> Option<u128> {
+        if let Some(&value) = self.known.get(&root) {
+            return Some(value);
+        }
+        let mut stack = vec![(root, false)];
+        while let Some((id, ready)) = stack.pop() {
+            if self.known.contains_key(&id) {
+                continue;
+            }
+            let expr = self.pool.get(id);
+            let value = match expr {
+                Expr::Const { value, .. } => Some(value),
+                Expr::Var { var, .. } => Some(self.out.recorded(var)?),
+                _ if ready => {
+                    Some(self.pool.apply(expr, |operand| self.known.get(&operand).copied())?)
+                }
+                _ => None,
+            };
+            match value {
+                Some(value) => {
+                    self.known.insert(id, value);
+                }
+                None => {
+                    stack.push((id, true));
+                    expr.for_each_operand(|operand| stack.push((operand, false)));
+                }
+            }
+        }
+        self.known.get(&root).copied()
+    }
+
+    /// The concrete value that a symbolic address, size or call target had; adds the condition
+    /// that it stays that.
+    pub fn concretise(&mut self, t: usize, scalar: Scalar, kind: PathConditionKind) -> Option<u64> {
+        let id = match scalar.as_expr() {
+            None => return scalar.as_const().map(|value| value as u64),
+            Some(id) => id,
+        };
+        let value = self.recorded_value(id)?;
+        if self.symbolic() && self.threads[t].concretised.insert(id) {
+            let constant = self.pool.constant(scalar.width, value);
+            let equal = self.pool.eq(id, constant);
+            let site = self.site(t);
+            self.out.condition(t, equal, kind, site);
+        }
+        Some(value as u64)
+    }
+
+    /// A value that nothing is known of.
+    pub fn fresh(&mut self, t: usize, ty: TypeId, gap: Option<GapKind>) -> Value {
+        if let Some(gap) = gap {
+            self.gap(t, gap, String::new());
+        }
+        let module = self.module(t);
+        let (pool, out) = (&mut self.pool, &mut self.out);
+        eval::build(module, ty, &mut |bits| {
+            let var = out.variable(bits, Origin::Input, None);
+            let id = pool.var(var, bits);
+            Scalar::expr(pool, id)
+        })
+    }
+
+    /// A new input variable.
+    pub fn input(&mut self, bits: u32) -> ExprId {
+        let var = self.out.variable(bits, Origin::Input, None);
+        self.pool.var(var, bits)
+    }
+
+    /// Counts a gap.
+    pub fn gap(&mut self, t: usize, what: GapKind, detail: String) {
+        if !self.symbolic() {
+            return;
+        }
+        *self.gap_counts.entry(what.clone()).or_default() += 1;
+        if self.gaps.len() < self.options.max_gaps {
+            let thread = self.threads[t].log.name.clone();
+            let site = self.site(t);
+            self.gaps.push(Gap { thread, site, what, detail });
+        }
+    }
+
+    /// Adds an event of the symbolic pass; gives its index in the thread.
+    pub fn event(&mut self, t: usize, kind: model::EventKind, name: Option<String>) -> u32 {
+        if !self.symbolic() {
+            return 0;
+        }
+        let stack = self.stack(t);
+        self.out.event(t, kind, stack, name)
+    }
+}
+
+/// The value of an operand in a frame.
+pub(crate) fn operand_value<'r>(
+    thread: &Thread<'r>,
+    frame: &CodeFrame<'r>,
+    image: &Image<'r>,
+    constants: &mut FxHashMap<(usize, u32), Value>,
+    operand: Operand,
+) -> Value {
+    match operand {
+        Operand::Inst(id) => frame.registers.get(id.index()).cloned().unwrap_or_default(),
+        Operand::Param(index) => frame.arguments.get(index as usize).cloned().unwrap_or_default(),
+        Operand::Other => Value::Absent,
+        Operand::Const(id) => {
+            let m = frame.info.module;
+            let constant = frame.module.constants.get(id.index());
+            if let Some(ConstantKind::Global(global, offset)) = constant.map(|c| &c.kind)
+                && let Some(&address) = thread.thread_locals.get(&(m, global.0))
+            {
+                return Value::constant(64, u128::from(address.wrapping_add_signed(*offset)));
+            }
+            constants
+                .entry((m, id.0))
+                .or_insert_with(|| image.constant_value(&mut ExprPool::default(), m, id))
+                .clone()
+        }
+    }
+}
+
+fn thread_local_globals(recording: &Recording) -> impl Iterator<Item = (usize, u32, &Global)> + '_ {
+    recording.modules.iter().enumerate().flat_map(|(m, module)| {
+        let globals = module.ir.globals.iter().enumerate();
+        globals
+            .filter(|(_, global)| global.thread_local)
+            .map(move |(g, global)| (m, g as u32, global))
+    })
+}
+
+/// A logged value; contradictory word counts give zeros.
+pub(crate) fn decode_words(module: &Module, ty: TypeId, words: &[u64]) -> Value {
+    let mut words = words.iter().copied();
+    eval::build(module, ty, &mut |bits| {
+        let low = u128::from(words.next().unwrap_or(0));
+        let high = if bits > 64 { u128::from(words.next().unwrap_or(0)) } else { 0 };
+        Scalar::constant(bits, (high << 64) | low)
+    })
+}
+
+fn is_fake_code(value: u128) -> bool {
+    (u128::from(crate::image::FAKE_CODE)..u128::from(crate::image::FAKE_CODE_END)).contains(&value)
+}
+
+/// Is the address one that only its thread can have?
+pub(crate) fn is_private(internal: u64) -> bool {
+    (PRIVATE..HEAP).contains(&internal)
+}
+
+/// What an instruction is called in gaps.
+pub(crate) fn instruction_name(kind: &InstKind) -> String {
+    let name = match kind {
+        InstKind::Binary(op, ..) => return format!("{op:?}").to_lowercase(),
+        InstKind::Cast(op, ..) => return format!("{op:?}").to_lowercase(),
+        InstKind::Other(name, _) => return name.clone(),
+        InstKind::FNeg(_) => "fneg",
+        InstKind::ICmp(..) => "icmp",
+        InstKind::FCmp(..) => "fcmp",
+        InstKind::Select(..) => "select",
+        InstKind::Phi(_) => "phi",
+        InstKind::Alloca { .. } => "alloca",
+        InstKind::Load { .. } => "load",
+        InstKind::Store { .. } => "store",
+        InstKind::Gep { .. } => "getelementptr",
+        InstKind::AtomicRmw { .. } => "atomicrmw",
+        InstKind::CmpXchg { .. } => "cmpxchg",
+        InstKind::Fence(_) => "fence",
+        InstKind::Call(_) => "call",
+        InstKind::Invoke { .. } => "invoke",
+        InstKind::ExtractValue(..) => "extractvalue",
+        InstKind::InsertValue(..) => "insertvalue",
+        InstKind::ExtractElement(..) => "extractelement",
+        InstKind::InsertElement(..) => "insertelement",
+        InstKind::ShuffleVector(..) => "shufflevector",
+        InstKind::LandingPad => "landingpad",
+        InstKind::VaArg(_) => "va_arg",
+        InstKind::Freeze(_) => "freeze",
+        InstKind::Ret(_) => "ret",
+        InstKind::Br(_) => "br",
+        InstKind::CondBr(..) => "br",
+        InstKind::Switch(..) => "switch",
+        InstKind::IndirectBr(..) => "indirectbr",
+        InstKind::Resume(_) => "resume",
+        InstKind::Unreachable => "unreachable",
+    };
+    name.to_owned()
+}

@@ -1,0 +1,168 @@
+//! Instructions without side effects, one family per file. They work on constants (for
+//! initialisers) and on registers alike.
+
+mod aggregate;
+mod arith;
+mod cast;
+mod compare;
+pub(crate) mod float;
+
+use crate::report::GapKind;
+use crate::value::{self, Scalar, Value};
+use ir::types::{InstKind, Module, Operand, Type, TypeId};
+use model::{BinOp, ExprPool};
+
+/// The result of a side-effect-free instruction, or what it is that cannot be modelled.
+pub(crate) fn evaluate(
+    pool: &mut ExprPool,
+    module: &Module,
+    kind: &InstKind,
+    ty: TypeId,
+    get: &mut dyn FnMut(Operand) -> Value,
+) -> Result<Value, GapKind> {
+    match kind {
+        InstKind::Binary(op, a, b) => {
+            let (a, b) = (get(*a), get(*b));
+            let float = float_format(module, ty);
+            lanes(&[&a, &b], &mut |v| arith::binary(pool, *op, float, v[0], v[1]))
+        }
+        InstKind::FNeg(a) => {
+            let a = get(*a);
+            lanes(&[&a], &mut |v| Ok(arith::float_negate(pool, v[0])))
+        }
+        InstKind::Cast(op, a) => {
+            let value = get(*a);
+            cast::cast(pool, module, *op, &value, operand_type(module, *a), ty)
+        }
+        InstKind::ICmp(predicate, a, b) => {
+            let (a, b) = (get(*a), get(*b));
+            lanes(&[&a, &b], &mut |v| Ok(compare::int(pool, *predicate, v[0], v[1])))
+        }
+        InstKind::FCmp(predicate, a, b) => {
+            let (a, b) = (get(*a), get(*b));
+            lanes(&[&a, &b], &mut |v| compare::float(pool, *predicate, v[0], v[1]))
+        }
+        InstKind::Select(c, a, b) => {
+            let (c, a, b) = (get(*c), get(*a), get(*b));
+            select(pool, &c, &a, &b)
+        }
+        InstKind::Gep { base, offset, terms } => {
+            let mut address = get(*base).scalar().ok_or(GapKind::Width)?;
+            for term in terms {
+                let index = get(term.index).scalar().ok_or(GapKind::Width)?;
+                let index = value::resize(pool, index, 64, true);
+                let scale = Scalar::constant(64, u128::from(term.scale));
+                let step = value::bin(pool, BinOp::Mul, index, scale);
+                address = value::bin(pool, BinOp::Add, address, step);
+            }
+            let offset = Scalar::constant(64, *offset as u64 as u128);
+            Ok(value::bin(pool, BinOp::Add, address, offset).into())
+        }
+        InstKind::ExtractValue(a, path) => aggregate::extract_value(&get(*a), path),
+        InstKind::InsertValue(a, b, path) => {
+            let (a, b) = (get(*a), get(*b));
+            aggregate::insert_value(&a, b, path)
+        }
+        InstKind::ExtractElement(a, index) => {
+            let (a, index) = (get(*a), get(*index));
+            aggregate::extract_element(pool, &a, &index)
+        }
+        InstKind::InsertElement(a, b, index) => {
+            let (a, b, index) = (get(*a), get(*b), get(*index));
+            aggregate::insert_element(pool, &a, b, &index)
+        }
+        InstKind::ShuffleVector(a, b, mask) => {
+            let (a, b) = (get(*a), get(*b));
+            aggregate::shuffle(&a, &b, mask)
+        }
+        InstKind::Freeze(a) => Ok(get(*a)),
+        _ => Err(GapKind::Instruction("expression".to_owned())),
+    }
+}
+
+/// Casts need to know whether the operand is a float and how a vector is cut; both follow from the
+/// values except for floats, which are recognised by the operation.
+fn operand_type(module: &Module, operand: Operand) -> Option<TypeId> {
+    match operand {
+        Operand::Const(id) => module.constants.get(id.index()).map(|constant| constant.ty),
+        _ => None,
+    }
+}
+
+/// Applies `f` to scalars, or lane by lane to vectors.
+pub(crate) fn lanes(
+    operands: &[&Value],
+    f: &mut dyn FnMut(&[Scalar]) -> Result<Scalar, GapKind>,
+) -> Result<Value, GapKind> {
+    let scalars: Option<Vec<Scalar>> = operands.iter().map(|value| value.scalar()).collect();
+    if let Some(scalars) = scalars {
+        return f(&scalars).map(Value::Scalar);
+    }
+    let vectors: Option<Vec<_>> = operands.iter().map(|value| value.elements()).collect();
+    let vectors = vectors.ok_or(GapKind::Width)?;
+    let count = vectors.iter().map(|elements| elements.len()).min().unwrap_or(0);
+    let lane = |i: usize| -> Vec<&Value> { vectors.iter().map(|elements| &elements[i]).collect() };
+    let results: Result<Vec<Value>, GapKind> = (0..count).map(|i| lanes(&lane(i), f)).collect();
+    Ok(Value::aggregate(results?))
+}
+
+/// `select`; a symbolic condition over aggregates is pushed into them.
+pub(crate) fn select(
+    pool: &mut ExprPool,
+    c: &Value,
+    a: &Value,
+    b: &Value,
+) -> Result<Value, GapKind> {
+    if let Value::Aggregate(conditions) = c {
+        let (a, b) = (a.elements().ok_or(GapKind::Width)?, b.elements().ok_or(GapKind::Width)?);
+        let lanes: Result<Vec<Value>, GapKind> = conditions
+            .iter()
+            .zip(a.iter().zip(b.iter()))
+            .map(|(c, (a, b))| select(pool, c, a, b))
+            .collect();
+        return Ok(Value::aggregate(lanes?));
+    }
+    let c = c.scalar().ok_or(GapKind::Width)?;
+    match c.as_const() {
+        Some(0) => return Ok(b.clone()),
+        Some(_) => return Ok(a.clone()),
+        None => {}
+    }
+    lanes(&[a, b], &mut |v| Ok(value::ite(pool, c, v[0], v[1])))
+}
+
+/// The IEEE format of a type's scalars, where it is a float.
+pub(crate) fn float_format(module: &Module, ty: TypeId) -> bool {
+    match module.ty(ty) {
+        Type::Float(_) => true,
+        Type::Vector { element, .. } => float_format(module, *element),
+        _ => false,
+    }
+}
+
+/// The all-zero value of a type.
+pub(crate) fn zero(module: &Module, ty: TypeId) -> Value {
+    build(module, ty, &mut |bits| Scalar::constant(bits, 0))
+}
+
+/// A value of a type, with `scalar` called for every scalar in order.
+pub(crate) fn build(module: &Module, ty: TypeId, scalar: &mut dyn FnMut(u32) -> Scalar) -> Value {
+    match module.ty(ty) {
+        Type::Struct { fields, .. } => {
+            Value::aggregate(fields.iter().map(|&field| build(module, field, scalar)).collect())
+        }
+        Type::Array { element, length } => {
+            Value::aggregate((0..*length).map(|_| build(module, *element, scalar)).collect())
+        }
+        Type::Vector { element, length } => {
+            Value::aggregate((0..*length).map(|_| build(module, *element, scalar)).collect())
+        }
+        _ => match module.scalar_bits(ty) {
+            Some(bits @ 1..=128) => scalar(bits).into(),
+            _ => Value::Absent,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

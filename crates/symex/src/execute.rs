@@ -1,0 +1,121 @@
+//! The passes, one after the other.
+
+use crate::cells::SharedCells;
+use crate::engine::{Engine, Learned, Pass};
+use crate::image::Image;
+use crate::recording::{RecordedFailureKind, Recording};
+use crate::report::{Execution, Options, Report, SymexError};
+use crate::shadow::Shadow;
+use model::{Thread, ThreadId};
+use std::collections::HashMap;
+
+/// The most survey passes. The second one is needed where a thread's memory is accessed by a
+/// thread that is walked before it; a third one never finds anything new in consistent logs.
+const MOST_SURVEYS: usize = 3;
+
+/// Executes a recording.
+///
+/// # Errors
+/// When there is nothing to execute. Damaged or contradictory logs are no error: the thread stops,
+/// and the report says why.
+pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, SymexError> {
+    if recording.threads.is_empty() {
+        return Err(SymexError::NoThreads);
+    }
+    let image = Image::new(recording)?;
+    let order = thread_order(recording);
+    let (ranges, learned) = survey(recording, options, &image, &order);
+    tracing::debug!(cells = ranges.len(), "survey done");
+    let pass = Pass::Symbolic(SharedCells::new(&ranges));
+    let mut engine = Engine::new(&image, recording, options, pass, learned, &order);
+    engine.run();
+    let execution = collect(engine, &image);
+    tracing::debug!(
+        events = execution.trace.events.len(),
+        conditions = execution.trace.conditions.len(),
+        gaps = execution.report.gap_count(),
+        "symbolic pass done"
+    );
+    Ok(execution)
+}
+
+/// Runs the survey until it knows every object that it met.
+fn survey<'r>(
+    recording: &'r Recording,
+    options: &'r Options,
+    image: &'r Image<'r>,
+    order: &[usize],
+) -> (Vec<(u64, u32)>, Learned) {
+    let mut learned = Learned::default();
+    let mut ranges = Vec::new();
+    for _ in 0..MOST_SURVEYS {
+        let pass = Pass::Survey(Box::<Shadow>::default());
+        learned.unresolved.clear();
+        let mut engine = Engine::new(image, recording, options, pass, learned, order);
+        engine.run();
+        let late = engine.resolves_more();
+        let (pass, found) = (engine.pass, engine.learned);
+        learned = found;
+        if let Pass::Survey(shadow) = pass {
+            ranges = shadow.cells();
+        }
+        if !late {
+            break;
+        }
+    }
+    (ranges, learned)
+}
+
+impl Engine<'_> {
+    /// Does an address that belonged to nothing when it was accessed belong to something now?
+    fn resolves_more(&self) -> bool {
+        let now_known = |&address: &u64| {
+            (0..self.threads.len()).any(|t| self.lookup(t, address) != Some(address))
+        };
+        self.learned.unresolved.iter().any(now_known)
+    }
+}
+
+/// Indices into the recording's threads, creators before those they create.
+fn thread_order(recording: &Recording) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..recording.threads.len()).collect();
+    order.sort_by_key(|&index| (recording.threads[index].serial, index));
+    order
+}
+
+fn collect(engine: Engine<'_>, image: &Image<'_>) -> Execution {
+    let serials: HashMap<u64, usize> =
+        engine.threads.iter().map(|thread| (thread.log.serial, thread.index)).collect();
+    let threads = engine.threads.iter().map(|thread| Thread {
+        id: ThreadId::from_index(thread.index),
+        name: thread.log.name.clone(),
+        parent: match thread.index {
+            0 => None,
+            _ => serials
+                .get(&thread.log.parent)
+                .filter(|&&parent| parent < thread.index)
+                .map(|&parent| ThreadId::from_index(parent)),
+        },
+        entry: entry_name(image, thread.log.start_routine),
+        events: Vec::new(),
+    });
+    let threads = threads.collect();
+    let failure = engine.recording.failure.as_ref();
+    let report = Report {
+        threads: engine.threads.iter().map(|thread| thread.report.clone()).collect(),
+        gaps: engine.gap_counts,
+        timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
+    };
+    let trace = engine.out.finish(engine.pool, threads, engine.failure);
+    Execution { trace, gaps: engine.gaps, report }
+}
+
+fn entry_name(image: &Image<'_>, address: u64) -> String {
+    if address == 0 {
+        return "main".to_owned();
+    }
+    let function = image
+        .by_address(address)
+        .and_then(|(module, id)| image.module(module).functions.get(id.index()));
+    function.map_or_else(|| format!("{address:#x}"), |function| function.name.clone())
+}

@@ -1,0 +1,467 @@
+//! Uninstrumented functions that the executor models: memory and strings.
+//!
+//! What they do to memory is computed; the logged result fixes the path, so that over symbolic
+//! bytes it becomes path conditions (`strlen` = n: n non-zero bytes and a zero).
+
+use crate::access::{Grain, Place};
+use crate::engine::{Engine, Pass};
+use crate::memory::{self, Bytes, MemoryByte};
+use crate::report::GapKind;
+use crate::thread::{ExternalCall, Stop};
+use crate::value::{self, Scalar, Value};
+use ir::types::Operand;
+use model::{CmpOp, PathConditionKind};
+
+/// The longest string or block that is modelled.
+const LONGEST: u64 = 1 << 26;
+
+impl<'r> Engine<'r> {
+    /// The effect and result of a call of an uninstrumented function that has returned.
+    pub fn model_external(
+        &mut self,
+        t: usize,
+        call: &ExternalCall<'r>,
+        logged: Value,
+    ) -> Result<Value, Stop> {
+        let name = plain_name(call.name);
+        let result = logged.scalar().and_then(Scalar::as_const).map(|value| value as u64);
+        let operand = |i: usize| call.operands.get(i).copied();
+        let argument = |i: usize| call.arguments.get(i).and_then(Value::scalar);
+        let first_two = (operand(0), operand(1));
+        match name {
+            "memcpy" | "memmove" | "mempcpy" => {
+                if let Some(length) = self.length(t, argument(2)) {
+                    self.copy(t, argument(0), argument(1), length, first_two);
+                }
+            }
+            "bcopy" => {
+                if let Some(length) = self.length(t, argument(2)) {
+                    self.copy(t, argument(1), argument(0), length, (operand(1), operand(0)));
+                }
+            }
+            "memset" => {
+                if let Some(length) = self.length(t, argument(2)) {
+                    self.set_bytes(t, argument(0), argument(1), length, operand(0));
+                }
+            }
+            "bzero" => {
+                if let Some(length) = self.length(t, argument(1)) {
+                    let zero = Some(Scalar::constant(8, 0));
+                    self.set_bytes(t, argument(0), zero, length, operand(0));
+                }
+            }
+            "strlen" => {
+                if let Some(length) = result {
+                    self.string(t, argument(0), length, true, operand(0));
+                }
+            }
+            "strnlen" => {
+                let limit = self.length(t, argument(1));
+                if let (Some(length), Some(limit)) = (result, limit) {
+                    self.string(t, argument(0), length, length < limit, operand(0));
+                }
+            }
+            "strcpy" | "stpcpy" => self.string_copy(t, call, None, 0),
+            "strncpy" => {
+                let limit = self.length(t, argument(2));
+                self.string_copy(t, call, limit, 0);
+            }
+            "strcat" | "strncat" => {
+                let limit = match name {
+                    "strncat" => self.length(t, argument(2)),
+                    _ => None,
+                };
+                let skip = self.scan(t, argument(0), LONGEST, operand(0));
+                self.string_append(t, call, limit, skip);
+            }
+            "strcmp" | "strncmp" | "memcmp" | "bcmp" => self.compare(t, name, call, result),
+            "strchr" | "strrchr" | "memchr" => self.find(t, name, call, result),
+            "realloc" | "reallocarray" => self.reallocate(t, call, result),
+            _ => {}
+        }
+        Ok(logged)
+    }
+
+    /// A length made concrete.
+    pub fn length(&mut self, t: usize, length: Option<Scalar>) -> Option<u64> {
+        let length =
+            length.and_then(|length| self.concretise(t, length, PathConditionKind::Address));
+        match length {
+            Some(length) if length <= LONGEST => Some(length),
+            _ => {
+                self.gap(t, GapKind::UnknownAddress, "length".to_owned());
+                None
+            }
+        }
+    }
+
+    /// Copies bytes, which may overlap.
+    pub fn copy(
+        &mut self,
+        t: usize,
+        target: Option<Scalar>,
+        source: Option<Scalar>,
+        length: u64,
+        operands: (Option<Operand>, Option<Operand>),
+    ) {
+        if length == 0 {
+            return;
+        }
+        let source = self.address(t, source);
+        let target = self.address(t, target);
+        let bytes = match source {
+            Some(source) => self.read(t, Place::new(source, length, operands.1), Grain::Cell),
+            None => (0..length).map(|_| MemoryByte::Unknown).collect(),
+        };
+        if let Some(target) = target {
+            self.write(t, Place::new(target, length, operands.0), &bytes, Grain::Cell);
+        }
+    }
+
+    /// Sets bytes to the lowest byte of a value.
+    pub fn set_bytes(
+        &mut self,
+        t: usize,
+        target: Option<Scalar>,
+        byte: Option<Scalar>,
+        length: u64,
+        operand: Option<Operand>,
+    ) {
+        if length == 0 {
+            return;
+        }
+        let (Some(target), Some(byte)) = (self.address(t, target), byte) else { return };
+        let byte = value::resize(&mut self.pool, byte, 8, false);
+        let byte = match byte.as_const() {
+            Some(value) => MemoryByte::Const(value as u8),
+            None => MemoryByte::Part(byte.to_expr(&mut self.pool), 0),
+        };
+        let bytes: Bytes = (0..length).map(|_| byte).collect();
+        self.write(t, Place::new(target, length, operand), &bytes, Grain::Cell);
+    }
+
+    /// The bytes of a string of a known length, with the conditions that make it that long.
+    fn string(
+        &mut self,
+        t: usize,
+        pointer: Option<Scalar>,
+        length: u64,
+        terminated: bool,
+        operand: Option<Operand>,
+    ) -> Bytes {
+        let total = length.min(LONGEST) + u64::from(terminated);
+        let bytes = self.string_bytes(t, pointer, total, operand);
+        for (i, &byte) in bytes.iter().enumerate() {
+            let end = terminated && i as u64 == length;
+            self.assume_zero(t, byte, end);
+        }
+        bytes
+    }
+
+    fn string_bytes(
+        &mut self,
+        t: usize,
+        pointer: Option<Scalar>,
+        length: u64,
+        operand: Option<Operand>,
+    ) -> Bytes {
+        match self.address(t, pointer) {
+            Some(address) if length > 0 => {
+                self.read(t, Place::new(address, length, operand), Grain::Cell)
+            }
+            _ => Bytes::new(),
+        }
+    }
+
+    /// The byte was zero, or was not.
+    fn assume_zero(&mut self, t: usize, byte: MemoryByte, zero: bool) {
+        let Some(byte) = self.byte_value(byte) else { return };
+        let is_zero = value::cmp(&mut self.pool, CmpOp::Eq, byte, Scalar::constant(8, 0));
+        let holds = if zero { is_zero } else { value::not(&mut self.pool, is_zero) };
+        self.assume(t, holds);
+    }
+
+    fn byte_value(&mut self, byte: MemoryByte) -> Option<Scalar> {
+        match byte {
+            MemoryByte::Unknown | MemoryByte::Fresh => None,
+            byte => Some(memory::compose(&mut self.pool, &[byte])),
+        }
+    }
+
+    /// Adds what an uninstrumented function's result says about bytes. A contradiction with known
+    /// bytes is a gap.
+    fn assume(&mut self, t: usize, holds: Scalar) {
+        match (holds.as_const(), holds.as_expr()) {
+            (Some(0), _) => {
+                self.gap(t, GapKind::WrongValue("string".to_owned()), String::new());
+            }
+            (_, Some(expr)) => {
+                let site = self.site(t);
+                self.add_condition(t, expr, PathConditionKind::Branch, site);
+            }
+            _ => {}
+        }
+    }
+
+    /// How long a string was in the recorded run, from the recorded values of its bytes.
+    fn scan(
+        &mut self,
+        t: usize,
+        pointer: Option<Scalar>,
+        limit: u64,
+        _operand: Option<Operand>,
+    ) -> Option<u64> {
+        let start = self.address(t, pointer)?;
+        for length in 0..limit.min(LONGEST) {
+            let byte = self.recorded_byte(start + length)?;
+            if byte == 0 {
+                return Some(length);
+            }
+        }
+        Some(limit)
+    }
+
+    /// A byte's recorded value without an access: shared cells have none here.
+    fn recorded_byte(&mut self, address: u64) -> Option<u8> {
+        if let Pass::Symbolic(shared) = &self.pass
+            && shared.at(address).is_some()
+        {
+            return None;
+        }
+        match self.memory.get(address) {
+            MemoryByte::Const(byte) => Some(byte),
+            MemoryByte::Part(id, index) => {
+                let value = self.recorded_value(id)?;
+                Some((value >> (8 * u32::from(index))) as u8)
+            }
+            _ => None,
+        }
+    }
+
+    /// `strcpy`, `stpcpy` and `strncpy`: the source's length comes from its bytes, which for
+    /// `stpcpy` the result confirms.
+    fn string_copy(&mut self, t: usize, call: &ExternalCall<'r>, limit: Option<u64>, skip: u64) {
+        let argument = |i: usize| call.arguments.get(i).and_then(Value::scalar);
+        let operand = |i: usize| call.operands.get(i).copied();
+        let bound = limit.unwrap_or(LONGEST);
+        let Some(length) = self.scan(t, argument(1), bound, operand(1)) else {
+            self.gap(t, GapKind::External(call.name.to_owned()), "source length".to_owned());
+            return;
+        };
+        let terminated = length < bound;
+        let mut bytes = self.string(t, argument(1), length, terminated, operand(1));
+        if let Some(limit) = limit {
+            // `strncpy` fills up with zeros.
+            bytes.resize(limit as usize, MemoryByte::Const(0));
+        }
+        self.write_string(t, argument(0), skip, &bytes, operand(0));
+    }
+
+    /// `strcat` and `strncat`.
+    fn string_append(
+        &mut self,
+        t: usize,
+        call: &ExternalCall<'r>,
+        limit: Option<u64>,
+        skip: Option<u64>,
+    ) {
+        let argument = |i: usize| call.arguments.get(i).and_then(Value::scalar);
+        let operand = |i: usize| call.operands.get(i).copied();
+        let bound = limit.unwrap_or(LONGEST);
+        let length = self.scan(t, argument(1), bound, operand(1));
+        let (Some(skip), Some(length)) = (skip, length) else {
+            self.gap(t, GapKind::External(call.name.to_owned()), "length".to_owned());
+            return;
+        };
+        self.string(t, argument(0), skip, true, operand(0));
+        let mut bytes = self.string(t, argument(1), length, length < bound, operand(1));
+        bytes.truncate(length as usize);
+        bytes.push(MemoryByte::Const(0));
+        self.write_string(t, argument(0), skip, &bytes, operand(0));
+    }
+
+    fn write_string(
+        &mut self,
+        t: usize,
+        target: Option<Scalar>,
+        skip: u64,
+        bytes: &[MemoryByte],
+        operand: Option<Operand>,
+    ) {
+        if let Some(target) = self.address(t, target)
+            && !bytes.is_empty()
+        {
+            let place = Place::new(target + skip, bytes.len() as u64, operand);
+            self.write(t, place, bytes, Grain::Cell);
+        }
+    }
+
+    /// Comparisons: the result says where the first difference is only through the bytes'
+    /// recorded values; all bytes before it are equal, and there the order is the result's.
+    fn compare(&mut self, t: usize, name: &str, call: &ExternalCall<'r>, result: Option<u64>) {
+        let argument = |i: usize| call.arguments.get(i).and_then(Value::scalar);
+        let operand = |i: usize| call.operands.get(i).copied();
+        let Some(sign) = result.map(|result| (result as u32 as i32).signum()) else { return };
+        let bound = match name {
+            "strcmp" => Some(LONGEST),
+            _ => self.length(t, argument(2)),
+        };
+        let text = name.starts_with("str");
+        let (Some(bound), Some(a), Some(b)) =
+            (bound, self.address(t, argument(0)), self.address(t, argument(1)))
+        else {
+            return;
+        };
+        for i in 0..bound {
+            let x = self.read(t, Place::new(a + i, 1, operand(0)), Grain::Cell);
+            let y = self.read(t, Place::new(b + i, 1, operand(1)), Grain::Cell);
+            let (Some(&x), Some(&y)) = (x.first(), y.first()) else { return };
+            let (Some(x), Some(y)) = (self.byte_value(x), self.byte_value(y)) else { return };
+            let equal = value::cmp(&mut self.pool, CmpOp::Eq, x, y);
+            let known = self.decided(equal);
+            // Where the bytes are not known, a result of 0 still says that they are equal.
+            match known.or((sign == 0).then_some(true)) {
+                Some(true) => self.assume(t, equal),
+                Some(false) => {
+                    let below = value::cmp(&mut self.pool, CmpOp::ULt, x, y);
+                    let differs = value::not(&mut self.pool, equal);
+                    match sign {
+                        -1 => self.assume(t, below),
+                        1 => {
+                            let above = value::cmp(&mut self.pool, CmpOp::ULt, y, x);
+                            self.assume(t, above);
+                        }
+                        _ => self.assume(t, differs),
+                    }
+                    return;
+                }
+                None => {
+                    let detail = "first difference is not known".to_owned();
+                    self.gap(t, GapKind::External(name.to_owned()), detail);
+                    return;
+                }
+            }
+            let zero = value::cmp(&mut self.pool, CmpOp::Eq, x, Scalar::constant(8, 0));
+            if text {
+                match self.decided(zero) {
+                    Some(true) => {
+                        self.assume(t, zero);
+                        return;
+                    }
+                    Some(false) => {
+                        let more = value::not(&mut self.pool, zero);
+                        self.assume(t, more);
+                    }
+                    None => {
+                        let detail = "end of the string is not known".to_owned();
+                        self.gap(t, GapKind::External(name.to_owned()), detail);
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A truth value as it was in the recorded run.
+    fn decided(&mut self, scalar: Scalar) -> Option<bool> {
+        match scalar.as_expr() {
+            None => scalar.as_const().map(|value| value != 0),
+            Some(id) => self.recorded_value(id).map(|value| value != 0),
+        }
+    }
+
+    /// Searches: the bytes before the hit differ from the one looked for, the hit equals it.
+    fn find(&mut self, t: usize, name: &str, call: &ExternalCall<'r>, result: Option<u64>) {
+        let argument = |i: usize| call.arguments.get(i).and_then(Value::scalar);
+        let operand = call.operands.first().copied();
+        let (Some(result), Some(start)) = (result, self.recorded_address(t, argument(0))) else {
+            return;
+        };
+        let Some(wanted) = argument(1) else { return };
+        let wanted = value::resize(&mut self.pool, wanted, 8, false);
+        let whole = match name {
+            "memchr" => self.length(t, argument(2)),
+            _ => self.scan(t, argument(0), LONGEST, operand).map(|length| length + 1),
+        };
+        let hit = (result != 0).then(|| result.wrapping_sub(start));
+        let length = match (name, hit, whole) {
+            ("strchr" | "memchr", Some(hit), _) => hit.min(LONGEST) + 1,
+            (_, _, Some(whole)) => whole,
+            _ => {
+                let detail = "length is not known".to_owned();
+                self.gap(t, GapKind::External(name.to_owned()), detail);
+                return;
+            }
+        };
+        let bytes = self.string_bytes(t, argument(0), length, operand);
+        for (i, &byte) in bytes.iter().enumerate() {
+            let Some(byte) = self.byte_value(byte) else { continue };
+            let at = i as u64;
+            let equal = value::cmp(&mut self.pool, CmpOp::Eq, byte, wanted);
+            if hit == Some(at) {
+                self.assume(t, equal);
+            } else if name != "strrchr" || hit.is_none_or(|hit| at > hit) {
+                let differs = value::not(&mut self.pool, equal);
+                self.assume(t, differs);
+            }
+            if name != "memchr" && at + 1 < length && hit != Some(at) {
+                let zero = value::cmp(&mut self.pool, CmpOp::Eq, byte, Scalar::constant(8, 0));
+                let more = value::not(&mut self.pool, zero);
+                self.assume(t, more);
+            }
+        }
+    }
+
+    /// Where `realloc`'s old object is, before it is freed: internal address and size.
+    pub fn reallocated(&mut self, t: usize, name: &str, arguments: &[Value]) -> Option<(u64, u64)> {
+        if !matches!(name, "realloc" | "reallocarray") {
+            return None;
+        }
+        let pointer = arguments.first().and_then(Value::scalar)?;
+        let recorded = self.concretise(t, pointer, PathConditionKind::Address)?;
+        let internal = self.resolve(t, recorded).filter(|_| recorded != 0)?;
+        let object = self.learned.heap.at_internal(internal)?;
+        Some((internal, self.learned.heap.objects[object].size))
+    }
+
+    /// `realloc` copies the old contents.
+    fn reallocate(&mut self, t: usize, call: &ExternalCall<'r>, result: Option<u64>) {
+        let (Some((old, old_size)), Some(index)) = (call.reallocated, call.allocated) else {
+            return;
+        };
+        if result == Some(0) {
+            return;
+        }
+        let object = &self.learned.heap.objects[index];
+        let (new, length) = (object.base, old_size.min(object.size));
+        if length == 0 || new == old {
+            return;
+        }
+        let bytes = self.read(t, Place::new(old, length, None), Grain::Cell);
+        self.write(t, Place::new(new, length, None), &bytes, Grain::Cell);
+    }
+}
+
+/// The function behind a fortified one: `__memcpy_chk` is `memcpy`.
+pub(crate) fn plain_name(name: &str) -> &str {
+    name.strip_prefix("__").and_then(|name| name.strip_suffix("_chk")).unwrap_or(name)
+}
+
+/// Does the executor compute what the function does to memory? Then what the log says of it is
+/// not applied.
+pub(crate) fn is_modelled(name: &str) -> bool {
+    matches!(
+        plain_name(name),
+        "memcpy"
+            | "memmove"
+            | "mempcpy"
+            | "bcopy"
+            | "memset"
+            | "bzero"
+            | "strcpy"
+            | "stpcpy"
+            | "strncpy"
+            | "strcat"
+            | "strncat"
+    )
+}

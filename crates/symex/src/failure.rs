@@ -1,0 +1,513 @@
+//! φbug: where the run failed, and what made it fail.
+
+use crate::dependence::PostDominators;
+use crate::engine::{Engine, operand_value};
+use crate::heap::USER_END;
+use crate::recording::RecordedFailureKind;
+use crate::report::GapKind;
+use crate::thread::{CodeFrame, Frame, Stop, Thread};
+use crate::value::{self, Scalar, Value};
+use ir::types::{BinaryOp, BlockId, InstId, InstKind, Instruction, Operand};
+use model::{BinOp, CmpOp, EventId, EventKind, ExprId, Failure, FailureCondition, FailureKind};
+
+const SIGILL: i32 = 4;
+const SIGTRAP: i32 = 5;
+const SIGABRT: i32 = 6;
+const SIGBUS: i32 = 7;
+const SIGFPE: i32 = 8;
+const SIGSEGV: i32 = 11;
+
+/// Below this address nothing is ever mapped; a null pointer plus a field's offset lies here.
+const NULL_ZONE: u64 = 1 << 16;
+/// Live objects closer than this are taken for one: nothing else lies between them.
+const NEIGHBOURS: u64 = 1 << 16;
+/// How far values are followed back.
+const DEEPEST: u32 = 32;
+
+/// A branch that led to the failure.
+#[derive(Clone, Copy)]
+struct Found {
+    condition: ExprId,
+    path_condition: Option<usize>,
+}
+
+impl<'r> Engine<'r> {
+    fn failure_kind(&self, t: usize) -> Option<RecordedFailureKind> {
+        if !self.symbolic() || self.failing != Some(t) || self.failure.is_some() {
+            return None;
+        }
+        self.recording.failure.as_ref().map(|failure| failure.kind)
+    }
+
+    fn signal(&self, t: usize) -> Option<(i32, u64)> {
+        match self.failure_kind(t)? {
+            RecordedFailureKind::Signal { signo, fault_address } => Some((signo, fault_address)),
+            _ => None,
+        }
+    }
+
+    /// Ends the thread with the failure. `condition` of `None` does not depend on shared data.
+    fn fail(&mut self, t: usize, kind: FailureKind, condition: Option<ExprId>) -> Stop {
+        self.release_all(t);
+        let name = None;
+        let event = self.event(t, EventKind::Failure, name);
+        let condition = condition.unwrap_or_else(|| self.pool.boolean(true));
+        let message = self.recording.failure.as_ref().map(|failure| failure.message.clone());
+        let failure = Failure {
+            kind,
+            event: EventId(event),
+            condition: FailureCondition::Value(condition),
+            message: message.unwrap_or_default(),
+        };
+        self.failure = Some((t, failure));
+        Stop::Failed
+    }
+
+    fn recorded_scalar(&mut self, scalar: Scalar) -> Option<u128> {
+        match scalar.as_expr() {
+            None => scalar.as_const(),
+            Some(id) => self.recorded_value(id),
+        }
+    }
+
+    /// The end of a thread's walk.
+    pub fn finish_thread(&mut self, t: usize) {
+        let stop = self.threads[t].stop.clone();
+        let blocked = self.blocked_call(t);
+        if let Some(kind) = self.failure_kind(t) {
+            self.fail_at_end(t, kind, stop.as_ref());
+        }
+        let failed = self.failure.as_ref().is_some_and(|(thread, _)| *thread == t);
+        if !failed {
+            self.release_all(t);
+            if self.threads[t].exited && stop == Some(Stop::EndOfLog) {
+                self.event(t, EventKind::Exit, None);
+            }
+        }
+        let thread = &mut self.threads[t];
+        let (unused_path, unused_values) = thread.unused();
+        let report = &mut thread.report;
+        report.unused_path = unused_path;
+        report.unused_values = unused_values;
+        report.reached_end = match &stop {
+            Some(Stop::EndOfLog) => unused_path == 0 && unused_values == 0,
+            Some(Stop::Failed) => true,
+            _ => false,
+        };
+        report.stopped = match stop {
+            Some(Stop::EndOfLog) if thread.exited => "end of the thread".to_owned(),
+            Some(Stop::EndOfLog) => "end of the log".to_owned(),
+            Some(Stop::Failed) => "failure".to_owned(),
+            Some(Stop::Contradiction(detail)) => detail,
+            Some(Stop::Wait(_)) | None => "not walked".to_owned(),
+        };
+        report.blocked = blocked.filter(|_| !thread.exited);
+    }
+
+    /// The failure was not met during the walk: it is where the walk ended.
+    fn fail_at_end(&mut self, t: usize, kind: RecordedFailureKind, stop: Option<&Stop>) {
+        if !matches!(stop, Some(Stop::EndOfLog)) {
+            self.gap(t, GapKind::Failure, "the walk stopped before".to_owned());
+        }
+        let (kind, found) = match kind {
+            RecordedFailureKind::Assertion => (FailureKind::Assertion, self.search(t)),
+            RecordedFailureKind::Abort => (FailureKind::Abort, self.search(t)),
+            RecordedFailureKind::Exit { .. } => (FailureKind::Exit, self.search(t)),
+            RecordedFailureKind::Signal { signo: SIGSEGV | SIGBUS, fault_address } => {
+                let condition = self.fault_in_call(t, fault_address);
+                if condition.is_none() {
+                    self.gap(t, GapKind::Failure, format!("fault at {fault_address:#x}"));
+                }
+                let found = condition.map(|condition| Found { condition, path_condition: None });
+                (FailureKind::Segfault, found)
+            }
+            RecordedFailureKind::Signal { signo: SIGFPE, .. } => {
+                self.gap(t, GapKind::Failure, "division".to_owned());
+                (FailureKind::DivisionByZero, None)
+            }
+            RecordedFailureKind::Signal { .. } => (FailureKind::Abort, self.search(t)),
+            RecordedFailureKind::TimedOut => return,
+        };
+        let condition = found.map(|found| self.take(t, found));
+        self.fail(t, kind, condition);
+    }
+
+    /// The branch becomes φbug, and is no path condition any more.
+    fn take(&mut self, t: usize, found: Found) -> ExprId {
+        if let Some(condition) =
+            found.path_condition.and_then(|index| self.out.threads[t].conditions.get_mut(index))
+        {
+            condition.kept = false;
+        }
+        found.condition
+    }
+
+    /// Uninstrumented code faulted on what it was passed: the pointer nearest below the fault.
+    fn fault_in_call(&mut self, t: usize, fault: u64) -> Option<ExprId> {
+        let call = self.threads[t].external_call()?;
+        let scalars: Vec<Scalar> = call.arguments.iter().filter_map(Value::scalar).collect();
+        let mut best: Option<(u64, Scalar)> = None;
+        for scalar in scalars.into_iter().filter(|scalar| scalar.width == 64) {
+            let value = self.recorded_scalar(scalar)? as u64;
+            let distance = fault.wrapping_sub(value);
+            if scalar.as_expr().is_some()
+                && distance < NULL_ZONE
+                && best.is_none_or(|(nearest, _)| distance < nearest)
+            {
+                best = Some((distance, scalar));
+            }
+        }
+        let (distance, pointer) = best?;
+        let place =
+            value::bin(&mut self.pool, BinOp::Add, pointer, Scalar::constant(64, distance.into()));
+        self.outside_objects(place, fault)
+    }
+
+    /// An access of `size` bytes in the rest of a walk that ends in SIGSEGV or SIGBUS: is it the
+    /// one?
+    pub fn check_fault(
+        &mut self,
+        t: usize,
+        pointer: Option<Scalar>,
+        size: u64,
+    ) -> Result<(), Stop> {
+        let Some((SIGSEGV | SIGBUS, fault)) = self.signal(t) else { return Ok(()) };
+        let Some(pointer) = pointer.filter(|_| self.threads[t].exhausted()) else { return Ok(()) };
+        let hit = match self.recorded_scalar(pointer) {
+            Some(address) => {
+                let address = address as u64;
+                let within = fault.wrapping_sub(address) < size.max(1);
+                // The processor does not say which non-canonical address it was.
+                within || (fault == 0 && (USER_END..crate::heap::PRIVATE).contains(&address))
+            }
+            None => true,
+        };
+        if !hit {
+            return Ok(());
+        }
+        let condition = self.outside_objects(pointer, fault);
+        Err(self.fail(t, FailureKind::Segfault, condition))
+    }
+
+    /// "The address lies in no live object", when it is symbolic.
+    fn outside_objects(&mut self, address: Scalar, fault: u64) -> Option<ExprId> {
+        address.as_expr()?;
+        if fault < NULL_ZONE {
+            let limit = Scalar::constant(64, u128::from(NULL_ZONE));
+            return value::cmp(&mut self.pool, CmpOp::ULt, address, limit).as_expr();
+        }
+        let mut outside = Scalar::boolean(true);
+        for (low, high) in self.live_ranges(fault) {
+            let (low, high) = (Scalar::constant(64, low.into()), Scalar::constant(64, high.into()));
+            let below = value::cmp(&mut self.pool, CmpOp::ULt, address, low);
+            let above = value::cmp(&mut self.pool, CmpOp::ULe, high, address);
+            let apart = value::or(&mut self.pool, below, above);
+            outside = value::and(&mut self.pool, outside, apart);
+        }
+        outside.as_expr()
+    }
+
+    /// Where live objects are, neighbours joined, without the fault's own place.
+    fn live_ranges(&self, fault: u64) -> Vec<(u64, u64)> {
+        let heap = self.learned.heap.objects.iter().filter(|object| object.death == u64::MAX);
+        let heap = heap.map(|object| (object.address, object.address.saturating_add(object.size)));
+        let stacks = self.learned.stacks.iter().flatten().copied();
+        let mut ranges: Vec<(u64, u64)> =
+            self.image.global_ranges().chain(heap).chain(stacks).collect();
+        ranges.sort_unstable();
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for (low, high) in ranges {
+            match joined.last_mut() {
+                Some((_, end))
+                    if low <= end.saturating_add(NEIGHBOURS) && !(*end <= fault && fault < low) =>
+                {
+                    *end = (*end).max(high);
+                }
+                _ => joined.push((low, high)),
+            }
+        }
+        joined.retain(|&(low, high)| !(low..high).contains(&fault));
+        joined
+    }
+
+    /// A division in the rest of a walk that ends in SIGFPE.
+    pub fn check_division(&mut self, t: usize, inst: &'r Instruction) -> Result<(), Stop> {
+        let InstKind::Binary(op, dividend, divisor) = &inst.kind else { return Ok(()) };
+        let signed = match op {
+            BinaryOp::SDiv | BinaryOp::SRem => true,
+            BinaryOp::UDiv | BinaryOp::URem => false,
+            _ => return Ok(()),
+        };
+        let Some((SIGFPE, _)) = self.signal(t) else { return Ok(()) };
+        let (dividend, divisor) = (self.scalar(t, *dividend), self.scalar(t, *divisor));
+        let Some((dividend, divisor)) = dividend.zip(divisor) else { return Ok(()) };
+        if !self.threads[t].exhausted() {
+            return Ok(());
+        }
+        let zero = Scalar::constant(divisor.width, 0);
+        let by_zero = value::cmp(&mut self.pool, CmpOp::Eq, divisor, zero);
+        let overflows = match signed {
+            true => {
+                let ones = Scalar::constant(divisor.width, u128::MAX);
+                let lowest = Scalar::constant(divisor.width, 1u128 << (divisor.width - 1));
+                let a = value::cmp(&mut self.pool, CmpOp::Eq, divisor, ones);
+                let b = value::cmp(&mut self.pool, CmpOp::Eq, dividend, lowest);
+                value::and(&mut self.pool, a, b)
+            }
+            false => Scalar::boolean(false),
+        };
+        for trap in [by_zero, overflows] {
+            if self.recorded_scalar(trap) == Some(1) {
+                return Err(self.fail(t, FailureKind::DivisionByZero, trap.as_expr()));
+            }
+        }
+        if self.recorded_scalar(by_zero).is_none() {
+            let trap = value::or(&mut self.pool, by_zero, overflows);
+            return Err(self.fail(t, FailureKind::DivisionByZero, trap.as_expr()));
+        }
+        Ok(())
+    }
+
+    /// `llvm.trap`.
+    pub fn trap(&mut self, t: usize) -> Result<(), Stop> {
+        if let Some((SIGILL | SIGTRAP | SIGABRT, _)) = self.signal(t) {
+            let found = self.search(t);
+            let condition = found.map(|found| self.take(t, found));
+            return Err(self.fail(t, FailureKind::Abort, condition));
+        }
+        match self.threads[t].exhausted() {
+            true => Err(Stop::EndOfLog),
+            false => self.finish(t, Value::Absent),
+        }
+    }
+
+    /// A call of `exit` and its like with a status that makes the run a failure.
+    pub fn check_exit_call(
+        &mut self,
+        t: usize,
+        name: &str,
+        arguments: &[Value],
+        operands: &[Operand],
+    ) -> Result<(), Stop> {
+        let exits = matches!(name, "exit" | "_exit" | "_Exit" | "quick_exit");
+        let status = arguments.first().and_then(Value::scalar);
+        match status {
+            Some(status) if exits => self.exit_with(t, status, operands.first().copied()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The return of `main`.
+    pub fn check_exit_by_return(
+        &mut self,
+        t: usize,
+        operand: Option<Operand>,
+        value: &Value,
+    ) -> Result<(), Stop> {
+        let thread = &self.threads[t];
+        let main = thread.code().is_some_and(|frame| frame.info.function.name == "main");
+        match value.scalar() {
+            Some(status) if main && thread.frames.len() == 2 => self.exit_with(t, status, operand),
+            _ => Ok(()),
+        }
+    }
+
+    fn exit_with(
+        &mut self,
+        t: usize,
+        status: Scalar,
+        operand: Option<Operand>,
+    ) -> Result<(), Stop> {
+        let Some(RecordedFailureKind::Exit { .. }) = self.failure_kind(t) else { return Ok(()) };
+        let low = value::extract(&mut self.pool, status, 0, 8);
+        let zero = value::cmp(&mut self.pool, CmpOp::Eq, low, Scalar::constant(8, 0));
+        let nonzero = value::not(&mut self.pool, zero);
+        if self.recorded_scalar(nonzero) == Some(0) {
+            return Ok(());
+        }
+        let condition = match nonzero.as_expr() {
+            Some(expr) => Some(expr),
+            None => {
+                let thread = &self.threads[t];
+                let origin = thread
+                    .code()
+                    .zip(operand)
+                    .and_then(|(frame, operand)| self.origin(thread, frame, operand, u64::MAX, 0));
+                let found = origin.or_else(|| self.search(t));
+                found.map(|found| self.take(t, found))
+            }
+        };
+        Err(self.fail(t, FailureKind::Exit, condition))
+    }
+
+    /// Remembers which block wrote an address last.
+    pub fn note_store(&mut self, t: usize, address: u64, _id: InstId) {
+        if !self.symbolic() || self.failing != Some(t) {
+            return;
+        }
+        let thread = &mut self.threads[t];
+        if let Some(frame) = thread.code() {
+            let place = (frame.serial, frame.block);
+            thread.last_store.insert(address, place);
+        }
+    }
+
+    /// The nearest branch with a symbolic condition that led to where the thread is.
+    fn search(&self, t: usize) -> Option<Found> {
+        let thread = &self.threads[t];
+        for frame in thread.frames.iter().rev() {
+            let Frame::Code(frame) = frame else { continue };
+            if let Some(found) = self.deciding(thread, frame, frame.block, u64::MAX, 0) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// The nearest symbolic branch before `limit` that decided that the block was reached.
+    fn deciding(
+        &self,
+        thread: &Thread<'r>,
+        frame: &CodeFrame<'r>,
+        block: BlockId,
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
+        let history = frame.history.as_ref()?;
+        let tree = PostDominators::of(frame.info.function);
+        let (mut block, mut limit) = (block, limit);
+        if depth > DEEPEST {
+            return None;
+        }
+        loop {
+            let (&branch, record) = history
+                .branches
+                .iter()
+                .filter(|(branch, record)| record.sequence < limit && tree.decides(**branch, block))
+                .max_by_key(|(_, record)| record.sequence)?;
+            if let Some(condition) = record.condition {
+                return Some(Found { condition, path_condition: record.path_condition });
+            }
+            let origin = self.branch_origin(thread, frame, branch, record.sequence, depth);
+            if origin.is_some() {
+                return origin;
+            }
+            (block, limit) = (branch, record.sequence);
+        }
+    }
+
+    /// Where a concrete branch condition came from.
+    fn branch_origin(
+        &self,
+        thread: &Thread<'r>,
+        frame: &CodeFrame<'r>,
+        block: BlockId,
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
+        let function = frame.info.function;
+        let terminator = function.blocks.get(block.index())?.terminator();
+        match &function.instructions.get(terminator.index())?.kind {
+            InstKind::CondBr(condition, ..) | InstKind::Switch(condition, ..) => {
+                self.origin(thread, frame, *condition, limit, depth + 1)
+            }
+            _ => None,
+        }
+    }
+
+    /// The symbolic branch that decided which concrete value an operand has: through phis, the
+    /// last store to a stack object, and returned values.
+    fn origin(
+        &self,
+        thread: &Thread<'r>,
+        frame: &CodeFrame<'r>,
+        operand: Operand,
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
+        let Operand::Inst(id) = operand else { return None };
+        if depth > DEEPEST {
+            return None;
+        }
+        let function = frame.info.function;
+        let depth = depth + 1;
+        match &function.instructions.get(id.index())?.kind {
+            InstKind::Phi(incoming) => self.phi_origin(thread, frame, id, incoming, limit, depth),
+            InstKind::Load { address, .. } => {
+                self.load_origin(thread, frame, *address, limit, depth)
+            }
+            InstKind::Call(_) | InstKind::Invoke { .. } => {
+                let returned = frame.history.as_ref()?.returned.get(&id)?;
+                let end = returned.info.function.instructions.get(returned.next.index())?;
+                let InstKind::Ret(Some(value)) = end.kind else { return None };
+                let inner = self.origin(thread, returned, value, limit, depth);
+                inner.or_else(|| self.deciding(thread, returned, returned.block, limit, depth))
+            }
+            kind => value_operands(kind)
+                .into_iter()
+                .find_map(|operand| self.origin(thread, frame, operand, limit, depth)),
+        }
+    }
+
+    fn phi_origin(
+        &self,
+        thread: &Thread<'r>,
+        frame: &CodeFrame<'r>,
+        id: InstId,
+        incoming: &[(BlockId, Operand)],
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
+        let history = frame.history.as_ref()?;
+        let holds = |block: &ir::types::Block| block.first <= id && id < block.end;
+        let block = frame.info.function.blocks.iter().position(holds)?;
+        let from = *history.entered_from.get(&BlockId(block as u32))?;
+        let (_, operand) = incoming.iter().find(|(block, _)| *block == from)?;
+        if let Some(found) = self.origin(thread, frame, *operand, limit, depth) {
+            return Some(found);
+        }
+        // The branch at the end of the block it came from, or those that led to it.
+        match history.branches.get(&from).filter(|record| record.sequence < limit) {
+            Some(record) if record.condition.is_some() => {
+                let path_condition = record.path_condition;
+                record.condition.map(|condition| Found { condition, path_condition })
+            }
+            _ => self.deciding(thread, frame, from, limit, depth),
+        }
+    }
+
+    fn load_origin(
+        &self,
+        thread: &Thread<'r>,
+        frame: &CodeFrame<'r>,
+        address: Operand,
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
+        let mut constants = rustc_hash::FxHashMap::default();
+        let pointer = operand_value(thread, frame, self.image, &mut constants, address);
+        let recorded = pointer.scalar()?.as_const()? as u64;
+        let internal = self.lookup(thread.index, recorded)?;
+        let (serial, block) = *thread.last_store.get(&internal)?;
+        let writer =
+            std::iter::once(frame).chain(thread.frames.iter().filter_map(|frame| match frame {
+                Frame::Code(frame) => Some(&**frame),
+                Frame::External(_) => None,
+            }));
+        let writer = writer.into_iter().find(|frame| frame.serial == serial)?;
+        self.deciding(thread, writer, block, limit, depth)
+    }
+}
+
+/// The operands whose values a value is made of.
+fn value_operands(kind: &InstKind) -> Vec<Operand> {
+    match kind {
+        InstKind::Binary(_, a, b) | InstKind::ICmp(_, a, b) | InstKind::FCmp(_, a, b) => {
+            vec![*a, *b]
+        }
+        InstKind::Cast(_, a) | InstKind::FNeg(a) | InstKind::Freeze(a) => vec![*a],
+        InstKind::Select(c, a, b) => vec![*c, *a, *b],
+        InstKind::ExtractValue(a, _) => vec![*a],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,351 @@
+//! The recorded process's modules: who is at which address, what globals hold at the start, and
+//! the logging plan of each function.
+
+use crate::eval;
+use crate::memory::MemoryByte;
+use crate::recording::{RecordedModule, Recording};
+use crate::report::SymexError;
+use crate::value::Value;
+use ir::plan::FunctionPlan;
+use ir::types::{
+    ConstId, ConstantKind, FuncId, Function, GlobalId, InstKind, Module, Operand, Type, TypeId,
+};
+use model::ExprPool;
+use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+/// Code addresses that were not recorded, and block addresses, get made-up ones from here up.
+pub(crate) const FAKE_CODE: u64 = 0x5f00_0000_0000_0000;
+/// One past the last made-up code address.
+pub(crate) const FAKE_CODE_END: u64 = 0x5f80_0000_0000_0000;
+
+/// A function with a body, and its plan.
+pub(crate) struct FunctionInfo<'r> {
+    pub module: usize,
+    pub id: FuncId,
+    pub function: &'r Function,
+    pub plan: FunctionPlan,
+    /// Per instruction: is it in `plan.values`?
+    pub logged: Vec<bool>,
+}
+
+/// A global variable that has an initial value here.
+struct InitialRegion {
+    start: u64,
+    size: u64,
+    module: usize,
+    global: GlobalId,
+    bytes: OnceCell<Option<Vec<Option<u8>>>>,
+}
+
+/// See the module.
+pub(crate) struct Image<'r> {
+    recording: &'r Recording,
+    functions: Vec<Vec<OnceCell<FunctionInfo<'r>>>>,
+    by_address: FxHashMap<u64, (usize, FuncId)>,
+    /// First function number to module.
+    numbers: BTreeMap<u32, usize>,
+    /// Sorted by start.
+    globals: Vec<InitialRegion>,
+    /// Lowest and one past highest address of a recorded global.
+    span: (u64, u64),
+}
+
+impl<'r> Image<'r> {
+    pub fn new(recording: &'r Recording) -> Result<Self, SymexError> {
+        if recording.modules.is_empty() {
+            return Err(SymexError::NoModules);
+        }
+        let mut image = Self {
+            recording,
+            functions: Vec::new(),
+            by_address: FxHashMap::default(),
+            numbers: BTreeMap::new(),
+            globals: Vec::new(),
+            span: (u64::MAX, 0),
+        };
+        for (index, module) in recording.modules.iter().enumerate() {
+            image.add(index, module);
+        }
+        image.globals.sort_by_key(|region| (region.start, region.module));
+        image.globals.dedup_by_key(|region| region.start);
+        Ok(image)
+    }
+
+    fn add(&mut self, index: usize, module: &'r RecordedModule) {
+        self.numbers.insert(module.base, index);
+        let cells = module.ir.functions.iter().map(|_| OnceCell::new()).collect();
+        self.functions.push(cells);
+        for (i, function) in module.ir.functions.iter().enumerate() {
+            let address = module.functions.get(i).copied().unwrap_or(0);
+            if address == 0 {
+                continue;
+            }
+            let id = FuncId(i as u32);
+            let known = self.by_address.contains_key(&address);
+            if !known || !function.is_declaration() {
+                self.by_address.insert(address, (index, id));
+            }
+        }
+        for (i, global) in module.ir.globals.iter().enumerate() {
+            let start = module.globals.get(i).copied().unwrap_or(0);
+            if start == 0 || global.size == 0 {
+                continue;
+            }
+            self.span.0 = self.span.0.min(start);
+            self.span.1 = self.span.1.max(start.saturating_add(global.size));
+            if global.init.is_some() {
+                self.globals.push(InitialRegion {
+                    start,
+                    size: global.size,
+                    module: index,
+                    global: GlobalId(i as u32),
+                    bytes: OnceCell::new(),
+                });
+            }
+        }
+    }
+
+    pub fn module(&self, index: usize) -> &'r Module {
+        &self.recording.modules[index].ir
+    }
+
+    /// The function with a process-wide number.
+    pub fn by_number(&self, number: u32) -> Option<(usize, FuncId)> {
+        let (&base, &module) = self.numbers.range(..=number).next_back()?;
+        let id = FuncId(number - base);
+        self.module(module).functions.get(id.index())?;
+        Some((module, id))
+    }
+
+    /// The function at an address, preferably one with a body.
+    pub fn by_address(&self, address: u64) -> Option<(usize, FuncId)> {
+        self.by_address.get(&address).copied()
+    }
+
+    /// The address of a function; made up when it was not recorded.
+    pub fn function_address(&self, module: usize, id: FuncId) -> u64 {
+        let recorded = self.recording.modules[module].functions.get(id.index()).copied();
+        match recorded {
+            Some(address) if address != 0 => address,
+            _ => FAKE_CODE + ((module as u64) << 40) + (u64::from(id.0) << 20),
+        }
+    }
+
+    /// A made-up address for a block.
+    pub fn block_address(module: usize, id: FuncId, block: u32) -> u64 {
+        FAKE_CODE + ((module as u64) << 40) + (u64::from(id.0) << 20) + u64::from(block) + 1
+    }
+
+    /// The recorded address of a global variable; 0 where unknown.
+    pub fn global_address(&self, module: usize, id: GlobalId) -> u64 {
+        self.recording.modules[module].globals.get(id.index()).copied().unwrap_or(0)
+    }
+
+    /// The body of a function; `None` for a declaration.
+    pub fn info(&self, module: usize, id: FuncId) -> Option<&FunctionInfo<'r>> {
+        let function = self.module(module).functions.get(id.index())?;
+        if function.is_declaration() {
+            return None;
+        }
+        let cell = self.functions.get(module)?.get(id.index())?;
+        Some(cell.get_or_init(|| {
+            let plan = ir::plan::plan(self.module(module), function);
+            let mut logged = vec![false; function.instructions.len()];
+            for inst in &plan.values {
+                if let Some(flag) = logged.get_mut(inst.index()) {
+                    *flag = true;
+                }
+            }
+            FunctionInfo { module, id, function, plan, logged }
+        }))
+    }
+
+    /// The global variable that holds an address, and the offset in it.
+    pub fn global_at(&self, address: u64) -> Option<(usize, GlobalId, u64)> {
+        if address < self.span.0 || address >= self.span.1 {
+            return None;
+        }
+        let end = self.globals.partition_point(|region| region.start <= address);
+        let region = self.globals.get(end.checked_sub(1)?)?;
+        let offset = address - region.start;
+        (offset < region.size).then_some((region.module, region.global, offset))
+    }
+
+    /// Is the address within the span of the recorded globals?
+    pub fn in_globals(&self, address: u64) -> bool {
+        address >= self.span.0 && address < self.span.1
+    }
+
+    /// The address ranges of the globals, sorted.
+    pub fn global_ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.globals.iter().map(|region| (region.start, region.start + region.size))
+    }
+
+    /// Calls `set` with the offset from `base`, and the value, of every byte of
+    /// `base..base + length` that a global's initialiser defines.
+    pub fn initial_bytes(&self, base: u64, length: u64, set: &mut dyn FnMut(u64, MemoryByte)) {
+        let end = base.saturating_add(length);
+        if end <= self.span.0 || base >= self.span.1 {
+            return;
+        }
+        let first = self.globals.partition_point(|region| region.start + region.size <= base);
+        for region in self.globals[first..].iter().take_while(|region| region.start < end) {
+            let from = base.max(region.start);
+            let to = end.min(region.start + region.size);
+            let bytes = region.bytes.get_or_init(|| self.render(region));
+            for address in from..to {
+                let byte = match bytes {
+                    None => MemoryByte::Const(0),
+                    Some(bytes) => match bytes.get((address - region.start) as usize) {
+                        Some(Some(byte)) => MemoryByte::Const(*byte),
+                        Some(None) => MemoryByte::Unknown,
+                        None => MemoryByte::Const(0),
+                    },
+                };
+                set(address - base, byte);
+            }
+        }
+    }
+
+    /// The bytes of an initialiser; `None` for all zero.
+    fn render(&self, region: &InitialRegion) -> Option<Vec<Option<u8>>> {
+        let module = self.module(region.module);
+        let init = module.globals.get(region.global.index())?.init?;
+        self.render_constant(region.module, init, region.size)
+    }
+
+    /// The bytes of a constant, cut or padded with zeros to `size`; `None` for all zero.
+    pub fn render_constant(
+        &self,
+        module: usize,
+        init: ConstId,
+        size: u64,
+    ) -> Option<Vec<Option<u8>>> {
+        let kind = &self.module(module).constants.get(init.index())?.kind;
+        if matches!(kind, ConstantKind::Zero | ConstantKind::Null | ConstantKind::Undef) {
+            return None;
+        }
+        let mut bytes = vec![Some(0); usize::try_from(size).unwrap_or(0)];
+        self.render_into(module, init, 0, &mut bytes);
+        Some(bytes)
+    }
+
+    fn render_into(&self, m: usize, id: ConstId, at: u64, out: &mut [Option<u8>]) {
+        let module = self.module(m);
+        let Some(constant) = module.constants.get(id.index()) else { return };
+        let mut put = |at: u64, byte: Option<u8>| {
+            if let Some(slot) = usize::try_from(at).ok().and_then(|at| out.get_mut(at)) {
+                *slot = byte;
+            }
+        };
+        match &constant.kind {
+            ConstantKind::Zero | ConstantKind::Null | ConstantKind::Undef => {}
+            ConstantKind::Bytes(bytes) => {
+                for (i, &byte) in bytes.iter().enumerate() {
+                    put(at + i as u64, Some(byte));
+                }
+            }
+            ConstantKind::Int(words) | ConstantKind::Float(words) => {
+                let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+                for (i, byte) in bytes.take(module.store_size(constant.ty) as usize).enumerate() {
+                    put(at + i as u64, Some(byte));
+                }
+            }
+            ConstantKind::Aggregate(elements) => {
+                let offsets = element_offsets(module, constant.ty, elements.len());
+                for (&element, offset) in elements.iter().zip(offsets) {
+                    self.render_into(m, element, at + offset, out);
+                }
+            }
+            _ => {
+                let mut pool = ExprPool::default();
+                let value = self.constant_value(&mut pool, m, id);
+                let word = value.scalar().and_then(|scalar| scalar.as_const());
+                for i in 0..module.store_size(constant.ty).min(16) {
+                    put(at + i, word.map(|word| (word >> (8 * i)) as u8));
+                }
+            }
+        }
+    }
+
+    /// The value of a constant. Thread-local globals have no one address: 0 here.
+    pub fn constant_value(&self, pool: &mut ExprPool, m: usize, id: ConstId) -> Value {
+        let module = self.module(m);
+        let Some(constant) = module.constants.get(id.index()) else { return Value::Absent };
+        match &constant.kind {
+            ConstantKind::Int(words) | ConstantKind::Float(words) => {
+                match module.scalar_bits(constant.ty) {
+                    Some(bits @ 1..=128) => Value::constant(bits, join_words(words)),
+                    _ => Value::Absent,
+                }
+            }
+            ConstantKind::Null | ConstantKind::Zero | ConstantKind::Undef => {
+                eval::zero(module, constant.ty)
+            }
+            ConstantKind::Aggregate(elements) => Value::aggregate(
+                elements.iter().map(|&id| self.constant_value(pool, m, id)).collect(),
+            ),
+            ConstantKind::Bytes(bytes) => bytes_value(module, constant.ty, bytes),
+            ConstantKind::Global(id, offset) => {
+                let address = match self.global_address(m, *id) {
+                    0 => 0,
+                    address => address.wrapping_add_signed(*offset),
+                };
+                Value::constant(64, u128::from(address))
+            }
+            ConstantKind::Function(id, offset) => {
+                let address = self.function_address(m, *id).wrapping_add_signed(*offset);
+                Value::constant(64, u128::from(address))
+            }
+            ConstantKind::BlockAddress(id, block) => {
+                Value::constant(64, u128::from(Self::block_address(m, *id, block.0)))
+            }
+            ConstantKind::Expression(kind) => self.expression(pool, m, kind, constant.ty),
+            ConstantKind::Unknown(_) => Value::Absent,
+        }
+    }
+
+    fn expression(&self, pool: &mut ExprPool, m: usize, kind: &InstKind, ty: TypeId) -> Value {
+        let module = self.module(m);
+        let mut scratch = ExprPool::default();
+        let mut get = |operand| match operand {
+            Operand::Const(id) => self.constant_value(&mut scratch, m, id),
+            _ => Value::Absent,
+        };
+        eval::evaluate(pool, module, kind, ty, &mut get).unwrap_or_default()
+    }
+}
+
+fn join_words(words: &[u64]) -> u128 {
+    words.iter().take(2).rev().fold(0, |value, &word| (value << 64) | u128::from(word))
+}
+
+/// An array or vector constant that is stored as bytes.
+fn bytes_value(module: &Module, ty: TypeId, bytes: &[u8]) -> Value {
+    let (Type::Array { element, .. } | Type::Vector { element, .. }) = module.ty(ty) else {
+        return Value::Absent;
+    };
+    let (size, bits) = (module.size_of(*element), module.scalar_bits(*element));
+    let (Ok(size @ 1..), Some(bits @ 1..=128)) = (usize::try_from(size), bits) else {
+        return Value::Absent;
+    };
+    let element = |chunk: &[u8]| {
+        let value = chunk.iter().rev().fold(0u128, |value, &b| (value << 8) | u128::from(b));
+        Value::constant(bits, value)
+    };
+    Value::aggregate(bytes.chunks(size).map(element).collect())
+}
+
+/// The offsets of the first `count` elements of a struct, array or vector.
+pub(crate) fn element_offsets(module: &Module, ty: TypeId, count: usize) -> Vec<u64> {
+    match module.ty(ty) {
+        Type::Struct { offsets, .. } => offsets.clone(),
+        Type::Array { element, .. } | Type::Vector { element, .. } => {
+            let size = module.size_of(*element);
+            (0..count as u64).map(|i| i * size).collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,173 @@
+//! Source places, and names of what is accessed.
+
+use crate::access::{Place, unstack};
+use crate::engine::{Engine, is_private};
+use crate::heap::HEAP;
+use crate::thread::{CodeFrame, Frame};
+use crate::value::{Scalar, Value};
+use ir::types::{LocId, Module, Operand};
+use model::Site;
+use model::trace::ValueDisplay;
+use std::rc::Rc;
+
+/// The longest chain of inlined calls that is followed.
+const LONGEST_CHAIN: usize = 256;
+
+impl<'r> Engine<'r> {
+    /// Where the thread is.
+    pub fn site(&mut self, t: usize) -> Site {
+        if !self.symbolic() {
+            return Site::default();
+        }
+        match self.threads[t].innermost_code() {
+            Some(frame) => {
+                let (module, index, loc, name) = place_of(frame);
+                self.chain(module, index, loc, &name).first().cloned().unwrap_or_default()
+            }
+            None => Site::default(),
+        }
+    }
+
+    /// The call stack, innermost first, inlined calls expanded.
+    pub fn stack(&mut self, t: usize) -> Vec<Site> {
+        let mut places = Vec::new();
+        for frame in self.threads[t].frames.iter().rev() {
+            if let Frame::Code(frame) = frame {
+                places.push(place_of(frame));
+            }
+        }
+        let mut stack = Vec::new();
+        for (module, index, loc, name) in places {
+            stack.extend(self.chain(module, index, loc, &name).iter().cloned());
+        }
+        stack
+    }
+
+    fn chain(
+        &mut self,
+        module: &'r Module,
+        index: usize,
+        loc: Option<LocId>,
+        name: &str,
+    ) -> Rc<[Site]> {
+        let Some(loc) = loc else {
+            let site = Site { function: name.to_owned(), ..Site::default() };
+            return Rc::from(vec![site]);
+        };
+        let chain = self.sites.entry((index, loc)).or_insert_with(|| {
+            let mut sites = Vec::new();
+            let mut next = Some(loc);
+            while let Some(location) = next.and_then(|loc| module.debug.locations.get(loc.index()))
+            {
+                let scope = module.debug.scopes.get(location.scope.index());
+                sites.push(Site {
+                    file: scope.map(|scope| scope.file.clone()).unwrap_or_default(),
+                    line: location.line,
+                    column: location.column,
+                    function: match scope {
+                        Some(scope) if !scope.function.is_empty() => scope.function.clone(),
+                        _ => name.to_owned(),
+                    },
+                });
+                if sites.len() >= LONGEST_CHAIN {
+                    break;
+                }
+                next = location.inlined_at;
+            }
+            Rc::from(sites)
+        });
+        Rc::clone(chain)
+    }
+
+    /// What an access touches, in the source's words.
+    pub fn access_name(&mut self, t: usize, place: Place) -> Option<String> {
+        let by_path = place.pointer.and_then(|pointer| self.pointer_name(t, pointer));
+        by_path.or_else(|| self.global_name(place.address))
+    }
+
+    fn pointer_name(&self, t: usize, pointer: Operand) -> Option<String> {
+        let frame = self.threads[t].innermost_code()?;
+        let _ = (frame, pointer);
+        None
+    }
+
+    fn global_name(&self, address: u64) -> Option<String> {
+        let (module, global, offset) = self.image.global_at(address)?;
+        let global = self.image.module(module).globals.get(global.index())?;
+        let name = global.debug.as_ref().map_or(&global.name, |debug| &debug.name);
+        Some(match offset {
+            0 => name.clone(),
+            offset => format!("{name}+{offset}"),
+        })
+    }
+
+    /// The name and display of a cell.
+    pub fn cell_name(
+        &mut self,
+        t: usize,
+        address: u64,
+        length: u32,
+        place: Place,
+    ) -> (String, ValueDisplay) {
+        let _ = length;
+        let same = place.address == address;
+        let by_path = place.pointer.filter(|_| same).and_then(|p| self.pointer_name(t, p));
+        let name =
+            self.global_name(address).or(by_path).unwrap_or_else(|| self.fallback_name(address));
+        (name, ValueDisplay::Signed)
+    }
+
+    fn fallback_name(&self, address: u64) -> String {
+        if let Some(index) = self.learned.heap.at_internal(address) {
+            let object = &self.learned.heap.objects[index];
+            return format!("*{:#x}", object.address + (address - object.base));
+        }
+        match is_private(address) || address >= HEAP {
+            true => format!("*{address:#x}"),
+            false => format!("*{:#x}", unstack(address)),
+        }
+    }
+
+    /// The name of the object at a recorded address that the current call names.
+    pub fn object_name(&mut self, t: usize, address: u64) -> Option<String> {
+        if !self.symbolic() {
+            return None;
+        }
+        let operand = self.argument_at(t, address);
+        let by_path = operand.and_then(|operand| self.pointer_name(t, operand));
+        by_path.or_else(|| {
+            let internal = self.resolve(t, address)?;
+            self.global_name(internal)
+        })
+    }
+
+    /// The operand of the call in progress whose value is the address.
+    fn argument_at(&mut self, t: usize, address: u64) -> Option<Operand> {
+        let call = self.threads[t].external_call()?;
+        let pairs: Vec<(Operand, Scalar)> = call
+            .operands
+            .iter()
+            .zip(&call.arguments)
+            .filter_map(|(&operand, value)| Some((operand, Value::scalar(value)?)))
+            .collect();
+        pairs.into_iter().find_map(|(operand, scalar)| {
+            let value = match scalar.as_expr() {
+                None => scalar.as_const(),
+                Some(id) => self.recorded_value(id),
+            };
+            (value == Some(u128::from(address))).then_some(operand)
+        })
+    }
+}
+
+fn place_of<'r>(frame: &CodeFrame<'r>) -> (&'r Module, usize, Option<LocId>, String) {
+    let function = frame.info.function;
+    let instruction = function.instructions.get(frame.next.index());
+    let loc = instruction.and_then(|instruction| instruction.loc);
+    let scope = function.scope.and_then(|scope| frame.module.debug.scopes.get(scope.index()));
+    let name = match scope {
+        Some(scope) if !scope.function.is_empty() => scope.function.clone(),
+        _ => function.name.clone(),
+    };
+    (frame.module, frame.info.module, loc, name)
+}

@@ -1,0 +1,78 @@
+//! What the executor is given: one recorded run, already read from disk.
+
+use ir::types::Module;
+
+/// One recorded run.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// The instrumented modules, in the order in which they registered.
+    pub modules: Vec<RecordedModule>,
+    /// The threads.
+    pub threads: Vec<ThreadLog>,
+    /// How the run failed; `None` for a passing run.
+    pub failure: Option<RecordedFailure>,
+}
+
+/// A module as it was loaded in the recorded process.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedModule {
+    /// The untouched IR.
+    pub ir: Module,
+    /// The process-wide number of the module's first function.
+    pub base: u32,
+    /// The functions' addresses in IR order; 0 where unknown.
+    pub functions: Vec<u64>,
+    /// The global variables' addresses in IR order; 0 where unknown.
+    pub globals: Vec<u64>,
+}
+
+/// What one thread wrote.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadLog {
+    /// `t0`, `t0.1`, …
+    pub name: String,
+    /// The number in order of creation, from 1.
+    pub serial: u64,
+    /// The creator's serial; 0 for the initial thread.
+    pub parent: u64,
+    /// The start routine's address; 0 for the initial thread.
+    pub start_routine: u64,
+    /// The path stream (`trace_format::layout::tag`).
+    pub path: Vec<u32>,
+    /// The values stream.
+    pub values: Vec<u64>,
+}
+
+/// How the run failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedFailure {
+    /// The kind.
+    pub kind: RecordedFailureKind,
+    /// The serial of the thread that failed; 0 when unknown.
+    pub thread_serial: u64,
+    /// What the program said.
+    pub message: String,
+}
+
+/// The kind of a [`RecordedFailure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordedFailureKind {
+    /// `__assert_fail`.
+    Assertion,
+    /// `abort`.
+    Abort,
+    /// A fatal signal.
+    Signal {
+        /// Its number.
+        signo: i32,
+        /// `si_addr`.
+        fault_address: u64,
+    },
+    /// A status other than 0.
+    Exit {
+        /// The status.
+        status: i32,
+    },
+    /// The run was ended because it took too long.
+    TimedOut,
+}

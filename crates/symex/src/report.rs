@@ -1,0 +1,166 @@
+//! What the executor gives back besides the event trace: gaps, and how far each thread came.
+
+use model::{EventTrace, Site};
+use std::collections::BTreeMap;
+use std::fmt;
+use thiserror::Error;
+
+/// Why a recording could not be executed at all. Damage inside a thread's streams is not an error:
+/// that thread stops with a reason ([`ThreadReport::stopped`]).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SymexError {
+    /// There is no thread to execute.
+    #[error("recording has no threads")]
+    NoThreads,
+    /// There is no instrumented module.
+    #[error("recording has no instrumented modules")]
+    NoModules,
+    /// A module's IR refers to something that it does not have.
+    #[error("module {module}: {detail}")]
+    MalformedModule {
+        /// The module's index in the recording.
+        module: usize,
+        /// What is wrong.
+        detail: String,
+    },
+}
+
+/// Limits of one execution.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The most instructions that a thread may execute after its streams have ended. A loop
+    /// without recorded branches would otherwise never need an entry, and so never stop.
+    pub tail_limit: u64,
+    /// The most [`Gap`]s kept with their details; all are counted.
+    pub max_gaps: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { tail_limit: 1_000_000, max_gaps: 1000 }
+    }
+}
+
+/// The result of [`execute`](crate::execute).
+#[derive(Clone, Debug, Default)]
+pub struct Execution {
+    /// The events, path conditions and failure.
+    pub trace: EventTrace,
+    /// What could not be modelled; at most [`Options::max_gaps`] of them.
+    pub gaps: Vec<Gap>,
+    /// How far each thread came.
+    pub report: Report,
+}
+
+/// Something that the executor could not model: what depends on it is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The thread's name.
+    pub thread: String,
+    /// Where.
+    pub site: Site,
+    /// What.
+    pub what: GapKind,
+    /// More, for people.
+    pub detail: String,
+}
+
+/// The kinds of [`Gap`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GapKind {
+    /// An instruction that the executor does not know, by opcode or operation.
+    Instruction(String),
+    /// An intrinsic that the executor does not know.
+    Intrinsic(String),
+    /// An uninstrumented function whose effect could not be modelled.
+    External(String),
+    /// Memory that no instrumented code wrote.
+    UnknownMemory,
+    /// An address or size that is symbolic and has no recorded value.
+    UnknownAddress,
+    /// A computed value that contradicts the log, by instruction kind.
+    WrongValue(String),
+    /// A computed branch condition that contradicts the recorded path.
+    WrongBranch,
+    /// A floating-point format that is only modelled when concrete.
+    FloatFormat,
+    /// A value whose width is not modelled.
+    Width,
+    /// A synchronisation entry that does not fit what came before.
+    Synchronisation,
+    /// The failure was not found where the record says.
+    Failure,
+}
+
+impl fmt::Display for GapKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Instruction(name) => write!(f, "instruction {name}"),
+            Self::Intrinsic(name) => write!(f, "intrinsic {name}"),
+            Self::External(name) => write!(f, "external function {name}"),
+            Self::UnknownMemory => f.write_str("memory that uninstrumented code wrote"),
+            Self::UnknownAddress => f.write_str("address without a recorded value"),
+            Self::WrongValue(kind) => write!(f, "value of {kind} differs from the log"),
+            Self::WrongBranch => f.write_str("branch condition differs from the recorded path"),
+            Self::FloatFormat => f.write_str("floating-point format"),
+            Self::Width => f.write_str("value of an unsupported width"),
+            Self::Synchronisation => f.write_str("synchronisation entry"),
+            Self::Failure => f.write_str("failure not found"),
+        }
+    }
+}
+
+/// How far the execution came.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Per thread, in the event trace's order.
+    pub threads: Vec<ThreadReport>,
+    /// How often each kind of gap occurred.
+    pub gaps: BTreeMap<GapKind, u64>,
+    /// True when the run was ended by a time-out: `trace.failure` is `None`, because what the
+    /// threads waited for is not analysed here.
+    pub timed_out: bool,
+}
+
+impl Report {
+    /// The number of gaps of all kinds.
+    #[must_use]
+    pub fn gap_count(&self) -> u64 {
+        self.gaps.values().sum()
+    }
+}
+
+/// How far one thread came.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadReport {
+    /// The thread's name.
+    pub name: String,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Basic blocks entered.
+    pub blocks: u64,
+    /// Did the walk use up the streams, without a contradiction?
+    pub reached_end: bool,
+    /// Why the walk stopped: the normal end, the failure, the end of the streams, or what is
+    /// wrong with them.
+    pub stopped: String,
+    /// Path entries that were not used.
+    pub unused_path: usize,
+    /// Value words that were not used.
+    pub unused_values: usize,
+    /// The synchronisation call that the thread was in when its stream ended.
+    pub blocked: Option<BlockedCall>,
+}
+
+/// A synchronisation call that had not returned when the run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockedCall {
+    /// The call, such as `MutexLock`.
+    pub operation: String,
+    /// The object's address.
+    pub address: u64,
+    /// The object's name.
+    pub object: String,
+    /// The call stack, innermost first.
+    pub stack: Vec<Site>,
+}

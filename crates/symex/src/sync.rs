@@ -1,0 +1,434 @@
+//! Runtime entries: threads, heap, synchronisation, and what uninstrumented code wrote.
+
+use crate::access::{Grain, Place};
+use crate::engine::Engine;
+use crate::externals::is_modelled;
+use crate::memory::{Bytes, MemoryByte};
+use crate::report::{BlockedCall, GapKind};
+use crate::thread::{HeldLock, PendingSync, Stop, contradiction};
+use model::{EventId, EventKind, LockMode, ObjectId, ObjectKind};
+use trace_format::layout::{RuntimeEvent, SyncOp};
+
+/// `ETIMEDOUT` of Linux.
+const TIMED_OUT: u64 = 110;
+/// `PTHREAD_BARRIER_SERIAL_THREAD` as a payload word.
+const SERIAL_THREAD: u64 = u64::MAX;
+/// Objects of one address and different kinds are different objects.
+const LOCK: u8 = 0;
+const CONDITION: u8 = 1;
+const SEMAPHORE: u8 = 2;
+const BARRIER: u8 = 3;
+
+impl<'r> Engine<'r> {
+    /// Handles the runtime entry that comes next, and moves past it.
+    pub fn runtime(&mut self, t: usize, event: RuntimeEvent) -> Result<(), Stop> {
+        let words = match event {
+            RuntimeEvent::ThreadCreate | RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => 4,
+            RuntimeEvent::Allocate => 3,
+            RuntimeEvent::JoinEnd | RuntimeEvent::Free => 2,
+            RuntimeEvent::JoinBegin => 1,
+            RuntimeEvent::ThreadExit | RuntimeEvent::NonLocal => 0,
+            RuntimeEvent::ExternalWrite => {
+                let length = self.threads[t].peek_word(1).ok_or(Stop::EndOfLog)?;
+                2 + usize::try_from(length.div_ceil(8)).unwrap_or(usize::MAX - 2)
+            }
+        };
+        if event == RuntimeEvent::JoinEnd {
+            self.wait_for_joined(t)?;
+        }
+        let words = self.threads[t].words(words)?;
+        self.threads[t].advance();
+        match (event, words) {
+            (RuntimeEvent::ThreadCreate, [serial, ..]) => self.create(t, *serial),
+            (RuntimeEvent::JoinEnd, [serial, result]) => self.joined(t, *serial, *result),
+            (RuntimeEvent::ThreadExit, _) => self.threads[t].exited = true,
+            (RuntimeEvent::NonLocal, _) => self.threads[t].non_local = true,
+            (RuntimeEvent::Allocate, [address, size, tsc]) => {
+                self.allocate(t, *address, *size, *tsc);
+            }
+            (RuntimeEvent::Free, [address, tsc]) => self.free(t, *address, *tsc),
+            (RuntimeEvent::SyncBegin, [op, address, second, argument]) => {
+                return self.sync_begin(t, *op, *address, *second, *argument);
+            }
+            (RuntimeEvent::SyncEnd, [op, address, second, result]) => {
+                return self.sync_end(t, *op, *address, *second, *result);
+            }
+            (RuntimeEvent::ExternalWrite, [address, length, bytes @ ..]) => {
+                self.external_write(t, *address, *length, bytes);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A join can only be walked past when the thread joined has been walked.
+    fn wait_for_joined(&mut self, t: usize) -> Result<(), Stop> {
+        let (Some(serial), Some(result)) =
+            (self.threads[t].peek_word(0), self.threads[t].peek_word(1))
+        else {
+            return Err(Stop::EndOfLog);
+        };
+        match self.serials.get(&serial) {
+            Some(&child) if result == 0 && child != t && !self.has_ended(child) => {
+                Err(Stop::Wait(child))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn create(&mut self, t: usize, serial: u64) {
+        let Some(&child) = self.serials.get(&serial) else {
+            self.gap(t, GapKind::Synchronisation, format!("thread {serial} left no log"));
+            return;
+        };
+        self.event(t, EventKind::Fork { child: model::ThreadId::from_index(child) }, None);
+        let clock = self.threads[t].clock.clone();
+        self.threads[t].clock.tick(t);
+        let thread = &mut self.threads[child];
+        thread.clock.join(&clock);
+        thread.clock.tick(child);
+        thread.started = true;
+    }
+
+    fn joined(&mut self, t: usize, serial: u64, result: u64) {
+        let Some(&child) = self.serials.get(&serial) else { return };
+        if result != 0 || child == t {
+            return;
+        }
+        self.event(t, EventKind::Join { child: model::ThreadId::from_index(child) }, None);
+        let clock = self.threads[child].clock.clone();
+        self.threads[t].clock.join(&clock);
+        self.threads[t].clock.tick(t);
+    }
+
+    fn allocate(&mut self, t: usize, address: u64, size: u64, tsc: u64) {
+        self.stamp(t, tsc);
+        let ordinal = self.threads[t].allocations;
+        self.threads[t].allocations += 1;
+        let index = self.learned.heap.allocate(t, ordinal, address, size, tsc);
+        let base = self.learned.heap.objects[index].base;
+        let mut zeroed = false;
+        if let Some(call) = self.threads[t].external_call() {
+            call.allocated = Some(index);
+            zeroed = call.name == "calloc";
+        }
+        let byte = if zeroed { MemoryByte::Const(0) } else { MemoryByte::Fresh };
+        self.memory.fill(base, size, byte);
+        if let Some(object) = self.heap_object(t, index) {
+            self.event(t, EventKind::Allocate { object }, None);
+        }
+    }
+
+    fn free(&mut self, t: usize, address: u64, tsc: u64) {
+        self.stamp(t, tsc);
+        let ordinal = self.threads[t].frees;
+        self.threads[t].frees += 1;
+        let Some(index) = self.learned.heap.free(t, ordinal, address, tsc) else { return };
+        if let Some(object) = self.heap_object(t, index) {
+            let name = self.object_name(t, address);
+            self.event(t, EventKind::Free { object }, name);
+        }
+    }
+
+    /// The model's object for a heap object with shared cells.
+    fn heap_object(&mut self, t: usize, index: usize) -> Option<ObjectId> {
+        if !self.symbolic() || !self.shared_heap.contains(&index) {
+            return None;
+        }
+        if let Some(&object) = self.heap_objects.get(&index) {
+            return Some(object);
+        }
+        let address = self.learned.heap.objects[index].address;
+        let site = self.site(t);
+        let name = match site.line {
+            0 => format!("heap object at {address:#x}"),
+            line => format!("heap object of {}:{line}", file_name(&site.file)),
+        };
+        let object = self.out.object(ObjectKind::Heap, name);
+        self.heap_objects.insert(index, object);
+        Some(object)
+    }
+
+    /// Bytes that uninstrumented code wrote. One that holds this very constant already was not
+    /// written, as far as anybody can tell.
+    fn external_write(&mut self, t: usize, address: u64, length: u64, words: &[u64]) {
+        if self.threads[t].external_call().is_some_and(|call| is_modelled(call.name)) {
+            return;
+        }
+        let Some(internal) = self.resolve(t, address) else { return };
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+        let bytes: Bytes =
+            bytes.take(length.min(1 << 30) as usize).map(MemoryByte::Const).collect();
+        let old = self.memory.read(internal, bytes.len() as u64);
+        let mut at = 0;
+        while at < bytes.len() {
+            let run = (at..bytes.len()).take_while(|&i| old.get(i) != bytes.get(i)).count();
+            if run > 0 {
+                let place = Place::new(internal + at as u64, run as u64, None);
+                self.write_whole_cells(t, place, &bytes, at);
+            }
+            at += run.max(1);
+        }
+    }
+
+    /// Writes the changed run; a shared cell is written as a whole, from the same bytes.
+    fn write_whole_cells(&mut self, t: usize, place: Place, bytes: &[MemoryByte], at: usize) {
+        let base = place.address - at as u64;
+        let (mut start, mut end) = (place.address, place.address + place.length);
+        if let crate::engine::Pass::Symbolic(shared) = &self.pass {
+            for index in shared.within(start, place.length) {
+                let cell = shared.cells[index];
+                start = start.min(cell.address.max(base));
+                end = end.max(cell.end().min(base + bytes.len() as u64));
+            }
+        }
+        let range = (start - base) as usize..(end - base) as usize;
+        if let Some(bytes) = bytes.get(range) {
+            self.write(t, Place::new(start, end - start, None), bytes, Grain::Cell);
+        }
+    }
+
+    fn sync_begin(
+        &mut self,
+        t: usize,
+        op: u64,
+        address: u64,
+        second: u64,
+        argument: u64,
+    ) -> Result<(), Stop> {
+        let Some(operation) = SyncOp::from_code(op) else {
+            return contradiction(format!("unknown synchronisation call {op}"));
+        };
+        let name = self.object_name(t, address);
+        let blocked = BlockedCall {
+            operation: format!("{operation:?}"),
+            address,
+            object: name.clone().unwrap_or_else(|| format!("{address:#x}")),
+            stack: if self.symbolic() { self.stack(t) } else { Vec::new() },
+        };
+        let _ = second;
+        let pending = PendingSync { operation, address, argument, name, blocked };
+        self.threads[t].pending_sync.push(pending);
+        if operation == SyncOp::Once {
+            self.acquire(t, address, LockMode::Exclusive);
+        }
+        Ok(())
+    }
+
+    fn sync_end(
+        &mut self,
+        t: usize,
+        op: u64,
+        address: u64,
+        second: u64,
+        result: u64,
+    ) -> Result<(), Stop> {
+        let Some(operation) = SyncOp::from_code(op) else {
+            return contradiction(format!("unknown synchronisation call {op}"));
+        };
+        let pending = &mut self.threads[t].pending_sync;
+        let matching = pending
+            .iter()
+            .rposition(|begun| begun.operation == operation && begun.address == address);
+        let begun = matching.map(|at| {
+            let begun = pending[at].clone();
+            pending.truncate(at);
+            begun
+        });
+        let Some(begun) = begun else {
+            let detail = format!("{operation:?} ends without a beginning");
+            self.gap(t, GapKind::Synchronisation, detail);
+            return Ok(());
+        };
+        self.sync_effect(t, &begun, second, result);
+        Ok(())
+    }
+
+    fn sync_effect(&mut self, t: usize, begun: &PendingSync, second: u64, result: u64) {
+        let address = begun.address;
+        let failed = result != 0;
+        match begun.operation {
+            SyncOp::MutexLock | SyncOp::SpinLock | SyncOp::RwWriteLock if !failed => {
+                self.acquire(t, address, LockMode::Exclusive);
+            }
+            SyncOp::MutexTryLock
+            | SyncOp::MutexTimedLock
+            | SyncOp::SpinTryLock
+            | SyncOp::RwTryWriteLock
+            | SyncOp::RwTimedWriteLock
+                if !failed =>
+            {
+                self.acquire(t, address, LockMode::Exclusive);
+            }
+            SyncOp::RwReadLock | SyncOp::RwTryReadLock | SyncOp::RwTimedReadLock if !failed => {
+                self.acquire(t, address, LockMode::Shared);
+            }
+            SyncOp::MutexTryLock
+            | SyncOp::SpinTryLock
+            | SyncOp::RwTryWriteLock
+            | SyncOp::RwTryReadLock => self.try_failed(t, address),
+            SyncOp::MutexUnlock | SyncOp::SpinUnlock | SyncOp::RwUnlock if !failed => {
+                self.release(t, address, false);
+            }
+            SyncOp::CondWait | SyncOp::CondTimedWait => self.waited(t, begun, second, result),
+            SyncOp::CondSignal if !failed => {
+                let condition = self.sync_object(t, address, ObjectKind::Condition);
+                self.sync_event(t, EventKind::Signal { condition }, begun);
+            }
+            SyncOp::CondBroadcast if !failed => {
+                let condition = self.sync_object(t, address, ObjectKind::Condition);
+                self.sync_event(t, EventKind::Broadcast { condition }, begun);
+            }
+            SyncOp::SemInit if !failed => {
+                let initial = begun.argument as u32;
+                self.sync_object(t, address, ObjectKind::Semaphore { initial });
+            }
+            SyncOp::SemWait | SyncOp::SemTryWait | SyncOp::SemTimedWait | SyncOp::SemPost => {
+                self.semaphore(t, begun, failed);
+            }
+            SyncOp::BarrierInit if !failed => {
+                let count = (begun.argument as u32).max(1);
+                self.sync_object(t, address, ObjectKind::Barrier { count });
+            }
+            SyncOp::BarrierWait if !failed || barrier_serial(result) => {
+                let object = self.sync_object(t, address, ObjectKind::Barrier { count: 1 });
+                self.sync_event(t, EventKind::BarrierArrive { object }, begun);
+                self.sync_event(t, EventKind::BarrierLeave { object }, begun);
+            }
+            SyncOp::Once => {
+                self.release(t, address, false);
+            }
+            // A call that gave an error had no effect.
+            _ => {}
+        }
+    }
+
+    fn sync_event(&mut self, t: usize, kind: EventKind, begun: &PendingSync) -> u32 {
+        self.event(t, kind, begun.name.clone())
+    }
+
+    fn semaphore(&mut self, t: usize, begun: &PendingSync, failed: bool) {
+        let kind = ObjectKind::Semaphore { initial: 0 };
+        let object = self.sync_object(t, begun.address, kind);
+        let event = match (begun.operation, failed) {
+            (SyncOp::SemPost, false) => EventKind::SemaphorePost { object },
+            (SyncOp::SemTryWait, true) => EventKind::SemaphoreWaitFailed { object },
+            (SyncOp::SemPost, true) | (_, true) => return,
+            _ => EventKind::SemaphoreWait { object },
+        };
+        self.sync_event(t, event, begun);
+    }
+
+    /// A condition wait that ended: released, woken or timed out, acquired again.
+    fn waited(&mut self, t: usize, begun: &PendingSync, mutex: u64, result: u64) {
+        let timed_out = begun.operation == SyncOp::CondTimedWait && result == TIMED_OUT;
+        if result != 0 && !timed_out {
+            return;
+        }
+        let condition = self.sync_object(t, begun.address, ObjectKind::Condition);
+        // A recursive mutex is released as a whole, whatever its count.
+        let internal = self.resolve(t, mutex).unwrap_or(mutex);
+        let held = self.threads[t].held.iter_mut().find(|held| held.address == internal);
+        let count = held.map_or(1, |held| std::mem::replace(&mut held.count, 1));
+        let began = self.release(t, mutex, false).unwrap_or(0);
+        let began = EventId(began);
+        let kind = match timed_out {
+            true => EventKind::WaitTimedOut { condition, began },
+            false => EventKind::Wake { condition, began },
+        };
+        self.sync_event(t, kind, begun);
+        self.acquire(t, mutex, LockMode::Exclusive);
+        if let Some(held) = self.threads[t].held.iter_mut().find(|held| held.address == internal) {
+            held.count = count;
+        }
+    }
+
+    fn acquire(&mut self, t: usize, address: u64, mode: LockMode) {
+        let object = self.sync_object(t, address, ObjectKind::Lock);
+        let internal = self.resolve(t, address).unwrap_or(address);
+        let held = self.threads[t].held.iter_mut().find(|held| held.address == internal);
+        if let Some(held) = held {
+            held.count += 1;
+            return;
+        }
+        self.threads[t].held.push(HeldLock { address: internal, mode, count: 1 });
+        let name = self.object_name(t, address);
+        self.event(t, EventKind::Lock { object, mode }, name);
+    }
+
+    /// Gives the event, when there is one.
+    fn release(&mut self, t: usize, address: u64, synthetic: bool) -> Option<u32> {
+        let internal = self.resolve(t, address).unwrap_or(address);
+        let at = self.threads[t].held.iter().rposition(|held| held.address == internal);
+        let Some(at) = at else {
+            let detail = format!("release of {address:#x}, which the thread does not hold");
+            self.gap(t, GapKind::Synchronisation, detail);
+            return None;
+        };
+        let held = &mut self.threads[t].held[at];
+        held.count -= 1;
+        if held.count > 0 {
+            return None;
+        }
+        let mode = held.mode;
+        self.threads[t].held.remove(at);
+        let object = self.sync_object(t, address, ObjectKind::Lock);
+        let name = self.object_name(t, address);
+        Some(self.event(t, EventKind::Unlock { object, mode, synthetic }, name))
+    }
+
+    fn try_failed(&mut self, t: usize, address: u64) {
+        let internal = self.resolve(t, address).unwrap_or(address);
+        // A trylock of a lock that the thread holds itself fails under every schedule.
+        if self.threads[t].held.iter().any(|held| held.address == internal) {
+            return;
+        }
+        let object = self.sync_object(t, address, ObjectKind::Lock);
+        let name = self.object_name(t, address);
+        self.event(t, EventKind::TryLockFailed { object }, name);
+    }
+
+    /// Releases what the thread still holds at its end ([S] 4.2).
+    pub fn release_all(&mut self, t: usize) {
+        while let Some(held) = self.threads[t].held.pop() {
+            let class = (held.address, LOCK);
+            let Some(&object) = self.sync_objects.get(&class) else { continue };
+            let kind = EventKind::Unlock { object, mode: held.mode, synthetic: true };
+            self.event(t, kind, None);
+        }
+    }
+
+    /// The model's object at an address.
+    fn sync_object(&mut self, t: usize, address: u64, kind: ObjectKind) -> ObjectId {
+        if !self.symbolic() {
+            return ObjectId(0);
+        }
+        let class = match kind {
+            ObjectKind::Condition => CONDITION,
+            ObjectKind::Semaphore { .. } => SEMAPHORE,
+            ObjectKind::Barrier { .. } => BARRIER,
+            ObjectKind::Lock | ObjectKind::Heap => LOCK,
+        };
+        let internal = self.resolve(t, address).unwrap_or(address);
+        if let Some(&object) = self.sync_objects.get(&(internal, class)) {
+            return object;
+        }
+        let name = self.object_name(t, address).unwrap_or_else(|| format!("{address:#x}"));
+        let object = self.out.object(kind, name);
+        self.sync_objects.insert((internal, class), object);
+        object
+    }
+
+    /// The call that a stream ended in.
+    pub fn blocked_call(&self, t: usize) -> Option<BlockedCall> {
+        self.threads[t].pending_sync.last().map(|pending| pending.blocked.clone())
+    }
+}
+
+fn barrier_serial(result: u64) -> bool {
+    result == SERIAL_THREAD || result as u32 == u32::MAX
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

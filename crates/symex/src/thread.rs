@@ -1,0 +1,304 @@
+//! One thread's walk: its place in its streams, its frames, and what it holds.
+
+use crate::clock::VectorClock;
+use crate::heap::PRIVATE;
+use crate::image::FunctionInfo;
+use crate::recording::ThreadLog;
+use crate::report::{BlockedCall, ThreadReport};
+use crate::value::Value;
+use ir::types::{BlockId, InstId, Module, Operand, TypeId};
+use model::ExprId;
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace_format::layout::{RuntimeEvent, SyncOp, tag};
+
+/// Why a thread's walk does not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It waits for a thread, by index, that has not come to its end. Nothing was consumed.
+    Wait(usize),
+    /// The streams have ended.
+    EndOfLog,
+    /// The failure was reached.
+    Failed,
+    /// The streams say something that cannot be.
+    Contradiction(String),
+}
+
+pub(crate) fn contradiction<T>(detail: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop::Contradiction(detail.into()))
+}
+
+/// A path entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Block(u32),
+    Enter(u32),
+    Return,
+    Runtime(RuntimeEvent),
+}
+
+/// An executed multi-way branch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BranchRecord {
+    /// Counts branches of the thread.
+    pub sequence: u64,
+    /// The condition as it went, when it was symbolic.
+    pub condition: Option<ExprId>,
+    /// The index of its path condition in the thread.
+    pub path_condition: Option<usize>,
+}
+
+/// What the search for φbug needs to know of a frame's past.
+#[derive(Default)]
+pub(crate) struct History<'r> {
+    /// Per block that ends in a multi-way branch: its last execution.
+    pub branches: FxHashMap<BlockId, BranchRecord>,
+    /// Per block: where its last entry came from.
+    pub entered_from: FxHashMap<BlockId, BlockId>,
+    /// Per call: the frame that returned to it last.
+    pub returned: FxHashMap<InstId, Box<CodeFrame<'r>>>,
+}
+
+/// A function being walked.
+pub(crate) struct CodeFrame<'r> {
+    pub info: &'r FunctionInfo<'r>,
+    pub module: &'r Module,
+    pub registers: Vec<Value>,
+    pub arguments: Vec<Value>,
+    /// Arguments beyond the parameters, with their sizes' types.
+    pub varargs: Vec<Value>,
+    pub block: BlockId,
+    /// The instruction to execute next, or the call being executed.
+    pub next: InstId,
+    /// The thread's private stack pointer at entry.
+    pub private_base: u64,
+    pub history: Option<Box<History<'r>>>,
+    /// Counts frames of the thread.
+    pub serial: u64,
+}
+
+/// The call that an [`ExternalFrame`] performs.
+pub(crate) struct ExternalCall<'r> {
+    pub name: &'r str,
+    /// The callee's address, for indirect calls.
+    pub address: Option<u64>,
+    pub arguments: Vec<Value>,
+    pub operands: Vec<Operand>,
+    pub result: TypeId,
+    /// The object passed to `realloc`, as internal address.
+    pub reallocated: Option<(u64, u64)>,
+    /// The callee was instrumented and has been walked.
+    pub walked: bool,
+    pub walked_result: Option<Value>,
+    /// A heap object that the call obtained.
+    pub allocated: Option<usize>,
+}
+
+/// Uninstrumented code.
+#[derive(Default)]
+pub(crate) struct ExternalFrame<'r> {
+    /// `None` at a thread's bottom.
+    pub call: Option<ExternalCall<'r>>,
+}
+
+/// See the module.
+pub(crate) enum Frame<'r> {
+    Code(Box<CodeFrame<'r>>),
+    External(Box<ExternalFrame<'r>>),
+}
+
+/// A lock that the thread holds.
+#[derive(Clone, Debug)]
+pub(crate) struct HeldLock {
+    /// Internal address.
+    pub address: u64,
+    pub mode: model::LockMode,
+    pub count: u32,
+}
+
+/// A synchronisation call in progress.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingSync {
+    pub operation: SyncOp,
+    pub address: u64,
+    pub argument: u64,
+    pub name: Option<String>,
+    pub blocked: BlockedCall,
+}
+
+/// See the module.
+pub(crate) struct Thread<'r> {
+    pub index: usize,
+    pub log: &'r ThreadLog,
+    path_at: usize,
+    value_at: usize,
+    pub frames: Vec<Frame<'r>>,
+    pub clock: VectorClock,
+    /// Its creation has been walked.
+    pub started: bool,
+    pub stop: Option<Stop>,
+    /// `ThreadExit` was seen, or the initial thread's `main` returned.
+    pub exited: bool,
+    /// A longjmp or cancellation was seen, and its target not yet.
+    pub non_local: bool,
+    /// Where `setjmp` was called: buffer address to (frame serial, instruction).
+    pub jump_buffers: FxHashMap<u64, (u64, InstId)>,
+    pub private_next: u64,
+    tls_next: u64,
+    pub report: ThreadReport,
+    pub held: Vec<HeldLock>,
+    pub pending_sync: Vec<PendingSync>,
+    /// Expressions that have an address condition.
+    pub concretised: FxHashSet<ExprId>,
+    /// Branch conditions that are conditions already.
+    pub conditioned: FxHashSet<ExprId>,
+    pub allocations: u64,
+    pub frees: u64,
+    /// Time stamps seen so far.
+    pub stamps: usize,
+    pub last_stamp: u64,
+    pub branch_sequence: u64,
+    pub frame_serial: u64,
+    /// Per thread-local global: its private address.
+    pub thread_locals: FxHashMap<(usize, u32), u64>,
+    /// Instructions executed since the streams ended.
+    pub tail: u64,
+    /// Blocks entered last, for the failing thread only: who wrote a private byte last.
+    pub last_store: FxHashMap<u64, (u64, BlockId)>,
+}
+
+impl<'r> Thread<'r> {
+    pub fn new(index: usize, log: &'r ThreadLog) -> Self {
+        Self {
+            index,
+            log,
+            path_at: 0,
+            value_at: 0,
+            frames: vec![Frame::External(Box::default())],
+            clock: VectorClock::default(),
+            started: index == 0,
+            stop: None,
+            exited: false,
+            non_local: false,
+            jump_buffers: FxHashMap::default(),
+            private_next: PRIVATE + ((index as u64) << 40) + 4096,
+            tls_next: PRIVATE + ((index as u64) << 40) + (1 << 39),
+            report: ThreadReport { name: log.name.clone(), ..ThreadReport::default() },
+            held: Vec::new(),
+            pending_sync: Vec::new(),
+            concretised: FxHashSet::default(),
+            conditioned: FxHashSet::default(),
+            allocations: 0,
+            frees: 0,
+            stamps: 0,
+            last_stamp: 0,
+            branch_sequence: 0,
+            frame_serial: 0,
+            thread_locals: FxHashMap::default(),
+            tail: 0,
+            last_store: FxHashMap::default(),
+        }
+    }
+
+    /// The next path entry, which stays.
+    pub fn peek(&self) -> Result<Option<Entry>, Stop> {
+        let Some(&word) = self.log.path.get(self.path_at) else { return Ok(None) };
+        let payload = word & tag::PAYLOAD;
+        Ok(Some(match word >> tag::SHIFT {
+            tag::BLOCK => match payload.checked_sub(tag::BLOCK_BIAS) {
+                Some(block) => Entry::Block(block),
+                None => return contradiction(format!("empty path entry {}", self.path_at)),
+            },
+            tag::ENTER => Entry::Enter(payload),
+            tag::RETURN => Entry::Return,
+            _ => match RuntimeEvent::from_code(payload & 0xff) {
+                Some(event) => Entry::Runtime(event),
+                None => {
+                    return contradiction(format!(
+                        "path entry {} has unknown runtime event {}",
+                        self.path_at,
+                        payload & 0xff
+                    ));
+                }
+            },
+        }))
+    }
+
+    /// Moves past the entry that `peek` showed.
+    pub fn advance(&mut self) {
+        self.path_at += 1;
+    }
+
+    /// The word `ahead` places on, which stays.
+    pub fn peek_word(&self, ahead: usize) -> Option<u64> {
+        self.log.values.get(self.value_at + ahead).copied()
+    }
+
+    /// The next words.
+    pub fn words(&mut self, count: usize) -> Result<&'r [u64], Stop> {
+        let log: &'r ThreadLog = self.log;
+        let end = self.value_at.saturating_add(count);
+        match log.values.get(self.value_at..end) {
+            Some(words) => {
+                self.value_at = end;
+                Ok(words)
+            }
+            None => Err(Stop::EndOfLog),
+        }
+    }
+
+    pub fn unused(&self) -> (usize, usize) {
+        (
+            self.log.path.len().saturating_sub(self.path_at),
+            self.log.values.len().saturating_sub(self.value_at),
+        )
+    }
+
+    /// Have both streams been used up?
+    pub fn exhausted(&self) -> bool {
+        self.unused() == (0, 0)
+    }
+
+    pub fn code(&self) -> Option<&CodeFrame<'r>> {
+        match self.frames.last() {
+            Some(Frame::Code(frame)) => Some(frame),
+            _ => None,
+        }
+    }
+
+    pub fn code_mut(&mut self) -> Option<&mut CodeFrame<'r>> {
+        match self.frames.last_mut() {
+            Some(Frame::Code(frame)) => Some(frame),
+            _ => None,
+        }
+    }
+
+    /// The innermost code frame: the caller, when uninstrumented code is on top.
+    pub fn innermost_code(&self) -> Option<&CodeFrame<'r>> {
+        self.frames.iter().rev().find_map(|frame| match frame {
+            Frame::Code(frame) => Some(&**frame),
+            Frame::External(_) => None,
+        })
+    }
+
+    pub fn external_call(&mut self) -> Option<&mut ExternalCall<'r>> {
+        match self.frames.last_mut() {
+            Some(Frame::External(frame)) => frame.call.as_mut(),
+            _ => None,
+        }
+    }
+
+    /// Fresh private memory of the thread, 16-byte aligned.
+    pub fn private(&mut self, size: u64) -> u64 {
+        let address = self.private_next;
+        self.private_next += size.min(1 << 38).saturating_add(31) & !15;
+        address
+    }
+
+    /// Memory for a thread-local variable, aligned to 64 bytes.
+    pub fn thread_local(&mut self, size: u64) -> u64 {
+        let address = self.tls_next;
+        self.tls_next += size.min(1 << 32).saturating_add(127) & !63;
+        address
+    }
+}
