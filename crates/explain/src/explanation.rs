@@ -11,7 +11,7 @@ use crate::switches::{context_switches, minimise};
 use encoders::ConstraintSystem;
 use model::evaluate::{Check, Evaluation};
 use model::{EventTrace, Schedule};
-use solver::{Goal, Outcome, Session, UnknownReason};
+use solver::{Goal, Model, Outcome, Session, UnknownReason};
 
 /// How much to look for, and how hard. Work is counted in executed events, so that results do not
 /// depend on the machine's speed.
@@ -183,35 +183,63 @@ pub fn explain_with(
     budget: &dyn Fn() -> bool,
     begins: &dyn Fn(Phase),
 ) -> Result<Explanation, ExplainError> {
+    begins(Phase::Schedule);
+    work(trace, system, session, budget, |context, asker| match find(asker)? {
+        Outcome::Sat(found) => from_model(context, asker, options, &found, begins),
+        Outcome::Unsat(_) => Ok(Explanation::new(Verdict::NoSchedule)),
+        Outcome::Unknown(reason) => {
+            let mut explanation = Explanation::new(Verdict::Unknown(reason.clone()));
+            explanation.limit(Phase::Schedule, Some(reason));
+            Ok(explanation)
+        }
+    })
+}
+
+/// Like [`explain`], from a failing schedule that is known already: only its `schedule` and the
+/// `values` of inputs are needed. The evaluator checks it like any other.
+///
+/// # Errors
+/// As for [`explain`].
+pub fn explain_from(
+    trace: &EventTrace,
+    system: &ConstraintSystem,
+    session: &mut dyn Session,
+    found: &Model,
+    options: &Options,
+    budget: &dyn Fn() -> bool,
+) -> Result<Explanation, ExplainError> {
+    work(trace, system, session, budget, |context, asker| {
+        from_model(context, asker, options, found, &|_| {})
+    })
+}
+
+fn work(
+    trace: &EventTrace,
+    system: &ConstraintSystem,
+    session: &mut dyn Session,
+    budget: &dyn Fn() -> bool,
+    run: impl FnOnce(&mut Context<'_, '_>, &mut Asker<'_>) -> Result<Explanation, ExplainError>,
+) -> Result<Explanation, ExplainError> {
     if trace.failure.is_none() {
         return Err(ExplainError::NoFailure);
     }
     let mut context = Context::new(trace, budget);
     let mut asker = Asker::new(session);
-    let mut explanation = run(&mut context, &mut asker, options, begins)?;
+    let mut explanation = run(&mut context, &mut asker)?;
     explanation.statistics.constraints = system.constraints.len();
     explanation.statistics.solver_calls = asker.calls;
     explanation.statistics.evaluated = context.executed;
     Ok(explanation)
 }
 
-fn run(
+fn from_model(
     context: &mut Context<'_, '_>,
     asker: &mut Asker<'_>,
     options: &Options,
+    found: &Model,
     begins: &dyn Fn(Phase),
 ) -> Result<Explanation, ExplainError> {
-    begins(Phase::Schedule);
-    let found = match find(asker)? {
-        Outcome::Sat(found) => found,
-        Outcome::Unsat(_) => return Ok(Explanation::new(Verdict::NoSchedule)),
-        Outcome::Unknown(reason) => {
-            let mut explanation = Explanation::new(Verdict::Unknown(reason.clone()));
-            explanation.limit(Phase::Schedule, Some(reason));
-            return Ok(explanation);
-        }
-    };
-    let evaluation = context.accept_model(Goal::Fail, &found)?;
+    let evaluation = context.accept_model(Goal::Fail, found)?;
     let mut explanation = Explanation::new(Verdict::FailingSchedule);
     explanation.statistics.switches_found = context_switches(context.trace, &found.schedule);
     let schedule = fewer_switches(context, &found.schedule, &evaluation, options);

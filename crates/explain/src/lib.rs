@@ -37,7 +37,7 @@ pub use dsp::{AtomicBlock, Counts, DataFlow, Dsp, FinalWrite};
 pub use error::ExplainError;
 pub use explanation::{
     Cut, CutReason, Explanation, FailingSchedule, Options, Phase, Statistics, Verdict, explain,
-    explain_with,
+    explain_from, explain_with,
 };
 pub use pin::{has_inputs, pin_inputs};
 pub use root_cause::{CauseKind, RootCause};

@@ -3,9 +3,9 @@
 mod support;
 
 use encoders::dsl::{Parsed, parse};
-use explain::{CauseKind, DataFlow, Verdict};
-use model::{ReadRef, WriteSource};
-use solver::Order;
+use explain::{CauseKind, DataFlow, ExplainError, Verdict};
+use model::{EventId, ReadRef, WriteSource};
+use solver::{Goal, Order, Outcome, Session};
 use support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
 use support::{check_explanation, explained};
 
@@ -196,4 +196,34 @@ fn a_budget_that_is_spent_keeps_the_failing_schedule() {
     assert!(explanation.failing.is_some());
     assert!(!explanation.cut.is_empty());
     assert!(!explanation.root_cause.expect("orders all the same").minimal);
+}
+
+/// What the solver says is never shown unchecked: a schedule that passes is no failing schedule,
+/// and a source that no schedule gives is no model.
+#[test]
+fn a_model_that_the_evaluator_rejects_is_an_error() {
+    let parsed = trace(BANK);
+    let mut session = support::BruteForce::new(&parsed.trace);
+    let Ok(Outcome::Sat(passing)) = session.check(Goal::Pass, &[]) else { panic!("it can pass") };
+    let Ok(Outcome::Sat(failing)) = session.check(Goal::Fail, &[]) else { panic!("it can fail") };
+    let mut explained_from = |found: &solver::Model| {
+        let system = encoders::ConstraintSystem::default();
+        let options = support::options(1);
+        explain::explain_from(&parsed.trace, &system, &mut session, found, &options, &|| true)
+    };
+    assert!(explained_from(&failing).is_ok());
+    let error = explained_from(&passing).expect_err("it passes");
+    assert!(matches!(error, ExplainError::WrongOutcome { fails: Some(false), .. }), "{error}");
+    let mut cut = failing.clone();
+    cut.schedule.order.pop();
+    let error = explained_from(&cut).expect_err("an event is missing");
+    assert!(matches!(error, ExplainError::ModelRejected { .. }), "{error}");
+    let mut other = failing.clone();
+    other.reads_from.insert(flow(&parsed, "wb", "ra").read, WriteSource::Write(EventId(0)));
+    let error = explained_from(&other).expect_err("no such source");
+    assert!(matches!(error, ExplainError::SourceDisagrees { .. }), "{error}");
+    let mut other = failing;
+    other.values.insert(model::VarId(0), 12_345);
+    let error = explained_from(&other).expect_err("no such value");
+    assert!(matches!(error, ExplainError::ValueDisagrees { .. }), "{error}");
 }
