@@ -31,7 +31,7 @@ fn compile(archive: &Path) -> Result<(), String> {
         .args(["--edition", "2024", "--crate-name", "symbiosis_rt", "--crate-type", "staticlib"])
         .args(["-C", "panic=abort", "-C", "opt-level=3", "-C", "codegen-units=1"])
         .args(["-C", "lto=fat", "-C", "relocation-model=pic"])
-        .args(["--cfg", "symbiosis_export", "--check-cfg", "cfg(symbiosis_export)"])
+        .args(["--cfg", "symbiosis_export", "--check-cfg", "cfg(symbiosis_export, test)"])
         .arg(Path::new(CRATE).join("lib.rs"))
         .arg("-o")
         .arg(archive)

@@ -98,6 +98,9 @@ pub fn extend(fd: c_int, from: u64, to: u64) -> Result<(), c_int> {
     if above_size_limit(to) {
         return Err(sys::EFBIG);
     }
+    if to - from <= WRITTEN {
+        return write_zeros(fd, from, to);
+    }
     loop {
         // SAFETY: no pointers.
         if unsafe { sys::fallocate(fd, 0, from as i64, (to - from) as i64) } == 0 {
@@ -111,9 +114,14 @@ pub fn extend(fd: c_int, from: u64, to: u64) -> Result<(), c_int> {
     }
 }
 
-/// `fallocate` for file systems without it.
+/// Up to so many bytes are written instead of allocated. Both take the room or fail, but what is
+/// written needs no place on the disk until the system writes it back, so that the files of a
+/// short run that is thrown away never get one; freeing allocated places takes milliseconds.
+const WRITTEN: u64 = 64 << 10;
+
+/// For small parts, and for file systems without `fallocate`.
 fn write_zeros(fd: c_int, mut from: u64, to: u64) -> Result<(), c_int> {
-    static ZEROS: [u8; 4096] = [0; 4096];
+    static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
     while from < to {
         let n = (to - from).min(ZEROS.len() as u64) as usize;
         // SAFETY: the buffer has at least `n` bytes.

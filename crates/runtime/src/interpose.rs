@@ -14,7 +14,7 @@ macro_rules! interpose {
             #[allow(unused_unsafe)]
             unsafe { $body }
         }
-        #[cfg(all(symbiosis_export, not(test)))]
+        #[cfg(symbiosis_export)]
         core::arch::global_asm!(
             concat!(".weak ", stringify!($name)),
             concat!(".type ", stringify!($name), ",@function"),

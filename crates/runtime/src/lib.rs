@@ -44,7 +44,7 @@ pub mod writes;
 
 /// There is no way to report a panic inside somebody else's program, and the code has none to
 /// report: this exists because a `no_std` library must have it.
-#[cfg(all(symbiosis_export, not(test)))]
+#[cfg(symbiosis_export)]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     // SAFETY: `_exit` takes no pointers and does not return.
@@ -53,7 +53,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 
 // The precompiled `core` was built for unwinding and may name the personality routine. Weak and
 // hidden, so that a program with Rust code of its own keeps its own.
-#[cfg(all(symbiosis_export, not(test)))]
+#[cfg(symbiosis_export)]
 core::arch::global_asm!(
     ".text",
     ".weak rust_eh_personality",

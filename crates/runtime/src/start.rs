@@ -17,7 +17,7 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// In an executable, the dynamic linker runs this before everything else, constructors of shared
 /// libraries included.
-#[cfg(all(symbiosis_export, not(test)))]
+#[cfg(symbiosis_export)]
 #[used]
 #[unsafe(link_section = ".preinit_array")]
 static AT_START: unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) = preinit;

@@ -18,6 +18,8 @@ const SMALLEST_RESERVATION: u64 = 1 << 20;
 const FIRST_PART: u64 = 64 << 10;
 const LARGEST_PART: u64 = 64 << 20;
 const PAGE: u64 = 4096;
+/// A file with so many unused bytes is cut.
+const WORTH_CUTTING: u64 = 1 << 20;
 /// Room behind the limit, see [`Control::path_limit`].
 const SLACK: u64 = 64;
 /// Bytes of the ring that takes a stream's place when it cannot grow.
@@ -113,13 +115,16 @@ impl Stream {
         self.base + self.mapped - SLACK
     }
 
-    /// Gives the address space back and cuts the file to its contents.
+    /// Gives the address space back, and cuts the file to its contents if much of it is unused:
+    /// cutting takes as long as a file system likes, and the recorder compresses the file anyway.
     ///
     /// # Safety
     ///
     /// Nobody may use the mapping afterwards.
     pub unsafe fn release(&mut self, thread_name: &[u8], length: Option<u64>) {
-        if let Some(length) = length {
+        if let Some(length) =
+            length.filter(|length| self.mapped.saturating_sub(*length) > WORTH_CUTTING)
+        {
             let path = files::name(&[b"threads/", thread_name, self.suffix]);
             // SAFETY: the name ends with a zero.
             unsafe { sys::truncate(path.as_c(), length as i64) };

@@ -15,7 +15,7 @@ pub const SINK_RING: usize = 4096;
 // stand at their limit, so that the first hook calls the runtime, which gives the thread a sink of
 // its own (`threads::attach_late`). The room behind the rings is there because two such threads
 // may step over the limit at once.
-#[cfg(all(symbiosis_export, not(test)))]
+#[cfg(symbiosis_export)]
 core::arch::global_asm!(
     ".section .tdata,\"awT\",@progbits",
     ".p2align 3",
@@ -51,7 +51,7 @@ core::arch::global_asm!(
     options(att_syntax)
 );
 
-#[cfg(all(symbiosis_export, not(test)))]
+#[cfg(symbiosis_export)]
 macro_rules! offset_of_variable {
     ($name:literal) => {{
         let offset: usize;
@@ -67,7 +67,7 @@ macro_rules! offset_of_variable {
     }};
 }
 
-#[cfg(all(symbiosis_export, not(test)))]
+#[cfg(symbiosis_export)]
 macro_rules! variable {
     ($name:literal) => {{
         let base: usize;
@@ -84,7 +84,7 @@ macro_rules! variable {
 }
 
 // Outside of a traced program there is one thread's worth of these variables, never used.
-#[cfg(not(all(symbiosis_export, not(test))))]
+#[cfg(not(symbiosis_export))]
 macro_rules! variable {
     ($name:literal) => {{
         static WORD: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(0);
@@ -115,7 +115,7 @@ pub fn serial_slot() -> *mut u64 {
 pub const NO_SERIAL: u64 = u64::MAX;
 
 /// The serial variable of another thread, which must not have been joined yet.
-#[cfg(all(symbiosis_export, not(test)))]
+#[cfg(symbiosis_export)]
 pub unsafe fn serial_of(thread: Pthread) -> u64 {
     let at = (thread as usize).wrapping_add(offset_of_variable!("__symbiosis_serial"));
     // SAFETY: the thread's control block, and with it its thread-local storage, is there until it
@@ -124,13 +124,13 @@ pub unsafe fn serial_of(thread: Pthread) -> u64 {
 }
 
 /// The serial variable of another thread; there is none outside of a traced program.
-#[cfg(not(all(symbiosis_export, not(test))))]
+#[cfg(not(symbiosis_export))]
 pub unsafe fn serial_of(_thread: Pthread) -> u64 {
     NO_SERIAL
 }
 
 /// The sink of threads that are not attached.
-#[cfg(all(symbiosis_export, not(test)))]
+#[cfg(symbiosis_export)]
 pub fn sink() -> *mut Control {
     unsafe extern "C" {
         static mut __symbiosis_sink: Control;
@@ -139,7 +139,7 @@ pub fn sink() -> *mut Control {
 }
 
 /// There is no sink outside of a traced program.
-#[cfg(not(all(symbiosis_export, not(test))))]
+#[cfg(not(symbiosis_export))]
 pub fn sink() -> *mut Control {
     core::ptr::null_mut()
 }

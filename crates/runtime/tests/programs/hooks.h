@@ -1,0 +1,55 @@
+/* What the instrumenter would emit, by hand. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+struct Control { uint64_t path_next, path_limit, value_next, value_limit; };
+extern __thread struct Control *__symbiosis_control __attribute__((tls_model("initial-exec")));
+void __symbiosis_grow_path(void);
+void __symbiosis_grow_values(void);
+struct Module {
+  uint32_t version, function_count, global_count, reserved;
+  uint64_t hash[2];
+  const void *bitcode;
+  uint64_t bitcode_length;
+  const uint64_t *functions, *globals;
+  uint32_t *base;
+  const uint8_t *defined;
+};
+void __symbiosis_register(const struct Module *);
+void __symbiosis_external_write(const void *, uint64_t);
+void __symbiosis_fallback_write(const void *, const void *, uint64_t);
+#ifdef __cplusplus
+}
+#endif
+
+static inline void path(uint32_t entry) {
+  volatile struct Control *c = __symbiosis_control;
+  if (c->path_next == c->path_limit) { __symbiosis_grow_path(); c = __symbiosis_control; }
+  *(volatile uint32_t *)c->path_next = entry;
+  c->path_next += 4;
+}
+static inline void value(uint64_t word) {
+  volatile struct Control *c = __symbiosis_control;
+  if (c->value_next == c->value_limit) { __symbiosis_grow_values(); c = __symbiosis_control; }
+  *(volatile uint64_t *)c->value_next = word;
+  c->value_next += 8;
+}
+static inline void block(uint32_t index) { path(index + 1); }

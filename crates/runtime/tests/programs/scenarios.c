@@ -1,0 +1,181 @@
+/* One scenario per argument; the tests say what the trace must hold. */
+#include "hooks.h"
+#include <threads.h>
+
+static uint32_t base;
+static int variable;
+static void *count(void *argument);
+static uint64_t functions[3], globals[1];
+static const uint8_t defined[3] = {1, 0, 0};
+static struct Module module = {1, 3, 1, 1, {0x1122334455667788, 0x99}, "bitcode", 7, functions,
+                               globals, &base, defined};
+__attribute__((constructor)) static void construct(void) {
+  functions[0] = (uint64_t)count;
+  functions[1] = (uint64_t)strlen;
+  globals[0] = (uint64_t)&variable;
+  __symbiosis_register(&module);
+}
+
+static void *count(void *argument) {
+  for (uint64_t i = 0; i < (uint64_t)argument; i++) { block(i % 1000000); value(i); }
+  return argument;
+}
+
+static void run(void *(*routine)(void *), void *argument) {
+  pthread_t thread;
+  if (pthread_create(&thread, 0, routine, argument)) exit(99);
+  if (pthread_join(thread, 0)) exit(98);
+}
+
+static void streams(void) { run(count, (void *)300000); }
+
+static void *nest(void *depth) {
+  if (depth) run(nest, (char *)depth - 1);
+  return 0;
+}
+static void names(void) { run(nest, (void *)2); run(nest, 0); }
+static void deep(void) { run(nest, (void *)120); }
+
+static void *detached(void *arg) { block((uint32_t)(uintptr_t)arg); return 0; }
+static void detach(void) {
+  for (long i = 0; i < 500; i++) {
+    pthread_t thread;
+    while (pthread_create(&thread, 0, detached, (void *)i)) usleep(1000);
+    pthread_detach(thread);
+    if (i % 50 == 0) usleep(2000);
+  }
+}
+
+static void once_routine(void) { block(1); }
+static struct timespec past(void) { struct timespec t = {1, 0}; return t; }
+static void sync_calls(void) {
+  static pthread_mutex_t m = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  static pthread_mutex_t n = PTHREAD_MUTEX_INITIALIZER;
+  static pthread_rwlock_t r = PTHREAD_RWLOCK_INITIALIZER;
+  static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+  static pthread_once_t o = PTHREAD_ONCE_INIT;
+  static sem_t s; static pthread_barrier_t b; static pthread_spinlock_t l;
+  struct timespec t = past();
+  pthread_mutex_lock(&m); pthread_mutex_unlock(&m);
+  pthread_mutex_lock(&n);
+  if (pthread_mutex_trylock(&n) != EBUSY) exit(97);
+  if (pthread_cond_timedwait(&c, &n, &t) != ETIMEDOUT) exit(96);
+  pthread_cond_signal(&c); pthread_cond_broadcast(&c);
+  pthread_mutex_unlock(&n);
+  pthread_rwlock_rdlock(&r); pthread_rwlock_unlock(&r);
+  pthread_rwlock_wrlock(&r);
+  if (pthread_rwlock_tryrdlock(&r) != EBUSY) exit(95);
+  pthread_rwlock_unlock(&r);
+  sem_init(&s, 0, 1); sem_wait(&s);
+  if (sem_trywait(&s) != -1 || errno != EAGAIN) exit(94);
+  if (sem_timedwait(&s, &t) != -1 || errno != ETIMEDOUT) exit(93);
+  sem_post(&s);
+  pthread_barrier_init(&b, 0, 1); pthread_barrier_wait(&b);
+  pthread_spin_init(&l, 0);
+  pthread_spin_lock(&l);
+  if (pthread_spin_trylock(&l) != EBUSY) exit(92);
+  pthread_spin_unlock(&l);
+  pthread_once(&o, once_routine);
+}
+
+static int c11_thread(void *argument) { block(5); return (int)(intptr_t)argument; }
+static void c11(void) {
+  mtx_t m; thrd_t t; int result = 0;
+  mtx_init(&m, mtx_plain);
+  mtx_lock(&m);
+  if (mtx_trylock(&m) != thrd_busy) exit(91);
+  mtx_unlock(&m);
+  thrd_create(&t, c11_thread, (void *)42);
+  thrd_join(t, &result);
+  if (result != 42) exit(90);
+}
+
+static void heap(void) {
+  char *volatile p = malloc(10); value((uint64_t)p);
+  p = realloc(p, 5000); value((uint64_t)p);
+  free(p);
+  p = calloc(3, 7); free(p); free(0);
+  void *q = 0;
+  if (posix_memalign(&q, 256, 100) || (uintptr_t)q % 256) exit(89);
+  if (posix_memalign(&q, 3, 100) != EINVAL) exit(88);
+  free(q);
+  p = strdup("hello"); free(p);
+  p = aligned_alloc(64, 64); free(p);
+  p = reallocarray(0, SIZE_MAX / 2, 3);
+  if (p || errno != ENOMEM) exit(87);
+}
+
+static void writes(void) {
+  char text[] = "0123456789";
+  __symbiosis_external_write(text, 10);
+  __symbiosis_external_write(text, 0);
+  __symbiosis_fallback_write((void *)count, text, 3);
+  __symbiosis_fallback_write((void *)strlen, text, 3);
+  __symbiosis_fallback_write(0, text, 8);
+  static char large[3 << 20];
+  __symbiosis_external_write(large, sizeof large);
+}
+
+static void *asserts(void *argument) { block(1); assert(!argument); return 0; }
+static void *aborts(void *argument) { block(1); abort(); return argument; }
+static void *faults(void *argument) { block(1); *(volatile int *)((char *)argument + 0x18) = 1; return 0; }
+static void *divides(void *argument) {
+  volatile int zero = 0, many = 100;
+  block(1); zero = many / zero; return argument;
+}
+static void *overflows(void *argument) {
+  volatile char page[4096]; page[0] = 1;
+  overflows((void *)page);
+  page[1] = 1; return argument;
+}
+static void *exits(void *argument) { block(1); exit(7); return argument; }
+static void *exits_at_once(void *argument) { block(1); _exit(9); return argument; }
+static void *thread_exits(void *argument) { block(1); pthread_exit(argument); return 0; }
+static void twice(void) { char *volatile p = malloc(50); free(p); free(p); }
+static void handler(int signal) { (void)signal; _exit(0); }
+static void own_handler(void) { signal(SIGSEGV, handler); *(volatile int *)8 = 1; }
+static jmp_buf place;
+static void jumps(void) { if (!setjmp(place)) longjmp(place, 1); block(2); }
+
+static void forks(void) {
+  block(1);
+  pid_t child = fork();
+  if (!child) { count((void *)100000); run(count, (void *)100000); free(malloc(1)); abort(); }
+  int status; waitpid(child, &status, 0);
+  if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) exit(86);
+  if (!(child = vfork())) _exit(3);
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) != 3) exit(85);
+  if (system("test -z \"$SYMBIOSIS_TRACE_DIR\"")) exit(84);
+  block(2);
+}
+
+static void *forever(void *argument) {
+  for (uint64_t i = 0;; i++) { value(i); block(i % 1000); }
+  return argument;
+}
+static void endless(void) {
+  pthread_t thread;
+  for (int i = 0; i < 2; i++) pthread_create(&thread, 0, forever, 0);
+  puts("ready"); fflush(stdout);
+  forever(0);
+}
+
+int main(int arguments, char **argument) {
+  const char *s = arguments > 1 ? argument[1] : "";
+  struct rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+#define SCENARIO(name, call) if (!strcmp(s, name)) { call; }
+  SCENARIO("streams", streams()) SCENARIO("names", names()) SCENARIO("deep", deep())
+  SCENARIO("detach", detach()) SCENARIO("sync", sync_calls()) SCENARIO("c11", c11())
+  SCENARIO("heap", heap()) SCENARIO("writes", writes()) SCENARIO("fork", forks())
+  SCENARIO("assert", run(asserts, (void *)1)) SCENARIO("abort", run(aborts, 0))
+  SCENARIO("fault", run(faults, 0)) SCENARIO("divide", run(divides, 0))
+  SCENARIO("overflow", run(overflows, 0)) SCENARIO("exit", run(exits, 0))
+  SCENARIO("_exit", run(exits_at_once, 0)) SCENARIO("thread-exit", run(thread_exits, 0))
+  SCENARIO("twice", twice()) SCENARIO("own-handler", own_handler()) SCENARIO("jump", jumps())
+  SCENARIO("endless", endless()) SCENARIO("return", return 5)
+  SCENARIO("many", run(count, (void *)2000000))
+  printf("done %s\n", s);
+  return 0;
+}
