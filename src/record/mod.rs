@@ -12,3 +12,6 @@ pub use interrupts::Interrupts;
 pub use names::Names;
 pub use program::{Instrumented, Program};
 pub use run::{Options, Run, run};
+
+#[cfg(test)]
+mod tests;
