@@ -5,6 +5,7 @@ use crate::engine::{Engine, is_private};
 use crate::heap::HEAP;
 use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
+use ir::name::{self, DisplayKind};
 use ir::types::{LocId, Module, Operand};
 use model::Site;
 use model::trace::ValueDisplay;
@@ -81,27 +82,38 @@ impl<'r> Engine<'r> {
 
     /// What an access touches, in the source's words.
     pub fn access_name(&mut self, t: usize, place: Place) -> Option<String> {
-        let by_path = place.pointer.and_then(|pointer| self.pointer_name(t, pointer));
-        by_path.or_else(|| self.global_name(place.address))
+        let by_path = place.pointer.and_then(|pointer| self.pointer_name(t, pointer, None));
+        by_path.or_else(|| self.global_name(place.address, place.length))
     }
 
-    fn pointer_name(&self, t: usize, pointer: Operand) -> Option<String> {
+    /// The name of what a pointer operand of the current instruction points to.
+    fn pointer_name(&self, t: usize, pointer: Operand, size: Option<u64>) -> Option<String> {
         let frame = self.threads[t].innermost_code()?;
-        let _ = (frame, pointer);
-        None
+        let function = frame.info.function;
+        let instruction = function.instructions.get(frame.next.index())?;
+        match instruction.kind.as_call() {
+            Some(call) => {
+                let argument = call.args.iter().position(|operand| *operand == pointer)?;
+                name::argument_path(frame.module, function, frame.next, argument, size)
+            }
+            None => name::access_path(frame.module, function, frame.next),
+        }
     }
 
-    fn global_name(&self, address: u64) -> Option<String> {
+    fn global_name(&self, address: u64, size: u64) -> Option<String> {
         let (module, global, offset) = self.image.global_at(address)?;
-        let global = self.image.module(module).globals.get(global.index())?;
-        let name = global.debug.as_ref().map_or(&global.name, |debug| &debug.name);
-        Some(match offset {
-            0 => name.clone(),
-            offset => format!("{name}+{offset}"),
+        let ir = self.image.module(module);
+        name::global_path(ir, global, offset, size).or_else(|| {
+            let symbol = &ir.globals.get(global.index())?.name;
+            Some(match offset {
+                0 => symbol.clone(),
+                offset => format!("{symbol}+{offset}"),
+            })
         })
     }
 
-    /// The name and display of a cell.
+    /// The name and display of a cell: of the place itself for a global, else as the first access
+    /// to it calls it.
     pub fn cell_name(
         &mut self,
         t: usize,
@@ -109,12 +121,21 @@ impl<'r> Engine<'r> {
         length: u32,
         place: Place,
     ) -> (String, ValueDisplay) {
-        let _ = length;
-        let same = place.address == address;
-        let by_path = place.pointer.filter(|_| same).and_then(|p| self.pointer_name(t, p));
-        let name =
-            self.global_name(address).or(by_path).unwrap_or_else(|| self.fallback_name(address));
-        (name, ValueDisplay::Signed)
+        let size = u64::from(length);
+        let exact = place.address == address && place.length == size;
+        let pointer = place.pointer.filter(|_| exact);
+        let name = self
+            .global_name(address, size)
+            .or_else(|| pointer.and_then(|pointer| self.pointer_name(t, pointer, Some(size))))
+            .unwrap_or_else(|| self.fallback_name(address));
+        let by_type = self.image.global_at(address).and_then(|(module, global, offset)| {
+            name::global_display(self.image.module(module), global, offset, size)
+        });
+        let display = by_type.or_else(|| {
+            let frame = pointer.and(self.threads[t].innermost_code())?;
+            Some(name::access_display(frame.module, frame.info.function, frame.next))
+        });
+        (name, display.map_or(ValueDisplay::Signed, value_display))
     }
 
     fn fallback_name(&self, address: u64) -> String {
@@ -128,16 +149,16 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// The name of the object at a recorded address that the current call names.
-    pub fn object_name(&mut self, t: usize, address: u64) -> Option<String> {
+    /// The name of the object of `size` bytes at a recorded address that the current call names.
+    pub fn object_name(&mut self, t: usize, address: u64, size: Option<u64>) -> Option<String> {
         if !self.symbolic() {
             return None;
         }
-        let operand = self.argument_at(t, address);
-        let by_path = operand.and_then(|operand| self.pointer_name(t, operand));
-        by_path.or_else(|| {
-            let internal = self.resolve(t, address)?;
-            self.global_name(internal)
+        let internal = self.lookup(t, address);
+        let global = internal.and_then(|at| self.global_name(at, size.unwrap_or(0)));
+        global.or_else(|| {
+            let operand = self.argument_at(t, address)?;
+            self.pointer_name(t, operand, size)
         })
     }
 
@@ -164,10 +185,17 @@ fn place_of<'r>(frame: &CodeFrame<'r>) -> (&'r Module, usize, Option<LocId>, Str
     let function = frame.info.function;
     let instruction = function.instructions.get(frame.next.index());
     let loc = instruction.and_then(|instruction| instruction.loc);
-    let scope = function.scope.and_then(|scope| frame.module.debug.scopes.get(scope.index()));
-    let name = match scope {
-        Some(scope) if !scope.function.is_empty() => scope.function.clone(),
-        _ => function.name.clone(),
-    };
+    let name = name::function_name(frame.module, function);
     (frame.module, frame.info.module, loc, name)
+}
+
+fn value_display(kind: DisplayKind) -> ValueDisplay {
+    match kind {
+        DisplayKind::Signed => ValueDisplay::Signed,
+        DisplayKind::Unsigned => ValueDisplay::Unsigned,
+        DisplayKind::Pointer => ValueDisplay::Pointer,
+        DisplayKind::Char => ValueDisplay::Char,
+        DisplayKind::Bool => ValueDisplay::Bool,
+        DisplayKind::Float => ValueDisplay::Float,
+    }
 }

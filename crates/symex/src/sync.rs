@@ -13,6 +13,12 @@ use trace_format::layout::{RuntimeEvent, SyncOp};
 const TIMED_OUT: u64 = 110;
 /// `PTHREAD_BARRIER_SERIAL_THREAD` as a payload word.
 const SERIAL_THREAD: u64 = u64::MAX;
+/// Sizes in bytes of glibc's objects on x86-64, which tell a member from the struct around it.
+const MUTEX_SIZE: u64 = 40;
+const CONDITION_SIZE: u64 = 48;
+const SEMAPHORE_SIZE: u64 = 32;
+const RWLOCK_SIZE: u64 = 56;
+const WORD_SIZE: u64 = 4;
 /// Objects of one address and different kinds are different objects.
 const LOCK: u8 = 0;
 const CONDITION: u8 = 1;
@@ -125,7 +131,7 @@ impl<'r> Engine<'r> {
         self.threads[t].frees += 1;
         let Some(index) = self.learned.heap.free(t, ordinal, address, tsc) else { return };
         if let Some(object) = self.heap_object(t, index) {
-            let name = self.object_name(t, address);
+            let name = self.object_name(t, address, None);
             self.event(t, EventKind::Free { object }, name);
         }
     }
@@ -199,7 +205,7 @@ impl<'r> Engine<'r> {
         let Some(operation) = SyncOp::from_code(op) else {
             return contradiction(format!("unknown synchronisation call {op}"));
         };
-        let name = self.object_name(t, address);
+        let name = self.object_name(t, address, Some(object_size(operation)));
         let blocked = BlockedCall {
             operation: format!("{operation:?}"),
             address,
@@ -352,7 +358,7 @@ impl<'r> Engine<'r> {
             return;
         }
         self.threads[t].held.push(HeldLock { address: internal, mode, count: 1 });
-        let name = self.object_name(t, address);
+        let name = self.object_name(t, address, Some(MUTEX_SIZE));
         self.event(t, EventKind::Lock { object, mode }, name);
     }
 
@@ -373,7 +379,7 @@ impl<'r> Engine<'r> {
         let mode = held.mode;
         self.threads[t].held.remove(at);
         let object = self.sync_object(t, address, ObjectKind::Lock);
-        let name = self.object_name(t, address);
+        let name = self.object_name(t, address, Some(MUTEX_SIZE));
         Some(self.event(t, EventKind::Unlock { object, mode, synthetic }, name))
     }
 
@@ -384,7 +390,7 @@ impl<'r> Engine<'r> {
             return;
         }
         let object = self.sync_object(t, address, ObjectKind::Lock);
-        let name = self.object_name(t, address);
+        let name = self.object_name(t, address, Some(MUTEX_SIZE));
         self.event(t, EventKind::TryLockFailed { object }, name);
     }
 
@@ -413,7 +419,13 @@ impl<'r> Engine<'r> {
         if let Some(&object) = self.sync_objects.get(&(internal, class)) {
             return object;
         }
-        let name = self.object_name(t, address).unwrap_or_else(|| format!("{address:#x}"));
+        let size = match class {
+            CONDITION => CONDITION_SIZE,
+            SEMAPHORE | BARRIER => SEMAPHORE_SIZE,
+            _ => MUTEX_SIZE,
+        };
+        let name = self.object_name(t, address, Some(size));
+        let name = name.unwrap_or_else(|| format!("{address:#x}"));
         let object = self.out.object(kind, name);
         self.sync_objects.insert((internal, class), object);
         object
@@ -431,4 +443,30 @@ fn barrier_serial(result: u64) -> bool {
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+fn object_size(operation: SyncOp) -> u64 {
+    match operation {
+        SyncOp::CondWait | SyncOp::CondTimedWait | SyncOp::CondSignal | SyncOp::CondBroadcast => {
+            CONDITION_SIZE
+        }
+        SyncOp::SemInit
+        | SyncOp::SemWait
+        | SyncOp::SemTryWait
+        | SyncOp::SemTimedWait
+        | SyncOp::SemPost
+        | SyncOp::BarrierInit
+        | SyncOp::BarrierWait => SEMAPHORE_SIZE,
+        SyncOp::RwReadLock
+        | SyncOp::RwTryReadLock
+        | SyncOp::RwTimedReadLock
+        | SyncOp::RwWriteLock
+        | SyncOp::RwTryWriteLock
+        | SyncOp::RwTimedWriteLock
+        | SyncOp::RwUnlock => RWLOCK_SIZE,
+        SyncOp::SpinLock | SyncOp::SpinTryLock | SyncOp::SpinUnlock | SyncOp::Once => WORD_SIZE,
+        SyncOp::MutexLock | SyncOp::MutexTryLock | SyncOp::MutexTimedLock | SyncOp::MutexUnlock => {
+            MUTEX_SIZE
+        }
+    }
 }
