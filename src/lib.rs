@@ -1,3 +1,8 @@
 //! The pipeline behind the `symbiosis` command: it joins the stages, each of which is a crate.
 
+pub mod answer;
+pub mod cc;
 pub mod cli;
+pub mod pipeline;
+pub mod record;
+pub mod runtime_archive;

@@ -1,10 +1,133 @@
-//! The command line: one file per command.
+//! The command line: one file per command, and one place that turns errors into exit codes.
 
+pub mod cc;
+pub mod check;
+pub mod doctor;
 pub mod exit_codes;
+pub mod record;
+pub mod solve;
 
+use clap::{Parser, Subcommand};
+use std::error::Error;
+use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
+/// Says why a multi-threaded program failed, from one failing run.
+#[derive(Debug, Parser)]
+#[command(name = "symbiosis", version, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Typical use:
+  symbiosis cc -g -O1 -pthread queue.c -o queue
+  symbiosis record --until-failure 1000 -- ./queue
+  symbiosis solve queue.trace
+
+Exit codes: 0 done; 1 unexpected error; 2 wrong usage; 10 replay differs; 11 no schedule;
+12 limit or time-out; 20 bad trace; 21 binary does not match the trace.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compile or link C like clang does, with instrumentation
+    #[command(disable_help_flag = true)]
+    Cc {
+        /// What clang would be given
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Compile or link C++ like clang++ does, with instrumentation
+    #[command(name = "c++", disable_help_flag = true)]
+    Cxx {
+        /// What clang++ would be given
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Run an instrumented program and keep the trace
+    Record(record::Args),
+    /// Walk every thread of a trace and report what could not be modelled
+    Check(check::Args),
+    /// Find the failing schedule, the root cause, alternates and the DSP
+    Solve(solve::Args),
+    /// Say what is found on this machine and what is missing
+    Doctor(doctor::Args),
+}
+
+/// An error with its exit code.
+pub struct Failure {
+    /// The code, one of [`exit_codes`].
+    pub code: u8,
+    /// What went wrong.
+    pub error: Box<dyn Error + Send + Sync>,
+}
+
+impl Failure {
+    /// An error that ends with this code.
+    pub fn new(code: u8, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { code, error: error.into() }
+    }
+}
+
 /// Runs the command that the process's arguments name.
+#[must_use]
 pub fn main() -> ExitCode {
-    ExitCode::from(exit_codes::USAGE)
+    start_tracing();
+    let args: Vec<OsString> = std::env::args_os().collect();
+    ExitCode::from(dispatch(args).unwrap_or_else(|failure| {
+        eprintln!("symbiosis: error: {}", with_causes(failure.error.as_ref()));
+        failure.code
+    }))
+}
+
+fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
+    // The compiler's arguments are clang's business, so clap never sees them.
+    match args.get(1).and_then(|arg| arg.to_str()) {
+        Some("cc") => return compile(false, &args[2..]),
+        Some("c++") => return compile(true, &args[2..]),
+        _ => {}
+    }
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are not failures; clap prints them to stdout.
+            let code = if error.use_stderr() { exit_codes::USAGE } else { exit_codes::SUCCESS };
+            let _ = error.print();
+            return Ok(code);
+        }
+    };
+    match cli.command {
+        Command::Cc { args } => compile(false, &args),
+        Command::Cxx { args } => compile(true, &args),
+        Command::Record(args) => {
+            record::run(args).map_err(|error| Failure::new(error.exit_code(), error))
+        }
+        Command::Check(args) => check::run(&args),
+        Command::Solve(args) => solve::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+    }
+}
+
+fn compile(cxx: bool, args: &[OsString]) -> Result<u8, Failure> {
+    cc::run(cxx, args).map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))
+}
+
+/// The error and its sources on one line.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// Stage spans and counts go to stderr when `SYMBIOSIS_LOG` asks for them.
+fn start_tracing() {
+    use tracing_subscriber::{EnvFilter, fmt};
+    let Ok(filter) = EnvFilter::try_from_env("SYMBIOSIS_LOG") else { return };
+    let _ = fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
 }

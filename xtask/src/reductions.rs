@@ -17,9 +17,7 @@ pub fn run(args: &[String]) -> Result<()> {
     let symbiosis = build(&root)?;
     let mut fixtures = fixtures(&root)?;
     if !names.is_empty() {
-        fixtures.retain(|path| {
-            names.iter().any(|name| path.file_stem().is_some_and(|stem| stem == name.as_str()))
-        });
+        fixtures.retain(|path| names.iter().any(|name| path.ends_with(name)));
     }
     println!(
         "| fixture ({level}) | threads | events | DSP events | fewer | data-flows | DSP data-flows | \
@@ -28,7 +26,7 @@ pub fn run(args: &[String]) -> Result<()> {
     println!("|{}", " --- |".repeat(14));
     let mut failed = 0;
     for fixture in &fixtures {
-        let name = fixture.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = fixture.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match solve(&symbiosis, fixture, level) {
             Ok(solution) => println!("{}", row(&name, &solution)),
             Err(error) => {
@@ -58,9 +56,7 @@ fn fixtures(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root.join("fixtures/programs"))? {
         let path = entry?.path();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let source = path.extension().is_some_and(|ext| ext == "c" || ext == "cc");
-        if source && !stem.ends_with("_fixed") {
+        if path.is_dir() {
             found.push(path);
         }
     }
@@ -68,8 +64,13 @@ fn fixtures(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn solve(symbiosis: &Path, source: &Path, level: &str) -> Result<Solution> {
+fn solve(symbiosis: &Path, fixture: &Path, level: &str) -> Result<Solution> {
     let directory = tempfile::tempdir()?;
+    let source = ["buggy.c", "buggy.cc"]
+        .iter()
+        .map(|name| fixture.join(name))
+        .find(|path| path.exists())
+        .ok_or("no buggy.c or buggy.cc")?;
     let compiler = if source.extension().is_some_and(|ext| ext == "c") { "cc" } else { "c++" };
     let program = directory.path().join("program");
     let trace = directory.path().join("t.trace");
@@ -84,7 +85,7 @@ fn solve(symbiosis: &Path, source: &Path, level: &str) -> Result<Solution> {
     step(
         Command::new(symbiosis)
             .args([compiler, "-g", level, "-pthread"])
-            .arg(source)
+            .arg(&source)
             .arg("-o")
             .arg(&program),
     )?;

@@ -9,3 +9,9 @@ mod z3_session;
 pub use formula::dump_smtlib;
 pub use session::{Goal, Limits, Model, Order, Outcome, Session, SolverError, UnknownReason};
 pub use z3_session::Z3Session;
+
+/// The version of the linked Z3 as it names itself.
+#[must_use]
+pub fn z3_version() -> String {
+    z3::full_version().to_owned()
+}

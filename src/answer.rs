@@ -1,0 +1,357 @@
+//! From an explanation to the answer that the formats print: names, places and values in place of
+//! identifiers.
+
+use encoders::ConstraintSystem;
+use explain::{CauseKind, CutReason, Explanation, Phase};
+use model::evaluate::Evaluation;
+use model::{
+    CellId, Event, EventId, EventKind, EventTrace, ExprId, ReadRef, Site, VarId, WriteSource,
+};
+use render::Solution;
+use render::solution::{
+    Alternate, DataFlow, DataFlows, Dsp, FORMAT, Failure, Location, Replay, RootCause, Stats,
+    Thread, VERSION, ValuePair, Verdict,
+};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How long the stages took, wall clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timing {
+    /// Loading and symbolic execution.
+    pub symex: Duration,
+    /// Encoding and the failing schedule.
+    pub solve: Duration,
+    /// The root cause.
+    pub root_cause: Duration,
+    /// Alternates and DSP.
+    pub alternates: Duration,
+}
+
+/// Takes the time of the explanation's phases.
+#[derive(Debug)]
+pub struct PhaseClock {
+    marks: RefCell<Vec<(Phase, Instant)>>,
+}
+
+impl PhaseClock {
+    /// The first phase began at `started`, when encoding began.
+    #[must_use]
+    pub fn start(started: Instant) -> Self {
+        Self { marks: RefCell::new(vec![(Phase::Schedule, started)]) }
+    }
+
+    /// A phase begins now.
+    pub fn enter(&self, phase: Phase) {
+        self.marks.borrow_mut().push((phase, Instant::now()));
+    }
+
+    /// Adds the phases' times to `timing`.
+    pub fn finish(&self, timing: &mut Timing) {
+        let marks = self.marks.borrow();
+        let ends = marks.iter().skip(1).map(|mark| mark.1).chain([Instant::now()]);
+        for ((phase, begin), end) in marks.iter().zip(ends) {
+            let spent = end.saturating_duration_since(*begin);
+            match phase {
+                Phase::Schedule | Phase::Switches => timing.solve += spent,
+                Phase::RootCause => timing.root_cause += spent,
+                Phase::Alternates => timing.alternates += spent,
+            }
+        }
+    }
+}
+
+/// What an answer is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// The event trace.
+    pub trace: &'a EventTrace,
+    /// Its constraints.
+    pub system: &'a ConstraintSystem,
+    /// The explanation.
+    pub explanation: &'a Explanation,
+    /// Model gaps.
+    pub gaps: u64,
+    /// Times.
+    pub timing: Timing,
+}
+
+/// The answer.
+#[must_use]
+pub fn solution(parts: &Parts<'_>) -> Solution {
+    let Parts { trace, explanation, .. } = *parts;
+    let failing = explanation.failing.as_ref();
+    let evaluation = failing.map(|failing| &failing.evaluation);
+    let names = Names { trace };
+    Solution {
+        format: FORMAT.to_owned(),
+        version: VERSION.to_owned(),
+        verdict: verdict(&explanation.verdict),
+        reason: reason(explanation),
+        failure: names.failure(),
+        threads: names.threads(),
+        events: trace.events.iter().map(|event| names.event(event, evaluation)).collect(),
+        schedule: failing.map(|failing| ids(&failing.schedule.order)).unwrap_or_default(),
+        root_cause: explanation.root_cause.as_ref().map(root_cause),
+        alternates: explanation.alternates.found.iter().map(alternate).collect(),
+        dsp: dsp(&names, explanation),
+        replay: Replay::NotRun,
+        stats: stats(parts),
+    }
+}
+
+fn verdict(verdict: &explain::Verdict) -> Verdict {
+    match verdict {
+        explain::Verdict::FailingSchedule => Verdict::FailingSchedule,
+        explain::Verdict::NoSchedule => Verdict::NoSchedule,
+        explain::Verdict::Unknown(_) => Verdict::Unknown,
+    }
+}
+
+fn reason(explanation: &Explanation) -> Option<String> {
+    let reasons: Vec<String> = explanation
+        .cut
+        .iter()
+        .map(|cut| {
+            let phase = match cut.phase {
+                Phase::Schedule => "the search for a failing schedule",
+                Phase::Switches => "the search for fewer context switches",
+                Phase::RootCause => "the search for the root cause",
+                Phase::Alternates => "the search for alternates",
+            };
+            match &cut.reason {
+                CutReason::Limit(limit) => format!("{phase} ended early: {limit}"),
+                CutReason::Error(error) => format!("{phase} broke: {error}"),
+            }
+        })
+        .collect();
+    if reasons.is_empty() { None } else { Some(reasons.join("; ")) }
+}
+
+fn root_cause(cause: &explain::RootCause) -> RootCause {
+    let pair = |order: &explain::ConflictOrder| {
+        [order.order.before.to_string(), order.order.after.to_string()]
+    };
+    RootCause {
+        orders: cause.orders.iter().map(pair).collect(),
+        minimal: cause.minimal,
+        fails_always: cause.kind == CauseKind::FailsAlways,
+    }
+}
+
+fn alternate(alternate: &explain::Alternate) -> Alternate {
+    Alternate {
+        flipped: [alternate.flipped.before.to_string(), alternate.flipped.after.to_string()],
+        same_path: true,
+        schedule: ids(&alternate.schedule.order),
+        replay: Replay::NotRun,
+    }
+}
+
+fn ids(events: &[EventId]) -> Vec<String> {
+    events.iter().map(ToString::to_string).collect()
+}
+
+fn dsp(names: &Names<'_>, explanation: &Explanation) -> Option<Dsp> {
+    let found = explanation.dsps.first()?;
+    let failing = &explanation.failing.as_ref()?.evaluation;
+    let alternate = &explanation.alternates.found.first()?.evaluation;
+    let flows = |flows: &[explain::DataFlow], evaluation: &Evaluation| {
+        flows.iter().map(|flow| names.data_flow(*flow, evaluation)).collect()
+    };
+    let events: BTreeSet<EventId> = found.failing.iter().copied().collect();
+    let values = events
+        .into_iter()
+        .map(|id| (id, names.trace.event(id)))
+        .filter(|(_, event)| !event.kind.reads().is_empty() || !event.kind.writes().is_empty())
+        .map(|(id, event)| ValuePair {
+            event: id.to_string(),
+            failing: names.value(event, failing),
+            alternate: names.value(event, alternate),
+        })
+        .collect();
+    Some(Dsp {
+        failing: ids(&found.failing),
+        alternate: ids(&found.alternate),
+        data_flows: DataFlows {
+            failing_only: flows(&found.failing_only, failing),
+            alternate_only: flows(&found.alternate_only, alternate),
+        },
+        values,
+    })
+}
+
+fn stats(parts: &Parts<'_>) -> Stats {
+    let Parts { trace, system, explanation, gaps, timing } = parts;
+    let size = system.size(trace);
+    let accesses =
+        |event: &&Event| !event.kind.reads().is_empty() || !event.kind.writes().is_empty();
+    let counts = explanation.dsps.first().map(|dsp| dsp.counts).unwrap_or_default();
+    let flows = explanation.failing.as_ref().map_or(0, |f| f.evaluation.reads_from.len());
+    Stats {
+        events: trace.events.len() as u64,
+        shared_accesses: trace.events.iter().filter(accesses).count() as u64,
+        constraints: size.constraints as u64,
+        variables: size.variables as u64,
+        model_gaps: *gaps,
+        context_switches: explanation.statistics.switches as u64,
+        data_flows: flows as u64,
+        dsp_events: counts.events as u64,
+        dsp_data_flows: counts.data_flows as u64,
+        alternates_tried: explanation.alternates.tried as u64,
+        symex_ms: milliseconds(timing.symex),
+        solve_ms: milliseconds(timing.solve),
+        root_cause_ms: milliseconds(timing.root_cause),
+        alternates_ms: milliseconds(timing.alternates),
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Looks things up in a trace.
+struct Names<'a> {
+    trace: &'a EventTrace,
+}
+
+impl Names<'_> {
+    fn threads(&self) -> Vec<Thread> {
+        let name = |id: model::ThreadId| self.trace.threads[id.index()].name.clone();
+        self.trace
+            .threads
+            .iter()
+            .map(|thread| Thread {
+                id: thread.name.clone(),
+                parent: thread.parent.map(name),
+                entry: thread.entry.clone(),
+            })
+            .collect()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        let failure = self.trace.failure.as_ref()?;
+        Some(Failure {
+            kind: failure.kind.name().to_owned(),
+            thread: self.trace.thread_of(failure.event).name.clone(),
+            event: failure.event.to_string(),
+            location: location(self.trace.event(failure.event).site()),
+            message: failure.message.clone(),
+        })
+    }
+
+    fn event(&self, event: &Event, evaluation: Option<&Evaluation>) -> render::solution::Event {
+        render::solution::Event {
+            id: event.id.to_string(),
+            thread: self.trace.threads[event.thread.index()].name.clone(),
+            kind: event.kind.name().to_owned(),
+            object: self.object(event),
+            location: location(event.site()),
+            callers: event.stack.iter().skip(1).map(location).collect(),
+            value: evaluation.and_then(|evaluation| self.value(event, evaluation)),
+        }
+    }
+
+    fn object(&self, event: &Event) -> Option<String> {
+        if let Some(name) = &event.name {
+            return Some(name.clone());
+        }
+        let object = |id: model::ObjectId| Some(self.trace.objects[id.index()].name.clone());
+        match &event.kind {
+            EventKind::Read { .. }
+            | EventKind::Write { .. }
+            | EventKind::ReadModifyWrite { .. } => {
+                Some(self.trace.cells[cells(event).first()?.index()].name.clone())
+            }
+            EventKind::Lock { object: id, .. }
+            | EventKind::Unlock { object: id, .. }
+            | EventKind::TryLockFailed { object: id }
+            | EventKind::Wake { condition: id, .. }
+            | EventKind::WaitTimedOut { condition: id, .. }
+            | EventKind::Signal { condition: id }
+            | EventKind::Broadcast { condition: id }
+            | EventKind::SemaphoreWait { object: id }
+            | EventKind::SemaphoreWaitFailed { object: id }
+            | EventKind::SemaphorePost { object: id }
+            | EventKind::BarrierArrive { object: id }
+            | EventKind::BarrierLeave { object: id }
+            | EventKind::Allocate { object: id }
+            | EventKind::Free { object: id } => object(*id),
+            EventKind::Fork { child } | EventKind::Join { child } => {
+                Some(self.trace.threads[child.index()].name.clone())
+            }
+            EventKind::Fence | EventKind::Start | EventKind::Exit | EventKind::Failure => None,
+        }
+    }
+
+    /// What the event reads or writes; for a read-modify-write `old -> new`.
+    fn value(&self, event: &Event, evaluation: &Evaluation) -> Option<String> {
+        let read = self.all(event.kind.reads().iter().map(|part| {
+            let value = evaluation.values.get(part.var.index()).copied().flatten();
+            (part.cell, value)
+        }));
+        let written = self.all(
+            event
+                .kind
+                .writes()
+                .iter()
+                .map(|part| (part.cell, self.evaluate(part.value, evaluation))),
+        );
+        match (read, written) {
+            (Some(read), Some(written)) => Some(format!("{read} -> {written}")),
+            (read, written) => read.or(written),
+        }
+    }
+
+    /// The values of an event's parts; several in braces.
+    fn all(&self, parts: impl Iterator<Item = (CellId, Option<u128>)>) -> Option<String> {
+        let texts: Vec<String> = parts.map(|(cell, value)| self.one(cell, value)).collect();
+        match texts.as_slice() {
+            [] => None,
+            [one] => Some(one.clone()),
+            several => Some(format!("{{{}}}", several.join(", "))),
+        }
+    }
+
+    fn one(&self, cell: CellId, value: Option<u128>) -> String {
+        let cell = &self.trace.cells[cell.index()];
+        value.map_or_else(|| "?".to_owned(), |value| cell.display.format(value, cell.width))
+    }
+
+    fn evaluate(&self, expr: ExprId, evaluation: &Evaluation) -> Option<u128> {
+        let value_of = |var: VarId| evaluation.values.get(var.index()).copied().flatten();
+        self.trace.exprs.evaluate(expr, &value_of)
+    }
+
+    fn data_flow(&self, flow: explain::DataFlow, evaluation: &Evaluation) -> DataFlow {
+        DataFlow {
+            write: match flow.write {
+                WriteSource::Init => "init".to_owned(),
+                WriteSource::Write(event) => event.to_string(),
+            },
+            read: flow.read.event.to_string(),
+            value: self.flowing(flow.read, evaluation),
+        }
+    }
+
+    fn flowing(&self, read: ReadRef, evaluation: &Evaluation) -> Option<String> {
+        let part = self.trace.event(read.event).kind.reads().get(read.part as usize)?;
+        let value = evaluation.values.get(part.var.index()).copied().flatten();
+        Some(self.one(part.cell, value))
+    }
+}
+
+fn cells(event: &Event) -> Vec<CellId> {
+    let reads = event.kind.reads().iter().map(|part| part.cell);
+    reads.chain(event.kind.writes().iter().map(|part| part.cell)).collect()
+}
+
+fn location(site: &Site) -> Location {
+    Location {
+        file: site.file.clone(),
+        line: site.line,
+        column: site.column,
+        function: site.function.clone(),
+    }
+}

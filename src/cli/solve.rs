@@ -1,0 +1,115 @@
+//! `symbiosis solve`: the failing schedule, the root cause, alternates and the DSP.
+
+use super::{Failure, exit_codes};
+use crate::pipeline::{self, Backend, SolveOptions};
+use render::Solution;
+use render::solution::Verdict;
+use render::text::TextOptions;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Arguments of `solve`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The trace directory
+    trace: PathBuf,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write to this file instead of standard output
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// Look for this many alternate schedules
+    #[arg(long, default_value_t = 1, value_name = "K")]
+    alternates: usize,
+    /// `z3`, or `smtlib:COMMAND` for any SMT-LIB 2 solver that reads standard input
+    #[arg(long, default_value = "z3", value_parser = parse_backend)]
+    solver: Backend,
+    /// Write the constraint system for the failing schedule as SMT-LIB 2
+    #[arg(long, value_name = "FILE")]
+    dump_smt: Option<PathBuf>,
+    /// Stop after this many seconds and print what was found
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+    /// Let the solver use at most this many megabytes
+    #[arg(long, value_name = "MEGABYTES")]
+    memory: Option<u32>,
+    /// In text, print every event of the failing schedule too
+    #[arg(long)]
+    full_schedule: bool,
+}
+
+/// An output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Dot,
+    Svg,
+}
+
+fn parse_backend(text: &str) -> Result<Backend, String> {
+    match text.split_once(':') {
+        None if text == "z3" => Ok(Backend::Z3),
+        Some(("smtlib", command)) if !command.trim().is_empty() => {
+            Ok(Backend::SmtLib(command.trim().to_owned()))
+        }
+        _ => Err("expected `z3` or `smtlib:COMMAND`".to_owned()),
+    }
+}
+
+/// Solves the trace and prints the answer.
+///
+/// # Errors
+/// When the trace cannot be read, a back end fails, or the output cannot be written.
+pub fn run(args: &Args) -> Result<u8, Failure> {
+    let options = SolveOptions {
+        alternates: args.alternates,
+        backend: args.solver.clone(),
+        time: Duration::from_secs(args.timeout),
+        memory_mb: args.memory,
+        dump_smt: args.dump_smt.clone(),
+    };
+    let answer = pipeline::solve(&args.trace, &options)?;
+    for warning in &answer.warnings {
+        eprintln!("symbiosis: warning: {warning}");
+    }
+    let text = rendered(&answer.solution, args)?;
+    write(&text, args.output.as_deref())?;
+    Ok(if answer.cut_short {
+        exit_codes::LIMIT
+    } else {
+        match answer.solution.verdict {
+            Verdict::FailingSchedule => exit_codes::SUCCESS,
+            Verdict::NoSchedule => exit_codes::NO_SCHEDULE,
+            Verdict::Unknown => exit_codes::LIMIT,
+        }
+    })
+}
+
+fn rendered(solution: &Solution, args: &Args) -> Result<String, Failure> {
+    Ok(match args.format {
+        Format::Text => {
+            render::text::to_text(solution, TextOptions { full_schedule: args.full_schedule })
+        }
+        Format::Json => render::json::to_json(solution)
+            .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))?,
+        Format::Dot => render::dot::to_dot(solution),
+        Format::Svg => render::svg::to_svg(solution)
+            .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))?,
+    })
+}
+
+fn write(text: &str, output: Option<&Path>) -> Result<(), Failure> {
+    use std::io::Write as _;
+    let result = match output {
+        Some(path) => fs_err::write(path, text),
+        None => std::io::stdout().lock().write_all(text.as_bytes()),
+    };
+    match result {
+        // A reader such as `head` that has seen enough is no error.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::new(exit_codes::UNEXPECTED, error)),
+        Ok(()) => Ok(()),
+    }
+}

@@ -1,0 +1,191 @@
+//! The stages in a row: trace directory → recording → event trace → constraints → explanation →
+//! answer. The only module that knows all of them.
+
+mod error;
+mod load;
+
+pub use error::PipelineError;
+pub use load::{Loaded, load};
+
+use crate::answer::{self, Timing};
+use encoders::ConstraintSystem;
+use explain::{CauseKind, Explanation};
+use model::EventTrace;
+use render::Solution;
+use solver::{Goal, Limits, Session, Z3Session};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use symex::{Execution, Recording};
+
+/// Which solver answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// The linked Z3.
+    Z3,
+    /// This command, which reads SMT-LIB 2 from standard input.
+    SmtLib(String),
+}
+
+/// What to solve for, and within which limits.
+#[derive(Clone, Debug)]
+pub struct SolveOptions {
+    /// How many alternates to look for.
+    pub alternates: usize,
+    /// Which solver.
+    pub backend: Backend,
+    /// Wall-clock time for everything after loading.
+    pub time: Duration,
+    /// The solver's memory.
+    pub memory_mb: Option<u32>,
+    /// Write the constraint system here.
+    pub dump_smt: Option<PathBuf>,
+}
+
+/// What `solve` gives back.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The answer.
+    pub solution: Solution,
+    /// Oddities of the trace that the user should know.
+    pub warnings: Vec<String>,
+    /// A limit ended the work before it was done.
+    pub cut_short: bool,
+}
+
+/// Executes a recording and verifies the event trace.
+///
+/// # Errors
+/// When the recording cannot be executed at all, or the executor broke an invariant of event
+/// traces.
+pub fn execute(recording: &Recording) -> Result<Execution, PipelineError> {
+    let _span = tracing::info_span!("symex", threads = recording.threads.len()).entered();
+    let execution = symex::execute(recording, &symex::Options::default())?;
+    model::verify::verify(&execution.trace).map_err(PipelineError::Invalid)?;
+    tracing::info!(
+        events = execution.trace.events.len(),
+        cells = execution.trace.cells.len(),
+        gaps = execution.report.gap_count(),
+        "executed"
+    );
+    Ok(execution)
+}
+
+/// Solves a trace directory.
+///
+/// # Errors
+/// When the trace cannot be read, records no failure, or a stage breaks. "No schedule" and "out of
+/// time" are answers.
+pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, PipelineError> {
+    let start = Instant::now();
+    let deadline = start.checked_add(options.time);
+    let loaded = load(directory)?;
+    let execution = execute(&loaded.recording)?;
+    let symex = start.elapsed();
+    if execution.trace.failure.is_none() {
+        return Err(PipelineError::NoFailure {
+            path: directory.to_owned(),
+            why: no_failure(&loaded, &execution),
+        });
+    }
+    let mut work = Work { options, deadline, timing: Timing { symex, ..Timing::default() } };
+    let (trace, system, explanation) = work.explain(execution.trace.clone())?;
+    let cut_short =
+        explanation.cut.iter().any(|cut| matches!(cut.reason, explain::CutReason::Limit(_)));
+    let solution = answer::solution(&answer::Parts {
+        trace: &trace,
+        system: &system,
+        explanation: &explanation,
+        gaps: execution.report.gap_count(),
+        timing: work.timing,
+    });
+    Ok(Answer { solution, warnings: loaded.warnings, cut_short })
+}
+
+fn no_failure(loaded: &Loaded, execution: &Execution) -> String {
+    if execution.report.timed_out {
+        let mut text = "the run was ended because it took too long".to_owned();
+        for thread in &execution.report.threads {
+            if let Some(blocked) = &thread.blocked {
+                text.push_str(&format!(
+                    "; {} waits in {} of {}",
+                    thread.name, blocked.operation, blocked.object
+                ));
+            }
+        }
+        text.push_str("; hangs and deadlocks cannot be solved yet");
+        text
+    } else if loaded.recording.failure.is_some() {
+        "the failure could not be found on the recorded paths; `symbiosis check` says why".into()
+    } else {
+        "the run passed; record one that fails (`symbiosis record --until-failure N`)".into()
+    }
+}
+
+/// One solve on its way.
+struct Work<'a> {
+    options: &'a SolveOptions,
+    deadline: Option<Instant>,
+    timing: Timing,
+}
+
+impl Work<'_> {
+    /// Explains the failure. When values that no read fixes (unknown initial values, results of
+    /// uninstrumented code) could avoid it, they are fixed to what the failing schedule has, so
+    /// that the cause is about orders alone.
+    fn explain(
+        &mut self,
+        trace: EventTrace,
+    ) -> Result<(EventTrace, ConstraintSystem, Explanation), PipelineError> {
+        let (system, explanation) = self.explain_once(&trace)?;
+        let by_inputs =
+            explanation.root_cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::Inputs);
+        match &explanation.failing {
+            Some(failing) if by_inputs => {
+                tracing::info!("fixing the inputs to their values in the failing schedule");
+                let pinned = explain::pin_inputs(&trace, &failing.evaluation);
+                let (system, explanation) = self.explain_once(&pinned)?;
+                Ok((pinned, system, explanation))
+            }
+            _ => Ok((trace, system, explanation)),
+        }
+    }
+
+    fn explain_once(
+        &mut self,
+        trace: &EventTrace,
+    ) -> Result<(ConstraintSystem, Explanation), PipelineError> {
+        let started = Instant::now();
+        let system = encoders::encode(trace)?;
+        tracing::info!(constraints = system.constraints.len(), "encoded");
+        if let Some(path) = &self.options.dump_smt {
+            let script = solver::dump_smtlib(trace, &system, Goal::Fail)?;
+            fs_err::write(path, script).map_err(PipelineError::Write)?;
+        }
+        let left = self.deadline.map_or(self.options.time, |deadline| {
+            deadline.saturating_duration_since(Instant::now())
+        });
+        let limits = Limits { time: Some(left), memory_mb: self.options.memory_mb };
+        let mut session: Box<dyn Session + '_> = match &self.options.backend {
+            Backend::Z3 => Box::new(Z3Session::new(trace, &system, limits)?),
+            Backend::SmtLib(command) => {
+                let what = format!("SMT-LIB solvers such as `{command}` are not connected yet");
+                return Err(solver::SolverError::Unsupported(what).into());
+            }
+        };
+        let deadline = self.deadline;
+        let budget = || deadline.is_none_or(|deadline| Instant::now() < deadline);
+        let clock = answer::PhaseClock::start(started);
+        let options = explain::Options {
+            alternates: self.options.alternates,
+            examined: explain::Options::default().examined.max(self.options.alternates),
+            ..explain::Options::default()
+        };
+        let explanation =
+            explain::explain_with(trace, &system, session.as_mut(), &options, &budget, &|phase| {
+                clock.enter(phase);
+            })?;
+        drop(session);
+        clock.finish(&mut self.timing);
+        Ok((system, explanation))
+    }
+}

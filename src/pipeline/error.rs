@@ -1,0 +1,94 @@
+//! What can go wrong between a trace directory and an answer.
+
+use crate::cli::{Failure, exit_codes};
+use model::verify::Violation;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why there is no answer. "No schedule" and "out of time" are answers.
+#[derive(Debug, Error)]
+pub enum PipelineError {
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] trace_format::TraceError),
+    /// A module's bitcode cannot be read.
+    #[error("{}: module {module} cannot be read", path.display())]
+    Module {
+        /// The trace.
+        path: PathBuf,
+        /// Its file in the trace.
+        module: String,
+        /// Why.
+        #[source]
+        source: ir::ReadError,
+    },
+    /// A module's bitcode is not the one that was running.
+    #[error(
+        "{}: module {module} has {found} functions and global variables, but the running program \
+         registered {expected}; record again with a binary built by this symbiosis",
+        path.display()
+    )]
+    ModuleMismatch {
+        /// The trace.
+        path: PathBuf,
+        /// Its file in the trace.
+        module: String,
+        /// In the bitcode.
+        found: usize,
+        /// Registered by the program.
+        expected: usize,
+    },
+    /// The trace records no failure that could be solved.
+    #[error("{}: no failure to explain: {why}", path.display())]
+    NoFailure {
+        /// The trace.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// Nothing can be executed.
+    #[error("the recording cannot be executed")]
+    Symex(#[from] symex::SymexError),
+    /// The executor broke an invariant.
+    #[error("internal: the event trace is not valid: {}", listed(.0))]
+    Invalid(Vec<Violation>),
+    /// The event trace cannot be encoded.
+    #[error("the event trace cannot be encoded")]
+    Encode(#[from] encoders::EncodeError),
+    /// The solver broke.
+    #[error("the solver failed")]
+    Solver(#[from] solver::SolverError),
+    /// The explanation broke.
+    #[error("no explanation")]
+    Explain(#[from] explain::ExplainError),
+    /// A file cannot be written.
+    #[error("cannot write")]
+    Write(#[source] io::Error),
+}
+
+fn listed(violations: &[Violation]) -> String {
+    let texts: Vec<String> = violations.iter().take(5).map(ToString::to_string).collect();
+    let more = violations.len().saturating_sub(texts.len());
+    let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+    texts.join("; ") + &rest
+}
+
+impl PipelineError {
+    /// The exit code that goes with it.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Trace(_) | Self::Module { .. } => exit_codes::BAD_TRACE,
+            Self::ModuleMismatch { .. } => exit_codes::WRONG_BINARY,
+            Self::NoFailure { .. } => exit_codes::USAGE,
+            _ => exit_codes::UNEXPECTED,
+        }
+    }
+}
+
+impl From<PipelineError> for Failure {
+    fn from(error: PipelineError) -> Self {
+        Self::new(error.exit_code(), error)
+    }
+}

@@ -1,0 +1,130 @@
+//! From a trace directory to what the executor takes.
+
+use super::PipelineError;
+use std::path::Path;
+use symex::{RecordedFailure, RecordedFailureKind, RecordedModule, Recording, ThreadLog};
+use trace_format::{Failure, FailureKind, Manifest, ModuleId, Trace, bitcode_file_name};
+
+/// A trace, read.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The streams and the IR.
+    pub recording: Recording,
+    /// What was run and how it ended.
+    pub manifest: Manifest,
+    /// Oddities that the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Reads a trace directory whole.
+///
+/// # Errors
+/// When it is no trace, or damaged, or of another version.
+pub fn load(directory: &Path) -> Result<Loaded, PipelineError> {
+    let _span = tracing::info_span!("load").entered();
+    let trace = Trace::open(directory)?;
+    let mut recording = Recording {
+        modules: Vec::with_capacity(trace.modules().len()),
+        threads: Vec::with_capacity(trace.threads().len()),
+        failure: trace.failure().map(failure),
+    };
+    for index in 0..trace.modules().len() {
+        recording.modules.push(module(&trace, index)?);
+    }
+    for thread in trace.threads() {
+        recording.threads.push(log(&trace, thread)?);
+    }
+    Ok(Loaded { recording, warnings: warnings(&trace), manifest: trace.manifest().clone() })
+}
+
+fn module(trace: &Trace, index: usize) -> Result<RecordedModule, PipelineError> {
+    let record = &trace.modules()[index];
+    let name = || bitcode_file_name(record.hash);
+    let bitcode = trace.module_bitcode(ModuleId(u32::try_from(index).unwrap_or(u32::MAX)))?;
+    let ir = ir::read_bitcode(&bitcode).map_err(|source| PipelineError::Module {
+        path: trace.directory().to_owned(),
+        module: name(),
+        source,
+    })?;
+    let found = ir.functions.len() + ir.globals.len();
+    let expected = record.functions.len() + record.globals.len();
+    if found != expected || ir.functions.len() != record.functions.len() {
+        let path = trace.directory().to_owned();
+        return Err(PipelineError::ModuleMismatch { path, module: name(), found, expected });
+    }
+    Ok(RecordedModule {
+        ir,
+        base: record.base,
+        functions: record.functions.clone(),
+        globals: record.globals.clone(),
+    })
+}
+
+/// A thread's streams. The failing thread's are cut at the failure: what its exit handlers did
+/// afterwards explains nothing.
+fn log(trace: &Trace, thread: &trace_format::Thread) -> Result<ThreadLog, PipelineError> {
+    let mut path = trace.path_entries(thread)?;
+    let mut values = trace.value_words(thread)?;
+    if let Some(failure) = trace.failure().filter(|f| f.thread_serial == Some(thread.serial))
+        && failure.path_bytes > 0
+    {
+        path.truncate(usize::try_from(failure.path_bytes / 4).unwrap_or(usize::MAX));
+        values.truncate(usize::try_from(failure.value_bytes / 8).unwrap_or(usize::MAX));
+    }
+    Ok(ThreadLog {
+        name: thread.name.clone(),
+        serial: thread.serial,
+        parent: thread.parent,
+        start_routine: thread.start_routine,
+        path,
+        values,
+    })
+}
+
+fn failure(failure: &Failure) -> RecordedFailure {
+    let code = i32::try_from(failure.code).unwrap_or(i32::MAX);
+    let kind = match failure.kind {
+        FailureKind::Assertion => RecordedFailureKind::Assertion,
+        FailureKind::Abort => RecordedFailureKind::Abort,
+        FailureKind::Signal => {
+            RecordedFailureKind::Signal { signo: code, fault_address: failure.fault_address }
+        }
+        FailureKind::Exit => RecordedFailureKind::Exit { status: code },
+        FailureKind::Hang => RecordedFailureKind::TimedOut,
+    };
+    RecordedFailure {
+        kind,
+        thread_serial: failure.thread_serial.unwrap_or(0),
+        message: failure.message.clone(),
+    }
+}
+
+fn warnings(trace: &Trace) -> Vec<String> {
+    let manifest = trace.manifest();
+    let mut warnings = Vec::new();
+    if !trace.is_sealed() {
+        warnings.push(
+            "the recording was cut short: the trace holds what was written until then".to_owned(),
+        );
+    }
+    if let Some(failure) = &manifest.write_failure {
+        let error = std::io::Error::from_raw_os_error(failure.errno);
+        warnings.push(format!(
+            "{} could not be written beyond byte {}: {error}",
+            failure.file, failure.offset
+        ));
+    }
+    if manifest.unattached_threads > 0 {
+        warnings.push(format!(
+            "{} threads ran without being recorded, because they were not made by pthread_create",
+            manifest.unattached_threads
+        ));
+    }
+    if manifest.cut_writes > 0 {
+        warnings.push(format!(
+            "{} writes of uninstrumented code were too long to record whole",
+            manifest.cut_writes
+        ));
+    }
+    warnings
+}
