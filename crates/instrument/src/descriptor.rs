@@ -105,12 +105,12 @@ pub fn fill(
         zstd::bulk::compress(bitcode, COMPRESSION_LEVEL).map_err(InstrumentError::Compress)?;
     let defined: Vec<u8> =
         source.functions.iter().map(|function| u8::from(!function.is_declaration())).collect();
-    let hash = hash(bitcode);
+    let [low, high] = trace_format::bitcode_hash(bitcode);
     let saved = constants.bytes(c"__symbiosis_ir", &compressed);
     // SAFETY: everything is of the live module, and the fields are those of the type in `hooks.ll`.
     unsafe {
         module.llvm().LLVMSetSection(saved, SECTION.as_ptr());
-        let mut words = [constants.i64(low(hash)), constants.i64(low(hash >> 64))];
+        let mut words = [constants.i64(low), constants.i64(high)];
         let mut fields = [
             constants.i32(INSTRUMENTATION_VERSION),
             constants.i32(count(&handles.function_addresses)),
@@ -133,11 +133,6 @@ pub fn fill(
 
 fn count(list: &[LLVMValueRef]) -> u32 {
     u32::try_from(list.len()).unwrap_or(u32::MAX)
-}
-
-/// The low half.
-fn low(value: u128) -> u64 {
-    (value & u128::from(u64::MAX)) as u64
 }
 
 /// Makes constants of one module.
@@ -219,23 +214,32 @@ impl<'m> Constants<'m> {
     }
 }
 
-/// FNV-1a over 128 bits: names the bitcode.
-#[must_use]
-pub fn hash(bytes: &[u8]) -> u128 {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    bytes.iter().fold(BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::hash;
+    use std::mem::offset_of;
+    use trace_format::layout::{Control, ModuleDescriptor};
 
+    /// `hooks.ll` and `fill` rely on these.
     #[test]
-    fn the_hash_is_fnv_1a() {
-        // The published test vectors.
-        assert_eq!(hash(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
-        assert_eq!(hash(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
-        assert_eq!(hash(b"foobar"), 0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18);
+    fn the_layouts_are_those_of_the_hooks() {
+        let control = [
+            offset_of!(Control, path_next),
+            offset_of!(Control, path_limit),
+            offset_of!(Control, value_next),
+            offset_of!(Control, value_limit),
+        ];
+        assert_eq!(control, [0, 8, 16, 24]);
+        let descriptor = [
+            offset_of!(ModuleDescriptor, reserved),
+            offset_of!(ModuleDescriptor, hash),
+            offset_of!(ModuleDescriptor, bitcode),
+            offset_of!(ModuleDescriptor, bitcode_length),
+            offset_of!(ModuleDescriptor, functions),
+            offset_of!(ModuleDescriptor, globals),
+            offset_of!(ModuleDescriptor, base),
+            offset_of!(ModuleDescriptor, defined),
+        ];
+        assert_eq!(descriptor, [12, 16, 32, 40, 48, 56, 64, 72]);
+        assert_eq!(size_of::<ModuleDescriptor>(), 80);
     }
 }

@@ -24,8 +24,6 @@ mod values;
 mod words;
 mod writes;
 
-pub use descriptor::hash as bitcode_hash;
-
 use llvm::{Context, Llvm, LlvmError, LoadError};
 use thiserror::Error;
 

@@ -26,7 +26,7 @@ fn check(sources: &[(&str, &str)], flags: &[&str], also: impl Fn(&str, &Run, &[D
         let modules: Vec<(u32, Vec<u8>)> = modules.collect();
         for ((_, saved), module) in modules.iter().zip(&run.recording.modules) {
             assert!(run.bitcode.contains(saved), "the saved bitcode is the original");
-            assert_eq!(instrument::bitcode_hash(saved), module.hash);
+            assert_eq!(trace_format::bitcode_hash(saved), module.hash);
         }
         let decoder = Decoder::new(modules.iter().map(|(base, saved)| (*base, saved.as_slice())));
         let threads: Vec<Decoded> =

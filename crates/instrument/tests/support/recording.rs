@@ -9,7 +9,7 @@ pub struct Recording {
 /// A module as it registered.
 pub struct Module {
     pub version: u32,
-    pub hash: u128,
+    pub hash: [u64; 2],
     pub base: u32,
     pub functions: Vec<u64>,
     pub globals: Vec<u64>,
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
 
     fn module(&mut self) -> Module {
         let version = self.word() as u32;
-        let (low, high) = (self.word(), self.word());
+        let hash = [self.word(), self.word()];
         let base = self.word() as u32;
         let count = self.word();
         let functions = self.words(count);
@@ -60,7 +60,6 @@ impl<'a> Reader<'a> {
         let globals = self.words(count);
         let length = self.word();
         let bitcode = self.bytes(length).to_vec();
-        let hash = u128::from(high) << 64 | u128::from(low);
         Module { version, hash, base, functions, globals, bitcode }
     }
 
