@@ -12,6 +12,9 @@
 
 @__symbiosis_module = global { i32, i32, i32, i32, [2 x i64], ptr, i64, ptr, ptr, ptr, ptr } zeroinitializer
 
+; The tables that this thread has reported.
+@__symbiosis_tables = thread_local(initialexec) global [3 x ptr] zeroinitializer
+
 @llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 0, ptr @__symbiosis_construct, ptr null }]
 
 declare nonnull ptr @llvm.threadlocal.address.p0(ptr nonnull)
@@ -109,6 +112,26 @@ count:
 
 write:
   call void @__symbiosis_external_write(ptr %place, i64 %length)
+  br label %done
+
+done:
+  ret void
+}
+
+; Reports a table that never changes, unless this thread has done so.
+define void @__symbiosis_hook_table(ptr %result, i64 %index, i64 %before, i64 %length) noinline nounwind {
+  %slots = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_tables)
+  %slot = getelementptr inbounds ptr, ptr %slots, i64 %index
+  %table = load ptr, ptr %result, align 8
+  %seen = load ptr, ptr %slot, align 8
+  %same = icmp eq ptr %table, %seen
+  br i1 %same, label %done, label %report
+
+report:
+  store ptr %table, ptr %slot, align 8
+  %offset = sub i64 0, %before
+  %start = getelementptr i8, ptr %table, i64 %offset
+  call void @__symbiosis_external_write(ptr %start, i64 %length)
   br label %done
 
 done:

@@ -26,6 +26,8 @@ pub struct Hooks {
     pub write: Callable,
     /// `(ptr place)`.
     pub write_text: Callable,
+    /// `(ptr result, i64 index, i64 before, i64 length)`.
+    pub table: Callable,
     /// `(ptr callee, ptr object, i64 size)`.
     pub fallback: Callable,
     /// `(ptr place) -> ptr`.
@@ -56,11 +58,13 @@ pub fn link(module: &Module<'_>) -> Result<Hooks, InstrumentError> {
         internalise(module, value);
         Ok::<_, InstrumentError>(value)
     };
+    own_global("__symbiosis_tables")?;
     Ok(Hooks {
         path: own("__symbiosis_hook_path")?,
         value: own("__symbiosis_hook_value")?,
         write: own("__symbiosis_hook_write")?,
         write_text: own("__symbiosis_hook_write_text")?,
+        table: own("__symbiosis_hook_table")?,
         fallback: own("__symbiosis_hook_fallback")?,
         pointee: own("__symbiosis_hook_pointee")?,
         number: own("__symbiosis_hook_number")?,

@@ -110,7 +110,9 @@ impl Returned<'_> {
         writes.iter().all(|write| {
             let place = match write.place {
                 Place::Argument(index) | Place::Pointee(index) => self.is_pointer(index),
-                Place::Result => result == LLVMTypeKind::LLVMPointerTypeKind as i32,
+                Place::Result | Place::Table { .. } => {
+                    result == LLVMTypeKind::LLVMPointerTypeKind as i32
+                }
             };
             let length = match write.length {
                 Length::Bytes(_) | Length::Text => true,
@@ -135,6 +137,9 @@ impl Returned<'_> {
                 .argument(index)
                 .map(|argument| self.builder.call(self.hooks.pointee, &mut [argument])),
             Place::Result => Some(self.call),
+            Place::Table { index, before } => {
+                return self.report_table(index, before, write.length);
+            }
         };
         let Some(place) = place else { return };
         if write.length == Length::Text {
@@ -142,6 +147,12 @@ impl Returned<'_> {
         } else if let Some(length) = self.length(write.length) {
             self.external(place, length);
         }
+    }
+
+    fn report_table(&self, index: u8, before: u16, length: Length) {
+        let Some(length) = self.length(length) else { return };
+        let (index, before) = (self.builder.i64(index.into()), self.builder.i64(before.into()));
+        self.builder.call(self.hooks.table, &mut [self.call, index, before, length]);
     }
 
     fn length(&self, length: Length) -> Option<LLVMValueRef> {
@@ -171,28 +182,56 @@ impl Returned<'_> {
         })
     }
 
-    /// Reports the objects of known size that the arguments point into.
+    /// Reports the objects that the arguments point into: those of known size as a whole, of
+    /// others what a C++ reference promises to be there.
     fn report_objects(&self, callee: LLVMValueRef) {
         let llvm = self.llvm();
         // SAFETY: the call is alive.
         let count = unsafe { llvm.LLVMGetNumArgOperands(self.call) };
         let mut reported = Vec::new();
-        for index in 0..count {
-            let copied = self.copied.get(index as usize).copied().unwrap_or(false);
-            let Ok(index) = u8::try_from(index) else { break };
+        for index in 0..u8::try_from(count).unwrap_or(u8::MAX) {
+            let copied = self.copied.get(usize::from(index)).copied().unwrap_or(false);
             let Some(argument) = self.argument(index).filter(|_| self.is_pointer(index) && !copied)
             else {
                 continue;
             };
-            // SAFETY: the argument is alive.
-            let object = unsafe { underlying_object(llvm, argument) };
-            // SAFETY: so is the object.
-            let Some(size) = (unsafe { self.object_size(object) }) else { continue };
-            if !reported.contains(&object) {
-                reported.push(object);
-                let size = self.builder.i64(size.min(LONGEST_FALLBACK));
-                self.builder.call(self.hooks.fallback, &mut [callee, object, size]);
+            // SAFETY: the argument is alive, and so is the object behind it.
+            let (object, size) = unsafe {
+                let object = underlying_object(llvm, argument);
+                match self.object_size(object) {
+                    Some(size) => (object, Some(size)),
+                    None => (argument, self.dereferenceable(callee, index)),
+                }
+            };
+            let Some(size) = size.filter(|_| !reported.contains(&object)) else { continue };
+            reported.push(object);
+            let size = self.builder.i64(size.min(LONGEST_FALLBACK));
+            self.builder.call(self.hooks.fallback, &mut [callee, object, size]);
+        }
+    }
+
+    /// The bytes that an argument is known to point to, by an attribute of the call or the callee.
+    /// Not for calls through pointers: they may be deleting destructors, after which the object is
+    /// gone.
+    ///
+    /// # Safety
+    /// The callee must be alive.
+    unsafe fn dereferenceable(&self, callee: LLVMValueRef, index: u8) -> Option<u64> {
+        const NAME: &str = "dereferenceable";
+        let llvm = self.llvm();
+        let place = u32::from(index) + 1;
+        // SAFETY: as the caller promises; only a function is asked for its parameters' attributes.
+        unsafe {
+            let known = !llvm.LLVMIsAFunction(callee).is_null();
+            if !known || llvm.value_name(callee).ends_with("D0Ev") {
+                return None;
             }
+            let kind = llvm.LLVMGetEnumAttributeKindForName(NAME.as_ptr().cast(), NAME.len());
+            let mut attribute = llvm.LLVMGetCallSiteEnumAttribute(self.call, place, kind);
+            if attribute.is_null() {
+                attribute = llvm.LLVMGetEnumAttributeAtIndex(callee, place, kind);
+            }
+            (!attribute.is_null()).then(|| llvm.LLVMGetEnumAttributeValue(attribute))
         }
     }
 

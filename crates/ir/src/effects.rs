@@ -37,6 +37,14 @@ pub enum Place {
     Pointee(u8),
     /// Where the result points.
     Result,
+    /// `before` bytes in front of where the pointer points that lies where the result points: a
+    /// table that never changes, reported once per thread. Tables count from 0 to 2.
+    Table {
+        /// Which.
+        index: u8,
+        /// How much of it lies in front of the pointer.
+        before: u16,
+    },
 }
 
 /// How long a region is, in bytes, evaluated after the call. What comes out negative counts as 0.
@@ -76,7 +84,10 @@ impl Effect {
     #[must_use]
     pub fn needs_result(&self) -> bool {
         let Self::Writes(writes) = self else { return false };
-        writes.iter().any(|write| write.place == Place::Result || write.length.needs_result())
+        writes.iter().any(|write| {
+            matches!(write.place, Place::Result | Place::Table { .. })
+                || write.length.needs_result()
+        })
     }
 }
 
@@ -84,7 +95,7 @@ impl Write {
     fn arguments(&self) -> impl Iterator<Item = u8> + use<> {
         let place = match self.place {
             Place::Argument(index) | Place::Pointee(index) => Some(index),
-            Place::Result => None,
+            Place::Result | Place::Table { .. } => None,
         };
         let (first, second) = match self.length {
             Length::Argument(index)
@@ -138,6 +149,10 @@ const fn behind(argument: u8, length: Length) -> Write {
 
 const fn result(length: Length) -> Write {
     Write { place: Place::Result, length }
+}
+
+const fn table(index: u8, before: u16, bytes: u64) -> Write {
+    Write { place: Place::Table { index, before }, length: Bytes(bytes) }
 }
 
 macro_rules! writes {
@@ -251,7 +266,10 @@ static TABLE: &[(&str, Effect)] = &[
     ("sem_open", NOTHING),
     // assert.h, errno.h, locale.h, ctype.h
     ("__errno_location", writes![result(Bytes(4))]),
-    ("__ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc", writes![result(Bytes(8))]),
+    // The tables of the locale go from -128 to 255.
+    ("__ctype_b_loc", writes![result(Bytes(8)), table(0, 256, 768)]),
+    ("__ctype_tolower_loc", writes![result(Bytes(8)), table(1, 512, 1536)]),
+    ("__ctype_toupper_loc", writes![result(Bytes(8)), table(2, 512, 1536)]),
     (
         "isalnum isalpha isblank iscntrl isdigit isgraph islower isprint ispunct isspace isupper \
          isxdigit isascii tolower toupper toascii __ctype_get_mb_cur_max",
@@ -479,6 +497,29 @@ static TABLE: &[(&str, Effect)] = &[
          _ZSt18uncaught_exceptionv _ZSt19uncaught_exceptionsv \
          _ZNSt6chrono3_V212system_clock3nowEv _ZNSt6chrono3_V212steady_clock3nowEv \
          _ZNSt6thread20hardware_concurrencyEv",
+        NOTHING,
+    ),
+    // The containers of libstdc++: the nodes that are named. Others that a rotation changes come
+    // out of the log when their pointers are loaded.
+    (
+        "_ZSt29_Rb_tree_insert_and_rebalancebPSt18_Rb_tree_node_baseS0_RS_",
+        writes![at(1, Bytes(32)), at(2, Bytes(32)), at(3, Bytes(32))],
+    ),
+    (
+        "_ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_",
+        writes![at(0, Bytes(32)), at(1, Bytes(32))],
+    ),
+    ("_ZNSt8__detail15_List_node_base7_M_hookEPS0_", writes![at(0, Bytes(16)), at(1, Bytes(16))]),
+    (
+        "_ZNKSt8__detail20_Prime_rehash_policy14_M_need_rehashEmmm \
+         _ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm",
+        writes![at(0, Bytes(16))],
+    ),
+    (
+        "_ZSt18_Rb_tree_incrementPSt18_Rb_tree_node_base \
+         _ZSt18_Rb_tree_incrementPKSt18_Rb_tree_node_base \
+         _ZSt18_Rb_tree_decrementPSt18_Rb_tree_node_base \
+         _ZSt18_Rb_tree_decrementPKSt18_Rb_tree_node_base _ZSt11_Hash_bytesPKvmm",
         NOTHING,
     ),
     ("__cxa_guard_acquire __cxa_guard_release __cxa_guard_abort", writes![at(0, Bytes(8))]),

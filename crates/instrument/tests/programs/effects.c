@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,8 @@ int main(void) {
   if (sum(9, 1, 2, 3, 4, 5, 6, 7, 8, 9) != 45) return 5;
   long there = 0;
   store(&there, 99);
+  for (int i = 0; text[i]; i++)
+    if (isspace((unsigned char)text[i])) mark(4);
   mark(3);
   return there != 99;
 }
