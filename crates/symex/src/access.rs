@@ -1,6 +1,6 @@
 //! Memory accesses: from recorded addresses to internal ones, and from shared cells to events.
 
-use crate::builder::Origin;
+use crate::builder::{Origin, name_quality};
 use crate::engine::{Engine, Pass, PendingRead, is_private};
 use crate::eval;
 use crate::heap::{HEAP, PRIVATE, USER_END};
@@ -230,6 +230,19 @@ impl Engine<'_> {
         }
     }
 
+    /// Forgets what bytes hold that no shared cell holds.
+    pub fn forget(&mut self, address: u64, length: u64) {
+        for at in address..address.saturating_add(length) {
+            let shared = match &self.pass {
+                Pass::Symbolic(shared) => shared.at(at).is_some(),
+                Pass::Survey(_) => false,
+            };
+            if !shared {
+                self.memory.set(at, MemoryByte::Unknown);
+            }
+        }
+    }
+
     /// The bytes of a write that no shared cell holds.
     fn write_private_bytes(&mut self, place: Place, bytes: &[MemoryByte]) {
         for (i, &byte) in bytes.iter().enumerate() {
@@ -305,6 +318,7 @@ impl Engine<'_> {
         let Pass::Symbolic(shared) = &self.pass else { return None };
         let cell = *shared.cells.get(index)?;
         if let Some(id) = cell.id {
+            self.improve_name(t, id, cell.address, cell.length, place);
             return Some((id, cell.address, cell.length));
         }
         let bytes = self.memory.read(cell.address, u64::from(cell.length));
@@ -317,6 +331,21 @@ impl Engine<'_> {
             cell.id = Some(id);
         }
         Some((id, cell.address, cell.length))
+    }
+
+    /// A cell whose first accesses had no name takes that of a later one.
+    fn improve_name(&mut self, t: usize, id: CellId, address: u64, length: u32, place: Place) {
+        let quality = self.out.cells.get(id.index()).map_or(u8::MAX, |c| name_quality(&c.name));
+        if quality >= name_quality("q->filled") {
+            return;
+        }
+        let (name, display) = self.cell_name(t, address, length, place);
+        if name_quality(&name) > quality
+            && let Some(cell) = self.out.cells.get_mut(id.index())
+        {
+            cell.name = name;
+            cell.display = display;
+        }
     }
 
     fn initial_value(&mut self, bytes: &[MemoryByte]) -> Option<ExprId> {

@@ -39,6 +39,17 @@ pub(crate) struct ThreadEvents {
     pub conditions: Vec<PendingCondition>,
 }
 
+/// How much a name says: a path of members more than an address computation, and that more than
+/// a bare address.
+pub(crate) fn name_quality(name: &str) -> u8 {
+    match name {
+        name if name.starts_with("*0x") => 0,
+        name if name.starts_with("*(") => 1,
+        name if name.starts_with('*') => 2,
+        _ => 3,
+    }
+}
+
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Builder {
@@ -88,10 +99,6 @@ impl Builder {
         self.variables.get(id.index())?.recorded
     }
 
-    pub fn is_input(&self, id: VarId) -> bool {
-        self.variables.get(id.index()).is_some_and(|v| matches!(v.origin, Origin::Input))
-    }
-
     pub fn set_recorded(&mut self, id: VarId, value: u128) {
         if let Some(variable) = self.variables.get_mut(id.index()) {
             variable.recorded = Some(value);
@@ -134,9 +141,23 @@ impl Builder {
         conditions.len() - 1
     }
 
+    /// Gives an event without a good name of its own the name of the one cell that it touches.
+    fn name_by_cell(&self, event: &mut Event) {
+        let reads = event.kind.reads().iter().map(|part| part.cell);
+        let mut cells = reads.chain(event.kind.writes().iter().map(|part| part.cell));
+        let Some(first) = cells.next() else { return };
+        if cells.any(|cell| cell != first) {
+            return;
+        }
+        let Some(cell) = self.cells.get(first.index()) else { return };
+        if event.name.as_deref().is_none_or(|name| name_quality(name) < name_quality(&cell.name)) {
+            event.name = Some(cell.name.clone());
+        }
+    }
+
     /// Puts everything together. `threads` are the model's threads without their events.
     pub fn finish(
-        self,
+        mut self,
         exprs: ExprPool,
         mut threads: Vec<Thread>,
         failure: Option<(usize, Failure)>,
@@ -151,8 +172,9 @@ impl Builder {
             |thread: usize, event: u32| EventId(first.get(thread).copied().unwrap_or(0) + event);
         let mut events = Vec::with_capacity(total as usize);
         let mut conditions = Vec::new();
-        for (index, log) in self.threads.into_iter().enumerate() {
+        for (index, log) in std::mem::take(&mut self.threads).into_iter().enumerate() {
             for mut event in log.events {
+                self.name_by_cell(&mut event);
                 event.id = global(index, event.index);
                 if let EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } =
                     &mut event.kind

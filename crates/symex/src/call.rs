@@ -134,6 +134,7 @@ impl<'r> Engine<'r> {
                 reallocated,
                 walked: false,
                 walked_result: None,
+                created: None,
                 allocated: None,
             }),
         };
@@ -170,8 +171,37 @@ impl<'r> Engine<'r> {
         {
             call.walked = true;
             arguments = call.arguments.clone();
+        } else {
+            self.forget_sorted(t);
         }
         self.push_function(t, info, arguments)
+    }
+
+    /// A comparison called by `qsort`, which moves the elements unseen until it returns.
+    fn forget_sorted(&mut self, t: usize) {
+        let Some(call) = self.threads[t].external_call() else { return };
+        if !matches!(call.name, "qsort" | "qsort_r") {
+            return;
+        }
+        let number = |i: usize| {
+            let scalar = call.arguments.get(i).and_then(Value::scalar);
+            scalar.and_then(Scalar::as_const).map(|value| value as u64)
+        };
+        let (Some(base), Some(count), Some(size)) = (number(0), number(1), number(2)) else {
+            return;
+        };
+        if let Some(start) = self.lookup(t, base) {
+            self.forget(start, count.saturating_mul(size).min(1 << 24));
+        }
+    }
+
+    /// Is the thread in a callback of uninstrumented code that has not returned? It may have
+    /// written memory, which the log tells only afterwards.
+    pub fn in_callback(&self, t: usize) -> bool {
+        self.threads[t].frames.iter().any(|frame| match frame {
+            Frame::External(frame) => frame.call.as_ref().is_some_and(|call| !call.walked),
+            Frame::Code(_) => false,
+        })
     }
 
     /// A call's `RETURN` and result.

@@ -197,7 +197,7 @@ impl<'r> Engine<'r> {
         Some(self.out.condition(t, expr, kind, site))
     }
 
-    /// Enters a function. With `logged`, its arguments are in the log.
+    /// Enters a function with the caller's arguments; those that the log has are checked.
     pub fn push_function(
         &mut self,
         t: usize,
@@ -206,7 +206,8 @@ impl<'r> Engine<'r> {
     ) -> Result<(), Stop> {
         let module = self.image.module(info.module);
         let mut arguments = arguments;
-        let rest = arguments.split_off(arguments.len().min(info.function.params.len()));
+        // What is passed beyond the parameters is read through `va_list`, which the log fills.
+        arguments.truncate(info.function.params.len());
         for (index, param) in info.function.params.iter().enumerate() {
             let computed = arguments.get(index).cloned().unwrap_or_default();
             let logged = match info.plan.entry {
@@ -235,7 +236,6 @@ impl<'r> Engine<'r> {
             module,
             registers: vec![Value::Absent; info.function.instructions.len()],
             arguments,
-            varargs: rest,
             block: BlockId(0),
             next: first,
             private_base: thread.private_next,

@@ -12,6 +12,8 @@ use crate::value::{self, Scalar, Value};
 use ir::types::Operand;
 use model::{CmpOp, PathConditionKind};
 
+/// Size in bytes of a `pthread_t`.
+const THREAD_HANDLE: u64 = 8;
 /// The longest string or block that is modelled.
 const LONGEST: u64 = 1 << 26;
 
@@ -77,6 +79,17 @@ impl<'r> Engine<'r> {
             "strcmp" | "strncmp" | "memcmp" | "bcmp" => self.compare(t, name, call, result),
             "strchr" | "strrchr" | "memchr" => self.find(t, name, call, result),
             "realloc" | "reallocarray" => self.reallocate(t, call, result),
+            // `std::thread`'s own handle, which libstdc++ sets and clears.
+            "_ZNSt6thread4joinEv" | "_ZNSt6thread6detachEv" => {
+                let zero = Some(Scalar::constant(8, 0));
+                self.set_bytes(t, argument(0), zero, THREAD_HANDLE, operand(0));
+            }
+            name if name.starts_with("_ZNSt6thread15_M_start_thread") => {
+                if let Some(handle) = call.created {
+                    let bytes = handle.to_le_bytes().map(MemoryByte::Const);
+                    self.write_string(t, argument(0), 0, &bytes, operand(0));
+                }
+            }
             _ => {}
         }
         Ok(logged)

@@ -171,7 +171,9 @@ impl<'r> Engine<'r> {
         pointer: Option<Scalar>,
         size: u64,
     ) -> Result<(), Stop> {
-        let Some((SIGSEGV | SIGBUS, fault)) = self.signal(t) else { return Ok(()) };
+        let Some((SIGSEGV | SIGBUS, fault)) = self.signal(t) else {
+            return self.check_wild(t, pointer);
+        };
         let Some(pointer) = pointer.filter(|_| self.threads[t].exhausted()) else { return Ok(()) };
         let hit = match self.recorded_scalar(pointer) {
             Some(address) => {
@@ -187,6 +189,16 @@ impl<'r> Engine<'r> {
         }
         let condition = self.outside_objects(pointer, fault);
         Err(self.fail(t, FailureKind::Segfault, condition))
+    }
+
+    /// A thread that walks on after the end of its log, because another one ended the run, did not
+    /// get past a null pointer.
+    fn check_wild(&mut self, t: usize, pointer: Option<Scalar>) -> Result<(), Stop> {
+        let Some(pointer) = pointer.filter(|_| self.threads[t].exhausted()) else { return Ok(()) };
+        match self.recorded_scalar(pointer) {
+            Some(address) if address < u128::from(NULL_ZONE) => Err(Stop::EndOfLog),
+            _ => Ok(()),
+        }
     }
 
     /// "The address lies in no live object", when it is symbolic.

@@ -71,7 +71,7 @@ impl<'r> Engine<'r> {
         };
         let mut bytes = self.read(t, Place::new(address, size, Some(pointer)), Grain::Access);
         let known = bytes.iter().all(|b| !matches!(b, MemoryByte::Unknown | MemoryByte::Fresh));
-        if !known && logged {
+        if logged && (!known || self.in_callback(t)) {
             self.fill_from_log(t, ty, address, &mut bytes);
         }
         self.settle_in_memory(t, address, &mut bytes);
@@ -82,7 +82,26 @@ impl<'r> Engine<'r> {
         Ok(value)
     }
 
-    /// Unknown bytes of a logged load are what the log says.
+    /// `llvm.load.relative`: the base plus the signed 32-bit number at an offset from it.
+    pub fn load_relative(
+        &mut self,
+        t: usize,
+        base: Option<Scalar>,
+        offset: Option<Scalar>,
+    ) -> Option<Scalar> {
+        let (base, offset) = base.zip(offset)?;
+        let offset = value::resize(&mut self.pool, offset, 64, true);
+        let place = value::bin(&mut self.pool, BinOp::Add, base, offset);
+        let address = self.address(t, Some(place))?;
+        let mut bytes = self.read(t, Place::new(address, 4, None), Grain::Access);
+        self.settle_in_memory(t, address, &mut bytes);
+        let distance = crate::memory::compose(&mut self.pool, &bytes);
+        let distance = value::resize(&mut self.pool, distance, 64, true);
+        Some(value::bin(&mut self.pool, BinOp::Add, base, distance))
+    }
+
+    /// Unknown bytes of a logged load are what the log says. In a callback that goes for constant
+    /// bytes as well: uninstrumented code may have moved them.
     fn fill_from_log(
         &mut self,
         t: usize,
@@ -93,8 +112,14 @@ impl<'r> Engine<'r> {
         let module = self.module(t);
         let Some(logged) = self.peek_value(t, ty) else { return };
         let logged = self.value_bytes(module, ty, &logged);
+        let callback = self.in_callback(t);
         for (i, (byte, known)) in bytes.iter_mut().zip(logged).enumerate() {
-            if matches!(byte, MemoryByte::Unknown | MemoryByte::Fresh) {
+            let doubtful = match byte {
+                MemoryByte::Unknown | MemoryByte::Fresh => true,
+                MemoryByte::Const(_) => callback && *byte != known,
+                MemoryByte::Part(..) => false,
+            };
+            if doubtful {
                 *byte = known;
                 self.memory.set(address + i as u64, known);
             }

@@ -45,7 +45,12 @@ impl<'r> Engine<'r> {
         let words = self.threads[t].words(words)?;
         self.threads[t].advance();
         match (event, words) {
-            (RuntimeEvent::ThreadCreate, [serial, ..]) => self.create(t, *serial),
+            (RuntimeEvent::ThreadCreate, [serial, handle, ..]) => {
+                if let Some(call) = self.threads[t].external_call() {
+                    call.created = Some(*handle);
+                }
+                self.create(t, *serial);
+            }
             (RuntimeEvent::JoinEnd, [serial, result]) => self.joined(t, *serial, *result),
             (RuntimeEvent::ThreadExit, _) => self.threads[t].exited = true,
             (RuntimeEvent::NonLocal, _) => self.threads[t].non_local = true,

@@ -65,8 +65,6 @@ pub(crate) struct CodeFrame<'r> {
     pub module: &'r Module,
     pub registers: Vec<Value>,
     pub arguments: Vec<Value>,
-    /// Arguments beyond the parameters, with their sizes' types.
-    pub varargs: Vec<Value>,
     pub block: BlockId,
     /// The instruction to execute next, or the call being executed.
     pub next: InstId,
@@ -90,6 +88,8 @@ pub(crate) struct ExternalCall<'r> {
     /// The callee was instrumented and has been walked.
     pub walked: bool,
     pub walked_result: Option<Value>,
+    /// The `pthread_t` of a thread that the call created.
+    pub created: Option<u64>,
     /// A heap object that the call obtained.
     pub allocated: Option<usize>,
 }

@@ -105,7 +105,7 @@ fn split(pool: &mut ExprPool, operand: &Value, bits: u32, length: u32) -> Result
         bytes.extend(memory::decompose(pool, element, u64::from(element.width / 8)));
     }
     let size = (bits / 8) as usize;
-    if size == 0 || bits % 8 != 0 || bytes.len() != size * length as usize {
+    if size == 0 || !bits.is_multiple_of(8) || bytes.len() != size * length as usize {
         return Err(GapKind::Width);
     }
     let lanes = bytes.chunks(size).map(|chunk| memory::compose(pool, chunk).into()).collect();
