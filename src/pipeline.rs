@@ -15,7 +15,7 @@ use render::Solution;
 use solver::{Goal, Limits, Session, Z3Session};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use symex::{Execution, Recording};
+use symex::{Execution, Recording, ThreadReport};
 
 /// Which solver answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,10 +82,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     let execution = execute(&loaded.recording)?;
     let symex = start.elapsed();
     if execution.trace.failure.is_none() {
-        return Err(PipelineError::NoFailure {
-            path: directory.to_owned(),
-            why: no_failure(&loaded, &execution),
-        });
+        return Err(no_failure(directory, &loaded, &execution));
     }
     let mut work = Work { options, deadline, timing: Timing { symex, ..Timing::default() } };
     let (trace, system, explanation) = work.explain(execution.trace.clone())?;
@@ -101,24 +98,30 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     Ok(Answer { solution, warnings: loaded.warnings, cut_short })
 }
 
-fn no_failure(loaded: &Loaded, execution: &Execution) -> String {
-    if execution.report.timed_out {
-        let mut text = "the run was ended because it took too long".to_owned();
-        for thread in &execution.report.threads {
-            if let Some(blocked) = &thread.blocked {
-                text.push_str(&format!(
-                    "; {} waits in {} of {}",
-                    thread.name, blocked.operation, blocked.object
-                ));
-            }
-        }
-        text.push_str("; hangs and deadlocks cannot be solved yet");
-        text
-    } else if loaded.recording.failure.is_some() {
-        "the failure could not be found on the recorded paths; `symbiosis check` says why".into()
-    } else {
-        "the run passed; record one that fails (`symbiosis record --until-failure N`)".into()
+fn no_failure(directory: &Path, loaded: &Loaded, execution: &Execution) -> PipelineError {
+    let path = directory.to_owned();
+    if loaded.recording.failure.is_none() {
+        return PipelineError::NoFailure { path };
     }
+    let why = if execution.report.timed_out {
+        let waits: Vec<String> = execution.report.threads.iter().filter_map(waiting).collect();
+        format!(
+            "the run was ended because it took too long ({}); hangs and deadlocks cannot be \
+             solved yet",
+            if waits.is_empty() { "no thread waits".to_owned() } else { waits.join(", ") }
+        )
+    } else {
+        "it was not found on the recorded paths; `symbiosis check` says what could not be modelled"
+            .to_owned()
+    };
+    PipelineError::Unsolvable { path, why }
+}
+
+fn waiting(thread: &ThreadReport) -> Option<String> {
+    let call = thread.blocked.as_ref()?;
+    let place =
+        call.stack.first().map(|site| format!(" at line {}", site.line)).unwrap_or_default();
+    Some(format!("{} waits in {} of {}{place}", thread.name, call.operation, call.object))
 }
 
 /// One solve on its way.

@@ -39,9 +39,19 @@ pub enum PipelineError {
         /// Registered by the program.
         expected: usize,
     },
-    /// The trace records no failure that could be solved.
-    #[error("{}: no failure to explain: {why}", path.display())]
+    /// The trace records a run that passed.
+    #[error(
+        "{}: the run passed, so there is nothing to explain; record one that fails \
+         (`symbiosis record --until-failure N`)",
+        path.display()
+    )]
     NoFailure {
+        /// The trace.
+        path: PathBuf,
+    },
+    /// The run failed in a way that cannot be solved.
+    #[error("{}: this failure cannot be explained: {why}", path.display())]
+    Unsolvable {
         /// The trace.
         path: PathBuf,
         /// Why not.

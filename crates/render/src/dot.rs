@@ -3,8 +3,8 @@
 //! what a layout engine makes of them.
 
 use crate::Solution;
-use crate::lanes::{Lane, Row, lanes};
-use crate::solution::DataFlow;
+use crate::lanes::{Lane, Row, lanes, place};
+use crate::solution::{DataFlow, Failure, Replay};
 use graphviz_rust::dot_structures::{
     Attribute, Edge, EdgeTy, Graph, GraphAttributes, Id, Node, NodeId, Stmt, Vertex,
 };
@@ -26,9 +26,22 @@ pub fn to_dot(solution: &Solution) -> String {
     let mut stmts = header();
     match lanes(solution) {
         Some([failing, alternate]) => {
-            let mut panel = Panel { prefix: "f", left: 0.0, colour: FAILING_COLOUR };
+            let replayed = solution.alternates.first().map_or(Replay::NotRun, |a| a.replay);
+            let mut panel = Panel {
+                prefix: "f",
+                left: 0.0,
+                colour: FAILING_COLOUR,
+                replay: solution.replay,
+                end: solution.failure.as_ref().map_or_else(|| "fails".to_owned(), failure_text),
+            };
             let width = panel.draw(&failing, &mut stmts);
-            panel = Panel { prefix: "a", left: width + PANEL_GAP, colour: ALTERNATE_COLOUR };
+            panel = Panel {
+                prefix: "a",
+                left: width + PANEL_GAP,
+                colour: ALTERNATE_COLOUR,
+                replay: replayed,
+                end: "does not fail".to_owned(),
+            };
             panel.draw(&alternate, &mut stmts);
         }
         None => stmts.push(node(
@@ -69,11 +82,20 @@ fn header() -> Vec<Stmt> {
     ]
 }
 
+/// How the failing side ends: `assertion fails in t0 at bank.c:117`.
+fn failure_text(failure: &Failure) -> String {
+    let place = place(&failure.location);
+    format!("{} in {} at {place}", failure.kind.replace('-', " "), failure.thread)
+}
+
 /// One side of the picture.
 struct Panel {
     prefix: &'static str,
     left: f64,
     colour: &'static str,
+    replay: Replay,
+    /// What stands below the last event.
+    end: String,
 }
 
 impl Panel {
@@ -85,6 +107,7 @@ impl Panel {
         let step = box_width + COLUMN_GAP;
         let width = (step * threads.len().max(1) as f64 - COLUMN_GAP).max(box_width);
         self.titles(lane, &threads, step, width, box_width, stmts);
+        self.footer(self.left + width / 2.0, lane.rows.len(), stmts);
         for (index, row) in lane.rows.iter().enumerate() {
             let column = threads.iter().position(|thread| *thread == row.thread).unwrap_or(0);
             let x = self.left + step * column as f64 + box_width / 2.0;
@@ -115,7 +138,7 @@ impl Panel {
                 attribute("fontsize", "15"),
                 escaped("style", ""),
                 escaped("fontcolor", self.colour),
-                escaped("label", lane.title),
+                escaped("label", &format!("{} ({})", lane.title, self.replay.words())),
                 position(centre, 0.0),
             ],
         ));
@@ -142,6 +165,21 @@ impl Panel {
                 ],
             ));
         }
+    }
+
+    fn footer(&self, centre: f64, rows: usize, stmts: &mut Vec<Stmt>) {
+        let y = -TITLE_HEIGHT - ROW_HEIGHT * (rows as f64 + 1.0);
+        stmts.push(node(
+            &format!("{}_end", self.prefix),
+            vec![
+                attribute("shape", "plaintext"),
+                escaped("style", ""),
+                escaped("fontcolor", self.colour),
+                attribute("fontsize", "13"),
+                escaped("label", &self.end),
+                position(centre, y),
+            ],
+        ));
     }
 
     fn event(&self, row: &Row, x: f64, y: f64, width: f64) -> Stmt {

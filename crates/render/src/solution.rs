@@ -73,6 +73,18 @@ pub enum Replay {
     NotRun,
 }
 
+impl Replay {
+    /// How texts and pictures label a schedule.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Confirmed => "replay: confirmed",
+            Self::Diverged => "replay: diverged",
+            Self::NotRun => "replay: not run",
+        }
+    }
+}
+
 /// A source place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {

@@ -2,7 +2,7 @@
 
 use crate::Solution;
 use crate::lanes::{Lane, describe, lanes, place};
-use crate::solution::{Failure, Replay, Verdict};
+use crate::solution::{Failure, Verdict};
 use std::fmt::{self, Write as _};
 
 /// How much to print.
@@ -58,14 +58,6 @@ fn write_failure(out: &mut String, failure: &Failure) -> fmt::Result {
     writeln!(out, ", thread {}", failure.thread)
 }
 
-fn replay_word(replay: Replay) -> &'static str {
-    match replay {
-        Replay::Confirmed => "replay: confirmed",
-        Replay::Diverged => "replay: diverged",
-        Replay::NotRun => "replay: not run",
-    }
-}
-
 fn write_schedule(out: &mut String, solution: &Solution, options: TextOptions) -> fmt::Result {
     let stats = &solution.stats;
     writeln!(
@@ -74,7 +66,7 @@ fn write_schedule(out: &mut String, solution: &Solution, options: TextOptions) -
         solution.schedule.len(),
         solution.threads.len(),
         stats.context_switches,
-        replay_word(solution.replay)
+        solution.replay.words()
     )?;
     if options.full_schedule {
         write_full_schedule(out, solution)?;
@@ -112,7 +104,8 @@ fn write_root_cause(out: &mut String, solution: &Solution) -> fmt::Result {
         return writeln!(
             out,
             "\nroot cause: none among the orderings. The failure happens under every schedule \
-             along these paths."
+             along these paths.\nA run that avoids it, if there is one, takes other branches; such \
+             alternates are not searched for yet."
         );
     }
     let minimal = if cause.minimal { "minimal" } else { "not proved minimal" };
@@ -149,7 +142,7 @@ fn write_alternates(out: &mut String, solution: &Solution) -> fmt::Result {
     }
     for (index, alternate) in solution.alternates.iter().enumerate() {
         let [before, after] = &alternate.flipped;
-        writeln!(out, "\nalternate {index} does not fail ({})", replay_word(alternate.replay))?;
+        writeln!(out, "\nalternate {index} does not fail ({})", alternate.replay.words())?;
         writeln!(out, "  {}", one_event(solution, before))?;
         writeln!(out, "    now before {}", one_event(solution, after))?;
     }
