@@ -4,9 +4,7 @@
 use encoders::ConstraintSystem;
 use explain::{CauseKind, CutReason, Explanation, Phase};
 use model::evaluate::Evaluation;
-use model::{
-    CellId, Event, EventId, EventKind, EventTrace, ExprId, ReadRef, Site, VarId, WriteSource,
-};
+use model::{CellId, Event, EventId, EventKind, EventTrace, ExprId, Site, VarId, WriteSource};
 use render::Solution;
 use render::solution::{
     Alternate, DataFlow, DataFlows, Dsp, FORMAT, Failure, Location, Replay, RootCause, Stats,
@@ -157,9 +155,6 @@ fn dsp(names: &Names<'_>, explanation: &Explanation) -> Option<Dsp> {
     let found = explanation.dsps.first()?;
     let failing = &explanation.failing.as_ref()?.evaluation;
     let alternate = &explanation.alternates.found.first()?.evaluation;
-    let flows = |flows: &[explain::DataFlow], evaluation: &Evaluation| {
-        flows.iter().map(|flow| names.data_flow(*flow, evaluation)).collect()
-    };
     let events: BTreeSet<EventId> = found.failing.iter().copied().collect();
     let values = events
         .into_iter()
@@ -175,8 +170,8 @@ fn dsp(names: &Names<'_>, explanation: &Explanation) -> Option<Dsp> {
         failing: ids(&found.failing),
         alternate: ids(&found.alternate),
         data_flows: DataFlows {
-            failing_only: flows(&found.failing_only, failing),
-            alternate_only: flows(&found.alternate_only, alternate),
+            failing_only: names.data_flows(&found.failing_only, failing),
+            alternate_only: names.data_flows(&found.alternate_only, alternate),
         },
         values,
     })
@@ -188,7 +183,11 @@ fn stats(parts: &Parts<'_>) -> Stats {
     let accesses =
         |event: &&Event| !event.kind.reads().is_empty() || !event.kind.writes().is_empty();
     let counts = explanation.dsps.first().map(|dsp| dsp.counts).unwrap_or_default();
-    let flows = explanation.failing.as_ref().map_or(0, |f| f.evaluation.reads_from.len());
+    let flows = explanation.failing.as_ref().map_or(0, |f| flow_count(&f.evaluation));
+    let varied = explanation.dsps.first().map_or(0, |dsp| {
+        let pairs = dsp.failing_only.iter().map(|flow| (flow.write, flow.read.event));
+        pairs.collect::<BTreeSet<_>>().len()
+    });
     Stats {
         events: trace.events.len() as u64,
         shared_accesses: trace.events.iter().filter(accesses).count() as u64,
@@ -198,13 +197,19 @@ fn stats(parts: &Parts<'_>) -> Stats {
         context_switches: explanation.statistics.switches as u64,
         data_flows: flows as u64,
         dsp_events: counts.events as u64,
-        dsp_data_flows: counts.data_flows as u64,
+        dsp_data_flows: varied as u64,
         alternates_tried: explanation.alternates.tried as u64,
         symex_ms: milliseconds(timing.symex),
         solve_ms: milliseconds(timing.solve),
         root_cause_ms: milliseconds(timing.root_cause),
         alternates_ms: milliseconds(timing.alternates),
     }
+}
+
+/// Pairs of a reading event and a source.
+fn flow_count(evaluation: &Evaluation) -> usize {
+    let pairs = evaluation.reads_from.iter().map(|(read, source)| (read.event, *source));
+    pairs.collect::<BTreeSet<_>>().len()
 }
 
 fn milliseconds(duration: Duration) -> u64 {
@@ -287,36 +292,38 @@ impl Names<'_> {
 
     /// What the event reads or writes; for a read-modify-write `old -> new`.
     fn value(&self, event: &Event, evaluation: &Evaluation) -> Option<String> {
-        let read = self.all(event.kind.reads().iter().map(|part| {
-            let value = evaluation.values.get(part.var.index()).copied().flatten();
-            (part.cell, value)
-        }));
-        let written = self.all(
-            event
-                .kind
-                .writes()
-                .iter()
-                .map(|part| (part.cell, self.evaluate(part.value, evaluation))),
-        );
+        let read = self.read_value(event, evaluation);
+        let written = event.kind.writes().iter();
+        let written =
+            self.joined(written.map(|part| (part.cell, self.evaluate(part.value, evaluation))));
         match (read, written) {
             (Some(read), Some(written)) => Some(format!("{read} -> {written}")),
             (read, written) => read.or(written),
         }
     }
 
-    /// The values of an event's parts; several in braces.
-    fn all(&self, parts: impl Iterator<Item = (CellId, Option<u128>)>) -> Option<String> {
-        let texts: Vec<String> = parts.map(|(cell, value)| self.one(cell, value)).collect();
-        match texts.as_slice() {
-            [] => None,
-            [one] => Some(one.clone()),
-            several => Some(format!("{{{}}}", several.join(", "))),
-        }
+    fn read_value(&self, event: &Event, evaluation: &Evaluation) -> Option<String> {
+        self.joined(event.kind.reads().iter().map(|part| {
+            let value = evaluation.values.get(part.var.index()).copied().flatten();
+            (part.cell, value)
+        }))
     }
 
-    fn one(&self, cell: CellId, value: Option<u128>) -> String {
-        let cell = &self.trace.cells[cell.index()];
-        value.map_or_else(|| "?".to_owned(), |value| cell.display.format(value, cell.width))
+    /// The value of one access. The parts of an event are the pieces of one scalar, lowest first,
+    /// where some other access touches only a piece of it.
+    fn joined(&self, parts: impl Iterator<Item = (CellId, Option<u128>)>) -> Option<String> {
+        let (mut value, mut width, mut first) = (Some(0u128), 0, None);
+        for (id, part) in parts {
+            let cell = &self.trace.cells[id.index()];
+            first.get_or_insert(cell);
+            value = match (value, part) {
+                (Some(low), Some(high)) if width + cell.width <= 128 => Some(low | (high << width)),
+                _ => None,
+            };
+            width += cell.width;
+        }
+        let first = first?;
+        Some(value.map_or_else(|| "?".to_owned(), |value| first.display.format(value, width)))
     }
 
     fn evaluate(&self, expr: ExprId, evaluation: &Evaluation) -> Option<u128> {
@@ -324,21 +331,21 @@ impl Names<'_> {
         self.trace.exprs.evaluate(expr, &value_of)
     }
 
-    fn data_flow(&self, flow: explain::DataFlow, evaluation: &Evaluation) -> DataFlow {
-        DataFlow {
-            write: match flow.write {
-                WriteSource::Init => "init".to_owned(),
-                WriteSource::Write(event) => event.to_string(),
-            },
-            read: flow.read.event.to_string(),
-            value: self.flowing(flow.read, evaluation),
-        }
-    }
-
-    fn flowing(&self, read: ReadRef, evaluation: &Evaluation) -> Option<String> {
-        let part = self.trace.event(read.event).kind.reads().get(read.part as usize)?;
-        let value = evaluation.values.get(part.var.index()).copied().flatten();
-        Some(self.one(part.cell, value))
+    /// Data-flows between events: one for all pieces of a read that come from one event.
+    fn data_flows(&self, flows: &[explain::DataFlow], evaluation: &Evaluation) -> Vec<DataFlow> {
+        let mut seen = BTreeSet::new();
+        flows
+            .iter()
+            .filter(|flow| seen.insert((flow.write, flow.read.event)))
+            .map(|flow| DataFlow {
+                write: match flow.write {
+                    WriteSource::Init => "init".to_owned(),
+                    WriteSource::Write(event) => event.to_string(),
+                },
+                read: flow.read.event.to_string(),
+                value: self.read_value(self.trace.event(flow.read.event), evaluation),
+            })
+            .collect()
     }
 }
 

@@ -234,7 +234,7 @@ pub struct Stats {
     pub data_flows: u64,
     /// Events of the DSP.
     pub dsp_events: u64,
-    /// Data-flow variations of the DSP.
+    /// Data-flows of the failing schedule that the DSP shows as changed.
     pub dsp_data_flows: u64,
     /// Pairs that were tried for alternates.
     pub alternates_tried: u64,
