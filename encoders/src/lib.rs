@@ -27,6 +27,7 @@ mod size;
 pub mod system;
 mod text;
 mod validate;
+mod values;
 
 pub use encode::encode;
 pub use error::EncodeError;

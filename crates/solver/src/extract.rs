@@ -3,6 +3,7 @@
 use crate::session::Model;
 use model::{CellId, ReadRef};
 use model::{EventId, EventTrace, Schedule, VarId, VariableOrigin, WriteSource};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// What a back end reads from its solver.
@@ -18,8 +19,9 @@ pub(crate) struct Assignment {
 /// them, get their source and value from the schedule as all others do.
 pub(crate) fn model(trace: &EventTrace, assignment: &Assignment) -> Model {
     let mut order: Vec<EventId> = trace.events.iter().map(|event| event.id).collect();
-    // Equal places are of events in either order; identifiers keep program order.
-    order.sort_by_key(|id| (assignment.places.get(id.index()).copied().unwrap_or(0), *id));
+    // Equal places stand for decreasing identifiers, as the formula's documentation says.
+    let place = |id: EventId| assignment.places.get(id.index()).copied().unwrap_or(0);
+    order.sort_by_key(|&id| (place(id), Reverse(id)));
     let mut run = Run::start(trace, assignment);
     order.iter().for_each(|&event| run.step(trace, event));
     Model { schedule: Schedule { order }, reads_from: run.reads_from, values: run.values }

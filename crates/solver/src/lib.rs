@@ -1,13 +1,17 @@
 //! Solver sessions over a constraint system: Z3 through its C API, any SMT-LIB 2 solver through
 //! a pipe. Only this crate knows a solver.
 
+mod decorators;
 mod extract;
 mod formula;
 pub mod session;
+mod smtlib;
 mod z3_session;
 
+pub use decorators::{CrossCheckSession, LoggingSession};
 pub use formula::dump_smtlib;
 pub use session::{Goal, Limits, Model, Order, Outcome, Session, SolverError, UnknownReason};
+pub use smtlib::{SmtLibProcess, SmtLibSession};
 pub use z3_session::Z3Session;
 
 /// The version of the linked Z3 as it names itself.

@@ -81,6 +81,14 @@ pub enum SolverError {
         /// The answer.
         answer: String,
     },
+    /// Two back ends disagree about one question.
+    #[error("two solvers disagree: one answers {first}, the other {second}")]
+    Disagreement {
+        /// The first answer.
+        first: String,
+        /// The second answer.
+        second: String,
+    },
     /// A term that this back end cannot express.
     #[error("cannot be expressed in this solver: {0}")]
     Unsupported(String),

@@ -6,13 +6,18 @@
 //! of the read e12 takes its value from e5", and `goal_fail` and `goal_pass` guard φbug and its
 //! negation.
 //!
-//! A negated order is the swapped order, since schedules are total and strict. So the formula has
-//! positive strict comparisons of places only, and a model in which two places are equal stands
-//! for a schedule with the two in either order: no constraint says that places are distinct.
+//! The order of two events is one atom, the comparison of the one with the smaller identifier
+//! with the other, and its negation: solvers decide twice as many atoms otherwise. The negation
+//! admits equal places, so equal places stand for the order of decreasing identifiers. That is
+//! consistent: a comparison that holds separates its places, and program order, in which
+//! identifiers increase, is made of such comparisons alone. No constraint says that places are
+//! distinct.
 
 mod expr;
 mod float;
 mod term;
+
+pub(crate) use term::order;
 
 use crate::session::{Goal, SolverError};
 use encoders::{ConstraintSystem, Term};

@@ -3,6 +3,7 @@
 use super::expr::Expressions;
 use super::{Formula, source_name};
 use encoders::Term;
+use model::EventId;
 
 impl Formula {
     /// Asserts a term, or its negation, under guards: conjunctions become one assertion per part,
@@ -59,6 +60,11 @@ fn guard(condition: &Term) -> Option<String> {
     }
 }
 
+/// `a` comes before `b`: one atom for each unordered pair, see [`super`].
+pub(crate) fn order(a: EventId, b: EventId) -> String {
+    if a < b { format!("(< {a} {b})") } else { format!("(not (< {b} {a}))") }
+}
+
 /// A term, or its negation, in which negations stand at the leaves.
 fn literal(expressions: &Expressions<'_>, term: &Term, positive: bool) -> String {
     let signed = |atom: String| if positive { atom } else { format!("(not {atom})") };
@@ -66,8 +72,8 @@ fn literal(expressions: &Expressions<'_>, term: &Term, positive: bool) -> String
         Term::True => positive.to_string(),
         Term::False => (!positive).to_string(),
         Term::Before(a, b) if a == b => (!positive).to_string(),
-        Term::Before(a, b) if positive => format!("(< {a} {b})"),
-        Term::Before(a, b) => format!("(< {b} {a})"),
+        Term::Before(a, b) if positive => order(*a, *b),
+        Term::Before(a, b) => order(*b, *a),
         Term::ReadsFrom(read, source) => signed(source_name(*read, *source)),
         Term::Choice(choice) => signed(choice.to_string()),
         Term::Value(expr) => signed(expressions.as_bool(*expr)),

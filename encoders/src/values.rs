@@ -1,0 +1,259 @@
+//! Which values a read may return, whatever the order of events.
+//!
+//! The least fixpoint over "a read returns what one of its sources writes", cut down by the path
+//! conditions: in every schedule each value derives from constants in finitely many steps, so it
+//! is in the fixpoint. Sets that grow too large become "any value".
+//!
+//! While the sets grow, only conditions on one variable cut them down: a condition on two could
+//! keep a value out of each set because it is not yet in the other. Afterwards the sets hold
+//! every value there can be, and all conditions apply.
+
+use crate::context::Context;
+use crate::read_write::{Candidate, candidates};
+use model::{CmpOp, Expr, ExprId, ReadPart, ReadRef, VarId};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// Larger sets become [`Values::Any`].
+const MAX_VALUES: usize = 48;
+/// More combinations of operands' values than this are not tried out.
+const MAX_COMBINATIONS: usize = 512;
+/// A fixpoint that takes more rounds is given up: nothing is then known.
+const MAX_ROUNDS: usize = 64;
+
+/// A set of values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Values {
+    Any,
+    Of(BTreeSet<u128>),
+}
+
+impl Values {
+    fn none() -> Self {
+        Self::Of(BTreeSet::new())
+    }
+
+    fn add(&mut self, more: &Self) {
+        match (&mut *self, more) {
+            (Self::Of(values), Self::Of(more)) => {
+                values.extend(more);
+                if values.len() > MAX_VALUES {
+                    *self = Self::Any;
+                }
+            }
+            _ => *self = Self::Any,
+        }
+    }
+}
+
+/// Which path conditions cut a set down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Conditions {
+    OnItAlone,
+    All,
+}
+
+/// A read with its sources, while the fixpoint is computed.
+struct Reader {
+    read: ReadRef,
+    part: ReadPart,
+    sources: Vec<Candidate>,
+}
+
+/// The values of all reads' variables.
+pub(crate) struct ValueSets {
+    sets: FxHashMap<VarId, Values>,
+    /// The path conditions that mention a variable.
+    conditions: FxHashMap<VarId, Vec<ExprId>>,
+    /// The variables of every expression that is looked at, once computed.
+    variables: FxHashMap<ExprId, Vec<VarId>>,
+}
+
+impl ValueSets {
+    /// The fixpoint for the sources that are left.
+    pub(crate) fn of(context: &Context<'_>) -> Self {
+        let mut this = Self {
+            sets: FxHashMap::default(),
+            conditions: FxHashMap::default(),
+            variables: FxHashMap::default(),
+        };
+        for condition in &context.trace.conditions {
+            for var in context.trace.exprs.variables(condition.expr) {
+                this.conditions.entry(var).or_default().push(condition.expr);
+            }
+        }
+        let readers = readers(context);
+        for reader in &readers {
+            this.sets.insert(reader.part.var, Values::none());
+        }
+        for _ in 0..MAX_ROUNDS {
+            if !this.round(context, &readers) {
+                return this;
+            }
+        }
+        this.sets.clear();
+        this
+    }
+
+    fn round(&mut self, context: &Context<'_>, readers: &[Reader]) -> bool {
+        let mut changed = false;
+        for reader in readers {
+            let var = reader.part.var;
+            let mut values = Values::none();
+            for source in &reader.sources {
+                let written = self.of_expression(context, source.value);
+                values.add(&written);
+            }
+            let values = self.restrict(context, var, values, Conditions::OnItAlone);
+            if self.sets.get(&var) != Some(&values) {
+                self.sets.insert(var, values);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// The sources that can give no value which the path conditions allow.
+    pub(crate) fn impossible(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Vec<(ReadRef, model::WriteSource)> {
+        let mut found = Vec::new();
+        for reader in readers(context) {
+            for source in &reader.sources {
+                let written = self.of_expression(context, source.value);
+                if self.restrict(context, reader.part.var, written, Conditions::All)
+                    == Values::none()
+                {
+                    found.push((reader.read, source.source));
+                }
+            }
+        }
+        found
+    }
+
+    fn of_variable(&self, var: VarId) -> &Values {
+        self.sets.get(&var).unwrap_or(&Values::Any)
+    }
+
+    fn variables_of(&mut self, context: &Context<'_>, expr: ExprId) -> Vec<VarId> {
+        let list = self.variables.entry(expr);
+        list.or_insert_with(|| context.trace.exprs.variables(expr)).clone()
+    }
+
+    fn of_expression(&mut self, context: &Context<'_>, expr: ExprId) -> Values {
+        if let Some(value) = context.trace.exprs.as_const(expr) {
+            return Values::Of(BTreeSet::from([value]));
+        }
+        let variables = self.variables_of(context, expr);
+        let Some(combinations) = self.combinations(&variables, None) else { return Values::Any };
+        let mut values = Values::none();
+        for combination in combinations {
+            let lookup = |var: VarId| find(&variables, &combination, var);
+            match context.trace.exprs.evaluate(expr, &lookup) {
+                Some(value) => values.add(&Values::Of(BTreeSet::from([value]))),
+                None => return Values::Any,
+            }
+        }
+        values
+    }
+
+    /// The values that the path conditions on `var` allow.
+    fn restrict(
+        &mut self,
+        context: &Context<'_>,
+        var: VarId,
+        values: Values,
+        which: Conditions,
+    ) -> Values {
+        let conditions = self.conditions.get(&var).cloned().unwrap_or_default();
+        let mut values = values;
+        for condition in conditions {
+            let variables = self.variables_of(context, condition);
+            if which == Conditions::OnItAlone && variables != [var] {
+                continue;
+            }
+            if values == Values::Any
+                && let Some(only) = equal_to(context, condition, var)
+            {
+                values = Values::Of(BTreeSet::from([only]));
+            }
+            let Values::Of(set) = &mut values else { continue };
+            set.retain(|&value| self.allows(context, condition, &variables, var, value));
+        }
+        values
+    }
+
+    fn allows(
+        &self,
+        context: &Context<'_>,
+        condition: ExprId,
+        variables: &[VarId],
+        var: VarId,
+        value: u128,
+    ) -> bool {
+        let Some(combinations) = self.combinations(variables, Some((var, value))) else {
+            return true;
+        };
+        combinations.iter().any(|combination| {
+            let lookup = |var: VarId| find(variables, combination, var);
+            context.trace.exprs.evaluate(condition, &lookup) != Some(0)
+        })
+    }
+
+    /// All combinations of the variables' values, with one variable fixed; `None` when there are
+    /// too many or a variable may have any value.
+    fn combinations(
+        &self,
+        variables: &[VarId],
+        fixed: Option<(VarId, u128)>,
+    ) -> Option<Vec<Vec<u128>>> {
+        let mut combinations: Vec<Vec<u128>> = vec![Vec::new()];
+        for &var in variables {
+            let values: Vec<u128> = match (fixed, self.of_variable(var)) {
+                (Some((other, value)), _) if other == var => vec![value],
+                (_, Values::Of(values)) => values.iter().copied().collect(),
+                (_, Values::Any) => return None,
+            };
+            if combinations.len() * values.len() > MAX_COMBINATIONS {
+                return None;
+            }
+            combinations = combinations
+                .iter()
+                .flat_map(|start| {
+                    values.iter().map(|&value| start.iter().copied().chain([value]).collect())
+                })
+                .collect();
+        }
+        Some(combinations)
+    }
+}
+
+fn find(variables: &[VarId], combination: &[u128], var: VarId) -> Option<u128> {
+    let index = variables.iter().position(|&other| other == var)?;
+    combination.get(index).copied()
+}
+
+/// The constant that a condition of the form `var == constant` names.
+fn equal_to(context: &Context<'_>, condition: ExprId, var: VarId) -> Option<u128> {
+    let Expr::Cmp(CmpOp::Eq, a, b) = context.trace.exprs.get(condition) else { return None };
+    let pool = &context.trace.exprs;
+    let is_var = |id: ExprId| matches!(pool.get(id), Expr::Var { var: other, .. } if other == var);
+    match (pool.as_const(a), pool.as_const(b)) {
+        (Some(value), _) if is_var(b) => Some(value),
+        (_, Some(value)) if is_var(a) => Some(value),
+        _ => None,
+    }
+}
+
+fn readers(context: &Context<'_>) -> Vec<Reader> {
+    let mut readers = Vec::new();
+    for event in &context.trace.events {
+        for (index, part) in event.kind.reads().iter().enumerate() {
+            let read = ReadRef { event: event.id, part: index as u32 };
+            let sources = candidates(context, read, *part);
+            readers.push(Reader { read, part: *part, sources });
+        }
+    }
+    readers
+}
