@@ -12,8 +12,8 @@
 
 @__symbiosis_module = global { i32, i32, i32, i32, [2 x i64], ptr, i64, ptr, ptr, ptr, ptr } zeroinitializer
 
-; The tables that this thread has reported.
-@__symbiosis_tables = thread_local(initialexec) global [3 x ptr] zeroinitializer
+; The tables that were reported when the module registered.
+@__symbiosis_tables = global [3 x ptr] zeroinitializer
 
 @llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 0, ptr @__symbiosis_construct, ptr null }]
 
@@ -118,21 +118,46 @@ done:
   ret void
 }
 
-; Reports a table that never changes, unless this thread has done so.
+; Reports a table that never changes, unless it was reported when the module registered. (Later
+; only another locale has other tables.)
 define void @__symbiosis_hook_table(ptr %result, i64 %index, i64 %before, i64 %length) noinline nounwind {
-  %slots = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_tables)
-  %slot = getelementptr inbounds ptr, ptr %slots, i64 %index
+  %slot = getelementptr inbounds ptr, ptr @__symbiosis_tables, i64 %index
   %table = load ptr, ptr %result, align 8
-  %seen = load ptr, ptr %slot, align 8
+  %seen = load atomic ptr, ptr %slot monotonic, align 8
   %same = icmp eq ptr %table, %seen
   br i1 %same, label %done, label %report
 
 report:
-  store ptr %table, ptr %slot, align 8
+  store atomic ptr %table, ptr %slot monotonic, align 8
   %offset = sub i64 0, %before
   %start = getelementptr i8, ptr %table, i64 %offset
   call void @__symbiosis_external_write(ptr %start, i64 %length)
   br label %done
+
+done:
+  ret void
+}
+
+; Reports the program's arguments, which the C library put there before `main`.
+define void @__symbiosis_hook_arguments(i32 %count, ptr %arguments) noinline nounwind {
+begin:
+  %wide = sext i32 %count to i64
+  %entries = add i64 %wide, 1
+  %bytes = mul i64 %entries, 8
+  call void @__symbiosis_hook_write(ptr %arguments, i64 %bytes)
+  br label %next
+
+next:
+  %index = phi i64 [ 0, %begin ], [ %after, %report ]
+  %more = icmp slt i64 %index, %wide
+  br i1 %more, label %report, label %done
+
+report:
+  %slot = getelementptr inbounds ptr, ptr %arguments, i64 %index
+  %text = load ptr, ptr %slot, align 8
+  call void @__symbiosis_hook_write_text(ptr %text)
+  %after = add i64 %index, 1
+  br label %next
 
 done:
   ret void

@@ -28,6 +28,10 @@ pub struct Hooks {
     pub write_text: Callable,
     /// `(ptr result, i64 index, i64 before, i64 length)`.
     pub table: Callable,
+    /// `(i32 count, ptr arguments)`.
+    pub arguments: Callable,
+    /// The constructor that registers the module.
+    pub construct: LLVMValueRef,
     /// `(ptr callee, ptr object, i64 size)`.
     pub fallback: Callable,
     /// `(ptr place) -> ptr`.
@@ -47,7 +51,6 @@ pub fn link(module: &Module<'_>) -> Result<Hooks, InstrumentError> {
     }
     let hooks = module.context().parse_ir(source(module).as_bytes())?;
     module.link(hooks)?;
-    internalise(module, function(module, "__symbiosis_construct")?.value);
     let own = |name| {
         let callable = function(module, name)?;
         internalise(module, callable.value);
@@ -64,6 +67,8 @@ pub fn link(module: &Module<'_>) -> Result<Hooks, InstrumentError> {
         value: own("__symbiosis_hook_value")?,
         write: own("__symbiosis_hook_write")?,
         write_text: own("__symbiosis_hook_write_text")?,
+        arguments: own("__symbiosis_hook_arguments")?,
+        construct: own("__symbiosis_construct")?.value,
         table: own("__symbiosis_hook_table")?,
         fallback: own("__symbiosis_hook_fallback")?,
         pointee: own("__symbiosis_hook_pointee")?,

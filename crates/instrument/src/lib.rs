@@ -136,6 +136,7 @@ fn instrumented<'c>(
         place::function(&module, &hooks, &function)?;
         accesses::order(&module, value);
     }
+    writes::report_tables(&module, &hooks, &handles.functions);
     descriptor::fill(&module, &hooks, &source, &handles, bitcode)?;
     structors::lower(&module);
     if options.verify {

@@ -12,7 +12,7 @@ use crate::values::has_opcode;
 use crate::words;
 use crate::writes::{self, Returned};
 use ir::plan::FunctionPlan;
-use ir::types::{Call, Callee, Function, InstId, InstKind, TypeId};
+use ir::types::{Call, Callee, Function, InstId, InstKind, Type, TypeId};
 use llvm::{Llvm, Module};
 use llvm_sys::prelude::LLVMValueRef;
 use llvm_sys::{LLVMOpcode, LLVMTailCallKind};
@@ -273,6 +273,7 @@ impl Placer<'_> {
 
     /// `ENTER` and the arguments.
     fn enter(&self) -> Result<(), InstrumentError> {
+        self.program_arguments();
         let number = (tag::ENTER << tag::SHIFT) | (self.target.index as u32 & tag::PAYLOAD);
         let base = self.builder.load_i32(self.hooks.base);
         let entry = self.builder.add(base, self.builder.i32(number));
@@ -283,6 +284,25 @@ impl Placer<'_> {
             self.log(parameter.ty, value)?;
         }
         Ok(())
+    }
+
+    /// Reports the arguments of `main`, before its entry: as what the caller did. A `main` that the
+    /// module itself calls is not only the program's.
+    fn program_arguments(&self) {
+        let function = self.target.function;
+        let [count, arguments, ..] = function.params.as_slice() else { return };
+        let types = (self.target.module.ty(count.ty), self.target.module.ty(arguments.ty));
+        // SAFETY: the function is alive.
+        let used = unsafe { !self.llvm().LLVMGetFirstUse(self.target.value).is_null() };
+        if function.name != "main" || types != (&Type::Int(32), &Type::Pointer) || used {
+            return;
+        }
+        // SAFETY: the function has two parameters.
+        let (count, arguments) = unsafe {
+            let function = self.target.value;
+            (self.llvm().LLVMGetParam(function, 0), self.llvm().LLVMGetParam(function, 1))
+        };
+        self.builder.call(self.hooks.arguments, &mut [count, arguments]);
     }
 
     fn path(&self, kind: u32, payload: u32) {

@@ -1,7 +1,7 @@
 //! Reports of what uninstrumented code wrote.
 
 use crate::build::Builder;
-use crate::hooks::Hooks;
+use crate::hooks::{Callable, Hooks};
 use crate::values::underlying_object;
 use ir::effects::{Effect, Length, Place, Write, effect};
 use llvm::{Llvm, Module};
@@ -307,6 +307,34 @@ impl Returned<'_> {
 
     fn result(&self) -> LLVMValueRef {
         self.builder.to_i64(self.call, true)
+    }
+}
+
+/// Has the module's constructor report the tables that the module may come to use: before there are
+/// threads, so that nobody's reading races with the report.
+pub fn report_tables(module: &Module<'_>, hooks: &Hooks, handles: &[LLVMValueRef]) {
+    let llvm = module.llvm();
+    let builder = Builder::new(llvm, module.context().raw());
+    for &function in handles {
+        // SAFETY: the functions are alive, and the constructor ends in a return.
+        let (name, callable, end) = unsafe {
+            let ty = llvm.LLVMGlobalGetValueType(function);
+            let entry = llvm.LLVMGetEntryBasicBlock(hooks.construct);
+            let end = llvm.LLVMGetBasicBlockTerminator(entry);
+            (llvm.value_name(function), Callable { value: function, ty }, end)
+        };
+        let Some(Effect::Writes(writes)) = effect(&name) else { continue };
+        let tables = writes.iter().any(|write| matches!(write.place, Place::Table { .. }));
+        // SAFETY: the type is a function type.
+        if !tables || unsafe { llvm.LLVMCountParamTypes(callable.ty) } != 0 {
+            continue;
+        }
+        builder.before(end);
+        let call = builder.call(callable, &mut []);
+        let returned = Returned { module, hooks, builder: &builder, call, copied: Vec::new() };
+        if returned.fits(&Effect::Writes(writes)) {
+            writes.iter().for_each(|write| returned.report_write(write));
+        }
     }
 }
 

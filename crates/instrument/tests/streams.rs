@@ -71,6 +71,7 @@ fn what_the_library_writes() {
         assert!(wrote(b"set\0"), "{flag}: getenv's text");
         let sorted: Vec<u8> = [1, 2, 3_u32].iter().flat_map(|n| n.to_le_bytes()).collect();
         assert!(wrote(&sorted), "{flag}: qsort writes the array");
+        assert!(wrote(b"./program\0"), "{flag}: the program's arguments");
         let tables = threads[0].writes.iter().filter(|(_, written)| written.len() == 768);
         assert_eq!(tables.count(), 1, "{flag}: the character table, once");
         assert!(threads[0].writes.iter().any(|(_, w)| w.len() == 24), "{flag}: va_start");

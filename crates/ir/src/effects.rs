@@ -38,7 +38,7 @@ pub enum Place {
     /// Where the result points.
     Result,
     /// `before` bytes in front of where the pointer points that lies where the result points: a
-    /// table that never changes, reported once per thread. Tables count from 0 to 2.
+    /// table that never changes, reported when the program begins. Tables count from 0 to 2.
     Table {
         /// Which.
         index: u8,

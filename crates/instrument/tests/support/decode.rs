@@ -50,6 +50,10 @@ impl Program {
         let decoded = Decoded::default();
         let mut walker = Walker { program: self, thread, path: 0, value: 0, decoded };
         while walker.peek().is_some() {
+            // What happened before `main`, and the arguments of `main`.
+            if walker.write() {
+                continue;
+            }
             match walker.enter() {
                 Ok(()) => {}
                 Err(Exit::End) => break,

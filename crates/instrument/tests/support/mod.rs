@@ -42,8 +42,12 @@ impl Program<'_> {
         }
         let program = link(directory, &objects);
         let saved = directory.join("recording");
-        let output =
-            Command::new(&program).env("MOCK_OUTPUT", &saved).output().expect("the program runs");
+        assert!(program.is_file());
+        let output = Command::new("./program")
+            .current_dir(directory)
+            .env("MOCK_OUTPUT", &saved)
+            .output()
+            .expect("the program runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{}: {text}", output.status);
         let recording = Recording::read(&std::fs::read(&saved).expect("a recording"));
