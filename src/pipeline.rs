@@ -12,7 +12,7 @@ use encoders::ConstraintSystem;
 use explain::{CauseKind, Explanation};
 use model::EventTrace;
 use render::Solution;
-use solver::{Goal, Limits, Session, Z3Session};
+use solver::{Goal, Limits, Session, SmtLibSession, Z3Session};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use symex::{Execution, Recording, ThreadReport};
@@ -171,8 +171,7 @@ impl Work<'_> {
         let mut session: Box<dyn Session + '_> = match &self.options.backend {
             Backend::Z3 => Box::new(Z3Session::new(trace, &system, limits)?),
             Backend::SmtLib(command) => {
-                let what = format!("SMT-LIB solvers such as `{command}` are not connected yet");
-                return Err(solver::SolverError::Unsupported(what).into());
+                Box::new(SmtLibSession::new(trace, &system, command, limits)?)
             }
         };
         let deadline = self.deadline;

@@ -4,6 +4,7 @@ use super::expr::Expressions;
 use super::{Formula, source_name};
 use encoders::Term;
 use model::EventId;
+use std::cmp::Ordering;
 
 impl Formula {
     /// Asserts a term, or its negation, under guards: conjunctions become one assertion per part,
@@ -62,7 +63,11 @@ fn guard(condition: &Term) -> Option<String> {
 
 /// `a` comes before `b`: one atom for each unordered pair, see [`super`].
 pub(crate) fn order(a: EventId, b: EventId) -> String {
-    if a < b { format!("(< {a} {b})") } else { format!("(not (< {b} {a}))") }
+    match a.cmp(&b) {
+        Ordering::Less => format!("(< {a} {b})"),
+        Ordering::Equal => "false".to_owned(),
+        Ordering::Greater => format!("(not (< {b} {a}))"),
+    }
 }
 
 /// A term, or its negation, in which negations stand at the leaves.
