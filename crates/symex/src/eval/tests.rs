@@ -1,1 +1,130 @@
 //! Tests of the side-effect-free instructions.
+
+use super::*;
+use ir::types::{BinaryOp, CastOp, FloatKind, FloatPredicate, GepTerm};
+use model::expr::mask;
+
+const I8: TypeId = TypeId(0);
+const I32: TypeId = TypeId(1);
+const F64: TypeId = TypeId(2);
+const V4: TypeId = TypeId(3);
+const I64: TypeId = TypeId(4);
+const I128: TypeId = TypeId(5);
+const X87: TypeId = TypeId(6);
+
+fn module() -> Module {
+    let types = vec![
+        Type::Int(8),
+        Type::Int(32),
+        Type::Float(FloatKind::Double),
+        Type::Vector { element: I8, length: 4 },
+        Type::Int(64),
+        Type::Int(128),
+        Type::Float(FloatKind::X87),
+    ];
+    Module { types, ..Module::default() }
+}
+
+/// Evaluates with parameters as operands.
+fn compute(kind: &InstKind, ty: TypeId, values: &[Value]) -> Result<Value, GapKind> {
+    let mut get = |operand| match operand {
+        Operand::Param(index) => values.get(index as usize).cloned().unwrap_or_default(),
+        _ => Value::Absent,
+    };
+    evaluate(&mut ExprPool::default(), &module(), kind, ty, &mut get)
+}
+
+const A: Operand = Operand::Param(0);
+const B: Operand = Operand::Param(1);
+
+fn bytes(values: [u8; 4]) -> Value {
+    Value::aggregate(values.map(|v| Value::constant(8, v.into())).to_vec())
+}
+
+fn double(value: f64) -> Value {
+    Value::constant(64, value.to_bits().into())
+}
+
+#[test]
+fn integers_wrap_at_their_width() {
+    let add = InstKind::Binary(BinaryOp::Add, A, B);
+    let got = compute(&add, I8, &[Value::constant(8, 250), Value::constant(8, 10)]);
+    assert_eq!(got, Ok(Value::constant(8, 4)));
+    let got = compute(&add, I128, &[Value::constant(128, u128::MAX), Value::constant(128, 2)]);
+    assert_eq!(got, Ok(Value::constant(128, 1)));
+}
+
+#[test]
+fn vectors_are_computed_lane_by_lane() {
+    let add = InstKind::Binary(BinaryOp::Add, A, B);
+    let got = compute(&add, V4, &[bytes([1, 2, 3, 255]), bytes([1, 1, 1, 1])]);
+    assert_eq!(got, Ok(bytes([2, 3, 4, 0])));
+    let shuffle = InstKind::ShuffleVector(A, B, vec![Some(3), Some(4), Some(0), Some(7)]);
+    let got = compute(&shuffle, V4, &[bytes([1, 2, 3, 4]), bytes([5, 6, 7, 8])]);
+    assert_eq!(got, Ok(bytes([4, 5, 1, 8])));
+}
+
+#[test]
+fn bit_casts_keep_the_bytes() {
+    let cast = InstKind::Cast(CastOp::BitCast, A);
+    let word = Value::constant(32, 0x0403_0201);
+    assert_eq!(compute(&cast, V4, std::slice::from_ref(&word)), Ok(bytes([1, 2, 3, 4])));
+    assert_eq!(compute(&cast, I32, &[bytes([1, 2, 3, 4])]), Ok(word));
+}
+
+#[test]
+fn floats_compare_with_not_a_number_as_ieee_says() {
+    let nan = double(f64::NAN);
+    let compare = |predicate, a: &Value, b: &Value| {
+        let kind = InstKind::FCmp(predicate, A, B);
+        let value = compute(&kind, I8, &[a.clone(), b.clone()]).unwrap();
+        value.scalar().unwrap().as_const() == Some(1)
+    };
+    let one = double(1.0);
+    for predicate in [
+        FloatPredicate::Oeq,
+        FloatPredicate::Olt,
+        FloatPredicate::Oge,
+        FloatPredicate::One,
+        FloatPredicate::Ord,
+    ] {
+        assert!(!compare(predicate, &one, &nan), "{predicate:?}");
+    }
+    for predicate in [
+        FloatPredicate::Ueq,
+        FloatPredicate::Ult,
+        FloatPredicate::Uge,
+        FloatPredicate::Une,
+        FloatPredicate::Uno,
+    ] {
+        assert!(compare(predicate, &one, &nan), "{predicate:?}");
+    }
+    assert!(compare(FloatPredicate::Ogt, &double(2.0), &one));
+}
+
+#[test]
+fn conversions_between_integers_and_floats() {
+    let to_int = InstKind::Cast(CastOp::FpToSi, A);
+    assert_eq!(
+        compute(&to_int, I32, &[double(-3.9)]),
+        Ok(Value::constant(32, (-3i32) as u32 as u128))
+    );
+    let to_float = InstKind::Cast(CastOp::UiToFp, A);
+    assert_eq!(compute(&to_float, F64, &[Value::constant(8, 255)]), Ok(double(255.0)));
+    let negate = InstKind::FNeg(A);
+    assert_eq!(compute(&negate, F64, &[double(0.5)]), Ok(double(-0.5)));
+}
+
+#[test]
+fn addresses_sign_extend_their_indices() {
+    let kind = InstKind::Gep { base: A, offset: 4, terms: vec![GepTerm { index: B, scale: 8 }] };
+    let got = compute(&kind, I64, &[Value::constant(64, 0x1000), Value::constant(32, mask(32))]);
+    assert_eq!(got, Ok(Value::constant(64, 0x1000 + 4 - 8)));
+}
+
+#[test]
+fn extended_precision_is_a_gap() {
+    let add = InstKind::Binary(BinaryOp::FAdd, A, B);
+    let one = Value::constant(80, 1);
+    assert_eq!(compute(&add, X87, &[one.clone(), one]), Err(GapKind::FloatFormat));
+}

@@ -1,0 +1,355 @@
+//! The executor on hand-written modules and streams.
+
+mod support;
+
+use ir::types::{BinaryOp, FuncId, InstKind, IntPredicate, Operand};
+use model::{EventKind, FailureCondition, FailureKind, PathConditionKind, VariableOrigin};
+use support::{
+    I1, I8, I32, I64, ModuleBuilder, PTR, Stream, VOID, branch, call, inst, jump, load, store,
+};
+use symex::{
+    Execution, GapKind, Options, RecordedFailure, RecordedFailureKind, Recording, ThreadLog,
+    execute,
+};
+use trace_format::layout::{RuntimeEvent, SyncOp};
+
+const COUNTER: u64 = 0x60_0000;
+
+/// `main` starts two threads that each add 1 to `counter` and asserts that it is 2.
+fn counter(failing: bool) -> Recording {
+    let mut b = ModuleBuilder::new();
+    let counter = b.global("counter", I32, 4, COUNTER);
+    let (nothing, one, two) = (b.int(I32, 0), b.int(I32, 1), b.int(I32, 2));
+    let null = b.constant(PTR, ir::types::ConstantKind::Null);
+    let zero = b.int(I64, 0);
+    let create = b.declare("pthread_create", &[PTR, PTR, PTR, PTR], I32);
+    let joins = b.declare("pthread_join", &[I64, PTR], I32);
+    let fail = b.declare("__assert_fail", &[], VOID);
+    let add = InstKind::Binary(BinaryOp::Add, inst(0), one);
+    let worker = b.define(
+        "worker",
+        &[PTR],
+        PTR,
+        vec![vec![
+            (load(counter), I32),
+            (add, I32),
+            store(counter, inst(1)),
+            (InstKind::Ret(Some(null)), VOID),
+        ]],
+    );
+    let start = b.constant(PTR, ir::types::ConstantKind::Function(worker, 0));
+    let check = InstKind::ICmp(IntPredicate::Eq, inst(5), two);
+    let main = b.define(
+        "main",
+        &[],
+        I32,
+        vec![
+            vec![
+                store(counter, nothing),
+                (call(create, &[null, null, start, null]), I32),
+                (call(create, &[null, null, start, null]), I32),
+                (call(joins, &[zero, null]), I32),
+                (call(joins, &[zero, null]), I32),
+                (load(counter), I32),
+                (check, I1),
+                branch(inst(6), 1, 2),
+            ],
+            vec![(InstKind::Ret(Some(one)), VOID)],
+            vec![(call(fail, &[]), VOID), (InstKind::Unreachable, VOID)],
+        ],
+    );
+    let mut t0 = Stream::new("t0", 1, 0, None);
+    t0.enter(main, &[]).create(2).create(3).join(2).join(3);
+    let t0 = if failing { t0.block(2).end() } else { t0.block(1).exit() };
+    let thread =
+        |name: &str, serial| Stream::new(name, serial, 1, Some(worker)).enter(worker, &[0]).exit();
+    let failure = failing.then(|| RecordedFailure {
+        kind: RecordedFailureKind::Assertion,
+        thread_serial: 1,
+        message: "counter == 2".into(),
+    });
+    let threads = vec![t0, thread("t0.1", 2), thread("t0.2", 3)];
+    Recording { modules: vec![b.finish()], threads, failure }
+}
+
+fn run(recording: &Recording) -> Execution {
+    let execution = execute(recording, &Options::default()).expect("there are threads");
+    model::verify::verify(&execution.trace).expect("the event trace is valid");
+    execution
+}
+
+fn kinds(execution: &Execution, thread: usize) -> Vec<&'static str> {
+    let events = execution.trace.events.iter().filter(|event| event.thread.index() == thread);
+    events.map(|event| event.kind.name()).collect()
+}
+
+#[test]
+fn shared_accesses_become_events() {
+    let execution = run(&counter(false));
+    assert_eq!(execution.gaps, []);
+    let main = ["start", "write", "fork", "fork", "join", "join", "read", "exit"];
+    assert_eq!(kinds(&execution, 0), main);
+    assert_eq!(kinds(&execution, 1), ["start", "read", "write", "exit"]);
+    assert_eq!(execution.trace.threads[2].entry, "worker");
+    assert!(execution.report.threads.iter().all(|thread| thread.reached_end));
+    // counter == 2 held.
+    assert_eq!(execution.trace.conditions.len(), 1);
+    assert_eq!(execution.trace.conditions[0].kind, PathConditionKind::Branch);
+}
+
+#[test]
+fn a_written_value_is_a_function_of_the_read_one() {
+    let execution = run(&counter(false));
+    let trace = &execution.trace;
+    let write = trace.events.iter().find(|e| e.thread.index() == 1 && !e.kind.writes().is_empty());
+    let value = write.expect("the thread writes").kind.writes()[0].value;
+    let vars = trace.exprs.variables(value);
+    assert_eq!(vars.len(), 1);
+    assert!(matches!(trace.variables[vars[0].index()].origin, VariableOrigin::Read { .. }));
+    assert_eq!(trace.exprs.evaluate(value, &|_| Some(41)), Some(42));
+    assert_eq!(trace.exprs.evaluate(value, &|_| Some(0xffff_ffff)), Some(0));
+}
+
+#[test]
+fn the_failing_branch_is_the_bug_and_no_path_condition() {
+    let execution = run(&counter(true));
+    let trace = &execution.trace;
+    let failure = trace.failure.as_ref().expect("a failure");
+    assert_eq!(failure.kind, FailureKind::Assertion);
+    assert_eq!(trace.event(failure.event).kind, EventKind::Failure);
+    assert_eq!(trace.threads[0].events.last(), Some(&failure.event));
+    assert_eq!(trace.conditions, []);
+    let FailureCondition::Value(bug) = failure.condition else { panic!("{failure:?}") };
+    assert_eq!(trace.exprs.evaluate(bug, &|_| Some(2)), Some(0));
+    assert_eq!(trace.exprs.evaluate(bug, &|_| Some(1)), Some(1));
+}
+
+/// The streams cut short anywhere, or with any word replaced, give a report and no panic.
+#[test]
+fn damaged_streams_stop_their_thread() {
+    let recording = counter(true);
+    for thread in 0..recording.threads.len() {
+        for length in 0..recording.threads[thread].path.len() {
+            let mut damaged = recording.clone();
+            damaged.threads[thread].path.truncate(length);
+            run(&damaged);
+        }
+        for length in 0..recording.threads[thread].values.len() {
+            let mut damaged = recording.clone();
+            damaged.threads[thread].values.truncate(length);
+            run(&damaged);
+        }
+        for at in 0..recording.threads[thread].path.len() {
+            for word in [0, 1, 77, 0x4000_0063, 0x8000_0001, 0xc000_0003, 0xc000_0007, u32::MAX] {
+                let mut damaged = recording.clone();
+                damaged.threads[thread].path[at] = word;
+                let execution = run(&damaged);
+                assert!(execution.report.threads.iter().all(|t| !t.stopped.is_empty()));
+            }
+        }
+    }
+}
+
+/// One thread, one function of one block, run to its end.
+fn straight(b: ModuleBuilder, main: FuncId, fill: impl FnOnce(&mut Stream)) -> Execution {
+    let mut t0 = Stream::new("t0", 1, 0, None);
+    t0.enter(main, &[]);
+    fill(&mut t0);
+    let recording =
+        Recording { modules: vec![b.finish()], threads: vec![t0.exit()], failure: None };
+    run(&recording)
+}
+
+#[test]
+fn a_contradiction_is_a_gap_and_the_log_wins() {
+    let mut b = ModuleBuilder::new();
+    let (one, two) = (b.int(I32, 1), b.int(I32, 2));
+    let equal = InstKind::ICmp(IntPredicate::Eq, one, two);
+    let main = b.define(
+        "main",
+        &[],
+        VOID,
+        vec![
+            vec![(equal, I1), branch(inst(0), 1, 2)],
+            vec![(InstKind::Ret(None), VOID)],
+            vec![(InstKind::Ret(None), VOID)],
+        ],
+    );
+    let execution = straight(b, main, |t0| {
+        t0.block(1);
+    });
+    assert_eq!(execution.report.gaps.get(&GapKind::WrongBranch), Some(&1));
+    assert!(execution.report.threads[0].reached_end);
+}
+
+#[test]
+fn memory_is_read_at_any_width() {
+    let mut b = ModuleBuilder::new();
+    let word = b.global("word", I64, 8, COUNTER);
+    let value = b.int(I64, 0x8877_6655_4433_2211);
+    let upper = InstKind::Gep { base: word, offset: 3, terms: Vec::new() };
+    let expected = b.int(I8, 0x44);
+    let equal = InstKind::ICmp(IntPredicate::Eq, inst(2), expected);
+    let main = b.define(
+        "main",
+        &[],
+        VOID,
+        vec![
+            vec![
+                store(word, value),
+                (upper, PTR),
+                (load(inst(1)), I8),
+                (equal, I1),
+                branch(inst(3), 1, 2),
+            ],
+            vec![(InstKind::Ret(None), VOID)],
+            vec![(InstKind::Ret(None), VOID)],
+        ],
+    );
+    let execution = straight(b, main, |t0| {
+        t0.block(1);
+    });
+    assert_eq!(execution.gaps, []);
+}
+
+#[test]
+fn loops_follow_the_recorded_blocks() {
+    // 0: goto 1;  1: i = phi; c = i < 3; c ? 2 : 3;  2: goto 1;  3: return.
+    let mut b = ModuleBuilder::new();
+    let (zero, one, three) = (b.int(I32, 0), b.int(I32, 1), b.int(I32, 3));
+    let phi = InstKind::Phi(vec![(ir::types::BlockId(0), zero), (ir::types::BlockId(2), inst(4))]);
+    let main = b.define(
+        "main",
+        &[],
+        VOID,
+        vec![
+            vec![jump(1)],
+            vec![
+                (phi, I32),
+                (InstKind::ICmp(IntPredicate::Slt, inst(1), three), I1),
+                branch(inst(2), 2, 3),
+            ],
+            vec![(InstKind::Binary(BinaryOp::Add, inst(1), one), I32), jump(1)],
+            vec![(InstKind::Ret(None), VOID)],
+        ],
+    );
+    let execution = straight(b, main, |t0| {
+        t0.block(2).block(2).block(2).block(3);
+    });
+    assert_eq!(execution.gaps, []);
+    assert_eq!(execution.report.threads[0].unused_path, 0);
+    assert_eq!(execution.report.threads[0].blocks, 9);
+}
+
+#[test]
+fn recursive_locks_appear_once() {
+    let mut b = ModuleBuilder::new();
+    let mutex = b.global("mutex", I64, 40, COUNTER);
+    let lock = b.declare("pthread_mutex_lock", &[PTR], I32);
+    let unlock = b.declare("pthread_mutex_unlock", &[PTR], I32);
+    let calls = [lock, lock, unlock, unlock, lock];
+    let mut block: Vec<_> = calls.iter().map(|&f| (call(f, &[mutex]), I32)).collect();
+    block.push((InstKind::Ret(None), VOID));
+    let main = b.define("main", &[], VOID, vec![block]);
+    let execution = straight(b, main, |t0| {
+        for op in [SyncOp::MutexLock, SyncOp::MutexLock, SyncOp::MutexUnlock, SyncOp::MutexUnlock] {
+            t0.runtime(RuntimeEvent::SyncBegin, &[op as u64, COUNTER, 0, 1]);
+            t0.runtime(RuntimeEvent::SyncEnd, &[op as u64, COUNTER, 0, 0]).ret(&[0]);
+        }
+        t0.runtime(RuntimeEvent::SyncBegin, &[SyncOp::MutexLock as u64, COUNTER, 0, 1]);
+        t0.runtime(RuntimeEvent::SyncEnd, &[SyncOp::MutexLock as u64, COUNTER, 0, 0]).ret(&[0]);
+    });
+    assert_eq!(kinds(&execution, 0), ["start", "lock", "unlock", "lock", "unlock", "exit"]);
+    let synthetic =
+        |event: &model::Event| matches!(event.kind, EventKind::Unlock { synthetic: true, .. });
+    assert_eq!(execution.trace.events.iter().filter(|event| synthetic(event)).count(), 1);
+    assert_eq!(execution.trace.objects[0].name, "mutex");
+}
+
+#[test]
+fn a_callback_is_walked_with_its_logged_arguments() {
+    let mut b = ModuleBuilder::new();
+    let seven = b.int(I32, 7);
+    let outside = b.declare("library_function", &[PTR], I32);
+    let equal = InstKind::ICmp(IntPredicate::Eq, Operand::Param(0), seven);
+    let callback = b.define(
+        "callback",
+        &[I32],
+        VOID,
+        vec![
+            vec![(equal, I1), branch(inst(0), 1, 2)],
+            vec![(InstKind::Ret(None), VOID)],
+            vec![(InstKind::Ret(None), VOID)],
+        ],
+    );
+    let pointer = b.constant(PTR, ir::types::ConstantKind::Function(callback, 0));
+    let main = b.define(
+        "main",
+        &[],
+        VOID,
+        vec![vec![(call(outside, &[pointer]), I32), (InstKind::Ret(None), VOID)]],
+    );
+    let execution = straight(b, main, |t0| {
+        t0.enter(callback, &[7]).block(1).enter(callback, &[8]).block(2).ret(&[0]);
+    });
+    assert_eq!(execution.gaps, []);
+    assert!(execution.report.threads[0].reached_end);
+}
+
+#[test]
+fn a_reused_heap_address_is_another_place() {
+    let mut b = ModuleBuilder::new();
+    let malloc = b.declare("malloc", &[I64], PTR);
+    let free = b.declare("free", &[PTR], VOID);
+    let (size, five) = (b.int(I64, 8), b.int(I64, 5));
+    let worker = b.define(
+        "worker",
+        &[PTR],
+        PTR,
+        vec![vec![
+            (call(malloc, &[size]), PTR),
+            store(inst(0), five),
+            (call(free, &[inst(0)]), VOID),
+            (InstKind::Ret(Some(inst(0))), VOID),
+        ]],
+    );
+    let main_block = vec![(InstKind::Ret(None), VOID)];
+    let main = b.define("main", &[], VOID, vec![main_block]);
+    let thread = |name: &str, serial, tsc: u64| -> ThreadLog {
+        let mut stream = Stream::new(name, serial, 1, Some(worker));
+        stream.enter(worker, &[0]).runtime(RuntimeEvent::Allocate, &[0x9000, 8, tsc]);
+        stream.ret(&[0x9000]).runtime(RuntimeEvent::Free, &[0x9000, tsc + 5]).ret(&[]).exit()
+    };
+    let t0 = Stream::new("t0", 1, 0, None).enter(main, &[]).exit();
+    let threads = vec![t0, thread("t0.1", 2, 100), thread("t0.2", 3, 200)];
+    let recording = Recording { modules: vec![b.finish()], threads, failure: None };
+    let execution = run(&recording);
+    assert_eq!(execution.trace.cells, [], "the threads never touch the same object");
+    assert!(execution.report.threads.iter().all(|thread| thread.reached_end));
+}
+
+#[test]
+fn an_indirect_call_goes_where_the_pointer_says() {
+    let mut b = ModuleBuilder::new();
+    let three = b.int(I32, 3);
+    let target =
+        b.define("target", &[I32], I32, vec![vec![(InstKind::Ret(Some(Operand::Param(0))), VOID)]]);
+    let pointer = b.constant(PTR, ir::types::ConstantKind::Function(target, 0));
+    let InstKind::Call(mut indirect) = call(target, &[three]) else { unreachable!() };
+    indirect.callee = ir::types::Callee::Indirect(pointer);
+    let equal = InstKind::ICmp(IntPredicate::Eq, inst(0), three);
+    let main = b.define(
+        "main",
+        &[],
+        VOID,
+        vec![
+            vec![(InstKind::Call(indirect), I32), (equal, I1), branch(inst(1), 1, 2)],
+            vec![(InstKind::Ret(None), VOID)],
+            vec![(InstKind::Ret(None), VOID)],
+        ],
+    );
+    let execution = straight(b, main, |t0| {
+        t0.enter(target, &[3]).ret(&[3]).block(1);
+    });
+    assert_eq!(execution.gaps, []);
+}
