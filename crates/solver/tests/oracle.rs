@@ -1,0 +1,201 @@
+//! A brute-force oracle: all schedules of random small traces, run by an interpreter that knows
+//! nothing of the encoders, against both back ends.
+//!
+//! `SYMBIOSIS_ORACLE_TRACES` sets the number of traces, `SYMBIOSIS_ORACLE_SEED` the first seed.
+
+#[path = "support/enumerate.rs"]
+mod enumerate;
+#[path = "support/generate.rs"]
+mod generate;
+#[path = "support/interpreter.rs"]
+mod interpreter;
+#[path = "support/random.rs"]
+mod random;
+
+use encoders::dsl::{Parsed, parse};
+use enumerate::Schedules;
+use interpreter::Machine;
+use model::{EventId, EventKind, EventTrace};
+use random::Random;
+use solver::{
+    Goal, Limits, Model, Order, Outcome, Session, SmtLibProcess, SmtLibSession, Z3Session,
+};
+use std::collections::BTreeMap;
+
+const TRACES: u64 = 2_000;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What was covered, so that the test cannot pass by asking nothing of interest.
+#[derive(Debug, Default)]
+struct Tally {
+    traces: u64,
+    with_schedule: u64,
+    failing: u64,
+    failing_and_passing: u64,
+    cores: u64,
+    nonempty_cores: u64,
+}
+
+#[test]
+fn both_back_ends_agree_with_all_schedules() {
+    let first = setting("SYMBIOSIS_ORACLE_SEED", 1);
+    let traces = setting("SYMBIOSIS_ORACLE_TRACES", TRACES);
+    let mut process = SmtLibProcess::new("z3 -in", Limits::default());
+    let mut tally = Tally::default();
+    for seed in first..first + traces {
+        let (text, parsed) = trace_of(seed);
+        let trace = &parsed.trace;
+        let machine = Machine::new(trace);
+        let schedules = Schedules::of(&machine);
+        tally.count(&schedules);
+
+        let context = format!("seed {seed}\n{text}{}", encoders::events_text(trace));
+        let system = encoders::encode(trace).unwrap_or_else(|error| panic!("{context}{error}"));
+        let mut linked = Z3Session::new(trace, &system, Limits::default()).expect("expressible");
+        let mut piped = SmtLibSession::with_process(trace, &system, process).expect("expressible");
+        for (goal, orders) in questions(trace, &schedules, seed) {
+            let expected = schedules.satisfiable(goal, &orders);
+            let question = format!("{context}{goal:?} {orders:?}");
+            for session in [&mut linked as &mut dyn Session, &mut piped] {
+                let outcome = session.check(goal, &orders).expect("an answer");
+                tally.check(&machine, &schedules, (goal, &orders), &outcome, expected, &question);
+            }
+        }
+        process = piped.into_process();
+    }
+    println!("{tally:?}");
+    if traces >= TRACES {
+        tally.is_interesting();
+    }
+}
+
+/// The trace of a seed. Half of the seeds look for one that can both fail and pass, which few
+/// random traces can.
+fn trace_of(seed: u64) -> (String, Parsed) {
+    let attempts = if seed.is_multiple_of(2) { 1 } else { 6 };
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let text = generate::generate(seed * 16 + attempt);
+        let parsed = parse(&text).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
+        let schedules = Schedules::of(&Machine::new(&parsed.trace));
+        let both = [Goal::Fail, Goal::Pass].iter().all(|&goal| schedules.satisfiable(goal, &[]));
+        if both || attempt == attempts {
+            return (text, parsed);
+        }
+    }
+}
+
+impl Tally {
+    fn count(&mut self, schedules: &Schedules) {
+        let fails = schedules.satisfiable(Goal::Fail, &[]);
+        let passes = schedules.satisfiable(Goal::Pass, &[]);
+        self.traces += 1;
+        self.with_schedule += u64::from(fails || passes);
+        self.failing += u64::from(fails);
+        self.failing_and_passing += u64::from(fails && passes);
+    }
+
+    fn check(
+        &mut self,
+        machine: &Machine<'_>,
+        schedules: &Schedules,
+        (goal, orders): (Goal, &[Order]),
+        outcome: &Outcome,
+        expected: bool,
+        question: &str,
+    ) {
+        match outcome {
+            Outcome::Sat(model) => {
+                assert!(expected, "satisfiable, but no schedule exists: {question}\n{model:?}");
+                is_real(machine, goal, orders, model, question);
+            }
+            Outcome::Unsat(core) => {
+                assert!(!expected, "unsatisfiable, but a schedule exists: {question}");
+                let core: Vec<Order> = core.iter().map(|&index| orders[index]).collect();
+                let sound = !schedules.satisfiable(goal, &core);
+                assert!(sound, "the core {core:?} is satisfiable: {question}");
+                self.cores += 1;
+                self.nonempty_cores += u64::from(!core.is_empty());
+            }
+            Outcome::Unknown(reason) => panic!("unknown, {reason}: {question}"),
+        }
+    }
+
+    fn is_interesting(&self) {
+        let share = |part: u64, least: u64| part * 100 >= self.traces * least;
+        assert!(share(self.with_schedule, 40), "{self:?}");
+        assert!(share(self.traces - self.failing, 20), "{self:?}");
+        assert!(share(self.failing, 30), "{self:?}");
+        assert!(share(self.failing_and_passing, 20), "{self:?}");
+        assert!(share(self.nonempty_cores, 50), "{self:?}");
+    }
+}
+
+/// The interpreter accepts the schedule, and it gives the values, sources and goal claimed.
+fn is_real(machine: &Machine<'_>, goal: Goal, orders: &[Order], model: &Model, question: &str) {
+    let order = &model.schedule.order;
+    let mut places = vec![usize::MAX; machine.trace.events.len()];
+    order.iter().enumerate().for_each(|(place, event)| places[event.index()] = place);
+    assert_eq!(order.len(), places.len(), "{question}");
+    let end = machine.run(&BTreeMap::new(), order);
+    let end = end.unwrap_or_else(|| panic!("the schedule cannot happen: {question}\n{model:?}"));
+    assert!(machine.on_path(&end), "a path condition is false: {question}\n{model:?}");
+    assert_eq!(end.values, model.values, "{question}");
+    assert_eq!(end.reads_from, model.reads_from, "{question}");
+    let fails = machine.fails(&end, &places);
+    match goal {
+        Goal::Fail => assert!(fails, "{question}\n{model:?}"),
+        Goal::Pass => assert!(!fails, "{question}\n{model:?}"),
+        Goal::Any => {}
+    }
+    for order in orders {
+        let holds = places[order.before.index()] < places[order.after.index()];
+        assert!(holds, "{order:?} does not hold: {question}\n{model:?}");
+    }
+}
+
+/// The goals alone, under random orders, and under all orders between threads of one failing and
+/// one passing schedule.
+fn questions(trace: &EventTrace, schedules: &Schedules, seed: u64) -> Vec<(Goal, Vec<Order>)> {
+    let mut random = Random::new(seed ^ 0xacce_55ed);
+    let goals: &[Goal] =
+        if trace.failure.is_some() { &[Goal::Fail, Goal::Pass, Goal::Any] } else { &[Goal::Any] };
+    let mut questions: Vec<_> = goals.iter().map(|&goal| (goal, Vec::new())).collect();
+    let events: Vec<EventId> = trace
+        .events
+        .iter()
+        .filter(|event| !matches!(event.kind, EventKind::Start | EventKind::Exit))
+        .map(|event| event.id)
+        .collect();
+    for _ in 0..3 {
+        let orders = (0..1 + random.below(4))
+            .map(|_| Order { before: *random.pick(&events), after: *random.pick(&events) })
+            .collect();
+        questions.push((*random.pick(goals), orders));
+    }
+    if trace.failure.is_some() {
+        for (fails, goal) in [(true, Goal::Pass), (false, Goal::Fail)] {
+            if let Some(found) = schedules.found.iter().find(|found| found.fails == fails) {
+                questions.push((goal, all_orders(trace, &events, &found.places)));
+            }
+        }
+    }
+    questions
+}
+
+fn all_orders(trace: &EventTrace, events: &[EventId], places: &[usize]) -> Vec<Order> {
+    let mut orders = Vec::new();
+    for &before in events {
+        for &after in events {
+            let threads = trace.event(before).thread != trace.event(after).thread;
+            if threads && places[before.index()] < places[after.index()] {
+                orders.push(Order { before, after });
+            }
+        }
+    }
+    orders
+}

@@ -1,0 +1,219 @@
+//! Random small traces, as text.
+
+use crate::random::Random;
+
+/// Mostly one, so that threads meet.
+const CELLS: [&str; 4] = ["x", "x", "x", "y"];
+
+/// A thread that is being written.
+#[derive(Default)]
+struct Thread {
+    lines: Vec<String>,
+    /// Names read so far.
+    names: Vec<String>,
+    held: Option<(&'static str, bool)>,
+    at_barrier: bool,
+    ended: bool,
+}
+
+/// One random trace of about 8 events besides starts and exits.
+pub fn generate(seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let mut threads: Vec<Thread> = (0..2 + random.below(2)).map(|_| Thread::default()).collect();
+    let fork = random.chance(30);
+    let events = 6 + random.below(2);
+    // Forks count, the implicit ones too.
+    let mut left = events.saturating_sub(threads.len() - 1);
+    let flavour = random.below(6);
+    let mut names = 0;
+    if fork {
+        threads[0].lines.push("fork t1".to_owned());
+    }
+    while left > 0 {
+        let index = random.below(threads.len());
+        let thread = &mut threads[index];
+        let used = statement(thread, flavour, left, &mut names, &mut random);
+        left -= used.min(left);
+    }
+    finish(threads, fork, &mut random)
+}
+
+/// Adds a statement; gives how many events it makes.
+fn statement(
+    thread: &mut Thread,
+    flavour: usize,
+    left: usize,
+    names: &mut usize,
+    random: &mut Random,
+) -> usize {
+    if thread.ended {
+        return 1;
+    }
+    let synchronises = random.chance(40);
+    match (synchronises, flavour) {
+        (true, 0 | 1) => lock(thread, random),
+        (true, 2) => condition(thread, left, random),
+        (true, 3) => {
+            let verb =
+                *random.pick(&["sem-wait", "sem-wait", "post", "post", "post", "sem-failed"]);
+            thread.lines.push(format!("{verb} s"));
+            1
+        }
+        (true, 4) => barrier(thread, random),
+        _ => access(thread, names, random),
+    }
+}
+
+fn lock(thread: &mut Thread, random: &mut Random) -> usize {
+    match thread.held {
+        Some((name, shared)) => {
+            let verb = if shared { "rdunlock" } else { "unlock" };
+            thread.lines.push(format!("{verb} {name}"));
+            thread.held = None;
+        }
+        None if random.chance(15) => thread.lines.push("trylock-failed m".to_owned()),
+        None => {
+            let name = if random.chance(80) { "m" } else { "n" };
+            let shared = random.chance(25);
+            thread.lines.push(format!("{} {name}", if shared { "rdlock" } else { "lock" }));
+            thread.held = Some((name, shared));
+        }
+    }
+    1
+}
+
+fn condition(thread: &mut Thread, left: usize, random: &mut Random) -> usize {
+    match thread.held {
+        Some((name, false)) if left >= 3 && random.chance(70) => {
+            let verb = if random.chance(85) { "wait" } else { "wait-timed-out" };
+            thread.lines.push(format!("{verb} c {name}"));
+            3
+        }
+        Some(_) => lock(thread, random),
+        None if random.chance(55) => {
+            thread.lines.push("lock m".to_owned());
+            thread.held = Some(("m", false));
+            1
+        }
+        None => {
+            let verb = if random.chance(75) { "signal" } else { "broadcast" };
+            thread.lines.push(format!("{verb} c"));
+            1
+        }
+    }
+}
+
+fn barrier(thread: &mut Thread, random: &mut Random) -> usize {
+    if random.chance(20) {
+        thread.lines.push("arrive b".to_owned());
+        thread.ended = true;
+        return 1;
+    }
+    thread.lines.push("barrier b".to_owned());
+    thread.at_barrier = true;
+    2
+}
+
+fn access(thread: &mut Thread, names: &mut usize, random: &mut Random) -> usize {
+    let cell = *random.pick(&CELLS);
+    match random.below(10) {
+        0..=3 => {
+            let value = value(thread, random);
+            thread.lines.push(format!("W {cell} {value}"));
+        }
+        4 => {
+            *names += 1;
+            let name = format!("a{names}");
+            let value = match random.below(3) {
+                0 => random.below(4).to_string(),
+                1 => format!("{name} + 1"),
+                _ => format!("{name} * 2"),
+            };
+            thread.lines.push(format!("RMW {cell} -> {name} = {value}"));
+            thread.names.push(name);
+        }
+        _ => {
+            *names += 1;
+            let name = format!("a{names}");
+            thread.lines.push(format!("R {cell} -> {name}"));
+            if random.chance(15) {
+                thread.lines.push(format!("assume {}", comparison(&name, random)));
+            }
+            thread.names.push(name);
+        }
+    }
+    1
+}
+
+fn value(thread: &Thread, random: &mut Random) -> String {
+    let constant = random.below(4);
+    if thread.names.is_empty() || random.chance(40) {
+        return constant.to_string();
+    }
+    let name = random.pick(&thread.names);
+    let operator = *random.pick(&["+", "-", "*"]);
+    format!("{name} {operator} {constant}")
+}
+
+fn comparison(name: &str, random: &mut Random) -> String {
+    let operator = *random.pick(&["==", "!=", "<", ">="]);
+    format!("{name} {operator} {}", random.below(3))
+}
+
+fn finish(mut threads: Vec<Thread>, fork: bool, random: &mut Random) -> String {
+    for thread in &mut threads {
+        // A lock that is not released is held to the end; a few stay so.
+        if let Some((name, shared)) = thread.held
+            && !thread.ended
+            && random.chance(70)
+        {
+            let verb = if shared { "rdunlock" } else { "unlock" };
+            thread.lines.push(format!("{verb} {name}"));
+        }
+    }
+    if fork && random.chance(40) && !threads[0].ended {
+        threads[0].lines.push("join t1".to_owned());
+        if random.chance(60) {
+            threads[0].lines.push("R x -> last".to_owned());
+            threads[0].names.push("last".to_owned());
+        }
+    }
+    let failing = random.below(threads.len());
+    if !threads[failing].ended {
+        // The failure reads something, most of the time what another thread writes.
+        let cell = *random.pick(&CELLS);
+        threads[failing].lines.push(format!("R {cell} -> seen"));
+        threads[failing].names.push("seen".to_owned());
+    }
+    let mut names: Vec<String> = threads.iter().flat_map(|thread| thread.names.clone()).collect();
+    let failure = match names.len() {
+        0 => None,
+        1 => Some(comparison(&names[0], random)),
+        _ => {
+            let seen = names.iter().position(|name| name == "seen").unwrap_or_default();
+            let first = names.swap_remove(seen);
+            let second = random.pick(&names).clone();
+            let both = format!(" {} ", random.pick(&["&&", "||"]));
+            Some(match random.below(3) {
+                0 => format!("{first} {} {second}", random.pick(&["==", "!=", "<"])),
+                1 => comparison(&first, random) + &both + &comparison(&second, random),
+                _ => comparison(&first, random),
+            })
+        }
+    };
+    let mut text =
+        format!("cell x 8 = {}\ncell y 8 = {}\n", random.below(3), 253 + random.below(3));
+    text += &format!("sem s {}\nbarrier b {}\n", random.below(3), 2 + random.below(2));
+    for (index, thread) in threads.iter().enumerate() {
+        if thread.lines.is_empty() {
+            // The first thread that the text names is the initial one.
+            text += &format!("t{index}: fence\n");
+        }
+        thread.lines.iter().for_each(|line| text += &format!("t{index}: {line}\n"));
+    }
+    // Last, since it may mention what any thread read.
+    if !threads[failing].ended {
+        text += &format!("t{failing}: fail {}\n", failure.as_deref().unwrap_or_default());
+    }
+    text
+}
