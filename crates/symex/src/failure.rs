@@ -5,7 +5,7 @@ use crate::engine::{Engine, operand_value};
 use crate::heap::USER_END;
 use crate::recording::RecordedFailureKind;
 use crate::report::GapKind;
-use crate::thread::{CodeFrame, Frame, Stop, Thread};
+use crate::thread::{CodeFrame, Frame, Stop, StoreRecord, Thread};
 use crate::value::{self, Scalar, Value};
 use ir::types::{BinaryOp, BlockId, InstId, InstKind, Instruction, Operand};
 use model::{BinOp, CmpOp, EventId, EventKind, ExprId, Failure, FailureCondition, FailureKind};
@@ -114,10 +114,11 @@ impl<'r> Engine<'r> {
             RecordedFailureKind::Abort => (FailureKind::Abort, self.search(t)),
             RecordedFailureKind::Exit { .. } => (FailureKind::Exit, self.search(t)),
             RecordedFailureKind::Signal { signo: SIGSEGV | SIGBUS, fault_address } => {
-                let condition = self.fault_in_call(t, fault_address);
-                if condition.is_none() {
+                let place = self.faulting_argument(t, fault_address);
+                if place.is_none() {
                     self.gap(t, GapKind::Failure, format!("fault at {fault_address:#x}"));
                 }
+                let condition = place.and_then(|place| self.outside_objects(place, fault_address));
                 let found = condition.map(|condition| Found { condition, path_condition: None });
                 (FailureKind::Segfault, found)
             }
@@ -142,25 +143,26 @@ impl<'r> Engine<'r> {
         found.condition
     }
 
-    /// Uninstrumented code faulted on what it was passed: the pointer nearest below the fault.
-    fn fault_in_call(&mut self, t: usize, fault: u64) -> Option<ExprId> {
+    /// Uninstrumented code faulted on what it was passed: the pointer nearest below the fault, as
+    /// the place of the fault. `None` when no argument is near.
+    fn faulting_argument(&mut self, t: usize, fault: u64) -> Option<Scalar> {
         let call = self.threads[t].external_call()?;
         let scalars: Vec<Scalar> = call.arguments.iter().filter_map(Value::scalar).collect();
         let mut best: Option<(u64, Scalar)> = None;
         for scalar in scalars.into_iter().filter(|scalar| scalar.width == 64) {
-            let value = self.recorded_scalar(scalar)? as u64;
-            let distance = fault.wrapping_sub(value);
-            if scalar.as_expr().is_some()
-                && distance < NULL_ZONE
-                && best.is_none_or(|(nearest, _)| distance < nearest)
-            {
+            let Some(value) = self.recorded_scalar(scalar) else { continue };
+            let distance = fault.wrapping_sub(value as u64);
+            // A length of zero is no pointer, but then neither it nor a null pointer is symbolic.
+            let better = |(nearest, other): (u64, Scalar)| {
+                (distance, scalar.as_expr().is_none()) < (nearest, other.as_expr().is_none())
+            };
+            if distance < NULL_ZONE && best.is_none_or(better) {
                 best = Some((distance, scalar));
             }
         }
         let (distance, pointer) = best?;
-        let place =
-            value::bin(&mut self.pool, BinOp::Add, pointer, Scalar::constant(64, distance.into()));
-        self.outside_objects(place, fault)
+        let distance = Scalar::constant(64, distance.into());
+        Some(value::bin(&mut self.pool, BinOp::Add, pointer, distance))
     }
 
     /// An access of `size` bytes in the rest of a walk that ends in SIGSEGV or SIGBUS: is it the
@@ -352,15 +354,15 @@ impl<'r> Engine<'r> {
         Err(self.fail(t, FailureKind::Exit, condition))
     }
 
-    /// Remembers which block wrote an address last.
-    pub fn note_store(&mut self, t: usize, address: u64, _id: InstId) {
+    /// Remembers which instruction wrote an address last.
+    pub fn note_store(&mut self, t: usize, address: u64, id: InstId) {
         if !self.symbolic() || self.failing != Some(t) {
             return;
         }
         let thread = &mut self.threads[t];
         if let Some(frame) = thread.code() {
-            let place = (frame.serial, frame.block);
-            thread.last_store.insert(address, place);
+            let store = StoreRecord { frame: frame.serial, block: frame.block, instruction: id };
+            thread.last_store.insert(address, store);
         }
     }
 
@@ -500,14 +502,17 @@ impl<'r> Engine<'r> {
         let pointer = operand_value(thread, frame, self.image, &mut constants, address);
         let recorded = pointer.scalar()?.as_const()? as u64;
         let internal = self.lookup(thread.index, recorded)?;
-        let (serial, block) = *thread.last_store.get(&internal)?;
+        let store = *thread.last_store.get(&internal)?;
         let writer =
             std::iter::once(frame).chain(thread.frames.iter().filter_map(|frame| match frame {
                 Frame::Code(frame) => Some(&**frame),
                 Frame::External(_) => None,
             }));
-        let writer = writer.into_iter().find(|frame| frame.serial == serial)?;
-        self.deciding(thread, writer, block, limit, depth)
+        let writer = writer.into_iter().find(|frame| frame.serial == store.frame)?;
+        let instruction = writer.info.function.instructions.get(store.instruction.index())?;
+        let InstKind::Store { value, .. } = instruction.kind else { return None };
+        let by_value = self.origin(thread, writer, value, limit, depth);
+        by_value.or_else(|| self.deciding(thread, writer, store.block, limit, depth))
     }
 }
 

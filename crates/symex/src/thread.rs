@@ -48,6 +48,15 @@ pub(crate) struct BranchRecord {
     pub path_condition: Option<usize>,
 }
 
+/// The last store to an address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoreRecord {
+    /// The frame's serial.
+    pub frame: u64,
+    pub block: BlockId,
+    pub instruction: InstId,
+}
+
 /// What the search for φbug needs to know of a frame's past.
 #[derive(Default)]
 pub(crate) struct History<'r> {
@@ -163,8 +172,8 @@ pub(crate) struct Thread<'r> {
     pub thread_locals: FxHashMap<(usize, u32), u64>,
     /// Instructions executed since the streams ended.
     pub tail: u64,
-    /// Blocks entered last, for the failing thread only: who wrote a private byte last.
-    pub last_store: FxHashMap<u64, (u64, BlockId)>,
+    /// Per internal address, for the failing thread only: who stored there last.
+    pub last_store: FxHashMap<u64, StoreRecord>,
 }
 
 impl<'r> Thread<'r> {
