@@ -175,7 +175,7 @@ impl<'a> SmtLibSession<'a> {
 
     /// What an error of the process means: a process with a memory limit ends when it is reached.
     fn failed(&self, message: &str) -> Result<Outcome, SolverError> {
-        let ended = ["end of file", "eof", "broken pipe", "memory", "bad_alloc"]
+        let ended = ["end of file", "eoi", "broken pipe", "memory", "bad_alloc"]
             .iter()
             .any(|word| message.to_lowercase().contains(word));
         if ended && self.process.limits.memory_mb.is_some() {

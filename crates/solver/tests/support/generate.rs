@@ -1,5 +1,8 @@
 //! Random small traces, as text.
 
+// Each test uses a part of what the tests share.
+#![allow(dead_code, missing_docs)]
+
 use crate::random::Random;
 
 /// Mostly one, so that threads meet.

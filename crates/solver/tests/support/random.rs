@@ -1,5 +1,8 @@
 //! A small seeded generator, so that a seed means the same trace everywhere.
 
+// Each test uses a part of what the tests share.
+#![allow(dead_code, missing_docs)]
+
 /// SplitMix64.
 pub struct Random(u64);
 

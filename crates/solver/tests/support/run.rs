@@ -1,5 +1,8 @@
 //! Larger traces from really interleaved random programs, so that at least one schedule exists.
 
+// Each test uses a part of what the tests share.
+#![allow(dead_code, missing_docs)]
+
 use crate::random::Random;
 use std::fmt::Write as _;
 
