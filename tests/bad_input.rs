@@ -227,7 +227,7 @@ fn unwritable_trace_directory_is_an_error() {
 #[test]
 fn unwritable_answer_is_an_error() {
     let workspace = Workspace::new("unwritable-answer");
-    let failing = PROGRAM.replace("counter != 40", "counter == 40");
+    let failing = PROGRAM.replace("i < 20", "i < 2").replace("counter != 40", "counter == 4");
     fs::write(workspace.path("program.c"), failing).expect("the program can be written");
     let arguments = ["cc", "-g", "-O1", "-pthread", "program.c", "-o", "program"];
     workspace.symbiosis(arguments).expect_code(SUCCESS);
