@@ -1,0 +1,163 @@
+//! `symbiosis solve` and `doctor` as a user meets them: formats, back ends, limits, determinism.
+
+#[path = "fixtures/workspace.rs"]
+mod workspace;
+
+use render::Solution;
+use render::solution::Verdict;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use workspace::Workspace;
+
+const SUCCESS: i32 = 0;
+const USAGE: i32 = 2;
+const NO_SCHEDULE: i32 = 11;
+const LIMIT: i32 = 12;
+
+/// A workspace with `failing.trace`, a failing run of the smallest fixture.
+fn failing(name: &str) -> Workspace {
+    let workspace = Workspace::new(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs/two_stage/buggy.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    workspace.symbiosis(["cc", "-O1", "-pthread", source, "-o", "program"]).expect_code(SUCCESS);
+    workspace
+        .symbiosis(["record", "--until-failure", "400", "-o", "failing.trace", "--", "./program"])
+        .expect_code(SUCCESS);
+    workspace
+}
+
+fn solve(workspace: &Workspace, more: &[&str]) -> Solution {
+    let mut arguments = vec!["solve", "failing.trace", "--format", "json"];
+    arguments.extend_from_slice(more);
+    let outcome = workspace.symbiosis(arguments).expect_code(SUCCESS);
+    serde_json::from_str(&outcome.stdout()).expect("the answer is a solution")
+}
+
+#[test]
+fn equal_traces_give_equal_answers_but_for_times() {
+    let workspace = failing("solve-determinism");
+    let answer = || {
+        let mut solution = solve(&workspace, &["--alternates", "3"]);
+        let stats = &mut solution.stats;
+        stats.symex_ms = 0;
+        stats.solve_ms = 0;
+        stats.root_cause_ms = 0;
+        stats.alternates_ms = 0;
+        solution
+    };
+    let first = answer();
+    assert_eq!(first, answer());
+    assert!((1..=3).contains(&first.alternates.len()), "{} alternates", first.alternates.len());
+    let dot = || {
+        workspace
+            .symbiosis(["solve", "failing.trace", "--format", "dot"])
+            .expect_code(SUCCESS)
+            .stdout()
+    };
+    assert_eq!(dot(), dot());
+}
+
+#[test]
+fn both_back_ends_agree_on_the_verdict() {
+    let workspace = failing("solve-back-ends");
+    for backend in ["z3", "smtlib:z3 -in"] {
+        let solution = solve(&workspace, &["--solver", backend]);
+        assert_eq!(solution.verdict, Verdict::FailingSchedule, "{backend}");
+        let cause = solution.root_cause.expect("a root cause");
+        assert!(cause.minimal && !cause.fails_always, "{backend}: {cause:?}");
+        assert!(!solution.alternates.is_empty(), "{backend} finds an alternate");
+    }
+}
+
+#[test]
+fn the_dumped_formula_is_satisfiable_for_another_solver() {
+    let workspace = failing("solve-dump");
+    solve(&workspace, &["--dump-smt", "a.smt2"]);
+    solve(&workspace, &["--dump-smt", "b.smt2"]);
+    let read = |name| fs::read_to_string(workspace.path(name)).expect("the dump is there");
+    assert_eq!(read("a.smt2"), read("b.smt2"));
+    let output = Command::new("z3").arg(workspace.path("a.smt2")).output().expect("z3 runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("sat"), "{text}");
+}
+
+#[test]
+fn text_and_picture_name_what_differs() {
+    let workspace = failing("solve-formats");
+    let text = workspace.symbiosis(["solve", "failing.trace"]).expect_code(SUCCESS).stdout();
+    for part in ["failure: assertion", "root cause:", "alternate 0", "replay: not run", "kelvin"] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+    let full = workspace.symbiosis(["solve", "failing.trace", "--full-schedule"]);
+    assert!(full.stdout().lines().count() > text.lines().count() + 20);
+    workspace
+        .symbiosis(["solve", "failing.trace", "--format", "svg", "-o", "dsp.svg"])
+        .expect_code(SUCCESS);
+    let svg = fs::read_to_string(workspace.path("dsp.svg")).expect("the picture is there");
+    assert!(svg.contains("<svg") && svg.contains("kelvin"), "{svg}");
+}
+
+#[test]
+fn time_and_memory_limits_end_the_work_with_their_own_code() {
+    let workspace = failing("solve-limits");
+    let outcome =
+        workspace.symbiosis(["solve", "failing.trace", "--timeout", "0"]).expect_code(LIMIT);
+    assert!(outcome.stdout().contains("failure: assertion"), "{}", outcome.describe());
+    assert!(outcome.stdout().contains("time limit"), "{}", outcome.describe());
+    let outcome = workspace.symbiosis([
+        "solve",
+        "failing.trace",
+        "--solver",
+        "smtlib:z3 -in",
+        "--memory",
+        "10",
+    ]);
+    assert_ne!(outcome.code(), SUCCESS, "{}", outcome.describe());
+    assert_ne!(outcome.code(), NO_SCHEDULE, "out of memory is no proof: {}", outcome.describe());
+}
+
+#[test]
+fn a_solver_that_does_not_exist_is_named() {
+    let workspace = failing("solve-no-solver");
+    let outcome =
+        workspace.symbiosis(["solve", "failing.trace", "--solver", "smtlib:no-such-solver -x"]);
+    assert_ne!(outcome.code(), SUCCESS);
+    assert!(outcome.stderr().contains("no-such-solver"), "{}", outcome.describe());
+    let outcome = workspace.symbiosis(["solve", "failing.trace", "--solver", "magic"]);
+    assert_eq!(outcome.code(), USAGE, "{}", outcome.describe());
+}
+
+#[test]
+fn doctor_finds_what_the_tests_need() {
+    let workspace = Workspace::new("doctor");
+    let outcome = workspace.symbiosis(["doctor"]).expect_code(SUCCESS);
+    for part in ["clang", "LLVM library", "Z3", "runtime"] {
+        assert!(outcome.stdout().contains(part), "{}", outcome.describe());
+    }
+}
+
+#[test]
+fn without_graphviz_only_the_picture_is_lost() {
+    let workspace = failing("solve-no-graphviz");
+    // LLVM is found through rustc on PATH, so its place is given.
+    let doctor = workspace.symbiosis(["doctor"]).expect_code(SUCCESS).stdout();
+    let line = doctor.lines().find(|line| line.contains("LLVM library")).expect("LLVM is found");
+    let llvm = line.split(" at ").last().expect("the line ends with the path").to_owned();
+    let run = |format: &str| {
+        Command::new(env!("CARGO_BIN_EXE_symbiosis"))
+            .args(["solve", "failing.trace", "--format", format])
+            .env("PATH", "/nonexistent")
+            .env("SYMBIOSIS_LLVM", &llvm)
+            .current_dir(workspace.path("."))
+            .output()
+            .expect("the symbiosis binary starts")
+    };
+    let svg = run("svg");
+    assert!(!svg.status.success());
+    let message = String::from_utf8_lossy(&svg.stderr).into_owned();
+    assert!(message.contains("graphviz") && message.contains("--format dot"), "{message}");
+    for format in ["text", "json", "dot"] {
+        assert!(run(format).status.success(), "{format} does not need Graphviz");
+    }
+}
