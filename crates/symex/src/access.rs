@@ -63,7 +63,7 @@ impl Engine<'_> {
             return Some(address);
         }
         let (from, to) = self.interval(t);
-        if let Some(index) = self.learned.heap.find(t, address, from, to) {
+        if let Some(index) = self.learned.heap.find(address, from, to) {
             let object = &self.learned.heap.objects[index];
             return Some(object.base + (address - object.address));
         }
@@ -380,9 +380,13 @@ impl Engine<'_> {
 
     /// As [`Self::settle`], and keeps the variables in memory, so that a second read gives the
     /// same value.
+    ///
+    /// A variable of an uninstrumented library (`stdout`, `environ`) is an input of the program
+    /// and no gap.
     pub fn settle_in_memory(&mut self, t: usize, address: u64, bytes: &mut Bytes) {
         let before = bytes.clone();
-        if !self.settle(t, bytes, true) {
+        let count_gap = !self.image.is_foreign_global(address);
+        if !self.settle(t, bytes, count_gap) {
             return;
         }
         for (i, (old, new)) in before.iter().zip(bytes.iter()).enumerate() {

@@ -4,6 +4,7 @@
 //! bytes it becomes path conditions (`strlen` = n: n non-zero bytes and a zero).
 
 use crate::access::{Grain, Place};
+use crate::containers::is_container;
 use crate::engine::{Engine, Pass};
 use crate::memory::{self, Bytes, MemoryByte};
 use crate::report::GapKind;
@@ -14,6 +15,8 @@ use model::{CmpOp, PathConditionKind};
 
 /// Size in bytes of a `pthread_t`.
 const THREAD_HANDLE: u64 = 8;
+/// How much of a heap object a function of unknown effect is taken to write.
+const DOUBTFUL: u64 = 4096;
 /// The longest string or block that is modelled.
 const LONGEST: u64 = 1 << 26;
 
@@ -76,7 +79,8 @@ impl<'r> Engine<'r> {
                 let skip = self.scan(t, argument(0), LONGEST, operand(0));
                 self.string_append(t, call, limit, skip);
             }
-            "strcmp" | "strncmp" | "memcmp" | "bcmp" => self.compare(t, name, call, result),
+            "memcmp" | "bcmp" => self.compare_blocks(t, name, call, result),
+            "strcmp" | "strncmp" => self.compare(t, name, call, result),
             "strchr" | "strrchr" | "memchr" => self.find(t, name, call, result),
             "realloc" | "reallocarray" => self.reallocate(t, call, result),
             // `std::thread`'s own handle, which libstdc++ sets and clears.
@@ -90,9 +94,27 @@ impl<'r> Engine<'r> {
                     self.write_string(t, argument(0), 0, &bytes, operand(0));
                 }
             }
+            name if is_container(name) => self.model_container(t, call),
+            name if ir::effects::effect(name).is_none() => self.unknown_effect(t, call),
             _ => {}
         }
         Ok(logged)
+    }
+
+    /// A function that may have written what its arguments point to. The instrumented code reports
+    /// variables and stack objects; heap objects are doubtful from there on.
+    fn unknown_effect(&mut self, t: usize, call: &ExternalCall<'r>) {
+        let constant_object = call.name.starts_with("_ZNK");
+        for (i, argument) in call.arguments.iter().enumerate() {
+            let pointer = argument.scalar().filter(|scalar| scalar.width == 64);
+            let address = pointer.and_then(Scalar::as_const).map(|value| value as u64);
+            let internal = address.and_then(|address| self.lookup(t, address));
+            let Some(internal) = internal.filter(|_| i > 0 || !constant_object) else { continue };
+            let Some(index) = self.learned.heap.at_internal(internal) else { continue };
+            let object = &self.learned.heap.objects[index];
+            let rest = object.base + object.size - internal;
+            self.forget(internal, rest.min(DOUBTFUL));
+        }
     }
 
     /// A length made concrete.
@@ -309,7 +331,45 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Comparisons: the result says where the first difference is only through the bytes'
+    /// `memcmp` and `bcmp`: the order of the first bytes that differ is the result's.
+    fn compare_blocks(
+        &mut self,
+        t: usize,
+        name: &str,
+        call: &ExternalCall<'r>,
+        result: Option<u64>,
+    ) {
+        let argument = |i: usize| call.arguments.get(i).and_then(Value::scalar);
+        let operand = |i: usize| call.operands.get(i).copied();
+        let (Some(result), Some(length)) = (result, self.length(t, argument(2))) else { return };
+        let a = self.string_bytes(t, argument(0), length, operand(0));
+        let b = self.string_bytes(t, argument(1), length, operand(1));
+        let (mut below, mut equal) = (Scalar::boolean(false), Scalar::boolean(true));
+        for (&x, &y) in a.iter().zip(b.iter()).rev() {
+            let (Some(x), Some(y)) = (self.byte_value(x), self.byte_value(y)) else {
+                self.gap(t, GapKind::UnknownMemory, name.to_owned());
+                return;
+            };
+            let pool = &mut self.pool;
+            let same = value::cmp(pool, CmpOp::Eq, x, y);
+            let less = value::cmp(pool, CmpOp::ULt, x, y);
+            below = value::ite(pool, same, below, less);
+            equal = value::and(pool, same, equal);
+        }
+        let sign = (result as u32 as i32).signum();
+        let holds = match (sign, name) {
+            (0, _) => equal,
+            (_, "bcmp") => value::not(&mut self.pool, equal),
+            (-1, _) => below,
+            _ => {
+                let at_most = value::or(&mut self.pool, below, equal);
+                value::not(&mut self.pool, at_most)
+            }
+        };
+        self.assume(t, holds);
+    }
+
+    /// Comparisons of strings: the result says where the first difference is only through the bytes'
     /// recorded values; all bytes before it are equal, and there the order is the result's.
     fn compare(&mut self, t: usize, name: &str, call: &ExternalCall<'r>, result: Option<u64>) {
         let argument = |i: usize| call.arguments.get(i).and_then(Value::scalar);
@@ -319,7 +379,6 @@ impl<'r> Engine<'r> {
             "strcmp" => Some(LONGEST),
             _ => self.length(t, argument(2)),
         };
-        let text = name.starts_with("str");
         let (Some(bound), Some(a), Some(b)) =
             (bound, self.address(t, argument(0)), self.address(t, argument(1)))
         else {
@@ -355,21 +414,19 @@ impl<'r> Engine<'r> {
                 }
             }
             let zero = value::cmp(&mut self.pool, CmpOp::Eq, x, Scalar::constant(8, 0));
-            if text {
-                match self.decided(zero) {
-                    Some(true) => {
-                        self.assume(t, zero);
-                        return;
-                    }
-                    Some(false) => {
-                        let more = value::not(&mut self.pool, zero);
-                        self.assume(t, more);
-                    }
-                    None => {
-                        let detail = "end of the string is not known".to_owned();
-                        self.gap(t, GapKind::External(name.to_owned()), detail);
-                        return;
-                    }
+            match self.decided(zero) {
+                Some(true) => {
+                    self.assume(t, zero);
+                    return;
+                }
+                Some(false) => {
+                    let more = value::not(&mut self.pool, zero);
+                    self.assume(t, more);
+                }
+                None => {
+                    let detail = "end of the string is not known".to_owned();
+                    self.gap(t, GapKind::External(name.to_owned()), detail);
+                    return;
                 }
             }
         }
@@ -463,7 +520,7 @@ pub(crate) fn plain_name(name: &str) -> &str {
 /// Does the executor compute what the function does to memory? Then what the log says of it is
 /// not applied.
 pub(crate) fn is_modelled(name: &str) -> bool {
-    matches!(
+    let computed = matches!(
         plain_name(name),
         "memcpy"
             | "memmove"
@@ -476,5 +533,6 @@ pub(crate) fn is_modelled(name: &str) -> bool {
             | "strncpy"
             | "strcat"
             | "strncat"
-    )
+    );
+    computed || is_container(name)
 }

@@ -11,7 +11,11 @@
 //! | [`PRIVATE`] | stack objects whose address was not logged, thread-local variables |
 //! | [`HEAP`] | heap objects, one after the other |
 
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+
+const PAGE: u64 = 4096;
+/// Objects beyond this size are indexed up to here; nobody has so much memory.
+const LARGEST: u64 = 1 << 40;
 
 /// Internal addresses of memory that only one thread can reach.
 pub(crate) const PRIVATE: u64 = 0x6000_0000_0000_0000;
@@ -23,17 +27,11 @@ pub(crate) const USER_END: u64 = 1 << 47;
 /// One allocation. Times are time-stamp-counter readings.
 #[derive(Clone, Debug)]
 pub(crate) struct HeapObject {
-    /// The walked thread that allocated it.
-    pub thread: usize,
     pub address: u64,
     pub size: u64,
     pub birth: u64,
     /// When it was freed; `u64::MAX` while it is live.
     pub death: u64,
-    /// Freed in the walk so far.
-    pub freed: bool,
-    /// Allocated in the walk so far.
-    pub born: bool,
     /// Where its internal addresses begin.
     pub base: u64,
 }
@@ -44,24 +42,15 @@ pub(crate) struct HeapObject {
 pub(crate) struct Heap {
     pub objects: Vec<HeapObject>,
     /// (thread, how many allocations of that thread came before) to object.
-    ordinals: HashMap<(usize, u64), usize>,
-    /// Start address to the objects that ever were there.
-    starts: BTreeMap<u64, Vec<usize>>,
-    largest: u64,
+    ordinals: FxHashMap<(usize, u64), usize>,
+    /// Page number to the objects that ever lay in it, by time of birth.
+    pages: FxHashMap<u64, Vec<usize>>,
     next_base: u64,
     /// The object freed by each `Free`, for the pass after: (thread, ordinal) to object.
-    frees: HashMap<(usize, u64), usize>,
+    frees: FxHashMap<(usize, u64), usize>,
 }
 
 impl Heap {
-    /// Forgets what the walk did, keeps the objects.
-    pub fn rewind(&mut self) {
-        for object in &mut self.objects {
-            object.freed = false;
-            object.born = false;
-        }
-    }
-
     /// An allocation; `ordinal` is its number in its thread.
     pub fn allocate(
         &mut self,
@@ -72,7 +61,6 @@ impl Heap {
         tsc: u64,
     ) -> usize {
         if let Some(&index) = self.ordinals.get(&(thread, ordinal)) {
-            self.objects[index].born = true;
             return index;
         }
         let index = self.objects.len();
@@ -84,19 +72,14 @@ impl Heap {
         let room = size.saturating_add(63) & !15;
         self.next_base = self.next_base.saturating_add(room.saturating_add(32));
         let base = base + (address & 15);
-        self.objects.push(HeapObject {
-            thread,
-            address,
-            size,
-            birth: tsc,
-            death: u64::MAX,
-            freed: false,
-            born: true,
-            base,
-        });
+        self.objects.push(HeapObject { address, size, birth: tsc, death: u64::MAX, base });
         self.ordinals.insert((thread, ordinal), index);
-        self.starts.entry(address).or_default().push(index);
-        self.largest = self.largest.max(size);
+        let last = address.saturating_add(size.clamp(1, LARGEST) - 1);
+        for page in address / PAGE..=last / PAGE {
+            let here = self.pages.entry(page).or_default();
+            let at = here.partition_point(|&other| self.objects[other].birth <= tsc);
+            here.insert(at, index);
+        }
         index
     }
 
@@ -104,46 +87,31 @@ impl Heap {
     pub fn free(&mut self, thread: usize, ordinal: u64, address: u64, tsc: u64) -> Option<usize> {
         let index = match self.frees.get(&(thread, ordinal)) {
             Some(&index) => index,
-            None => {
-                let candidates = self.starts.get(&address)?;
-                let alive = candidates
-                    .iter()
-                    .copied()
-                    .filter(|&i| self.objects[i].birth <= tsc && self.objects[i].death >= tsc);
-                alive.max_by_key(|&i| self.objects[i].birth)?
-            }
+            None => self.find(address, tsc, tsc).filter(|&index| {
+                let object = &self.objects[index];
+                object.address == address && object.birth <= tsc
+            })?,
         };
         self.frees.insert((thread, ordinal), index);
         let object = self.objects.get_mut(index)?;
-        object.freed = true;
         object.death = object.death.min(tsc);
         Some(index)
     }
 
-    /// The object that a thread's access at `address` means, when the access happened between the
-    /// two readings.
-    pub fn find(&self, thread: usize, address: u64, from: u64, to: u64) -> Option<usize> {
-        let mut best: Option<(u8, u64, usize)> = None;
-        let lowest = address.saturating_sub(self.largest);
-        for (&start, indices) in self.starts.range(lowest..=address).rev() {
-            for &index in indices {
-                let object = &self.objects[index];
-                // One past the end still belongs to the object, so that `p + n` names it.
-                if address - start >= object.size.max(1) {
-                    continue;
-                }
-                let rank = rank(object, thread, from, to);
-                let candidate = (rank, object.birth, index);
-                if best.is_none_or(|best| candidate > best) {
-                    best = Some(candidate);
-                }
-            }
-            // Objects that start lower can only matter when this start had no live candidate.
-            if best.is_some_and(|(rank, _, _)| rank >= 2) {
-                break;
-            }
-        }
-        best.map(|(_, _, index)| index)
+    /// The object that an access at `address` means, when it happened between the two readings:
+    /// the youngest that lived then, else the youngest of all.
+    pub fn find(&self, address: u64, from: u64, to: u64) -> Option<usize> {
+        let here = self.pages.get(&(address / PAGE))?;
+        let holds = |index: &usize| {
+            let object = &self.objects[*index];
+            address.wrapping_sub(object.address) < object.size.max(1)
+        };
+        let born = here.partition_point(|&index| self.objects[index].birth <= to);
+        let mut candidates = here[..born].iter().rev().copied().filter(holds);
+        let first = candidates.next();
+        let lives = |&index: &usize| self.objects[index].death >= from;
+        let living = first.filter(lives).or_else(|| candidates.find(lives));
+        living.or(first).or_else(|| here[born..].iter().copied().find(holds))
     }
 
     /// The object that an internal address belongs to.
@@ -154,17 +122,6 @@ impl Heap {
         let end = self.objects.partition_point(|object| object.base <= internal);
         let index = end.checked_sub(1)?;
         (internal - self.objects[index].base < self.objects[index].size.max(1)).then_some(index)
-    }
-}
-
-/// How well an object fits an access: live in the interval and own, live in it, or not.
-fn rank(object: &HeapObject, thread: usize, from: u64, to: u64) -> u8 {
-    let live = object.birth <= to && object.death >= from;
-    match (live, object.thread == thread && object.born && !object.freed) {
-        (true, true) => 3,
-        (true, false) => 2,
-        (false, true) => 1,
-        (false, false) => 0,
     }
 }
 
@@ -179,12 +136,23 @@ mod tests {
         heap.free(0, 0, 0x1000, 20);
         let second = heap.allocate(1, 0, 0x1000, 32, 30);
         assert_ne!(first, second);
-        assert_eq!(heap.find(1, 0x1008, 12, 18), Some(first));
-        assert_eq!(heap.find(0, 0x1008, 35, 40), Some(second));
-        assert_eq!(heap.find(0, 0x1020, 35, 40), None);
+        assert_eq!(heap.find(0x1008, 12, 18), Some(first));
+        assert_eq!(heap.find(0x1008, 35, 40), Some(second));
+        assert_eq!(heap.find(0x1020, 35, 40), None);
         let base = heap.objects[second].base;
         assert_eq!(heap.at_internal(base + 31), Some(second));
         assert_eq!(heap.at_internal(base + 32), None);
+    }
+
+    #[test]
+    fn a_dead_object_inside_a_younger_one_is_not_meant() {
+        let mut heap = Heap::default();
+        heap.allocate(0, 0, 0x1040, 16, 10);
+        heap.free(0, 0, 0x1040, 20);
+        let whole = heap.allocate(0, 1, 0x1000, 0x2000, 30);
+        assert_eq!(heap.find(0x1048, 5, 40), Some(whole));
+        assert_eq!(heap.find(0x2fff, 35, 40), Some(whole));
+        assert_eq!(heap.find(0x1048, 12, 15), Some(0));
     }
 
     #[test]
@@ -192,7 +160,6 @@ mod tests {
         let mut heap = Heap::default();
         let first = heap.allocate(0, 0, 0x1000, 8, 10);
         heap.free(0, 0, 0x1000, 20);
-        heap.rewind();
         assert_eq!(heap.allocate(0, 0, 0x1000, 8, 10), first);
         assert_eq!(heap.free(0, 0, 0x1000, 20), Some(first));
         assert_eq!(heap.objects.len(), 1);

@@ -48,6 +48,8 @@ pub(crate) struct Image<'r> {
     numbers: BTreeMap<u32, usize>,
     /// Sorted by start.
     globals: Vec<InitialRegion>,
+    /// Where globals are that some module declares: start to size.
+    declared: BTreeMap<u64, u64>,
     /// Lowest and one past highest address of a recorded global.
     span: (u64, u64),
 }
@@ -63,6 +65,7 @@ impl<'r> Image<'r> {
             by_address: FxHashMap::default(),
             numbers: BTreeMap::new(),
             globals: Vec::new(),
+            declared: BTreeMap::new(),
             span: (u64::MAX, 0),
         };
         for (index, module) in recording.modules.iter().enumerate() {
@@ -93,17 +96,19 @@ impl<'r> Image<'r> {
             if start == 0 || global.size == 0 {
                 continue;
             }
+            if global.init.is_none() {
+                self.declared.insert(start, global.size);
+                continue;
+            }
             self.span.0 = self.span.0.min(start);
             self.span.1 = self.span.1.max(start.saturating_add(global.size));
-            if global.init.is_some() {
-                self.globals.push(InitialRegion {
-                    start,
-                    size: global.size,
-                    module: index,
-                    global: GlobalId(i as u32),
-                    bytes: OnceCell::new(),
-                });
-            }
+            self.globals.push(InitialRegion {
+                start,
+                size: global.size,
+                module: index,
+                global: GlobalId(i as u32),
+                bytes: OnceCell::new(),
+            });
         }
     }
 
@@ -171,6 +176,13 @@ impl<'r> Image<'r> {
         let region = self.globals.get(end.checked_sub(1)?)?;
         let offset = address - region.start;
         (offset < region.size).then_some((region.module, region.global, offset))
+    }
+
+    /// Does the address lie in a global variable that no instrumented module defines?
+    pub fn is_foreign_global(&self, address: u64) -> bool {
+        let found = self.declared.range(..=address).next_back();
+        found.is_some_and(|(start, size)| address - start < *size)
+            && self.global_at(address).is_none()
     }
 
     /// Is the address within the span of the recorded globals?

@@ -12,7 +12,7 @@
 //! | `control`, `call` | blocks, functions, uninstrumented code |
 //! | `eval` | side-effect-free instructions, one family per file |
 //! | `memory_ops`, `access` | accesses: addresses, cells, events |
-//! | `intrinsics`, `externals` | LLVM intrinsics; library functions that are modelled |
+//! | `intrinsics`, `externals`, `containers` | LLVM intrinsics; library functions that are modelled |
 //! | `sync` | what the runtime reported |
 //! | `failure`, `dependence` | φbug |
 //! | `shadow`, `cells`, `heap`, `memory` | shared bytes, allocations, memory |
@@ -29,6 +29,7 @@ mod call;
 mod cells;
 mod clock;
 mod concrete;
+mod containers;
 mod control;
 mod dependence;
 mod engine;

@@ -94,8 +94,10 @@ impl<'r> Engine<'r> {
         };
         self.event(t, EventKind::Fork { child: model::ThreadId::from_index(child) }, None);
         let clock = self.threads[t].clock.clone();
+        let stamp = self.threads[t].last_stamp;
         self.threads[t].clock.tick(t);
         let thread = &mut self.threads[child];
+        thread.last_stamp = thread.last_stamp.max(stamp);
         thread.clock.join(&clock);
         thread.clock.tick(child);
         thread.started = true;
@@ -107,8 +109,9 @@ impl<'r> Engine<'r> {
             return;
         }
         self.event(t, EventKind::Join { child: model::ThreadId::from_index(child) }, None);
-        let clock = self.threads[child].clock.clone();
+        let (clock, stamp) = (self.threads[child].clock.clone(), self.threads[child].last_stamp);
         self.threads[t].clock.join(&clock);
+        self.threads[t].last_stamp = self.threads[t].last_stamp.max(stamp);
         self.threads[t].clock.tick(t);
     }
 
