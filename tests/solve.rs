@@ -95,7 +95,8 @@ fn text_and_picture_name_what_differs() {
         .symbiosis(["solve", "failing.trace", "--format", "svg", "-o", "dsp.svg"])
         .expect_code(SUCCESS);
     let svg = fs::read_to_string(workspace.path("dsp.svg")).expect("the picture is there");
-    assert!(svg.contains("<svg") && svg.contains("kelvin"), "{svg}");
+    assert!(svg.contains("<svg") && svg.contains("failing schedule"), "{svg}");
+    assert!(svg.contains("celsius") || svg.contains("kelvin"), "{svg}");
 }
 
 #[test]
