@@ -507,6 +507,10 @@ impl<'r> Engine<'r> {
         if length == 0 || new == old {
             return;
         }
+        if length > LONGEST {
+            self.gap(t, GapKind::External(call.name.to_owned()), format!("{length} bytes"));
+            return;
+        }
         let bytes = self.read(t, Place::new(old, length, None), Grain::Cell);
         self.write(t, Place::new(new, length, None), &bytes, Grain::Cell);
     }

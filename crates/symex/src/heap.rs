@@ -14,8 +14,8 @@
 use rustc_hash::FxHashMap;
 
 const PAGE: u64 = 4096;
-/// Objects beyond this size are indexed up to here; nobody has so much memory.
-const LARGEST: u64 = 1 << 40;
+/// Objects are taken to be no larger: only a damaged log says so.
+const LARGEST: u64 = 1 << 32;
 
 /// Internal addresses of memory that only one thread can reach.
 pub(crate) const PRIVATE: u64 = 0x6000_0000_0000_0000;
@@ -63,6 +63,7 @@ impl Heap {
         if let Some(&index) = self.ordinals.get(&(thread, ordinal)) {
             return index;
         }
+        let size = size.min(LARGEST);
         let index = self.objects.len();
         if self.next_base == 0 {
             self.next_base = HEAP;
@@ -74,7 +75,7 @@ impl Heap {
         let base = base + (address & 15);
         self.objects.push(HeapObject { address, size, birth: tsc, death: u64::MAX, base });
         self.ordinals.insert((thread, ordinal), index);
-        let last = address.saturating_add(size.clamp(1, LARGEST) - 1);
+        let last = address.saturating_add(size.max(1) - 1);
         for page in address / PAGE..=last / PAGE {
             let here = self.pages.entry(page).or_default();
             let at = here.partition_point(|&other| self.objects[other].birth <= tsc);

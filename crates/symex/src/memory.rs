@@ -1,6 +1,7 @@
 //! Byte-addressed memory. A byte is a constant, or a byte of an expression, so that a load of a
 //! whole stored value finds the stored expression again.
 
+use crate::heap::HEAP;
 use crate::image::Image;
 use crate::value::{self, Scalar};
 use model::{ExprId, ExprPool};
@@ -86,6 +87,9 @@ impl<'r> Memory<'r> {
         self.pages.entry(number).or_insert_with(|| {
             let mut page = Page::new();
             let base = number.wrapping_mul(PAGE);
+            if base >= HEAP {
+                page.tags.fill(FRESH);
+            }
             image.initial_bytes(base, PAGE, &mut |offset, byte| {
                 if let Some(at) = usize::try_from(offset).ok().filter(|&at| at < PAGE_BYTES) {
                     page.set(at, byte);

@@ -9,6 +9,9 @@ use crate::value::{self, Scalar, Value};
 use ir::types::{InstId, Instruction, Operand, RmwOp, TypeId};
 use model::{BinOp, CmpOp, FloatOp, PathConditionKind};
 
+/// No stack holds more.
+const LARGEST_ALLOCA: u64 = 1 << 26;
+
 impl<'r> Engine<'r> {
     pub fn alloca(
         &mut self,
@@ -26,7 +29,7 @@ impl<'r> Engine<'r> {
             let value = self.fresh(t, inst.ty, Some(GapKind::UnknownAddress));
             return self.finish(t, value);
         };
-        let bytes = size.saturating_mul(count).min(1 << 32);
+        let bytes = size.saturating_mul(count).min(LARGEST_ALLOCA);
         if !self.is_logged(t) {
             let address = self.threads[t].private(bytes);
             self.memory.fill(address, bytes, MemoryByte::Fresh);

@@ -13,6 +13,8 @@ use trace_format::layout::{RuntimeEvent, SyncOp};
 const TIMED_OUT: u64 = 110;
 /// `PTHREAD_BARRIER_SERIAL_THREAD` as a payload word.
 const SERIAL_THREAD: u64 = u64::MAX;
+/// The most bytes of a `calloc` that are known to be zero.
+const LARGEST_ZEROED: u64 = 1 << 28;
 /// Sizes in bytes of glibc's objects on x86-64, which tell a member from the struct around it.
 const MUTEX_SIZE: u64 = 40;
 const CONDITION_SIZE: u64 = 48;
@@ -92,6 +94,11 @@ impl<'r> Engine<'r> {
             self.gap(t, GapKind::Synchronisation, format!("thread {serial} left no log"));
             return;
         };
+        let mine = self.threads[child].log.parent == self.threads[t].log.serial;
+        if child <= t || self.threads[child].started || !mine {
+            self.gap(t, GapKind::Synchronisation, format!("creates thread {serial}"));
+            return;
+        }
         self.event(t, EventKind::Fork { child: model::ThreadId::from_index(child) }, None);
         let clock = self.threads[t].clock.clone();
         let stamp = self.threads[t].last_stamp;
@@ -120,14 +127,14 @@ impl<'r> Engine<'r> {
         let ordinal = self.threads[t].allocations;
         self.threads[t].allocations += 1;
         let index = self.learned.heap.allocate(t, ordinal, address, size, tsc);
-        let base = self.learned.heap.objects[index].base;
-        let mut zeroed = false;
+        let object = &self.learned.heap.objects[index];
+        let (base, size) = (object.base, object.size.min(LARGEST_ZEROED));
         if let Some(call) = self.threads[t].external_call() {
             call.allocated = Some(index);
-            zeroed = call.name == "calloc";
+            if call.name == "calloc" {
+                self.memory.fill(base, size, MemoryByte::Const(0));
+            }
         }
-        let byte = if zeroed { MemoryByte::Const(0) } else { MemoryByte::Fresh };
-        self.memory.fill(base, size, byte);
         if let Some(object) = self.heap_object(t, index) {
             self.event(t, EventKind::Allocate { object }, None);
         }

@@ -139,6 +139,13 @@ fn damaged_streams_stop_their_thread() {
             damaged.threads[thread].values.truncate(length);
             run(&damaged);
         }
+        for at in 0..recording.threads[thread].values.len() {
+            for word in [0, 1, 99, 1 << 47, u64::MAX] {
+                let mut damaged = recording.clone();
+                damaged.threads[thread].values[at] = word;
+                run(&damaged);
+            }
+        }
         for at in 0..recording.threads[thread].path.len() {
             for word in [0, 1, 77, 0x4000_0063, 0x8000_0001, 0xc000_0003, 0xc000_0007, u32::MAX] {
                 let mut damaged = recording.clone();
@@ -326,6 +333,29 @@ fn a_reused_heap_address_is_another_place() {
     let execution = run(&recording);
     assert_eq!(execution.trace.cells, [], "the threads never touch the same object");
     assert!(execution.report.threads.iter().all(|thread| thread.reached_end));
+}
+
+#[test]
+fn sizes_that_cannot_be_do_no_harm() {
+    let mut b = ModuleBuilder::new();
+    let malloc = b.declare("calloc", &[I64, I64], PTR);
+    let copy = b.declare("memcpy", &[PTR, PTR, I64], PTR);
+    let huge = b.int(I64, u64::MAX);
+    let main = b.define(
+        "main",
+        &[],
+        VOID,
+        vec![vec![
+            (call(malloc, &[huge, huge]), PTR),
+            (call(copy, &[inst(0), inst(0), huge]), PTR),
+            (InstKind::Ret(None), VOID),
+        ]],
+    );
+    let execution = straight(b, main, |t0| {
+        t0.runtime(RuntimeEvent::Allocate, &[0x9000, 1 << 60, 10]).ret(&[0x9000]).ret(&[0x9000]);
+    });
+    assert_eq!(execution.report.gaps.get(&GapKind::UnknownAddress), Some(&1));
+    assert!(execution.report.threads[0].reached_end);
 }
 
 #[test]
