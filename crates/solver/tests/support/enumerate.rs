@@ -8,6 +8,19 @@ use model::{EventId, EventKind};
 use solver::{Goal, Order};
 use std::collections::BTreeMap;
 
+/// Does the event at most let others go on? At once is then as good as later, and no question
+/// orders it.
+pub fn is_silent(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::Start
+            | EventKind::Exit
+            | EventKind::Fork { .. }
+            | EventKind::Fence
+            | EventKind::Failure
+    )
+}
+
 /// One complete schedule along the recorded paths.
 pub struct Found {
     /// The place of every event.
@@ -15,7 +28,7 @@ pub struct Found {
     pub fails: bool,
 }
 
-/// All of a trace's schedules, up to the places of starts and exits.
+/// All of a trace's schedules, up to the places of silent events.
 pub struct Schedules {
     pub found: Vec<Found>,
 }
@@ -42,11 +55,8 @@ impl Schedules {
             let fails = machine.fails(state, &places);
             self.found.push(Found { places, fails });
         }
-        // Starts and exits only let others go on, and no question orders them: at once is as good
-        // as later.
         let eager = next.iter().copied().find(|&event| {
-            matches!(trace.event(event).kind, EventKind::Start | EventKind::Exit)
-                && !machine.step(state, event).is_empty()
+            is_silent(&trace.event(event).kind) && !machine.step(state, event).is_empty()
         });
         let tried = eager.map_or(next, |event| vec![event]);
         for event in tried {

@@ -19,7 +19,7 @@ struct Thread {
     ended: bool,
 }
 
-/// One random trace of about 8 events besides starts and exits.
+/// One random trace of about 8 events besides starts and exits; with waits it can be 13.
 pub fn generate(seed: u64) -> String {
     let mut random = Random::new(seed);
     let mut threads: Vec<Thread> = (0..2 + random.below(2)).map(|_| Thread::default()).collect();
@@ -32,6 +32,9 @@ pub fn generate(seed: u64) -> String {
     if fork {
         threads[0].lines.push("fork t1".to_owned());
     }
+    if flavour == 2 {
+        left = left.min(waiters(&mut threads, &mut random));
+    }
     while left > 0 {
         let index = random.below(threads.len());
         let thread = &mut threads[index];
@@ -39,6 +42,25 @@ pub fn generate(seed: u64) -> String {
         left -= used.min(left);
     }
     finish(threads, fork, &mut random)
+}
+
+/// One or two threads that wait, each with a mutex of its own or with a common one, and some
+/// signals: left to chance, such traces hardly ever can run. Gives how many events may follow.
+fn waiters(threads: &mut [Thread], random: &mut Random) -> usize {
+    let two = threads.len() > 2 && random.chance(60);
+    let own = random.chance(15);
+    for (index, thread) in threads.iter_mut().rev().take(1 + usize::from(two)).enumerate() {
+        let name = if own && index == 1 { "n" } else { "m" };
+        let verb = if random.chance(90) { "wait" } else { "wait-timed-out" };
+        let lines = [format!("lock {name}"), format!("{verb} c {name}"), format!("unlock {name}")];
+        thread.lines.extend(lines);
+    }
+    for _ in 0..1 + random.below(2) {
+        let verb = if random.chance(80) { "signal" } else { "broadcast" };
+        let sender = if random.chance(80) { 0 } else { random.below(threads.len()) };
+        threads[sender].lines.push(format!("{verb} c"));
+    }
+    1
 }
 
 /// Adds a statement; gives how many events it makes.
