@@ -195,11 +195,11 @@ impl<'a> SmtLibSession<'a> {
         for (index, order) in orders.iter().enumerate() {
             let name = formula::order_name(order.before, order.after);
             // The first of equal orders stands for all of them.
-            if !indices.contains_key(&name) {
+            indices.entry(name.clone()).or_insert_with(|| {
                 let holds = formula::order(order.before, order.after);
                 question.push_str(&format!("(assert (! {holds} :named {name}))\n"));
-                indices.insert(name, index);
-            }
+                index
+            });
         }
         question.push_str(&format!("(assert {})\n", formula::goal_name(goal)));
         solver.write_all(question.as_bytes())?;

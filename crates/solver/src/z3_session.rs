@@ -59,21 +59,19 @@ impl<'a> Z3Session<'a> {
     }
 
     fn ask(&mut self, goal: Goal, orders: &[Order]) -> Result<Answer, SolverError> {
-        let gone = || SolverError::Process {
-            command: "z3".to_owned(),
-            message: "the solver's thread has ended".to_owned(),
-        };
         if self.worker.is_none() {
             self.worker = Some(Worker::start(self.formula.clone(), self.trace, self.limits)?);
         }
-        let worker = self.worker.as_ref().ok_or_else(gone)?;
-        worker.questions.send((goal, orders.to_vec())).map_err(|_| gone())?;
+        let Some(worker) = &self.worker else { return self.ended() };
+        if worker.questions.send((goal, orders.to_vec())).is_err() {
+            return self.ended();
+        }
         let Some(limit) = self.limits.time else {
-            return worker.answers.recv().map_err(|_| gone())?;
+            return worker.answers.recv().unwrap_or_else(|_| self.ended());
         };
         match worker.answers.recv_timeout(limit + GRACE) {
             Ok(answer) => answer,
-            Err(RecvTimeoutError::Disconnected) => Err(gone()),
+            Err(RecvTimeoutError::Disconnected) => self.ended(),
             Err(RecvTimeoutError::Timeout) => {
                 // Z3 looks at its clock now and then only. The thread is left to itself, and the
                 // next question gets a new one.
@@ -81,6 +79,20 @@ impl<'a> Z3Session<'a> {
                 Ok(Answer::Unknown(UnknownReason::TimeOut))
             }
         }
+    }
+}
+
+impl Z3Session<'_> {
+    /// The solver's thread has ended: out of memory the library gives no objects, without which
+    /// the thread cannot go on.
+    fn ended(&self) -> Result<Answer, SolverError> {
+        if self.limits.memory_mb.is_some() {
+            return Ok(Answer::Unknown(UnknownReason::Memory));
+        }
+        Err(SolverError::Process {
+            command: "z3".to_owned(),
+            message: "the solver's thread has ended".to_owned(),
+        })
     }
 }
 
@@ -130,6 +142,8 @@ impl Worker {
 /// What lives in the solver's thread.
 struct Engine {
     solver: Solver,
+    /// Is there a memory limit?
+    limited: bool,
     places: Vec<Int>,
     variables: Vec<(VarId, BV)>,
     orders: FxHashMap<Order, Bool>,
@@ -157,7 +171,13 @@ impl Engine {
             .iter()
             .map(|&(var, width)| (var, BV::new_const(var.to_string(), width)))
             .collect();
-        Ok(Self { solver, places, variables, orders: FxHashMap::default() })
+        Ok(Self {
+            solver,
+            limited: limits.memory_mb.is_some(),
+            places,
+            variables,
+            orders: FxHashMap::default(),
+        })
     }
 
     fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Answer, SolverError> {
@@ -181,6 +201,10 @@ impl Engine {
             }
             SatResult::Unknown => {
                 let reason = self.solver.get_reason_unknown().unwrap_or_default();
+                // Z3 has no better word for the end of its memory.
+                if self.limited && reason == "unknown" {
+                    return Ok(Answer::Unknown(UnknownReason::Memory));
+                }
                 Ok(Answer::Unknown(UnknownReason::of_solver(&reason)))
             }
         }
