@@ -1,0 +1,53 @@
+//! `symbiosis check` on passing runs of programs that use much of the language, the library and the
+//! synchronisation: every thread is walked to its end, and nothing is left unmodelled.
+
+#[path = "fixtures/workspace.rs"]
+mod workspace;
+
+use std::path::Path;
+use workspace::Workspace;
+
+const SUCCESS: i32 = 0;
+
+fn check(program: &str, level: &str) {
+    let workspace = Workspace::new(&format!("check-{program}{level}"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program);
+    let source = source.to_str().expect("a path in UTF-8");
+    let cxx = program.ends_with(".cc");
+    let (compiler, standard) = if cxx { ("c++", "-std=c++17") } else { ("cc", "-std=gnu11") };
+    workspace
+        .symbiosis([compiler, standard, "-g", level, "-pthread", source, "-lm", "-o", "program"])
+        .expect_code(SUCCESS);
+    workspace.symbiosis(["record", "-o", "run.trace", "--", "./program"]).expect_code(SUCCESS);
+    let outcome = workspace.symbiosis(["check", "run.trace"]).expect_code(SUCCESS);
+    assert!(outcome.stdout().contains(" 0 gaps in "), "{}", outcome.describe());
+}
+
+macro_rules! programs {
+    ($($name:ident: $program:literal,)*) => {
+        $(
+            mod $name {
+                #[test]
+                fn unoptimised() {
+                    super::check($program, "-O0");
+                }
+
+                #[test]
+                fn optimised_lightly() {
+                    super::check($program, "-O1");
+                }
+
+                #[test]
+                fn optimised() {
+                    super::check($program, "-O2");
+                }
+            }
+        )*
+    };
+}
+
+programs! {
+    language: "language.c",
+    synchronisation: "synchronisation.c",
+    standard_library: "standard_library.cc",
+}
