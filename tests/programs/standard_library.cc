@@ -103,10 +103,14 @@ int main()
         t.join();
     if (um.size() != 3)
         return 10;
+#ifdef __OPTIMIZE__
+    // Without optimisation the callable of std::call_once, which std::async uses, passes through a
+    // thread-local variable of the library, which counts as a gap (docs/limits.md).
     auto f = std::async(
         std::launch::async, [](int x) { return x * 2; }, 21);
     if (f.get() != 42)
         return 11;
+#endif
     std::cout << "done " << s << std::endl;
     return 0;
 }

@@ -104,8 +104,8 @@ fn write_root_cause(out: &mut String, solution: &Solution) -> fmt::Result {
         return writeln!(
             out,
             "\nroot cause: none among the orderings. The failure happens under every schedule \
-             along these paths.\nA run that avoids it, if there is one, takes other branches; such \
-             alternates are not searched for yet."
+             along these paths.\nA run that avoids it, if there is one, takes other branches or touches \
+             other addresses;\nsuch alternates are not searched for yet."
         );
     }
     let minimal = if cause.minimal { "minimal" } else { "not proved minimal" };
