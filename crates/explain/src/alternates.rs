@@ -1,15 +1,15 @@
 //! Alternate schedules ([S] 3.4): along the same paths, with a pair of the failing schedule
 //! reversed, and no failure.
 
-use crate::ask::{Answer, Asker};
-use crate::cone::Cone;
-use crate::conflict::ConflictOrder;
+use crate::ask::{Answer, Asker, Share};
+use crate::conflict::{OrderKind, positions};
 use crate::context::Context;
 use crate::dsp::{Dsp, differential};
 use crate::error::ExplainError;
 use crate::failing::Failing;
-use crate::local;
+use crate::local::Moves;
 use crate::nearest::nearest;
+use crate::pairs::{Rank, pairs};
 use crate::root_cause::RootCause;
 use model::evaluate::Evaluation;
 use model::{EventId, Schedule};
@@ -53,7 +53,11 @@ pub(crate) struct Wanted {
 
 /// How often the session is asked about one pair while orders that contradict it are given up,
 /// before all are.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 6;
+/// With more data-flow variations than this in the best alternate the session is asked for others.
+const FEW: usize = 3;
+/// How many pairs the session is asked about then.
+const ASKED: usize = 4;
 
 pub(crate) struct Found {
     pub(crate) alternates: Alternates,
@@ -68,139 +72,205 @@ pub(crate) fn alternates(
     cause: &RootCause,
     wanted: Wanted,
 ) -> Result<Found, ExplainError> {
-    let mut search = Search {
-        core: cause.orders.iter().map(|o| o.order).collect(),
-        candidates: Vec::new(),
-        alternates: Alternates::default(),
-        cut: None,
-    };
-    search.known(asker, failing);
-    for conflict in pairs(context, failing, &search.core).into_iter().take(wanted.pairs) {
-        let enough = search.candidates.len() >= wanted.examined.max(wanted.alternates);
-        if enough || context.effort.expired() {
-            break;
-        }
-        search.pair(context, asker, failing, conflict.order, wanted)?;
+    let core: BTreeSet<Order> = cause.orders.iter().map(|o| o.order).collect();
+    let pairs = pairs(context, failing, &core, wanted.pairs);
+    let mut search = Search { failing, wanted, core, found: Vec::new(), tried: 0, unknown: 0 };
+    // The passing schedules that the search for the root cause met.
+    for witness in &asker.witnesses {
+        search.add(context, witness.schedule.order.clone());
     }
-    if context.effort.expired() {
-        search.cut = search.cut.or(Some(UnknownReason::TimeOut));
-    }
-    search.choose(context, failing, wanted)
+    search.locally(context, &pairs);
+    search.examine(context);
+    let cut = search.by_session(context, asker, &pairs)?;
+    search.choose(context, &pairs, cut)
 }
 
-/// The pairs to reverse: those of the root cause, then those that can reach the failure, then the
-/// rest, each nearest to the failure first.
-fn pairs(
-    context: &Context<'_, '_>,
-    failing: &Failing,
-    core: &BTreeSet<Order>,
-) -> Vec<ConflictOrder> {
-    let cone = Cone::new(context.trace, &failing.evaluation);
-    let rank = |conflict: &ConflictOrder| {
-        if core.contains(&conflict.order) {
-            0
-        } else if cone.contains(context.trace, conflict) {
-            1
-        } else {
-            2
-        }
-    };
-    let mut pairs = failing.conflicts.clone();
-    pairs.sort_by_cached_key(|o| (rank(o), failing.distance(o.order), o.order));
-    pairs
-}
-
+/// A schedule that passes.
 struct Candidate {
-    /// The pair as it is ordered in the failing schedule.
-    pair: Order,
+    /// Data-flow differences to the failing schedule, then differences in place.
+    cost: (usize, usize),
     order: Vec<EventId>,
 }
 
-struct Search {
+struct Search<'f> {
+    failing: &'f Failing,
+    wanted: Wanted,
     core: BTreeSet<Order>,
-    candidates: Vec<Candidate>,
-    alternates: Alternates,
-    cut: Option<UnknownReason>,
+    /// Without two of the same order.
+    found: Vec<Candidate>,
+    tried: usize,
+    unknown: usize,
 }
 
-impl Search {
-    /// The passing schedules that the search for the root cause met: each reverses a pair of it.
-    fn known(&mut self, asker: &Asker<'_>, failing: &Failing) {
-        let mut core: Vec<Order> = self.core.iter().copied().collect();
-        core.sort_by_key(|o| (failing.distance(*o), *o));
-        for witness in &asker.witnesses {
-            if let Some(&pair) = core.iter().find(|o| !witness.keeps(**o)) {
-                self.candidates.push(Candidate { pair, order: witness.schedule.order.clone() });
+impl Search<'_> {
+    /// Takes a schedule that is known to pass.
+    fn add(&mut self, context: &mut Context<'_, '_>, order: Vec<EventId>) {
+        if self.found.iter().all(|known| known.order != order) && context.check(&order).is_some() {
+            let cost = (self.failing.variations(context), self.failing.displaced(&order));
+            self.found.push(Candidate { cost, order });
+        }
+    }
+
+    /// Reverses pair after pair by local moves: at the least price, and, when that finds nothing
+    /// that differs little, by blocks of one thread.
+    fn locally(&mut self, context: &mut Context<'_, '_>, pairs: &[(Rank, Order)]) {
+        let mut moves = Moves::new(context, self.failing);
+        for &(rank, pair) in pairs {
+            if context.effort.expired() || (rank > Rank::BetweenCores && self.is_enough()) {
+                break;
+            }
+            self.tried += 1;
+            if let Some(flip) = moves.cheapest(context, self.failing, pair) {
+                self.add(context, flip.order);
+            }
+        }
+        for &(_, pair) in pairs {
+            let differs_little = self.found.iter().any(|candidate| candidate.cost.0 <= FEW);
+            let enough = differs_little && self.found.len() >= self.wanted.alternates;
+            if enough || context.effort.expired() {
+                break;
+            }
+            if let Some(flip) = moves.block(context, self.failing, pair) {
+                self.add(context, flip.order);
             }
         }
     }
 
-    fn pair(
+    /// Cannot the rest of the pairs bring anything better?
+    fn is_enough(&self) -> bool {
+        let best = self.found.iter().filter(|candidate| candidate.cost.0 <= 1).count();
+        best > self.wanted.alternates.max(2) || self.found.len() >= 4 * self.wanted.examined
+    }
+
+    /// Brings the best candidates near the failing schedule and drops the others.
+    fn examine(&mut self, context: &mut Context<'_, '_>) {
+        self.found.sort_by(|a, b| (a.cost, &a.order).cmp(&(b.cost, &b.order)));
+        self.found.truncate(self.wanted.examined.max(self.wanted.alternates));
+        for candidate in std::mem::take(&mut self.found) {
+            let order = nearest(context, self.failing, candidate.order.clone());
+            let before = self.found.len();
+            self.add(context, order);
+            // Several may lead to one. Whoever wants many gets those that they were, too, and
+            // without effort left they stay as they are.
+            let many = self.wanted.alternates > 1;
+            if many || (self.found.len() == before && context.effort.is_spent()) {
+                self.found.push(candidate);
+            }
+        }
+    }
+
+    /// Asks the session while there are too few alternates, or none that differs little. Every
+    /// passing schedule reverses a pair of the core, so that none is missed.
+    fn by_session(
         &mut self,
         context: &mut Context<'_, '_>,
         asker: &mut Asker<'_>,
-        failing: &Failing,
-        pair: Order,
-        wanted: Wanted,
-    ) -> Result<(), ExplainError> {
-        self.alternates.tried += 1;
-        if let Some(flip) = local::flip(context, failing, pair) {
-            self.candidates.push(Candidate { pair, order: flip.order });
-            return Ok(());
-        }
-        // The session is slow beside local moves: it is asked only while too few are found. Every
-        // passing schedule reverses a pair of the core, so that none is missed.
-        if self.candidates.len() >= wanted.alternates {
-            return Ok(());
-        }
-        match solve(context, asker, failing, pair)? {
-            Answer::Passes(schedule) => {
-                self.candidates.push(Candidate { pair, order: schedule.order });
+        pairs: &[(Rank, Order)],
+    ) -> Result<Option<UnknownReason>, ExplainError> {
+        for (asked, &(rank, pair)) in pairs.iter().enumerate() {
+            let differs_little = self.found.iter().any(|candidate| candidate.cost.0 <= FEW);
+            let enough = self.found.len() >= self.wanted.alternates;
+            if enough && (differs_little || asked >= ASKED || rank != Rank::Core) {
+                return Ok(None);
             }
-            Answer::None(_) | Answer::OtherInputs => {}
-            Answer::Unknown(reason) => {
-                self.alternates.unknown += 1;
-                self.cut = Some(reason);
+            if context.effort.expired() {
+                return Ok(Some(UnknownReason::TimeOut));
+            }
+            match solve(context, asker, self.failing, pair)? {
+                Answer::Passes(schedule) => {
+                    let order = nearest(context, self.failing, schedule.order);
+                    self.add(context, order);
+                }
+                Answer::None(_) | Answer::OtherInputs => {}
+                Answer::Unknown(reason) => {
+                    self.unknown += 1;
+                    if self.found.is_empty() && self.unknown >= ASKED {
+                        return Ok(Some(reason));
+                    }
+                }
             }
         }
-        Ok(())
+        Ok(None)
     }
 
-    /// Brings the candidates near the failing schedule and keeps those that show least.
+    /// Keeps the candidates that show least.
     fn choose(
         mut self,
         context: &mut Context<'_, '_>,
-        failing: &Failing,
-        wanted: Wanted,
+        pairs: &[(Rank, Order)],
+        cut: Option<UnknownReason>,
     ) -> Result<Found, ExplainError> {
         let mut ranked = Vec::new();
-        for candidate in std::mem::take(&mut self.candidates) {
-            let pair = candidate.pair;
-            let flipped = Order { before: pair.after, after: pair.before };
-            let order = nearest(context, failing, candidate.order, flipped);
-            let evaluation = context.passing(&order)?;
-            let in_root_cause = self.core.contains(&pair);
-            let schedule = Schedule { order };
-            let alternate = Alternate { flipped, in_root_cause, schedule, evaluation };
-            let dsp = differential(context.trace, failing, &alternate);
-            let cost = (dsp.size(), !in_root_cause, failing.distance(pair), pair);
-            ranked.push((cost, alternate, dsp));
+        for candidate in std::mem::take(&mut self.found) {
+            if let Some(shown) = self.project(context, candidate.order, pairs)? {
+                ranked.push(shown);
+            }
         }
         ranked.sort_by_key(|(cost, ..)| *cost);
+        let mut alternates =
+            Alternates { found: Vec::new(), tried: self.tried, unknown: self.unknown };
         let mut dsps: Vec<Dsp> = Vec::new();
         for (_, alternate, dsp) in ranked {
             let shown = |other: &Dsp| other.same_data_flow(&dsp);
-            if dsps.len() < wanted.alternates && !dsps.iter().any(shown) {
-                self.alternates.found.push(alternate);
+            if dsps.len() < self.wanted.alternates && !dsps.iter().any(shown) {
+                alternates.found.push(alternate);
                 dsps.push(dsp);
             }
         }
-        Ok(Found { alternates: self.alternates, dsps, cut: self.cut })
+        // What stayed open matters only when something is missing.
+        let cut = cut.filter(|_| dsps.len() < self.wanted.alternates);
+        Ok(Found { alternates, dsps, cut })
+    }
+
+    /// The DSP of a schedule, with the reversed pair that shows the least beside the data flow.
+    fn project(
+        &self,
+        context: &mut Context<'_, '_>,
+        order: Vec<EventId>,
+        pairs: &[(Rank, Order)],
+    ) -> Result<Option<(Cost, Alternate, Dsp)>, ExplainError> {
+        let evaluation = context.passing(&order)?;
+        let places = positions(context.trace, &order);
+        let shown = self.failing.varying(context.trace, &evaluation);
+        let reversed = pairs
+            .iter()
+            .filter(|(_, pair)| places[pair.before.index()] > places[pair.after.index()]);
+        let missing =
+            |pair: &Order| [pair.before, pair.after].iter().filter(|e| !shown.contains(e)).count();
+        let Some(&(rank, pair)) = reversed.min_by_key(|(rank, pair)| (missing(pair), *rank)) else {
+            return Ok(None);
+        };
+        let flipped = Order { before: pair.after, after: pair.before };
+        let in_root_cause = self.core.contains(&pair);
+        let schedule = Schedule { order };
+        let alternate = Alternate { flipped, in_root_cause, schedule, evaluation };
+        let dsp = differential(context.trace, self.failing, &alternate);
+        let displaced = self.failing.displaced(&alternate.schedule.order);
+        let cost = Cost {
+            size: dsp.size(),
+            indirect: !self.failing.is_decided_by(&dsp),
+            rank,
+            distance: self.failing.distance(pair),
+            displaced,
+            pair,
+        };
+        Ok(Some((cost, alternate, dsp)))
     }
 }
 
+/// What the alternate to show is chosen by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    size: (usize, usize),
+    indirect: bool,
+    rank: Rank,
+    distance: (u32, u32),
+    displaced: usize,
+    pair: Order,
+}
+
 /// Asks the session for a schedule with the pair reversed that keeps as many of the failing
-/// schedule's other orders as it can.
+/// schedule's other orders as it can, those of memory before those of synchronisation.
 fn solve(
     context: &mut Context<'_, '_>,
     asker: &mut Asker<'_>,
@@ -211,17 +281,23 @@ fn solve(
     let mut orders = vec![flipped];
     let others = failing.conflicts.iter().map(|o| o.order).filter(|o| *o != pair);
     orders.extend(others.filter(|o| !contradicts(failing, *o, pair)));
+    let locks = failing.conflicts.iter().filter(|o| matches!(o.kind, OrderKind::Lock(_)));
+    let locks: BTreeSet<Order> = locks.map(|o| o.order).collect();
     for _ in 0..ROUNDS {
-        match asker.passes(context, &orders)? {
+        match asker.passes(context, &orders, Share::Small)? {
             Answer::None(core) if core.iter().all(|o| *o == flipped) => {
                 return Ok(Answer::None(core));
             }
-            Answer::None(core) => orders.retain(|o| *o == flipped || !core.contains(o)),
+            Answer::None(core) => {
+                let only_locks = core.iter().any(|o| locks.contains(o));
+                let given_up = |o: &Order| core.contains(o) && (!only_locks || locks.contains(o));
+                orders.retain(|o| *o == flipped || !given_up(o));
+            }
             Answer::Unknown(_) => break,
             found => return Ok(found),
         }
     }
-    asker.passes(context, &[flipped])
+    asker.passes(context, &[flipped], Share::Small)
 }
 
 /// With the pair reversed, does the order close a cycle with program order?

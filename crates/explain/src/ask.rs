@@ -17,10 +17,34 @@ pub(crate) enum Answer {
     Unknown(UnknownReason),
 }
 
+/// How much of the time that a question may take is given to one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Share {
+    /// To a question that much depends on.
+    Large,
+    /// To one of many.
+    Small,
+}
+
+impl Share {
+    fn divisor(self) -> u32 {
+        match self {
+            Self::Large => 6,
+            Self::Small => 24,
+        }
+    }
+}
+
+/// This many questions may stay without answer; later ones of the phase are not asked.
+const UNANSWERED: usize = 4;
+
 /// A session and what it was asked.
 pub(crate) struct Asker<'s> {
     session: &'s mut dyn Session,
     pub(crate) calls: usize,
+    /// Questions of this phase without answer, and why the last one has none.
+    unanswered: usize,
+    reason: UnknownReason,
     /// Schedules known to pass with the failing schedule's inputs, as positions by event.
     pub(crate) witnesses: Vec<Witness>,
 }
@@ -44,7 +68,13 @@ impl Witness {
 
 impl<'s> Asker<'s> {
     pub(crate) fn new(session: &'s mut dyn Session) -> Self {
-        Self { session, calls: 0, witnesses: Vec::new() }
+        let reason = UnknownReason::TimeOut;
+        Self { session, calls: 0, unanswered: 0, reason, witnesses: Vec::new() }
+    }
+
+    /// A new phase begins: hard questions of the last one are forgotten.
+    pub(crate) fn begin(&mut self) {
+        self.unanswered = 0;
     }
 
     /// A failing schedule.
@@ -58,6 +88,7 @@ impl<'s> Asker<'s> {
         &mut self,
         context: &mut Context<'_, '_>,
         orders: &[Order],
+        share: Share,
     ) -> Result<Answer, ExplainError> {
         if let Some(known) = self.witnesses.iter().find(|w| orders.iter().all(|o| w.keeps(*o))) {
             return Ok(Answer::Passes(known.schedule.clone()));
@@ -65,13 +96,20 @@ impl<'s> Asker<'s> {
         if context.effort.expired() {
             return Ok(Answer::Unknown(UnknownReason::TimeOut));
         }
+        if self.unanswered >= UNANSWERED {
+            return Ok(Answer::Unknown(self.reason.clone()));
+        }
         self.calls += 1;
-        match self.session.check(Goal::Pass, orders)? {
+        match self.session.check_within(Goal::Pass, orders, share.divisor())? {
             Outcome::Unsat(core) => {
                 let core = core.into_iter().filter_map(|index| orders.get(index).copied());
                 Ok(Answer::None(core.collect()))
             }
-            Outcome::Unknown(reason) => Ok(Answer::Unknown(reason)),
+            Outcome::Unknown(reason) => {
+                self.unanswered += 1;
+                self.reason = reason.clone();
+                Ok(Answer::Unknown(reason))
+            }
             Outcome::Sat(found) => self.accept(context, found),
         }
     }

@@ -16,8 +16,7 @@ pub(crate) struct Cone {
 
 impl Cone {
     pub(crate) fn new(trace: &EventTrace, evaluation: &Evaluation) -> Self {
-        let mut search =
-            Search { trace, seen: vec![false; trace.exprs.len()], variables: Vec::new() };
+        let mut search = Search::new(trace);
         if let Some(failure) = &trace.failure {
             search.condition(&failure.condition);
         }
@@ -54,6 +53,16 @@ impl Cone {
             })
     }
 
+    /// The cells whose values can reach the failure.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = CellId> + '_ {
+        self.cells.iter().copied()
+    }
+
+    /// Does the event write the cell, or read it with effect on the failure?
+    pub(crate) fn accesses(&self, trace: &EventTrace, event: EventId, cell: CellId) -> bool {
+        self.touches(trace, event, cell) != Touch::No
+    }
+
     fn touches(&self, trace: &EventTrace, event: EventId, cell: CellId) -> Touch {
         let kind = &trace.event(event).kind;
         if kind.writes().iter().any(|part| part.cell == cell) {
@@ -81,7 +90,43 @@ struct Search<'t> {
     variables: Vec<VarId>,
 }
 
-impl Search<'_> {
+/// The reads that the failure condition mentions.
+pub(crate) fn failure_reads(trace: &EventTrace) -> BTreeSet<ReadRef> {
+    let mut search = Search::new(trace);
+    if let Some(failure) = &trace.failure {
+        search.condition(&failure.condition);
+    }
+    search.reads()
+}
+
+/// The reads that a path condition mentions.
+pub(crate) fn path_reads(trace: &EventTrace) -> BTreeSet<ReadRef> {
+    let mut search = Search::new(trace);
+    trace.conditions.iter().for_each(|condition| search.expression(condition.expr));
+    search.reads()
+}
+
+/// The reads that an expression mentions.
+pub(crate) fn expression_reads(trace: &EventTrace, expr: ExprId) -> BTreeSet<ReadRef> {
+    let mut search = Search::new(trace);
+    search.expression(expr);
+    search.reads()
+}
+
+impl<'t> Search<'t> {
+    fn new(trace: &'t EventTrace) -> Self {
+        Self { trace, seen: vec![false; trace.exprs.len()], variables: Vec::new() }
+    }
+
+    fn reads(&self) -> BTreeSet<ReadRef> {
+        let origins = self.variables.iter().map(|var| self.trace.variables[var.index()].origin);
+        let reads = origins.filter_map(|origin| match origin {
+            VariableOrigin::Read { event, part } => Some(ReadRef { event, part }),
+            _ => None,
+        });
+        reads.collect()
+    }
+
     fn condition(&mut self, condition: &FailureCondition) {
         match condition {
             FailureCondition::Value(expr) => self.expression(*expr),

@@ -30,6 +30,7 @@ impl InputValues {
 /// Limits a phase: a number of events that may be executed, and the caller's own budget.
 pub(crate) struct Effort<'b> {
     left: u64,
+    spent: bool,
     budget: &'b dyn Fn() -> bool,
     /// Executions until the caller's budget is asked again.
     until_poll: u32,
@@ -41,12 +42,13 @@ const POLL_INTERVAL: u32 = 32;
 
 impl<'b> Effort<'b> {
     pub(crate) fn new(budget: &'b dyn Fn() -> bool) -> Self {
-        Self { left: 0, budget, until_poll: 0, expired: false }
+        Self { left: 0, spent: false, budget, until_poll: 0, expired: false }
     }
 
     /// Starts a phase that may execute this many events.
     pub(crate) fn allow(&mut self, events: u64) {
         self.left = events;
+        self.spent = false;
     }
 
     /// Has the caller's budget ended?
@@ -55,14 +57,20 @@ impl<'b> Effort<'b> {
         self.expired
     }
 
+    /// Was something refused already?
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spent
+    }
+
     /// Takes the cost of one execution; false when there is nothing left.
-    fn spend(&mut self, events: u64) -> bool {
+    pub(crate) fn spend(&mut self, events: u64) -> bool {
         if self.until_poll == 0 {
             self.until_poll = POLL_INTERVAL;
             self.expired();
         }
         self.until_poll -= 1;
         if self.expired || self.left < events {
+            self.spent = true;
             return false;
         }
         self.left -= events;
@@ -79,17 +87,31 @@ pub(crate) struct Context<'t, 'b> {
     pub(crate) effort: Effort<'b>,
     /// How many schedules were executed.
     pub(crate) executed: usize,
+    /// By event, the number of read parts of all events before it.
+    first_reads: Vec<usize>,
 }
 
 impl<'t, 'b> Context<'t, 'b> {
     pub(crate) fn new(trace: &'t EventTrace, budget: &'b dyn Fn() -> bool) -> Self {
+        let mut reads = 0;
+        let first_reads = trace.events.iter().map(|event| {
+            let first = reads;
+            reads += event.kind.reads().len();
+            first
+        });
         Self {
+            first_reads: first_reads.collect(),
             trace,
             evaluator: Evaluator::new(trace),
             inputs: InputValues::default(),
             effort: Effort::new(budget),
             executed: 0,
         }
+    }
+
+    /// The place of an event's first read part among [`Evaluator::sources`].
+    pub(crate) fn read_index(&self, id: EventId) -> usize {
+        self.first_reads[id.index()]
     }
 
     /// The verdict on a schedule; `None` when the phase's effort is spent.

@@ -4,6 +4,7 @@
 use crate::alternates::Alternate;
 use crate::conflict::positions;
 use crate::failing::Failing;
+use crate::visible::View;
 use model::evaluate::Evaluation;
 use model::{CellId, EventId, EventKind, EventTrace, LockMode, ReadRef, ThreadId, WriteSource};
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,6 +115,9 @@ pub(crate) fn differential(trace: &EventTrace, failing: &Failing, alternate: &Al
         events.extend(event_of(last.alternate));
     }
     let places = positions(trace, &alternate.schedule.order);
+    let view = View { trace, failing, alternate, places: &places, varying: &failing_only };
+    events.extend(view.updates(&events));
+    events.extend(view.effect(&events));
     let mut in_failing: Vec<EventId> = events.iter().copied().collect();
     let mut in_alternate = in_failing.clone();
     in_failing.sort_by_key(|id| order(*id));
@@ -147,7 +151,7 @@ fn event_of(source: WriteSource) -> Option<EventId> {
     }
 }
 
-fn final_writes(
+pub(crate) fn final_writes(
     trace: &EventTrace,
     failing: &Evaluation,
     alternate: &Evaluation,

@@ -287,6 +287,7 @@ fn find_cause(
     let orders = failing.conflicts.len();
     let _span = tracing::info_span!("root_cause", conflict_orders = orders).entered();
     context.effort.allow(options.cause_work);
+    asker.begin();
     match root_cause(context, asker, failing) {
         Ok(found) => {
             explanation.limit(Phase::RootCause, found.cut);
@@ -312,6 +313,7 @@ fn find_alternates(
     }
     let _span = tracing::info_span!("alternates", core = cause.orders.len()).entered();
     context.effort.allow(options.alternate_work);
+    asker.begin();
     let wanted =
         Wanted { alternates: options.alternates, examined: options.examined, pairs: options.pairs };
     match alternates(context, asker, failing, cause, wanted) {

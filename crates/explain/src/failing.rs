@@ -1,11 +1,14 @@
 //! The failing schedule with everything that is asked of it again and again.
 
+use crate::cone::failure_reads;
 use crate::conflict::{ConflictOrder, conflicts, positions};
 use crate::context::Context;
+use crate::dsp::{Dsp, final_writes};
 use crate::happens_before::HappensBefore;
 use model::evaluate::{Evaluation, EvaluationError};
-use model::{EventId, EventKind, EventTrace, Schedule, WriteSource};
+use model::{EventId, EventKind, EventTrace, ReadRef, Schedule, WriteSource};
 use solver::Order;
+use std::collections::BTreeSet;
 
 pub(crate) struct Failing {
     pub(crate) schedule: Schedule,
@@ -16,8 +19,10 @@ pub(crate) struct Failing {
     /// All conflict orders.
     pub(crate) conflicts: Vec<ConflictOrder>,
     /// As of [`model::evaluate::Evaluator::sources`].
-    sources: Vec<WriteSource>,
-    last_writes: Vec<WriteSource>,
+    pub(crate) sources: Vec<WriteSource>,
+    pub(crate) last_writes: Vec<WriteSource>,
+    /// The reads that the failure condition mentions.
+    pub(crate) decisive: BTreeSet<ReadRef>,
     /// Where the failure happens.
     failure: u32,
 }
@@ -35,6 +40,7 @@ impl Failing {
             conflicts: conflicts(context.trace, &schedule.order, &evaluation, &happens_before),
             sources: context.evaluator.sources().to_vec(),
             last_writes: context.evaluator.last_writes().to_vec(),
+            decisive: failure_reads(context.trace),
             schedule,
             evaluation,
             happens_before,
@@ -61,6 +67,31 @@ impl Failing {
             |a: &[WriteSource], b: &[WriteSource]| a.iter().zip(b).filter(|(a, b)| a != b).count();
         differing(&self.sources, context.evaluator.sources())
             + differing(&self.last_writes, context.evaluator.last_writes())
+    }
+
+    /// The ends of the data flows that vary: reads with another source than in `other`, and the
+    /// sources.
+    pub(crate) fn varying(&self, trace: &EventTrace, other: &Evaluation) -> BTreeSet<EventId> {
+        let written = |source: &WriteSource| match source {
+            WriteSource::Init => None,
+            WriteSource::Write(event) => Some(*event),
+        };
+        let mut events = BTreeSet::new();
+        for (read, here) in &self.evaluation.reads_from {
+            if let Some(there) = other.reads_from.get(read).filter(|there| *there != here) {
+                events.insert(read.event);
+                events.extend([here, there].into_iter().filter_map(written));
+            }
+        }
+        let last = final_writes(trace, &self.evaluation, other);
+        let writes = last.iter().flat_map(|w| [w.failing, w.alternate]);
+        events.extend(writes.filter_map(|source| written(&source)));
+        events
+    }
+
+    /// Does a data flow of the DSP end at a read that the failure condition mentions?
+    pub(crate) fn is_decided_by(&self, dsp: &Dsp) -> bool {
+        dsp.failing_only.iter().any(|flow| self.decisive.contains(&flow.read))
     }
 
     /// How many events have another position.

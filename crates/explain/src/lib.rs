@@ -10,8 +10,10 @@
 //! | `conflict` | the conflict orders of a schedule |
 //! | `switches` | few context switches |
 //! | `cone`, `root_cause` | which of the orders matter, and a minimal set of them |
-//! | `local`, `alternates`, `nearest` | schedules that do not fail, near the one that does |
-//! | `dsp` | the difference |
+//! | `pairs` | which pairs of events to reverse |
+//! | `network`, `local` | reversing a pair with little else changed |
+//! | `alternates`, `nearest` | schedules that do not fail, near the one that does |
+//! | `dsp`, `visible` | the difference, and what makes it visible |
 //! | `ask`, `context`, `failing`, `extend`, `happens_before` | what these share |
 
 mod alternates;
@@ -27,9 +29,12 @@ mod failing;
 mod happens_before;
 mod local;
 mod nearest;
+mod network;
+mod pairs;
 mod pin;
 mod root_cause;
 mod switches;
+mod visible;
 
 pub use alternates::{Alternate, Alternates};
 pub use conflict::{ConflictOrder, OrderKind, conflict_orders};

@@ -1,15 +1,21 @@
-//! Local moves: reverse one order of the failing schedule by moving a block of one thread.
+//! Local moves: reverse one order of the failing schedule, and change little else.
 
+use crate::cone::path_reads;
 use crate::context::Context;
 use crate::failing::{Failing, enclosing_locks, section_end};
+use crate::network::{Base, FLOW, Locks, Network, Prices, parted};
 use crate::switches::runs;
 use model::evaluate::Check;
 use model::{EventId, EventKind, EventTrace};
+use rustc_hash::FxHashSet;
 use solver::Order;
 
 /// Blocks begin at no more than this many acquisitions before the pair, and end at no more than
 /// this many releases after it.
 const SECTIONS: usize = 4;
+
+/// What a cut costs beside the execution of its schedule, in schedules.
+const CUT_WORK: u64 = 8;
 
 /// A schedule that passes, in which a pair is reversed.
 pub(crate) struct Flip {
@@ -18,35 +24,118 @@ pub(crate) struct Flip {
     pub(crate) variations: usize,
 }
 
-/// Reverses `order`, which holds in the failing schedule, by local moves; the result that differs
-/// least from it in data flow, if any passes along the recorded paths.
-pub(crate) fn flip(context: &mut Context<'_, '_>, failing: &Failing, order: Order) -> Option<Flip> {
-    if failing.happens_before.before(order.before, order.after) {
-        return None;
+/// Local moves from the failing schedule.
+pub(crate) struct Moves {
+    /// All flows are worth the same, with sections whole and in place; then, those that branches
+    /// depend on are worth more.
+    networks: [Network; 3],
+    /// What was executed, so that it need not be again.
+    seen: FxHashSet<Vec<EventId>>,
+}
+
+impl Moves {
+    pub(crate) fn new(context: &Context<'_, '_>, failing: &Failing) -> Self {
+        let base = Base {
+            order: &failing.schedule.order,
+            sources: &failing.sources,
+            conflicts: &failing.conflicts,
+            happens_before: &failing.happens_before,
+        };
+        let cells = vec![FLOW; context.trace.cells.len()];
+        let mut prices = Prices { reads: vec![FLOW; failing.sources.len()], cells };
+        let whole = Network::new(context, &base, &prices, Locks::Whole);
+        let in_place = Network::new(context, &base, &prices, Locks::InPlace);
+        for read in path_reads(context.trace) {
+            prices.reads[context.read_index(read.event) + read.part as usize] = 4 * FLOW;
+        }
+        let guarded = Network::new(context, &base, &prices, Locks::Whole);
+        Self { networks: [whole, in_place, guarded], seen: FxHashSet::default() }
     }
-    let mut best: Option<Flip> = None;
-    for start in starts(context.trace, failing, order.before) {
-        for end in ends(context.trace, failing, order.after) {
-            for candidate in [advance(failing, start, end), delay(failing, start, end)] {
-                if !reversed(&candidate, order) {
-                    continue;
+
+    /// The schedule with `order` reversed at the least price that passes along the recorded paths;
+    /// `None` when there is none, or when it was found before.
+    pub(crate) fn cheapest(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        failing: &Failing,
+        order: Order,
+    ) -> Option<Flip> {
+        if failing.happens_before.before(order.before, order.after) {
+            return None;
+        }
+        let Order { before, after } = order;
+        let thread = |id: EventId| &context.trace.thread_of(id).events;
+        let index = |id: EventId| context.trace.event(id).index as usize;
+        let next = thread(after).get(index(after) + 1);
+        let previous = index(before).checked_sub(1).and_then(|i| thread(before).get(i));
+        // The cheapest way may change the order and nothing else; then the threads are parted
+        // next to the pair.
+        let mut ways = vec![(vec![before], vec![after])];
+        ways.extend(next.map(|next| (vec![before, *next], vec![after])));
+        ways.extend(previous.map(|previous| (vec![before], vec![after, *previous])));
+        let mut best = None;
+        for (late, early) in ways {
+            for network in &mut self.networks {
+                if !context.effort.spend(CUT_WORK * failing.schedule.order.len() as u64) {
+                    return best;
                 }
-                let Some(check) = context.check(&candidate) else { return best };
-                if check != Check::Passes {
-                    continue;
+                for late in network.part(&late, &early) {
+                    let candidate = parted(&failing.schedule.order, &late);
+                    if self.seen.insert(candidate.clone()) {
+                        consider(context, failing, candidate, &mut best);
+                    }
                 }
-                let variations = failing.variations(context);
-                if best.as_ref().is_none_or(|b| variations < b.variations) {
-                    best = Some(Flip { order: candidate, variations });
+            }
+            if best.is_some() {
+                break;
+            }
+        }
+        best
+    }
+
+    /// The schedule with `order` reversed by moving a block of one thread that differs least in
+    /// data flow, of those that pass along the recorded paths and were not found before.
+    pub(crate) fn block(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        failing: &Failing,
+        order: Order,
+    ) -> Option<Flip> {
+        if failing.happens_before.before(order.before, order.after) {
+            return None;
+        }
+        let mut best = None;
+        for start in starts(context.trace, failing, order.before) {
+            for end in ends(context.trace, failing, order.after) {
+                for candidate in [advance(failing, start, end), delay(failing, start, end)] {
+                    if reversed(&candidate, order) && self.seen.insert(candidate.clone()) {
+                        consider(context, failing, candidate, &mut best);
+                    }
                 }
             }
         }
+        best
     }
-    best
+}
+
+/// Keeps the candidate when it passes and varies less than the best so far.
+fn consider(
+    context: &mut Context<'_, '_>,
+    failing: &Failing,
+    candidate: Vec<EventId>,
+    best: &mut Option<Flip>,
+) {
+    if context.check(&candidate) != Some(Check::Passes) {
+        return;
+    }
+    let variations = failing.variations(context);
+    if best.as_ref().is_none_or(|b| variations < b.variations) {
+        *best = Some(Flip { order: candidate, variations });
+    }
 }
 
 /// Does the second event of `order` come first in the schedule?
-pub(crate) fn reversed(schedule: &[EventId], order: Order) -> bool {
+fn reversed(schedule: &[EventId], order: Order) -> bool {
     let first = schedule.iter().find(|id| **id == order.before || **id == order.after);
     first == Some(&order.after)
 }

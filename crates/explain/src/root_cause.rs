@@ -1,14 +1,17 @@
 //! The root cause ([S] 3.3): the orders of the failing schedule without which it need not fail.
 
-use crate::ask::{Answer, Asker, Witness};
+use crate::ask::{Answer, Asker, Share, Witness};
 use crate::cone::Cone;
 use crate::conflict::{ConflictOrder, OrderKind};
 use crate::context::Context;
 use crate::error::ExplainError;
 use crate::failing::Failing;
-use crate::local;
+use crate::local::Moves;
+use crate::nearest::nearest;
+use crate::pin::has_inputs;
 use solver::{Order, UnknownReason};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// What kind of cause it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +51,9 @@ pub(crate) struct Found {
 /// More orders than this are halved before they are tried one by one.
 const ONE_BY_ONE: usize = 8;
 
+/// How many root causes are proposed before the orders are dropped one by one.
+const PROPOSALS: usize = 48;
+
 pub(crate) fn root_cause(
     context: &mut Context<'_, '_>,
     asker: &mut Asker<'_>,
@@ -59,27 +65,10 @@ pub(crate) fn root_cause(
     orders.sort_by_key(|o| drop_first(failing, o));
     let mut search = Search { orders, cut: None, confirmed: Vec::new() };
     let in_cone = search.orders.len();
-    let all: Vec<Order> = search.orders.iter().map(|o| o.order).collect();
-    let kind = match asker.passes(context, &all)? {
-        Answer::None(core) => {
-            search.keep(&core);
-            search.witnesses(context, asker, failing);
-            search.none(context, asker)?;
-            search.halve(context, asker)?;
-            search.drop_each(context, asker)?;
-            if search.orders.is_empty() { CauseKind::FailsAlways } else { CauseKind::Orders }
-        }
-        // The orders of the cone fix all values that the failure depends on, but for inputs.
-        Answer::Passes(_) => return Err(ExplainError::OrdersInsufficient),
-        Answer::OtherInputs => {
-            search.orders.clear();
-            CauseKind::Inputs
-        }
-        Answer::Unknown(reason) => {
-            search.cut = Some(reason);
-            CauseKind::Orders
-        }
-    };
+    search.witnesses(context, asker, failing);
+    // With inputs, another outcome may have nothing to do with orders.
+    let by_hitting = !has_inputs(context.trace) && search.hit(context, asker, failing)?;
+    let kind = if by_hitting { search.kind() } else { search.delete(context, asker)? };
     let minimal = search.cut.is_none() && kind != CauseKind::Inputs;
     let mut orders = search.orders;
     orders.sort_by_key(|o| (failing.position(o.order.after), failing.position(o.order.before)));
@@ -107,6 +96,78 @@ struct Search {
 }
 
 impl Search {
+    fn kind(&self) -> CauseKind {
+        if self.orders.is_empty() { CauseKind::FailsAlways } else { CauseKind::Orders }
+    }
+
+    /// Every schedule that passes gives up an order of the root cause. So a smallest choice of
+    /// orders from all passing schedules that are known is proposed, until the session finds none
+    /// that keeps it: then it is a root cause, and minimal, since for each of its orders there is
+    /// a schedule that gives up this one alone. False when the session has no answer; the orders
+    /// stay as they were.
+    fn hit(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        asker: &mut Asker<'_>,
+        failing: &Failing,
+    ) -> Result<bool, ExplainError> {
+        for _ in 0..PROPOSALS {
+            let mut given_up = Vec::new();
+            for witness in &asker.witnesses {
+                let orders = self.orders.iter().enumerate();
+                let orders = orders.filter(|(_, o)| !witness.keeps(o.order));
+                let indices: Vec<usize> = orders.map(|(index, _)| index).collect();
+                if indices.is_empty() {
+                    // The orders of the cone fix all values that the failure depends on.
+                    return Err(ExplainError::OrdersInsufficient);
+                }
+                given_up.push(indices);
+            }
+            let chosen = hitting_set(self.orders.len(), &given_up);
+            let proposal: Vec<Order> = chosen.iter().map(|i| self.orders[*i].order).collect();
+            match asker.passes(context, &proposal, Share::Large)? {
+                Answer::None(_) => {
+                    self.orders = chosen.iter().map(|index| self.orders[*index]).collect();
+                    return Ok(true);
+                }
+                Answer::Passes(schedule) => {
+                    // One that is nearer gives up less, so that it says more.
+                    let order = nearest(context, failing, schedule.order);
+                    asker.witnesses.push(Witness::new(context, order));
+                }
+                Answer::OtherInputs | Answer::Unknown(_) => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Starts from all orders and drops what can be dropped.
+    fn delete(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        asker: &mut Asker<'_>,
+    ) -> Result<CauseKind, ExplainError> {
+        let all: Vec<Order> = self.orders.iter().map(|o| o.order).collect();
+        match asker.passes(context, &all, Share::Large)? {
+            Answer::None(core) => {
+                self.keep(&core);
+                self.none(context, asker)?;
+                self.halve(context, asker)?;
+                self.drop_each(context, asker)?;
+                Ok(self.kind())
+            }
+            Answer::Passes(_) => Err(ExplainError::OrdersInsufficient),
+            Answer::OtherInputs => {
+                self.orders.clear();
+                Ok(CauseKind::Inputs)
+            }
+            Answer::Unknown(reason) => {
+                self.cut = Some(reason);
+                Ok(CauseKind::Orders)
+            }
+        }
+    }
+
     fn keep(&mut self, core: &[Order]) {
         self.orders.retain(|o| core.contains(&o.order));
     }
@@ -118,8 +179,9 @@ impl Search {
         asker: &mut Asker<'_>,
         failing: &Failing,
     ) {
+        let mut moves = Moves::new(context, failing);
         for conflict in self.orders.iter().rev() {
-            if let Some(flip) = local::flip(context, failing, conflict.order) {
+            if let Some(flip) = moves.cheapest(context, failing, conflict.order) {
                 asker.witnesses.push(Witness::new(context, flip.order));
             }
         }
@@ -131,7 +193,7 @@ impl Search {
         context: &mut Context<'_, '_>,
         asker: &mut Asker<'_>,
     ) -> Result<(), ExplainError> {
-        if let Answer::None(_) = asker.passes(context, &[])? {
+        if let Answer::None(_) = asker.passes(context, &[], Share::Small)? {
             self.orders.clear();
         }
         Ok(())
@@ -149,7 +211,7 @@ impl Search {
             while start < self.orders.len() {
                 let end = (start + size).min(self.orders.len());
                 let rest = self.without(start..end);
-                match asker.passes(context, &rest)? {
+                match asker.passes(context, &rest, Share::Small)? {
                     Answer::None(core) => self.keep(&core),
                     Answer::Passes(_) | Answer::OtherInputs => start = end,
                     // What is left is tried one by one, which may be easier.
@@ -173,7 +235,7 @@ impl Search {
                 index += 1;
                 continue;
             }
-            match asker.passes(context, &self.without(index..index + 1))? {
+            match asker.passes(context, &self.without(index..index + 1), Share::Small)? {
                 // Whoever was skipped before stays confirmed, but may have moved forward.
                 Answer::None(core) => {
                     self.keep(&core);
@@ -196,5 +258,42 @@ impl Search {
     fn without(&self, range: std::ops::Range<usize>) -> Vec<Order> {
         let kept = self.orders.iter().enumerate().filter(|(index, _)| !range.contains(index));
         kept.map(|(_, conflict)| conflict.order).collect()
+    }
+}
+
+/// A set with a member of each of the given ones that needs all of its members: greedily the index
+/// that is in most of them, of equals the last; then what became needless is dropped, the first
+/// index first.
+fn hitting_set(size: usize, sets: &[Vec<usize>]) -> BTreeSet<usize> {
+    let mut open: Vec<&Vec<usize>> = sets.iter().collect();
+    let mut chosen = BTreeSet::new();
+    while !open.is_empty() {
+        let mut counts = vec![0usize; size];
+        open.iter().flat_map(|set| set.iter()).for_each(|index| counts[*index] += 1);
+        let Some(best) = (0..size).max_by_key(|index| counts[*index]) else { break };
+        chosen.insert(best);
+        open.retain(|set| !set.contains(&best));
+    }
+    for index in chosen.clone() {
+        let covered = |set: &Vec<usize>| set.iter().any(|i| *i != index && chosen.contains(i));
+        if sets.iter().all(covered) {
+            chosen.remove(&index);
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hitting_set;
+
+    #[test]
+    fn hitting_sets_need_all_of_their_members() {
+        assert!(hitting_set(3, &[]).is_empty());
+        let sets = vec![vec![0, 1], vec![1, 2], vec![2, 3]];
+        let chosen = hitting_set(4, &sets);
+        assert!(sets.iter().all(|set| set.iter().any(|i| chosen.contains(i))));
+        assert_eq!(chosen.len(), 2);
+        assert_eq!(Vec::from_iter(hitting_set(3, &[vec![0], vec![0, 2]])), [0]);
     }
 }

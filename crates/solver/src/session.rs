@@ -149,4 +149,20 @@ pub trait Session {
     /// # Errors
     /// When the back end fails; a time-out is [`Outcome::Unknown`], not an error.
     fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Outcome, SolverError>;
+
+    /// Like [`check`](Session::check), with one part in `parts` of the time that a check may take,
+    /// so that one of many hard questions does not take it all. A session that cannot limit single
+    /// questions ignores it.
+    ///
+    /// # Errors
+    /// As [`check`](Session::check).
+    fn check_within(
+        &mut self,
+        goal: Goal,
+        orders: &[Order],
+        parts: u32,
+    ) -> Result<Outcome, SolverError> {
+        let _ = parts;
+        self.check(goal, orders)
+    }
 }

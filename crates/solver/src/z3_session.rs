@@ -33,8 +33,14 @@ pub struct Z3Session<'a> {
 }
 
 struct Worker {
-    questions: Sender<(Goal, Vec<Order>)>,
+    questions: Sender<Question>,
     answers: Receiver<Result<Answer, SolverError>>,
+}
+
+struct Question {
+    goal: Goal,
+    orders: Vec<Order>,
+    time: Option<Duration>,
 }
 
 /// An outcome whose model is still an assignment.
@@ -58,15 +64,16 @@ impl<'a> Z3Session<'a> {
         Ok(Self { trace, formula, limits, worker: None })
     }
 
-    fn ask(&mut self, goal: Goal, orders: &[Order]) -> Result<Answer, SolverError> {
+    fn ask(&mut self, question: Question) -> Result<Answer, SolverError> {
+        let time = question.time;
         if self.worker.is_none() {
             self.worker = Some(Worker::start(self.formula.clone(), self.trace, self.limits)?);
         }
         let Some(worker) = &self.worker else { return self.ended() };
-        if worker.questions.send((goal, orders.to_vec())).is_err() {
+        if worker.questions.send(question).is_err() {
             return self.ended();
         }
-        let Some(limit) = self.limits.time else {
+        let Some(limit) = time else {
             return worker.answers.recv().unwrap_or_else(|_| self.ended());
         };
         match worker.answers.recv_timeout(limit + GRACE) {
@@ -98,10 +105,20 @@ impl Z3Session<'_> {
 
 impl Session for Z3Session<'_> {
     fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Outcome, SolverError> {
+        self.check_within(goal, orders, 1)
+    }
+
+    fn check_within(
+        &mut self,
+        goal: Goal,
+        orders: &[Order],
+        parts: u32,
+    ) -> Result<Outcome, SolverError> {
         crate::session::check_question(self.trace, self.formula.has_failure, goal, orders)?;
         let span = tracing::trace_span!("z3", ?goal, orders = orders.len());
         let _guard = span.enter();
-        Ok(match self.ask(goal, orders)? {
+        let time = self.limits.time.map(|time| time / parts.max(1));
+        Ok(match self.ask(Question { goal, orders: orders.to_vec(), time })? {
             Answer::Sat(assignment) => Outcome::Sat(extract::model(self.trace, &assignment)),
             Answer::Unsat(core) => Outcome::Unsat(core),
             Answer::Unknown(reason) => Outcome::Unknown(reason),
@@ -111,7 +128,7 @@ impl Session for Z3Session<'_> {
 
 impl Worker {
     fn start(formula: Formula, trace: &EventTrace, limits: Limits) -> Result<Self, SolverError> {
-        let (questions, asked) = channel::<(Goal, Vec<Order>)>();
+        let (questions, asked) = channel::<Question>();
         let (reply, answers) = channel();
         let events = trace.events.len();
         let run = move || {
@@ -123,7 +140,10 @@ impl Worker {
                     return;
                 }
             };
-            while let Ok((goal, orders)) = asked.recv() {
+            while let Ok(Question { goal, orders, time }) = asked.recv() {
+                if time != engine.time {
+                    engine.limit(time);
+                }
                 if reply.send(engine.check(goal, &orders)).is_err() {
                     return;
                 }
@@ -144,6 +164,8 @@ struct Engine {
     solver: Solver,
     /// Is there a memory limit?
     limited: bool,
+    /// The time limit of the next check.
+    time: Option<Duration>,
     places: Vec<Int>,
     variables: Vec<(VarId, BV)>,
     orders: FxHashMap<Order, Bool>,
@@ -174,10 +196,18 @@ impl Engine {
         Ok(Self {
             solver,
             limited: limits.memory_mb.is_some(),
+            time: limits.time,
             places,
             variables,
             orders: FxHashMap::default(),
         })
+    }
+
+    fn limit(&mut self, time: Option<Duration>) {
+        let mut params = Params::new();
+        params.set_u32("timeout", time.map_or(u32::MAX, milliseconds));
+        self.solver.set_params(&params);
+        self.time = time;
     }
 
     fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Answer, SolverError> {
@@ -266,7 +296,12 @@ fn parameters(events: usize, limits: Limits) -> Params {
         params.set_u32("arith.solver", 3);
     }
     if let Some(time) = limits.time {
-        params.set_u32("timeout", u32::try_from(time.as_millis()).unwrap_or(u32::MAX).max(1));
+        params.set_u32("timeout", milliseconds(time));
     }
     params
+}
+
+/// For Z3, which takes 0 for no limit.
+fn milliseconds(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX).max(1)
 }

@@ -5,9 +5,9 @@
 pub mod programs;
 pub mod random;
 
-use explain::{Explanation, Options, explain};
-use model::evaluate::{Check, Evaluator};
-use model::{EventId, EventKind, EventTrace, LockMode, Schedule};
+use explain::{Explanation, FailingSchedule, Options, explain};
+use model::evaluate::{Check, Evaluation, Evaluator};
+use model::{EventId, EventKind, EventTrace, LockMode, Schedule, WriteSource};
 use solver::{Goal, Model, Order, Outcome, Session, SolverError};
 
 /// More schedules than this are a mistake in the test.
@@ -51,6 +51,11 @@ impl<'t> BruteForce<'t> {
     /// The number of schedules on the recorded paths that fail.
     pub fn failing(&self) -> usize {
         self.known.iter().filter(|k| k.check == Check::Fails).count()
+    }
+
+    /// The schedules on the recorded paths that do not fail.
+    pub fn passing(&self) -> impl Iterator<Item = &[EventId]> {
+        self.known.iter().filter(|k| k.check == Check::Passes).map(|k| &k.order[..])
     }
 
     pub fn satisfiable(&mut self, goal: Goal, orders: &[Order]) -> bool {
@@ -242,4 +247,61 @@ pub fn check_explanation(trace: &EventTrace, explanation: &Explanation) {
             assert_ne!(ours.write, theirs.write);
         }
     }
+}
+
+/// How many reads have another source in `other`, and cells another last write and value.
+pub fn variations(trace: &EventTrace, failing: &Evaluation, other: &Evaluation) -> usize {
+    let last = |evaluation: &Evaluation, cell: &model::Cell| {
+        let value = match evaluation.last_writes[cell.id.index()] {
+            WriteSource::Init => cell.init,
+            WriteSource::Write(event) => {
+                let mut parts = trace.event(event).kind.writes().iter();
+                parts.find(|part| part.cell == cell.id).expect("it writes the cell").value
+            }
+        };
+        trace.exprs.evaluate(value, &|var| evaluation.values[var.index()])
+    };
+    let reads = failing.reads_from.iter().filter(|(read, from)| other.reads_from[read] != **from);
+    let cells = trace.cells.iter().filter(|cell| {
+        failing.last_writes[cell.id.index()] != other.last_writes[cell.id.index()]
+            && last(failing, cell) != last(other, cell)
+    });
+    reads.count() + cells.count()
+}
+
+/// The fewest variations of any schedule that passes and has a single pair of conflicting accesses
+/// in another order than the failing one.
+pub fn fewest_of_a_single_pair(trace: &EventTrace, failing: &FailingSchedule) -> Option<usize> {
+    let oracle = BruteForce::new(trace);
+    let mut evaluator = Evaluator::new(trace);
+    let mut fewest: Option<usize> = None;
+    for order in oracle.passing() {
+        if reversed_conflicts(trace, &failing.schedule.order, order) == 1 {
+            let evaluation = evaluator.run(order, &|_| None).expect("it is possible");
+            let found = variations(trace, &failing.evaluation, &evaluation);
+            fewest = Some(fewest.map_or(found, |fewest| fewest.min(found)));
+        }
+    }
+    fewest
+}
+
+fn reversed_conflicts(trace: &EventTrace, one: &[EventId], other: &[EventId]) -> usize {
+    let place = |id: &EventId| other.iter().position(|e| e == id);
+    let conflict = |a: &EventId, b: &EventId| {
+        let (a, b) = (&trace.event(*a).kind, &trace.event(*b).kind);
+        let cells = |kind: &EventKind| -> Vec<model::CellId> {
+            let reads = kind.reads().iter().map(|part| part.cell);
+            reads.chain(kind.writes().iter().map(|part| part.cell)).collect()
+        };
+        let hits = |a: &EventKind, b: &EventKind| {
+            a.writes().iter().any(|part| cells(b).contains(&part.cell))
+        };
+        hits(a, b) || hits(b, a)
+    };
+    let mut count = 0;
+    for (index, a) in one.iter().enumerate() {
+        let later = one[index + 1..].iter();
+        count += later.filter(|b| conflict(a, b) && place(a) > place(b)).count();
+    }
+    count
 }
