@@ -5,7 +5,7 @@ use crate::locks::Regions;
 use crate::models::MemoryModel;
 use crate::{ConstraintSystem, EncodeError};
 use crate::{
-    barriers, bug, conditions, fork_join, locks, path, program_order, read_write, saturate,
+    barriers, bug, conditions, fork_join, lemmas, locks, path, program_order, read_write, saturate,
     semaphores, validate,
 };
 use model::EventTrace;
@@ -13,7 +13,9 @@ use model::EventTrace;
 /// The constraint system of a trace under sequential consistency ([S] 3.2).
 ///
 /// Reads whose value no path condition, failure condition or other such read depends on are left
-/// unconstrained: every order of the events gives them some value.
+/// unconstrained: every order of the events gives them some value. So are reads of counters on
+/// which only conditions depend that [`ConstraintKind::Counter`](crate::ConstraintKind::Counter)
+/// determines.
 ///
 /// # Errors
 /// When the trace does not make sense, as its verifier would have said.
@@ -33,7 +35,8 @@ pub fn encode(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
     locks::encode(&context, &mut builder);
     conditions::encode(&context, &mut builder);
     semaphores::encode(&context, &mut builder);
-    read_write::encode(&context, &mut builder);
+    let resolved = lemmas::encode(&context, &mut builder, &read_write::roots(trace));
+    read_write::encode(&context, &mut builder, &resolved);
     builder.system.failure = bug::encode(trace);
 
     tracing::debug!(constraints = builder.system.constraints.len(), "encoded");

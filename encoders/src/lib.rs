@@ -11,11 +11,13 @@ mod bug;
 mod closure;
 mod conditions;
 mod context;
+mod counters;
 #[doc(hidden)]
 pub mod dsl;
 mod encode;
 mod error;
 mod fork_join;
+mod lemmas;
 mod locks;
 pub mod models;
 mod path;

@@ -1,8 +1,9 @@
 //! φrw: every read takes its value from one source ([S] 3.2, read-write constraints).
 
 use crate::context::{Builder, Context, Write};
+use crate::lemmas::Resolved;
 use crate::system::{ConstraintKind, Term};
-use model::{EventId, ExprId, ReadPart, ReadRef, VarId, WriteSource};
+use model::{EventId, EventTrace, ExprId, ReadPart, ReadRef, VarId, WriteSource};
 use std::collections::BTreeSet;
 
 /// A source that a read may have.
@@ -13,8 +14,8 @@ pub(crate) struct Candidate {
 }
 
 /// Constrains every read on whose value something depends.
-pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) {
-    for (read, part) in relevant(context) {
+pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder, resolved: &Resolved) {
+    for (read, part) in relevant(context, resolved) {
         let candidates = candidates(context, read, part);
         let sources = candidates.iter().map(|candidate| Term::ReadsFrom(read, candidate.source));
         builder.add(ConstraintKind::ReadFrom, [read.event], Term::any(sources));
@@ -36,15 +37,19 @@ pub(crate) fn event_of(source: WriteSource) -> Option<EventId> {
     }
 }
 
-/// The reads that path conditions and the failure condition depend on, through however many
-/// writes of values read elsewhere.
-fn relevant(context: &Context<'_>) -> Vec<(ReadRef, ReadPart)> {
-    let trace = context.trace;
-    let mut pending: Vec<ExprId> =
-        trace.conditions.iter().map(|condition| condition.expr).collect();
+/// The path conditions and the expressions of the failure condition.
+pub(crate) fn roots(trace: &EventTrace) -> Vec<ExprId> {
+    let mut roots: Vec<ExprId> = trace.conditions.iter().map(|condition| condition.expr).collect();
     if let Some(failure) = &trace.failure {
-        values(&failure.condition, &mut pending);
+        values(&failure.condition, &mut roots);
     }
+    roots
+}
+
+/// The reads that path conditions and the failure condition depend on, through however many
+/// writes of values read elsewhere, and that lemmas do not make superfluous.
+fn relevant(context: &Context<'_>, resolved: &Resolved) -> Vec<(ReadRef, ReadPart)> {
+    let mut pending = roots(context.trace);
     let mut expanded: BTreeSet<ExprId> = BTreeSet::new();
     let mut variables: BTreeSet<VarId> = BTreeSet::new();
     let mut found = BTreeSet::new();
@@ -52,7 +57,7 @@ fn relevant(context: &Context<'_>) -> Vec<(ReadRef, ReadPart)> {
         if !expanded.insert(expr) {
             continue;
         }
-        for var in trace.exprs.variables(expr) {
+        for var in resolved.open_variables(context, expr) {
             if !variables.insert(var) {
                 continue;
             }

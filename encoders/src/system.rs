@@ -40,6 +40,10 @@ pub enum ConstraintKind {
     Barrier,
     /// φrw: a read takes its value from one source.
     ReadFrom,
+    /// Lemmas that φpath ∧ φsync ∧ φrw ∧ φmo imply, so that they cut no schedule off and a core over
+    /// orders stays a core: the truth of a condition on counters, given which additions come before
+    /// the read. Reads that matter to such conditions alone need no φrw besides.
+    Counter,
     /// Allocation before use, use before free.
     Lifetime,
 }

@@ -19,6 +19,7 @@ impl Display for ConstraintKind {
             Self::Semaphore => f.write_str("semaphore"),
             Self::Barrier => f.write_str("barrier"),
             Self::ReadFrom => f.write_str("read-from"),
+            Self::Counter => f.write_str("counter"),
             Self::Lifetime => f.write_str("lifetime"),
         }
     }

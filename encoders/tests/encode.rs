@@ -353,6 +353,63 @@ fn reads_choose_among_sources() {
 }
 
 #[test]
+fn counters_add_up_in_any_order() {
+    // The last read comes after all additions, the other one after the thread's own alone. No
+    // constraint says where either takes its value from.
+    check(
+        "t0: W x 5\nt0: fork t1\n\
+         t0: lock m\nt0: R x -> a\nt0: W x a + 1\nt0: unlock m\n\
+         t1: lock m\nt1: R x -> b\nt1: W x b - 2\nt1: R x -> c\nt1: assume c < 4\nt1: unlock m\n\
+         t0: join t1\nt0: R x -> end\nt0: fail end != 4",
+        |kind| matches!(kind, ConstraintKind::Counter | ConstraintKind::ReadFrom),
+        expect![[r#"
+            e0 t0 start
+            e1 t0 write
+            e2 t0 fork
+            e3 t0 lock
+            e4 t0 read
+            e5 t0 write
+            e6 t0 unlock
+            e7 t0 join
+            e8 t0 read
+            e9 t0 failure
+            e10 t0.1 start
+            e11 t0.1 lock
+            e12 t0.1 read
+            e13 t0.1 write
+            e14 t0.1 read
+            e15 t0.1 unlock
+            e16 t0.1 exit
+            c19 counter [e1 e5 e13 e14]: (e5 < e14 or (x2 s< 4))
+            c20 counter [e1 e5 e13 e14]: (e14 < e5 or not ((x2 s< 4)))
+            c21 counter [e1 e5 e8 e13]: not (~(4 == x3))
+            failure: ~(4 == x3)
+        "#]],
+    );
+}
+
+#[test]
+fn split_additions_are_no_counter() {
+    // A stale value, an addition that a write under another lock can split, and one that adds what
+    // was read elsewhere.
+    let split = [
+        "t0: R x -> a\nt0: RMW x -> b = a + 1\nt1: RMW x -> c = c + 1",
+        "t0: lock m\nt0: R x -> a\nt0: W x a + 1\nt0: unlock m\nt1: lock n\nt1: RMW x -> c = c + 1\nt1: unlock n",
+        "t0: R y -> a\nt0: W x a + 1\nt1: RMW x -> c = c + 1",
+        "t0: RMW x -> a = a * 2\nt1: RMW x -> c = c + 1",
+        "t0: RMW x -> a = a + 1\nt1: W x 3",
+    ];
+    for text in split {
+        let text = format!("{text}\nt0: join t1\nt0: R x -> end\nt0: fail end == 2");
+        let parsed = parse(&text).expect("the trace is well formed");
+        let system = encode(&parsed.trace).expect("the trace can be encoded");
+        let kinds: Vec<_> = system.constraints.iter().map(|constraint| constraint.kind).collect();
+        assert!(!kinds.contains(&ConstraintKind::Counter), "{text}");
+        assert!(kinds.contains(&ConstraintKind::ReadFrom), "{text}");
+    }
+}
+
+#[test]
 fn sources_that_cannot_be_are_left_out() {
     // The write before the fork is overwritten, the one after the join comes too late, and 7
     // contradicts the path.

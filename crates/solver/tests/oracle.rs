@@ -13,6 +13,7 @@ mod interpreter;
 mod random;
 
 use encoders::dsl::{Parsed, parse};
+use encoders::{ConstraintKind, ConstraintSystem};
 use enumerate::{Schedules, is_silent};
 use interpreter::Machine;
 use model::{EventId, EventTrace};
@@ -37,6 +38,10 @@ struct Tally {
     failing_and_passing: u64,
     cores: u64,
     nonempty_cores: u64,
+    /// Traces in which a condition was determined by what a counter is.
+    counters: u64,
+    /// Those of them that can both fail and pass.
+    undecided_counters: u64,
 }
 
 #[test]
@@ -53,6 +58,7 @@ fn both_back_ends_agree_with_all_schedules() {
 
         let context = format!("seed {seed}\n{text}{}", encoders::events_text(trace));
         let system = encoders::encode(trace).unwrap_or_else(|error| panic!("{context}{error}"));
+        tally.count_lemmas(&system, &schedules);
         let mut linked = Z3Session::new(trace, &system, Limits::default()).expect("expressible");
         let mut piped = SmtLibSession::with_process(trace, &system, process).expect("expressible");
         for (goal, orders) in questions(trace, &schedules, seed) {
@@ -98,6 +104,16 @@ impl Tally {
         self.failing_and_passing += u64::from(fails && passes);
     }
 
+    fn count_lemmas(&mut self, system: &ConstraintSystem, schedules: &Schedules) {
+        let mut constraints = system.constraints.iter();
+        if constraints.any(|constraint| constraint.kind == ConstraintKind::Counter) {
+            self.counters += 1;
+            let both = [Goal::Fail, Goal::Pass];
+            let both = both.iter().all(|&goal| schedules.satisfiable(goal, &[]));
+            self.undecided_counters += u64::from(both);
+        }
+    }
+
     fn check(
         &mut self,
         machine: &Machine<'_>,
@@ -131,6 +147,8 @@ impl Tally {
         assert!(share(self.failing, 30), "{self:?}");
         assert!(share(self.failing_and_passing, 20), "{self:?}");
         assert!(share(self.nonempty_cores, 50), "{self:?}");
+        assert!(share(self.counters, 10), "{self:?}");
+        assert!(share(self.undecided_counters, 3), "{self:?}");
     }
 }
 

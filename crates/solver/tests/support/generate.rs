@@ -27,9 +27,12 @@ pub fn generate(seed: u64) -> String {
     let events = 6 + random.below(2);
     // Forks count, the implicit ones too.
     let mut left = events.saturating_sub(threads.len() - 1);
-    let flavour = random.below(6);
+    let flavour = random.below(8);
     let mut names = 0;
     if fork {
+        if flavour > 5 && random.chance(40) {
+            threads[0].lines.push(format!("W x {}", random.below(3)));
+        }
         threads[0].lines.push("fork t1".to_owned());
     }
     if flavour == 2 {
@@ -76,6 +79,7 @@ fn statement(
     }
     let synchronises = random.chance(40);
     match (synchronises, flavour) {
+        (_, 6 | 7) if random.chance(75) => count(thread, left, names, random),
         (true, 0 | 1) => lock(thread, random),
         (true, 2) => condition(thread, left, random),
         (true, 3) => {
@@ -105,6 +109,41 @@ fn lock(thread: &mut Thread, random: &mut Random) -> usize {
         }
     }
     1
+}
+
+/// Adds a constant to `x`: mostly as one step or under one lock, sometimes under another lock,
+/// under a lock that does not exclude others, or under none, and sometimes what is added to is not
+/// the value that `x` has then. As many events as fit: a section that does not is no loss.
+fn count(thread: &mut Thread, left: usize, names: &mut usize, random: &mut Random) -> usize {
+    *names += 1;
+    let name = format!("a{names}");
+    let stale = random.chance(10).then(|| thread.names.last().cloned()).flatten();
+    let constant = 1 + random.below(2);
+    let operator = *random.pick(&["+", "+", "-"]);
+    let value = format!("{} {operator} {constant}", stale.as_ref().unwrap_or(&name));
+    thread.names.push(name.clone());
+    if left < 4 || thread.held.is_some() || random.chance(25) {
+        thread.lines.push(format!("RMW x -> {name} = {value}"));
+        return 1;
+    }
+    let lock = match random.below(20) {
+        0 => Some(("lock n", "unlock n")),
+        1 => Some(("rdlock m", "rdunlock m")),
+        2 | 3 => None,
+        _ => Some(("lock m", "unlock m")),
+    };
+    let twice = random.chance(10);
+    thread.lines.extend(lock.map(|(lock, _)| lock.to_owned()));
+    thread.lines.push(format!("R x -> {name}"));
+    if random.chance(20) {
+        thread.lines.push(format!("assume {}", comparison(&name, random)));
+    }
+    thread.lines.push(format!("W x {value}"));
+    if twice {
+        thread.lines.push(format!("W x {name} + 2"));
+    }
+    thread.lines.extend(lock.map(|(_, unlock)| unlock.to_owned()));
+    2 + usize::from(twice) + 2 * usize::from(lock.is_some())
 }
 
 fn condition(thread: &mut Thread, left: usize, random: &mut Random) -> usize {

@@ -1,0 +1,99 @@
+//! Counters: their value does not depend on the order of the additions, and no solver should have
+//! to find that out by trying the orders.
+
+#[path = "support/interpreter.rs"]
+mod interpreter;
+
+use encoders::dsl::parse;
+use interpreter::Machine;
+use solver::{Goal, Limits, Outcome, Session, Z3Session};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Far more than is needed, and far less than trying the orders takes.
+const LIMITS: Limits = Limits { time: Some(Duration::from_secs(10)), memory_mb: None };
+
+/// Several threads that each run the lines of `step` so many times, `@` being a name of its own
+/// each time, and a failing check of the counter `x` after they were joined.
+fn counting(threads: usize, times: usize, step: &[&str], check: &str) -> String {
+    let mut text = String::from("t0: W x 5\n");
+    (1..=threads).for_each(|thread| {
+        let _ = writeln!(text, "t0: fork t{thread}");
+    });
+    for thread in 1..=threads {
+        for time in 0..times {
+            let name = format!("a{thread}_{time}");
+            step.iter().for_each(|line| {
+                let _ = writeln!(text, "t{thread}: {}", line.replace('@', &name));
+            });
+        }
+    }
+    (1..=threads).for_each(|thread| {
+        let _ = writeln!(text, "t0: join t{thread}");
+    });
+    let _ = writeln!(text, "t0: R x -> end\nt0: fail {check}");
+    text
+}
+
+fn solve(text: &str, goal: Goal) -> Outcome {
+    let parsed = parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let system = encoders::encode(&parsed.trace).expect("the trace can be encoded");
+    let mut session = Z3Session::new(&parsed.trace, &system, LIMITS).expect("expressible");
+    let outcome = session.check(goal, &[]).expect("an answer");
+    if let Outcome::Sat(model) = &outcome {
+        let machine = Machine::new(&parsed.trace);
+        let end = machine.run(&BTreeMap::new(), &model.schedule.order);
+        let end = end.unwrap_or_else(|| panic!("the schedule cannot happen\n{text}"));
+        assert!(machine.on_path(&end), "a path condition is false\n{text}");
+        let mut places = vec![0; parsed.trace.events.len()];
+        let order = model.schedule.order.iter().enumerate();
+        order.for_each(|(place, event)| places[event.index()] = place);
+        assert_eq!(machine.fails(&end, &places), goal == Goal::Fail, "{text}");
+        assert_eq!(end.values, model.values, "{text}");
+    }
+    outcome
+}
+
+const LOCKED: &[&str] = &["lock m", "R x -> @", "W x @ + 1", "unlock m"];
+const ATOMIC: &[&str] = &["RMW x -> @ = @ + 1"];
+
+#[test]
+fn the_final_value_of_a_counter_is_known() {
+    for step in [LOCKED, ATOMIC] {
+        let unsatisfiable = Outcome::Unsat(Vec::new());
+        assert_eq!(solve(&counting(2, 20, step, "end == 45"), Goal::Pass), unsatisfiable);
+        assert_eq!(solve(&counting(2, 20, step, "end != 45"), Goal::Fail), unsatisfiable);
+        let outcome = solve(&counting(2, 20, step, "end == 45"), Goal::Fail);
+        assert!(matches!(outcome, Outcome::Sat(_)), "{outcome:?}");
+    }
+}
+
+#[test]
+fn conditions_on_the_way_are_no_harder() {
+    let step = ["lock m", "R x -> @", "assume @ < 100", "W x @ + 1", "unlock m"];
+    assert_eq!(solve(&counting(3, 12, &step, "end == 41"), Goal::Pass), Outcome::Unsat(Vec::new()));
+    // The first thread's tenth addition comes after ten of the second's, so that the second's
+    // tenth comes after at most nine of the first's.
+    for (seen, possible) in [(14, true), (23, true), (24, false)] {
+        let mut text = counting(2, 20, LOCKED, "end == 45");
+        for (name, value) in [("a1_9", 24), ("a2_9", seen)] {
+            let line = format!("-> {name}\n");
+            let thread = &name[1..2];
+            let condition = format!("{line}t{thread}: assume {name} == {value}\n");
+            text = text.replace(&line, &condition);
+        }
+        let outcome = solve(&text, Goal::Fail);
+        assert_eq!(matches!(outcome, Outcome::Sat(_)), possible, "{seen}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_race_on_a_counter_still_loses_updates() {
+    let mut text = counting(2, 4, LOCKED, "end == 12");
+    text = text.replace("t2: lock m\nt2: R x -> a2_3", "t2: R x -> a2_3");
+    let unlock = text.rfind("t2: unlock m\n").expect("the last section of t2");
+    text.replace_range(unlock..unlock + "t2: unlock m\n".len(), "");
+    let outcome = solve(&text, Goal::Fail);
+    assert!(matches!(outcome, Outcome::Sat(_)), "{outcome:?}\n{text}");
+}

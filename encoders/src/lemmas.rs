@@ -1,0 +1,294 @@
+//! Facts about counters that the other constraints imply, but that a solver finds by trying the
+//! orders of all additions: the truth of conditions on a counter's value, from how many of its
+//! additions come before the read.
+
+use crate::context::{Builder, Context};
+use crate::counters::{Counters, Sum};
+use crate::system::{ConstraintKind, Term};
+use model::expr::mask;
+use model::{EventId, Expr, ExprId, VarId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+
+/// Conditions on more variables are left to the solver.
+const MAX_VARIABLES: usize = 4;
+/// Counters that can have more values at a read are not tried out.
+const MAX_VALUES: usize = 1_024;
+/// For more combinations of "so many of this thread's additions come first" there are no
+/// constraints.
+const MAX_COMBINATIONS: usize = 512;
+
+/// What the lemmas determine on their own: on these nothing else needs to depend.
+#[derive(Default)]
+pub(crate) struct Resolved {
+    /// Conditions whose truth follows from the order of events.
+    conditions: FxHashSet<ExprId>,
+}
+
+impl Resolved {
+    /// The variables that an expression depends on, apart from conditions that are determined, in
+    /// identifier order.
+    pub(crate) fn open_variables(&self, context: &Context<'_>, expr: ExprId) -> BTreeSet<VarId> {
+        let mut seen = FxHashSet::default();
+        let mut found = BTreeSet::new();
+        let mut pending = vec![expr];
+        while let Some(id) = pending.pop() {
+            if self.conditions.contains(&id) || !seen.insert(id) {
+                continue;
+            }
+            let expr = context.trace.exprs.get(id);
+            if let Expr::Var { var, .. } = expr {
+                found.insert(var);
+            }
+            expr.for_each_operand(|operand| pending.push(operand));
+        }
+        found
+    }
+}
+
+/// Constrains the conditions in `roots` that depend on counters alone.
+pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder, roots: &[ExprId]) -> Resolved {
+    let mut lemmas =
+        Lemmas { context, counters: Counters::default(), resolved: Resolved::default() };
+    let supports = lemmas.supports(roots);
+    let mut seen = FxHashSet::default();
+    let mut pending: Vec<ExprId> = roots.iter().rev().copied().collect();
+    while let Some(id) = pending.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        if context.trace.exprs.width(id) == 1
+            && let Some(Some(support)) = supports.get(&id)
+            && lemmas.condition(builder, id, support)
+        {
+            lemmas.resolved.conditions.insert(id);
+            continue;
+        }
+        context.trace.exprs.get(id).for_each_operand(|operand| pending.push(operand));
+    }
+    lemmas.resolved
+}
+
+/// The variables of every expression below some roots, where all are counters' values and few.
+type Supports = FxHashMap<ExprId, Option<Vec<VarId>>>;
+
+struct Lemmas<'a, 't> {
+    context: &'a Context<'t>,
+    counters: Counters,
+    resolved: Resolved,
+}
+
+impl Lemmas<'_, '_> {
+    fn supports(&mut self, roots: &[ExprId]) -> Supports {
+        let pool = &self.context.trace.exprs;
+        let mut below = BTreeSet::new();
+        let mut pending = roots.to_vec();
+        while let Some(id) = pending.pop() {
+            if below.insert(id) {
+                pool.get(id).for_each_operand(|operand| pending.push(operand));
+            }
+        }
+        let mut supports = Supports::default();
+        // Operands have smaller identifiers than what they stand in.
+        for id in below {
+            let support = self.support(&supports, pool.get(id));
+            supports.insert(id, support);
+        }
+        supports
+    }
+
+    fn support(&mut self, supports: &Supports, expr: Expr) -> Option<Vec<VarId>> {
+        if let Expr::Var { var, .. } = expr {
+            return self.counters.sum(self.context, var).map(|_| vec![var]);
+        }
+        let mut union = BTreeSet::new();
+        let mut known = true;
+        expr.for_each_operand(|operand| match supports.get(&operand) {
+            Some(Some(variables)) => union.extend(variables.iter().copied()),
+            _ => known = false,
+        });
+        (known && union.len() <= MAX_VARIABLES).then(|| union.into_iter().collect())
+    }
+
+    /// Constrains a condition; false when nothing determines it.
+    fn condition(&mut self, builder: &mut Builder, id: ExprId, support: &[VarId]) -> bool {
+        let mut fixed = Vec::new();
+        let mut open = None;
+        let mut origins = BTreeSet::new();
+        let mut adds = false;
+        for &var in support {
+            let Some(sum) = self.counters.sum(self.context, var) else { return false };
+            adds |= sum.adds;
+            origins.insert(sum.read);
+            origins.extend(sum.sure.iter().copied());
+            if sum.open.is_empty() {
+                fixed.push((var, sum.base));
+            } else if open.replace((var, sum.clone())).is_some() {
+                return false;
+            }
+        }
+        if !adds {
+            return false;
+        }
+        let condition = Condition { context: self.context, id, fixed, origins };
+        match open {
+            None => condition.always(builder, [None]),
+            Some((var, sum)) => condition.of_sum(builder, var, &sum),
+        }
+    }
+}
+
+/// A condition on counters' values, all but one of which are known.
+struct Condition<'a, 't> {
+    context: &'a Context<'t>,
+    id: ExprId,
+    fixed: Vec<(VarId, u128)>,
+    origins: BTreeSet<EventId>,
+}
+
+impl Condition<'_, '_> {
+    fn holds(&self, open: Option<(VarId, u128)>) -> Option<bool> {
+        let lookup = |var: VarId| {
+            let values = self.fixed.iter().chain(open.as_ref());
+            values.copied().find(|&(other, _)| other == var).map(|(_, value)| value)
+        };
+        self.context.trace.exprs.evaluate(self.id, &lookup).map(|value| value != 0)
+    }
+
+    fn term(&self, holds: bool) -> Term {
+        if holds { Term::Value(self.id) } else { Term::Value(self.id).negated() }
+    }
+
+    /// Constrains the condition when it is the same for all values of the open variable.
+    fn always(
+        &self,
+        builder: &mut Builder,
+        values: impl IntoIterator<Item = Option<(VarId, u128)>>,
+    ) -> bool {
+        let mut values = values.into_iter().map(|value| self.holds(value));
+        let Some(Some(first)) = values.next() else { return false };
+        if !values.all(|holds| holds == Some(first)) {
+            return false;
+        }
+        builder.add(ConstraintKind::Counter, self.origins.iter().copied(), self.term(first));
+        true
+    }
+
+    fn of_sum(mut self, builder: &mut Builder, var: VarId, sum: &Sum) -> bool {
+        self.origins.extend(sum.open.iter().flatten().map(|&(event, _)| event));
+        let values = values(sum);
+        if values.is_some_and(|values| {
+            self.always(builder, values.into_iter().map(|value| Some((var, value))))
+        }) {
+            return true;
+        }
+        let combinations =
+            sum.open.iter().try_fold(1usize, |all, thread| all.checked_mul(thread.len() + 1));
+        if combinations.is_none_or(|all| all > MAX_COMBINATIONS) {
+            return false;
+        }
+        // The longest thread last, since its runs of equal truth share a constraint.
+        let mut threads: Vec<&[(EventId, u128)]> = sum.open.iter().map(Vec::as_slice).collect();
+        threads.sort_by_key(|thread| thread.len());
+        let Some(last) = threads.pop() else { return false };
+        let mut terms = Vec::new();
+        for (otherwise, base) in starts(self.context, sum, &threads) {
+            let Some(runs) = self.runs(var, sum, base, last) else { return false };
+            for (from, to, holds) in runs {
+                let other = outside(self.context, sum.read, last, from, to);
+                let parts = otherwise.iter().cloned().chain(other).chain([self.term(holds)]);
+                terms.push(Term::any(parts));
+            }
+        }
+        for term in terms {
+            builder.add(ConstraintKind::Counter, self.origins.iter().copied(), term);
+        }
+        true
+    }
+
+    /// The condition's truth by how many of a thread's additions come first, as runs.
+    fn runs(
+        &self,
+        var: VarId,
+        sum: &Sum,
+        base: u128,
+        thread: &[(EventId, u128)],
+    ) -> Option<Vec<(usize, usize, bool)>> {
+        let mut runs: Vec<(usize, usize, bool)> = Vec::new();
+        for (count, value) in prefixes(base, sum.width, thread).enumerate() {
+            let holds = self.holds(Some((var, value)))?;
+            match runs.last_mut() {
+                Some((_, to, before)) if *before == holds => *to = count,
+                _ => runs.push((count, count, holds)),
+            }
+        }
+        Some(runs)
+    }
+}
+
+/// All values that a sum can have, unless they are too many.
+fn values(sum: &Sum) -> Option<BTreeSet<u128>> {
+    let mut values = BTreeSet::from([sum.base]);
+    for thread in &sum.open {
+        let mut next = BTreeSet::new();
+        for base in values {
+            next.extend(prefixes(base, sum.width, thread));
+            if next.len() > MAX_VALUES {
+                return None;
+            }
+        }
+        values = next;
+    }
+    Some(values)
+}
+
+/// `base` plus the first additions of a thread: none of them, one, and so on.
+fn prefixes(
+    base: u128,
+    width: u32,
+    thread: &[(EventId, u128)],
+) -> impl Iterator<Item = u128> + use<'_> {
+    let sums = thread.iter().scan(base, move |sum, &(_, constant)| {
+        *sum = sum.wrapping_add(constant) & mask(width);
+        Some(*sum)
+    });
+    std::iter::once(base).chain(sums)
+}
+
+/// Every combination of how many additions of each thread come before the read: the terms one of
+/// which holds in all other combinations, and the sum.
+fn starts(
+    context: &Context<'_>,
+    sum: &Sum,
+    threads: &[&[(EventId, u128)]],
+) -> Vec<(Vec<Term>, u128)> {
+    let mut starts = vec![(Vec::new(), sum.base)];
+    for thread in threads {
+        let mut next = Vec::new();
+        for (otherwise, base) in starts {
+            for (count, value) in prefixes(base, sum.width, thread).enumerate() {
+                let mut otherwise: Vec<Term> = otherwise.clone();
+                otherwise.extend(outside(context, sum.read, thread, count, count));
+                next.push((otherwise, value));
+            }
+        }
+        starts = next;
+    }
+    starts
+}
+
+/// The terms one of which holds unless at least `from` and at most `to` of the thread's additions
+/// come before the read.
+fn outside(
+    context: &Context<'_>,
+    read: EventId,
+    thread: &[(EventId, u128)],
+    from: usize,
+    to: usize,
+) -> impl Iterator<Item = Term> {
+    let fewer = from.checked_sub(1).and_then(|index| thread.get(index));
+    let more = thread.get(to);
+    let fewer = fewer.map(|&(last, _)| context.before(read, last));
+    let more = more.map(|&(next, _)| context.before(next, read));
+    fewer.into_iter().chain(more)
+}
