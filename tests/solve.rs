@@ -129,6 +129,65 @@ fn a_solver_that_does_not_exist_is_named() {
     assert_eq!(outcome.code(), USAGE, "{}", outcome.describe());
 }
 
+/// A library that nobody instrumented and no table describes.
+const LIBRARY: &str = r#"
+#include <sched.h>
+struct shared { long n; int level; };
+void look_at(struct shared *s) { (void)s->level; sched_yield(); }
+"#;
+
+/// Loses updates while the library looks at the object that holds the counter.
+const PROGRAM: &str = r#"
+#include <pthread.h>
+struct shared { long n; int level; };
+void look_at(struct shared *s);
+static struct shared s;
+static void *count(void *unused)
+{
+    for (int i = 0; i < 8; i++) {
+        long seen = s.n;
+        look_at(&s);
+        s.n = seen + 1;
+    }
+    return unused;
+}
+int main(void)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], 0, count, 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], 0);
+    return s.n != 16;
+}
+"#;
+
+#[test]
+fn what_another_thread_wrote_during_an_opaque_call_is_not_the_callers() {
+    let workspace = Workspace::new("solve-opaque");
+    fs::write(workspace.path("library.c"), LIBRARY).expect("the library can be written");
+    fs::write(workspace.path("program.c"), PROGRAM).expect("the program can be written");
+    let compiled = Command::new("clang")
+        .args(["-O1", "-c", "library.c"])
+        .current_dir(workspace.path("."))
+        .status()
+        .expect("clang runs");
+    assert!(compiled.success());
+    workspace
+        .symbiosis(["cc", "-O1", "-pthread", "program.c", "library.o", "-o", "program"])
+        .expect_code(SUCCESS);
+    workspace
+        .symbiosis(["record", "--until-failure", "2000", "-o", "failing.trace", "--", "./program"])
+        .expect_code(SUCCESS);
+    let solution = solve(&workspace, &[]);
+    assert_eq!(solution.verdict, Verdict::FailingSchedule);
+    assert_eq!(solution.stats.model_gaps, 0);
+    let call = 1 + PROGRAM.lines().position(|line| line.contains("look_at(&s)")).expect("the call");
+    let phantom = solution.events.iter().find(|event| event.location.line as usize == call);
+    assert!(phantom.is_none(), "{phantom:?}");
+    assert!(!solution.alternates.is_empty(), "the lost update can be avoided");
+}
+
 #[test]
 fn doctor_finds_what_the_tests_need() {
     let workspace = Workspace::new("doctor");

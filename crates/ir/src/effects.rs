@@ -499,6 +499,19 @@ static TABLE: &[(&str, Effect)] = &[
          _ZNSt6thread20hardware_concurrencyEv",
         NOTHING,
     ),
+    // Their waits and wake-ups are seen in the pthread calls that they make.
+    (
+        "_ZNSt18condition_variable10notify_allEv _ZNSt18condition_variable10notify_oneEv \
+         _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE \
+         _ZNSt18condition_variableD1Ev _ZNSt18condition_variableD2Ev \
+         _ZNSt22condition_variable_anyD1Ev _ZNSt22condition_variable_anyD2Ev",
+        NOTHING,
+    ),
+    (
+        "_ZNSt18condition_variableC1Ev _ZNSt18condition_variableC2Ev \
+         _ZNSt22condition_variable_anyC1Ev _ZNSt22condition_variable_anyC2Ev",
+        writes![at(0, Bytes(48))],
+    ),
     // The containers of libstdc++: the nodes that are named. Others that a rotation changes come
     // out of the log when their pointers are loaded.
     (

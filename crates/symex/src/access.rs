@@ -150,6 +150,9 @@ impl Engine<'_> {
         if let Pass::Survey(shadow) = &mut self.pass {
             let clock = &self.threads[t].clock;
             shadow.access(t, clock, place.address, place.length, write);
+            if write && !self.guessing {
+                shadow.writers.note(t, place.address, place.length);
+            }
         }
     }
 
@@ -244,7 +247,7 @@ impl Engine<'_> {
     }
 
     /// The bytes of a write that no shared cell holds.
-    fn write_private_bytes(&mut self, place: Place, bytes: &[MemoryByte]) {
+    pub fn write_private_bytes(&mut self, place: Place, bytes: &[MemoryByte]) {
         for (i, &byte) in bytes.iter().enumerate() {
             let address = place.address + i as u64;
             let shared = match &self.pass {

@@ -8,7 +8,7 @@ use crate::image::{FunctionInfo, Image};
 use crate::memory::{Memory, MemoryByte};
 use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{Gap, GapKind, Options};
-use crate::shadow::Shadow;
+use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
 use ir::types::{
@@ -38,6 +38,10 @@ pub(crate) struct Learned {
     pub stamps: Vec<Vec<u64>>,
     /// Addresses that belonged to nothing known when they were accessed.
     pub unresolved: FxHashSet<u64>,
+    /// Who wrote what in the last survey.
+    pub writers: Writers,
+    /// The log told of writes that are only guessed, which the next survey judges by `writers`.
+    pub guesses: bool,
 }
 
 /// A read variable of the instruction being executed: its offset in the access and its width.
@@ -61,6 +65,8 @@ pub(crate) struct Engine<'r> {
     pub learned: Learned,
     pub gaps: Vec<Gap>,
     pub gap_counts: BTreeMap<GapKind, u64>,
+    /// The write being done is only guessed from what the log says.
+    pub guessing: bool,
     /// Values that expressions had in the recorded run.
     pub known: FxHashMap<ExprId, u128>,
     pub pending_reads: SmallVec<[PendingRead; 4]>,
@@ -104,6 +110,7 @@ impl<'r> Engine<'r> {
             learned,
             gaps: Vec::new(),
             gap_counts: BTreeMap::new(),
+            guessing: false,
             known: FxHashMap::default(),
             pending_reads: SmallVec::new(),
             serials,

@@ -10,7 +10,8 @@ use model::{Thread, ThreadId};
 use std::collections::HashMap;
 
 /// The most survey passes. The second one is needed where a thread's memory is accessed by a
-/// thread that is walked before it; a third one never finds anything new in consistent logs.
+/// thread that is walked before it, and where what uninstrumented code wrote has to be guessed; a
+/// third one never finds anything new in consistent logs.
 const MOST_SURVEYS: usize = 3;
 
 /// Executes a recording.
@@ -48,7 +49,7 @@ fn survey<'r>(
 ) -> (Vec<(u64, u32)>, Learned) {
     let mut learned = Learned::default();
     let mut ranges = Vec::new();
-    for _ in 0..MOST_SURVEYS {
+    for round in 0..MOST_SURVEYS {
         let pass = Pass::Survey(Box::<Shadow>::default());
         learned.unresolved.clear();
         let mut engine = Engine::new(image, recording, options, pass, learned, order);
@@ -58,8 +59,9 @@ fn survey<'r>(
         learned = found;
         if let Pass::Survey(shadow) = pass {
             ranges = shadow.cells();
+            learned.writers = shadow.writers;
         }
-        if !late {
+        if !late && !(round == 0 && learned.guesses) {
             break;
         }
     }

@@ -29,12 +29,47 @@ struct Epoch {
     clock: u32,
 }
 
+/// Per byte, the threads whose own instructions wrote it: 0 for none, the thread plus one, or
+/// [`SEVERAL`].
+#[derive(Default)]
+pub(crate) struct Writers {
+    pages: FxHashMap<u64, Box<[u16; PAGE_BYTES]>>,
+}
+
+const SEVERAL: u16 = u16::MAX;
+
+impl Writers {
+    /// Notes a write of `thread`.
+    pub fn note(&mut self, thread: usize, address: u64, length: u64) {
+        let me = writer(thread);
+        for at in address..address.saturating_add(length) {
+            let page = self.pages.entry(at / PAGE).or_insert_with(|| Box::new([0; PAGE_BYTES]));
+            let seen = &mut page[(at % PAGE) as usize];
+            *seen = if *seen == 0 || *seen == me { me } else { SEVERAL };
+        }
+    }
+
+    /// Did a thread other than this one write the byte?
+    pub fn other_than(&self, thread: usize, address: u64) -> bool {
+        let page = self.pages.get(&(address / PAGE));
+        let seen = page.map_or(0, |page| page[(address % PAGE) as usize]);
+        seen != 0 && seen != writer(thread)
+    }
+}
+
+/// Threads beyond the numbers that fit count as several.
+fn writer(thread: usize) -> u16 {
+    u16::try_from(thread + 1).unwrap_or(SEVERAL)
+}
+
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Shadow {
     pages: FxHashMap<u64, Box<ShadowPage>>,
     epochs: Vec<Epoch>,
     current: FxHashMap<(usize, u32), u32>,
+    /// Who certainly wrote.
+    pub writers: Writers,
     read_sets: Vec<SmallVec<[u32; 4]>>,
 }
 
@@ -189,6 +224,16 @@ mod tests {
         child.tick(1);
         main.tick(0);
         (before, main, child)
+    }
+
+    #[test]
+    fn writers_are_told_apart() {
+        let mut writers = Writers::default();
+        writers.note(1, 0xfff, 2);
+        assert!(writers.other_than(0, 0xfff) && writers.other_than(0, 0x1000));
+        assert!(!writers.other_than(1, 0x1000) && !writers.other_than(0, 0x1001));
+        writers.note(2, 0x1000, 1);
+        assert!(writers.other_than(1, 0x1000) && writers.other_than(2, 0x1000));
     }
 
     #[test]

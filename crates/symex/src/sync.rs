@@ -176,20 +176,40 @@ impl<'r> Engine<'r> {
         if self.threads[t].external_call().is_some_and(|call| is_modelled(call.name)) {
             return;
         }
+        let guessed = self.is_guess(t);
         let Some(internal) = self.resolve(t, address) else { return };
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
         let bytes: Bytes =
             bytes.take(length.min(1 << 30) as usize).map(MemoryByte::Const).collect();
         let old = self.memory.read(internal, bytes.len() as u64);
+        let foreign = |engine: &Self, i: usize| {
+            guessed && engine.learned.writers.other_than(t, internal + i as u64)
+        };
+        self.guessing = guessed;
         let mut at = 0;
         while at < bytes.len() {
-            let run = (at..bytes.len()).take_while(|&i| old.get(i) != bytes.get(i)).count();
+            let changed = |&i: &usize| old.get(i) != bytes.get(i);
+            let run = (at..bytes.len()).take_while(|i| changed(i) && !foreign(self, *i)).count();
             if run > 0 {
                 let place = Place::new(internal + at as u64, run as u64, None);
                 self.write_whole_cells(t, place, &bytes, at);
+            } else if let Some(byte) = bytes.get(at..=at).filter(|_| changed(&at)) {
+                self.write_private_bytes(Place::new(internal + at as u64, 1, None), byte);
             }
             at += run.max(1);
         }
+        self.guessing = false;
+    }
+
+    /// Does the log only say that an object has these bytes after the call? It does when nobody
+    /// declared what the callee writes: the instrumented code then reports the whole objects that
+    /// it passed. Bytes in there that another thread's own instructions write were changed by that
+    /// thread, and its log tells of it; the others were changed by the callee.
+    fn is_guess(&mut self, t: usize) -> bool {
+        let call = self.threads[t].external_call();
+        let guessed = call.is_some_and(|call| ir::effects::effect(call.name).is_none());
+        self.learned.guesses |= guessed;
+        guessed
     }
 
     /// Writes the changed run; a shared cell is written as a whole, from the same bytes.
