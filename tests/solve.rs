@@ -188,6 +188,54 @@ fn what_another_thread_wrote_during_an_opaque_call_is_not_the_callers() {
     assert!(!solution.alternates.is_empty(), "the lost update can be avoided");
 }
 
+/// Says that the answer is ready before it is. The process ends while the writer still sleeps.
+const TOO_EARLY: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <unistd.h>
+static volatile int ready;
+static volatile int answer;
+static void *think(void *unused)
+{
+    ready = 1;
+    usleep(300000);
+    answer = 42;
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, think, 0);
+    while (!ready)
+        usleep(100);
+    assert(answer == 42);
+    pthread_join(thread, 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn an_event_that_had_not_happened_yet_is_found_to_be_late() {
+    for level in ["-O0", "-O2"] {
+        let workspace = Workspace::new(&format!("solve-too-early{level}"));
+        fs::write(workspace.path("program.c"), TOO_EARLY).expect("the program can be written");
+        workspace
+            .symbiosis(["cc", level, "-g", "-pthread", "program.c", "-o", "program"])
+            .expect_code(SUCCESS);
+        workspace
+            .symbiosis(["record", "--until-failure", "5", "-o", "failing.trace", "--", "./program"])
+            .expect_code(SUCCESS);
+        let solution = solve(&workspace, &[]);
+        let dsp = solution.dsp.as_ref().expect("an alternate, and so a projection");
+        let late = 1 + TOO_EARLY.lines().position(|line| line.contains("answer = 42")).expect("it");
+        let shown = |id: &String| {
+            let event = solution.event(id).expect("an event of the trace");
+            event.kind == "write" && event.location.line as usize == late
+        };
+        assert!(dsp.failing.iter().any(shown), "{level}: {dsp:?}");
+    }
+}
+
 #[test]
 fn doctor_finds_what_the_tests_need() {
     let workspace = Workspace::new("doctor");

@@ -145,7 +145,7 @@ impl<'r> Engine<'r> {
     /// One entry of uninstrumented code.
     pub fn external_step(&mut self, t: usize) -> Result<(), Stop> {
         match self.threads[t].peek()? {
-            None => Err(Stop::EndOfLog),
+            None => self.return_unlogged(t),
             Some(Entry::Runtime(event)) => self.runtime(t, event),
             Some(Entry::Enter(number)) => self.enter_from_outside(t, number),
             Some(Entry::Return) if self.threads[t].non_local => self.jump(t),

@@ -24,7 +24,8 @@ impl<'r> Engine<'r> {
     /// Goes on at the start of a block: consumes its entry if it is recorded, then does its phis.
     pub fn enter_block(&mut self, t: usize, target: BlockId) -> Result<(), Stop> {
         let Some((info, _)) = self.current(t) else { return contradiction("no function") };
-        if info.plan.blocks.get(target.index()).copied().unwrap_or(false) {
+        let recorded = info.plan.blocks.get(target.index()).copied().unwrap_or(false);
+        if recorded && !self.in_tail(t) {
             match self.next_entry(t)? {
                 Entry::Block(block) if block == target.0 => self.threads[t].advance(),
                 entry => {
@@ -81,6 +82,7 @@ impl<'r> Engine<'r> {
         let recorded = |block: &BlockId| info.plan.blocks.get(block.index()) == Some(&true);
         let target = match successors.first() {
             Some(&only) if !successors.iter().any(recorded) => only,
+            _ if self.in_tail(t) => self.certain_successor(t, inst)?,
             _ => match self.next_entry(t)? {
                 Entry::Block(block) if successors.contains(&BlockId(block)) => BlockId(block),
                 entry => {

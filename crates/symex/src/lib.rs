@@ -47,6 +47,7 @@ mod recording;
 mod report;
 mod shadow;
 mod sync;
+mod tail;
 mod thread;
 mod value;
 
