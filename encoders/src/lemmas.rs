@@ -17,6 +17,9 @@ const MAX_VALUES: usize = 1_024;
 /// For more combinations of "so many of this thread's additions come first" there are no
 /// constraints.
 const MAX_COMBINATIONS: usize = 512;
+/// A constraint over more writes names the reads alone as its origins: each of many conditions in
+/// a loop would list all of the loop's writes.
+const MAX_ORIGINS: usize = 128;
 
 /// What the lemmas determine on their own: on these nothing else needs to depend.
 #[derive(Default)]
@@ -114,13 +117,14 @@ impl Lemmas<'_, '_> {
     fn condition(&mut self, builder: &mut Builder, id: ExprId, support: &[VarId]) -> bool {
         let mut fixed = Vec::new();
         let mut open = None;
-        let mut origins = BTreeSet::new();
+        let (mut origins, mut writes) = (BTreeSet::new(), BTreeSet::new());
         let mut adds = false;
         for &var in support {
             let Some(sum) = self.counters.sum(self.context, var) else { return false };
             adds |= sum.adds;
             origins.insert(sum.read);
-            origins.extend(sum.sure.iter().copied());
+            let additions = sum.open.iter().flatten().map(|(event, _)| event);
+            writes.extend(sum.sure.iter().chain(additions).copied());
             if sum.open.is_empty() {
                 fixed.push((var, sum.base));
             } else if open.replace((var, sum.clone())).is_some() {
@@ -129,6 +133,9 @@ impl Lemmas<'_, '_> {
         }
         if !adds {
             return false;
+        }
+        if writes.len() <= MAX_ORIGINS {
+            origins.extend(writes);
         }
         let condition = Condition { context: self.context, id, fixed, origins };
         match open {
@@ -174,8 +181,8 @@ impl Condition<'_, '_> {
         true
     }
 
-    fn of_sum(mut self, builder: &mut Builder, var: VarId, sum: &Sum) -> bool {
-        self.origins.extend(sum.open.iter().flatten().map(|&(event, _)| event));
+    /// Constrains the condition by how many additions come before the read of the open variable.
+    fn of_sum(&self, builder: &mut Builder, var: VarId, sum: &Sum) -> bool {
         let values = values(sum);
         if values.is_some_and(|values| {
             self.always(builder, values.into_iter().map(|value| Some((var, value))))
