@@ -92,8 +92,9 @@ pub fn argument_path(
 ) -> Option<String> {
     let called = function.instructions.get(call.index())?.kind.as_call()?;
     let address = *called.args.get(argument)?;
-    let place = Namer::new(module, function, call).place(address)?;
-    place.finish(module, Want::Object(size)).map(|named| named.text)
+    let want = Want::Object(size);
+    let place = Namer::new(module, function, call).place(address, want)?;
+    place.finish(module, want).map(|named| named.text)
 }
 
 /// The name of a function: as in the source, else demangled without parameters.
@@ -118,8 +119,8 @@ pub fn demangle(symbol: &str) -> String {
 
 fn accessed(module: &Module, function: &Function, access: InstId) -> Option<Named> {
     let address = function.instructions.get(access.index())?.kind.address()?;
-    let size = module.store_size(accessed_type(module, function, access)?);
-    Namer::new(module, function, access).place(address)?.finish(module, Want::Access(size))
+    let want = Want::Access(module.store_size(accessed_type(module, function, access)?));
+    Namer::new(module, function, access).place(address, want)?.finish(module, want)
 }
 
 /// The type of the value that is read or written.

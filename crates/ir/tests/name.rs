@@ -162,6 +162,80 @@ fn classes_references_and_statics() {
     assert_eq!(stored(&module, "_ZN4bank7Savings5touchEv").last().unwrap(), "this->rate");
 }
 
+/// A holder of a lock that is inlined has the same value as the object which begins with the lock.
+#[test]
+fn of_variables_with_the_same_value_the_fitting_one_is_chosen() {
+    let source = "#include <mutex>
+        struct Own { std::mutex &held; explicit Own(std::mutex &m) : held(m) { held.lock(); }
+                     ~Own() { held.unlock(); } };
+        struct Buffer { std::mutex lock; long tail; int count;
+            void cut(int n) { std::lock_guard<std::mutex> guard(lock); count = n; }
+            void grow(int n) { Own own(lock); count = n; tail = n; } };
+        struct Head { long first, second; };
+        void touch(long *first) { first[0] = 1; }
+        void f(Buffer *b) { b->cut(1); b->grow(2); }
+        void g(Head *head) { touch(&head->first); head->second = 2; }";
+    for level in LEVELS {
+        let module = cpp(level, source);
+        if level != "-O0" {
+            let f = stored(&module, "_Z1fP6Buffer");
+            assert_eq!(f, ["b->count", "b->count", "b->tail"], "{level}");
+            // In `touch`, the source says `first`.
+            assert_eq!(stored(&module, "_Z1gP4Head"), ["*first", "head->second"], "{level}");
+        } else {
+            let cut = stored(&module, "_ZN6Buffer3cutEi");
+            assert_eq!(cut.last().map(String::as_str), Some("this->count"));
+        }
+    }
+}
+
+#[test]
+fn the_holder_of_a_lock_names_the_lock_of_the_object() {
+    let source = "#include <mutex>
+        struct Buffer { std::mutex lock; int count; };
+        void f(Buffer *b) { std::lock_guard<std::mutex> guard(b->lock); b->count = 1; }";
+    for level in ["-O1", "-O2"] {
+        let module = cpp(level, source);
+        let f = function(&module, "_Z1fP6Buffer");
+        let calls = common::instructions(f, |kind| {
+            let call = kind.as_call().and_then(|call| call.target(&module));
+            call.is_some_and(|callee| callee.name.starts_with("pthread_mutex_"))
+        });
+        assert_eq!(calls.len(), 2, "{level}");
+        for call in calls {
+            let path = argument_path(&module, f, call, 0, Some(40));
+            assert_eq!(path.as_deref(), Some("b->lock"), "{level}");
+        }
+    }
+}
+
+#[test]
+fn wrapped_and_captured_pointers() {
+    let source = "#include <memory>
+        #include <vector>
+        struct Node { long key; int done; Node *next; };
+        struct Link { Node *node; };
+        Link first(); std::unique_ptr<Node> kept; std::vector<int> numbers;
+        void f() { Link link = first(); link.node->done = 1; }
+        void g() { kept->done = 2; numbers[3] = 3; }
+        struct Job { long id; int done; int run(int n) {
+            auto finish = [this, &n] { done = n; n = 5; }; return call(finish); }
+            template <class F> __attribute__((noinline)) static int call(F &f) { f(); return 1; } };
+        int h(Job &job) { return job.run(3); }";
+    for level in LEVELS {
+        let module = cpp(level, source);
+        assert_eq!(stored(&module, "_Z1fv").last().unwrap(), "link.node->done", "{level}");
+        if level != "-O0" {
+            assert_eq!(stored(&module, "_Z1gv"), ["kept->done", "numbers[3]"], "{level}");
+        }
+        let (lambda, names) = match level {
+            "-O0" => ("_ZZN3Job3runEiENKUlvE_clEv", ["this->done", "this->n"]),
+            _ => ("_ZN3Job4callIZNS_3runEiEUlvE_EEiRT_", ["this->done", "f.n"]),
+        };
+        assert_eq!(stored(&module, lambda), names, "{level}");
+    }
+}
+
 #[test]
 fn globals_by_offset() {
     let module = queue("-O0", "void *keep[] = {&q, &all, &total, &grid}; void f(void) { at = 1; }");

@@ -11,8 +11,22 @@ pub(super) const DEEPEST: usize = 64;
 pub(super) enum Want {
     /// What an access of so many bytes touches.
     Access(u64),
+    /// A pointer that leads on. Members that only a library knows are left out: a smart pointer
+    /// is written like the pointer that it keeps.
+    Link,
     /// The outermost object that begins there, of that size when it is known.
     Object(Option<u64>),
+}
+
+impl Want {
+    /// The size of what is named, when it is known.
+    pub(super) fn bytes(self) -> Option<u64> {
+        match self {
+            Self::Access(bytes) => Some(bytes),
+            Self::Link => Some(8),
+            Self::Object(bytes) => bytes,
+        }
+    }
 }
 
 /// A variable index: what it is called, and the bytes per step.
@@ -22,12 +36,27 @@ pub(super) struct Index {
     pub(super) scale: u64,
 }
 
+/// How what was reached agrees with what is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It is that.
+    Whole,
+    /// It is more or less than that.
+    Part,
+    /// It does not reach so far.
+    Outside,
+}
+
 /// Where a walk ended.
 pub(super) struct Walk {
     /// `.member`, `[3]` and so on; empty when the type itself is meant.
     pub(super) suffix: String,
     /// The type of what was reached; `None` when it is not a whole member.
     pub(super) ty: Option<DebugTypeId>,
+    /// How that agrees with what is wanted.
+    pub(super) end: End,
+    /// The way led through the insides of a library type.
+    pub(super) library: bool,
 }
 
 /// The type without typedefs and qualifiers.
@@ -74,13 +103,15 @@ pub(super) fn descend(
     indices: Vec<Index>,
     want: Want,
 ) -> Walk {
-    let mut state = State { module, ty, offset, indices, want, suffix: String::new() };
+    let suffix = String::new();
+    let mut state =
+        State { module, ty, offset, indices, want, suffix, library: false, bits: false };
     for _ in 0..DEEPEST {
         if !state.step() {
             break;
         }
     }
-    Walk { suffix: state.suffix, ty: state.ty }
+    Walk { end: state.end(), suffix: state.suffix, ty: state.ty, library: state.library }
 }
 
 struct State<'m> {
@@ -90,6 +121,9 @@ struct State<'m> {
     indices: Vec<Index>,
     want: Want,
     suffix: String,
+    library: bool,
+    /// It ended at bit-fields.
+    bits: bool,
 }
 
 impl State<'_> {
@@ -103,15 +137,18 @@ impl State<'_> {
         }
     }
 
+    fn end(&self) -> End {
+        let known = size(self.module, self.ty);
+        if self.bits || (known == 0 && self.offset == 0) || self.whole() {
+            return End::Whole;
+        }
+        if self.offset < known { End::Part } else { End::Outside }
+    }
+
     /// Is the type at hand, as a whole, what is named?
     fn whole(&self) -> bool {
         let here = self.offset == 0 && self.indices.is_empty();
-        here && match self.want {
-            Want::Object(None) => true,
-            Want::Object(Some(wanted)) | Want::Access(wanted) => {
-                size(self.module, self.ty) == wanted
-            }
-        }
+        here && self.want.bytes().is_none_or(|wanted| size(self.module, self.ty) == wanted)
     }
 
     fn element(&mut self, element: Option<DebugTypeId>, length: u64) -> bool {
@@ -146,11 +183,14 @@ impl State<'_> {
         let Some(member) = self.best(members) else { return false };
         // An access to a whole object goes on to a member of that size, but not into the insides
         // of a library type such as `std::atomic`.
-        if whole && (!self.fits(member) || reserved(&member.name)) {
+        let inner = reserved(&member.name);
+        let hidden = inner && self.want == Want::Link;
+        if whole && (!self.fits(member) || (inner && !hidden)) {
             return false;
         }
         self.offset -= member.offset;
-        if !member.name.is_empty() {
+        self.library |= inner && !hidden;
+        if !hidden && !member.name.is_empty() {
             let _ = write!(self.suffix, ".{}", member.name);
         }
         self.ty = member.ty;
@@ -168,6 +208,7 @@ impl State<'_> {
             })
         };
         let named: Vec<&DebugMember> = members.iter().filter(touched).collect();
+        self.bits = !named.is_empty();
         match named.as_slice() {
             [] => return false,
             [one] => {
@@ -191,7 +232,10 @@ impl State<'_> {
                 _ => 0,
             };
             let indexed = self.indices.iter().any(|index| index.scale == step);
-            (indexed, self.fits(member))
+            // An empty base class has a byte, but nothing is kept there.
+            let end = member.offset.saturating_add(size(self.module, member.ty));
+            let wanted = self.offset.saturating_add(self.want.bytes().unwrap_or(0));
+            (indexed, self.fits(member), wanted <= end)
         };
         let mut best: Option<&DebugMember> = None;
         for member in members.iter().filter(|member| self.holds(member)) {
@@ -203,11 +247,7 @@ impl State<'_> {
     }
 
     fn fits(&self, member: &DebugMember) -> bool {
-        let wanted = match self.want {
-            Want::Access(wanted) => Some(wanted),
-            Want::Object(wanted) => wanted,
-        };
-        let exact = wanted.is_some_and(|wanted| size(self.module, member.ty) == wanted);
+        let exact = self.want.bytes().is_some_and(|wanted| size(self.module, member.ty) == wanted);
         member.offset == self.offset && exact
     }
 

@@ -1,6 +1,6 @@
 //! From an address to the expression of the source that it stands for.
 
-use super::layout::{self, Index, Want, bracket, descend, reserved, take_index};
+use super::layout::{self, End, Index, Walk, Want, bracket, descend, reserved, take_index};
 use crate::types::{
     BinaryOp, CastOp, ConstantKind, DebugType, DebugTypeId, Function, GepTerm, GlobalId, InstId,
     InstKind, LocalVariable, Module, Operand, Scope, Type,
@@ -22,7 +22,23 @@ enum Via {
     Reference,
 }
 
+/// How well a name explains an access, from worst to best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// The bytes are not in what is named.
+    Outside,
+    /// Nothing is known about what lies there.
+    Untyped,
+    /// An element before or after the one that is pointed to.
+    Neighbour,
+    /// Part of a member, several members, or the inside of a library type.
+    Partial,
+    /// Exactly what is accessed.
+    Exact,
+}
+
 /// An address in terms of the source: an object or pointer, and where in it.
+#[derive(Clone)]
 pub(super) struct Place {
     text: String,
     via: Via,
@@ -30,6 +46,8 @@ pub(super) struct Place {
     ty: Option<DebugTypeId>,
     offset: i64,
     indices: Vec<Index>,
+    /// The name is no better than this, whatever it leads to.
+    limit: Fit,
 }
 
 /// A name and the type of what is named.
@@ -48,11 +66,30 @@ impl Place {
             _ if global.name.is_empty() || global.name.starts_with('.') => return None,
             _ => (super::demangle(&global.name), None),
         };
-        Some(Self { text, via: Via::Object, ty, offset, indices: Vec::new() })
+        Some(Self { offset, ..Self::new(text, Via::Object, ty) })
+    }
+
+    fn new(text: String, via: Via, ty: Option<DebugTypeId>) -> Self {
+        Self { text, via, ty, offset: 0, indices: Vec::new(), limit: Fit::Exact }
     }
 
     /// The expression of the source.
-    pub(super) fn finish(mut self, module: &Module, want: Want) -> Option<Named> {
+    pub(super) fn finish(self, module: &Module, want: Want) -> Option<Named> {
+        self.found(module, want).map(|found| found.named)
+    }
+
+    /// How well this explains an access from here; and whether it names a member.
+    fn explains(&self, module: &Module, reach: &Reach) -> (Fit, bool) {
+        let mut place = self.clone();
+        place.offset = place.offset.wrapping_add(reach.offset);
+        place.indices.extend(reach.indices.iter().cloned());
+        match place.found(module, reach.want) {
+            Some(found) => (found.fit.min(self.limit), found.member),
+            None => (Fit::Outside, false),
+        }
+    }
+
+    fn found(mut self, module: &Module, want: Want) -> Option<Found> {
         if self.via == Via::Object {
             return self.in_object(module, want);
         }
@@ -68,41 +105,44 @@ impl Place {
         }
         self.offset -= place * step;
         if index.is_some() || place != 0 {
+            let fit = if index.is_some() { Fit::Exact } else { Fit::Neighbour };
             self.text = format!("{}{}", grouped(&self.text), bracket(index, place));
             self.via = Via::Object;
-            return self.in_object(module, want);
+            let found = self.in_object(module, want)?;
+            return Some(Found { fit: found.fit.min(fit), ..found });
         }
         self.behind_pointer(module, want)
     }
 
-    fn in_object(self, module: &Module, want: Want) -> Option<Named> {
+    fn in_object(self, module: &Module, want: Want) -> Option<Found> {
         let offset = u64::try_from(self.offset).ok()?;
         if layout::strip(module, self.ty).is_none() && (offset != 0 || !self.indices.is_empty()) {
             let text = match self.indices.is_empty() {
                 true => format!("{}+{offset}", self.text),
                 false => format!("{}[..]", self.text),
             };
-            return Some(Named { text, ty: None });
+            return Some(Found::untyped(text));
         }
         let walk = descend(module, self.ty, offset, self.indices, want);
-        Some(Named { text: self.text + &walk.suffix, ty: walk.ty })
+        let text = self.text + &walk.suffix;
+        Some(Found::reached(text, &walk))
     }
 
     /// Nothing is known about what the pointer points to.
-    fn untyped(self, want: Want) -> Named {
+    fn untyped(self, want: Want) -> Found {
         let text = match (self.offset, self.indices.as_slice()) {
             (0, []) if self.via == Via::Reference => self.text,
             (0, []) => format!("*{}", self.text),
-            (0, [Index { text: Some(index), scale }]) if want == Want::Access(*scale) => {
+            (0, [Index { text: Some(index), scale }]) if want.bytes() == Some(*scale) => {
                 format!("{}[{index}]", grouped(&self.text))
             }
             (offset, []) => format!("*({}{offset:+})", self.text),
             _ => format!("{}[..]", grouped(&self.text)),
         };
-        Named { text, ty: None }
+        Found::untyped(text)
     }
 
-    fn behind_pointer(self, module: &Module, want: Want) -> Option<Named> {
+    fn behind_pointer(self, module: &Module, want: Want) -> Option<Found> {
         let offset = u64::try_from(self.offset).ok()?;
         let walk = descend(module, self.ty, offset, self.indices, want);
         let text = match (self.via, walk.suffix.strip_prefix('.')) {
@@ -111,7 +151,47 @@ impl Place {
             (_, None) if walk.suffix.is_empty() => format!("*{}", self.text),
             (_, None) => format!("(*{}){}", self.text, walk.suffix),
         };
-        Some(Named { text, ty: walk.ty })
+        Some(Found::reached(text, &walk))
+    }
+}
+
+/// A name, and how good it is.
+struct Found {
+    named: Named,
+    fit: Fit,
+    /// The name leads into an object.
+    member: bool,
+}
+
+impl Found {
+    fn untyped(text: String) -> Self {
+        Self { named: Named { text, ty: None }, fit: Fit::Untyped, member: false }
+    }
+
+    fn reached(text: String, walk: &Walk) -> Self {
+        let fit = match walk.end {
+            End::Whole if !walk.library => Fit::Exact,
+            End::Whole | End::Part => Fit::Partial,
+            End::Outside => Fit::Outside,
+        };
+        Self { named: Named { text, ty: walk.ty }, fit, member: !walk.suffix.is_empty() }
+    }
+}
+
+/// A place, how well it explains an access, and whether it names a member.
+type Ranked = ((Fit, bool), Place);
+
+/// What is accessed, as seen from an address on the way to it.
+struct Reach {
+    offset: i64,
+    indices: Vec<Index>,
+    want: Want,
+}
+
+impl Reach {
+    /// What the address itself points to.
+    fn here(want: Want) -> Self {
+        Self { offset: 0, indices: Vec::new(), want }
     }
 }
 
@@ -146,12 +226,16 @@ impl<'m> Namer<'m> {
         Self { module, function, scope }
     }
 
-    /// The place that an address points to.
-    pub(super) fn place(&self, address: Operand) -> Option<Place> {
-        self.place_within(address, DEEPEST)
+    /// The place that an address points to, of which `want` is needed.
+    pub(super) fn place(&self, address: Operand, want: Want) -> Option<Place> {
+        self.place_within(address, &Reach::here(want), DEEPEST)
     }
 
-    fn place_within(&self, address: Operand, depth: usize) -> Option<Place> {
+    /// The place of an address from which `reach` leads on. A variable that the access sees under
+    /// its own name comes first, then what the address is computed from, then variables of inlined
+    /// functions and of the insides of libraries; but before all that counts how well they explain
+    /// the access, for a value may belong to variables of unrelated types.
+    fn place_within(&self, address: Operand, reach: &Reach, depth: usize) -> Option<Place> {
         let depth = depth.checked_sub(1)?;
         if let Operand::Const(id) = address {
             return match self.module.constants.get(id.index())?.kind {
@@ -160,18 +244,36 @@ impl<'m> Namer<'m> {
             };
         }
         let (strong, weak) = self.variables(address);
-        strong
-            .map(|variable| self.at_variable(variable))
-            .or_else(|| self.computed(address, depth))
-            .or_else(|| weak.map(|variable| self.at_variable(variable)))
+        let strong = self.most_telling(&strong, reach);
+        if let Some((_, place)) = strong.clone().filter(|((fit, _), _)| *fit == Fit::Exact) {
+            return Some(place);
+        }
+        // `row[3]` is the source's word for `grid[2][3]` where it has a `row`.
+        let row = strong.as_ref().is_some_and(|((fit, _), _)| *fit == Fit::Neighbour);
+        let most = if row { Fit::Neighbour } else { Fit::Exact };
+        let computed = self.computed(address, reach, depth).map(|place| {
+            let (fit, member) = place.explains(self.module, reach);
+            ((fit.min(most), member), place)
+        });
+        // A mere `*pointer` of another function says less than a computation.
+        let weak = self.most_telling(&weak, reach).map(|((fit, member), place)| {
+            let most = if member { Fit::Exact } else { Fit::Neighbour };
+            ((fit.min(most), member), place)
+        });
+        let mut best: Option<Ranked> = None;
+        for candidate in [strong, computed, weak].into_iter().flatten() {
+            if best.as_ref().is_none_or(|best| candidate.0.0 > best.0.0) {
+                best = Some(candidate);
+            }
+        }
+        best.map(|(_, place)| place)
     }
 
-    /// The variables that describe a value: one that the access sees under its own name, and one
-    /// that comes from an inlined function or from the inside of a library.
-    fn variables(&self, value: Operand) -> (Option<&'m LocalVariable>, Option<&'m LocalVariable>) {
+    /// The variables that describe a value: those that the access sees under their own names, and
+    /// those that come from an inlined function or from the inside of a library.
+    fn variables(&self, value: Operand) -> (Vec<&'m LocalVariable>, Vec<&'m LocalVariable>) {
         let described = self.function.variables.iter().filter(|v| v.value == value);
-        let (strong, weak): (Vec<_>, Vec<_>) = described.partition(|v| self.strong(v));
-        (self.most_telling(&strong), self.most_telling(&weak))
+        described.partition(|v| self.strong(v))
     }
 
     fn strong(&self, variable: &LocalVariable) -> bool {
@@ -188,12 +290,17 @@ impl<'m> Namer<'m> {
         visible && variable.name != "this" && !reserved(&variable.name)
     }
 
-    /// A `void *` that was assigned to a typed pointer is described by both.
-    fn most_telling(&self, variables: &[&'m LocalVariable]) -> Option<&'m LocalVariable> {
-        let typed = |variable: &&&LocalVariable| {
-            variable.address || layout::size(self.module, self.pointee(variable.ty).1) != 0
-        };
-        variables.iter().find(typed).or(variables.first()).copied()
+    /// The variable that explains an access best; of equals, one that leads to a member, and then
+    /// the first, which is the one of the outermost function.
+    fn most_telling(&self, variables: &[&'m LocalVariable], reach: &Reach) -> Option<Ranked> {
+        let mut best: Option<Ranked> = None;
+        for place in variables.iter().filter_map(|variable| self.at_variable(variable)) {
+            let rank = place.explains(self.module, reach);
+            if best.as_ref().is_none_or(|best| rank > best.0) {
+                best = Some((rank, place));
+            }
+        }
+        best
     }
 
     /// How a value of this type leads on, and to what.
@@ -205,32 +312,61 @@ impl<'m> Namer<'m> {
         }
     }
 
-    fn at_variable(&self, variable: &LocalVariable) -> Place {
+    fn at_variable(&self, variable: &LocalVariable) -> Option<Place> {
         let text = variable.name.clone();
-        let (via, ty) = match variable.address {
-            true => (Via::Object, variable.ty),
-            false => self.pointee(variable.ty),
-        };
-        Place { text, via, ty, offset: 0, indices: Vec::new() }
+        if variable.address {
+            return Some(Place::new(text, Via::Object, variable.ty));
+        }
+        if matches!(layout::strip(self.module, variable.ty), Some(DebugType::Composite { .. })) {
+            return self.in_wrapper(text, variable.ty);
+        }
+        let (via, ty) = self.pointee(variable.ty);
+        let place = Place::new(text, via, ty);
+        // A library's own variable says less than any other.
+        let limit = if reserved(&variable.name) { Fit::Untyped } else { Fit::Exact };
+        Some(Place { limit, ..place })
+    }
+
+    /// A pointer that is the first member of an object which a register holds: a smart pointer,
+    /// the holder of a lock.
+    fn in_wrapper(&self, text: String, ty: Option<DebugTypeId>) -> Option<Place> {
+        let walk = descend(self.module, ty, 0, Vec::new(), Want::Link);
+        let kind = layout::strip(self.module, walk.ty)?;
+        if !matches!(kind, DebugType::Pointer(_) | DebugType::Reference(_)) {
+            return None;
+        }
+        let (via, ty) = self.pointee(walk.ty);
+        // A pointer to the object is closer to the source.
+        let limit = Fit::Partial;
+        Some(Place { limit, ..Place::new(text + &walk.suffix, via, ty) })
     }
 
     /// Through the instruction that computes the address.
-    fn computed(&self, address: Operand, depth: usize) -> Option<Place> {
+    fn computed(&self, address: Operand, reach: &Reach, depth: usize) -> Option<Place> {
         let Operand::Inst(id) = address else { return None };
         match &self.function.instructions.get(id.index())?.kind {
             InstKind::Gep { base, offset, terms } => {
-                let mut place = self.place_within(*base, depth)?;
+                let indices: Vec<Index> = terms.iter().map(|term| self.index(term)).collect();
+                let further = Reach {
+                    offset: offset.wrapping_add(reach.offset),
+                    indices: indices.iter().chain(&reach.indices).cloned().collect(),
+                    want: reach.want,
+                };
+                let mut place = self.place_within(*base, &further, depth)?;
                 place.offset = place.offset.wrapping_add(*offset);
-                place.indices.extend(terms.iter().map(|term| self.index(term)));
+                place.indices.extend(indices);
                 Some(place)
             }
             InstKind::Cast(CastOp::BitCast | CastOp::AddrSpaceCast, inner)
-            | InstKind::Freeze(inner) => self.place_within(*inner, depth),
+            | InstKind::Freeze(inner) => self.place_within(*inner, reach, depth),
             InstKind::Load { address, .. } => {
-                let pointer = self.place_within(*address, depth)?;
-                let pointer = pointer.finish(self.module, Want::Access(8))?;
+                let pointer = self.place_within(*address, &Reach::here(Want::Link), depth)?;
+                let pointer = pointer.finish(self.module, Want::Link)?;
                 let (via, ty) = self.pointee(pointer.ty);
-                Some(Place { text: pointer.text, via, ty, offset: 0, indices: Vec::new() })
+                // The `this` that a lambda captures is a member of that name.
+                let captured = [".this", "->this"].iter().any(|end| pointer.text.ends_with(end));
+                let text = if captured { "this".to_owned() } else { pointer.text };
+                Some(Place::new(text, via, ty))
             }
             InstKind::Call(call) => {
                 let target = call.target(self.module)?;
@@ -238,7 +374,7 @@ impl<'m> Namer<'m> {
                 if !same.iter().any(|prefix| target.name.starts_with(prefix)) {
                     return None;
                 }
-                self.place_within(*call.args.first()?, depth)
+                self.place_within(*call.args.first()?, reach, depth)
             }
             _ => None,
         }
@@ -252,7 +388,11 @@ impl<'m> Namer<'m> {
     fn index_text(&self, index: Operand, depth: usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
         let (strong, weak) = self.variables(index);
-        if let Some(variable) = strong.or(weak).filter(|variable| !variable.address) {
+        let number = |variable: &&&LocalVariable| {
+            let ty = layout::strip(self.module, variable.ty);
+            !variable.address && !matches!(ty, Some(DebugType::Composite { .. }))
+        };
+        if let Some(variable) = strong.iter().chain(&weak).find(number) {
             return Some(variable.name.clone());
         }
         let Operand::Inst(id) = index else { return None };
@@ -262,7 +402,7 @@ impl<'m> Namer<'m> {
             | InstKind::Freeze(inner) => self.index_text(*inner, depth),
             InstKind::Load { address, .. } => {
                 let want = Want::Access(self.module.store_size(instruction.ty));
-                Some(self.place(*address)?.finish(self.module, want)?.text)
+                Some(self.place(*address, want)?.finish(self.module, want)?.text)
             }
             InstKind::Binary(op, left, right) => {
                 let (left, right) = (self.index_text(*left, depth)?, self.small(*right)?);
