@@ -61,7 +61,8 @@ fn survey<'r>(
             ranges = shadow.cells();
             learned.writers = shadow.writers;
         }
-        if !late && !(round == 0 && learned.guesses) {
+        let unjudged = round == 0 && learned.guesses;
+        if !(late || unjudged) {
             break;
         }
     }
