@@ -4,14 +4,13 @@
 //! A failure often comes because an event of another thread came too late: it had not happened yet
 //! when the process ended, so the log does not have it, and no schedule of the logged events alone
 //! avoids the failure. The walk therefore goes on after the last entry, through calls that only
-//! take time or write nothing, and along branches whose condition is known, until something is
+//! sleep or print, and along branches whose condition is known, until something is
 //! needed that only the log can tell: a result, an address, a branch on shared data, a
 //! synchronisation call.
 
 use crate::engine::Engine;
 use crate::thread::{Frame, Stop};
 use crate::value::{Scalar, Value};
-use ir::effects::Effect;
 use ir::types::{BlockId, Function, InstId, InstKind, Instruction, Operand};
 
 /// The most instructions of one thread beyond its log along branches that no log confirms.
@@ -38,8 +37,8 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// The log ends inside a call of uninstrumented code. One that writes nothing, always returns,
-    /// and whose result nobody uses can be taken to return.
+    /// The log ends inside a call of uninstrumented code. One that only sleeps, or that only
+    /// prints and whose result nobody uses, can be taken to return.
     pub fn return_unlogged(&mut self, t: usize) -> Result<(), Stop> {
         if !self.in_tail(t) || self.threads[t].exited {
             return Err(Stop::EndOfLog);
@@ -54,11 +53,7 @@ impl<'r> Engine<'r> {
             self.threads[t].frames.pop();
             return self.finish(t, Value::Scalar(Scalar::constant(32, 0)));
         }
-        let harmless = match ir::effects::effect(call.name) {
-            Some(Effect::Writes(writes)) => writes.is_empty() && !never_returns(call.name),
-            _ => false,
-        };
-        if !harmless || !self.result_is_unused(t) {
+        if !only_prints(call.name) || !self.result_is_unused(t) {
             return Err(Stop::EndOfLog);
         }
         self.threads[t].frames.pop();
@@ -90,10 +85,28 @@ fn is_sleep(name: &str) -> bool {
     matches!(name, "sleep" | "usleep" | "nanosleep" | "clock_nanosleep" | "sched_yield")
 }
 
-/// Functions that the table lists as writing nothing, and that may end the thread, the process, or
-/// the function that called them, or that wait for somebody.
-fn never_returns(name: &str) -> bool {
-    let ends = ["exit", "abort", "exec", "jmp", "__cxa_", "_Unwind", "kill", "raise", "pause"];
-    let waits = ["wait", "poll", "select", "accept", "connect", "recv", "send", "read", "lock"];
-    ends.iter().chain(&waits).any(|part| name.contains(part))
+/// Functions that write text, return, and change nothing that instrumented code can see.
+fn only_prints(name: &str) -> bool {
+    matches!(
+        name,
+        "printf"
+            | "fprintf"
+            | "vprintf"
+            | "vfprintf"
+            | "dprintf"
+            | "puts"
+            | "putchar"
+            | "fputs"
+            | "fputc"
+            | "putc"
+            | "fwrite"
+            | "fflush"
+            | "perror"
+            | "syslog"
+            | "__printf_chk"
+            | "__fprintf_chk"
+            | "__vprintf_chk"
+            | "__vfprintf_chk"
+            | "__syslog_chk"
+    )
 }
