@@ -50,6 +50,8 @@ pub struct Answer {
     pub warnings: Vec<String>,
     /// A limit ended the work before it was done.
     pub cut_short: bool,
+    /// A stage after the failing schedule broke; the answer holds what was found before.
+    pub broke: bool,
 }
 
 /// Executes a recording and verifies the event trace.
@@ -84,10 +86,23 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     if execution.trace.failure.is_none() {
         return Err(no_failure(directory, &loaded, &execution));
     }
-    let mut work = Work { options, deadline, timing: Timing { symex, ..Timing::default() } };
+    let mut work =
+        Work { options, deadline, timing: Timing { symex, ..Timing::default() }, pinned: false };
     let (trace, system, explanation) = work.explain(execution.trace.clone())?;
-    let cut_short =
-        explanation.cut.iter().any(|cut| matches!(cut.reason, explain::CutReason::Limit(_)));
+    let ended = |limit: bool| {
+        let mut cuts = explanation.cut.iter();
+        cuts.any(|cut| matches!(cut.reason, explain::CutReason::Limit(_)) == limit)
+    };
+    let (cut_short, broke) = (ended(true), ended(false));
+    let mut warnings = loaded.warnings;
+    if work.pinned {
+        warnings.push(
+            "some values come neither from the program's own writes nor from the log (unknown \
+             initial values, results that could not be modelled); cause and alternates take them \
+             to be those of the failing schedule"
+                .to_owned(),
+        );
+    }
     let solution = answer::solution(&answer::Parts {
         trace: &trace,
         system: &system,
@@ -95,7 +110,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         gaps: execution.report.gap_count(),
         timing: work.timing,
     });
-    Ok(Answer { solution, warnings: loaded.warnings, cut_short })
+    Ok(Answer { solution, warnings, cut_short, broke })
 }
 
 fn no_failure(directory: &Path, loaded: &Loaded, execution: &Execution) -> PipelineError {
@@ -129,6 +144,8 @@ struct Work<'a> {
     options: &'a SolveOptions,
     deadline: Option<Instant>,
     timing: Timing,
+    /// The inputs were fixed to what the failing schedule has.
+    pinned: bool,
 }
 
 impl Work<'_> {
@@ -146,6 +163,7 @@ impl Work<'_> {
             Some(failing) if by_inputs => {
                 tracing::info!("fixing the inputs to their values in the failing schedule");
                 let pinned = explain::pin_inputs(&trace, &failing.evaluation);
+                self.pinned = true;
                 let (system, explanation) = self.explain_once(&pinned)?;
                 Ok((pinned, system, explanation))
             }

@@ -76,7 +76,9 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     }
     let text = rendered(&answer.solution, args)?;
     write(&text, args.output.as_deref())?;
-    Ok(if answer.cut_short {
+    Ok(if answer.broke {
+        exit_codes::UNEXPECTED
+    } else if answer.cut_short {
         exit_codes::LIMIT
     } else {
         match answer.solution.verdict {

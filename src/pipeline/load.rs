@@ -3,15 +3,13 @@
 use super::PipelineError;
 use std::path::Path;
 use symex::{RecordedFailure, RecordedFailureKind, RecordedModule, Recording, ThreadLog};
-use trace_format::{Failure, FailureKind, Manifest, ModuleId, Trace, bitcode_file_name};
+use trace_format::{Failure, FailureKind, ModuleId, Trace, bitcode_file_name};
 
 /// A trace, read.
 #[derive(Debug)]
 pub struct Loaded {
     /// The streams and the IR.
     pub recording: Recording,
-    /// What was run and how it ended.
-    pub manifest: Manifest,
     /// Oddities that the user should know.
     pub warnings: Vec<String>,
 }
@@ -34,7 +32,7 @@ pub fn load(directory: &Path) -> Result<Loaded, PipelineError> {
     for thread in trace.threads() {
         recording.threads.push(log(&trace, thread)?);
     }
-    Ok(Loaded { recording, warnings: warnings(&trace), manifest: trace.manifest().clone() })
+    Ok(Loaded { recording, warnings: warnings(&trace) })
 }
 
 fn module(trace: &Trace, index: usize) -> Result<RecordedModule, PipelineError> {
