@@ -95,6 +95,7 @@ pub fn solution(parts: &Parts<'_>) -> Solution {
         alternates: explanation.alternates.found.iter().map(alternate).collect(),
         dsp: dsp(&names, explanation),
         replay: Replay::NotRun,
+        replay_notes: Vec::new(),
         stats: stats(parts),
     }
 }
@@ -143,7 +144,9 @@ fn alternate(alternate: &explain::Alternate) -> Alternate {
         flipped: [alternate.flipped.before.to_string(), alternate.flipped.after.to_string()],
         same_path: true,
         schedule: ids(&alternate.schedule.order),
+        events: Vec::new(),
         replay: Replay::NotRun,
+        replay_note: None,
     }
 }
 

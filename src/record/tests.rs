@@ -21,7 +21,7 @@ struct Control { uint64_t next, limit; };
 extern __thread struct Control *__symbiosis_control;
 void __symbiosis_grow_path(void);
 void __symbiosis_register(const void *);
-static struct { uint32_t w[4]; uint64_t q[6]; uint32_t *base; void *none; } module = {{1}, {1}};
+static struct { uint32_t w[4]; uint64_t q[6]; uint32_t *base; void *none[4]; } module = {{2}, {1}};
 static uint32_t base;
 __attribute__((constructor)) static void construct(void) {
   module.base = &base;

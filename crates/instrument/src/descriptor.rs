@@ -123,6 +123,9 @@ pub fn fill(
             constants.addresses(c"__symbiosis_globals", &handles.global_addresses),
             hooks.base,
             constants.bytes(c"__symbiosis_defined", &defined),
+            constants.null(),
+            constants.null(),
+            constants.null(),
         ];
         let initial = constants.record(&mut fields);
         module.llvm().LLVMSetInitializer(hooks.descriptor, initial);
@@ -165,6 +168,11 @@ impl<'m> Constants<'m> {
     fn i64(&self, value: u64) -> LLVMValueRef {
         // SAFETY: the type is an integer type.
         unsafe { self.module.llvm().LLVMConstInt(self.i64, value, 0) }
+    }
+
+    fn null(&self) -> LLVMValueRef {
+        // SAFETY: the type is a pointer type.
+        unsafe { self.module.llvm().LLVMConstNull(self.pointer) }
     }
 
     fn record(&self, fields: &mut [LLVMValueRef]) -> LLVMValueRef {
@@ -238,8 +246,11 @@ mod tests {
             offset_of!(ModuleDescriptor, globals),
             offset_of!(ModuleDescriptor, base),
             offset_of!(ModuleDescriptor, defined),
+            offset_of!(ModuleDescriptor, sites_begin),
+            offset_of!(ModuleDescriptor, sites_end),
+            offset_of!(ModuleDescriptor, gate),
         ];
-        assert_eq!(descriptor, [12, 16, 32, 40, 48, 56, 64, 72]);
-        assert_eq!(size_of::<ModuleDescriptor>(), 80);
+        assert_eq!(descriptor, [12, 16, 32, 40, 48, 56, 64, 72, 80, 88, 96]);
+        assert_eq!(size_of::<ModuleDescriptor>(), 104);
     }
 }

@@ -10,7 +10,7 @@
 ; Written by the runtime when the module registers: the process-wide number of its first function.
 @__symbiosis_base = externally_initialized global i32 0
 
-@__symbiosis_module = global { i32, i32, i32, i32, [2 x i64], ptr, i64, ptr, ptr, ptr, ptr } zeroinitializer
+@__symbiosis_module = global { i32, i32, i32, i32, [2 x i64], ptr, i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr } zeroinitializer
 
 ; The tables that were reported when the module registered.
 @__symbiosis_tables = global [3 x ptr] zeroinitializer

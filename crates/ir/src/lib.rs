@@ -3,6 +3,7 @@
 pub mod dump;
 pub mod effects;
 pub mod feeding;
+pub mod gates;
 pub mod intrinsics;
 pub mod name;
 pub mod plan;

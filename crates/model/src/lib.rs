@@ -10,6 +10,7 @@ pub mod evaluate;
 pub mod event;
 pub mod expr;
 pub mod ids;
+pub mod points;
 pub mod schedule;
 pub mod trace;
 pub mod verify;
@@ -17,6 +18,7 @@ pub mod verify;
 pub use event::{Event, EventKind, LockMode, ReadPart, ReadRef, Site, WritePart, WriteSource};
 pub use expr::{BinOp, CmpOp, Expr, ExprId, ExprPool, FloatFormat, FloatOp, FloatPred};
 pub use ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
+pub use points::{Point, Points};
 pub use schedule::{Schedule, ScheduleError};
 pub use trace::{
     Cell, EventTrace, Failure, FailureCondition, FailureKind, Object, ObjectKind, PathCondition,

@@ -10,7 +10,9 @@ pub const FORMAT: &str = "symbiosis-solution";
 /// changes its meaning takes a new one.
 ///
 /// * 1.0: the first.
-pub const VERSION: &str = "1.0";
+/// * 1.1: what replay found (`replay_notes`, `Alternate::replay_note`), and alternates that leave
+///   the recorded paths (`same_path` false): `Alternate::events` and the `a` identifiers.
+pub const VERSION: &str = "1.1";
 
 /// Everything `symbiosis solve` found out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +45,10 @@ pub struct Solution {
     pub dsp: Option<Dsp>,
     /// Has the failing schedule been forced on the real program?
     pub replay: Replay,
+    /// What replay has to say about the failing schedule: where the program left it, how many
+    /// schedules were found and rejected before this one. Empty when there is nothing to say.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub replay_notes: Vec<String>,
     /// Figures.
     pub stats: Stats,
 }
@@ -162,12 +168,21 @@ pub struct RootCause {
 pub struct Alternate {
     /// The pair that was reordered, in its new order: `[now before, now after]`.
     pub flipped: [String; 2],
-    /// Every thread takes the recorded path.
+    /// Every thread takes the recorded path. False: this schedule is of another run of the
+    /// program, which took other branches once the pair was reordered.
     pub same_path: bool,
-    /// Event identifiers, first to last.
+    /// Event identifiers, first to last. Where `same_path` is false, an event that the failing run
+    /// has too (same thread, same place in its path) has the failing run's identifier, and one
+    /// that only the other run has an identifier that begins with `a`, see `events`.
     pub schedule: Vec<String>,
+    /// The events that only the other run has, `a0`, `a1`, ...; empty where `same_path` is true.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub events: Vec<Event>,
     /// Has it been forced on the real program?
     pub replay: Replay,
+    /// What replay has to say about it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub replay_note: Option<String>,
 }
 
 /// The differential schedule projection.
@@ -252,6 +267,10 @@ impl Solution {
     /// The event with this identifier.
     #[must_use]
     pub fn event(&self, id: &str) -> Option<&Event> {
+        if let Some(index) = id.strip_prefix('a').and_then(|index| index.parse::<usize>().ok()) {
+            let mut alternates = self.alternates.iter();
+            return alternates.find(|other| !other.same_path)?.events.get(index);
+        }
         let index: usize = id.strip_prefix('e')?.parse().ok()?;
         self.events.get(index).filter(|event| event.id == id)
     }

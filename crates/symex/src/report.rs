@@ -1,6 +1,6 @@
 //! What the executor gives back besides the event trace: gaps, and how far each thread came.
 
-use model::{EventTrace, Site};
+use model::{EventTrace, Points, Site};
 use std::collections::BTreeMap;
 use std::fmt;
 use thiserror::Error;
@@ -46,6 +46,8 @@ impl Default for Options {
 pub struct Execution {
     /// The events, path conditions and failure.
     pub trace: EventTrace,
+    /// Where a scheduler can stop the threads: one point per event of the trace.
+    pub points: Points,
     /// What could not be modelled; at most [`Options::max_gaps`] of them.
     pub gaps: Vec<Gap>,
     /// How far each thread came.

@@ -11,7 +11,7 @@
 
 /// Changes whenever a binary built by an older instrumenter could be misread: the layout of the
 /// streams, the control page, the module descriptor, or the logging plan.
-pub const INSTRUMENTATION_VERSION: u32 = 1;
+pub const INSTRUMENTATION_VERSION: u32 = 2;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
@@ -229,6 +229,14 @@ pub struct Control {
     pub path_final: u64,
     /// As `path_final`, for the values stream.
     pub value_final: u64,
+    /// How many gates the thread has passed; only counted while gates are open (see
+    /// [`SiteEntry`]). A thread that waits at a gate has not passed it.
+    pub gates: u64,
+    /// A gate calls the runtime when `gates` has reached this; `u64::MAX` for never.
+    pub gate_stop: u64,
+    /// How many sync points the thread has passed; only counted by the scheduler. See
+    /// [`SyncPoint`].
+    pub points: u64,
 }
 
 /// The failure as the runtime sees it inside the process.
@@ -347,6 +355,212 @@ pub struct ModuleDescriptor {
     /// defines it and 0 for a declaration. Without it the runtime takes every function whose
     /// address lies in the descriptor's own executable or library for defined.
     pub defined: *const u8,
+    /// The gates of the executable or library that the module is linked into: where its section
+    /// `symbiosis_sites` begins; null when it has none. All of its modules say the same.
+    pub sites_begin: *const SiteEntry,
+    /// Where the section ends.
+    pub sites_end: *const SiteEntry,
+    /// A function within reach of a near call that jumps to `__symbiosis_gate`.
+    pub gate: *const u8,
+}
+
+/// One gate of a module, in the section `symbiosis_sites` (see `ir::gates`).
+///
+/// A gate is a five-byte `nop` right before an instruction that other threads may observe. A
+/// process that runs under a scheduler or with noise turns it into a call of the module's
+/// [`ModuleDescriptor::gate`] when the module registers; otherwise it costs next to nothing. The
+/// function must not use the red zone, and the call keeps all registers and flags.
+#[repr(C, packed(4))]
+#[derive(Clone, Copy, Debug)]
+pub struct SiteEntry {
+    /// The gate's address minus the address of this field.
+    pub offset: i32,
+    /// [`site_hash`] of the site's name.
+    pub site: u64,
+}
+
+/// The `nop` at a gate, before it is opened.
+pub const GATE_NOP: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
+
+/// The number that stands for a site's name, such as `bank.c:deposit:write:balance/2`, in tables
+/// and while the program runs: FNV-1a, 64 bits.
+#[must_use]
+pub const fn site_hash(name: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut index = 0;
+    while index < name.len() {
+        hash ^= name[index] as u64;
+        hash = hash.wrapping_mul(0x0100_0000_01b3);
+        index += 1;
+    }
+    hash
+}
+
+/// Where the runtime itself lets the scheduler decide, beside the gates of the program. Every
+/// passage counts one in [`Control::points`].
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SyncPoint {
+    /// Before a thread's start routine; for the initial thread, when the runtime starts.
+    Start = 1,
+    /// Before the entry [`RuntimeEvent::ThreadExit`] of a thread other than the initial one.
+    Exit = 2,
+    /// Before a thread is created.
+    Create = 3,
+    /// Before a join, at the entry [`RuntimeEvent::JoinBegin`].
+    Join = 4,
+    /// At the entry [`RuntimeEvent::SyncBegin`], whatever the operation.
+    Begin = 5,
+    /// In a condition wait: the waiter has released the mutex and now wakes up.
+    Wake = 6,
+    /// In a condition wait: the waiter takes the mutex again.
+    Relock = 7,
+    /// In a barrier wait: the thread leaves.
+    Leave = 8,
+}
+
+/// The name of a sync point as a site; it begins with `~`. `operation` is the call's for
+/// [`SyncPoint::Begin`], and ignored for others.
+#[must_use]
+pub const fn sync_point_name(point: SyncPoint, operation: Option<SyncOp>) -> &'static str {
+    match point {
+        SyncPoint::Start => "~start",
+        SyncPoint::Exit => "~exit",
+        SyncPoint::Create => "~create",
+        SyncPoint::Join => "~join",
+        SyncPoint::Wake => "~wake",
+        SyncPoint::Relock => "~relock",
+        SyncPoint::Leave => "~leave",
+        SyncPoint::Begin => match operation {
+            None => "~sync",
+            Some(SyncOp::MutexLock) => "~mutex_lock",
+            Some(SyncOp::MutexTryLock) => "~mutex_trylock",
+            Some(SyncOp::MutexTimedLock) => "~mutex_timedlock",
+            Some(SyncOp::MutexUnlock) => "~mutex_unlock",
+            Some(SyncOp::RwReadLock) => "~rwlock_rdlock",
+            Some(SyncOp::RwTryReadLock) => "~rwlock_tryrdlock",
+            Some(SyncOp::RwTimedReadLock) => "~rwlock_timedrdlock",
+            Some(SyncOp::RwWriteLock) => "~rwlock_wrlock",
+            Some(SyncOp::RwTryWriteLock) => "~rwlock_trywrlock",
+            Some(SyncOp::RwTimedWriteLock) => "~rwlock_timedwrlock",
+            Some(SyncOp::RwUnlock) => "~rwlock_unlock",
+            Some(SyncOp::CondWait) => "~cond_wait",
+            Some(SyncOp::CondTimedWait) => "~cond_timedwait",
+            Some(SyncOp::CondSignal) => "~cond_signal",
+            Some(SyncOp::CondBroadcast) => "~cond_broadcast",
+            Some(SyncOp::SemInit) => "~sem_init",
+            Some(SyncOp::SemWait) => "~sem_wait",
+            Some(SyncOp::SemTryWait) => "~sem_trywait",
+            Some(SyncOp::SemTimedWait) => "~sem_timedwait",
+            Some(SyncOp::SemPost) => "~sem_post",
+            Some(SyncOp::BarrierInit) => "~barrier_init",
+            Some(SyncOp::BarrierWait) => "~barrier_wait",
+            Some(SyncOp::SpinLock) => "~spin_lock",
+            Some(SyncOp::SpinTryLock) => "~spin_trylock",
+            Some(SyncOp::SpinUnlock) => "~spin_unlock",
+            Some(SyncOp::Once) => "~once",
+        },
+    }
+}
+
+/// The environment variable with the schedule to follow: the text itself when it begins with
+/// [`SCHEDULE_HEAD`], else the name of a file with the text. See docs/schedule-format.md.
+pub const SCHEDULE_VARIABLE: &str = "SYMBIOSIS_SCHEDULE";
+/// What a schedule's text begins with.
+pub const SCHEDULE_HEAD: &str = "symbiosis-schedule 1";
+/// The environment variable that asks for perturbed schedules: `random,SEED,RATE,MICROSECONDS`
+/// (RATE in gates per million), or `pct,SEED,DEPTH,STEPS`.
+pub const NOISE_VARIABLE: &str = "SYMBIOSIS_NOISE";
+/// The environment variable with the milliseconds after which a scheduler that makes no progress
+/// gives up following its schedule (default [`DEFAULT_PATIENCE_MS`]).
+pub const PATIENCE_VARIABLE: &str = "SYMBIOSIS_PATIENCE";
+/// See [`PATIENCE_VARIABLE`].
+pub const DEFAULT_PATIENCE_MS: u64 = 5000;
+/// The environment variable with the name of the file for the scheduler's [`Report`].
+pub const REPORT_VARIABLE: &str = "SYMBIOSIS_REPORT";
+
+/// First word of a report: the bytes `SYMBRPT1`.
+pub const REPORT_MAGIC: u64 = u64::from_le_bytes(*b"SYMBRPT1");
+
+/// What became of a schedule: the file of [`REPORT_VARIABLE`], a mapping that is written while the
+/// program runs, so that it survives any end of the process.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Report {
+    /// [`REPORT_MAGIC`].
+    pub magic: u64,
+    /// Lines of the schedule.
+    pub lines: u32,
+    /// Lines followed to their end, in order, without leaving the schedule.
+    pub followed: u32,
+    /// Not 0: the schedule was left at this line (its number in the text, from 1).
+    pub left_line: u32,
+    /// A [`LeftReason`].
+    pub left_reason: u32,
+    /// The hash of the site where the line's thread was then; 0 when it was at none.
+    pub left_site: u64,
+    /// Gates and sync points that were passed, over all threads.
+    pub steps: u64,
+    /// How often another thread got the turn.
+    pub switches: u64,
+    /// 1 when all threads waited for each other and the process was ended for it.
+    pub deadlock: u32,
+    /// Length in bytes of `message`.
+    pub message_length: u32,
+    /// For people, in UTF-8: why the schedule was left, which thread waits for what.
+    pub message: [u8; 2048],
+}
+
+/// Why a schedule was left.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LeftReason {
+    /// It was not.
+    None = 0,
+    /// The thread ended before it reached the place.
+    Ended = 1,
+    /// The thread waits for something that another thread has to do first.
+    Blocked = 2,
+    /// The thread did not get there in time.
+    Late = 3,
+    /// No such thread was created.
+    Absent = 4,
+    /// The process ended in between.
+    Exited = 5,
+}
+
+impl LeftReason {
+    /// The reason behind the number in a report.
+    #[must_use]
+    pub const fn from_code(code: u32) -> Option<Self> {
+        Some(match code {
+            0 => Self::None,
+            1 => Self::Ended,
+            2 => Self::Blocked,
+            3 => Self::Late,
+            4 => Self::Absent,
+            5 => Self::Exited,
+            _ => return None,
+        })
+    }
+}
+
+/// Name of the file in a trace directory with the order in which a scheduled run's threads had
+/// their turns: [`OrderRecord`]s. Absent when the threads ran freely.
+pub const ORDER_FILE: &str = "order.bin";
+
+/// The end of a turn: the thread has passed so many gates and sync points by now, and another
+/// thread runs next. The last turn of a run has no record, unless the thread ended: it goes on to
+/// the ends of all streams.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderRecord {
+    /// The thread's serial.
+    pub thread: u64,
+    /// Its [`Control::gates`].
+    pub gates: u64,
+    /// Its [`Control::points`].
+    pub points: u64,
 }
 
 /// In [`ModuleDescriptor::reserved`]: the field `defined` is there.

@@ -32,6 +32,7 @@ struct Module {
   const uint64_t *functions, *globals;
   uint32_t *base;
   const uint8_t *defined;
+  const void *sites_begin, *sites_end, *gate;
 };
 void __symbiosis_register(const struct Module *);
 void __symbiosis_external_write(const void *, uint64_t);
