@@ -3,8 +3,8 @@
 use crate::conflict::{ConflictOrder, OrderKind};
 use model::evaluate::Evaluation;
 use model::{
-    CellId, EventId, EventTrace, Expr, ExprId, FailureCondition, ReadRef, VarId, VariableOrigin,
-    WriteSource,
+    CellId, EventId, EventTrace, Expr, ExprId, FailureCondition, PathCondition, ReadRef, VarId,
+    VariableOrigin, WriteSource,
 };
 use std::collections::BTreeSet;
 
@@ -16,10 +16,22 @@ pub(crate) struct Cone {
 
 impl Cone {
     pub(crate) fn new(trace: &EventTrace, evaluation: &Evaluation) -> Self {
+        Self::with_paths(trace, evaluation, |_| false)
+    }
+
+    /// The cone of the failure and of the path conditions that `decides` names: with those that
+    /// lead to the failure, the reads by which the run gets there at all.
+    pub(crate) fn with_paths(
+        trace: &EventTrace,
+        evaluation: &Evaluation,
+        decides: impl Fn(&PathCondition) -> bool,
+    ) -> Self {
         let mut search = Search::new(trace);
         if let Some(failure) = &trace.failure {
             search.condition(&failure.condition);
         }
+        let conditions = trace.conditions.iter().filter(|condition| decides(condition));
+        conditions.for_each(|condition| search.expression(condition.expr));
         let mut cone = Self { reads: BTreeSet::new(), cells: BTreeSet::new() };
         while let Some(var) = search.variables.pop() {
             let VariableOrigin::Read { event, part } = trace.variables[var.index()].origin else {

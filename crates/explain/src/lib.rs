@@ -14,6 +14,7 @@
 //! | `network`, `local` | reversing a pair with little else changed |
 //! | `alternates`, `nearest` | schedules that do not fail, near the one that does |
 //! | `dsp`, `visible` | the difference, and what makes it visible |
+//! | `flips` | which pairs to try the other way round on the real program |
 //! | `ask`, `context`, `failing`, `extend`, `happens_before` | what these share |
 
 mod alternates;
@@ -26,6 +27,7 @@ mod error;
 mod explanation;
 mod extend;
 mod failing;
+mod flips;
 mod happens_before;
 mod local;
 mod nearest;
@@ -44,6 +46,7 @@ pub use explanation::{
     Cut, CutReason, Explanation, FailingSchedule, Options, Phase, Statistics, Verdict, explain,
     explain_from, explain_with,
 };
+pub use flips::{Flip, MOST_FLIPS, flips};
 pub use pin::{has_inputs, pin_inputs};
 pub use root_cause::{CauseKind, RootCause};
 pub use switches::context_switches;

@@ -1,0 +1,245 @@
+//! Which pairs to reverse on the real program, where no schedule along the recorded paths passes:
+//! a run in which the pair comes the other way round may take other branches.
+//!
+//! Unlike the pairs of [`crate::pairs`], these are directions for a scheduler: a thread is held
+//! before one place until another thread has passed another place, so that both places must be
+//! such that the one thread does not keep what the other needs.
+
+use crate::cone::Cone;
+use crate::conflict::{OrderKind, conflicts, positions};
+use crate::failing::{enclosing_locks, section_end};
+use crate::happens_before::HappensBefore;
+use model::evaluate::Evaluation;
+use model::{CellId, EventId, EventKind, EventTrace, LockMode, ObjectId, Schedule};
+use std::collections::BTreeMap;
+
+/// No more flips than this are returned.
+pub const MOST_FLIPS: usize = 64;
+/// Of each cell this many accesses are looked at, those nearest to the failure.
+const ACCESSES: usize = 160;
+/// An access is paired with this many later conflicting accesses of the cell at most.
+const PARTNERS: usize = 4;
+
+/// A pair of events of different threads, to be tried the other way round on the real program:
+/// everything goes as in the failing schedule up to `before`, whose thread then stands still until
+/// `after` was performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Flip {
+    /// The event that is held back. It comes first in the failing schedule. Where the pair is of
+    /// two sections of one lock, the acquisition of the first.
+    pub before: EventId,
+    /// The event that is let through first. Where the pair is of two sections of one lock, the
+    /// release of the second, so that all of it runs first.
+    pub after: EventId,
+}
+
+/// How promising a flip is; the least comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// It puts together two accesses of one thread that another thread's access parts, and their
+    /// variable decides whether the run fails, or whether the failing thread gets there.
+    Atomic,
+    /// The pair accesses such a variable.
+    Decides,
+    /// The same for the branches of any thread.
+    AnyPath,
+    /// Any other order of the schedule.
+    Rest,
+}
+
+/// The flips that may lead to a run without the failure, most promising first: those that can
+/// reach the failure, or a branch of the failing thread, then those that can reach any branch, and
+/// of each kind those near the failure first. At most [`MOST_FLIPS`], each once.
+///
+/// `schedule` is a failing schedule of `trace`, and `evaluation` what it does.
+#[must_use]
+pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -> Vec<Flip> {
+    let search = Search::new(trace, schedule);
+    let failing = trace.failure.as_ref().map(|failure| trace.event(failure.event).thread);
+    let decides = Cone::with_paths(trace, evaluation, |c| Some(c.thread) == failing);
+    let any_path = Cone::with_paths(trace, evaluation, |_| true);
+    let mut found: BTreeMap<Flip, (Rank, (u32, u32))> = BTreeMap::new();
+    let mut add = |rank: Rank, before: EventId, after: EventId| {
+        if let Some(flip) = search.widened(before, after) {
+            let key = (rank, search.distance(before, after));
+            found.entry(flip).and_modify(|known| *known = key.min(*known)).or_insert(key);
+        }
+    };
+    for (cone, rank) in [(&decides, Rank::Decides), (&any_path, Rank::AnyPath)] {
+        for cell in cone.cells() {
+            let accesses = search.accesses(cone, cell);
+            for (before, after) in search.conflicting(&accesses, cell) {
+                add(rank, before, after);
+            }
+            let rank = if rank == Rank::Decides { Rank::Atomic } else { rank };
+            for (before, after) in search.parted(&accesses, cell) {
+                add(rank, before, after);
+            }
+        }
+    }
+    for conflict in conflicts(trace, &schedule.order, evaluation, &search.happens_before) {
+        let rank = match conflict.kind {
+            OrderKind::Failure => Rank::Atomic,
+            OrderKind::Barrier(_) => continue,
+            _ if decides.contains(trace, &conflict) => Rank::Decides,
+            _ if any_path.contains(trace, &conflict) => Rank::AnyPath,
+            _ => Rank::Rest,
+        };
+        add(rank, conflict.order.before, conflict.order.after);
+    }
+    let mut flips: Vec<_> = found.into_iter().map(|(flip, key)| (key, flip)).collect();
+    flips.sort_unstable();
+    flips.truncate(MOST_FLIPS);
+    flips.into_iter().map(|(_, flip)| flip).collect()
+}
+
+struct Search<'t> {
+    trace: &'t EventTrace,
+    order: &'t [EventId],
+    positions: Vec<u32>,
+    happens_before: HappensBefore,
+    /// The position of the failure, or the schedule's end.
+    failure: u32,
+}
+
+impl<'t> Search<'t> {
+    fn new(trace: &'t EventTrace, schedule: &'t Schedule) -> Self {
+        let positions = positions(trace, &schedule.order);
+        let end = u32::try_from(schedule.order.len()).unwrap_or(u32::MAX);
+        let failure = trace.failure.as_ref().map_or(end, |f| positions[f.event.index()]);
+        let happens_before = HappensBefore::new(trace, &schedule.order);
+        Self { trace, order: &schedule.order, positions, happens_before, failure }
+    }
+
+    fn position(&self, id: EventId) -> u32 {
+        self.positions[id.index()]
+    }
+
+    /// How far a pair is from the failure, in events: the nearer end counts first.
+    fn distance(&self, a: EventId, b: EventId) -> (u32, u32) {
+        let to = |id| self.failure.abs_diff(self.position(id));
+        (to(a).min(to(b)), to(a).max(to(b)))
+    }
+
+    fn writes(&self, id: EventId, cell: CellId) -> bool {
+        self.trace.event(id).kind.writes().iter().any(|part| part.cell == cell)
+    }
+
+    /// The last accesses of a cell that matter to the cone, in the schedule's order.
+    fn accesses(&self, cone: &Cone, cell: CellId) -> Vec<EventId> {
+        let all = self.order.iter().rev().copied();
+        let mut accesses: Vec<EventId> =
+            all.filter(|id| cone.accesses(self.trace, *id, cell)).take(ACCESSES).collect();
+        accesses.reverse();
+        accesses
+    }
+
+    /// Each access with the next accesses of other threads that conflict with it.
+    fn conflicting(&self, accesses: &[EventId], cell: CellId) -> Vec<(EventId, EventId)> {
+        let mut pairs = Vec::new();
+        for (index, &before) in accesses.iter().enumerate() {
+            let thread = self.trace.event(before).thread;
+            let writes = self.writes(before, cell);
+            let later = accesses[index + 1..].iter().copied();
+            let later = later.filter(|after| self.trace.event(*after).thread != thread);
+            let conflicting = later.filter(|after| writes || self.writes(*after, cell));
+            pairs.extend(conflicting.take(PARTNERS).map(|after| (before, after)));
+        }
+        pairs
+    }
+
+    /// Two consecutive accesses of a thread and a third of another thread between them that
+    /// cannot be there when the two are one step: the third after the second, or before the first.
+    fn parted(&self, accesses: &[EventId], cell: CellId) -> Vec<(EventId, EventId)> {
+        let mut pairs = Vec::new();
+        for (index, &first) in accesses.iter().enumerate() {
+            let thread = self.trace.event(first).thread;
+            let own = |id: &EventId| self.trace.event(*id).thread == thread;
+            let later = &accesses[index + 1..];
+            let Some(second) = later.iter().position(own) else { continue };
+            let (between, second) = (&later[..second], later[second]);
+            let (one, two) = (self.writes(first, cell), self.writes(second, cell));
+            // What reads between two writes, and what writes, whatever the two do.
+            let breaks = |id: &EventId| self.writes(*id, cell) || (one && two);
+            let mut breaking = between.iter().copied().filter(breaks);
+            if let Some(nearest) = breaking.next() {
+                pairs.push((first, nearest));
+                pairs.push((nearest, second));
+                pairs.extend(breaking.next_back().map(|last| (first, last)));
+            }
+        }
+        pairs
+    }
+
+    /// The flip that reverses the pair: where the thread of `before` holds a lock that the thread
+    /// of `after` needs first, it is held back before it takes the lock, and where `after` is in a
+    /// section of a lock that both use, the section is run to its end. `None` when the pair cannot
+    /// be reversed.
+    fn widened(&self, before: EventId, after: EventId) -> Option<Flip> {
+        let (a, b) = (self.trace.event(before), self.trace.event(after));
+        if a.thread == b.thread || self.position(before) >= self.position(after) {
+            return None;
+        }
+        let before = self.section_start(before);
+        let held = enclosing_locks(self.trace, before);
+        let in_the_way = held.into_iter().find(|lock| self.needs(*lock, after));
+        let before = in_the_way.unwrap_or(before);
+        let sections = enclosing_locks(self.trace, after);
+        let shared = sections.into_iter().find(|lock| self.uses(before, *lock));
+        let after = shared.and_then(|lock| self.real_end(lock)).unwrap_or(after);
+        let kind = &self.trace.event(after).kind;
+        let possible = !matches!(kind, EventKind::Failure) && !self.is_start(before);
+        let ordered = self.happens_before.before(before, after);
+        (possible && !ordered).then_some(Flip { before, after })
+    }
+
+    /// The acquisition of the section that a release ends; any other event itself.
+    fn section_start(&self, id: EventId) -> EventId {
+        let EventKind::Unlock { object, .. } = self.trace.event(id).kind else { return id };
+        let own = &self.trace.thread_of(id).events;
+        let earlier = own[..self.trace.event(id).index as usize].iter().rev().copied();
+        let mut earlier = earlier.filter(|e| lock_of(&self.trace.event(*e).kind).is_some());
+        earlier
+            .find(|e| lock_of(&self.trace.event(*e).kind).map(|l| l.0) == Some(object))
+            .unwrap_or(id)
+    }
+
+    /// Does the thread of `after` take the lock of this acquisition later, up to `after`?
+    fn needs(&self, lock: EventId, after: EventId) -> bool {
+        let Some((object, mode)) = lock_of(&self.trace.event(lock).kind) else { return false };
+        let own = &self.trace.thread_of(after).events[..=self.trace.event(after).index as usize];
+        own.iter().rev().take_while(|id| self.position(**id) > self.position(lock)).any(|id| {
+            lock_of(&self.trace.event(*id).kind)
+                .is_some_and(|(o, m)| o == object && excludes(mode, m))
+        })
+    }
+
+    /// Does the thread of `before` take the lock of this acquisition, from `before` on?
+    fn uses(&self, before: EventId, lock: EventId) -> bool {
+        let Some((object, _)) = lock_of(&self.trace.event(lock).kind) else { return false };
+        let own = &self.trace.thread_of(before).events[self.trace.event(before).index as usize..];
+        own.iter().any(|id| lock_of(&self.trace.event(*id).kind).is_some_and(|l| l.0 == object))
+    }
+
+    /// The release that ends the section, when the recorded run got there.
+    fn real_end(&self, lock: EventId) -> Option<EventId> {
+        let end = section_end(self.trace, lock)?;
+        let kind = &self.trace.event(end).kind;
+        (!matches!(kind, EventKind::Unlock { synthetic: true, .. })).then_some(end)
+    }
+
+    fn is_start(&self, id: EventId) -> bool {
+        matches!(self.trace.event(id).kind, EventKind::Start)
+    }
+}
+
+fn lock_of(kind: &EventKind) -> Option<(ObjectId, LockMode)> {
+    match *kind {
+        EventKind::Lock { object, mode } => Some((object, mode)),
+        _ => None,
+    }
+}
+
+fn excludes(a: LockMode, b: LockMode) -> bool {
+    a == LockMode::Exclusive || b == LockMode::Exclusive
+}
