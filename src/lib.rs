@@ -5,4 +5,5 @@ pub mod cc;
 pub mod cli;
 pub mod pipeline;
 pub mod record;
+pub mod replay;
 pub mod runtime_archive;

@@ -72,7 +72,8 @@ fn refused(outcome: Outcome, code: i32, path: &Path) {
     assert!(!outcome.stderr().contains("panicked"), "{}", outcome.describe());
 }
 
-/// All files of a trace that a reader depends on; the tails of the output are for people.
+/// All files of a trace that `check` and `solve` depend on; the tails of the output are for people,
+/// the copy of the program is for replay.
 fn files_of(trace: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![trace.to_owned()];
@@ -81,7 +82,9 @@ fn files_of(trace: &Path) -> Vec<PathBuf> {
             let path = entry.expect("a directory entry").path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_none_or(|extension| extension != "tail") {
+            } else if path.extension().is_none_or(|extension| extension != "tail")
+                && !path.ends_with("program.zst")
+            {
                 files.push(path);
             }
         }

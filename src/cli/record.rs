@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use trace_format::{FailureKind, Manifest};
+use trace_format::Manifest;
 
 /// How often a plain line tells of progress.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -84,8 +84,8 @@ struct Recorder {
 
 impl Recorder {
     fn once(&self, directory: &std::path::Path, show_output: bool) -> Result<Run, RecordError> {
-        let options = Options { timeout: self.timeout, show_output };
-        crate::record::run(&self.program, directory, options, &self.interrupts)
+        let options = Options { timeout: self.timeout, show_output, ..Options::default() };
+        crate::record::run(&self.program, directory, &options, &self.interrupts)
     }
 
     fn say(&self, text: &str) {
@@ -104,7 +104,7 @@ impl Recorder {
             trace_format::read_raw(&run.directory, &mut run.manifest)?;
         }
         warn_of_gaps(&name, &run.manifest);
-        self.say(&format!("{name}: {}", verdict(&run.manifest)));
+        self.say(&format!("{name}: {}", crate::record::ending(&run.manifest)));
         Ok(())
     }
 
@@ -194,40 +194,6 @@ fn warn_of_gaps(name: &str, manifest: &Manifest) {
         let count = manifest.cut_writes;
         warn(&format!("{name}: {count} write(s) by uninstrumented code were too long and are cut"));
     }
-}
-
-/// One line about how the run ended.
-fn verdict(manifest: &Manifest) -> String {
-    let Some(failure) = &manifest.failure else {
-        return "the run passed".to_owned();
-    };
-    let what = match failure.kind {
-        FailureKind::Assertion => format!("assertion failed: {}", failure.message),
-        FailureKind::Abort => "aborted".to_owned(),
-        FailureKind::Signal => format!("ended by {}", signal_name(failure.code)),
-        FailureKind::Exit => format!("exit status {}", failure.code),
-        FailureKind::Hang => "ended by the time-out".to_owned(),
-    };
-    match &failure.thread {
-        Some(thread) => format!("{what} (in thread {thread})"),
-        None => what,
-    }
-}
-
-fn signal_name(number: i64) -> String {
-    let name = match i32::try_from(number).unwrap_or(0) {
-        libc::SIGSEGV => "a segmentation fault (SIGSEGV)",
-        libc::SIGBUS => "a bus error (SIGBUS)",
-        libc::SIGFPE => "an arithmetic fault (SIGFPE)",
-        libc::SIGILL => "an illegal instruction (SIGILL)",
-        libc::SIGTRAP => "a trap (SIGTRAP)",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGINT => "SIGINT",
-        _ => return format!("signal {number}"),
-    };
-    name.to_owned()
 }
 
 /// A bar on a terminal, a line now and then elsewhere.

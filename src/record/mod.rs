@@ -6,12 +6,14 @@ mod names;
 mod program;
 mod run;
 mod tee;
+mod words;
 
 pub use error::RecordError;
 pub use interrupts::Interrupts;
 pub use names::Names;
 pub use program::{Instrumented, Program};
-pub use run::{Options, Run, run};
+pub use run::{Confined, Options, Run, run};
+pub use words::ending;
 
 #[cfg(test)]
 mod tests;

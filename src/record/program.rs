@@ -52,6 +52,13 @@ impl Program {
         Ok(Self { command: command.to_vec(), file, build_id, instrumented })
     }
 
+    /// The program in a file that is known to be the right one, to be run again.
+    #[must_use]
+    pub fn at(file: &Path, command: Vec<OsString>) -> Self {
+        let (instrumented, build_id) = inspect(file);
+        Self { command, file: file.to_owned(), build_id, instrumented }
+    }
+
     /// What the manifest says of the executable.
     #[must_use]
     pub fn executable(&self) -> Executable {

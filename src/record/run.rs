@@ -2,8 +2,9 @@
 
 use crate::record::tee::Tee;
 use crate::record::{Instrumented, Interrupts, Program, RecordError};
+use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -15,12 +16,28 @@ use trace_format::{Manifest, Outcome, TraceError, files};
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How to run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// After this time the run is ended.
     pub timeout: Option<Duration>,
     /// Pass the program's output on?
     pub show_output: bool,
+    /// What is added to the program's environment.
+    pub environment: Vec<(&'static str, OsString)>,
+    /// How to run it again elsewhere than from where the user stands; none for a first run.
+    pub confined: Option<Confined>,
+}
+
+/// How a program is run again.
+///
+/// It gets a process group of its own, which ends with it: nothing of a run that was ended must
+/// disturb the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confined {
+    /// The working directory.
+    pub directory: PathBuf,
+    /// What it reads as standard input; none for an empty one.
+    pub input: Option<PathBuf>,
 }
 
 /// A run that is over; its directory holds what it left.
@@ -34,6 +51,8 @@ pub struct Run {
     pub stdout: Vec<u8>,
     /// The tail of standard error.
     pub stderr: Vec<u8>,
+    /// The executable that ran.
+    executable: PathBuf,
 }
 
 /// Runs the program once, recording into a new directory.
@@ -44,7 +63,7 @@ pub struct Run {
 pub fn run(
     program: &Program,
     directory: &Path,
-    options: Options,
+    options: &Options,
     interrupts: &Interrupts,
 ) -> Result<Run, RecordError> {
     let absolute = std::path::absolute(directory)
@@ -62,18 +81,18 @@ pub fn run(
 fn run_in(
     program: &Program,
     directory: &Path,
-    options: Options,
+    options: &Options,
     interrupts: &Interrupts,
 ) -> Result<Run, RecordError> {
-    let mut manifest = new_manifest(program);
+    let mut manifest = new_manifest(program, options);
     manifest.write(directory)?;
     let started = Instant::now();
-    let mut child = spawn(program, directory)?;
+    let mut child = spawn(program, directory, options)?;
     let stdout =
         child.stdout.take().map(|pipe| Tee::start(pipe, options.show_output.then(io::stdout)));
     let stderr =
         child.stderr.take().map(|pipe| Tee::start(pipe, options.show_output.then(io::stderr)));
-    let (status, timed_out) = wait(&mut child, options.timeout, interrupts)
+    let (status, timed_out) = wait(&mut child, options, interrupts)
         .map_err(|source| RecordError::Io { action: "wait for the program", source })?;
     manifest.duration_ms = Some(started.elapsed().as_millis() as u64);
     manifest.timed_out = timed_out;
@@ -84,12 +103,17 @@ fn run_in(
     };
     let (stdout, stderr) = (tail(stdout), tail(stderr));
     check_recorded(program, directory)?;
-    Ok(Run { directory: directory.to_owned(), manifest, stdout, stderr })
+    let executable = program.file.clone();
+    Ok(Run { directory: directory.to_owned(), manifest, stdout, stderr, executable })
 }
 
-fn new_manifest(program: &Program) -> Manifest {
+fn new_manifest(program: &Program, options: &Options) -> Manifest {
     let command = program.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let here = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
+    let here = match &options.confined {
+        Some(confined) => confined.directory.clone(),
+        None => std::env::current_dir().unwrap_or_default(),
+    };
+    let here = here.to_string_lossy().into_owned();
     let mut manifest =
         Manifest::new(env!("CARGO_PKG_VERSION"), command, here, program.executable());
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -97,24 +121,40 @@ fn new_manifest(program: &Program) -> Manifest {
     manifest
 }
 
-fn spawn(program: &Program, directory: &Path) -> Result<Child, RecordError> {
+fn spawn(program: &Program, directory: &Path, options: &Options) -> Result<Child, RecordError> {
     let name = program.command.first().cloned().unwrap_or_default();
-    Command::new(&name)
+    let failed = |source| RecordError::Start { program: name.clone(), source };
+    let mut command = match &options.confined {
+        None => Command::new(&name),
+        Some(confined) => {
+            // The program sees the name that it had, wherever its file is now.
+            let mut command = Command::new(&program.file);
+            command.arg0(&name).current_dir(&confined.directory).process_group(0);
+            command.stdin(match &confined.input {
+                Some(input) => fs_err::File::open(input).map_err(failed)?.into_file().into(),
+                None => Stdio::null(),
+            });
+            command
+        }
+    };
+    command
         .args(program.command.iter().skip(1))
+        .envs(options.environment.iter().map(|(name, value)| (name, value)))
         .env(TRACE_DIR_VARIABLE, directory)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|source| RecordError::Start { program: name, source })
+        .map_err(failed)
 }
 
 /// Waits for the program's end, its time-out, or an interrupt to pass on.
 fn wait(
     child: &mut Child,
-    timeout: Option<Duration>,
+    options: &Options,
     interrupts: &Interrupts,
 ) -> io::Result<(ExitStatus, bool)> {
-    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let confined = options.confined.is_some();
+    let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let pid = child.id() as libc::pid_t;
     let (send, ended) = channel();
     let watch = std::thread::Builder::new().name("wait".into()).spawn(move || {
@@ -131,7 +171,10 @@ fn wait(
             Err(RecvTimeoutError::Timeout) => {}
         }
         // The process is not reaped before `child.wait` below, so its id cannot be another's.
-        if let Some(signal) = interrupts.to_forward() {
+        if confined && interrupts.received().is_some() {
+            // The terminal's signal did not reach the program's own group.
+            send_signal(pid, libc::SIGKILL);
+        } else if let Some(signal) = interrupts.to_forward() {
             send_signal(pid, signal);
         }
         if !timed_out && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -140,6 +183,10 @@ fn wait(
         }
     }
     let _ = watch.join();
+    if confined {
+        // Not reaped yet, so the group's id cannot be another's.
+        send_signal(-pid, libc::SIGKILL);
+    }
     let status = child.wait()?;
     // A program that ended by itself at the last moment was not ended by the recorder.
     Ok((status, timed_out && status.signal() == Some(libc::SIGKILL)))
@@ -219,6 +266,11 @@ impl Run {
                 let offset = path.metadata().map_or(0, |metadata| metadata.len());
                 TraceError::Io { action: "write", path: path.clone(), offset, source }
             })?;
+        }
+        // A trace without the copy is whole, only not to be replayed elsewhere.
+        match trace_format::save_program(&self.directory, &self.executable) {
+            Ok(saved) => self.manifest.program = Some(saved),
+            Err(error) => tracing::warn!(%error, "the executable is not copied into the trace"),
         }
         // First the outcome: should sealing fail, the unsealed trace has it.
         self.manifest.write(&self.directory)?;

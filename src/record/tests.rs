@@ -90,9 +90,9 @@ impl Bench {
     fn run(&self, argument: &str, timeout: Option<Duration>) -> (Run, Trace) {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let program = Program::find(&self.command(&[argument])).unwrap();
-        let options = Options { timeout, show_output: false };
+        let options = Options { timeout, ..Options::default() };
         let directory = self.at(&format!("{argument}.trace"));
-        let mut run = run(&program, &directory, options, &Interrupts::catch()).unwrap();
+        let mut run = run(&program, &directory, &options, &Interrupts::catch()).unwrap();
         run.seal().unwrap();
         let trace = Trace::open(&directory).unwrap();
         (run, trace)
@@ -267,8 +267,8 @@ fn what_is_sent_to_the_recorder_reaches_the_program() {
         // SAFETY: no pointers; the handler for this signal is in place.
         unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
     });
-    let options = Options { timeout: Some(Duration::from_secs(60)), show_output: false };
-    let mut run = run(&program, &bench.at("i.trace"), options, &interrupts).unwrap();
+    let options = Options { timeout: Some(Duration::from_secs(60)), ..Options::default() };
+    let mut run = run(&program, &bench.at("i.trace"), &options, &interrupts).unwrap();
     sender.join().unwrap();
     assert_eq!(interrupts.received(), Some(libc::SIGTERM));
     drop(turn);

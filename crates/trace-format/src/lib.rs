@@ -10,6 +10,7 @@ mod chunks;
 mod error;
 mod hash;
 mod manifest;
+mod program;
 mod raw;
 mod seal;
 mod source;
@@ -20,8 +21,10 @@ mod version;
 pub use error::TraceError;
 pub use hash::{bitcode_file_name, bitcode_hash};
 pub use manifest::{
-    Executable, Failure, FailureKind, Manifest, Outcome, State, ThreadRecord, WriteFailure,
+    Executable, Failure, FailureKind, Manifest, Outcome, SavedProgram, State, ThreadRecord,
+    WriteFailure,
 };
+pub use program::{program_hash, save_program, unpack_program};
 pub use seal::{read_raw, seal};
 pub use streams::{ModuleId, PathEntry, PathReader, ValueReader};
 pub use trace::{Module, Thread, Trace};
@@ -41,6 +44,8 @@ pub mod files {
     pub const THREADS: &str = "threads";
     /// The directory of the modules' bitcode.
     pub const IR: &str = "ir";
+    /// The copy of the executable.
+    pub const PROGRAM: &str = "program.zst";
     /// The last 64 KiB of standard output.
     pub const STDOUT_TAIL: &str = "stdout.tail";
     /// The last 64 KiB of standard error.

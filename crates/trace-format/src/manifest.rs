@@ -34,6 +34,19 @@ pub struct Executable {
     pub build_id: Option<String>,
 }
 
+/// The copy of the executable in the trace directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedProgram {
+    /// Its file in the trace directory, zstd-compressed.
+    pub file: String,
+    /// The executable's own file name.
+    pub name: String,
+    /// Its length in bytes.
+    pub size: u64,
+    /// FNV-1a with 128 bits over it, in 32 hexadecimal digits.
+    pub hash: String,
+}
+
 /// How the process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -141,6 +154,9 @@ pub struct Manifest {
     pub directory: String,
     /// The executable.
     pub executable: Executable,
+    /// The executable's copy in the trace; none before sealing, and where none could be made.
+    #[serde(default)]
+    pub program: Option<SavedProgram>,
     /// The start of the run in milliseconds since 1970 (UTC).
     pub started_ms: u64,
     /// How long the run took in milliseconds; once it is over.
@@ -180,6 +196,7 @@ impl Manifest {
             command,
             directory,
             executable,
+            program: None,
             started_ms: 0,
             duration_ms: None,
             outcome: None,

@@ -9,7 +9,8 @@ use std::fmt;
 ///
 /// * 1.0: the first one. Chunked, checksummed streams; threads, failure and outcome in the
 ///   manifest.
-pub const FORMAT_VERSION: FormatVersion = FormatVersion { major: 1, minor: 0 };
+/// * 1.1: a copy of the executable, `program.zst`.
+pub const FORMAT_VERSION: FormatVersion = FormatVersion { major: 1, minor: 1 };
 
 /// A format version. A reader understands every format of its own major number whose minor number
 /// is not above its own.

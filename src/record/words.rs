@@ -1,0 +1,38 @@
+//! How a run ended, in words.
+
+use trace_format::{FailureKind, Manifest};
+
+/// One line about how the run ended.
+#[must_use]
+pub fn ending(manifest: &Manifest) -> String {
+    let Some(failure) = &manifest.failure else {
+        return "the run passed".to_owned();
+    };
+    let what = match failure.kind {
+        FailureKind::Assertion => format!("assertion failed: {}", failure.message),
+        FailureKind::Abort => "aborted".to_owned(),
+        FailureKind::Signal => format!("ended by {}", signal_name(failure.code)),
+        FailureKind::Exit => format!("exit status {}", failure.code),
+        FailureKind::Hang => "ended by the time-out".to_owned(),
+    };
+    match &failure.thread {
+        Some(thread) => format!("{what} (in thread {thread})"),
+        None => what,
+    }
+}
+
+fn signal_name(number: i64) -> String {
+    let name = match i32::try_from(number).unwrap_or(0) {
+        libc::SIGSEGV => "a segmentation fault (SIGSEGV)",
+        libc::SIGBUS => "a bus error (SIGBUS)",
+        libc::SIGFPE => "an arithmetic fault (SIGFPE)",
+        libc::SIGILL => "an illegal instruction (SIGILL)",
+        libc::SIGTRAP => "a trap (SIGTRAP)",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGINT => "SIGINT",
+        _ => return format!("signal {number}"),
+    };
+    name.to_owned()
+}

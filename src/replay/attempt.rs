@@ -1,0 +1,194 @@
+//! One run of the program under a schedule.
+
+use super::departure::Departure;
+use super::{Original, ReplayError, Settings, Target};
+use crate::record::{self, Confined, Interrupts, Options};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::mem::{offset_of, size_of};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+use trace_format::layout::{
+    self, LeftReason, NOISE_VARIABLE, PATIENCE_VARIABLE, REPORT_MAGIC, REPORT_VARIABLE,
+    SCHEDULE_VARIABLE,
+};
+use trace_format::{Manifest, Trace};
+
+/// A run that is over. Its trace lives as long as this does.
+#[derive(Debug)]
+pub struct Attempt {
+    /// The run's own trace directory, not sealed.
+    pub directory: PathBuf,
+    /// What the run did; with threads and failure.
+    pub manifest: Manifest,
+    /// What the scheduler says.
+    pub report: Report,
+    /// The schedule that was to be followed.
+    pub script: String,
+    /// The tail of standard output.
+    pub stdout: Vec<u8>,
+    /// The tail of standard error.
+    pub stderr: Vec<u8>,
+    /// The recorded run.
+    pub original: Arc<Original>,
+    _scratch: TempDir,
+}
+
+/// What became of the schedule, see [`layout::Report`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Lines of the schedule.
+    pub lines: u32,
+    /// Lines followed to their end.
+    pub followed: u32,
+    /// Where the schedule was left first; none when it was followed.
+    pub left: Option<Left>,
+    /// Gates and sync points that were passed, over all threads.
+    pub steps: u64,
+    /// How often another thread got the turn.
+    pub switches: u64,
+    /// All threads waited for each other, and the process was ended for it.
+    pub deadlock: bool,
+    /// For people.
+    pub message: String,
+}
+
+/// Where a schedule was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The line in the schedule's text, from 1.
+    pub line: u32,
+    /// Why.
+    pub reason: LeftReason,
+    /// The hash of the site where the line's thread was; 0 when it was at none.
+    pub site: u64,
+}
+
+/// Runs the program once under a schedule; freely when the text is empty.
+///
+/// # Errors
+///
+/// When the program cannot be run, when it turns out to be another one, or when its runtime does
+/// not follow the schedule at all. Whatever it does under the schedule is no error.
+pub fn run(
+    target: &Target,
+    script_text: &str,
+    settings: &Settings,
+) -> Result<Attempt, ReplayError> {
+    let failed = |source| ReplayError::Io { action: "make a temporary directory", source };
+    let scratch = tempfile::Builder::new().prefix("symbiosis-replay").tempdir().map_err(failed)?;
+    let (schedule, report) = (scratch.path().join("schedule"), scratch.path().join("report"));
+    let directory = scratch.path().join("attempt.trace");
+    let mut environment: Vec<(&'static str, OsString)> = Vec::new();
+    if !script_text.is_empty() {
+        fs_err::write(&schedule, script_text)
+            .map_err(|source| ReplayError::Io { action: "write the schedule", source })?;
+        environment.push((SCHEDULE_VARIABLE, schedule.into()));
+        environment.push((REPORT_VARIABLE, report.clone().into()));
+    }
+    if let Some(noise) = &settings.noise {
+        environment.push((NOISE_VARIABLE, noise.into()));
+    }
+    let patience = settings.patience.as_millis().max(1);
+    environment.push((PATIENCE_VARIABLE, patience.to_string().into()));
+    let confined = Confined { directory: target.directory.clone(), input: settings.input.clone() };
+    let options = Options {
+        timeout: Some(settings.timeout),
+        show_output: settings.show_output,
+        environment,
+        confined: Some(confined),
+    };
+    let interrupts = Interrupts::catch();
+    let run = record::run(&target.program, &directory, &options, &interrupts)?;
+    if let Some(signal) = interrupts.received() {
+        return Err(ReplayError::Interrupted(signal));
+    }
+    drop(interrupts);
+    let mut manifest = run.manifest;
+    // The outcome, which is part of what a failure is read from.
+    manifest.write(&directory)?;
+    trace_format::read_raw(&directory, &mut manifest)?;
+    let report = match script_text.is_empty() {
+        true => Report::default(),
+        false => Report::read(&report, target)?,
+    };
+    let original = Arc::clone(&target.original);
+    let attempt = Attempt {
+        directory,
+        manifest,
+        report,
+        script: script_text.to_owned(),
+        stdout: run.stdout,
+        stderr: run.stderr,
+        original,
+        _scratch: scratch,
+    };
+    attempt.check_modules(target)?;
+    Ok(attempt)
+}
+
+impl Attempt {
+    /// Fails when the process had other modules than the recorded one: another shared library.
+    fn check_modules(&self, target: &Target) -> Result<(), ReplayError> {
+        let trace = Trace::open(&self.directory)?;
+        let Some(original) = self.original.trace() else { return Ok(()) };
+        let known: BTreeSet<[u64; 2]> = original.modules().iter().map(|m| m.hash).collect();
+        let unknown = trace.modules().iter().filter(|m| !known.contains(&m.hash)).count();
+        if unknown == 0 {
+            return Ok(());
+        }
+        let path = target.program.file.clone();
+        let why = format!("{unknown} modules that it ran were not recorded");
+        Err(ReplayError::WrongBinary { path, why })
+    }
+
+    /// Where and why the run left the schedule; none when it followed it.
+    #[must_use]
+    pub fn departure(&self) -> Option<Departure> {
+        Departure::of(self)
+    }
+}
+
+impl Report {
+    fn read(path: &Path, target: &Target) -> Result<Self, ReplayError> {
+        let bytes = fs_err::read(path).unwrap_or_default();
+        let missing = || ReplayError::NoScheduler { path: target.program.file.clone() };
+        Self::decode(&bytes).ok_or_else(missing)
+    }
+
+    /// The report in a report file's bytes; none when it is not one.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| {
+            let part = bytes.get(at..at + 4).and_then(|part| part.try_into().ok());
+            part.map_or(0, u32::from_le_bytes)
+        };
+        let long = |at: usize| {
+            let part = bytes.get(at..at + 8).and_then(|part| part.try_into().ok());
+            part.map_or(0, u64::from_le_bytes)
+        };
+        if bytes.len() < size_of::<layout::Report>()
+            || long(offset_of!(layout::Report, magic)) != REPORT_MAGIC
+        {
+            return None;
+        }
+        let line = word(offset_of!(layout::Report, left_line));
+        let reason = LeftReason::from_code(word(offset_of!(layout::Report, left_reason)));
+        let text = offset_of!(layout::Report, message);
+        let length = (word(offset_of!(layout::Report, message_length)) as usize).min(2048);
+        let message = bytes.get(text..text + length).unwrap_or(&[]);
+        Some(Self {
+            lines: word(offset_of!(layout::Report, lines)),
+            followed: word(offset_of!(layout::Report, followed)),
+            left: (line != 0).then(|| Left {
+                line,
+                reason: reason.unwrap_or(LeftReason::None),
+                site: long(offset_of!(layout::Report, left_site)),
+            }),
+            steps: long(offset_of!(layout::Report, steps)),
+            switches: long(offset_of!(layout::Report, switches)),
+            deadlock: word(offset_of!(layout::Report, deadlock)) != 0,
+            message: String::from_utf8_lossy(message).into_owned(),
+        })
+    }
+}

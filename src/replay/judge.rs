@@ -1,0 +1,192 @@
+//! Did the run do what the schedule claims?
+//!
+//! *Reproduced*: the same kind of failure at the same place in the same thread. *Passed*: the run
+//! came past the place of the failure without it. Cheap comparisons come first; the run's own trace
+//! is executed symbolically only when they do not decide.
+
+use super::Attempt;
+use super::original::executed;
+use crate::record::ending;
+use model::{EventTrace, Site};
+use std::path::Path;
+use trace_format::{Failure, FailureKind, Manifest, Module, Trace};
+
+/// What a schedule is said to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// The recorded failure.
+    Fails,
+    /// No failure.
+    Passes,
+}
+
+/// What a run did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The recorded failure, again.
+    Reproduced,
+    /// Another failure.
+    Different {
+        /// Which, in words.
+        found: String,
+    },
+    /// It came past the place of the failure.
+    Passed {
+        /// How it failed later, in words; none when it ended well.
+        later: Option<String>,
+    },
+    /// It left the schedule, and did not do what the schedule claims.
+    Left {
+        /// What it did, in words.
+        found: String,
+    },
+}
+
+impl Verdict {
+    /// Does this bear out what the schedule claims?
+    #[must_use]
+    pub fn confirms(&self, claim: Claim) -> bool {
+        match claim {
+            Claim::Fails => *self == Self::Reproduced,
+            Claim::Passes => matches!(self, Self::Passed { .. }),
+        }
+    }
+}
+
+/// Judges a run under a schedule with this claim.
+#[must_use]
+pub fn judge(claim: Claim, original: &Manifest, attempt: &Attempt) -> Verdict {
+    match claim {
+        Claim::Fails => failing(original, attempt),
+        Claim::Passes => passing(original, attempt),
+    }
+}
+
+/// Judges a run under a failing schedule. A run that reproduced the failure although it left the
+/// schedule has reproduced it; [`Attempt::departure`] has more to say then.
+#[must_use]
+pub fn failing(original: &Manifest, attempt: &Attempt) -> Verdict {
+    if is_same_failure(original, attempt) {
+        return Verdict::Reproduced;
+    }
+    let found = ending(&attempt.manifest);
+    if attempt.report.left.is_some() {
+        Verdict::Left { found }
+    } else if attempt.manifest.failure.is_some() {
+        Verdict::Different { found }
+    } else {
+        Verdict::Passed { later: None }
+    }
+}
+
+/// Judges a run under an alternate schedule: it has to follow the schedule past the failure's
+/// place. A run that left it shows nothing, because most runs pass under any schedule.
+#[must_use]
+pub fn passing(original: &Manifest, attempt: &Attempt) -> Verdict {
+    if is_same_failure(original, attempt) {
+        return Verdict::Reproduced;
+    }
+    let found = ending(&attempt.manifest);
+    if attempt.report.left.is_some() {
+        return Verdict::Left { found };
+    }
+    match &attempt.manifest.failure {
+        None => Verdict::Passed { later: None },
+        Some(failure) if failure.kind != FailureKind::Hang && went_past(original, attempt) => {
+            Verdict::Passed { later: Some(found) }
+        }
+        Some(_) => Verdict::Different { found },
+    }
+}
+
+fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
+    let Some(recorded) = &original.failure else { return false };
+    if recorded.kind == FailureKind::Hang && attempt.report.deadlock {
+        return true;
+    }
+    let Some(found) = &attempt.manifest.failure else { return false };
+    if recorded.kind != found.kind || recorded.thread != found.thread {
+        return false;
+    }
+    match recorded.kind {
+        // The message holds file, line and function.
+        FailureKind::Assertion => recorded.message == found.message,
+        FailureKind::Hang => true,
+        FailureKind::Abort | FailureKind::Exit => is_same_place(recorded, found, attempt),
+        FailureKind::Signal => {
+            recorded.code == found.code && is_same_place(recorded, found, attempt)
+        }
+    }
+}
+
+fn is_same_place(recorded: &Failure, found: &Failure, attempt: &Attempt) -> bool {
+    if recorded.kind == FailureKind::Exit && recorded.code != found.code {
+        return false;
+    }
+    let traces = attempt.original.trace().zip(Trace::open(&attempt.directory).ok());
+    if let Some((original, now)) = &traces {
+        let at = |trace: &Trace, failure: &Failure| address(trace.modules(), failure.fault_pc);
+        let (there, here) = (at(original, recorded), at(now, found));
+        if there.is_some() && there == here {
+            return true;
+        }
+        // The same path leads to the same place.
+        let path = |trace, failure| path_of_failing(trace, failure);
+        let (there, here) = (path(original, recorded), path(now, found));
+        if there.is_some() && there == here {
+            return true;
+        }
+    }
+    is_same_source_place(attempt)
+}
+
+/// The last resort: where do the executed paths fail?
+fn is_same_source_place(attempt: &Attempt) -> bool {
+    let _span = tracing::info_span!("compare_failures").entered();
+    let place = |trace: &EventTrace| -> Option<Site> {
+        let failure = trace.failure.as_ref()?;
+        Some(trace.event(failure.event).site().clone())
+    };
+    let recorded = attempt.original.execution().and_then(|execution| place(&execution.trace));
+    let found = failure_place(&attempt.directory);
+    recorded.is_some() && recorded == found
+}
+
+fn failure_place(directory: &Path) -> Option<Site> {
+    let execution = executed(directory)?;
+    let failure = execution.trace.failure.as_ref()?;
+    Some(execution.trace.event(failure.event).site().clone())
+}
+
+/// An address as the offset in a function of a module; none when it is not in instrumented code,
+/// as far as can be told.
+fn address(modules: &[Module], pc: u64) -> Option<(usize, usize, u64)> {
+    let mut nearest: Option<(usize, usize, u64)> = None;
+    for (number, module) in modules.iter().enumerate() {
+        for (index, &start) in module.functions.iter().enumerate() {
+            if start != 0 && start <= pc && nearest.is_none_or(|(.., offset)| pc - start < offset) {
+                nearest = Some((number, index, pc - start));
+            }
+        }
+    }
+    nearest
+}
+
+/// The failing thread's path up to the failure.
+fn path_of_failing(trace: &Trace, failure: &Failure) -> Option<Vec<u32>> {
+    let serial = failure.thread_serial?;
+    let thread = trace.threads().iter().find(|thread| thread.serial == serial)?;
+    let mut path = trace.path_entries(thread).ok()?;
+    if failure.path_bytes > 0 {
+        path.truncate(usize::try_from(failure.path_bytes / 4).unwrap_or(usize::MAX));
+    }
+    Some(path)
+}
+
+/// Did the thread that failed in the recorded run come further than it did then?
+fn went_past(original: &Manifest, attempt: &Attempt) -> bool {
+    let Some(failure) = &original.failure else { return true };
+    let same = |thread: &&trace_format::Thread| Some(&thread.name) == failure.thread.as_ref();
+    let Some(now) = attempt.manifest.threads.iter().find(same) else { return false };
+    now.ended || now.path_bytes > failure.path_bytes
+}

@@ -1,0 +1,74 @@
+//! Running the real program under a schedule, and judging what it did.
+//!
+//! The instrumented binary itself is scheduled: its gates are opened and its runtime follows the
+//! schedule's text (`docs/schedule-format.md`). Nothing is rebuilt; `docs/design-notes.md` says why.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `target` | which binary, with which arguments, where |
+//! | `attempt` | one run, and the scheduler's report on it |
+//! | `judge` | did it do what the schedule claims? |
+//! | `departure` | where and why it did not |
+//! | `original` | the recorded run, loaded when something is compared with it |
+
+mod attempt;
+mod departure;
+mod error;
+pub mod judge;
+mod original;
+mod target;
+
+pub use attempt::{Attempt, Left, Report, run};
+pub use departure::{Departure, Difference};
+pub use error::ReplayError;
+pub use judge::{Claim, Verdict};
+pub use original::Original;
+pub use target::{Origin, Target};
+
+use std::path::PathBuf;
+use std::time::Duration;
+use trace_format::Manifest;
+use trace_format::layout::DEFAULT_PATIENCE_MS;
+
+/// What every run gets beside its share of the recorded time.
+const LEAST_TIME: Duration = Duration::from_secs(10);
+/// How much slower than the recorded run a scheduled one may be: one thread at a time, and a
+/// decision at every access that others may see.
+const SLOWER: u32 = 20;
+
+/// How to run the program again.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// After this time without progress the scheduler gives up following the schedule.
+    pub patience: Duration,
+    /// After this time the run is ended.
+    pub timeout: Duration,
+    /// Pass the program's output on?
+    pub show_output: bool,
+    /// The value of `SYMBIOSIS_NOISE`; none for no noise.
+    pub noise: Option<String>,
+    /// What the program reads as standard input; none for an empty one.
+    pub input: Option<PathBuf>,
+}
+
+impl Settings {
+    /// What suits the run of this manifest: 10 seconds and 20 times the recorded time.
+    #[must_use]
+    pub fn of(manifest: &Manifest) -> Self {
+        let recorded = Duration::from_millis(manifest.duration_ms.unwrap_or(0));
+        Self {
+            patience: Duration::from_millis(DEFAULT_PATIENCE_MS),
+            timeout: LEAST_TIME.saturating_add(recorded.saturating_mul(SLOWER)),
+            show_output: false,
+            noise: None,
+            input: redirected_input(),
+        }
+    }
+}
+
+/// A regular file that this process's standard input was redirected from, so that every run can
+/// read it from its beginning. A terminal or pipe could be read only once.
+fn redirected_input() -> Option<PathBuf> {
+    let path = std::fs::read_link("/proc/self/fd/0").ok()?;
+    path.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(path)
+}
