@@ -1,7 +1,9 @@
 //! Threads: their records and streams, creation, joining and their end.
 
 use crate::files;
+use crate::gates;
 use crate::layout::{CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, RuntimeEvent};
+use crate::noise;
 use crate::process;
 use crate::real;
 use crate::signals;
@@ -43,6 +45,8 @@ pub struct Thread {
     pub path: Stream,
     /// The values stream.
     pub values: Stream,
+    /// For its gates.
+    pub gate: gates::State,
     routine: usize,
     argument: usize,
     rounds: u32,
@@ -78,6 +82,7 @@ unsafe fn new_block() -> *mut Thread {
         (*thread).values = Stream::none(b".values");
         let sink = &raw mut (*thread).sink;
         streams::use_rings(sink, (*thread).path_ring(), (*thread).value_ring());
+        (*sink).gate_stop = u64::MAX;
         (*thread).control = sink;
     }
     thread
@@ -98,6 +103,7 @@ unsafe fn make_streams(thread: *mut Thread) -> Result<(), c_int> {
         (*control).value_base = (*thread).values.base;
         (*control).value_next = (*thread).values.base;
         (*control).value_limit = (*thread).values.limit();
+        (*control).gate_stop = u64::MAX;
         (*control).serial = (*thread).serial;
         (*control).start_routine = (*thread).routine as u64;
         (*thread).control = control;
@@ -169,6 +175,7 @@ unsafe fn adopt(thread: *mut Thread) {
             let stack = thread.cast::<u8>().add(STACK_AT);
             signals::use_stack(stack.cast(), STACK);
         }
+        noise::at_start(thread);
     }
 }
 
@@ -372,6 +379,7 @@ unsafe fn sweep() {
 /// replaced in place, because a hook may hold its address.
 pub unsafe extern "C" fn forked() {
     process::forget();
+    gates::forked();
     let thread = tls::recording();
     if thread.is_null() {
         return;
@@ -396,7 +404,7 @@ pub unsafe extern "C" fn forked() {
             *tls::control_slot() = (*thread).control;
             return;
         }
-        write_volatile(control, copy);
+        write_volatile(control, Control { gate_stop: u64::MAX, ..copy });
         streams::use_rings(control, (*thread).path_ring(), (*thread).value_ring());
     }
 }

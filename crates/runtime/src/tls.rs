@@ -41,7 +41,10 @@ core::arch::global_asm!(
     ".quad __symbiosis_sink_path+4096, __symbiosis_sink_path+4096",
     ".quad __symbiosis_sink_values+4096, __symbiosis_sink_values+4096",
     ".quad __symbiosis_sink_path, __symbiosis_sink_values",
-    ".zero 128",
+    // Eleven words up to `gate_stop`, which says never.
+    ".zero 88",
+    ".quad -1",
+    ".zero 32",
     ".size __symbiosis_sink,.-__symbiosis_sink",
     ".bss",
     ".p2align 6",
@@ -50,6 +53,8 @@ core::arch::global_asm!(
     ".text",
     options(att_syntax)
 );
+
+const _: () = assert!(core::mem::offset_of!(Control, gate_stop) == 6 * 8 + 88);
 
 #[cfg(symbiosis_export)]
 macro_rules! offset_of_variable {
