@@ -18,7 +18,7 @@ pub mod verify;
 pub use event::{Event, EventKind, LockMode, ReadPart, ReadRef, Site, WritePart, WriteSource};
 pub use expr::{BinOp, CmpOp, Expr, ExprId, ExprPool, FloatFormat, FloatOp, FloatPred};
 pub use ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
-pub use points::{Point, Points};
+pub use points::{Passage, Point, Points};
 pub use schedule::{Schedule, ScheduleError};
 pub use trace::{
     Cell, EventTrace, Failure, FailureCondition, FailureKind, Object, ObjectKind, PathCondition,

@@ -17,6 +17,10 @@ pub struct Points {
 }
 
 /// An event's scheduling point: the last one that its thread passed before it.
+///
+/// Where a call's gate and the sync point of the very same call follow each other without an event
+/// between them, the gate names the point, since its name is the more telling and the more durable
+/// one; `through` is the sync point then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Point {
     /// An index into [`Points::sites`].
@@ -24,12 +28,25 @@ pub struct Point {
     /// The thread passed the site for the so-manieth time, from 1.
     pub occurrence: u64,
     /// The event is the first one behind this point: a thread that is stopped there has not
-    /// performed it, but everything before it.
+    /// performed it, but everything before it. Releases that no code performs
+    /// ([`EventKind::Unlock`](crate::EventKind::Unlock), `synthetic`) do not count.
     pub first: bool,
     /// How many gates the thread had passed by then, this one included.
     pub gates: u64,
-    /// How many sync points the thread had passed by then, this one included.
+    /// How many sync points the thread had passed by then, this one and `through` included.
     pub syncs: u64,
+    /// The sync point that the thread passed between the gate `site` and the event. To let the
+    /// thread perform the event it has to be let past this one, too.
+    pub through: Option<Passage>,
+}
+
+/// A thread's passing of a site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// An index into [`Points::sites`].
+    pub site: u32,
+    /// The thread passed the site for the so-manieth time, from 1.
+    pub occurrence: u64,
 }
 
 impl Points {
@@ -42,6 +59,12 @@ impl Points {
     /// The name of a point's site.
     #[must_use]
     pub fn site(&self, point: &Point) -> &str {
-        self.sites.get(point.site as usize).map_or("?", String::as_str)
+        self.name(point.site)
+    }
+
+    /// The name behind an index into `sites`.
+    #[must_use]
+    pub fn name(&self, site: u32) -> &str {
+        self.sites.get(site as usize).map_or("?", String::as_str)
     }
 }

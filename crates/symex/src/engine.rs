@@ -6,6 +6,7 @@ use crate::eval;
 use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::image::{FunctionInfo, Image};
 use crate::memory::{Memory, MemoryByte};
+use crate::points::Tracker;
 use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{Gap, GapKind, Options};
 use crate::shadow::{Shadow, Writers};
@@ -19,6 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use trace_format::layout::SyncPoint;
 
 /// What a walk is for (design section 4).
 pub(crate) enum Pass {
@@ -62,6 +64,7 @@ pub(crate) struct Engine<'r> {
     pub pass: Pass,
     pub threads: Vec<Thread<'r>>,
     pub out: Builder,
+    pub points: Tracker,
     pub learned: Learned,
     pub gaps: Vec<Gap>,
     pub gap_counts: BTreeMap<GapKind, u64>,
@@ -106,6 +109,7 @@ impl<'r> Engine<'r> {
             memory: Memory::new(image),
             pass,
             out: Builder::new(threads.len()),
+            points: Tracker::new(threads.len()),
             threads,
             learned,
             gaps: Vec::new(),
@@ -243,16 +247,19 @@ impl<'r> Engine<'r> {
         let fresh = self.threads[t].stop.is_none();
         self.threads[t].stop = None;
         if fresh && self.symbolic() {
+            self.pass_sync(t, SyncPoint::Start, None);
             self.event(t, model::EventKind::Start, None);
         }
         loop {
             match self.step(t) {
                 Ok(()) => {}
-                Err(Stop::Wait(other)) if !self.has_ended(other) => {
-                    self.threads[t].stop = Some(Stop::Wait(other));
-                    return;
+                Err(Stop::Wait(other)) => {
+                    self.threads[t].again = self.threads[t].code().is_some();
+                    if !self.has_ended(other) {
+                        self.threads[t].stop = Some(Stop::Wait(other));
+                        return;
+                    }
                 }
-                Err(Stop::Wait(_)) => {}
                 Err(stop) => {
                     self.threads[t].stop = Some(stop);
                     self.finish_thread(t);
@@ -277,6 +284,7 @@ impl<'r> Engine<'r> {
         let Some(instruction) = function.instructions.get(id.index()) else {
             return contradiction(format!("{} runs off its end", function.name));
         };
+        self.pass_gate(t, info, id);
         self.execute(t, id, instruction)
     }
 
@@ -590,6 +598,7 @@ impl<'r> Engine<'r> {
             return 0;
         }
         let stack = self.stack(t);
+        self.points.event(t, &kind);
         self.out.event(t, kind, stack, name)
     }
 }

@@ -110,7 +110,7 @@ fn collect(engine: Engine<'_>, image: &Image<'_>) -> Execution {
         timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
     };
     let trace = engine.out.finish(engine.pool, threads, engine.failure);
-    Execution { trace, points: model::Points::default(), gaps: engine.gaps, report }
+    Execution { trace, points: engine.points.finish(), gaps: engine.gaps, report }
 }
 
 fn entry_name(image: &Image<'_>, address: u64) -> String {

@@ -87,6 +87,7 @@ impl<'r> Engine<'r> {
         let thread = &mut self.threads[t];
         let (unused_path, unused_values) = thread.unused();
         let report = &mut thread.report;
+        (report.gates, report.sync_points) = self.points.counts(t);
         report.unused_path = unused_path;
         report.unused_values = unused_values;
         report.reached_end = match &stop {

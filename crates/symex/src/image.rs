@@ -8,7 +8,8 @@ use crate::report::SymexError;
 use crate::value::Value;
 use ir::plan::FunctionPlan;
 use ir::types::{
-    ConstId, ConstantKind, FuncId, Function, GlobalId, InstKind, Module, Operand, Type, TypeId,
+    ConstId, ConstantKind, FuncId, Function, GlobalId, InstId, InstKind, Module, Operand, Type,
+    TypeId,
 };
 use model::ExprPool;
 use rustc_hash::FxHashMap;
@@ -28,6 +29,15 @@ pub(crate) struct FunctionInfo<'r> {
     pub plan: FunctionPlan,
     /// Per instruction: is it in `plan.values`?
     pub logged: Vec<bool>,
+    /// The sites of the instructions behind gates.
+    gates: FxHashMap<InstId, String>,
+}
+
+impl FunctionInfo<'_> {
+    /// The site of the gate before an instruction.
+    pub fn gate(&self, id: InstId) -> Option<&str> {
+        self.gates.get(&id).map(String::as_str)
+    }
 }
 
 /// A global variable that has an initial value here.
@@ -163,7 +173,9 @@ impl<'r> Image<'r> {
                     *flag = true;
                 }
             }
-            FunctionInfo { module, id, function, plan, logged }
+            let gates = ir::gates::gates(self.module(module), function);
+            let gates = gates.into_iter().map(|gate| (gate.instruction, gate.site)).collect();
+            FunctionInfo { module, id, function, plan, logged, gates }
         }))
     }
 

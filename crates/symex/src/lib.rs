@@ -14,6 +14,7 @@
 //! | `memory_ops`, `access` | accesses: addresses, cells, events |
 //! | `intrinsics`, `externals`, `containers` | LLVM intrinsics; library functions that are modelled |
 //! | `sync` | what the runtime reported |
+//! | `points` | where a scheduler can stop the threads |
 //! | `failure`, `dependence` | φbug |
 //! | `shadow`, `cells`, `heap`, `memory` | shared bytes, allocations, memory |
 //!
@@ -43,6 +44,7 @@ mod intrinsics;
 mod memory;
 mod memory_ops;
 mod naming;
+mod points;
 mod recording;
 mod report;
 mod shadow;

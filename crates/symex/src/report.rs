@@ -150,6 +150,10 @@ pub struct ThreadReport {
     pub unused_path: usize,
     /// Value words that were not used.
     pub unused_values: usize,
+    /// Gates that the thread passed, in a run in which gates count.
+    pub gates: u64,
+    /// Sync points that the thread passed, in a run in which they count.
+    pub sync_points: u64,
     /// The synchronisation call that the thread was in when its stream ended.
     pub blocked: Option<BlockedCall>,
 }

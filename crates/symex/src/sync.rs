@@ -7,7 +7,7 @@ use crate::memory::{Bytes, MemoryByte};
 use crate::report::{BlockedCall, GapKind};
 use crate::thread::{HeldLock, PendingSync, Stop, contradiction};
 use model::{EventId, EventKind, LockMode, ObjectId, ObjectKind};
-use trace_format::layout::{RuntimeEvent, SyncOp};
+use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
 
 /// `ETIMEDOUT` of Linux.
 const TIMED_OUT: u64 = 110;
@@ -51,10 +51,17 @@ impl<'r> Engine<'r> {
                 if let Some(call) = self.threads[t].external_call() {
                     call.created = Some(*handle);
                 }
+                self.pass_sync(t, SyncPoint::Create, None);
                 self.create(t, *serial);
             }
+            (RuntimeEvent::JoinBegin, _) => self.pass_sync(t, SyncPoint::Join, None),
             (RuntimeEvent::JoinEnd, [serial, result]) => self.joined(t, *serial, *result),
-            (RuntimeEvent::ThreadExit, _) => self.threads[t].exited = true,
+            (RuntimeEvent::ThreadExit, _) => {
+                if t != 0 {
+                    self.pass_sync(t, SyncPoint::Exit, None);
+                }
+                self.threads[t].exited = true;
+            }
             (RuntimeEvent::NonLocal, _) => self.threads[t].non_local = true,
             (RuntimeEvent::Allocate, [address, size, tsc]) => {
                 self.allocate(t, *address, *size, *tsc);
@@ -240,6 +247,7 @@ impl<'r> Engine<'r> {
         let Some(operation) = SyncOp::from_code(op) else {
             return contradiction(format!("unknown synchronisation call {op}"));
         };
+        self.pass_sync(t, SyncPoint::Begin, Some(operation));
         let name = self.object_name(t, address, Some(object_size(operation)));
         let blocked = BlockedCall {
             operation: format!("{operation:?}"),
@@ -334,6 +342,7 @@ impl<'r> Engine<'r> {
             SyncOp::BarrierWait if !failed || barrier_serial(result) => {
                 let object = self.sync_object(t, address, ObjectKind::Barrier { count: 1 });
                 self.sync_event(t, EventKind::BarrierArrive { object }, begun);
+                self.pass_sync(t, SyncPoint::Leave, None);
                 self.sync_event(t, EventKind::BarrierLeave { object }, begun);
             }
             SyncOp::Once => {
@@ -377,7 +386,9 @@ impl<'r> Engine<'r> {
             true => EventKind::WaitTimedOut { condition, began },
             false => EventKind::Wake { condition, began },
         };
+        self.pass_sync(t, SyncPoint::Wake, None);
         self.sync_event(t, kind, begun);
+        self.pass_sync(t, SyncPoint::Relock, None);
         self.acquire(t, mutex, LockMode::Exclusive);
         if let Some(held) = self.threads[t].held.iter_mut().find(|held| held.address == internal) {
             held.count = count;

@@ -146,6 +146,8 @@ pub(crate) struct Thread<'r> {
     /// Its creation has been walked.
     pub started: bool,
     pub stop: Option<Stop>,
+    /// The instruction that comes next waited for another thread, and is executed once more.
+    pub again: bool,
     /// `ThreadExit` was seen, or the initial thread's `main` returned.
     pub exited: bool,
     /// A longjmp or cancellation was seen, and its target not yet.
@@ -187,6 +189,7 @@ impl<'r> Thread<'r> {
             clock: VectorClock::default(),
             started: index == 0,
             stop: None,
+            again: false,
             exited: false,
             non_local: false,
             jump_buffers: FxHashMap::default(),
