@@ -30,6 +30,7 @@ pub mod c11;
 pub mod exits;
 pub mod files;
 pub mod gates;
+pub mod memory;
 pub mod modules;
 pub mod noise;
 pub mod order;
