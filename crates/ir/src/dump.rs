@@ -224,7 +224,7 @@ impl Body<'_> {
                 let flags = flags(*ordering, *volatile);
                 write!(f, "store{flags} {}, {}", self.op(*value), self.op(*address))
             }
-            InstKind::Gep { base, offset, terms } => {
+            InstKind::Gep { base, offset, terms, .. } => {
                 let mut text = format!("gep {} + {offset}", self.op(*base));
                 for term in terms {
                     let _ = write!(text, " + {} * {}", self.op(term.index), term.scale);

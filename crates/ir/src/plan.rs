@@ -142,7 +142,7 @@ fn feeds_by_type(module: &Module, ty: TypeId, feeds: bool) -> bool {
     }
 }
 
-fn logged_returns(module: &Module, function: &Function) -> BTreeSet<InstId> {
+pub(crate) fn logged_returns(module: &Module, function: &Function) -> BTreeSet<InstId> {
     let logged = |(instruction, _): &(&Instruction, InstId)| {
         let Some(call) = instruction.kind.as_call() else { return false };
         let unseen = match &call.callee {

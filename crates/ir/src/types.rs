@@ -208,6 +208,9 @@ pub struct Function {
     pub varargs: bool,
     /// Private or internal linkage.
     pub internal: bool,
+    /// Other modules may define it as well, and the linker keeps one of them: inline functions,
+    /// instances of templates.
+    pub mergeable: bool,
     /// Its address is used other than as a direct callee, somewhere in the module.
     pub address_taken: bool,
     /// An LLVM intrinsic.
@@ -496,6 +499,8 @@ pub enum InstKind {
     Gep {
         /// The base address.
         base: Operand,
+        /// What the base is taken to point to: the type that the first index counts.
+        source: TypeId,
         /// The constant part in bytes.
         offset: i64,
         /// The variable parts.

@@ -74,6 +74,7 @@ mod tests {
             params: Vec::new(),
             varargs: false,
             internal: false,
+            mergeable: false,
             address_taken: false,
             intrinsic: false,
             noreturn: false,

@@ -194,7 +194,7 @@ fn memory_is_read_at_any_width() {
     let mut b = ModuleBuilder::new();
     let word = b.global("word", I64, 8, COUNTER);
     let value = b.int(I64, 0x8877_6655_4433_2211);
-    let upper = InstKind::Gep { base: word, offset: 3, terms: Vec::new() };
+    let upper = InstKind::Gep { base: word, source: I8, offset: 3, terms: Vec::new() };
     let expected = b.int(I8, 0x44);
     let equal = InstKind::ICmp(IntPredicate::Eq, inst(2), expected);
     let main = b.define(

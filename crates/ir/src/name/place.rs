@@ -345,7 +345,7 @@ impl<'m> Namer<'m> {
     fn computed(&self, address: Operand, reach: &Reach, depth: usize) -> Option<Place> {
         let Operand::Inst(id) = address else { return None };
         match &self.function.instructions.get(id.index())?.kind {
-            InstKind::Gep { base, offset, terms } => {
+            InstKind::Gep { base, offset, terms, .. } => {
                 let indices: Vec<Index> = terms.iter().map(|term| self.index(term)).collect();
                 let further = Reach {
                     offset: offset.wrapping_add(reach.offset),

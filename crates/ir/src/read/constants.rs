@@ -177,7 +177,8 @@ impl Reader<'_> {
 
     /// A symbol plus an offset, or an expression when the base is none.
     fn constant_gep(&mut self, value: LLVMValueRef) -> ConstantKind {
-        let Some(InstKind::Gep { base: Operand::Const(base), offset, terms }) = self.gep(value)
+        let Some(InstKind::Gep { base: Operand::Const(base), source, offset, terms }) =
+            self.gep(value)
         else {
             return self.unknown(value);
         };
@@ -193,7 +194,7 @@ impl Reader<'_> {
             }
         }
         let base = Operand::Const(base);
-        ConstantKind::Expression(Box::new(InstKind::Gep { base, offset, terms }))
+        ConstantKind::Expression(Box::new(InstKind::Gep { base, source, offset, terms }))
     }
 
     /// The value of a constant integer of at most 64 bits, sign-extended.

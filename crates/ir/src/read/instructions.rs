@@ -313,6 +313,7 @@ impl Reader<'_> {
         let base = self.operand_at(value, 0);
         let mut walk = GepWalk { offset: 0, terms: Vec::new() };
         let mut ty = call!(self, LLVMGetGEPSourceElementType(value));
+        let source = self.ty(ty);
         let count = call!(self, LLVMGetNumOperands(value)).cast_unsigned();
         for position in 1..count {
             let index = call!(self, LLVMGetOperand(value, position));
@@ -322,7 +323,7 @@ impl Reader<'_> {
             }
             ty = self.descend(&mut walk, index, ty)?;
         }
-        Some(InstKind::Gep { base, offset: walk.offset, terms: walk.terms })
+        Some(InstKind::Gep { base, source, offset: walk.offset, terms: walk.terms })
     }
 
     /// `index` elements of type `element` further.

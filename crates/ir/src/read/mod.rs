@@ -222,6 +222,7 @@ impl<'m> Reader<'m> {
             params: self.params(function),
             varargs: call!(self, LLVMIsFunctionVarArg(ty)) != 0,
             internal: self.internal(function),
+            mergeable: self.mergeable(function),
             address_taken: self.address_taken(function),
             intrinsic: name.starts_with("llvm."),
             noreturn: self.has_attribute(function, u32::MAX, self.noreturn),
@@ -280,6 +281,19 @@ impl<'m> Reader<'m> {
         const INTERNAL: i32 = llvm::llvm_sys::LLVMLinkage::LLVMInternalLinkage as i32;
         const PRIVATE: i32 = llvm::llvm_sys::LLVMLinkage::LLVMPrivateLinkage as i32;
         matches!(call!(self, LLVMGetLinkage(global)), INTERNAL | PRIVATE)
+    }
+
+    /// May the linker take another module's definition in the place of this one?
+    fn mergeable(&self, function: LLVMValueRef) -> bool {
+        use llvm::llvm_sys::LLVMLinkage as Linkage;
+        const MERGED: [i32; 4] = [
+            Linkage::LLVMLinkOnceAnyLinkage as i32,
+            Linkage::LLVMLinkOnceODRLinkage as i32,
+            Linkage::LLVMWeakAnyLinkage as i32,
+            Linkage::LLVMWeakODRLinkage as i32,
+        ];
+        MERGED.contains(&call!(self, LLVMGetLinkage(function)))
+            || !call!(self, LLVMGetComdat(function)).is_null()
     }
 
     /// Is the function used other than as the callee of a call? The address of a block is not the

@@ -46,7 +46,7 @@ pub(crate) fn evaluate(
             let (c, a, b) = (get(*c), get(*a), get(*b));
             select(pool, &c, &a, &b)
         }
-        InstKind::Gep { base, offset, terms } => {
+        InstKind::Gep { base, offset, terms, .. } => {
             let mut address = get(*base).scalar().ok_or(GapKind::Width)?;
             for term in terms {
                 let index = get(term.index).scalar().ok_or(GapKind::Width)?;

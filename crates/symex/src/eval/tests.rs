@@ -117,7 +117,8 @@ fn conversions_between_integers_and_floats() {
 
 #[test]
 fn addresses_sign_extend_their_indices() {
-    let kind = InstKind::Gep { base: A, offset: 4, terms: vec![GepTerm { index: B, scale: 8 }] };
+    let terms = vec![GepTerm { index: B, scale: 8 }];
+    let kind = InstKind::Gep { base: A, source: I64, offset: 4, terms };
     let got = compute(&kind, I64, &[Value::constant(64, 0x1000), Value::constant(32, mask(32))]);
     assert_eq!(got, Ok(Value::constant(64, 0x1000 + 4 - 8)));
 }

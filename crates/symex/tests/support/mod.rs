@@ -77,6 +77,7 @@ impl ModuleBuilder {
             params: params.iter().map(|&ty| Param { ty, byval: None }).collect(),
             varargs: false,
             internal: false,
+            mergeable: false,
             address_taken: false,
             intrinsic: name.starts_with("llvm."),
             noreturn: false,
