@@ -7,3 +7,4 @@ pub mod pipeline;
 pub mod record;
 pub mod replay;
 pub mod runtime_archive;
+pub mod test_case;

@@ -19,6 +19,8 @@ need "command -v make" make
 need "test -e /usr/include/z3.h" libz3-dev
 need "command -v z3" z3
 need "command -v dot" graphviz
+need "command -v gdb" gdb
+need "command -v cmake && command -v ctest" cmake
 
 if [ "${#missing[@]}" -gt 0 ]; then
     echo "installing: ${missing[*]}" >&2

@@ -9,8 +9,9 @@ pub mod solve;
 
 use clap::{Parser, Subcommand};
 use std::error::Error;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Says why a multi-threaded program failed, from one failing run.
@@ -83,6 +84,12 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
+    // Under these names `symbiosis` is a compiler, for build systems that want a single word.
+    match args.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str) {
+        Some("symbiosis-cc") => return compile(false, &args[1..]),
+        Some("symbiosis-c++") => return compile(true, &args[1..]),
+        _ => {}
+    }
     // The compiler's arguments are clang's business, so clap never sees them.
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("cc") => return compile(false, &args[2..]),
