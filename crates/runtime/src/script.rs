@@ -239,17 +239,11 @@ impl Script {
         found.and_then(|index| names.get(index)).map_or(&[], |(_, name)| name)
     }
 
-    /// The name of a thread that the schedule mentions, for messages; else empty.
-    #[must_use]
-    pub fn thread_text(&self, hash: u64) -> &'static [u8] {
-        self.site_text(hash)
-    }
-
     /// The name of a thread that the schedule mentions, by its [`thread_hash`]; else empty. The
     /// scheduler needs it for messages, and to find who has to create a thread.
     #[must_use]
-    pub fn thread_text(&self, _hash: u64) -> &[u8] {
-        b""
+    pub fn thread_text(&self, hash: u64) -> &'static [u8] {
+        self.site_text(hash)
     }
 
     /// Is this a site that the schedule mentions?
