@@ -1,0 +1,245 @@
+//! From an order of events to a script.
+//!
+//! The order is cut into the maximal runs of one thread. A thread's turn has to perform all events
+//! of its run and none of its next one, so it ends where that thread stands before the next one's
+//! first event. A thread's last run has no such place in the order; its turn ends right behind its
+//! last event.
+
+use crate::text::{End, Mark, Script, Target, Turn};
+use crate::units::{Unit, event, is_performed, same_passage, units};
+use model::{Event, EventId, EventKind, EventTrace, FailureCondition, Passage, Points, ThreadId};
+
+/// A script, and what it leaves open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Built {
+    /// The script.
+    pub script: Script,
+    /// Pairs of events of one thread, in program order, between which the order has events of
+    /// other threads although no scheduler can stop the thread there. Under the script the second
+    /// one happens together with the first.
+    pub coarse: Vec<(EventId, EventId)>,
+}
+
+/// Maximal runs of one thread, each as its units.
+type Runs<'u> = Vec<&'u [Unit]>;
+
+/// The script of a failing schedule: from the start to the failure, with everything that follows
+/// held back (`end hold`).
+///
+/// What the order has between the failing thread's last event and its failure is left out where
+/// the failure is a matter of values: those are settled by then, and the others may have to wait
+/// for locks that the failing thread really holds. An order without the failure becomes a script
+/// without a last `!`.
+#[must_use]
+pub fn failing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built {
+    let order = until_failure(trace, order);
+    let mut result = units(trace, points, &order);
+    let fails =
+        |unit: &Unit| event(trace, unit.last()).is_some_and(|e| e.kind == EventKind::Failure);
+    if let Some(at) = result.units.iter().position(fails) {
+        result.units.truncate(at + 1);
+    }
+    let turns = turns(trace, points, &result.units, &|_| None);
+    Built { script: Script { end: End::Hold, marks: Vec::new(), turns }, coarse: result.coarse }
+}
+
+/// The script of a schedule that passes: the whole order, after which all threads go on
+/// (`end run`).
+///
+/// The failure is no place of it: where the run passes, what led to the failure is not executed.
+#[must_use]
+pub fn passing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built {
+    let order = without_failure(trace, order);
+    let result = units(trace, points, &order);
+    let turns = turns(trace, points, &result.units, &|_| None);
+    Built { script: Script { end: End::Run, marks: Vec::new(), turns }, coarse: result.coarse }
+}
+
+/// The script that tries another path: the order up to the event `until`, which is not performed;
+/// then the thread of `then` runs until it has performed that one, and goes on (`end run`).
+///
+/// Where `until` cannot be separated from events before it, these are not performed either, and
+/// the pair is among the coarse ones. An `until` that the order does not have cuts nothing.
+#[must_use]
+pub fn prefix(
+    trace: &EventTrace,
+    points: &Points,
+    order: &[EventId],
+    until: EventId,
+    then: EventId,
+) -> Built {
+    let whole = units(trace, points, order);
+    let cut = order.iter().position(|&id| id == until).unwrap_or(order.len());
+    let mut result = units(trace, points, order.get(..cut).unwrap_or(order));
+    let stopped = event(trace, until).map(|event| event.thread).filter(|_| cut < order.len());
+    let own = result.units.iter().rposition(|unit| Some(unit.thread) == stopped);
+    if let (Some(at), Some(point)) = (own, points.point(until)) {
+        let last = result.units.get(at).map_or(until, Unit::last);
+        if !point.first && points.point(last).is_some_and(|last| same_passage(last, point)) {
+            result.coarse.push((last, until));
+            result.units.remove(at);
+        }
+    }
+    let behind = |thread: ThreadId| {
+        if Some(thread) == stopped {
+            return Some(until);
+        }
+        // The thread's first unit of the whole order that the cut one does not have.
+        let done = result.units.iter().filter(|unit| unit.thread == thread).count();
+        let unit = whole.units.iter().filter(|unit| unit.thread == thread).nth(done)?;
+        event(trace, unit.lead()).filter(|e| e.kind != EventKind::Failure).map(|e| e.id)
+    };
+    let mut turns = turns(trace, points, &result.units, &behind);
+    if let Some(then) = event(trace, then) {
+        let turn = Turn {
+            thread: thread_name(trace, then.thread),
+            target: target_past(points, then),
+            comment: place(then),
+        };
+        push(&mut turns, turn);
+    }
+    Built { script: Script { end: End::Run, marks: Vec::new(), turns }, coarse: result.coarse }
+}
+
+/// Adds a mark for each of the events that has a point, in the order given, numbered on from the
+/// script's highest mark, or from 1.
+pub fn marks_for(script: &mut Script, trace: &EventTrace, points: &Points, events: &[EventId]) {
+    let mut number = script.marks.iter().map(|mark| mark.number).max().unwrap_or(0);
+    for &id in events {
+        let (Some(event), Some(point)) = (event(trace, id), points.point(id)) else { continue };
+        number = number.saturating_add(1);
+        script.marks.push(Mark {
+            number,
+            thread: thread_name(trace, event.thread),
+            site: points.site(point).to_owned(),
+            occurrence: point.occurrence,
+        });
+    }
+}
+
+/// The part of a failing order that a script has to follow. See [`failing`].
+fn until_failure(trace: &EventTrace, order: &[EventId]) -> Vec<EventId> {
+    let is_failure = |&id: &EventId| event(trace, id).is_some_and(|e| e.kind == EventKind::Failure);
+    let Some(failure) = order.iter().position(is_failure) else { return order.to_vec() };
+    let id = order.get(failure).copied();
+    let thread = id.and_then(|id| event(trace, id)).map(|event| event.thread);
+    let by_values = trace.failure.as_ref().is_some_and(|failure| match failure.condition {
+        FailureCondition::Value(condition) => !trace.exprs.variables(condition).is_empty(),
+        _ => false,
+    });
+    let own = |id: &EventId| event(trace, *id).filter(|event| Some(event.thread) == thread);
+    let mut kept = order.get(..failure).unwrap_or_default().to_vec();
+    let end = match by_values {
+        true => kept.iter().rposition(|id| own(id).is_some_and(is_performed)).map(|at| at + 1),
+        // A release that no code performs: others cannot really take the lock.
+        false => {
+            kept.iter().position(|id| own(id).is_some_and(|e| !is_performed(e) && e.index > 0))
+        }
+    };
+    kept.truncate(end.unwrap_or(kept.len()));
+    kept.extend(id);
+    kept
+}
+
+fn without_failure(trace: &EventTrace, order: &[EventId]) -> Vec<EventId> {
+    let fails = |id: EventId| event(trace, id).is_some_and(|e| e.kind == EventKind::Failure);
+    order.iter().copied().filter(|&id| !fails(id)).collect()
+}
+
+fn runs(units: &[Unit]) -> Runs<'_> {
+    units.chunk_by(|a, b| a.thread == b.thread).collect()
+}
+
+/// The turns for the units in this order. `behind` gives the event that a thread stands before
+/// when it has done all of its units; without one it stands behind its last event.
+fn turns(
+    trace: &EventTrace,
+    points: &Points,
+    units: &[Unit],
+    behind: &dyn Fn(ThreadId) -> Option<EventId>,
+) -> Vec<Turn> {
+    let runs = runs(units);
+    let mut turns = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+        let thread = first.thread;
+        let later = runs.get(at + 1..).unwrap_or_default();
+        let next = later.iter().find_map(|run| run.first().filter(|unit| unit.thread == thread));
+        let before = match next {
+            Some(unit) => Some(unit.lead()),
+            None => behind(thread),
+        };
+        let target = match before.and_then(|id| event(trace, id)) {
+            Some(before) => Some((target_before(points, before), before)),
+            None => target_of_last_run(trace, points, run, last, later.is_empty()),
+        };
+        if let Some((target, event)) = target {
+            let thread = thread_name(trace, thread);
+            push(&mut turns, Turn { thread, target, comment: place(event) });
+        }
+    }
+    turns
+}
+
+/// Where a thread's last run ends; `None` when the turn before it led there already.
+fn target_of_last_run<'t>(
+    trace: &'t EventTrace,
+    points: &Points,
+    run: &[Unit],
+    last: &Unit,
+    is_last: bool,
+) -> Option<(Target, &'t Event)> {
+    let end = event(trace, last.last())?;
+    match end.kind {
+        EventKind::Failure => Some((Target::Failure, end)),
+        // The process ends with its initial thread, and the others would not get on.
+        EventKind::Exit if end.thread.index() == 0 && !is_last => {
+            let mut events = run.iter().rev().flat_map(|unit| unit.events.iter().rev());
+            let before = event(trace, *events.nth(1)?)?;
+            Some((target_past(points, before), before))
+        }
+        EventKind::Exit => Some((Target::End, end)),
+        _ => Some((target_past(points, end), end)),
+    }
+}
+
+/// The thread has performed everything before the event, and not the event.
+fn target_before(points: &Points, event: &Event) -> Target {
+    let point = points.point(event.id).copied().unwrap_or_default();
+    site(points, Passage { site: point.site, occurrence: point.occurrence }, false)
+}
+
+/// The thread has performed the event, and stands at the scheduling point that comes next.
+fn target_past(points: &Points, event: &Event) -> Target {
+    if event.kind == EventKind::Exit {
+        return Target::End;
+    }
+    let point = points.point(event.id).copied().unwrap_or_default();
+    let own = Passage { site: point.site, occurrence: point.occurrence };
+    // Behind a call's gate comes the call's own sync point, which is before the event, too.
+    site(points, point.through.unwrap_or(own), true)
+}
+
+fn site(points: &Points, passage: Passage, past: bool) -> Target {
+    let site = points.name(passage.site).to_owned();
+    Target::Site { site, occurrence: passage.occurrence.max(1), past }
+}
+
+/// Appends a turn, in place of the one before if that is of the same thread.
+fn push(turns: &mut Vec<Turn>, turn: Turn) {
+    if turns.last().is_some_and(|last| last.thread == turn.thread) {
+        turns.pop();
+    }
+    turns.push(turn);
+}
+
+fn thread_name(trace: &EventTrace, thread: ThreadId) -> String {
+    trace.threads.get(thread.index()).map_or_else(|| "t0".to_owned(), |thread| thread.name.clone())
+}
+
+/// `file:line`, when it is known.
+fn place(event: &Event) -> Option<String> {
+    let site = event.stack.first().filter(|site| site.line != 0)?;
+    let file = site.file.rsplit('/').next().unwrap_or_default();
+    (!file.is_empty()).then(|| format!("{file}:{}", site.line))
+}
