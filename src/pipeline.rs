@@ -1,21 +1,23 @@
 //! The stages in a row: trace directory → recording → event trace → constraints → explanation →
 //! answer. The only module that knows all of them.
 
+mod confirm;
 mod error;
 mod load;
+mod replayed;
+mod work;
 
+pub use confirm::{Finding, ReplayOptions};
 pub use error::PipelineError;
 pub use load::{Loaded, load};
 
 use crate::answer::{self, Timing};
-use encoders::ConstraintSystem;
-use explain::{CauseKind, Explanation};
-use model::EventTrace;
 use render::Solution;
-use solver::{Goal, Limits, Session, SmtLibSession, Z3Session};
+use replayed::Replayed;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use symex::{Execution, Recording, ThreadReport};
+use work::Work;
 
 /// Which solver answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct SolveOptions {
     pub memory_mb: Option<u32>,
     /// Write the constraint system here.
     pub dump_smt: Option<PathBuf>,
+    /// Force the schedules on the program; none to leave it at the solver's claim.
+    pub replay: Option<ReplayOptions>,
 }
 
 /// What `solve` gives back.
@@ -52,6 +56,10 @@ pub struct Answer {
     pub cut_short: bool,
     /// A stage after the failing schedule broke; the answer holds what was found before.
     pub broke: bool,
+    /// The failing schedule as text, and what replay says of it.
+    pub failing: Finding,
+    /// The same of the alternates, in the solution's order.
+    pub alternates: Vec<Finding>,
 }
 
 /// Executes a recording and verifies the event trace.
@@ -86,11 +94,18 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     if execution.trace.failure.is_none() {
         return Err(no_failure(directory, &loaded, &execution));
     }
-    let mut work =
-        Work { options, deadline, timing: Timing { symex, ..Timing::default() }, pinned: false };
-    let (trace, system, explanation) = work.explain(execution.trace.clone())?;
+    let timing = Timing { symex, ..Timing::default() };
+    let mut work = Work { options, deadline, timing, pinned: false, rejected: Vec::new() };
+    let Replayed { mut explained, failing, notes, alternates } =
+        replayed::explain(directory, &execution, &mut work)?;
+    // A spare alternate is none that was asked for.
+    let enough = explained.explanation.alternates.found.len() >= options.alternates;
+    explained.explanation.cut.retain(|cut| {
+        let limit = matches!(cut.reason, explain::CutReason::Limit(_));
+        !(limit && enough && options.alternates > 0 && cut.phase == explain::Phase::Alternates)
+    });
     let ended = |limit: bool| {
-        let mut cuts = explanation.cut.iter();
+        let mut cuts = explained.explanation.cut.iter();
         cuts.any(|cut| matches!(cut.reason, explain::CutReason::Limit(_)) == limit)
     };
     let (cut_short, broke) = (ended(true), ended(false));
@@ -103,14 +118,20 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
                 .to_owned(),
         );
     }
-    let solution = answer::solution(&answer::Parts {
-        trace: &trace,
-        system: &system,
-        explanation: &explanation,
+    let mut solution = answer::solution(&answer::Parts {
+        trace: &explained.trace,
+        system: &explained.system,
+        explanation: &explained.explanation,
         gaps: execution.report.gap_count(),
         timing: work.timing,
     });
-    Ok(Answer { solution, warnings, cut_short, broke })
+    solution.replay = failing.replay;
+    solution.replay_notes = notes;
+    for (alternate, finding) in solution.alternates.iter_mut().zip(&alternates) {
+        alternate.replay = finding.replay;
+        alternate.replay_note = finding.note.clone();
+    }
+    Ok(Answer { solution, warnings, cut_short, broke, failing, alternates })
 }
 
 fn no_failure(directory: &Path, loaded: &Loaded, execution: &Execution) -> PipelineError {
@@ -137,75 +158,4 @@ fn waiting(thread: &ThreadReport) -> Option<String> {
     let place =
         call.stack.first().map(|site| format!(" at line {}", site.line)).unwrap_or_default();
     Some(format!("{} waits in {} of {}{place}", thread.name, call.operation, call.object))
-}
-
-/// One solve on its way.
-struct Work<'a> {
-    options: &'a SolveOptions,
-    deadline: Option<Instant>,
-    timing: Timing,
-    /// The inputs were fixed to what the failing schedule has.
-    pinned: bool,
-}
-
-impl Work<'_> {
-    /// Explains the failure. When values that no read fixes (unknown initial values, results of
-    /// uninstrumented code) could avoid it, they are fixed to what the failing schedule has, so
-    /// that the cause is about orders alone.
-    fn explain(
-        &mut self,
-        trace: EventTrace,
-    ) -> Result<(EventTrace, ConstraintSystem, Explanation), PipelineError> {
-        let (system, explanation) = self.explain_once(&trace)?;
-        let by_inputs =
-            explanation.root_cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::Inputs);
-        match &explanation.failing {
-            Some(failing) if by_inputs => {
-                tracing::info!("fixing the inputs to their values in the failing schedule");
-                let pinned = explain::pin_inputs(&trace, &failing.evaluation);
-                self.pinned = true;
-                let (system, explanation) = self.explain_once(&pinned)?;
-                Ok((pinned, system, explanation))
-            }
-            _ => Ok((trace, system, explanation)),
-        }
-    }
-
-    fn explain_once(
-        &mut self,
-        trace: &EventTrace,
-    ) -> Result<(ConstraintSystem, Explanation), PipelineError> {
-        let started = Instant::now();
-        let system = encoders::encode(trace)?;
-        tracing::info!(constraints = system.constraints.len(), "encoded");
-        if let Some(path) = &self.options.dump_smt {
-            let script = solver::dump_smtlib(trace, &system, Goal::Fail)?;
-            fs_err::write(path, script).map_err(PipelineError::Write)?;
-        }
-        let left = self.deadline.map_or(self.options.time, |deadline| {
-            deadline.saturating_duration_since(Instant::now())
-        });
-        let limits = Limits { time: Some(left), memory_mb: self.options.memory_mb };
-        let mut session: Box<dyn Session + '_> = match &self.options.backend {
-            Backend::Z3 => Box::new(Z3Session::new(trace, &system, limits)?),
-            Backend::SmtLib(command) => {
-                Box::new(SmtLibSession::new(trace, &system, command, limits)?)
-            }
-        };
-        let deadline = self.deadline;
-        let budget = || deadline.is_none_or(|deadline| Instant::now() < deadline);
-        let clock = answer::PhaseClock::start(started);
-        let options = explain::Options {
-            alternates: self.options.alternates,
-            examined: explain::Options::default().examined.max(self.options.alternates),
-            ..explain::Options::default()
-        };
-        let explanation =
-            explain::explain_with(trace, &system, session.as_mut(), &options, &budget, &|phase| {
-                clock.enter(phase);
-            })?;
-        drop(session);
-        clock.finish(&mut self.timing);
-        Ok((system, explanation))
-    }
 }

@@ -46,6 +46,8 @@ pub enum ConstraintKind {
     Counter,
     /// Allocation before use, use before free.
     Lifetime,
+    /// No part of Φfail: a schedule that the real program did not follow is not to be found again.
+    Rejected,
 }
 
 /// A boolean term.
@@ -177,4 +179,17 @@ pub struct ConstraintSystem {
     pub failure: Option<Term>,
     /// How many [`Term::Choice`] booleans there are.
     pub choices: u32,
+}
+
+impl ConstraintSystem {
+    /// Forbids these orders to hold all at once; nothing can satisfy the system when there are
+    /// none.
+    pub fn reject(&mut self, orders: &[(EventId, EventId)]) {
+        let id = ConstraintId(u32::try_from(self.constraints.len()).unwrap_or(u32::MAX));
+        let mut origins: Vec<EventId> = orders.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        origins.sort_unstable();
+        origins.dedup();
+        let term = Term::any(orders.iter().map(|(before, after)| Term::Before(*after, *before)));
+        self.constraints.push(Constraint { id, kind: ConstraintKind::Rejected, origins, term });
+    }
 }

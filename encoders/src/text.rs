@@ -21,6 +21,7 @@ impl Display for ConstraintKind {
             Self::ReadFrom => f.write_str("read-from"),
             Self::Counter => f.write_str("counter"),
             Self::Lifetime => f.write_str("lifetime"),
+            Self::Rejected => f.write_str("rejected"),
         }
     }
 }

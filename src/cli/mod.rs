@@ -5,6 +5,7 @@ pub mod check;
 pub mod doctor;
 pub mod exit_codes;
 pub mod record;
+pub mod replay;
 pub mod solve;
 
 use clap::{Parser, Subcommand};
@@ -27,6 +28,7 @@ Typical use:
   symbiosis cc -g -O1 -pthread queue.c -o queue
   symbiosis record --until-failure 1000 -- ./queue
   symbiosis solve queue.trace
+  symbiosis replay queue.trace
 
 Exit codes: 0 done; 1 unexpected error; 2 wrong usage; 10 replay differs; 11 no schedule;
 12 limit or time-out; 20 bad trace; 21 binary does not match the trace.";
@@ -53,6 +55,8 @@ enum Command {
     Check(check::Args),
     /// Find the failing schedule, the root cause, alternates and the DSP
     Solve(solve::Args),
+    /// Run the program again under the failing schedule, or under an alternate
+    Replay(replay::Args),
     /// Say what is found on this machine and what is missing
     Doctor(doctor::Args),
 }
@@ -113,6 +117,7 @@ fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         }
         Command::Check(args) => check::run(&args),
         Command::Solve(args) => solve::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     }
 }

@@ -1,9 +1,10 @@
 //! `symbiosis solve`: the failing schedule, the root cause, alternates and the DSP.
 
+use super::record::seconds;
 use super::{Failure, exit_codes};
-use crate::pipeline::{self, Backend, SolveOptions};
+use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use render::Solution;
-use render::solution::Verdict;
+use render::solution::{Replay, Verdict};
 use render::text::TextOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,6 +38,18 @@ pub struct Args {
     /// In text, print every event of the failing schedule too
     #[arg(long)]
     full_schedule: bool,
+    /// Do not run the program: leave every schedule at the solver's claim
+    #[arg(long)]
+    no_replay: bool,
+    /// The binary to replay with [default: the recorded one, or its copy in the trace]
+    #[arg(long, value_name = "BIN", conflicts_with = "no_replay")]
+    program: Option<PathBuf>,
+    /// End a replay after so many seconds [default: 10 and 20 times the recorded run's time]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "no_replay")]
+    replay_timeout: Option<Duration>,
+    /// Look for another failing schedule so many times when the program does not follow one
+    #[arg(long, value_name = "N", default_value_t = 3, conflicts_with = "no_replay")]
+    attempts: usize,
 }
 
 /// An output format.
@@ -48,7 +61,7 @@ enum Format {
     Svg,
 }
 
-fn parse_backend(text: &str) -> Result<Backend, String> {
+pub(super) fn parse_backend(text: &str) -> Result<Backend, String> {
     match text.split_once(':') {
         None if text == "z3" => Ok(Backend::Z3),
         Some(("smtlib", command)) if !command.trim().is_empty() => {
@@ -69,6 +82,12 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         time: Duration::from_secs(args.timeout),
         memory_mb: args.memory,
         dump_smt: args.dump_smt.clone(),
+        replay: (!args.no_replay).then(|| ReplayOptions {
+            program: args.program.clone(),
+            timeout: args.replay_timeout,
+            attempts: args.attempts,
+            ..ReplayOptions::default()
+        }),
     };
     let answer = pipeline::solve(&args.trace, &options)?;
     for warning in &answer.warnings {
@@ -82,6 +101,9 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         exit_codes::LIMIT
     } else {
         match answer.solution.verdict {
+            Verdict::FailingSchedule if answer.solution.replay == Replay::Diverged => {
+                exit_codes::REPLAY_DIFFERS
+            }
             Verdict::FailingSchedule => exit_codes::SUCCESS,
             Verdict::NoSchedule => exit_codes::NO_SCHEDULE,
             Verdict::Unknown => exit_codes::LIMIT,

@@ -72,6 +72,10 @@ pub enum PipelineError {
     /// The explanation broke.
     #[error("no explanation")]
     Explain(#[from] explain::ExplainError),
+    /// Replay was interrupted, or cannot read the trace. Boxed, because a replay error may be one of
+    /// these.
+    #[error(transparent)]
+    Replay(Box<crate::replay::ReplayError>),
     /// A file cannot be written.
     #[error("cannot write")]
     Write(#[source] io::Error),
@@ -91,9 +95,16 @@ impl PipelineError {
         match self {
             Self::Trace(_) | Self::Module { .. } => exit_codes::BAD_TRACE,
             Self::ModuleMismatch { .. } => exit_codes::WRONG_BINARY,
+            Self::Replay(error) => error.exit_code(),
             Self::NoFailure { .. } => exit_codes::USAGE,
             _ => exit_codes::UNEXPECTED,
         }
+    }
+}
+
+impl From<crate::replay::ReplayError> for PipelineError {
+    fn from(error: crate::replay::ReplayError) -> Self {
+        Self::Replay(Box::new(error))
     }
 }
 

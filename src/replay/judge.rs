@@ -62,6 +62,30 @@ pub fn judge(claim: Claim, original: &Manifest, attempt: &Attempt) -> Verdict {
     }
 }
 
+/// What is to be said of a run besides whether it bears out the claim; nothing when it did exactly
+/// what the schedule says.
+#[must_use]
+pub fn note(claim: Claim, verdict: &Verdict, attempt: &Attempt) -> Option<String> {
+    let did = match (claim, verdict) {
+        (Claim::Fails, Verdict::Reproduced) | (Claim::Passes, Verdict::Passed { later: None }) => {
+            None
+        }
+        (Claim::Passes, Verdict::Reproduced) => Some("the run fails all the same".to_owned()),
+        (_, Verdict::Passed { later: None }) => Some("the run passed".to_owned()),
+        (_, Verdict::Passed { later: Some(found) }) => {
+            Some(format!("the run came past the failure's place, and then failed: {found}"))
+        }
+        (_, Verdict::Different { found } | Verdict::Left { found }) => {
+            Some(format!("the run ended otherwise: {found}"))
+        }
+    };
+    let left = attempt.departure().map(|departure| departure.to_string());
+    match (did, left) {
+        (Some(did), Some(left)) => Some(format!("{did}; {left}")),
+        (did, left) => did.or(left),
+    }
+}
+
 /// Judges a run under a failing schedule. A run that reproduced the failure although it left the
 /// schedule has reproduced it; [`Attempt::departure`] has more to say then.
 #[must_use]

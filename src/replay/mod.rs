@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `target` | which binary, with which arguments, where |
 //! | `attempt` | one run, and the scheduler's report on it |
+//! | `script` | a schedule of events as text |
 //! | `judge` | did it do what the schedule claims? |
 //! | `departure` | where and why it did not |
 //! | `original` | the recorded run, loaded when something is compared with it |
@@ -16,6 +17,7 @@ mod departure;
 mod error;
 pub mod judge;
 mod original;
+mod script;
 mod target;
 
 pub use attempt::{Attempt, Left, Report, run};
@@ -23,6 +25,7 @@ pub use departure::{Departure, Difference};
 pub use error::ReplayError;
 pub use judge::{Claim, Verdict};
 pub use original::Original;
+pub use script::script;
 pub use target::{Origin, Target};
 
 use std::path::PathBuf;

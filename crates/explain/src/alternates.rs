@@ -45,6 +45,8 @@ pub struct Alternates {
 pub(crate) struct Wanted {
     /// Alternates to return.
     pub(crate) alternates: usize,
+    /// More to return when there are more.
+    pub(crate) spare: usize,
     /// Alternates to choose from.
     pub(crate) examined: usize,
     /// Pairs to try.
@@ -212,7 +214,8 @@ impl Search<'_> {
         let mut dsps: Vec<Dsp> = Vec::new();
         for (_, alternate, dsp) in ranked {
             let shown = |other: &Dsp| other.same_data_flow(&dsp);
-            if dsps.len() < self.wanted.alternates && !dsps.iter().any(shown) {
+            let most = self.wanted.alternates.saturating_add(self.wanted.spare);
+            if dsps.len() < most && !dsps.iter().any(shown) {
                 alternates.found.push(alternate);
                 dsps.push(dsp);
             }

@@ -19,6 +19,9 @@ use solver::{Goal, Model, Outcome, Session, UnknownReason};
 pub struct Options {
     /// How many alternates to return.
     pub alternates: usize,
+    /// How many more to return where they were found without further search, for when one of the
+    /// others turns out not to be what the program does.
+    pub spare: usize,
     /// How many alternates to find before the best are chosen; at least `alternates`.
     pub examined: usize,
     /// How many pairs to reverse at most.
@@ -35,6 +38,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             alternates: 1,
+            spare: 0,
             examined: 24,
             pairs: 400,
             switch_work: 20_000_000,
@@ -314,8 +318,12 @@ fn find_alternates(
     let _span = tracing::info_span!("alternates", core = cause.orders.len()).entered();
     context.effort.allow(options.alternate_work);
     asker.begin();
-    let wanted =
-        Wanted { alternates: options.alternates, examined: options.examined, pairs: options.pairs };
+    let wanted = Wanted {
+        alternates: options.alternates,
+        spare: options.spare,
+        examined: options.examined,
+        pairs: options.pairs,
+    };
     match alternates(context, asker, failing, cause, wanted) {
         Ok(found) => {
             explanation.limit(Phase::Alternates, found.cut);

@@ -1,0 +1,281 @@
+//! `symbiosis replay`: the failure again, on demand; or the run that an alternate schedule gives.
+
+use super::record::seconds;
+use super::solve::parse_backend;
+use super::{Failure, exit_codes};
+use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
+use crate::record::ending;
+use crate::replay::{self, Attempt, Claim, Settings, Target, Verdict, judge};
+use indicatif::{ProgressBar, ProgressStyle};
+use render::Solution;
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use trace_format::{Manifest, State};
+
+/// So many runs that did something else are told of one by one.
+const TOLD: u32 = 5;
+
+/// Run the recorded program again under the failing schedule, or under an alternate.
+///
+/// Exit codes: 0 all runs did what the schedule claims; 10 some did not; 11 there is no such
+/// schedule; 12 a limit was hit before one was found; 20 bad trace; 21 the binary does not match
+/// the trace.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The trace directory
+    trace: PathBuf,
+    /// Follow the K-th alternate schedule, as `solve --alternates` counts them from 0, in place of
+    /// the failing one
+    #[arg(long, value_name = "K")]
+    alternate: Option<usize>,
+    /// Run the program so many times
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// The binary [default: the recorded one, or its copy in the trace]
+    #[arg(long, value_name = "BIN")]
+    program: Option<PathBuf>,
+    /// The working directory [default: the recorded one]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// Follow the schedule in this file (`-` for standard input) in place of one that is found
+    #[arg(long, value_name = "FILE")]
+    schedule: Option<PathBuf>,
+    /// Print the schedule on standard output
+    #[arg(long)]
+    print_schedule: bool,
+    /// End a run after so many seconds [default: 10 and 20 times the recorded run's time]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Give up following the schedule when nothing happened for so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    patience: Option<Duration>,
+    /// `z3`, or `smtlib:COMMAND`, to find the schedule with
+    #[arg(long, default_value = "z3", value_parser = parse_backend)]
+    solver: Backend,
+    /// Stop looking for a schedule after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    solve_timeout: u64,
+    /// Show the program's output
+    #[arg(long)]
+    show_output: bool,
+    /// Say nothing but the summary
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// What is to be replayed.
+struct Plan {
+    script: String,
+    claim: Claim,
+    /// What a run that bears out the claim does, in words.
+    promise: String,
+}
+
+/// Finds the schedule, runs the program under it, and says what came of it.
+///
+/// # Errors
+/// When the trace cannot be read, the program cannot be run, or another one is there.
+pub fn run(args: &Args) -> Result<u8, Failure> {
+    let manifest = manifest(&args.trace)?;
+    let options = ReplayOptions {
+        program: args.program.clone(),
+        directory: args.directory.clone(),
+        timeout: args.timeout,
+        patience: args.patience,
+        ..ReplayOptions::default()
+    };
+    // First the program: a schedule that nothing can follow is not worth the search.
+    let target = options.target(&args.trace, &manifest)?;
+    let plan = match &args.schedule {
+        Some(file) => given(file, args, &manifest)?,
+        None => match found(args, &manifest, options.clone())? {
+            Ok(plan) => plan,
+            Err(code) => return Ok(code),
+        },
+    };
+    if args.print_schedule {
+        print(&plan.script)?;
+    }
+    let settings = Settings { show_output: args.show_output, ..options.settings(&manifest) };
+    let runs = Runs { args, manifest: &manifest, plan: &plan };
+    runs.all(&target, &settings)
+}
+
+fn manifest(trace: &Path) -> Result<Manifest, Failure> {
+    let bad = |error: trace_format::TraceError| Failure::new(exit_codes::BAD_TRACE, error);
+    let mut manifest = Manifest::read(trace).map_err(bad)?;
+    if manifest.state == State::Recording {
+        trace_format::read_raw(trace, &mut manifest).map_err(bad)?;
+    }
+    Ok(manifest)
+}
+
+/// A schedule from a file, and nobody but the user knows what it does: the recorded failure,
+/// unless it is said to be an alternate.
+fn given(file: &Path, args: &Args, manifest: &Manifest) -> Result<Plan, Failure> {
+    let unreadable = |error: std::io::Error| {
+        let text = format!("{}: cannot read the schedule: {error}", file.display());
+        Failure::new(exit_codes::USAGE, text)
+    };
+    let script = if file == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map_err(unreadable)?;
+        text
+    } else {
+        fs_err::read_to_string(file).map_err(unreadable)?
+    };
+    if !script.starts_with(trace_format::layout::SCHEDULE_HEAD) {
+        let text = format!(
+            "{}: line 1: not a schedule; the first line is `{}`",
+            file.display(),
+            trace_format::layout::SCHEDULE_HEAD
+        );
+        return Err(Failure::new(exit_codes::USAGE, text));
+    }
+    Ok(match args.alternate {
+        None => Plan { script, claim: Claim::Fails, promise: ending(manifest) },
+        Some(_) => {
+            let promise = "passes the failure's place".to_owned();
+            Plan { script, claim: Claim::Passes, promise }
+        }
+    })
+}
+
+/// A schedule that is solved for, or the exit code when there is none.
+fn found(
+    args: &Args,
+    manifest: &Manifest,
+    options: ReplayOptions,
+) -> Result<Result<Plan, u8>, Failure> {
+    let alternates = args.alternate.map_or(0, |index| index.saturating_add(1));
+    let answer = pipeline::solve(
+        &args.trace,
+        &SolveOptions {
+            alternates,
+            backend: args.solver.clone(),
+            time: Duration::from_secs(args.solve_timeout),
+            memory_mb: None,
+            dump_smt: None,
+            // As `solve` does it, so that both speak of the same schedules.
+            replay: Some(options),
+        },
+    )?;
+    for warning in &answer.warnings {
+        eprintln!("symbiosis: warning: {warning}");
+    }
+    if !args.quiet {
+        for note in &answer.solution.replay_notes {
+            eprintln!("symbiosis: {note}");
+        }
+    }
+    let (finding, claim, what) = match args.alternate {
+        None => (Some(&answer.failing), Claim::Fails, "failing schedule"),
+        Some(index) => (answer.alternates.get(index), Claim::Passes, "alternate schedule"),
+    };
+    if let Some(script) = finding.and_then(|finding| finding.script.clone()) {
+        let promise = match claim {
+            Claim::Fails => ending(manifest),
+            Claim::Passes => format!("passes {}", failure_place(&answer.solution)),
+        };
+        return Ok(Ok(Plan { script, claim, promise }));
+    }
+    let reason = match finding.and_then(|finding| finding.note.clone()) {
+        Some(note) => note,
+        None => answer.solution.reason.clone().unwrap_or_else(|| match args.alternate {
+            Some(_) => "none was found on the recorded paths".to_owned(),
+            None => "no order of the recorded events leads to this failure".to_owned(),
+        }),
+    };
+    eprintln!("symbiosis: there is no {what} to replay: {reason}");
+    Ok(Err(if answer.cut_short { exit_codes::LIMIT } else { exit_codes::NO_SCHEDULE }))
+}
+
+fn failure_place(solution: &Solution) -> String {
+    let Some(failure) = &solution.failure else { return "the failure's place".to_owned() };
+    let file = &failure.location.file;
+    let file = file.rsplit('/').next().unwrap_or(file);
+    format!("{file}:{} (in thread {})", failure.location.line, failure.thread)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader such as `head` that has seen enough is no error.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(exit_codes::UNEXPECTED, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Run after run.
+struct Runs<'a> {
+    args: &'a Args,
+    manifest: &'a Manifest,
+    plan: &'a Plan,
+}
+
+impl Runs<'_> {
+    fn all(&self, target: &Target, settings: &Settings) -> Result<u8, Failure> {
+        let most = self.args.runs;
+        let progress = self.progress();
+        let (mut borne_out, mut told, mut left) = (0, 0, 0);
+        for number in 1..=most {
+            let attempt = replay::run(target, &self.plan.script, settings)?;
+            let verdict = judge::judge(self.plan.claim, self.manifest, &attempt);
+            let confirms = verdict.confirms(self.plan.claim);
+            borne_out += u32::from(confirms);
+            left += u32::from(attempt.report.left.is_some());
+            let odd = !confirms || attempt.report.left.is_some();
+            if odd && told < TOLD {
+                told += 1;
+                progress.suspend(|| self.tell(number, &verdict, &attempt));
+            }
+            progress.inc(1);
+        }
+        progress.finish_and_clear();
+        self.summary(borne_out, left)?;
+        Ok(if borne_out == most { exit_codes::SUCCESS } else { exit_codes::REPLAY_DIFFERS })
+    }
+
+    fn progress(&self) -> ProgressBar {
+        let shown = !self.args.quiet && self.args.runs > 1 && std::io::stderr().is_terminal();
+        if !shown {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::new(u64::from(self.args.runs));
+        let template = "{elapsed_precise} [{bar:30}] {pos} of {len} runs";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar
+    }
+
+    /// A run that did not do what it was to do, or not in the way it was to.
+    fn tell(&self, number: u32, verdict: &Verdict, attempt: &Attempt) {
+        if self.args.quiet {
+            return;
+        }
+        let note = judge::note(self.plan.claim, verdict, attempt).unwrap_or_default();
+        eprintln!("symbiosis: run {number} of {}: {note}", self.args.runs);
+    }
+
+    fn summary(&self, borne_out: u32, left: u32) -> Result<(), Failure> {
+        let word = match self.plan.claim {
+            Claim::Fails => "reproduced",
+            Claim::Passes => "confirmed",
+        };
+        let Plan { promise, script, .. } = self.plan;
+        let mut text = format!("{word} {borne_out} of {}: {promise}\n", self.args.runs);
+        if left > 0 {
+            text += &format!("  the schedule was left in {left} of the runs\n");
+        }
+        if !self.args.quiet && !self.args.print_schedule {
+            let lines = script.lines().count();
+            text += &format!("  --print-schedule shows the schedule ({lines} lines)\n");
+        }
+        print(&text)
+    }
+}

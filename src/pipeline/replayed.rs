@@ -1,0 +1,137 @@
+//! Explaining with the real program as the judge: a failing schedule that it does not follow is
+//! rejected and another one looked for, and of the alternates those that it follows are shown.
+
+use super::confirm::{Confirmer, Finding};
+use super::work::{Explained, Work};
+use super::{PipelineError, ReplayOptions};
+use crate::replay::Claim;
+use model::Points;
+use render::solution::Replay;
+use std::path::Path;
+use symex::Execution;
+
+/// An explanation, and what replay says of it.
+pub(super) struct Replayed {
+    pub(super) explained: Explained,
+    pub(super) failing: Finding,
+    /// About the failing schedule.
+    pub(super) notes: Vec<String>,
+    /// In the order of the explanation's alternates.
+    pub(super) alternates: Vec<Finding>,
+}
+
+/// Explains the failure and replays what is found, if the options say so.
+pub(super) fn explain(
+    directory: &Path,
+    execution: &Execution,
+    work: &mut Work<'_>,
+) -> Result<Replayed, PipelineError> {
+    let Some(options) = work.options.replay.clone() else {
+        let mut explained = work.explain(&execution.trace)?;
+        let alternates = keep(&mut explained, Vec::new(), work.options.alternates);
+        return Ok(Replayed { explained, failing: Finding::default(), notes: vec![], alternates });
+    };
+    let confirmer = Confirmer::new(directory, &options)?;
+    let (explained, failing, notes) = search(&confirmer, &options, execution, work)?;
+    let mut replayed = Replayed { explained, failing, notes, alternates: Vec::new() };
+    replay_alternates(&confirmer, &execution.points, work, &mut replayed)?;
+    Ok(replayed)
+}
+
+type Found = (Explained, Finding, Vec<String>);
+
+/// Looks for a failing schedule that the program follows.
+fn search(
+    confirmer: &Confirmer,
+    options: &ReplayOptions,
+    execution: &Execution,
+    work: &mut Work<'_>,
+) -> Result<Found, PipelineError> {
+    let mut first: Option<(Explained, Finding)> = None;
+    let mut rejected: Vec<String> = Vec::new();
+    // What each rejected schedule is about in full, for when rejecting its cause rejects too much.
+    let mut in_full = Vec::new();
+    let mut only_causes = true;
+    loop {
+        let explained = work.explain(&execution.trace)?;
+        let Some(failing) = &explained.explanation.failing else {
+            let Some((explained, finding)) = first else {
+                return Ok((explained, Finding::default(), Vec::new()));
+            };
+            if only_causes && !work.is_over() {
+                only_causes = false;
+                work.rejected = std::mem::take(&mut in_full);
+                first = Some((explained, finding));
+                continue;
+            }
+            rejected.push("no other failing schedule was found".to_owned());
+            return Ok((explained, finding, rejected));
+        };
+        let finding =
+            confirmer.confirm(Claim::Fails, &explained, &execution.points, &failing.schedule)?;
+        if finding.replay != Replay::Diverged {
+            let mut notes: Vec<String> = finding.note.iter().cloned().collect();
+            notes.extend(rejected);
+            return Ok((explained, finding, notes));
+        }
+        let number = rejected.len() + 1;
+        let why = finding.note.as_deref().unwrap_or("the program did not follow it");
+        rejected.push(format!("failing schedule {number} was rejected: {why}"));
+        work.rejected.push(explained.cause_of(failing, !only_causes));
+        in_full.push(explained.cause_of(failing, true));
+        first.get_or_insert((explained, finding));
+        if number > options.attempts || work.is_over() {
+            // The loop ends here with the first one, because it was inserted right before.
+            if let Some((explained, finding)) = first {
+                return Ok((explained, finding, rejected));
+            }
+            return Err(PipelineError::Explain(explain::ExplainError::NoFailure));
+        }
+    }
+}
+
+/// Replays alternates until as many as asked for are confirmed, and keeps those; others follow
+/// where there are too few.
+fn replay_alternates(
+    confirmer: &Confirmer,
+    points: &Points,
+    work: &Work<'_>,
+    replayed: &mut Replayed,
+) -> Result<(), PipelineError> {
+    let wanted = work.options.alternates;
+    let mut confirmed = 0;
+    let mut findings = Vec::new();
+    for alternate in &replayed.explained.explanation.alternates.found {
+        let finding = if confirmed >= wanted {
+            Finding::default()
+        } else if work.is_over() && !findings.is_empty() {
+            Finding::not_run("there was no time left to run it")
+        } else {
+            let explained = &replayed.explained;
+            confirmer.confirm(Claim::Passes, explained, points, &alternate.schedule)?
+        };
+        confirmed += usize::from(finding.replay == Replay::Confirmed);
+        findings.push(finding);
+    }
+    replayed.alternates = keep(&mut replayed.explained, findings, wanted);
+    Ok(())
+}
+
+/// Brings confirmed alternates before others, otherwise in their order, and keeps as many as were
+/// asked for.
+fn keep(explained: &mut Explained, mut findings: Vec<Finding>, wanted: usize) -> Vec<Finding> {
+    let explanation = &mut explained.explanation;
+    let found = std::mem::take(&mut explanation.alternates.found);
+    let dsps = std::mem::take(&mut explanation.dsps);
+    findings.resize(found.len(), Finding::default());
+    let mut all: Vec<_> = found.into_iter().zip(dsps).zip(findings).collect();
+    all.sort_by_key(|(_, finding)| finding.replay != Replay::Confirmed);
+    all.truncate(wanted);
+    let mut kept = Vec::new();
+    for ((alternate, dsp), finding) in all {
+        explanation.alternates.found.push(alternate);
+        explanation.dsps.push(dsp);
+        kept.push(finding);
+    }
+    kept
+}

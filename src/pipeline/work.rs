@@ -1,0 +1,140 @@
+//! Encoding, solving and explaining, again where replay or inputs make it necessary.
+
+use super::{Backend, PipelineError, SolveOptions};
+use crate::answer::{self, Timing};
+use encoders::ConstraintSystem;
+use explain::{CauseKind, Explanation, FailingSchedule};
+use model::{EventId, EventTrace, Schedule};
+use solver::{Goal, Limits, Session, SmtLibSession, Z3Session};
+use std::time::Instant;
+
+/// An explanation and what it is about.
+#[derive(Debug)]
+pub(super) struct Explained {
+    /// The event trace; with fixed inputs, where that was necessary.
+    pub(super) trace: EventTrace,
+    pub(super) system: ConstraintSystem,
+    pub(super) explanation: Explanation,
+}
+
+/// Orders that must not hold all at once.
+pub(super) type Rejected = Vec<(EventId, EventId)>;
+
+/// One solve on its way.
+pub(super) struct Work<'a> {
+    pub(super) options: &'a SolveOptions,
+    pub(super) deadline: Option<Instant>,
+    pub(super) timing: Timing,
+    /// The inputs were fixed to what the failing schedule has.
+    pub(super) pinned: bool,
+    /// What the program did not follow.
+    pub(super) rejected: Vec<Rejected>,
+}
+
+impl Work<'_> {
+    pub(super) fn is_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Explains the failure. When values that no read fixes (unknown initial values, results of
+    /// uninstrumented code) could avoid it, they are fixed to what the failing schedule has, so
+    /// that the cause is about orders alone.
+    pub(super) fn explain(&mut self, trace: &EventTrace) -> Result<Explained, PipelineError> {
+        let mut explained = self.explain_once(trace, explain::Options::default().switch_work)?;
+        let failing = explained.explanation.failing.as_ref();
+        if failing.is_some_and(|failing| self.is_rejected(&failing.schedule)) {
+            // Reducing its context switches made it one that is known not to work.
+            explained = self.explain_once(trace, 0)?;
+        }
+        let by_inputs = explained.by_inputs();
+        match &explained.explanation.failing {
+            Some(failing) if by_inputs => {
+                tracing::info!("fixing the inputs to their values in the failing schedule");
+                let pinned = explain::pin_inputs(trace, &failing.evaluation);
+                self.pinned = true;
+                self.explain_once(&pinned, explain::Options::default().switch_work)
+            }
+            _ => Ok(explained),
+        }
+    }
+
+    fn is_rejected(&self, schedule: &Schedule) -> bool {
+        let mut place = vec![0; schedule.order.len()];
+        for (index, event) in schedule.order.iter().enumerate() {
+            if let Some(place) = place.get_mut(event.index()) {
+                *place = index;
+            }
+        }
+        let at = |event: EventId| place.get(event.index()).copied().unwrap_or(0);
+        let holds = |orders: &Rejected| orders.iter().all(|(a, b)| at(*a) < at(*b));
+        self.rejected.iter().any(holds)
+    }
+
+    fn explain_once(
+        &mut self,
+        trace: &EventTrace,
+        switch_work: u64,
+    ) -> Result<Explained, PipelineError> {
+        let started = Instant::now();
+        let mut system = encoders::encode(trace)?;
+        for orders in &self.rejected {
+            system.reject(orders);
+        }
+        tracing::info!(constraints = system.constraints.len(), "encoded");
+        if let Some(path) = &self.options.dump_smt {
+            let script = solver::dump_smtlib(trace, &system, Goal::Fail)?;
+            fs_err::write(path, script).map_err(PipelineError::Write)?;
+        }
+        let left = self.deadline.map_or(self.options.time, |deadline| {
+            deadline.saturating_duration_since(Instant::now())
+        });
+        let limits = Limits { time: Some(left), memory_mb: self.options.memory_mb };
+        let mut session: Box<dyn Session + '_> = match &self.options.backend {
+            Backend::Z3 => Box::new(Z3Session::new(trace, &system, limits)?),
+            Backend::SmtLib(command) => {
+                Box::new(SmtLibSession::new(trace, &system, command, limits)?)
+            }
+        };
+        let deadline = self.deadline;
+        let budget = || deadline.is_none_or(|deadline| Instant::now() < deadline);
+        let clock = answer::PhaseClock::start(started);
+        let options = explain::Options {
+            alternates: self.options.alternates,
+            spare: if self.options.replay.is_some() { SPARE } else { 0 },
+            examined: explain::Options::default().examined.max(self.options.alternates),
+            switch_work,
+            ..explain::Options::default()
+        };
+        let explanation =
+            explain::explain_with(trace, &system, session.as_mut(), &options, &budget, &|phase| {
+                clock.enter(phase);
+            })?;
+        drop(session);
+        clock.finish(&mut self.timing);
+        Ok(Explained { trace: trace.clone(), system, explanation })
+    }
+}
+
+/// So many more alternates are kept for when the first ones are not what the program does.
+const SPARE: usize = 5;
+
+impl Explained {
+    fn by_inputs(&self) -> bool {
+        let cause = self.explanation.root_cause.as_ref();
+        cause.is_some_and(|cause| cause.kind == CauseKind::Inputs)
+    }
+
+    /// What made this failing schedule fail: its root cause, or, where that is not known or asked
+    /// for in full, all that makes it different from others.
+    pub(super) fn cause_of(&self, failing: &FailingSchedule, in_full: bool) -> Rejected {
+        let cause = self.explanation.root_cause.as_ref().map(|cause| cause.orders.as_slice());
+        let pair = |order: &explain::ConflictOrder| (order.order.before, order.order.after);
+        match cause {
+            Some(orders) if !orders.is_empty() && !in_full => orders.iter().map(pair).collect(),
+            _ => explain::conflict_orders(&self.trace, &failing.schedule, &failing.evaluation)
+                .iter()
+                .map(pair)
+                .collect(),
+        }
+    }
+}
