@@ -14,9 +14,12 @@
 //! | `network`, `local` | reversing a pair with little else changed |
 //! | `alternates`, `nearest` | schedules that do not fail, near the one that does |
 //! | `dsp`, `visible` | the difference, and what makes it visible |
+//! | `across`, `align` | the same for a run that takes other paths |
 //! | `flips` | which pairs to try the other way round on the real program |
 //! | `ask`, `context`, `failing`, `extend`, `happens_before` | what these share |
 
+mod across;
+mod align;
 mod alternates;
 mod ask;
 mod cone;
@@ -38,6 +41,8 @@ mod root_cause;
 mod switches;
 mod visible;
 
+pub use across::{Across, Divergence, Side, across};
+pub use align::{Matching, align};
 pub use alternates::{Alternate, Alternates};
 pub use conflict::{ConflictOrder, OrderKind, conflict_orders};
 pub use dsp::{AtomicBlock, Counts, DataFlow, Dsp, FinalWrite};

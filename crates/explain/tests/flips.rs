@@ -143,8 +143,8 @@ fn long_traces_give_no_more_flips_than_can_be_tried() {
     let threads: Vec<_> = trace.threads.iter().map(|thread| thread.events.clone()).collect();
     let last = threads[0].len() - 4;
     order.extend(&threads[0][..last]);
-    for index in 0..threads[1].len() {
-        order.extend([threads[1][index], threads[2][index]]);
+    for (one, other) in threads[1].iter().zip(&threads[2]) {
+        order.extend([*one, *other]);
     }
     order.extend(&threads[0][last..]);
     let schedule = model::Schedule { order };

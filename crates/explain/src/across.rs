@@ -1,0 +1,466 @@
+//! The difference between a failing schedule and a run that passes along other paths.
+//!
+//! Where two schedules of one trace differ, [`crate::dsp`] shows every data flow that varies. Two
+//! runs that take different paths differ in most that comes after, so here only the chain is shown
+//! that leads from the failure back to what was ordered otherwise: the values that the failure
+//! depends on, or the branch by which its thread went another way, and the same for the branches
+//! by which other threads' writes came or did not come to be.
+
+use crate::align::{Matching, align};
+use crate::cone::{expression_reads, failure_reads};
+use crate::conflict::{conflict_orders, positions};
+use crate::dsp::DataFlow;
+use model::evaluate::Evaluation;
+use model::{
+    ConditionId, EventId, EventKind, EventTrace, ExprId, FailureCondition, PathCondition,
+    PathConditionKind, ReadRef, Schedule, ThreadId, VarId, VariableOrigin, WriteSource,
+};
+use solver::Order;
+use std::collections::{BTreeSet, VecDeque};
+
+/// No more data flows than this are followed from one value or branch.
+const FLOWS: usize = 3;
+/// No more branches than this are explained.
+const BRANCHES: usize = 3;
+/// No more data flows than this are shown on one side.
+const SHOWN: usize = 8;
+
+/// A run: its events, their order, and what they did.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// The events.
+    pub trace: &'a EventTrace,
+    /// All of them in order.
+    pub schedule: &'a Schedule,
+    /// What the schedule does.
+    pub evaluation: &'a Evaluation,
+}
+
+/// A branch that the failing run takes and the passing run does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The thread, of the failing run.
+    pub thread: ThreadId,
+    /// The failing run's path condition.
+    pub condition: ConditionId,
+    /// The reads that it depends on and that return something else in the passing run.
+    pub reads: Vec<ReadRef>,
+    /// The first event of the thread that only the failing run has.
+    pub failing_mark: Option<EventId>,
+    /// The first event of the thread that only the passing run has.
+    pub passing_mark: Option<EventId>,
+}
+
+/// What a failing and a passing run differ in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Across {
+    /// Which events the two have in common.
+    pub matching: Matching,
+    /// Two events of both runs that conflict, in the failing schedule's order, which the passing
+    /// run reverses. Not proved to be the only cause.
+    pub flipped: Order,
+    /// The failing run's events that matter, in its order.
+    pub failing: Vec<EventId>,
+    /// The passing run's events that matter, in its order, by its identifiers.
+    pub passing: Vec<EventId>,
+    /// Data flows of the failing run that matter and that the passing run does not have.
+    pub failing_only: Vec<DataFlow>,
+    /// The other way round, by the passing run's identifiers.
+    pub passing_only: Vec<DataFlow>,
+    /// The branches that explain it, that of the failing thread first if it is one.
+    pub branches: Vec<Divergence>,
+    /// How far the runs are apart: reads of both with another source, and events of the failing
+    /// run that the passing run does not have.
+    pub distance: usize,
+}
+
+/// Compares a failing run with one that passes. `forced` is the pair that the passing run was made
+/// to reverse, for want of a better one to show. `None` when no two events of both runs that
+/// conflict have another order: then the order is not what kept the run from failing.
+#[must_use]
+pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Option<Across> {
+    let view = View::new(failing, passing);
+    let mut search = Search { view: &view, flows: Vec::new(), branches: Vec::new() };
+    search.failure();
+    let Search { flows, branches, .. } = search;
+    let flipped = view.flipped(&flows, forced)?;
+    let mut shown: (BTreeSet<EventId>, BTreeSet<EventId>) = Default::default();
+    let (mut failing_only, mut passing_only) = (Vec::new(), Vec::new());
+    for flow in flows.iter().take(SHOWN) {
+        shown.0.extend(event_of(flow.failing.write));
+        shown.0.insert(flow.failing.read.event);
+        shown.1.extend(event_of(flow.passing.write));
+        shown.1.insert(flow.passing.read.event);
+        if !flow.same_source {
+            failing_only.push(flow.failing);
+            passing_only.push(flow.passing);
+        }
+    }
+    shown.0.extend([flipped.before, flipped.after]);
+    if let Some(branch) = branches.first() {
+        shown.0.extend(branch.failing_mark);
+        shown.1.extend(branch.passing_mark);
+    }
+    // What both runs have is shown on both sides.
+    let partners: Vec<EventId> =
+        shown.0.iter().filter_map(|id| view.matching.in_passing(*id)).collect();
+    shown.0.extend(shown.1.iter().filter_map(|id| view.matching.in_failing(*id)));
+    shown.1.extend(partners);
+    let sorted = |events: BTreeSet<EventId>, positions: &[u32]| {
+        let mut events: Vec<EventId> = events.into_iter().collect();
+        events.sort_by_key(|id| (positions[id.index()], *id));
+        events
+    };
+    failing_only.sort_by_key(|flow| (view.place(flow.read.event), flow.read));
+    passing_only.sort_by_key(|flow| (view.passing_positions[flow.read.event.index()], flow.read));
+    Some(Across {
+        flipped,
+        failing: sorted(shown.0, &view.failing_positions),
+        passing: sorted(shown.1, &view.passing_positions),
+        failing_only,
+        passing_only,
+        branches,
+        distance: view.distance(),
+        matching: view.matching,
+    })
+}
+
+fn event_of(source: WriteSource) -> Option<EventId> {
+    match source {
+        WriteSource::Init => None,
+        WriteSource::Write(event) => Some(event),
+    }
+}
+
+/// A read of both runs, with its sources.
+#[derive(Clone, Copy)]
+struct Flow {
+    failing: DataFlow,
+    passing: DataFlow,
+    /// The sources are the same event, and the value is another.
+    same_source: bool,
+}
+
+/// Both runs, and what they have in common.
+struct View<'a> {
+    failing: Side<'a>,
+    passing: Side<'a>,
+    matching: Matching,
+    failing_positions: Vec<u32>,
+    passing_positions: Vec<u32>,
+}
+
+impl<'a> View<'a> {
+    fn new(failing: Side<'a>, passing: Side<'a>) -> Self {
+        Self {
+            failing,
+            passing,
+            matching: align(failing.trace, passing.trace),
+            failing_positions: positions(failing.trace, &failing.schedule.order),
+            passing_positions: positions(passing.trace, &passing.schedule.order),
+        }
+    }
+
+    /// The position of an event of the failing run.
+    fn place(&self, id: EventId) -> u32 {
+        self.failing_positions[id.index()]
+    }
+
+    /// The position in the passing run of an event of the failing run.
+    fn passing_place(&self, id: EventId) -> Option<u32> {
+        let partner = self.matching.in_passing(id)?;
+        Some(self.passing_positions[partner.index()]).filter(|place| *place != u32::MAX)
+    }
+
+    /// The passing run's counterpart of a read part.
+    fn partner(&self, read: ReadRef) -> Option<ReadRef> {
+        let event = self.matching.in_passing(read.event)?;
+        let parts = |trace: &EventTrace, id: EventId| trace.event(id).kind.reads().len();
+        let same = parts(self.failing.trace, read.event) == parts(self.passing.trace, event);
+        same.then_some(ReadRef { event, part: read.part })
+    }
+
+    /// The read in both runs; `None` when the passing run does not have it.
+    fn flow(&self, read: ReadRef) -> Option<Flow> {
+        let partner = self.partner(read)?;
+        let write = *self.failing.evaluation.reads_from.get(&read)?;
+        let other = *self.passing.evaluation.reads_from.get(&partner)?;
+        let same_source = match (write, other) {
+            (WriteSource::Init, WriteSource::Init) => true,
+            (WriteSource::Write(a), WriteSource::Write(b)) => {
+                self.matching.in_passing(a) == Some(b)
+            }
+            _ => false,
+        };
+        Some(Flow {
+            failing: DataFlow { write, read },
+            passing: DataFlow { write: other, read: partner },
+            same_source,
+        })
+    }
+
+    /// Does the read return something else in the passing run? Addresses differ from run to run,
+    /// so of pointers only whether they are null counts.
+    fn returns_another_value(&self, flow: &Flow) -> bool {
+        let value = |side: &Side<'_>, read: ReadRef| {
+            let part = side.trace.event(read.event).kind.reads().get(read.part as usize)?;
+            let display = side.trace.cells[part.cell.index()].display;
+            let value = side.evaluation.values.get(part.var.index()).copied().flatten()?;
+            Some(if display == model::trace::ValueDisplay::Pointer {
+                u128::from(value != 0)
+            } else {
+                value
+            })
+        };
+        value(&self.failing, flow.failing.read) != value(&self.passing, flow.passing.read)
+    }
+
+    fn changed(&self, flow: &Flow) -> bool {
+        !flow.same_source || self.returns_another_value(flow)
+    }
+
+    /// The value of an expression of the failing run with what its reads return in the passing
+    /// run; `None` when the passing run does not have one of them.
+    fn evaluated(&self, expr: ExprId) -> Option<u128> {
+        let value = |var: VarId| match self.failing.trace.variables[var.index()].origin {
+            VariableOrigin::Read { event, part } => {
+                let read = self.partner(ReadRef { event, part })?;
+                let part =
+                    self.passing.trace.event(read.event).kind.reads().get(read.part as usize)?;
+                self.passing.evaluation.values.get(part.var.index()).copied().flatten()
+            }
+            _ => self.failing.evaluation.values.get(var.index()).copied().flatten(),
+        };
+        self.failing.trace.exprs.evaluate(expr, &value)
+    }
+
+    /// Where a thread's common path ends: the first event that is not the passing run's next one.
+    fn common_path(&self, thread: ThreadId) -> usize {
+        let thread = &self.failing.trace.threads[thread.index()];
+        let other = self.passing.trace.threads.iter().find(|other| other.name == thread.name);
+        let Some(other) = other else { return 0 };
+        let both = thread.events.iter().zip(&other.events);
+        both.take_while(|(a, b)| self.matching.in_passing(**a) == Some(**b)).count()
+    }
+
+    /// The branch by which a thread leaves the failing run's path.
+    fn divergence(&self, thread: ThreadId) -> Option<Divergence> {
+        let common = self.common_path(thread);
+        let own = &self.failing.trace.threads[thread.index()].events;
+        let mut conditions: Vec<&PathCondition> =
+            self.failing.trace.conditions.iter().filter(|c| c.thread == thread).collect();
+        conditions.sort_by_key(|condition| (condition.position, condition.id));
+        conditions.retain(|condition| condition.position as usize <= common);
+        let broken = |c: &&&PathCondition| self.evaluated(c.expr) == Some(0);
+        let branches = conditions.iter().filter(|c| c.kind == PathConditionKind::Branch);
+        // Addresses differ from run to run, so they count only where the paths do part.
+        let others = conditions.iter().filter(|c| c.position as usize == common);
+        let mut others = others.filter(|_| common < own.len());
+        let condition = branches.clone().find(broken).or_else(|| others.clone().find(broken));
+        let condition = condition.or_else(|| others.next_back())?;
+        let mut flows: Vec<Flow> = expression_reads(self.failing.trace, condition.expr)
+            .into_iter()
+            .filter_map(|read| self.flow(read))
+            .filter(|flow| self.changed(flow))
+            .collect();
+        flows.sort_by_key(|flow| (self.place(flow.failing.read.event), flow.failing.read));
+        let from = (condition.position as usize).min(own.len());
+        let alone = |id: &EventId| self.matching.in_passing(*id).is_none();
+        let failing_mark = own[from..].iter().copied().find(alone);
+        Some(Divergence {
+            thread,
+            condition: condition.id,
+            reads: flows.into_iter().map(|flow| flow.failing.read).collect(),
+            failing_mark: failing_mark.filter(|id| self.is_telling(self.failing.trace, *id)),
+            passing_mark: self.passing_mark(thread, from),
+        })
+    }
+
+    /// The first telling event behind the common path that only the passing run has.
+    fn passing_mark(&self, thread: ThreadId, from: usize) -> Option<EventId> {
+        let name = &self.failing.trace.threads[thread.index()].name;
+        let other = self.passing.trace.threads.iter().find(|other| other.name == *name)?;
+        let alone = other.events.iter().copied().skip(from);
+        let mut alone = alone.filter(|id| self.matching.in_failing(*id).is_none());
+        alone.find(|id| self.is_telling(self.passing.trace, *id))
+    }
+
+    /// Does the event tell a reader where the thread is?
+    fn is_telling(&self, trace: &EventTrace, id: EventId) -> bool {
+        !matches!(
+            trace.event(id).kind,
+            EventKind::Start
+                | EventKind::Exit
+                | EventKind::Fence
+                | EventKind::Failure
+                | EventKind::Unlock { .. }
+        )
+    }
+
+    /// A pair of events of both runs that conflict and come the other way round in the passing
+    /// run, in the failing schedule's order: of the last data flow that explains something, or the
+    /// one that was forced, or else the one nearest to the failure.
+    fn flipped(&self, flows: &[Flow], forced: Option<Order>) -> Option<Order> {
+        let reversed = |order: &Order| {
+            let places = self.passing_place(order.before).zip(self.passing_place(order.after));
+            self.place(order.before) < self.place(order.after)
+                && places.is_some_and(|(before, after)| before > after)
+        };
+        for flow in flows.iter().take(SHOWN).rev().filter(|flow| !flow.same_source) {
+            let read = flow.failing.read.event;
+            let source = event_of(flow.failing.write);
+            let other = event_of(flow.passing.write).and_then(|id| self.matching.in_failing(id));
+            let mut pairs = Vec::new();
+            pairs.extend(other.map(|other| (read, other)));
+            pairs.extend(source.map(|source| (source, read)));
+            pairs.extend(other.zip(source));
+            let mut orders = pairs.into_iter().map(|(before, after)| Order { before, after });
+            if let Some(order) = orders.find(|order| reversed(order)) {
+                return Some(order);
+            }
+        }
+        let Side { trace, schedule, evaluation } = self.failing;
+        let conflicts = conflict_orders(trace, schedule, evaluation);
+        let near = conflicts.iter().rev().map(|conflict| conflict.order);
+        let memory = conflicts.iter().rev().filter(|conflict| conflict.kind.cell().is_some());
+        forced.into_iter().chain(memory.map(|c| c.order)).chain(near).find(|order| reversed(order))
+    }
+
+    /// See [`Across::distance`].
+    fn distance(&self) -> usize {
+        let reads = self.failing.evaluation.reads_from.keys().copied();
+        let other = reads.filter_map(|read| self.flow(read)).filter(|flow| !flow.same_source);
+        let own = self.failing.trace.events.iter().map(|event| event.id);
+        other.count() + own.filter(|id| self.matching.in_passing(*id).is_none()).count()
+    }
+}
+
+/// Follows what differs from the failure backwards.
+struct Search<'v, 'a> {
+    view: &'v View<'a>,
+    /// Effects before causes.
+    flows: Vec<Flow>,
+    branches: Vec<Divergence>,
+}
+
+impl Search<'_, '_> {
+    /// Begins at the values that the failure depends on, when the passing run has them and they do
+    /// not fail, else at the branch by which the failing thread went another way.
+    fn failure(&mut self) {
+        let trace = self.view.failing.trace;
+        let Some(failure) = &trace.failure else { return };
+        let decisive = failure_reads(trace);
+        let all = decisive.iter().all(|read| self.view.partner(*read).is_some());
+        let thread = trace.event(failure.event).thread;
+        let went_there =
+            all && !decisive.is_empty() && self.holds(&failure.condition) != Some(true);
+        if went_there {
+            self.reads(decisive.into_iter().collect());
+        }
+        if self.flows.is_empty() {
+            self.branch(thread);
+        }
+        if self.flows.is_empty() {
+            // Neither values nor branches: some thread's branch that goes another way is all
+            // there is to show.
+            (0..trace.threads.len()).for_each(|index| {
+                if self.flows.is_empty() {
+                    self.branch(ThreadId::from_index(index));
+                }
+            });
+        }
+    }
+
+    fn holds(&self, condition: &FailureCondition) -> Option<bool> {
+        match condition {
+            FailureCondition::Value(expr) => self.view.evaluated(*expr).map(|value| value != 0),
+            FailureCondition::Before(a, b) => {
+                let places = self.view.passing_place(*a).zip(self.view.passing_place(*b));
+                places.map(|(a, b)| a < b)
+            }
+            FailureCondition::All(parts) => self.fold(parts, false),
+            FailureCondition::Any(parts) => self.fold(parts, true),
+        }
+    }
+
+    fn fold(&self, parts: &[FailureCondition], decisive: bool) -> Option<bool> {
+        let mut result = Some(!decisive);
+        for part in parts {
+            match self.holds(part) {
+                Some(value) if value == decisive => return Some(decisive),
+                Some(_) => {}
+                None => result = None,
+            }
+        }
+        result
+    }
+
+    /// Explains why a thread went another way.
+    fn branch(&mut self, thread: ThreadId) {
+        let known = self.branches.iter().any(|branch| branch.thread == thread);
+        if known || self.branches.len() >= BRANCHES {
+            return;
+        }
+        if let Some(divergence) = self.view.divergence(thread) {
+            let reads = divergence.reads.clone();
+            self.branches.push(divergence);
+            self.reads(reads);
+        }
+    }
+
+    /// Explains why these reads return something else.
+    fn reads(&mut self, reads: Vec<ReadRef>) {
+        let mut queue = VecDeque::from([reads]);
+        while let Some(mut reads) = queue.pop_front() {
+            // What happened last decides.
+            reads.sort_by_key(|read| std::cmp::Reverse((self.view.place(read.event), *read)));
+            let known = |flows: &[Flow], read| flows.iter().any(|f| f.failing.read == read);
+            let flows = reads.into_iter().filter_map(|read| self.view.flow(read));
+            let flows: Vec<Flow> = flows
+                .filter(|flow| self.view.changed(flow) && !known(&self.flows, flow.failing.read))
+                .take(FLOWS)
+                .collect();
+            for flow in flows {
+                self.flows.push(flow);
+                if flow.same_source {
+                    queue.push_back(self.feeding(&flow));
+                } else {
+                    self.sources(&flow);
+                }
+            }
+            if self.flows.len() >= SHOWN {
+                return;
+            }
+        }
+    }
+
+    /// The reads that the value of a source that both runs have depends on.
+    fn feeding(&self, flow: &Flow) -> Vec<ReadRef> {
+        let trace = self.view.failing.trace;
+        let Some(write) = event_of(flow.failing.write) else { return Vec::new() };
+        let reads = trace.event(flow.failing.read.event).kind.reads();
+        let Some(part) = reads.get(flow.failing.read.part as usize) else { return Vec::new() };
+        let mut written = trace.event(write).kind.writes().iter();
+        let value = written.find(|other| other.cell == part.cell).map(|part| part.value);
+        value.map(|value| expression_reads(trace, value)).into_iter().flatten().collect()
+    }
+
+    /// A source that only one of the runs has is there because of a branch of its thread.
+    fn sources(&mut self, flow: &Flow) {
+        let view = self.view;
+        let failing =
+            event_of(flow.failing.write).filter(|w| view.matching.in_passing(*w).is_none());
+        if let Some(write) = failing {
+            self.branch(view.failing.trace.event(write).thread);
+        }
+        let passing =
+            event_of(flow.passing.write).filter(|w| view.matching.in_failing(*w).is_none());
+        if let Some(write) = passing {
+            let name = &view.passing.trace.thread_of(write).name;
+            let threads = &view.failing.trace.threads;
+            if let Some(thread) = threads.iter().find(|thread| thread.name == *name) {
+                self.branch(thread.id);
+            }
+        }
+    }
+}

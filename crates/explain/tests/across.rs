@@ -1,0 +1,252 @@
+//! The difference between a failing run and one that passes along other paths. The lines of the
+//! two texts are the places of the events, so that what both runs have stands on the same lines.
+
+mod support;
+
+use encoders::dsl::{Parsed, parse};
+use explain::{Across, DataFlow, Side, across};
+use model::evaluate::{Evaluation, Evaluator};
+use model::{EventId, ReadRef, Schedule, WriteSource};
+use solver::Order;
+use support::explained;
+
+struct Run {
+    parsed: Parsed,
+    schedule: Schedule,
+    evaluation: Evaluation,
+}
+
+impl Run {
+    fn failing(text: &str) -> Self {
+        let parsed = parse(text).expect("the text is a trace");
+        let failing = explained(&parsed.trace, 1).failing.expect("a failing schedule");
+        Self { schedule: failing.schedule, evaluation: failing.evaluation, parsed }
+    }
+
+    /// The initial thread up to its first join, then the others in this order, then its rest.
+    fn passing(text: &str, threads: [usize; 2]) -> Self {
+        let parsed = parse(text).expect("the text is a trace");
+        let trace = &parsed.trace;
+        let main = &trace.threads[0].events;
+        let join = |id: &&EventId| trace.event(**id).kind.name() == "join";
+        let first = main.iter().position(|id| join(&id)).expect("a join");
+        let mut order = main[..first].to_vec();
+        threads.iter().for_each(|thread| order.extend(&trace.threads[*thread].events));
+        order.extend(&main[first..]);
+        let schedule = Schedule { order };
+        let evaluation =
+            model::evaluate::evaluate(trace, &schedule, &|_| None).expect("the run can happen");
+        Self { schedule, evaluation, parsed }
+    }
+
+    fn side(&self) -> Side<'_> {
+        Side { trace: &self.parsed.trace, schedule: &self.schedule, evaluation: &self.evaluation }
+    }
+
+    fn event(&self, label: &str) -> EventId {
+        self.parsed.event(label)
+    }
+
+    fn flow(&self, write: &str, read: &str) -> DataFlow {
+        let write = match write {
+            "init" => WriteSource::Init,
+            label => WriteSource::Write(self.event(label)),
+        };
+        DataFlow { write, read: ReadRef { event: self.event(read), part: 0 } }
+    }
+}
+
+fn compared(failing: &Run, passing: &Run) -> Across {
+    across(failing.side(), passing.side(), None).expect("the runs differ in an order")
+}
+
+/// Two clerks check under the lock whether a seat is free, and sell it in a second section.
+const BOTH_SELL: &str = "
+    cell sold 32 = 0
+    t0: fork a
+    t0: fork b
+    a: lock m
+    a: [seen-a] R sold -> a0
+    a: assume a0 < 1
+    a: unlock m
+    a: lock m
+    a: [again-a] R sold -> a1
+    a: [sell-a] W sold a1 + 1
+    a: unlock m
+    b: lock m
+    b: [seen-b] R sold -> b0
+    b: assume b0 < 1
+    b: unlock m
+    b: lock m
+    b: [again-b] R sold -> b1
+    b: [sell-b] W sold b1 + 1
+    b: unlock m
+
+    t0: join a
+    t0: join b
+    t0: [total] R sold -> sum
+    t0: fail sum > 1
+";
+
+const ONE_SELLS: &str = "
+    cell sold 32 = 0
+    t0: fork a
+    t0: fork b
+    a: lock m
+    a: [seen-a] R sold -> a0
+    a: assume a0 < 1
+    a: unlock m
+    a: lock m
+    a: [again-a] R sold -> a1
+    a: [sell-a] W sold a1 + 1
+    a: unlock m
+    b: lock m
+    b: [seen-b] R sold -> b0
+    b: assume b0 >= 1
+    b: unlock m
+
+
+
+
+    b: [refuse] W refused 1
+    t0: join a
+    t0: join b
+    t0: [total] R sold -> sum
+    t0: assume sum <= 1
+";
+
+#[test]
+fn a_check_that_comes_after_the_act_takes_the_other_branch() {
+    let failing = Run::failing(BOTH_SELL);
+    let passing = Run::passing(ONE_SELLS, [1, 2]);
+    let found = compared(&failing, &passing);
+    let flipped = Order { before: failing.event("seen-b"), after: failing.event("sell-a") };
+    assert_eq!(found.flipped, flipped);
+    assert!(found.failing_only.contains(&failing.flow("init", "seen-b")), "{found:?}");
+    assert!(found.passing_only.contains(&passing.flow("sell-a", "seen-b")), "{found:?}");
+    assert!(found.failing.contains(&failing.event("sell-b")), "{found:?}");
+    // The new path has a mark, and is explained by one branch.
+    assert!(found.passing.contains(&passing.event("refuse")), "{found:?}");
+    assert_eq!(found.matching.in_failing(passing.event("refuse")), None);
+    assert_eq!(found.branches.len(), 1, "{found:?}");
+    assert_eq!(found.branches[0].reads, [failing.flow("init", "seen-b").read]);
+    assert!(found.failing.len() <= 7 && found.passing.len() <= 6, "{found:?}");
+}
+
+/// Two workers drain a queue of two jobs: each looks before it takes.
+const ONE_ROUND_TOO_MANY: &str = "
+    cell pending 32 = 2
+    t0: fork a
+    t0: fork b
+    a: [look-a1] R pending -> a0
+    a: assume a0 > 0
+    a: [take-a1] RMW pending -> a1 = a1 - 1
+    a: [look-a2] R pending -> a2
+    a: assume a2 > 0
+    a: [take-a2] RMW pending -> a3 = a3 - 1
+    a: [look-a3] R pending -> a4
+    a: assume a4 <= 0
+    b: [look-b1] R pending -> b0
+    b: assume b0 > 0
+    b: [take-b1] RMW pending -> b1 = b1 - 1
+    b: [look-b2] R pending -> b2
+    b: assume b2 <= 0
+    t0: join a
+    t0: join b
+    t0: [rest] R pending -> rest
+    t0: fail rest < 0
+";
+
+const AS_MANY_AS_JOBS: &str = "
+    cell pending 32 = 2
+    t0: fork a
+    t0: fork b
+    a: [look-a1] R pending -> a0
+    a: assume a0 > 0
+    a: [take-a1] RMW pending -> a1 = a1 - 1
+    a: [look-a2] R pending -> a2
+    a: assume a2 > 0
+    a: [take-a2] RMW pending -> a3 = a3 - 1
+    a: [look-a3] R pending -> a4
+    a: assume a4 <= 0
+    b: [look-b1] R pending -> b0
+    b: assume b0 <= 0
+
+
+
+
+    t0: join a
+    t0: join b
+    t0: [rest] R pending -> rest
+    t0: assume rest == 0
+";
+
+#[test]
+fn a_round_too_many_is_explained_by_the_look_before_it() {
+    let failing = Run::failing(ONE_ROUND_TOO_MANY);
+    let passing = Run::passing(AS_MANY_AS_JOBS, [1, 2]);
+    let found = compared(&failing, &passing);
+    assert!(found.passing_only.contains(&passing.flow("take-a2", "look-b1")), "{found:?}");
+    assert!(found.failing.contains(&failing.event("take-b1")), "{found:?}");
+    assert_eq!(found.matching.in_passing(failing.event("take-b1")), None);
+    let trace = &failing.parsed.trace;
+    assert_ne!(trace.event(found.flipped.before).thread, trace.event(found.flipped.after).thread);
+    assert!(found.failing.len() <= 8, "{found:?}");
+    assert!(found.distance > 0);
+}
+
+/// The orders shown are those that the runs have: sorted by each run's own schedule.
+#[test]
+fn each_side_is_in_its_own_order() {
+    let failing = Run::failing(BOTH_SELL);
+    let passing = Run::passing(ONE_SELLS, [1, 2]);
+    let found = compared(&failing, &passing);
+    let sorted = |events: &[EventId], run: &Run| {
+        let place = |id: &EventId| run.schedule.order.iter().position(|other| other == id);
+        events.windows(2).all(|pair| place(&pair[0]) < place(&pair[1]))
+    };
+    assert!(sorted(&found.failing, &failing) && sorted(&found.passing, &passing), "{found:?}");
+}
+
+#[test]
+fn runs_without_another_order_are_not_compared() {
+    let failing = Run::failing(BOTH_SELL);
+    assert_eq!(across(failing.side(), failing.side(), None), None);
+}
+
+/// Ten thousand events per thread, in which another round is taken early.
+#[test]
+fn long_runs_are_compared_fast() {
+    let text = |rounds: usize, ends: &str| {
+        let mut text = String::from("t0: fork a\nt0: fork b\na: R go -> g\n");
+        text += if ends.starts_with("fail") { "a: assume g == 0\n" } else { "a: assume g == 1\n" };
+        text += "b: W go 1\n";
+        for _ in 0..rounds {
+            text += "a: W x 1\n";
+        }
+        text + "t0: join a\nt0: join b\nt0: R go -> z\nt0: " + ends
+    };
+    let mut failing = parse(&text(10_000, "fail")).expect("the text is a trace");
+    let mut passing = parse(&text(10_300, "fence")).expect("the text is a trace");
+    // All on one line, as in a loop.
+    for trace in [&mut failing.trace, &mut passing.trace] {
+        trace.events.iter_mut().for_each(|event| event.stack[0].line = 1);
+    }
+    let order = |parsed: &Parsed, first: usize| {
+        let threads = &parsed.trace.threads;
+        let mut order = threads[0].events[..3].to_vec();
+        order.extend(&threads[first].events);
+        order.extend(&threads[3 - first].events);
+        order.extend(&threads[0].events[3..]);
+        let schedule = Schedule { order };
+        let evaluation = Evaluator::new(&parsed.trace).run(&schedule.order, &|_| None);
+        (schedule, evaluation.expect("it can happen"))
+    };
+    let (one, other) = (order(&failing, 1), order(&passing, 2));
+    let failing = Side { trace: &failing.trace, schedule: &one.0, evaluation: &one.1 };
+    let passing = Side { trace: &passing.trace, schedule: &other.0, evaluation: &other.1 };
+    let started = std::time::Instant::now();
+    let found = across(failing, passing, None).expect("the runs differ in an order");
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+    assert!(found.failing.len() <= 4, "{found:?}");
+}
