@@ -2,6 +2,7 @@
 //! the functions they define.
 
 use crate::files;
+use crate::gates;
 use crate::layout::{
     DESCRIPTOR_HAS_DEFINED, INSTRUMENTATION_VERSION, MODULE_MAGIC, ModuleDescriptor,
     ModuleRecordHeader,
@@ -61,6 +62,7 @@ pub unsafe extern "C" fn __symbiosis_register(descriptor: *const ModuleDescripto
         if known {
             *module.base = base;
             add_table(module, descriptor as u64);
+            sys::keeping_errno(|| gates::open(module));
         }
         if process::recording() {
             sys::keeping_errno(|| {

@@ -1,10 +1,20 @@
 //! The start: before any constructor of the program, or at the first registration.
 
 use crate::exits;
-use crate::files;
-use crate::layout::TRACE_DIR_VARIABLE;
+use crate::files::{self, FileName};
+use crate::gates;
+use crate::layout::{
+    DEFAULT_PATIENCE_MS, NOISE_VARIABLE, PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_HEAD,
+    SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
+};
+use crate::memory;
+use crate::noise;
+use crate::order;
 use crate::process;
 use crate::real;
+use crate::report;
+use crate::schedule;
+use crate::script::{self, Script};
 use crate::signals;
 use crate::sys;
 use crate::text::Text;
@@ -45,19 +55,43 @@ fn start(environment: *mut *mut c_char) {
     }
     sys::keeping_errno(|| {
         real::find_all();
-        // SAFETY: the environment is a null-terminated array of C strings, and nobody else reads
-        // it yet.
-        let directory = unsafe { take_variable(environment) };
-        if let Some(directory) = directory {
+        let settings = Settings::take(environment);
+        let config = settings.understand();
+        if let Some(name) = settings.report {
+            if let Err(error) = report::create(name) {
+                complain("there is no report", name, error);
+            }
+        }
+        if let Some(directory) = settings.directory {
             match open_trace(directory) {
                 // Another process of this recording was first: this one runs unrecorded.
                 Ok(()) | Err(sys::EEXIST) => {}
-                Err(error) => complain(directory, error),
+                Err(error) => complain("this run is not recorded", directory, error),
             }
         }
+        let scheduled =
+            config.script.is_some() || matches!(config.noise, noise::Config::Pct { .. });
+        let noisy = config.noise != noise::Config::Off;
+        if scheduled || noisy {
+            gates::start(config.script);
+        }
+        match config.noise {
+            noise::Config::Random { seed, rate, micros } if !scheduled => {
+                noise::start(seed, rate, micros);
+            }
+            _ => {}
+        }
         threads::start();
+        if scheduled {
+            if process::recording() {
+                order::start();
+            }
+            schedule::start(config);
+        }
         if process::recording() {
             signals::install();
+        }
+        if process::recording() || gates::wanted() {
             // SAFETY: the functions stay, and are what these registrations ask for.
             unsafe {
                 sys::__register_atfork(None, None, Some(threads::forked), null_mut());
@@ -67,6 +101,105 @@ fn start(environment: *mut *mut c_char) {
     });
 }
 
+/// The values of the runtime's environment variables.
+struct Settings<'a> {
+    directory: Option<&'a [u8]>,
+    schedule: Option<&'a [u8]>,
+    noise: Option<&'a [u8]>,
+    patience: Option<&'a [u8]>,
+    report: Option<&'a [u8]>,
+}
+
+impl Settings<'_> {
+    /// Takes the variables out of the environment, so that programs which this one starts neither
+    /// write into the same trace nor follow the schedule.
+    fn take(environment: *mut *mut c_char) -> Self {
+        // SAFETY: the environment is a null-terminated array of C strings, and nobody else reads
+        // it yet.
+        let take = |name| unsafe { take_variable(environment, name) };
+        Self {
+            directory: take(TRACE_DIR_VARIABLE),
+            schedule: take(SCHEDULE_VARIABLE),
+            noise: take(NOISE_VARIABLE),
+            patience: take(PATIENCE_VARIABLE),
+            report: take(REPORT_VARIABLE),
+        }
+    }
+
+    /// What they ask for. Ends the process where they make no sense: the program was started to be
+    /// run in that way and no other.
+    fn understand(&self) -> schedule::Config {
+        let noise = self.noise.map_or(noise::Config::Off, |text| {
+            noise::Config::parse(text).unwrap_or_else(|| {
+                let form = b"`random,SEED,RATE,MICROSECONDS` or `pct,SEED,DEPTH,STEPS` expected";
+                refuse(NOISE_VARIABLE.as_bytes(), 0, form)
+            })
+        });
+        let patience = self.patience.map_or(DEFAULT_PATIENCE_MS, |text| {
+            script::number(text).unwrap_or_else(|| {
+                refuse(PATIENCE_VARIABLE.as_bytes(), 0, b"a number of milliseconds expected")
+            })
+        });
+        schedule::Config { script: self.schedule.map(read_script), noise, patience }
+    }
+}
+
+fn read_script(value: &[u8]) -> &'static Script {
+    let inline = value.starts_with(SCHEDULE_HEAD.as_bytes());
+    let name = if inline { SCHEDULE_VARIABLE.as_bytes() } else { value };
+    let text = if inline { memory::copy(value) } else { read_file(value) };
+    let Some(text) = text else {
+        let mut problem = Text::<128>::new();
+        problem.push(b"the schedule cannot be read (errno ");
+        refuse(name, 0, problem.push_decimal(sys::errno() as u64).push(b")").as_bytes())
+    };
+    match Script::parse(text) {
+        Ok(script) => memory::keep(script)
+            .unwrap_or_else(|| refuse(name, 0, b"there is no memory for the schedule")),
+        Err(problem) => refuse(name, problem.line, problem.what.as_bytes()),
+    }
+}
+
+/// A file's contents; none, and `errno` set, when it cannot be read.
+fn read_file(name: &[u8]) -> Option<&'static [u8]> {
+    /// Longer schedules are refused.
+    const LONGEST: usize = 64 << 20;
+    let mut path = FileName::new();
+    path.push(name);
+    let fd = files::open(&path, 0).map_err(sys::set_errno).ok()?;
+    let data = sys::anonymous(LONGEST).cast::<u8>();
+    let mut length = 0;
+    let read = !data.is_null()
+        && loop {
+            // SAFETY: the block has `LONGEST` bytes.
+            let n = unsafe { sys::read(fd, data.add(length).cast(), LONGEST - length) };
+            match n {
+                0 => break true,
+                1.. => length += n as usize,
+                _ if sys::errno() == sys::EINTR => {}
+                _ => break false,
+            }
+            if length == LONGEST {
+                sys::set_errno(sys::EFBIG);
+                break false;
+            }
+        };
+    sys::keeping_errno(|| files::close(fd));
+    // SAFETY: so many bytes were read, and the block is never given back.
+    if read { Some(unsafe { core::slice::from_raw_parts(data, length) }) } else { None }
+}
+
+/// Says what is wrong with a setting and ends the process with status 2. `line` 0 is none.
+fn refuse(name: &[u8], line: u32, what: &[u8]) -> ! {
+    let mut text = Text::<4500>::new();
+    text.push(name);
+    if line != 0 {
+        text.push(b": line ").push_decimal(u64::from(line));
+    }
+    report::complain(text.push(b": ").push(what).as_bytes());
+    sys::exit_now(2)
+}
+
 fn open_trace(directory: &[u8]) -> Result<(), c_int> {
     files::set_directory(directory)?;
     files::make_directory(b"threads")?;
@@ -74,18 +207,16 @@ fn open_trace(directory: &[u8]) -> Result<(), c_int> {
     process::create()
 }
 
-/// Says on standard error why there will be no trace: there is no other place for it.
-fn complain(directory: &[u8], error: c_int) {
+/// Says on standard error why there will be no trace or report: there is no other place for it.
+fn complain(what: &str, name: &[u8], error: c_int) {
     let mut text = Text::<4400>::new();
-    text.push(b"symbiosis: this run is not recorded: cannot write to ").push(directory);
-    text.push(b" (errno ").push_decimal(error as u64).push(b")\n");
-    // SAFETY: the bytes are there.
-    unsafe { sys::write(2, text.as_bytes().as_ptr().cast(), text.as_bytes().len()) };
+    text.push(what.as_bytes()).push(b": cannot write to ").push(name);
+    text.push(b" (errno ").push_decimal(error as u64).push(b")");
+    report::complain(text.as_bytes());
 }
 
-/// Finds the variable and takes it out of the environment, so that programs which this one starts
-/// do not write into the same trace.
-unsafe fn take_variable<'a>(environment: *mut *mut c_char) -> Option<&'a [u8]> {
+/// Finds a variable and takes it out of the environment. An empty one counts as none.
+unsafe fn take_variable<'a>(environment: *mut *mut c_char, name: &str) -> Option<&'a [u8]> {
     if environment.is_null() {
         return None;
     }
@@ -94,7 +225,7 @@ unsafe fn take_variable<'a>(environment: *mut *mut c_char) -> Option<&'a [u8]> {
         let mut at = environment;
         while !(*at).is_null() {
             let entry = core::slice::from_raw_parts((*at).cast::<u8>(), sys::strlen(*at));
-            if let Some(value) = value_of(entry) {
+            if let Some(value) = value_of(entry, name) {
                 while !(*at).is_null() {
                     *at = *at.add(1);
                     at = at.add(1);
@@ -108,8 +239,8 @@ unsafe fn take_variable<'a>(environment: *mut *mut c_char) -> Option<&'a [u8]> {
 }
 
 /// The variable's value, when this entry is it.
-fn value_of(entry: &[u8]) -> Option<&[u8]> {
-    entry.strip_prefix(TRACE_DIR_VARIABLE.as_bytes())?.strip_prefix(b"=")
+fn value_of<'a>(entry: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")
 }
 
 #[cfg(test)]
@@ -118,9 +249,9 @@ mod tests {
 
     #[test]
     fn only_the_whole_name_is_the_variable() {
-        assert_eq!(value_of(b"SYMBIOSIS_TRACE_DIR=/x"), Some(&b"/x"[..]));
-        assert_eq!(value_of(b"SYMBIOSIS_TRACE_DIRECTORY=/x"), None);
-        assert_eq!(value_of(b"PATH=/x"), None);
+        assert_eq!(value_of(b"SYMBIOSIS_TRACE_DIR=/x", TRACE_DIR_VARIABLE), Some(&b"/x"[..]));
+        assert_eq!(value_of(b"SYMBIOSIS_TRACE_DIRECTORY=/x", TRACE_DIR_VARIABLE), None);
+        assert_eq!(value_of(b"PATH=/x", TRACE_DIR_VARIABLE), None);
     }
 
     #[test]
@@ -134,7 +265,7 @@ mod tests {
         let (a, b) = (array[0], array[2]);
         array.push(null_mut());
         // SAFETY: a null-terminated array of C strings.
-        let value = unsafe { take_variable(array.as_mut_ptr()) };
+        let value = unsafe { take_variable(array.as_mut_ptr(), TRACE_DIR_VARIABLE) };
         assert_eq!(value, Some(&b"/tmp/x"[..]));
         assert_eq!(array, [a, b, null_mut(), null_mut()]);
     }

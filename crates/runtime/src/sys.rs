@@ -14,6 +14,8 @@ pub const O_CLOEXEC: c_int = 0o2_000_000;
 
 pub const PROT_NONE: c_int = 0;
 pub const PROT_READ_WRITE: c_int = 3;
+pub const PROT_READ_EXEC: c_int = 5;
+pub const PROT_ALL: c_int = 7;
 pub const MAP_SHARED: c_int = 1;
 pub const MAP_PRIVATE: c_int = 2;
 pub const MAP_FIXED: c_int = 0x10;
@@ -46,6 +48,8 @@ pub const SA_ONSTACK: c_int = 0x0800_0000;
 pub const RLIMIT_FSIZE: c_int = 1;
 const SYS_GETTID: c_long = 186;
 const SYS_TGKILL: c_long = 234;
+const SYS_NANOSLEEP: c_long = 35;
+const SYS_EXIT_GROUP: c_long = 231;
 const SYS_GETPID: c_long = 39;
 pub const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
 
@@ -97,6 +101,7 @@ pub type ObjectVisitor = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_v
 unsafe extern "C" {
     pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     pub fn close(fd: c_int) -> c_int;
+    pub fn read(fd: c_int, data: *mut c_void, n: usize) -> isize;
     pub fn write(fd: c_int, data: *const c_void, n: usize) -> isize;
     pub fn pwrite(fd: c_int, data: *const c_void, n: usize, offset: i64) -> isize;
     pub fn lseek(fd: c_int, offset: i64, whence: c_int) -> i64;
@@ -116,6 +121,7 @@ unsafe extern "C" {
         fd: c_int,
         offset: i64,
     ) -> *mut c_void;
+    pub fn mprotect(at: *mut c_void, n: usize, protection: c_int) -> c_int;
     pub fn munmap(at: *mut c_void, n: usize) -> c_int;
     pub fn getrlimit(which: c_int, limit: *mut ResourceLimit) -> c_int;
     pub fn syscall(number: c_long, ...) -> c_long;
@@ -189,6 +195,22 @@ pub fn gettid() -> i32 {
 pub fn tgkill(tid: i32, signal: c_int) -> c_int {
     // SAFETY: no pointers.
     unsafe { syscall(SYS_TGKILL, getpid() as c_long, tid as c_long, signal as c_long) as c_int }
+}
+
+/// Sleeps, or less when a signal comes in; no cancellation point.
+pub fn sleep_micros(micros: u64) {
+    let time = [(micros / 1_000_000) as i64, (micros % 1_000_000 * 1000) as i64];
+    // SAFETY: the pointer is to a live object of the form of a `timespec`.
+    unsafe { syscall(SYS_NANOSLEEP, time.as_ptr(), core::ptr::null_mut::<c_void>()) };
+}
+
+/// Ends the process without any of its exit handlers.
+pub fn exit_now(status: c_int) -> ! {
+    // SAFETY: no pointers.
+    unsafe {
+        syscall(SYS_EXIT_GROUP, c_long::from(status));
+        trap()
+    }
 }
 
 /// The time-stamp counter.
