@@ -6,7 +6,7 @@
 //! last event.
 
 use crate::text::{End, Mark, Script, Target, Turn};
-use crate::units::{Unit, event, is_performed, same_passage, units};
+use crate::units::{Unit, Units, event, is_performed, same_passage, units};
 use model::{Event, EventId, EventKind, EventTrace, FailureCondition, Passage, Points, ThreadId};
 
 /// A script, and what it leaves open.
@@ -15,13 +15,10 @@ pub struct Built {
     /// The script.
     pub script: Script,
     /// Pairs of events of one thread, in program order, between which the order has events of
-    /// other threads although no scheduler can stop the thread there. Under the script the second
-    /// one happens together with the first.
+    /// other threads, or its end, although no scheduler can stop the thread there. Under the script
+    /// the second one happens together with the first.
     pub coarse: Vec<(EventId, EventId)>,
 }
-
-/// Maximal runs of one thread, each as its units.
-type Runs<'u> = Vec<&'u [Unit]>;
 
 /// The script of a failing schedule: from the start to the failure, with everything that follows
 /// held back (`end hold`).
@@ -39,6 +36,7 @@ pub fn failing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built 
     if let Some(at) = result.units.iter().position(fails) {
         result.units.truncate(at + 1);
     }
+    held_too_late(trace, points, &mut result, None);
     let turns = turns(trace, points, &result.units, &|_| None);
     Built { script: Script { end: End::Hold, marks: Vec::new(), turns }, coarse: result.coarse }
 }
@@ -90,13 +88,18 @@ pub fn prefix(
         event(trace, unit.lead()).filter(|e| e.kind != EventKind::Failure).map(|e| e.id)
     };
     let mut turns = turns(trace, points, &result.units, &behind);
+    held_too_late(trace, points, &mut result, stopped);
     if let Some(then) = event(trace, then) {
-        let turn = Turn {
-            thread: thread_name(trace, then.thread),
-            target: target_past(points, then),
-            comment: place(then),
-        };
-        push(&mut turns, turn);
+        let thread = thread_name(trace, then.thread);
+        let last = turns.last().is_some_and(|last| last.thread == thread);
+        let done = result.units.iter().any(|unit| unit.events.contains(&then.id));
+        // The turn before is the same thread's: it leads further, or not as far.
+        if last && !done {
+            turns.pop();
+        }
+        if !(last && done) {
+            turns.push(Turn { thread, target: target_past(points, then), comment: place(then) });
+        }
     }
     Built { script: Script { end: End::Run, marks: Vec::new(), turns }, coarse: result.coarse }
 }
@@ -146,8 +149,27 @@ fn without_failure(trace: &EventTrace, order: &[EventId]) -> Vec<EventId> {
     order.iter().copied().filter(|&id| !fails(id)).collect()
 }
 
-fn runs(units: &[Unit]) -> Runs<'_> {
-    units.chunk_by(|a, b| a.thread == b.thread).collect()
+/// Notes the events behind a cut that happen nevertheless, since nothing separates them from the
+/// last ones before it. The thread `stopped` was seen to otherwise.
+fn held_too_late(
+    trace: &EventTrace,
+    points: &Points,
+    result: &mut Units,
+    stopped: Option<ThreadId>,
+) {
+    for thread in trace.threads.iter().filter(|thread| Some(thread.id) != stopped) {
+        let unit = result.units.iter().rfind(|unit| unit.thread == thread.id);
+        let Some(last) = unit.and_then(|unit| event(trace, unit.last())) else { continue };
+        let later = thread.events.get(last.index as usize + 1..).unwrap_or_default();
+        let later = later.iter().filter_map(|&id| event(trace, id));
+        let Some(next) = later.into_iter().find(|event| is_performed(event)) else { continue };
+        let (Some(here), Some(there)) = (points.point(last.id), points.point(next.id)) else {
+            continue;
+        };
+        if !there.first && same_passage(here, there) {
+            result.coarse.push((last.id, next.id));
+        }
+    }
 }
 
 /// The turns for the units in this order. `behind` gives the event that a thread stands before
@@ -158,7 +180,7 @@ fn turns(
     units: &[Unit],
     behind: &dyn Fn(ThreadId) -> Option<EventId>,
 ) -> Vec<Turn> {
-    let runs = runs(units);
+    let runs: Vec<&[Unit]> = units.chunk_by(|a, b| a.thread == b.thread).collect();
     let mut turns = Vec::new();
     for (at, run) in runs.iter().enumerate() {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
@@ -175,7 +197,7 @@ fn turns(
         };
         if let Some((target, event)) = target {
             let thread = thread_name(trace, thread);
-            push(&mut turns, Turn { thread, target, comment: place(event) });
+            turns.push(Turn { thread, target, comment: place(event) });
         }
     }
     turns
@@ -223,14 +245,6 @@ fn target_past(points: &Points, event: &Event) -> Target {
 fn site(points: &Points, passage: Passage, past: bool) -> Target {
     let site = points.name(passage.site).to_owned();
     Target::Site { site, occurrence: passage.occurrence.max(1), past }
-}
-
-/// Appends a turn, in place of the one before if that is of the same thread.
-fn push(turns: &mut Vec<Turn>, turn: Turn) {
-    if turns.last().is_some_and(|last| last.thread == turn.thread) {
-        turns.pop();
-    }
-    turns.push(turn);
 }
 
 fn thread_name(trace: &EventTrace, thread: ThreadId) -> String {
