@@ -83,12 +83,12 @@ pub fn append(record: OrderRecord) {
         return;
     }
     let used = USED.load(Ordering::Relaxed);
-    if used + RECORD > MAPPED.load(Ordering::Relaxed) {
-        if let Err(error) = sys::keeping_errno(|| extend(0)) {
-            OPEN.store(false, Ordering::Relaxed);
-            process::note_write_error(ORDER_FILE.as_bytes(), used, error);
-            return;
-        }
+    if used + RECORD > MAPPED.load(Ordering::Relaxed)
+        && let Err(error) = sys::keeping_errno(|| extend(0))
+    {
+        OPEN.store(false, Ordering::Relaxed);
+        process::note_write_error(ORDER_FILE.as_bytes(), used, error);
+        return;
     }
     let at = (BASE.load(Ordering::Relaxed) + used) as *mut OrderRecord;
     // SAFETY: the place is mapped, and the calling thread is the only writer.

@@ -57,10 +57,10 @@ fn start(environment: *mut *mut c_char) {
         real::find_all();
         let settings = Settings::take(environment);
         let config = settings.understand();
-        if let Some(name) = settings.report {
-            if let Err(error) = report::create(name) {
-                complain("there is no report", name, error);
-            }
+        if let Some(name) = settings.report
+            && let Err(error) = report::create(name)
+        {
+            complain("there is no report", name, error);
         }
         if let Some(directory) = settings.directory {
             match open_trace(directory) {
