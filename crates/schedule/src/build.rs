@@ -161,13 +161,14 @@ fn held_too_late(
         let unit = result.units.iter().rfind(|unit| unit.thread == thread.id);
         let Some(last) = unit.and_then(|unit| event(trace, unit.last())) else { continue };
         let later = thread.events.get(last.index as usize + 1..).unwrap_or_default();
-        let later = later.iter().filter_map(|&id| event(trace, id));
-        let Some(next) = later.into_iter().find(|event| is_performed(event)) else { continue };
-        let (Some(here), Some(there)) = (points.point(last.id), points.point(next.id)) else {
-            continue;
-        };
-        if !there.first && same_passage(here, there) {
+        let mut last = last;
+        for next in later.iter().filter_map(|&id| event(trace, id)).filter(|e| is_performed(e)) {
+            let (here, there) = (points.point(last.id), points.point(next.id));
+            if !here.zip(there).is_some_and(|(a, b)| !b.first && same_passage(a, b)) {
+                break;
+            }
             result.coarse.push((last.id, next.id));
+            last = next;
         }
     }
 }
