@@ -3,6 +3,7 @@
 use crate::builder::{Builder, Origin};
 use crate::cells::SharedCells;
 use crate::eval;
+use crate::hang::Stuck;
 use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::image::{FunctionInfo, Image};
 use crate::memory::{Memory, MemoryByte};
@@ -77,6 +78,8 @@ pub(crate) struct Engine<'r> {
     pub constants: FxHashMap<(usize, u32), Value>,
     pub failing: Option<usize>,
     pub failure: Option<(usize, Failure)>,
+    /// Threads that waited when the run was ended.
+    pub stuck: Vec<Stuck>,
     pub sync_objects: FxHashMap<(u64, u8), ObjectId>,
     pub heap_objects: FxHashMap<usize, ObjectId>,
     /// Heap objects that contain shared cells.
@@ -121,6 +124,7 @@ impl<'r> Engine<'r> {
             constants: FxHashMap::default(),
             failing: None,
             failure: None,
+            stuck: Vec::new(),
             sync_objects: FxHashMap::default(),
             heap_objects: FxHashMap::default(),
             shared_heap: FxHashSet::default(),

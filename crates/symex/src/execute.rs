@@ -30,7 +30,9 @@ pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, Sy
     let pass = Pass::Symbolic(SharedCells::new(&ranges));
     let mut engine = Engine::new(&image, recording, options, pass, learned, &order);
     engine.run();
-    let execution = collect(engine, &image);
+    let hang = engine.explain_hang();
+    let mut execution = collect(engine, &image);
+    hang.apply(&mut execution.trace);
     tracing::debug!(
         events = execution.trace.events.len(),
         conditions = execution.trace.conditions.len(),

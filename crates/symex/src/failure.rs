@@ -78,7 +78,7 @@ impl<'r> Engine<'r> {
             self.fail_at_end(t, kind, stop.as_ref());
         }
         let failed = self.failure.as_ref().is_some_and(|(thread, _)| *thread == t);
-        if !failed {
+        if !failed && !self.note_wait(t) {
             self.release_all(t);
             if self.threads[t].exited && stop == Some(Stop::EndOfLog) {
                 self.event(t, EventKind::Exit, None);

@@ -15,7 +15,7 @@
 //! | `intrinsics`, `externals`, `containers` | LLVM intrinsics; library functions that are modelled |
 //! | `sync` | what the runtime reported |
 //! | `points` | where a scheduler can stop the threads |
-//! | `failure`, `dependence` | φbug |
+//! | `failure`, `hang`, `dependence` | φbug |
 //! | `shadow`, `cells`, `heap`, `memory` | shared bytes, allocations, memory |
 //!
 //! Invariants: the executor never panics on what the recording holds, and never guesses silently:
@@ -38,6 +38,7 @@ mod eval;
 mod execute;
 mod externals;
 mod failure;
+mod hang;
 mod heap;
 mod image;
 mod intrinsics;

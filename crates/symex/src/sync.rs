@@ -54,7 +54,10 @@ impl<'r> Engine<'r> {
                 self.pass_sync(t, SyncPoint::Create, None);
                 self.create(t, *serial);
             }
-            (RuntimeEvent::JoinBegin, _) => self.pass_sync(t, SyncPoint::Join, None),
+            (RuntimeEvent::JoinBegin, [serial]) => {
+                self.pass_sync(t, SyncPoint::Join, None);
+                self.threads[t].joining = self.serials.get(serial).copied();
+            }
             (RuntimeEvent::JoinEnd, [serial, result]) => self.joined(t, *serial, *result),
             (RuntimeEvent::ThreadExit, _) => {
                 if t != 0 {
@@ -118,6 +121,7 @@ impl<'r> Engine<'r> {
     }
 
     fn joined(&mut self, t: usize, serial: u64, result: u64) {
+        self.threads[t].joining = None;
         let Some(&child) = self.serials.get(&serial) else { return };
         if result != 0 || child == t {
             return;
@@ -255,8 +259,7 @@ impl<'r> Engine<'r> {
             object: name.clone().unwrap_or_else(|| format!("{address:#x}")),
             stack: if self.symbolic() { self.stack(t) } else { Vec::new() },
         };
-        let _ = second;
-        let pending = PendingSync { operation, address, argument, name, blocked };
+        let pending = PendingSync { operation, address, second, argument, name, blocked };
         self.threads[t].pending_sync.push(pending);
         if operation == SyncOp::Once {
             self.acquire(t, address, LockMode::Exclusive);
@@ -395,6 +398,17 @@ impl<'r> Engine<'r> {
         }
     }
 
+    /// A condition wait that never ended: the condition, and the release that began the wait, as an
+    /// index in the thread.
+    pub fn begin_wait(&mut self, t: usize, begun: &PendingSync) -> Option<(ObjectId, u32)> {
+        let condition = self.sync_object(t, begun.address, ObjectKind::Condition);
+        let internal = self.resolve(t, begun.second).unwrap_or(begun.second);
+        if let Some(held) = self.threads[t].held.iter_mut().find(|held| held.address == internal) {
+            held.count = 1;
+        }
+        self.release(t, begun.second, false).map(|began| (condition, began))
+    }
+
     fn acquire(&mut self, t: usize, address: u64, mode: LockMode) {
         let object = self.sync_object(t, address, ObjectKind::Lock);
         let internal = self.resolve(t, address).unwrap_or(address);
@@ -403,9 +417,9 @@ impl<'r> Engine<'r> {
             held.count += 1;
             return;
         }
-        self.threads[t].held.push(HeldLock { address: internal, mode, count: 1 });
         let name = self.object_name(t, address, Some(MUTEX_SIZE));
-        self.event(t, EventKind::Lock { object, mode }, name);
+        let acquired = self.event(t, EventKind::Lock { object, mode }, name);
+        self.threads[t].held.push(HeldLock { address: internal, mode, count: 1, acquired });
     }
 
     /// Gives the event, when there is one.
@@ -479,7 +493,16 @@ impl<'r> Engine<'r> {
 
     /// The call that a stream ended in.
     pub fn blocked_call(&self, t: usize) -> Option<BlockedCall> {
-        self.threads[t].pending_sync.last().map(|pending| pending.blocked.clone())
+        if let Some(pending) = self.threads[t].pending_sync.last() {
+            return Some(pending.blocked.clone());
+        }
+        let child = self.threads.get(self.threads[t].joining?)?;
+        Some(BlockedCall {
+            operation: "Join".to_owned(),
+            address: 0,
+            object: child.log.name.clone(),
+            stack: Vec::new(),
+        })
     }
 }
 

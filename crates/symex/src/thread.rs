@@ -123,6 +123,8 @@ pub(crate) struct HeldLock {
     pub address: u64,
     pub mode: model::LockMode,
     pub count: u32,
+    /// The event, as an index in the thread.
+    pub acquired: u32,
 }
 
 /// A synchronisation call in progress.
@@ -130,6 +132,8 @@ pub(crate) struct HeldLock {
 pub(crate) struct PendingSync {
     pub operation: SyncOp,
     pub address: u64,
+    /// The mutex of a condition wait.
+    pub second: u64,
     pub argument: u64,
     pub name: Option<String>,
     pub blocked: BlockedCall,
@@ -159,6 +163,8 @@ pub(crate) struct Thread<'r> {
     pub report: ThreadReport,
     pub held: Vec<HeldLock>,
     pub pending_sync: Vec<PendingSync>,
+    /// The thread, by index, that it is joining.
+    pub joining: Option<usize>,
     /// Expressions that have an address condition.
     pub concretised: FxHashSet<ExprId>,
     /// Branch conditions that are conditions already.
@@ -198,6 +204,7 @@ impl<'r> Thread<'r> {
             report: ThreadReport { name: log.name.clone(), ..ThreadReport::default() },
             held: Vec::new(),
             pending_sync: Vec::new(),
+            joining: None,
             concretised: FxHashSet::default(),
             conditioned: FxHashSet::default(),
             allocations: 0,
