@@ -1,0 +1,65 @@
+//! Runs that do not come to an end: recorded with a time-out, and solved.
+
+#[path = "fixtures/workspace.rs"]
+mod workspace;
+
+use render::Solution;
+use render::solution::{Event, Verdict};
+use std::path::Path;
+use workspace::Workspace;
+
+const SUCCESS: i32 = 0;
+
+/// Records a program that hangs for certain, and solves the trace.
+fn solved(program: &str) -> Solution {
+    let workspace = Workspace::new(program);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{program}.c"));
+    let source = source.to_str().expect("a path in UTF-8");
+    workspace
+        .symbiosis(["cc", "-g", "-O1", "-pthread", source, "-o", "program"])
+        .expect_code(SUCCESS);
+    let record =
+        ["record", "--until-failure", "5", "--timeout", "3", "-o", "hang.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let outcome = workspace
+        .symbiosis(["solve", "--no-replay", "hang.trace", "--format", "json"])
+        .expect_code(SUCCESS);
+    serde_json::from_str(&outcome.stdout()).expect("the answer is a solution")
+}
+
+fn cause(solution: &Solution) -> Vec<[&Event; 2]> {
+    let cause = solution.root_cause.as_ref().expect("a root cause");
+    assert!(cause.minimal && !cause.fails_always, "{cause:?}");
+    let event = |id: &String| solution.event(id).expect("an event of the solution");
+    cause.orders.iter().map(|[before, after]| [event(before), event(after)]).collect()
+}
+
+#[test]
+fn of_a_deadlock_the_overlapping_critical_sections_are_the_cause() {
+    let solution = solved("deadlock");
+    assert_eq!(solution.verdict, Verdict::FailingSchedule);
+    let failure = solution.failure.as_ref().expect("a failure");
+    assert_eq!(failure.kind, "deadlock");
+    assert!(failure.message.contains("waits for the lock stock"), "{}", failure.message);
+    assert!(failure.message.contains("waits for the lock orders"), "{}", failure.message);
+    let cause = cause(&solution);
+    assert_eq!(cause.len(), 2);
+    for [before, after] in &cause {
+        assert_eq!((before.kind.as_str(), after.kind.as_str()), ("lock", "unlock"));
+        assert_ne!(before.thread, after.thread);
+    }
+    assert_ne!(cause[0][0].thread, cause[1][0].thread);
+    assert!(!solution.alternates.is_empty(), "one critical section after the other");
+}
+
+#[test]
+fn of_a_lost_wake_up_the_signal_before_the_wait_is_the_cause() {
+    let solution = solved("lost_wakeup");
+    assert_eq!(solution.verdict, Verdict::FailingSchedule);
+    assert_eq!(solution.failure.as_ref().map(|failure| failure.kind.as_str()), Some("hang"));
+    let cause = cause(&solution);
+    assert_eq!(cause.len(), 1);
+    assert_eq!(cause[0][0].kind, "signal");
+    assert_eq!((cause[0][1].kind.as_str(), cause[0][1].thread.as_str()), ("unlock", "t0"));
+    assert!(!solution.alternates.is_empty(), "the signal may come during the wait");
+}
