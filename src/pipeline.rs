@@ -142,8 +142,8 @@ fn no_failure(directory: &Path, loaded: &Loaded, execution: &Execution) -> Pipel
     let why = if execution.report.timed_out {
         let waits: Vec<String> = execution.report.threads.iter().filter_map(waiting).collect();
         format!(
-            "the run was ended because it took too long ({}); hangs and deadlocks cannot be \
-             solved yet",
+            "the run was ended because it took too long ({}), and computed all the time: which order \
+             is to blame cannot be told",
             if waits.is_empty() { "no thread waits".to_owned() } else { waits.join(", ") }
         )
     } else {
