@@ -126,14 +126,8 @@ fn given(file: &Path, args: &Args, manifest: &Manifest) -> Result<Plan, Failure>
     } else {
         fs_err::read_to_string(file).map_err(unreadable)?
     };
-    if !script.starts_with(trace_format::layout::SCHEDULE_HEAD) {
-        let text = format!(
-            "{}: line 1: not a schedule; the first line is `{}`",
-            file.display(),
-            trace_format::layout::SCHEDULE_HEAD
-        );
-        return Err(Failure::new(exit_codes::USAGE, text));
-    }
+    schedule::parse(&script)
+        .map_err(|error| Failure::new(exit_codes::USAGE, format!("{}: {error}", file.display())))?;
     Ok(match args.alternate {
         None => Plan { script, claim: Claim::Fails, promise: ending(manifest) },
         Some(_) => {

@@ -13,7 +13,8 @@ pub fn ending(manifest: &Manifest) -> String {
         FailureKind::Abort => "aborted".to_owned(),
         FailureKind::Signal => format!("ended by {}", signal_name(failure.code)),
         FailureKind::Exit => format!("exit status {}", failure.code),
-        FailureKind::Hang => "ended by the time-out".to_owned(),
+        FailureKind::Hang if manifest.timed_out => "ended by the time-out".to_owned(),
+        FailureKind::Hang => format!("deadlock: {}", failure.message),
     };
     match &failure.thread {
         Some(thread) => format!("{what} (in thread {thread})"),

@@ -68,6 +68,9 @@ fn write_schedule(out: &mut String, solution: &Solution, options: TextOptions) -
         stats.context_switches,
         solution.replay.words()
     )?;
+    for note in &solution.replay_notes {
+        writeln!(out, "  replay: {note}")?;
+    }
     if options.full_schedule {
         write_full_schedule(out, solution)?;
     }
@@ -145,6 +148,9 @@ fn write_alternates(out: &mut String, solution: &Solution) -> fmt::Result {
         writeln!(out, "\nalternate {index} does not fail ({})", alternate.replay.words())?;
         writeln!(out, "  {}", one_event(solution, before))?;
         writeln!(out, "    now before {}", one_event(solution, after))?;
+        if let Some(note) = &alternate.replay_note {
+            writeln!(out, "  replay: {note}")?;
+        }
     }
     Ok(())
 }
