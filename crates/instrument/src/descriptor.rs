@@ -123,9 +123,9 @@ pub fn fill(
             constants.addresses(c"__symbiosis_globals", &handles.global_addresses),
             hooks.base,
             constants.bytes(c"__symbiosis_defined", &defined),
-            constants.null(),
-            constants.null(),
-            constants.null(),
+            hooks.sites[0],
+            hooks.sites[1],
+            hooks.gate_thunk,
         ];
         let initial = constants.record(&mut fields);
         module.llvm().LLVMSetInitializer(hooks.descriptor, initial);
@@ -168,11 +168,6 @@ impl<'m> Constants<'m> {
     fn i64(&self, value: u64) -> LLVMValueRef {
         // SAFETY: the type is an integer type.
         unsafe { self.module.llvm().LLVMConstInt(self.i64, value, 0) }
-    }
-
-    fn null(&self) -> LLVMValueRef {
-        // SAFETY: the type is a pointer type.
-        unsafe { self.module.llvm().LLVMConstNull(self.pointer) }
     }
 
     fn record(&self, fields: &mut [LLVMValueRef]) -> LLVMValueRef {

@@ -10,12 +10,18 @@
 ; Written by the runtime when the module registers: the process-wide number of its first function.
 @__symbiosis_base = externally_initialized global i32 0
 
-@__symbiosis_module = global { i32, i32, i32, i32, [2 x i64], ptr, i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr } zeroinitializer
+; Filled in when the rest of the module is there. (The last three are given here because a
+; declaration that nothing uses does not come along.)
+@__symbiosis_module = global { i32, i32, i32, i32, [2 x i64], ptr, i64, ptr, ptr, ptr, ptr, ptr, ptr, ptr } { i32 0, i32 0, i32 0, i32 0, [2 x i64] zeroinitializer, ptr null, i64 0, ptr null, ptr null, ptr null, ptr null, ptr @__start_symbiosis_sites, ptr @__stop_symbiosis_sites, ptr @__symbiosis_gate_thunk }
 
 ; The tables that were reported when the module registered.
 @__symbiosis_tables = global [3 x ptr] zeroinitializer
 
 @llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 0, ptr @__symbiosis_construct, ptr null }]
+
+; The entries of all gates of the executable or library; null when it has none.
+@__start_symbiosis_sites = extern_weak hidden global i8
+@__stop_symbiosis_sites = extern_weak hidden global i8
 
 declare nonnull ptr @llvm.threadlocal.address.p0(ptr nonnull)
 
@@ -28,6 +34,13 @@ declare void @__symbiosis_fallback_write(ptr, ptr, i64) nounwind
 define void @__symbiosis_construct() {
   call void @__symbiosis_register(ptr @__symbiosis_module)
   ret void
+}
+
+; Where open gates go, within reach of their near calls: at 0 to `__symbiosis_gate`, at 16 to
+; `__symbiosis_gate_anchor`, both in the executable.
+define void @__symbiosis_gate_thunk() naked noinline nounwind align 16 {
+  call void asm sideeffect "jmpq *__symbiosis_gate@GOTPCREL(%rip)\0A.p2align 4\0Ajmpq *__symbiosis_gate_anchor@GOTPCREL(%rip)", ""()
+  unreachable
 }
 
 ; Appends an entry to the thread's path stream.

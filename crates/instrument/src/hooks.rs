@@ -1,6 +1,6 @@
 //! Brings the hooks (`hooks.ll`) into a module.
 
-use crate::InstrumentError;
+use crate::{InstrumentError, gates};
 use llvm::{Module, bytes_to_string};
 use llvm_sys::LLVMLinkage;
 use llvm_sys::prelude::{LLVMTypeRef, LLVMValueRef};
@@ -38,6 +38,12 @@ pub struct Hooks {
     pub pointee: Callable,
     /// `(ptr place) -> i64`.
     pub number: Callable,
+    /// A gate: `(i64 site)`.
+    pub gate: Callable,
+    /// Where an open gate goes.
+    pub gate_thunk: LLVMValueRef,
+    /// Where the entries of the gates begin and end, or null at run time.
+    pub sites: [LLVMValueRef; 2],
     /// The module's base, an `i32`.
     pub base: LLVMValueRef,
     /// The descriptor.
@@ -73,6 +79,12 @@ pub fn link(module: &Module<'_>) -> Result<Hooks, InstrumentError> {
         fallback: own("__symbiosis_hook_fallback")?,
         pointee: own("__symbiosis_hook_pointee")?,
         number: own("__symbiosis_hook_number")?,
+        gate: gates::assembly(module),
+        gate_thunk: own("__symbiosis_gate_thunk")?.value,
+        sites: [
+            global(module, "__start_symbiosis_sites")?,
+            global(module, "__stop_symbiosis_sites")?,
+        ],
         base: own_global("__symbiosis_base")?,
         descriptor: own_global("__symbiosis_module")?,
     })

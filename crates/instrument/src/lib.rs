@@ -6,6 +6,9 @@
 //! in between but the inlining of the hooks themselves, because an optimiser may move or merge what
 //! the log says happened.
 //!
+//! Before what other threads may observe stand gates ([`ir::gates`]), where a scheduler can stop the
+//! program. They log nothing.
+//!
 //! Besides the plan's entries, the object reports what uninstrumented callees wrote
 //! ([`ir::effects`]), right before the `RETURN` entry of the call.
 //!
@@ -17,6 +20,7 @@ mod build;
 mod descriptor;
 mod edges;
 mod emit;
+mod gates;
 mod hooks;
 mod place;
 mod structors;

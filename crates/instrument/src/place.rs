@@ -2,11 +2,13 @@
 //!
 //! Hooks are always inserted before an instruction of the original function, in the order of the
 //! log. Several hooks before one instruction therefore come out in the order in which they were
-//! inserted: the `RETURN` of an invoke first, the entry of its destination second.
+//! inserted: the `RETURN` of an invoke first, the entry of its destination second. A gate comes
+//! last: between it and the instruction that it belongs to stands nothing.
 
 use crate::InstrumentError;
 use crate::build::Builder;
 use crate::edges;
+use crate::gates;
 use crate::hooks::Hooks;
 use crate::values::has_opcode;
 use crate::words;
@@ -37,7 +39,11 @@ pub fn function(
     let plan = ir::plan::plan(target.module, target.function);
     let body = Body::collect(module.llvm(), target)?;
     let builder = Builder::new(module.llvm(), module.context().raw());
-    let mut placer = Placer { module, hooks, target, plan: &plan, builder, body };
+    let sites = gates::sites(target.module, target.function);
+    if !sites.is_empty() {
+        gates::forbid_red_zone(module, target.value);
+    }
+    let mut placer = Placer { module, hooks, target, plan: &plan, sites, builder, body };
     placer.gather_stack_objects();
     placer.returns_of_invokes()?;
     placer.blocks()
@@ -97,6 +103,8 @@ struct Placer<'a> {
     hooks: &'a Hooks,
     target: &'a Target<'a>,
     plan: &'a FunctionPlan,
+    /// The gates: the hashes of their sites, by the instruction that they stand before.
+    sites: HashMap<InstId, u64>,
     builder: Builder,
     body: Body,
 }
@@ -202,10 +210,21 @@ impl Placer<'_> {
                 self.path(tag::BLOCK, block as u32 + tag::BLOCK_BIAS);
             }
             for index in first..end {
+                self.gate(index);
                 self.after_instruction(index, entry)?;
             }
         }
         Ok(())
+    }
+
+    /// The gate of an instruction. What is logged between it and the instruction before has its
+    /// place already.
+    fn gate(&self, index: usize) {
+        let site = self.sites.get(&InstId(index as u32));
+        if let (Some(&site), Some(instruction)) = (site, self.body.at(index)) {
+            self.builder.before(instruction);
+            self.builder.call(self.hooks.gate, &mut [self.builder.i64(site)]);
+        }
     }
 
     /// What an instruction logs after itself.

@@ -3,8 +3,11 @@
 mod support;
 
 use instrument::OptLevel;
+use ir::gates::gates;
+use std::collections::HashMap;
 use support::decode::{Decoded, Program as Decoder};
 use support::{Program, Run};
+use trace_format::layout::site_hash;
 
 const LEVELS: [(&str, OptLevel); 4] = [
     ("-O0", OptLevel::None),
@@ -13,12 +16,15 @@ const LEVELS: [(&str, OptLevel); 4] = [
     ("-O3", OptLevel::Aggressive),
 ];
 
-/// Runs a program at every level, and checks the streams of all its threads against the marks.
+/// Runs a program at every level, with closed and with open gates, and checks the streams of all
+/// its threads against the marks.
 fn check(sources: &[(&str, &str)], flags: &[&str], also: impl Fn(&str, &Run, &[Decoded])) {
-    for (flag, level) in LEVELS {
+    for ((flag, level), open) in LEVELS.into_iter().flat_map(|l| [(l, false), (l, true)]) {
         let mut all = vec![flag];
         all.extend(flags);
-        let run = Program { sources, flags: &all, level }.run();
+        let run = Program { sources, flags: &all, level, open }.run();
+        check_gates(flag, &run);
+        assert_eq!(run.recording.passed.iter().all(|&passed| passed > 5), open, "{flag}");
         let modules = run.recording.modules.iter().map(|module| {
             let saved = zstd::decode_all(module.bitcode.as_slice()).expect("zstd");
             (module.base, saved)
@@ -36,6 +42,35 @@ fn check(sources: &[(&str, &str)], flags: &[&str], also: impl Fn(&str, &Run, &[D
         }
         assert!(threads.iter().any(|decoded| decoded.marks.len() > 3), "{flag}: too few marks");
         also(flag, &run, &threads);
+    }
+}
+
+/// The program has the gates that `ir::gates` says, those of merged functions once; the code
+/// generator may copy some, and leaves out what is never reached.
+fn check_gates(flag: &str, run: &Run) {
+    let mut expected: HashMap<u64, String> = HashMap::new();
+    let mut total = 0;
+    for bitcode in &run.bitcode {
+        let module = ir::read_bitcode(bitcode).expect("reads");
+        for function in module.functions.iter().filter(|function| !function.is_declaration()) {
+            for gate in gates(&module, function) {
+                let known = expected.insert(site_hash(gate.site.as_bytes()), gate.site.clone());
+                assert!(known.is_none() || function.mergeable, "{flag}: {}", gate.site);
+                total += usize::from(known.is_none());
+            }
+        }
+    }
+    let mut found: HashMap<u64, usize> = HashMap::new();
+    for site in &run.recording.sites {
+        *found.entry(*site).or_default() += 1;
+        assert!(expected.contains_key(site), "{flag}: no site has the hash {site:#x}");
+    }
+    for (hash, name) in &expected {
+        assert!(found.contains_key(hash), "{flag}: {name} has no gate");
+    }
+    assert!(run.recording.sites.len() >= total && total > 10, "{flag}");
+    if flag == "-O0" {
+        assert_eq!(run.recording.sites.len(), total);
     }
 }
 
@@ -103,7 +138,7 @@ fn threads_have_streams_of_their_own() {
 fn addresses_are_those_of_the_program() {
     let source = include_str!("programs/control.c");
     let sources = &[("control.c", source)];
-    let run = Program { sources, flags: &["-O1"], level: OptLevel::Less }.run();
+    let run = Program { sources, flags: &["-O1"], level: OptLevel::Less, open: false }.run();
     let module = &run.recording.modules[0];
     let source = ir::read_bitcode(&run.bitcode[0]).expect("reads");
     assert_eq!(module.functions.len(), source.functions.len());
@@ -130,5 +165,37 @@ fn position_dependent_and_shared_code() {
         let object = instrument::instrument(&bitcode, &instrument::Options::default());
         let object = object.expect("instruments");
         assert!(object.starts_with(b"\x7fELF"));
+    }
+}
+
+#[test]
+fn gates_are_in_functions_that_leave_the_red_zone_alone_and_in_their_groups() {
+    let source = "struct box { int id; long more; }; static int calls;
+        inline int twice(box *b) { return b->id *= 2; }
+        int f(box *b) { calls++; return twice(b); }
+        int g(int n) { return n + 1; }
+        __attribute__((naked)) void h() { __asm__(\"ret\"); }";
+    for flag in ["-O0", "-O1"] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("gates.cc");
+        std::fs::write(&path, source).expect("written");
+        let bitcode = support::compile(&path, &[flag]);
+        let options = instrument::Options { verify: true, ..Default::default() };
+        let text = instrument::instrumented_ir(&bitcode, &options).expect("instruments");
+        let module = ir::read_bitcode(&bitcode).expect("reads");
+        let functions = module.functions.iter().filter(|function| !function.is_declaration());
+        let count: usize = functions.map(|function| gates(&module, function).len()).sum();
+        assert!(count >= 4, "{flag}");
+        assert_eq!(text.matches("call void asm sideeffect \"771: ").count(), count, "{flag}");
+        let group = |name: &str| {
+            let line = text.lines().find(|line| line.starts_with("define") && line.contains(name));
+            let number = line.and_then(|line| line.split('#').nth(1)).expect("attributes");
+            let number = number.split([' ', '{']).next().expect("a number");
+            let group = format!("attributes #{number} = ");
+            text.lines().find(|line| line.starts_with(&group)).expect("the attributes")
+        };
+        assert!(group("@_Z1fP3box").contains("noredzone"), "{flag}");
+        assert!(!group("@_Z1gi").contains("noredzone"), "{flag}");
+        assert!(!group("@_Z1hv").contains("noredzone"), "{flag}");
     }
 }

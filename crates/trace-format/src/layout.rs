@@ -368,9 +368,13 @@ pub struct ModuleDescriptor {
     pub sites_begin: *const SiteEntry,
     /// Where the section ends.
     pub sites_end: *const SiteEntry,
-    /// A function within reach of a near call that jumps to `__symbiosis_gate`.
+    /// Code within reach of a near call: it jumps to `__symbiosis_gate`, and [`GATE_ANCHOR`] bytes
+    /// further to `__symbiosis_gate_anchor`, for the gates that a schedule names.
     pub gate: *const u8,
 }
+
+/// Where behind [`ModuleDescriptor::gate`] the jump to `__symbiosis_gate_anchor` is, in bytes.
+pub const GATE_ANCHOR: usize = 16;
 
 /// One gate of a module, in the section `symbiosis_sites` (see `ir::gates`).
 ///

@@ -13,6 +13,8 @@ pub struct Program<'a> {
     /// For clang, on the way to bitcode.
     pub flags: &'a [&'a str],
     pub level: instrument::OptLevel,
+    /// Whether its gates are open.
+    pub open: bool,
 }
 
 /// What a run left.
@@ -43,11 +45,12 @@ impl Program<'_> {
         let program = link(directory, &objects);
         let saved = directory.join("recording");
         assert!(program.is_file());
-        let output = Command::new("./program")
-            .current_dir(directory)
-            .env("MOCK_OUTPUT", &saved)
-            .output()
-            .expect("the program runs");
+        let mut command = Command::new("./program");
+        command.current_dir(directory).env("MOCK_OUTPUT", &saved);
+        if self.open {
+            command.env("MOCK_GATES", "1");
+        }
+        let output = command.output().expect("the program runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{}: {text}", output.status);
         let recording = Recording::read(&std::fs::read(&saved).expect("a recording"));

@@ -4,6 +4,10 @@
 pub struct Recording {
     pub modules: Vec<Module>,
     pub threads: Vec<Thread>,
+    /// The hashes of all gates.
+    pub sites: Vec<u64>,
+    /// How often an open gate was passed by each of the two ways.
+    pub passed: [u64; 2],
 }
 
 /// A module as it registered.
@@ -28,8 +32,11 @@ impl Recording {
         let mut reader = Reader(bytes);
         let modules = (0..reader.word()).map(|_| reader.module()).collect();
         let threads = (0..reader.word()).map(|_| reader.thread()).collect();
+        let count = reader.word();
+        let sites = reader.words(count);
+        let passed = [reader.word(), reader.word()];
         assert!(reader.0.is_empty());
-        Self { modules, threads }
+        Self { modules, threads, sites, passed }
     }
 }
 
