@@ -3,6 +3,7 @@
 use crate::sys;
 
 /// A list with room for a fixed number of elements.
+#[derive(Debug)]
 pub struct List<T: Copy + 'static> {
     data: *mut T,
     length: usize,

@@ -55,6 +55,7 @@ pub struct Problem {
 }
 
 /// A schedule. Its memory is never given back.
+#[derive(Debug)]
 pub struct Script {
     turns: List<Turn>,
     marks: List<Mark>,
@@ -333,7 +334,7 @@ mod tests {
         let text = b"symbiosis-schedule 1\nend hold\n\nmark 7 t0.1 ~exit @2 # seen\r\n\
             t0 > bank.c:main:call:pthread_join\n#t9 is no thread\nt0.1 > a.c:f:write:g/2 @3 +   # x\n\
             t0.12.3 > ~mutex_lock +\n\tt0.1 >  $\nt0 !\n";
-        let script = Script::parse(text).ok().expect("right");
+        let script = Script::parse(text).expect("right");
         let (t0, t01) = (thread_hash(b"t0"), thread_hash(b"t0.1"));
         let turn = |line, thread, target, past| Turn { line, thread, target, past };
         assert_eq!(
@@ -360,9 +361,9 @@ mod tests {
 
     #[test]
     fn a_schedule_without_turns_is_one() {
-        let script = Script::parse(b"symbiosis-schedule 1").ok().expect("right");
+        let script = Script::parse(b"symbiosis-schedule 1").expect("right");
         assert!(script.turns().is_empty() && !script.hold_at_end());
-        let script = Script::parse(b"symbiosis-schedule 1\nend run\n").ok().expect("right");
+        let script = Script::parse(b"symbiosis-schedule 1\nend run\n").expect("right");
         assert!(!script.hold_at_end());
     }
 

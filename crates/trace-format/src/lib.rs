@@ -10,6 +10,7 @@ mod chunks;
 mod error;
 mod hash;
 mod manifest;
+mod order;
 mod program;
 mod raw;
 mod seal;
@@ -20,6 +21,7 @@ mod version;
 
 pub use error::TraceError;
 pub use hash::{bitcode_file_name, bitcode_hash};
+pub use layout::OrderRecord;
 pub use manifest::{
     Executable, Failure, FailureKind, Manifest, Outcome, SavedProgram, State, ThreadRecord,
     WriteFailure,
@@ -40,6 +42,10 @@ pub mod files {
     pub const MODULES: &str = "modules.bin";
     /// The module records after sealing.
     pub const SEALED_MODULES: &str = "modules.z";
+    /// The order of a scheduled run's turns, until sealing.
+    pub const ORDER: &str = super::layout::ORDER_FILE;
+    /// The order of the turns after sealing.
+    pub const SEALED_ORDER: &str = "order.z";
     /// The directory of the threads' files.
     pub const THREADS: &str = "threads";
     /// The directory of the modules' bitcode.

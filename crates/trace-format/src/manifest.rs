@@ -173,6 +173,19 @@ pub struct Manifest {
     pub unattached_threads: u64,
     /// How many payloads were cut because they were too long.
     pub cut_writes: u64,
+    /// The noise that the run was asked to have, as given to the runtime; none for a run without.
+    #[serde(default)]
+    pub noise: Option<String>,
+    /// The seed of the noise.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// Was the run asked to follow a schedule?
+    #[serde(default)]
+    pub schedule: bool,
+    /// How many turns the order of a scheduled run has, see
+    /// [`Trace::order`](crate::Trace::order); none when the threads ran freely, or before sealing.
+    #[serde(default)]
+    pub turns: Option<u64>,
     /// The threads in serial order; once sealed.
     pub threads: Vec<ThreadRecord>,
 }
@@ -205,6 +218,10 @@ impl Manifest {
             write_failure: None,
             unattached_threads: 0,
             cut_writes: 0,
+            noise: None,
+            seed: None,
+            schedule: false,
+            turns: None,
             threads: Vec::new(),
         }
     }

@@ -4,6 +4,7 @@ use crate::chunks;
 use crate::error::TraceError;
 use crate::files;
 use crate::manifest::{Failure, FailureKind, Manifest, Outcome, State, ThreadRecord};
+use crate::order;
 use crate::raw;
 use std::io::{self, Read};
 use std::path::Path;
@@ -66,6 +67,7 @@ pub fn seal(directory: &Path, manifest: &Manifest) -> Result<Manifest, TraceErro
     let mut manifest = manifest.clone();
     read_raw(directory, &mut manifest)?;
     seal_modules(directory)?;
+    manifest.turns = seal_order(directory)?;
     let threads = directory.join(files::THREADS);
     for thread in &mut manifest.threads {
         seal_streams(&threads, thread)?;
@@ -87,6 +89,15 @@ fn seal_modules(directory: &Path) -> Result<(), TraceError> {
     let whole: usize = modules.iter().map(raw::record_length).sum();
     let bytes = bytes.get(..whole).unwrap_or(&bytes);
     write_sealed(bytes, bytes.len() as u64, &directory.join(files::SEALED_MODULES))
+}
+
+/// Gives the number of turns, if the run has an order.
+fn seal_order(directory: &Path) -> Result<Option<u64>, TraceError> {
+    let Some(records) = order::read_raw(&directory.join(files::ORDER))? else { return Ok(None) };
+    let bytes = order::to_bytes(&records);
+    let path = directory.join(files::SEALED_ORDER);
+    write_sealed(bytes.as_slice(), bytes.len() as u64, &path)?;
+    Ok(Some(records.len() as u64))
 }
 
 fn seal_streams(threads: &Path, thread: &mut ThreadRecord) -> Result<(), TraceError> {
@@ -123,7 +134,10 @@ fn write_sealed(from: impl Read, length: u64, to: &Path) -> Result<(), TraceErro
 
 /// Removes the raw files, those of threads that never started included.
 fn remove_raw(directory: &Path) -> Result<(), TraceError> {
-    let mut raw = vec![directory.join(files::PROCESS), directory.join(files::MODULES)];
+    let mut raw: Vec<_> = [files::PROCESS, files::MODULES, files::ORDER]
+        .iter()
+        .map(|file| directory.join(file))
+        .collect();
     let threads = directory.join(files::THREADS);
     let failed = |error| TraceError::io("list", &threads, 0, error);
     for entry in fs_err::read_dir(&threads).map_err(failed)? {

@@ -4,7 +4,9 @@ use crate::chunks;
 use crate::error::TraceError;
 use crate::files;
 use crate::hash::{bitcode_file_name, bitcode_hash};
+use crate::layout::OrderRecord;
 use crate::manifest::{Failure, Manifest, State, ThreadRecord};
+use crate::order;
 use crate::raw;
 use crate::seal::read_raw;
 use crate::source::Source;
@@ -121,6 +123,20 @@ impl Trace {
             Ok(bitcode) if bitcode_hash(&bitcode) == record.hash => Ok(bitcode),
             _ => Err(TraceError::Checksum { path, offset: 0 }),
         }
+    }
+
+    /// The turns that the threads of a scheduled run took, in order; none when the threads ran
+    /// freely. The last turn of the run is usually not among them, see [`OrderRecord`].
+    ///
+    /// # Errors
+    ///
+    /// When the file is missing or damaged.
+    pub fn order(&self) -> Result<Option<Vec<OrderRecord>>, TraceError> {
+        if !self.is_sealed() {
+            return order::read_raw(&self.directory.join(files::ORDER));
+        }
+        let path = self.directory.join(files::SEALED_ORDER);
+        self.manifest.turns.map(|count| order::read_sealed(&path, count)).transpose()
     }
 
     /// Reads a thread's path stream from its beginning.

@@ -9,7 +9,8 @@ use std::fmt;
 ///
 /// * 1.0: the first one. Chunked, checksummed streams; threads, failure and outcome in the
 ///   manifest.
-/// * 1.1: a copy of the executable, `program.zst`.
+/// * 1.1: a copy of the executable, `program.zst`; the order of a scheduled run's turns, `order.z`;
+///   the manifest says whether a schedule or noise was asked for.
 pub const FORMAT_VERSION: FormatVersion = FormatVersion { major: 1, minor: 1 };
 
 /// A format version. A reader understands every format of its own major number whose minor number

@@ -4,7 +4,7 @@ mod common;
 
 use common::{BITCODE, data_files, raw_trace, read, sealed_trace};
 use trace_format::layout::RuntimeEvent;
-use trace_format::{FailureKind, ModuleId, Outcome, PathEntry, State, Trace};
+use trace_format::{FailureKind, ModuleId, OrderRecord, Outcome, PathEntry, State, Trace};
 
 #[test]
 fn a_sealed_trace_says_what_the_raw_one_said() {
@@ -19,13 +19,17 @@ fn a_sealed_trace_says_what_the_raw_one_said() {
         (&raw.modules, &raw.bitcode, &raw.streams),
         (&sealed.modules, &sealed.bitcode, &sealed.streams)
     );
+    let turn = |thread, gates, points| OrderRecord { thread, gates, points };
+    let order = vec![turn(1, 10, 2), turn(2, 700, 0), turn(1, 12, 3)];
+    assert_eq!((raw.order, sealed.order), (Some(order.clone()), Some(order)));
+    assert_eq!(sealed.manifest.turns, Some(3));
     assert_eq!(raw.manifest.threads, sealed.manifest.threads);
     assert_eq!(raw.manifest.failure, sealed.manifest.failure);
     let names: Vec<String> = data_files(directory.path())
         .iter()
         .map(|path| path.extension().unwrap().to_string_lossy().into_owned())
         .collect();
-    assert_eq!(names, ["zst", "json", "z", "z", "z", "z", "z"], "the raw files are gone");
+    assert_eq!(names, ["zst", "json", "z", "z", "z", "z", "z", "z"], "the raw files are gone");
 }
 
 #[test]
@@ -98,4 +102,48 @@ fn sealing_that_was_cut_short_is_done_again() {
     assert_eq!(read(directory.path()).unwrap(), before);
     trace_format::seal(directory.path(), &manifest).unwrap();
     assert_eq!(read(directory.path()).unwrap().streams, before.streams);
+}
+
+#[test]
+fn a_run_without_a_scheduler_has_no_order() {
+    let (directory, manifest) = raw_trace(3);
+    fs_err::remove_file(directory.path().join("order.bin")).unwrap();
+    assert_eq!(read(directory.path()).unwrap().order, None);
+    trace_format::seal(directory.path(), &manifest).unwrap();
+    assert_eq!(read(directory.path()).unwrap().order, None);
+}
+
+#[test]
+fn a_truncated_order_ends_before_the_missing_part() {
+    let (directory, _) = raw_trace(3);
+    let path = directory.path().join("order.bin");
+    for (bytes, turns) in [(0, 0), (23, 0), (24, 1), (71, 2)] {
+        let whole = fs_err::read(&path).unwrap();
+        fs_err::write(&path, &whole[..bytes]).unwrap();
+        let order = Trace::open(directory.path()).unwrap().order().unwrap().unwrap();
+        assert_eq!(order.len(), turns, "{bytes}");
+        fs_err::write(&path, whole).unwrap();
+    }
+}
+
+#[test]
+fn a_manifest_of_format_1_0_is_read() {
+    let (directory, _) = raw_trace(3);
+    let path = directory.path().join("manifest.json");
+    let mut json: serde_json::Value =
+        serde_json::from_slice(&fs_err::read(&path).unwrap()).unwrap();
+    let fields = json.as_object_mut().unwrap();
+    for newer in ["program", "noise", "seed", "schedule", "turns"] {
+        assert!(fields.remove(newer).is_some(), "{newer}");
+    }
+    fields.insert("checksum".into(), "00000000".into());
+    fields.insert("version".into(), serde_json::json!({"major": 1, "minor": 0}));
+    let blank = serde_json::to_string_pretty(&json).unwrap();
+    let sum = format!("{:08x}", crc32fast::hash(blank.as_bytes()));
+    let text = blank.replacen("\"checksum\": \"00000000", &format!("\"checksum\": \"{sum}"), 1);
+    fs_err::write(&path, text).unwrap();
+    let trace = Trace::open(directory.path()).unwrap();
+    let manifest = trace.manifest();
+    assert_eq!((&manifest.noise, manifest.seed, manifest.schedule), (&None, None, false));
+    assert_eq!((&manifest.program, manifest.turns), (&None, None));
 }

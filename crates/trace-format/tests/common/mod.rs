@@ -9,7 +9,8 @@ use trace_format::layout::{
     ModuleRecordHeader, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure, RuntimeEvent, tag,
 };
 use trace_format::{
-    Executable, Manifest, Module, Outcome, Trace, TraceError, bitcode_file_name, bitcode_hash,
+    Executable, Manifest, Module, OrderRecord, Outcome, Trace, TraceError, bitcode_file_name,
+    bitcode_hash,
 };
 
 pub const BITCODE: &[u8] = b"BC\xc0\xdenot really bitcode, but bytes all the same";
@@ -21,6 +22,7 @@ pub struct Contents {
     pub modules: Vec<Module>,
     pub bitcode: Vec<Vec<u8>>,
     pub streams: Vec<(Vec<u32>, Vec<u64>)>,
+    pub order: Option<Vec<OrderRecord>>,
 }
 
 pub fn read(directory: &Path) -> Result<Contents, TraceError> {
@@ -39,6 +41,7 @@ pub fn read(directory: &Path) -> Result<Contents, TraceError> {
         modules: trace.modules().to_vec(),
         bitcode,
         streams,
+        order: trace.order()?,
     })
 }
 
@@ -136,6 +139,10 @@ pub fn raw_trace(blocks: u32) -> (TempDir, Manifest) {
     let modules =
         [module_record(0, &[0x400, 0x500, 0], &[0x9000]), module_record(3, &[0x600; 4], &[])];
     fs_err::write(root.join("modules.bin"), modules.concat()).unwrap();
+    // A mapped file: what is behind the last turn is zeros, but for a record being written.
+    let order = [1, 10, 2, 2, 700, 0, 1, 12, 3, 0, 5, 5, 0, 0, 0, 0];
+    let order: Vec<u8> = order.iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
+    fs_err::write(root.join("order.bin"), order).unwrap();
     let compressed = zstd::bulk::compress(BITCODE, 3).unwrap();
     let name = bitcode_file_name(bitcode_hash(BITCODE));
     fs_err::write(root.join("ir").join(name), compressed).unwrap();
