@@ -397,7 +397,7 @@ mod tests {
             ("symbiosis-schedule 1\nt0 !\nt0 > $\n", 3, "nothing follows"),
         ] {
             let text = keep_text(text.as_bytes()).expect("memory");
-            let problem = Script::parse(text).err().expect("wrong");
+            let problem = Script::parse(text).expect_err("wrong");
             assert_eq!(problem.line, line, "{problem:?} {:?}", text.escape_ascii().to_string());
             assert!(problem.what.contains(what), "{problem:?}");
         }
