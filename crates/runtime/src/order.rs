@@ -100,3 +100,34 @@ pub fn append(record: OrderRecord) {
     }
     USED.store(used + RECORD, Ordering::Relaxed);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // One test, because a process has one trace.
+    #[test]
+    fn records_are_in_the_file_at_once_and_the_file_grows() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        append(OrderRecord { thread: 9, gates: 9, points: 9 });
+        files::set_directory(directory.path().as_os_str().as_encoded_bytes()).expect("short");
+        start();
+        let count = 3 * FIRST_PART / RECORD + 5;
+        for turn in 1..=count {
+            append(OrderRecord { thread: turn, gates: 2 * turn, points: 3 * turn });
+        }
+        let path = directory.path().join(ORDER_FILE);
+        let bytes = fs_err::read(&path).expect("there");
+        let words: Vec<u64> = bytes
+            .chunks_exact(8)
+            .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
+            .collect();
+        let expected: Vec<u64> = (1..=count).flat_map(|n| [n, 2 * n, 3 * n]).collect();
+        let (written, rest) = words.split_at(expected.len());
+        assert!(written == expected);
+        assert!(rest.iter().all(|word| *word == 0), "behind the last record");
+        forget();
+        append(OrderRecord { thread: 1, gates: 1, points: 1 });
+        assert!(fs_err::read(&path).expect("there") == bytes, "the file is the parent's");
+    }
+}

@@ -137,3 +137,52 @@ pub fn complain(message: &[u8]) {
         sys::write(2, text.as_bytes().as_ptr().cast(), text.as_bytes().len())
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::mem::offset_of;
+
+    // One test, because a process has one report.
+    #[test]
+    fn the_report_is_in_the_file_at_once_and_keeps_the_first_departure() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let file = directory.path().join("report");
+        fs_err::write(&file, [0xffu8; 5000]).expect("an older report");
+        create(file.as_os_str().as_encoded_bytes()).expect("made");
+        let word = |at: usize| {
+            let bytes = fs_err::read(&file).expect("there");
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        assert_eq!(word(offset_of!(Report, magic)), REPORT_MAGIC as u32);
+        assert_eq!(word(offset_of!(Report, lines)), 0, "nothing of the older one");
+        set_lines(7);
+        followed(3);
+        count_switch();
+        count_switch();
+        set_steps(99);
+        left(4, LeftReason::Blocked, 5, b"t0 waits");
+        left(5, LeftReason::Late, 6, b"too late");
+        deadlock(b"all wait");
+        let message = b"t0 waits; all wait";
+        for (at, value) in [
+            (offset_of!(Report, lines), 7),
+            (offset_of!(Report, followed), 3),
+            (offset_of!(Report, switches), 2),
+            (offset_of!(Report, steps), 99),
+            (offset_of!(Report, left_line), 4),
+            (offset_of!(Report, left_reason), LeftReason::Blocked as u32),
+            (offset_of!(Report, left_site), 5),
+            (offset_of!(Report, deadlock), 1),
+            (offset_of!(Report, message_length), message.len() as u32),
+        ] {
+            assert_eq!(word(at), value, "at {at}");
+        }
+        let bytes = fs_err::read(&file).expect("there");
+        let at = offset_of!(Report, message);
+        assert_eq!(bytes[at..at + message.len()], message[..]);
+        forget();
+        set_lines(8);
+        assert_eq!(word(offset_of!(Report, lines)), 7, "the file is the parent's");
+    }
+}

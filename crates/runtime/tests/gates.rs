@@ -80,6 +80,20 @@ fn the_gates_that_a_schedule_names_always_take_the_slow_path() {
 }
 
 #[test]
+fn debuggers_and_exceptions_find_the_caller_at_every_instruction_of_a_gate() {
+    let text = output(scenario("unwinds").env("SYMBIOSIS_NOISE", EVERY));
+    assert!(text.starts_with("many 0 of "), "{text}");
+}
+
+#[test]
+fn noise_takes_its_time() {
+    // Half of the 1000 gates sleep, for 50 microseconds on average.
+    let started = std::time::Instant::now();
+    output(scenario("counts").env("SYMBIOSIS_NOISE", "random,3,1000000,100"));
+    assert!(started.elapsed().as_millis() >= 15, "{:?}", started.elapsed());
+}
+
+#[test]
 fn a_forked_child_passes_its_gates_unhindered() {
     for noise in [EVERY, SOME] {
         let text = output(scenario("fork").env("SYMBIOSIS_NOISE", noise));

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <sys/time.h>
+#include <unwind.h>
 
 GATED_MODULE
 /* The second module of the same executable. */
@@ -147,6 +148,32 @@ static void signals(void) {
   printf("%s\n", passed() == n + handled ? "exact" : "wrong");
 }
 
+/* Steps through a gate and unwinds the stack at every instruction. */
+static uint64_t caller, steps, lost;
+static _Unwind_Reason_Code frame(struct _Unwind_Context *context, void *found) {
+  *(int *)found |= _Unwind_GetRegionStart(context) == caller;
+  return _URC_NO_REASON;
+}
+static void step(int signal) {
+  int found = 0;
+  (void)signal;
+  _Unwind_Backtrace(frame, &found);
+  steps++;
+  lost += !found;
+}
+static __attribute__((noinline)) void stepped(void) {
+  __asm__ volatile("pushfq\norq $0x100, (%%rsp)\npopfq" ::: "memory", "cc");
+  pass(3);
+  __asm__ volatile("pushfq\nandq $~0x100, (%%rsp)\npopfq" ::: "memory", "cc");
+}
+static void unwinds(void) {
+  pass(1);
+  caller = (uint64_t)stepped;
+  signal(SIGTRAP, step);
+  stepped();
+  printf("%s %lu of %lu\n", steps > 100 ? "many" : "few", lost, steps);
+}
+
 static void library(const char *name) {
   pass(5);
   void *object = dlopen(name, RTLD_NOW);
@@ -176,6 +203,6 @@ int main(int arguments, char **argument) {
 #define SCENARIO(name, call) if (!strcmp(s, name)) { call; }
   SCENARIO("counts", counts()) SCENARIO("threads", threads()) SCENARIO("registers", registers())
   SCENARIO("fork", forks()) SCENARIO("signals", signals()) SCENARIO("traces", traces())
-  SCENARIO("library", library(argument[2]))
+  SCENARIO("unwinds", unwinds()) SCENARIO("library", library(argument[2]))
   return 0;
 }

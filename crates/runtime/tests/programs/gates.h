@@ -11,9 +11,9 @@
   ".popsection\n"
 #define GATE(hash) __asm__ volatile(GATE_TEXT("%=", hash) ::: "memory", "cc")
 
-__asm__(".text\n.p2align 4\n.local gate_thunk\ngate_thunk:\n"
+__asm__(".text\n.p2align 4\n.local gate_thunk\ngate_thunk:\n.cfi_startproc\n"
         "jmp *__symbiosis_gate@GOTPCREL(%rip)\n.p2align 4\n"
-        "jmp *__symbiosis_gate_anchor@GOTPCREL(%rip)\n");
+        "jmp *__symbiosis_gate_anchor@GOTPCREL(%rip)\n.cfi_endproc\n");
 extern const char gate_thunk[] __attribute__((visibility("hidden")));
 extern const char __start_symbiosis_sites[] __attribute__((visibility("hidden")));
 extern const char __stop_symbiosis_sites[] __attribute__((visibility("hidden")));
