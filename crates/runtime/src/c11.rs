@@ -2,6 +2,7 @@
 //! where nothing can be interposed. Their objects have the same layout; their results are logged
 //! as the pthread functions would have given them.
 
+use crate::emulate::{self, Limit};
 use crate::layout::{RuntimeEvent, SyncOp};
 use crate::real;
 use crate::streams;
@@ -30,16 +31,38 @@ fn as_errno(result: c_int) -> c_int {
     }
 }
 
+/// The C11 result that stands for an `errno`.
+fn as_result(errno: c_int) -> c_int {
+    match errno {
+        0 => THRD_SUCCESS,
+        sys::EBUSY => THRD_BUSY,
+        sys::ENOMEM => THRD_NOMEM,
+        sys::ETIMEDOUT => THRD_TIMEDOUT,
+        _ => THRD_ERROR,
+    }
+}
+
+/// As in `sync`; `own` gives an `errno`, as what it goes through does.
 macro_rules! forward {
-    ($call:expr, $name:ident($($argument:expr),*)) => {{
+    ($call:expr, $name:ident($($argument:expr),*)) => {
+        forward!($call, $name($($argument),*), own, own())
+    };
+    ($call:expr, $name:ident($($argument:expr),*), $own:ident, $through:expr) => {{
         let Some(function) = real::$name() else { return THRD_ERROR };
-        around($call, || function($($argument),*), as_errno)
+        let $own = || as_errno(function($($argument),*));
+        as_result(around($call, || $through, |errno| errno))
     }};
+}
+
+/// C11 counts in UTC.
+fn at(until: Time) -> Limit {
+    Limit::At(sys::CLOCK_REALTIME, until.cast())
 }
 
 interpose! {
     fn mtx_lock(mutex: P) -> c_int {
-        forward!(Call::on_mutex(SyncOp::MutexLock, mutex), mtx_lock(mutex))
+        let call = Call::on_mutex(SyncOp::MutexLock, mutex);
+        forward!(call, mtx_lock(mutex), own, emulate::lock_mutex(mutex, Limit::None, own))
     }
 
     fn mtx_trylock(mutex: P) -> c_int {
@@ -47,29 +70,40 @@ interpose! {
     }
 
     fn mtx_timedlock(mutex: P, until: Time) -> c_int {
-        forward!(Call::on_mutex(SyncOp::MutexTimedLock, mutex), mtx_timedlock(mutex, until))
+        let call = Call::on_mutex(SyncOp::MutexTimedLock, mutex);
+        let through = |own: &dyn Fn() -> c_int| emulate::lock_mutex(mutex, at(until), own);
+        forward!(call, mtx_timedlock(mutex, until), own, through(&own))
     }
 
     fn mtx_unlock(mutex: P) -> c_int {
-        forward!(Call::on_mutex(SyncOp::MutexUnlock, mutex), mtx_unlock(mutex))
+        let call = Call::on_mutex(SyncOp::MutexUnlock, mutex);
+        forward!(call, mtx_unlock(mutex), own, emulate::unlock(mutex, own))
     }
 
     fn cnd_wait(condition: P, mutex: P) -> c_int {
         let call = Call { second: mutex, ..Call::on(SyncOp::CondWait, condition) };
-        forward!(call, cnd_wait(condition, mutex))
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::wait_condition(condition, mutex, Limit::None, own)
+        };
+        forward!(call, cnd_wait(condition, mutex), own, through(&own))
     }
 
     fn cnd_timedwait(condition: P, mutex: P, until: Time) -> c_int {
         let call = Call { second: mutex, ..Call::on(SyncOp::CondTimedWait, condition) };
-        forward!(call, cnd_timedwait(condition, mutex, until))
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::wait_condition(condition, mutex, at(until), own)
+        };
+        forward!(call, cnd_timedwait(condition, mutex, until), own, through(&own))
     }
 
     fn cnd_signal(condition: P) -> c_int {
-        forward!(Call::on(SyncOp::CondSignal, condition), cnd_signal(condition))
+        let call = Call::on(SyncOp::CondSignal, condition);
+        forward!(call, cnd_signal(condition), own, emulate::signal(condition, false, own))
     }
 
     fn cnd_broadcast(condition: P) -> c_int {
-        forward!(Call::on(SyncOp::CondBroadcast, condition), cnd_broadcast(condition))
+        let call = Call::on(SyncOp::CondBroadcast, condition);
+        forward!(call, cnd_broadcast(condition), own, emulate::signal(condition, true, own))
     }
 
     fn call_once(once: P, routine: real::OnceRoutine) {
@@ -78,7 +112,7 @@ interpose! {
                 function(once, routine);
                 0
             };
-            around(Call::on(SyncOp::Once, once), run, |result| result);
+            around(Call::on(SyncOp::Once, once), || emulate::once(once, run), |result| result);
         }
     }
 

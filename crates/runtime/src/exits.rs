@@ -3,6 +3,7 @@
 use crate::layout::{RawFailure, RuntimeEvent};
 use crate::process::{self, Failure};
 use crate::real;
+use crate::schedule;
 use crate::streams;
 use crate::sys;
 use crate::text::Text;
@@ -66,12 +67,14 @@ interpose! {
             ..Failure::default()
         };
         process::note_failure(RawFailure::Assertion, &failure);
+        schedule::process_ends(true);
         forward_for_good!(__assert_fail(expression, file, line, function))
     }
 
     fn abort() {
         let failure = Failure { code: i64::from(sys::SIGABRT), ..Failure::default() };
         process::note_failure(RawFailure::Abort, &failure);
+        schedule::process_ends(true);
         forward_for_good!(abort())
     }
 
@@ -82,16 +85,19 @@ interpose! {
 
     fn _exit(status: c_int) {
         note_status(status);
+        schedule::process_ends(status & 0xff != 0);
         forward_for_good!(_exit(status))
     }
 
     fn _Exit(status: c_int) {
         note_status(status);
+        schedule::process_ends(status & 0xff != 0);
         forward_for_good!(_Exit(status))
     }
 
     fn quick_exit(status: c_int) {
         note_status(status);
+        schedule::process_ends(status & 0xff != 0);
         forward_for_good!(quick_exit(status))
     }
 

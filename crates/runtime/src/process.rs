@@ -72,7 +72,8 @@ pub fn note_failure(kind: RawFailure, failure: &Failure<'_>) {
     let thread = tls::recording();
     // SAFETY: the page stays mapped, and the claim above makes this thread its only writer.
     unsafe {
-        if !thread.is_null() {
+        // A deadlock is nobody's in particular; the caller only noticed it.
+        if !thread.is_null() && kind != RawFailure::Deadlock {
             (*page).failure_thread = (*thread).serial;
             let (path, values) = streams::lengths(thread);
             (*page).failure_path_bytes = path;

@@ -1,7 +1,7 @@
 //! The functions behind the interposed ones: the next definition in the dynamic linker's order.
 
 use crate::sys::{self, Pthread};
-use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// A thread's start routine.
@@ -57,6 +57,7 @@ real! {
     pthread_timedjoin_np(Pthread, *mut P, Time) -> c_int;
     pthread_clockjoin_np(Pthread, *mut P, c_int, Time) -> c_int;
     pthread_exit(P);
+    pthread_cancel(Pthread) -> c_int;
     pthread_mutex_lock(P) -> c_int;
     pthread_mutex_trylock(P) -> c_int;
     pthread_mutex_timedlock(P, Time) -> c_int;
@@ -88,6 +89,16 @@ real! {
     pthread_spin_trylock(P) -> c_int;
     pthread_spin_unlock(P) -> c_int;
     pthread_once(P, OnceRoutine) -> c_int;
+    sched_yield() -> c_int;
+    pthread_yield() -> c_int;
+    usleep(c_uint) -> c_int;
+    sleep(c_uint) -> c_uint;
+    nanosleep(Time, P) -> c_int;
+    clock_nanosleep(c_int, c_int, Time, P) -> c_int;
+    poll(P, c_ulong, c_int) -> c_int;
+    select(c_int, P, P, P, P) -> c_int;
+    thrd_yield();
+    thrd_sleep(Time, P) -> c_int;
     thrd_create(*mut Pthread, C11Routine, P) -> c_int;
     thrd_join(Pthread, *mut c_int) -> c_int;
     thrd_exit(c_int);

@@ -2,6 +2,7 @@
 
 use crate::layout::RawFailure;
 use crate::process::{self, Failure};
+use crate::schedule;
 use crate::sys::{self, SignalAction, SignalStack};
 use core::ffi::{c_int, c_void};
 use core::ptr::{null, null_mut};
@@ -58,6 +59,7 @@ unsafe extern "C" fn fatal(signal: c_int, info: *const u8, context: *const u8) {
             message: b"",
         };
         process::note_failure(RawFailure::Signal, &failure);
+        schedule::process_ends(true);
         let default = SignalAction { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
         sys::sigaction(signal, &default, null_mut());
         // A fault happens again when the handler returns. What somebody sent, and a trap, whose

@@ -1,7 +1,10 @@
-//! The synchronisation calls of pthreads: each is logged before and after, in the calling thread.
+//! The synchronisation calls of pthreads: each is a sync point, and is logged before and after, in
+//! the calling thread. What blocks is in `emulate` when a scheduler decides.
 
-use crate::layout::{RuntimeEvent, SyncOp};
+use crate::emulate::{self, Limit};
+use crate::layout::{RuntimeEvent, SyncOp, SyncPoint};
 use crate::real;
+use crate::schedule;
 use crate::streams;
 use crate::sys;
 use crate::tls;
@@ -44,7 +47,8 @@ impl Call {
     }
 }
 
-/// Logs a call's begin and end around it. `meaning` turns what it returns into what is logged.
+/// A call: the scheduler, if there is one, decides when it begins; its begin and end are logged.
+/// `meaning` turns what it returns into what is logged.
 ///
 /// # Safety
 ///
@@ -55,6 +59,7 @@ pub unsafe fn around(
     work: impl FnOnce() -> c_int,
     meaning: impl FnOnce(c_int) -> c_int,
 ) -> c_int {
+    schedule::at_point(SyncPoint::Begin, Some(call.op));
     let thread = tls::recording();
     if thread.is_null() {
         return work();
@@ -75,16 +80,29 @@ pub unsafe fn around(
     }
 }
 
+/// Passes a call on to the program's own function, or through what has it when a scheduler
+/// decides: `own` is then the call of the program's own function.
 macro_rules! forward {
-    ($call:expr, $name:ident($($argument:expr),*)) => {{
+    ($call:expr, $name:ident($($argument:expr),*)) => {
+        forward!($call, $name($($argument),*), own, own())
+    };
+    ($call:expr, $name:ident($($argument:expr),*), $own:ident, $through:expr) => {{
         let Some(function) = real::$name() else { return sys::ENOSYS };
-        around($call, || function($($argument),*), |result| result)
+        let $own = || function($($argument),*);
+        around($call, || $through, |result| result)
     }};
+}
+
+/// A time of the default clock.
+fn at(until: Time) -> Limit {
+    Limit::At(sys::CLOCK_REALTIME, until.cast())
 }
 
 interpose! {
     fn pthread_mutex_lock(mutex: P) -> c_int {
-        forward!(Call::on_mutex(SyncOp::MutexLock, mutex), pthread_mutex_lock(mutex))
+        let call = Call::on_mutex(SyncOp::MutexLock, mutex);
+        let limit = Limit::None;
+        forward!(call, pthread_mutex_lock(mutex), own, emulate::lock_mutex(mutex, limit, own))
     }
 
     fn pthread_mutex_trylock(mutex: P) -> c_int {
@@ -93,20 +111,30 @@ interpose! {
 
     fn pthread_mutex_timedlock(mutex: P, until: Time) -> c_int {
         let call = Call::on_mutex(SyncOp::MutexTimedLock, mutex);
-        forward!(call, pthread_mutex_timedlock(mutex, until))
+        let limit = at(until);
+        let through = |own: &dyn Fn() -> c_int| emulate::lock_mutex(mutex, limit, own);
+        forward!(call, pthread_mutex_timedlock(mutex, until), own, through(&own))
     }
 
     fn pthread_mutex_clocklock(mutex: P, clock: c_int, until: Time) -> c_int {
         let call = Call::on_mutex(SyncOp::MutexTimedLock, mutex);
-        forward!(call, pthread_mutex_clocklock(mutex, clock, until))
+        let limit = Limit::At(clock, until.cast());
+        let through = |own: &dyn Fn() -> c_int| emulate::lock_mutex(mutex, limit, own);
+        forward!(call, pthread_mutex_clocklock(mutex, clock, until), own, through(&own))
     }
 
     fn pthread_mutex_unlock(mutex: P) -> c_int {
-        forward!(Call::on_mutex(SyncOp::MutexUnlock, mutex), pthread_mutex_unlock(mutex))
+        let call = Call::on_mutex(SyncOp::MutexUnlock, mutex);
+        forward!(call, pthread_mutex_unlock(mutex), own, emulate::unlock(mutex, own))
     }
 
     fn pthread_rwlock_rdlock(lock: P) -> c_int {
-        forward!(Call::on(SyncOp::RwReadLock, lock), pthread_rwlock_rdlock(lock))
+        let call = Call::on(SyncOp::RwReadLock, lock);
+        let try_lock = real::pthread_rwlock_tryrdlock();
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::lock_rwlock(lock, try_lock, Limit::None, own)
+        };
+        forward!(call, pthread_rwlock_rdlock(lock), own, through(&own))
     }
 
     fn pthread_rwlock_tryrdlock(lock: P) -> c_int {
@@ -114,16 +142,30 @@ interpose! {
     }
 
     fn pthread_rwlock_timedrdlock(lock: P, until: Time) -> c_int {
-        forward!(Call::on(SyncOp::RwTimedReadLock, lock), pthread_rwlock_timedrdlock(lock, until))
+        let call = Call::on(SyncOp::RwTimedReadLock, lock);
+        let try_lock = real::pthread_rwlock_tryrdlock();
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::lock_rwlock(lock, try_lock, at(until), own)
+        };
+        forward!(call, pthread_rwlock_timedrdlock(lock, until), own, through(&own))
     }
 
     fn pthread_rwlock_clockrdlock(lock: P, clock: c_int, until: Time) -> c_int {
         let call = Call::on(SyncOp::RwTimedReadLock, lock);
-        forward!(call, pthread_rwlock_clockrdlock(lock, clock, until))
+        let try_lock = real::pthread_rwlock_tryrdlock();
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::lock_rwlock(lock, try_lock, Limit::At(clock, until.cast()), own)
+        };
+        forward!(call, pthread_rwlock_clockrdlock(lock, clock, until), own, through(&own))
     }
 
     fn pthread_rwlock_wrlock(lock: P) -> c_int {
-        forward!(Call::on(SyncOp::RwWriteLock, lock), pthread_rwlock_wrlock(lock))
+        let call = Call::on(SyncOp::RwWriteLock, lock);
+        let try_lock = real::pthread_rwlock_trywrlock();
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::lock_rwlock(lock, try_lock, Limit::None, own)
+        };
+        forward!(call, pthread_rwlock_wrlock(lock), own, through(&own))
     }
 
     fn pthread_rwlock_trywrlock(lock: P) -> c_int {
@@ -131,39 +173,61 @@ interpose! {
     }
 
     fn pthread_rwlock_timedwrlock(lock: P, until: Time) -> c_int {
-        forward!(Call::on(SyncOp::RwTimedWriteLock, lock), pthread_rwlock_timedwrlock(lock, until))
+        let call = Call::on(SyncOp::RwTimedWriteLock, lock);
+        let try_lock = real::pthread_rwlock_trywrlock();
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::lock_rwlock(lock, try_lock, at(until), own)
+        };
+        forward!(call, pthread_rwlock_timedwrlock(lock, until), own, through(&own))
     }
 
     fn pthread_rwlock_clockwrlock(lock: P, clock: c_int, until: Time) -> c_int {
         let call = Call::on(SyncOp::RwTimedWriteLock, lock);
-        forward!(call, pthread_rwlock_clockwrlock(lock, clock, until))
+        let try_lock = real::pthread_rwlock_trywrlock();
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::lock_rwlock(lock, try_lock, Limit::At(clock, until.cast()), own)
+        };
+        forward!(call, pthread_rwlock_clockwrlock(lock, clock, until), own, through(&own))
     }
 
     fn pthread_rwlock_unlock(lock: P) -> c_int {
-        forward!(Call::on(SyncOp::RwUnlock, lock), pthread_rwlock_unlock(lock))
+        let call = Call::on(SyncOp::RwUnlock, lock);
+        forward!(call, pthread_rwlock_unlock(lock), own, emulate::unlock(lock, own))
     }
 
     fn pthread_cond_wait(condition: P, mutex: P) -> c_int {
         let call = Call { second: mutex, ..Call::on(SyncOp::CondWait, condition) };
-        forward!(call, pthread_cond_wait(condition, mutex))
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::wait_condition(condition, mutex, Limit::None, own)
+        };
+        forward!(call, pthread_cond_wait(condition, mutex), own, through(&own))
     }
 
     fn pthread_cond_timedwait(condition: P, mutex: P, until: Time) -> c_int {
         let call = Call { second: mutex, ..Call::on(SyncOp::CondTimedWait, condition) };
-        forward!(call, pthread_cond_timedwait(condition, mutex, until))
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::wait_condition(condition, mutex, at(until), own)
+        };
+        forward!(call, pthread_cond_timedwait(condition, mutex, until), own, through(&own))
     }
 
     fn pthread_cond_clockwait(condition: P, mutex: P, clock: c_int, until: Time) -> c_int {
         let call = Call { second: mutex, ..Call::on(SyncOp::CondTimedWait, condition) };
-        forward!(call, pthread_cond_clockwait(condition, mutex, clock, until))
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::wait_condition(condition, mutex, Limit::At(clock, until.cast()), own)
+        };
+        forward!(call, pthread_cond_clockwait(condition, mutex, clock, until), own, through(&own))
     }
 
     fn pthread_cond_signal(condition: P) -> c_int {
-        forward!(Call::on(SyncOp::CondSignal, condition), pthread_cond_signal(condition))
+        let call = Call::on(SyncOp::CondSignal, condition);
+        forward!(call, pthread_cond_signal(condition), own, emulate::signal(condition, false, own))
     }
 
     fn pthread_cond_broadcast(condition: P) -> c_int {
-        forward!(Call::on(SyncOp::CondBroadcast, condition), pthread_cond_broadcast(condition))
+        let call = Call::on(SyncOp::CondBroadcast, condition);
+        let through = |own: &dyn Fn() -> c_int| emulate::signal(condition, true, own);
+        forward!(call, pthread_cond_broadcast(condition), own, through(&own))
     }
 
     fn pthread_barrier_init(barrier: P, attributes: *const c_void, count: c_uint) -> c_int {
@@ -172,11 +236,13 @@ interpose! {
     }
 
     fn pthread_barrier_wait(barrier: P) -> c_int {
-        forward!(Call::on(SyncOp::BarrierWait, barrier), pthread_barrier_wait(barrier))
+        let call = Call::on(SyncOp::BarrierWait, barrier);
+        forward!(call, pthread_barrier_wait(barrier), own, emulate::wait_barrier(barrier, own))
     }
 
     fn pthread_spin_lock(lock: P) -> c_int {
-        forward!(Call::on(SyncOp::SpinLock, lock), pthread_spin_lock(lock))
+        let call = Call::on(SyncOp::SpinLock, lock);
+        forward!(call, pthread_spin_lock(lock), own, emulate::lock_spin(lock, own))
     }
 
     fn pthread_spin_trylock(lock: P) -> c_int {
@@ -184,11 +250,13 @@ interpose! {
     }
 
     fn pthread_spin_unlock(lock: P) -> c_int {
-        forward!(Call::on(SyncOp::SpinUnlock, lock), pthread_spin_unlock(lock))
+        let call = Call::on(SyncOp::SpinUnlock, lock);
+        forward!(call, pthread_spin_unlock(lock), own, emulate::unlock(lock, own))
     }
 
     fn pthread_once(once: P, routine: real::OnceRoutine) -> c_int {
-        forward!(Call::on(SyncOp::Once, once), pthread_once(once, routine))
+        let call = Call::on(SyncOp::Once, once);
+        forward!(call, pthread_once(once, routine), own, emulate::once(once, own))
     }
 }
 
@@ -199,9 +267,13 @@ fn missing() -> c_int {
 }
 
 macro_rules! forward_semaphore {
-    ($call:expr, $name:ident($($argument:expr),*)) => {{
+    ($call:expr, $name:ident($($argument:expr),*)) => {
+        forward_semaphore!($call, $name($($argument),*), own, own())
+    };
+    ($call:expr, $name:ident($($argument:expr),*), $own:ident, $through:expr) => {{
         let Some(function) = real::$name() else { return missing() };
-        around($call, || function($($argument),*), |result| result)
+        let $own = || function($($argument),*);
+        around($call, || $through, |result| result)
     }};
 }
 
@@ -212,7 +284,11 @@ interpose! {
     }
 
     fn sem_wait(semaphore: P) -> c_int {
-        forward_semaphore!(Call::on(SyncOp::SemWait, semaphore), sem_wait(semaphore))
+        let call = Call::on(SyncOp::SemWait, semaphore);
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::wait_semaphore(semaphore, Limit::None, own)
+        };
+        forward_semaphore!(call, sem_wait(semaphore), own, through(&own))
     }
 
     fn sem_trywait(semaphore: P) -> c_int {
@@ -221,15 +297,22 @@ interpose! {
 
     fn sem_timedwait(semaphore: P, until: Time) -> c_int {
         let call = Call::on(SyncOp::SemTimedWait, semaphore);
-        forward_semaphore!(call, sem_timedwait(semaphore, until))
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::wait_semaphore(semaphore, at(until), own)
+        };
+        forward_semaphore!(call, sem_timedwait(semaphore, until), own, through(&own))
     }
 
     fn sem_clockwait(semaphore: P, clock: c_int, until: Time) -> c_int {
         let call = Call::on(SyncOp::SemTimedWait, semaphore);
-        forward_semaphore!(call, sem_clockwait(semaphore, clock, until))
+        let through = |own: &dyn Fn() -> c_int| {
+            emulate::wait_semaphore(semaphore, Limit::At(clock, until.cast()), own)
+        };
+        forward_semaphore!(call, sem_clockwait(semaphore, clock, until), own, through(&own))
     }
 
     fn sem_post(semaphore: P) -> c_int {
-        forward_semaphore!(Call::on(SyncOp::SemPost, semaphore), sem_post(semaphore))
+        let call = Call::on(SyncOp::SemPost, semaphore);
+        forward_semaphore!(call, sem_post(semaphore), own, emulate::unlock(semaphore, own))
     }
 }

@@ -1,7 +1,9 @@
 //! libc, as far as the runtime needs it: x86-64 Linux with glibc.
 #![allow(missing_docs)]
 
+use crate::text::Text;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
+use core::sync::atomic::AtomicU32;
 
 pub type Pthread = u64;
 
@@ -45,12 +47,33 @@ pub const SIGSEGV: c_int = 11;
 pub const SA_SIGINFO: c_int = 4;
 pub const SA_ONSTACK: c_int = 0x0800_0000;
 
+pub const EAGAIN: c_int = 11;
+pub const EDEADLK: c_int = 35;
+
+pub const CLOCK_REALTIME: c_int = 0;
+pub const CLOCK_MONOTONIC: c_int = 1;
+pub const TIMER_ABSTIME: c_int = 1;
+/// What `pthread_setcancelstate` says of a thread that can be cancelled.
+pub const CANCEL_ENABLE: c_int = 0;
+pub const CANCEL_DISABLE: c_int = 1;
+pub const BARRIER_SERIAL_THREAD: c_int = -1;
+
 pub const RLIMIT_FSIZE: c_int = 1;
 const SYS_GETTID: c_long = 186;
 const SYS_TGKILL: c_long = 234;
 const SYS_NANOSLEEP: c_long = 35;
 const SYS_EXIT_GROUP: c_long = 231;
 const SYS_GETPID: c_long = 39;
+const SYS_READ: c_long = 0;
+const SYS_CLOSE: c_long = 3;
+const SYS_OPENAT: c_long = 257;
+const SYS_SCHED_YIELD: c_long = 24;
+const SYS_FUTEX: c_long = 202;
+const SYS_EXIT_GROUP: c_long = 231;
+const AT_FDCWD: c_long = -100;
+const FUTEX_WAIT_PRIVATE: c_long = 128;
+const FUTEX_WAKE_PRIVATE: c_long = 129;
+const NANOSECONDS: u64 = 1_000_000_000;
 pub const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
 
 #[repr(C)]
@@ -67,6 +90,23 @@ pub struct SignalStack {
     pub base: *mut c_void,
     pub flags: c_int,
     pub size: usize,
+}
+
+/// `struct timespec`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeSpec {
+    pub seconds: i64,
+    pub nanoseconds: i64,
+}
+
+impl TimeSpec {
+    /// As nanoseconds; none when it is not a valid time, 0 for one before the epoch.
+    pub fn nanoseconds(&self) -> Option<u64> {
+        let fraction = u64::try_from(self.nanoseconds).ok().filter(|n| *n < NANOSECONDS)?;
+        let seconds = u64::try_from(self.seconds).unwrap_or(0);
+        Some(seconds.saturating_mul(NANOSECONDS).saturating_add(fraction))
+    }
 }
 
 #[repr(C)]
@@ -145,7 +185,10 @@ unsafe extern "C" {
         function: unsafe extern "C" fn(c_int, *mut c_void),
         argument: *mut c_void,
     ) -> c_int;
-    pub fn sched_yield() -> c_int;
+    pub fn pthread_self() -> Pthread;
+    pub fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+    pub fn pthread_testcancel();
+    pub fn clock_gettime(clock: c_int, time: *mut TimeSpec) -> c_int;
     pub fn strlen(text: *const c_char) -> usize;
     pub fn __errno_location() -> *mut c_int;
     pub static mut environ: *mut *mut c_char;
@@ -189,6 +232,65 @@ pub fn getpid() -> u32 {
 pub fn gettid() -> i32 {
     // SAFETY: no pointers.
     unsafe { syscall(SYS_GETTID) as i32 }
+}
+
+/// A clock's time in nanoseconds; 0 when there is no such clock.
+pub fn clock(which: c_int) -> u64 {
+    let mut time = TimeSpec { seconds: 0, nanoseconds: 0 };
+    // SAFETY: the pointer is to a live object.
+    if unsafe { clock_gettime(which, &mut time) } != 0 {
+        return 0;
+    }
+    time.nanoseconds().unwrap_or(0)
+}
+
+/// Lets the kernel run somebody else; not the interposed function.
+pub fn yield_now() {
+    // SAFETY: no pointers.
+    unsafe { syscall(SYS_SCHED_YIELD) };
+}
+
+/// Sleeps until the word is changed and woken, for at most so many nanoseconds; or shorter. Not a
+/// cancellation point. May change `errno`.
+pub fn futex_wait(word: *const AtomicU32, seen: u32, nanoseconds: Option<u64>) {
+    let time = nanoseconds.map(|time| TimeSpec {
+        seconds: (time / NANOSECONDS) as i64,
+        nanoseconds: (time % NANOSECONDS) as i64,
+    });
+    let time = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    // SAFETY: the time is a live object or null; the kernel answers EFAULT to a bad word.
+    unsafe { syscall(SYS_FUTEX, word, FUTEX_WAIT_PRIVATE, c_long::from(seen as i32), time) };
+}
+
+/// Wakes up to so many threads that sleep on the word. May change `errno`.
+pub fn futex_wake(word: *const AtomicU32, threads: u32) {
+    // SAFETY: as in `futex_wait`.
+    unsafe { syscall(SYS_FUTEX, word, FUTEX_WAKE_PRIVATE, c_long::from(threads)) };
+}
+
+/// Ends the process at once.
+pub fn exit_group(status: c_int) -> ! {
+    // SAFETY: no pointers; it does not return.
+    unsafe {
+        syscall(SYS_EXIT_GROUP, c_long::from(status));
+        trap()
+    }
+}
+
+/// Reads the beginning of a file, by system calls that are no cancellation points; returns how
+/// many bytes, 0 when it cannot be read. May change `errno`.
+pub fn read_small_file<const N: usize>(name: &Text<N>, bytes: &mut [u8]) -> usize {
+    // SAFETY: the name ends with a zero, and the buffer has the length given.
+    unsafe {
+        let flags = c_long::from(O_CLOEXEC);
+        let fd = syscall(SYS_OPENAT, AT_FDCWD, name.as_c(), flags, 0 as c_long);
+        if fd < 0 {
+            return 0;
+        }
+        let length = syscall(SYS_READ, fd, bytes.as_mut_ptr(), bytes.len());
+        syscall(SYS_CLOSE, fd);
+        usize::try_from(length).unwrap_or(0)
+    }
 }
 
 /// Sends a signal (0: only asks whether there is such a thread) to a thread of this process.

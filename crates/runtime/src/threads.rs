@@ -1,11 +1,13 @@
 //! Threads: their records and streams, creation, joining and their end.
 
+use crate::emulate::{self, Limit};
 use crate::files;
 use crate::gates;
-use crate::layout::{CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, RuntimeEvent};
+use crate::layout::{CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, RuntimeEvent, SyncPoint};
 use crate::noise;
 use crate::process;
 use crate::real;
+use crate::schedule;
 use crate::signals;
 use crate::streams::{self, RING, Stream};
 use crate::sys::{self, Pthread};
@@ -39,8 +41,11 @@ pub struct Thread {
     pub live: bool,
     /// Its number.
     pub serial: u64,
-    /// `t0`, `t0.1`, ...
+    /// `t0`, `t0.1`, ..., also in a run that is not recorded; empty for threads that the runtime
+    /// did not see start.
     pub name: Text<200>,
+    /// The scheduler's number for it; `schedule::NONE` when it is not scheduled.
+    pub slot: u32,
     /// The path stream.
     pub path: Stream,
     /// The values stream.
@@ -78,6 +83,7 @@ unsafe fn new_block() -> *mut Thread {
     // SAFETY: the block is fresh, zeroed and large enough; zeros are a valid `Control`.
     unsafe {
         (*thread).name = Text::new();
+        (*thread).slot = schedule::NONE;
         (*thread).path = Stream::none(b".path");
         (*thread).values = Stream::none(b".values");
         let sink = &raw mut (*thread).sink;
@@ -191,9 +197,9 @@ pub fn start() {
         if thread.is_null() {
             return;
         }
+        (*thread).serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
+        (*thread).name.push(b"t0");
         if process::recording() {
-            (*thread).serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
-            (*thread).name.push(b"t0");
             try_streams(thread, 0, 0);
         }
         adopt(thread);
@@ -223,8 +229,8 @@ unsafe fn prepare(routine: usize, argument: usize) -> *mut Thread {
         }
         (*child).routine = routine;
         (*child).argument = argument;
-        let parent = tls::recording();
-        if parent.is_null() {
+        let parent = *tls::thread_slot();
+        if parent.is_null() || (*parent).name.as_bytes().is_empty() {
             if process::recording() {
                 process::count_unattached();
             }
@@ -239,27 +245,62 @@ unsafe fn prepare(routine: usize, argument: usize) -> *mut Thread {
             *name = Text::new();
             (*name).push(b"s").push_decimal((*child).serial);
         }
-        try_streams(child, (*parent).serial, ordinal);
+        if (*parent).live {
+            try_streams(child, (*parent).serial, ordinal);
+        } else if process::recording() {
+            process::count_unattached();
+        }
+        if schedule::active() {
+            schedule::create(child);
+        }
         child
     }
 }
 
+/// What the creator remembers of a child, whose record it may not touch once it runs.
+#[derive(Clone, Copy)]
+struct Child {
+    block: *mut Thread,
+    slot: u32,
+    named: bool,
+    serial: u64,
+}
+
+impl Child {
+    unsafe fn of(block: *mut Thread) -> Self {
+        // SAFETY: the record is fresh from `prepare`.
+        unsafe {
+            Self {
+                block,
+                slot: (*block).slot,
+                named: !(*block).name.as_bytes().is_empty(),
+                serial: if (*block).live { (*block).serial } else { 0 },
+            }
+        }
+    }
+}
+
 /// Logs a successful creation, or takes back the preparation.
-unsafe fn created(child: *mut Thread, serial: u64, thread: Option<Pthread>, start: [usize; 2]) {
+unsafe fn created(child: Child, thread: Option<Pthread>, start: [usize; 2]) {
     // SAFETY: on success the child belongs to the new thread (which may have ended already) and is
     // not touched; on failure nobody else has it.
     unsafe {
         let Some(pthread) = thread else {
-            if (*child).live {
-                discard_streams(child);
+            schedule::not_created(child.slot);
+            if (*child.block).live {
+                discard_streams(child.block);
             }
-            sys::munmap(child.cast(), BLOCK);
+            sys::munmap(child.block.cast(), BLOCK);
             return;
         };
-        let parent = tls::recording();
-        if !parent.is_null() && serial != 0 {
-            (*(*parent).control).children += 1;
-            let payload = [serial, pthread, start[0] as u64, start[1] as u64];
+        schedule::created(child.slot, pthread);
+        let parent = *tls::thread_slot();
+        if parent.is_null() || !child.named {
+            return;
+        }
+        (*(*parent).control).children += 1;
+        if (*parent).live && child.serial != 0 {
+            let payload = [child.serial, pthread, start[0] as u64, start[1] as u64];
             streams::event(parent, RuntimeEvent::ThreadCreate, &payload);
         }
     }
@@ -270,6 +311,7 @@ unsafe fn enter(block: *mut c_void) -> (usize, *mut c_void) {
     // SAFETY: the creator handed the record over.
     unsafe {
         adopt(thread);
+        schedule::started();
         ((*thread).routine, (*thread).argument as *mut c_void)
     }
 }
@@ -305,6 +347,9 @@ unsafe extern "C" fn thread_ends(block: *mut c_void) {
         }
         if (*thread).live {
             finish(thread);
+        } else {
+            schedule::exiting();
+            schedule::ended();
         }
         retire(thread);
     }
@@ -314,7 +359,9 @@ unsafe extern "C" fn thread_ends(block: *mut c_void) {
 unsafe fn finish(thread: *mut Thread) {
     // SAFETY: the record is the calling thread's own.
     unsafe {
+        schedule::exiting();
         mark_end();
+        schedule::ended();
         let (path, values) = streams::lengths(thread);
         let control = (*thread).control;
         (*thread).live = false;
@@ -415,7 +462,7 @@ unsafe fn joined_serial(thread: Pthread) -> u64 {
     for _ in 0..100_000 {
         // SAFETY: the program may join the thread, so it is there.
         match unsafe { tls::serial_of(thread) } {
-            0 => unsafe { sys::sched_yield() },
+            0 => sys::yield_now(),
             tls::NO_SERIAL => return 0,
             serial => return serial,
         };
@@ -425,6 +472,7 @@ unsafe fn joined_serial(thread: Pthread) -> u64 {
 
 /// Logs a join around the call that does it.
 pub unsafe fn around_join(thread: Pthread, join: impl FnOnce() -> c_int) -> c_int {
+    schedule::at_point(SyncPoint::Join, None);
     let me = tls::recording();
     if me.is_null() {
         return join();
@@ -447,45 +495,49 @@ interpose! {
         argument: *mut c_void,
     ) -> c_int {
         let Some(create) = real::pthread_create() else { return sys::ENOSYS };
+        schedule::at_point(SyncPoint::Create, None);
         let block = sys::keeping_errno(|| prepare(routine, argument as usize));
         if block.is_null() {
             let routine = core::mem::transmute::<usize, real::StartRoutine>(routine);
             return create(out, attributes, routine, argument);
         }
-        let serial = if (*block).live { (*block).serial } else { 0 };
+        let child = Child::of(block);
         let result = create(out, attributes, trampoline, block.cast());
         let pthread = if result == 0 { Some(*out) } else { None };
-        created(block, serial, pthread, [routine, argument as usize]);
+        created(child, pthread, [routine, argument as usize]);
         result
     }
 
     fn thrd_create(out: *mut Pthread, routine: usize, argument: *mut c_void) -> c_int {
         let Some(create) = real::thrd_create() else { return 2 };
+        schedule::at_point(SyncPoint::Create, None);
         let block = sys::keeping_errno(|| prepare(routine, argument as usize));
         if block.is_null() {
             let routine = core::mem::transmute::<usize, real::C11Routine>(routine);
             return create(out, routine, argument);
         }
-        let serial = if (*block).live { (*block).serial } else { 0 };
+        let child = Child::of(block);
         let result = create(out, c11_trampoline, block.cast());
         let pthread = if result == 0 { Some(*out) } else { None };
-        created(block, serial, pthread, [routine, argument as usize]);
+        created(child, pthread, [routine, argument as usize]);
         result
     }
 
     fn pthread_join(thread: Pthread, out: *mut *mut c_void) -> c_int {
         let Some(join) = real::pthread_join() else { return sys::ENOSYS };
-        around_join(thread, || join(thread, out))
+        around_join(thread, || emulate::join(thread, Limit::None, 0, || join(thread, out)))
     }
 
     fn pthread_tryjoin_np(thread: Pthread, out: *mut *mut c_void) -> c_int {
         let Some(join) = real::pthread_tryjoin_np() else { return sys::ENOSYS };
-        around_join(thread, || join(thread, out))
+        around_join(thread, || emulate::try_join(thread, sys::EBUSY, || join(thread, out)))
     }
 
     fn pthread_timedjoin_np(thread: Pthread, out: *mut *mut c_void, until: *const c_void) -> c_int {
         let Some(join) = real::pthread_timedjoin_np() else { return sys::ENOSYS };
-        around_join(thread, || join(thread, out, until))
+        let limit = Limit::At(sys::CLOCK_REALTIME, until.cast());
+        let own = || join(thread, out, until);
+        around_join(thread, || emulate::join(thread, limit, sys::ETIMEDOUT, own))
     }
 
     fn pthread_clockjoin_np(
@@ -495,12 +547,23 @@ interpose! {
         until: *const c_void,
     ) -> c_int {
         let Some(join) = real::pthread_clockjoin_np() else { return sys::ENOSYS };
-        around_join(thread, || join(thread, out, clock, until))
+        let limit = Limit::At(clock, until.cast());
+        let own = || join(thread, out, clock, until);
+        around_join(thread, || emulate::join(thread, limit, sys::ETIMEDOUT, own))
     }
 
     fn thrd_join(thread: Pthread, out: *mut c_int) -> c_int {
         let Some(join) = real::thrd_join() else { return 2 };
-        around_join(thread, || join(thread, out))
+        around_join(thread, || emulate::join(thread, Limit::None, 0, || join(thread, out)))
+    }
+
+    fn pthread_cancel(thread: Pthread) -> c_int {
+        let Some(cancel) = real::pthread_cancel() else { return sys::ENOSYS };
+        let result = cancel(thread);
+        if result == 0 {
+            schedule::cancelled(thread);
+        }
+        result
     }
 
     fn pthread_exit(value: *mut c_void) {

@@ -1,0 +1,466 @@
+//! Who runs next.
+
+use super::core::{Core, Left, Next, Phase, QUANTUM, QUANTUM_TIME, pair};
+use super::slots::{NEVER, NONE, State, WaitKind, Wake};
+use super::words;
+use crate::layout::{LeftReason, OrderRecord};
+use crate::script::{Target, Turn, thread_hash};
+use crate::text::Text;
+
+/// So many lines ahead the schedule is asked who could help a thread that waits.
+const AHEAD: usize = 256;
+/// The longest chain of threads that wait for each other that is followed.
+const CHAIN: usize = 64;
+
+/// What the rules of a phase say.
+enum Choice {
+    /// This thread.
+    Thread(u32),
+    /// The rules changed: ask again.
+    Again,
+    /// Nobody.
+    Nobody,
+}
+
+impl Core {
+    /// Gives the turn to somebody. To be called by its holder, who stands at a point, waits, or
+    /// ended; or by anybody when nobody has the turn.
+    pub fn decide(&mut self) -> Next {
+        if self.turn != NONE {
+            self.count(self.turn);
+        }
+        loop {
+            let choice = match self.phase {
+                Phase::Script => self.by_script(),
+                Phase::Hold => self.by_hold(),
+                Phase::Run => self.by_order(),
+                Phase::Pct => self.by_priority(),
+            };
+            match choice {
+                Choice::Thread(index) => return self.give(index),
+                Choice::Again => {}
+                Choice::Nobody if self.revive() => {}
+                Choice::Nobody => {
+                    self.turn = NONE;
+                    return Next::Idle;
+                }
+            }
+        }
+    }
+
+    /// May this thread have the turn?
+    pub(super) fn can_go(&self, index: u32) -> bool {
+        match self.slots.get(index).state {
+            State::Ready => true,
+            State::Blocked => self.grantor(index) != NONE,
+            State::Away | State::Ended => false,
+        }
+    }
+
+    fn give(&mut self, index: u32) -> Next {
+        let grantor = self.grantor(index);
+        if grantor != NONE {
+            self.slots.get_mut(grantor).grant = 0;
+            self.unblock(index, Wake::Again);
+        }
+        let previous = self.last;
+        if previous != index {
+            if previous != NONE && self.slots.get(previous).state != State::Ended {
+                let slot = self.slots.get(previous);
+                let (gates, points) = slot.counters();
+                self.record = Some(OrderRecord { thread: slot.serial, gates, points });
+            }
+            if previous != NONE {
+                self.switches += 1;
+            }
+            let passed = self.slots.get(index).passed();
+            self.slots.get_mut(index).quantum = passed;
+        }
+        self.last = index;
+        self.turn = index;
+        let allowed = self.allowance(index);
+        self.slots.get(index).allow(allowed);
+        Next::Turn(index)
+    }
+
+    /// How many points this thread may pass before it has to ask again.
+    pub(super) fn allowance(&self, me: u32) -> u64 {
+        let slot = self.slots.get(me);
+        // The point that it is about to pass is one of them.
+        let quantum = (slot.quantum + QUANTUM).saturating_sub(slot.passed());
+        match self.phase {
+            Phase::Run => quantum,
+            Phase::Script | Phase::Hold if me != self.actor => {
+                if self.actor != NONE && self.can_go(self.actor) { 0 } else { quantum }
+            }
+            Phase::Hold => u64::MAX,
+            Phase::Script => {
+                match self.plan.turns.get(self.line) {
+                    Some(turn) if turn.thread != slot.hash => {
+                        // It runs until it has created the line's thread.
+                        if self.find(turn.thread).is_some() { 0 } else { u64::MAX }
+                    }
+                    Some(Turn {
+                        target: Target::Site { hash, occurrence }, past: true, ..
+                    }) if self.passed(slot.hash, *hash) >= *occurrence => 0,
+                    _ => u64::MAX,
+                }
+            }
+            Phase::Pct => {
+                let higher = |other: u32| {
+                    self.slots.get(other).priority > slot.priority && self.can_go(other)
+                };
+                if self.slots.living().any(higher) {
+                    return 0;
+                }
+                let steps = self.steps + slot.passed().saturating_sub(slot.counted);
+                let change = self.next_change().map_or(u64::MAX, |at| at.saturating_sub(steps));
+                quantum.min(change)
+            }
+        }
+    }
+
+    /// Lets the holder of the turn stop at its next gate, when somebody else has to go on.
+    pub(super) fn preempt(&mut self) {
+        if self.turn == NONE || self.phase == Phase::Run {
+            return;
+        }
+        if self.allowance(self.turn) == 0 {
+            self.slots.get(self.turn).allow(0);
+        }
+    }
+
+    fn passed(&self, thread: u64, site: u64) -> u64 {
+        self.passages.get(pair(thread, site)).unwrap_or(0)
+    }
+
+    // With a schedule.
+
+    pub(super) fn is_over(&self, turn: &Turn) -> bool {
+        let Some(index) = self.find(turn.thread) else { return false };
+        let slot = self.slots.get(index);
+        match turn.target {
+            Target::End => slot.state == State::Ended,
+            Target::Failure => false,
+            Target::Site { hash, occurrence } => {
+                let passed = self.passed(slot.hash, hash);
+                if turn.past {
+                    // Right behind the passage it may still be on its way to the next point.
+                    let moved = passed > occurrence || slot.at != 0 || slot.behind != hash;
+                    passed >= occurrence && (moved || slot.state == State::Ended)
+                } else {
+                    passed >= occurrence || (passed + 1 == occurrence && slot.at == hash)
+                }
+            }
+        }
+    }
+
+    pub(super) fn next_line(&mut self, followed: bool) {
+        if followed && self.left.is_none() {
+            self.followed += 1;
+        }
+        self.line += 1;
+        self.slept = 0;
+    }
+
+    /// Notes that the schedule is left at the current line.
+    pub(super) fn leave(&mut self, reason: LeftReason) {
+        if self.left.is_some() {
+            return;
+        }
+        let Some(turn) = self.plan.turns.get(self.line).copied() else { return };
+        let index = self.find(turn.thread);
+        let mut message = Text::new();
+        words::left(self, &mut message, &turn, index, reason);
+        let site = index.map_or(0, |index| {
+            let slot = self.slots.get(index);
+            if slot.at == 0 { slot.behind } else { slot.at }
+        });
+        self.left = Some(Left { line: turn.line, reason, site, message });
+    }
+
+    fn by_script(&mut self) -> Choice {
+        while let Some(turn) = self.plan.turns.get(self.line)
+            && self.is_over(turn)
+        {
+            self.next_line(true);
+        }
+        let Some(turn) = self.plan.turns.get(self.line).copied() else {
+            self.actor = NONE;
+            self.phase = Phase::Run;
+            if self.plan.hold
+                && let Some(last) = self.plan.turns.last()
+                && let Some(index) = self.find(last.thread)
+            {
+                self.held = index;
+                self.phase = Phase::Hold;
+            }
+            return Choice::Again;
+        };
+        let actor = match self.find(turn.thread) {
+            Some(index) if self.slots.get(index).state == State::Ended => {
+                self.leave(LeftReason::Ended);
+                self.next_line(false);
+                return Choice::Again;
+            }
+            Some(index) => index,
+            None => match self.ancestor(turn.thread) {
+                Some(index) => index,
+                None => {
+                    self.leave(LeftReason::Absent);
+                    self.next_line(false);
+                    return Choice::Again;
+                }
+            },
+        };
+        self.for_actor(actor)
+    }
+
+    fn by_hold(&mut self) -> Choice {
+        if self.held == NONE || self.slots.get(self.held).state == State::Ended {
+            self.actor = NONE;
+            self.phase = Phase::Run;
+            return Choice::Again;
+        }
+        self.for_actor(self.held)
+    }
+
+    /// The nearest living creator of a thread that does not exist yet, if it can still come.
+    fn ancestor(&self, thread: u64) -> Option<u32> {
+        let mut name = (self.plan.name)(thread);
+        while let Some(dot) = name.iter().rposition(|byte| *byte == b'.') {
+            name = name.get(..dot)?;
+            let hash = thread_hash(name);
+            for index in 0..self.slots.count {
+                let slot = self.slots.get(index);
+                if slot.hash == hash {
+                    return (slot.state != State::Ended).then_some(index);
+                }
+            }
+        }
+        None
+    }
+
+    /// Lets this thread go on; when it cannot, whoever can help it.
+    fn for_actor(&mut self, actor: u32) -> Choice {
+        self.actor = actor;
+        if self.can_go(actor) {
+            if self.slept > self.patience {
+                return self.out_of_patience();
+            }
+            return Choice::Thread(actor);
+        }
+        let slot = self.slots.get(actor);
+        if slot.state == State::Blocked && slot.wait.deadline != NEVER {
+            // Nobody else is to run now, so the time-out is what comes next.
+            let slept = slot.wait.deadline.saturating_sub(self.now);
+            self.let_sleeper_go(actor);
+            self.slept = self.slept.saturating_add(slept);
+            return Choice::Again;
+        }
+        if self.phase == Phase::Script {
+            self.leave(LeftReason::Blocked);
+        }
+        self.helper(actor)
+    }
+
+    fn out_of_patience(&mut self) -> Choice {
+        self.slept = 0;
+        match self.phase {
+            Phase::Hold => self.phase = Phase::Run,
+            _ => self.too_late(),
+        }
+        Choice::Again
+    }
+
+    /// Somebody who may bring a waiting thread on.
+    fn helper(&mut self, actor: u32) -> Choice {
+        // A helper that went on for long without blocking is probably waiting itself.
+        if self.last != NONE && self.last != actor {
+            let slot = self.slots.get(self.last);
+            if slot.state == State::Ready && slot.passed() >= slot.quantum + QUANTUM {
+                let passed = slot.passed();
+                let slot = self.slots.get_mut(self.last);
+                slot.tired = true;
+                slot.quantum = passed;
+                self.pass_time(QUANTUM_TIME);
+            }
+        }
+        for _ in 0..2 {
+            let found = self.fresh_helper(actor);
+            if found != NONE {
+                return Choice::Thread(found);
+            }
+            for index in 0..self.slots.count {
+                self.slots.get_mut(index).tired = false;
+            }
+        }
+        Choice::Nobody
+    }
+
+    fn fresh_helper(&self, actor: u32) -> u32 {
+        let fit = |index: u32| index != actor && self.can_go(index) && !self.slots.get(index).tired;
+        let mut at = actor;
+        for _ in 0..CHAIN {
+            at = self.blocker(at);
+            if at == NONE || at == actor {
+                break;
+            }
+            if fit(at) {
+                return at;
+            }
+        }
+        if self.last != NONE && fit(self.last) {
+            return self.last;
+        }
+        for turn in self.plan.turns.iter().skip(self.line + 1).take(AHEAD) {
+            if let Some(index) = self.find(turn.thread)
+                && fit(index)
+            {
+                return index;
+            }
+        }
+        self.after(self.last, fit)
+    }
+
+    /// Who has to do something before this thread can go on, as far as that is known.
+    #[must_use]
+    pub fn blocker(&self, index: u32) -> u32 {
+        let slot = self.slots.get(index);
+        if slot.state != State::Blocked {
+            return NONE;
+        }
+        if slot.wait.kind == WaitKind::Join {
+            return slot.wait.address as u32;
+        }
+        if slot.wait.owner.is_null() {
+            return NONE;
+        }
+        // SAFETY: the owner field of an object that a thread is waiting for.
+        let tid = unsafe { core::ptr::read_volatile(slot.wait.owner) };
+        let owns = |other: &u32| tid != 0 && self.slots.get(*other).tid == tid;
+        self.slots.living().find(owns).unwrap_or(NONE)
+    }
+
+    // Without one.
+
+    /// The first fitting thread behind this one in order of creation, going round.
+    fn after(&self, from: u32, fit: impl Fn(u32) -> bool) -> u32 {
+        let mut wrapped = NONE;
+        for index in self.slots.living() {
+            if fit(index) {
+                if from == NONE || index > from {
+                    return index;
+                }
+                if wrapped == NONE {
+                    wrapped = index;
+                }
+            }
+        }
+        wrapped
+    }
+
+    /// The thread that runs goes on until it waits, ends, yields or has used up its quantum.
+    fn by_order(&mut self) -> Choice {
+        let last = self.last;
+        if last != NONE && last == self.turn && self.can_go(last) {
+            let slot = self.slots.get(last);
+            let used = slot.passed().saturating_sub(slot.quantum);
+            if used < QUANTUM && !core::mem::take(&mut self.yielded) {
+                return Choice::Thread(last);
+            }
+            let passed = slot.passed();
+            self.slots.get_mut(last).quantum = passed;
+            if used >= QUANTUM {
+                self.pass_time(QUANTUM_TIME);
+            }
+        }
+        self.yielded = false;
+        match self.after(last, |index| self.can_go(index)) {
+            NONE => Choice::Nobody,
+            index => Choice::Thread(index),
+        }
+    }
+
+    pub(super) fn sink(&mut self, index: u32) {
+        self.lowest -= 1;
+        let (lowest, passed) = (self.lowest, self.slots.get(index).passed());
+        let slot = self.slots.get_mut(index);
+        slot.priority = lowest;
+        slot.quantum = passed;
+    }
+
+    fn next_change(&self) -> Option<u64> {
+        if self.change < self.change_count { self.changes.get(self.change).copied() } else { None }
+    }
+
+    fn by_priority(&mut self) -> Choice {
+        if self.turn != NONE {
+            while let Some(at) = self.next_change()
+                && at <= self.steps
+            {
+                self.change += 1;
+                self.sink(self.turn);
+            }
+            let slot = self.slots.get(self.turn);
+            if slot.passed() >= slot.quantum + QUANTUM {
+                self.sink(self.turn);
+                self.pass_time(QUANTUM_TIME);
+            }
+        }
+        let mut best = NONE;
+        for index in self.slots.living() {
+            if self.can_go(index)
+                && (best == NONE || self.slots.get(index).priority > self.slots.get(best).priority)
+            {
+                best = index;
+            }
+        }
+        if best == NONE { Choice::Nobody } else { Choice::Thread(best) }
+    }
+
+    // When nobody can run.
+
+    /// The thread whose wait ends first by itself.
+    pub(super) fn earliest(&self) -> u32 {
+        let mut best = NONE;
+        for index in self.slots.living() {
+            let slot = self.slots.get(index);
+            if slot.state == State::Blocked
+                && slot.wait.deadline != NEVER
+                && (best == NONE || slot.wait.deadline < self.slots.get(best).wait.deadline)
+            {
+                best = index;
+            }
+        }
+        best
+    }
+
+    pub(super) fn let_sleeper_go(&mut self, index: u32) {
+        let wait = self.slots.get(index).wait;
+        self.now = self.now.max(wait.deadline);
+        let wake = if wait.kind == WaitKind::Sleep { Wake::Again } else { Wake::TimedOut };
+        self.unblock(index, wake);
+    }
+
+    /// Tries to make somebody able to run: by what may have happened unseen, then by letting time
+    /// pass. While a thread is away, time is not pushed on: it may be the one to come.
+    fn revive(&mut self) -> bool {
+        if core::mem::take(&mut self.dirty) && self.probe() {
+            return true;
+        }
+        if self.away > 0 {
+            return false;
+        }
+        let sleeper = self.earliest();
+        if sleeper != NONE {
+            self.let_sleeper_go(sleeper);
+            return true;
+        }
+        if self.probes == 0 {
+            self.probes = 1;
+            return self.probe();
+        }
+        false
+    }
+}

@@ -1,0 +1,613 @@
+//! The scheduler as a plain state machine: who may run, who has the turn, who waits for what. It
+//! knows no real threads, does not block and reads no clock, so that it can be tested as it is;
+//! `park` makes threads do what it says.
+//!
+//! All methods are called by one thread at a time (the holder of the scheduler's lock). The rules
+//! for choosing a thread are in `choice`.
+
+use super::slots::{NEVER, NONE, Slots, State, Wait, WaitKind, Wake};
+use super::table::Table;
+use crate::layout::{Control, LeftReason, OrderRecord};
+use crate::script::{Mark, Target, Turn};
+use crate::text::Text;
+
+/// So many points may a thread pass without blocking, in the modes without a schedule, before
+/// others get the turn: a loop that waits for another thread ends that way.
+pub const QUANTUM: u64 = 20_000;
+/// A used-up quantum counts so many nanoseconds of virtual time, so that a thread which sleeps
+/// comes back while others never stop.
+pub(super) const QUANTUM_TIME: u64 = 10_000_000;
+/// The most priority changes of `pct`.
+pub const MOST_CHANGES: usize = 64;
+/// After so many lines that were given up for their time, the whole schedule is.
+const MOST_LATE: u32 = 4;
+/// What a yield counts in virtual time, in nanoseconds: so that a schedule does not hold on for
+/// ever to a thread that does nothing but yield.
+const YIELD: u64 = 10_000;
+
+/// The schedule, as far as the state machine needs it.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    /// The turns in order.
+    pub turns: &'static [Turn],
+    /// The places to announce.
+    pub marks: &'static [Mark],
+    /// Behind the last turn, only its thread goes on.
+    pub hold: bool,
+    /// The name of a thread that the turns mention, by its hash; empty when unknown.
+    pub name: fn(u64) -> &'static [u8],
+    /// The name of a site that the turns mention, by its hash; empty when unknown.
+    pub site: fn(u64) -> &'static [u8],
+}
+
+fn no_name(_: u64) -> &'static [u8] {
+    b""
+}
+
+impl Plan {
+    /// The schedule without turns.
+    pub const NONE: Self =
+        Self { turns: &[], marks: &[], hold: false, name: no_name, site: no_name };
+}
+
+/// How the next thread is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// By the lines of the schedule.
+    Script,
+    /// The thread of the schedule's last turn, others only as far as it needs them.
+    Hold,
+    /// One after the other.
+    Run,
+    /// By random priorities.
+    Pct,
+}
+
+/// What a decision came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This thread has the turn.
+    Turn(u32),
+    /// Nobody can run now; something from outside, or time, may change that.
+    Idle,
+}
+
+/// Where and why the schedule was left.
+#[derive(Clone, Copy)]
+pub struct Left {
+    /// The line in the text.
+    pub line: u32,
+    /// Why.
+    pub reason: LeftReason,
+    /// Where the line's thread was; 0 for nowhere.
+    pub site: u64,
+    /// For people.
+    pub message: Text<1024>,
+}
+
+/// The random numbers of `pct`: splitmix64.
+#[must_use]
+pub fn mix(mut state: u64) -> u64 {
+    state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    state ^ (state >> 31)
+}
+
+/// The key of a thread's passages of a site.
+pub(super) fn pair(thread: u64, site: u64) -> u64 {
+    mix(thread ^ site.rotate_left(29)) | 1
+}
+
+/// The scheduler's state.
+pub struct Core {
+    /// The threads.
+    pub slots: Slots,
+    /// Who has the turn; [`NONE`] when nobody can run.
+    pub turn: u32,
+    /// Who had it last.
+    pub last: u32,
+    /// How the next thread is chosen.
+    pub phase: Phase,
+    /// The schedule.
+    pub plan: Plan,
+    /// Index of the current turn in the schedule.
+    pub line: usize,
+    /// Turns followed to their end before the schedule was left.
+    pub followed: u32,
+    /// Where it was left first.
+    pub left: Option<Left>,
+    /// Virtual time in nanoseconds.
+    pub now: u64,
+    /// Virtual time that the thread of the current line has slept away.
+    pub slept: u64,
+    /// `slept` may come to so much.
+    pub patience: u64,
+    /// Points passed, over all threads, as far as counted.
+    pub steps: u64,
+    /// How often another thread got the turn.
+    pub switches: u64,
+    /// A turn that is over and belongs into `order.bin`.
+    pub record: Option<OrderRecord>,
+    /// The line's thread, or the one that has to create it.
+    pub actor: u32,
+    /// Something happened that may have ended waits without the scheduler's knowledge.
+    pub dirty: bool,
+    /// Everybody who waits has tried again since the last progress, so many times.
+    pub probes: u32,
+    /// How many threads are [`State::Away`].
+    pub away: u32,
+    pub(super) late: u32,
+    pub(super) yielded: bool,
+    pub(super) held: u32,
+    pub(super) passages: Table,
+    pub(super) threads: Table,
+    pub(super) sequence: u64,
+    pub(super) seed: u64,
+    pub(super) lowest: u64,
+    pub(super) changes: [u64; MOST_CHANGES],
+    pub(super) change: usize,
+    pub(super) change_count: usize,
+}
+
+impl Core {
+    /// A scheduler without threads.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            slots: Slots::empty(),
+            turn: NONE,
+            last: NONE,
+            phase: Phase::Run,
+            plan: Plan::NONE,
+            line: 0,
+            followed: 0,
+            left: None,
+            now: 0,
+            slept: 0,
+            patience: NEVER,
+            steps: 0,
+            switches: 0,
+            record: None,
+            actor: NONE,
+            dirty: false,
+            probes: 0,
+            away: 0,
+            late: 0,
+            yielded: false,
+            held: NONE,
+            passages: Table::empty(),
+            threads: Table::empty(),
+            sequence: 0,
+            seed: 0,
+            lowest: 1 << 62,
+            changes: [0; MOST_CHANGES],
+            change: 0,
+            change_count: 0,
+        }
+    }
+
+    /// Follows a schedule from here on. `patience` is in virtual nanoseconds.
+    pub fn follow(&mut self, plan: Plan, patience: u64) {
+        self.passages = Table::with_room(plan.turns.len() + plan.marks.len());
+        self.threads = Table::with_room(plan.turns.len() + plan.marks.len());
+        for turn in plan.turns {
+            self.threads.insert(turn.thread | 1, u64::from(NONE));
+            if let Target::Site { hash, .. } = turn.target {
+                self.passages.insert(pair(turn.thread, hash), 0);
+            }
+        }
+        for mark in plan.marks {
+            self.threads.insert(mark.thread | 1, u64::from(NONE));
+            self.passages.insert(pair(mark.thread, mark.hash), 0);
+        }
+        self.plan = plan;
+        self.patience = patience;
+        self.phase = Phase::Script;
+    }
+
+    /// Runs threads by random priorities from here on: probabilistic concurrency testing
+    /// (Burckhardt et al., ASPLOS 2010), with `depth - 1` priority changes in `steps` points.
+    pub fn perturb(&mut self, seed: u64, depth: u32, steps: u64) {
+        self.phase = Phase::Pct;
+        self.seed = seed;
+        self.change_count = (depth.saturating_sub(1) as usize).min(MOST_CHANGES);
+        let mut state = mix(seed);
+        for place in self.changes.iter_mut().take(self.change_count) {
+            state = mix(state);
+            *place = 1 + state % steps.max(1);
+        }
+        if let Some(used) = self.changes.get_mut(..self.change_count) {
+            used.sort_unstable();
+        }
+    }
+
+    /// A thread is about to be created; it stands at `start`. None when there is no room.
+    pub fn add(&mut self, name: &[u8], control: *mut Control, start: u64) -> Option<u32> {
+        let index = self.slots.add(name, control)?;
+        let seed = self.seed;
+        let slot = self.slots.get_mut(index);
+        slot.at = start;
+        slot.priority = mix(seed ^ slot.hash) | 1 << 63;
+        let hash = slot.hash;
+        let scripted = self.threads.set(hash | 1, u64::from(index));
+        self.slots.get_mut(index).scripted = scripted;
+        self.preempt();
+        Some(index)
+    }
+
+    /// The thread could not be created after all.
+    pub fn remove(&mut self, index: u32) {
+        let hash = self.slots.get(index).hash;
+        self.threads.set(hash | 1, u64::from(NONE));
+        let slot = self.slots.get_mut(index);
+        slot.state = State::Ended;
+        slot.control = core::ptr::null_mut();
+        slot.joined = true;
+        self.slots.unlink(index);
+    }
+
+    /// The thread of the schedule with this name, if it was created.
+    #[must_use]
+    pub fn find(&self, hash: u64) -> Option<u32> {
+        self.threads.get(hash | 1).map(|index| index as u32).filter(|index| *index != NONE)
+    }
+
+    /// A thread that was away is back in the scheduler.
+    pub fn back(&mut self, me: u32) {
+        let slot = self.slots.get_mut(me);
+        if slot.state == State::Away {
+            slot.state = State::Ready;
+            self.away -= 1;
+            self.preempt();
+        }
+    }
+
+    /// The holder of the turn stands at a point that it has not passed.
+    pub fn stand(&mut self, me: u32, site: u64) {
+        self.slots.get_mut(me).at = site;
+    }
+
+    /// The holder of the turn passes the point that it stands at. Says the so-manieth passage it
+    /// is, where the schedule asks for it.
+    pub fn pass(&mut self, me: u32) -> Option<u64> {
+        self.probes = 0;
+        let slot = self.slots.get_mut(me);
+        let site = core::mem::take(&mut slot.at);
+        slot.behind = site;
+        let (scripted, thread) = (slot.scripted, slot.hash);
+        let mut occurrence = None;
+        if scripted && let Some(passed) = self.passages.get(pair(thread, site)) {
+            self.passages.set(pair(thread, site), passed + 1);
+            occurrence = Some(passed + 1);
+        }
+        let allowed = self.allowance(me);
+        self.slots.get(me).allow(allowed);
+        occurrence
+    }
+
+    /// The number of a mark that this passage stands for.
+    #[must_use]
+    pub fn mark(&self, me: u32, occurrence: u64) -> Option<u64> {
+        let slot = self.slots.get(me);
+        let wanted = |mark: &&Mark| {
+            mark.thread == slot.hash && mark.hash == slot.behind && mark.occurrence == occurrence
+        };
+        self.plan.marks.iter().find(wanted).map(|mark| mark.number)
+    }
+
+    /// The holder of the turn cannot go on; `site` is the point that it stands at meanwhile, 0 for
+    /// none. To be followed by a decision.
+    pub fn block(&mut self, me: u32, wait: Wait, site: u64) {
+        self.sequence += 1;
+        let ticket = self.sequence;
+        let slot = self.slots.get_mut(me);
+        slot.state = State::Blocked;
+        slot.wait = wait;
+        slot.at = site;
+        slot.wake = Wake::Again;
+        slot.ticket = ticket;
+        slot.grant = 0;
+        slot.tired = false;
+        slot.quantum = slot.passed();
+        if wait.deadline <= self.now {
+            self.let_sleeper_go(me);
+        }
+    }
+
+    pub(super) fn unblock(&mut self, index: u32, wake: Wake) {
+        let slot = self.slots.get_mut(index);
+        slot.state = State::Ready;
+        slot.wake = wake;
+        slot.wait = Wait::NOTHING;
+        slot.grant = 0;
+        self.preempt();
+    }
+
+    fn unblock_all(&mut self, matches: impl Fn(&Wait) -> bool) {
+        let mut at = self.slots.first;
+        while at != NONE {
+            let slot = self.slots.get(at);
+            let next = slot.next;
+            if slot.state == State::Blocked && matches(&slot.wait) {
+                self.unblock(at, Wake::Again);
+            }
+            at = next;
+        }
+    }
+
+    /// An object was released: those who wait for it may try again.
+    pub fn released(&mut self, address: u64) {
+        self.unblock_all(|wait| {
+            wait.address == address && wait.kind.retries() && wait.kind != WaitKind::Join
+        });
+    }
+
+    /// A condition was signalled, for one waiter or for all of them. The signal is kept for the
+    /// first waiter that has none; with a schedule, another one that waited by then may take it
+    /// first. Without waiters it is lost.
+    pub fn signal(&mut self, condition: u64, all: bool) {
+        self.sequence += 1;
+        let sequence = self.sequence;
+        loop {
+            let mut first = NONE;
+            for index in self.slots.living() {
+                if self.waits_for(index, condition)
+                    && self.slots.get(index).grant == 0
+                    && (first == NONE
+                        || self.slots.get(index).ticket < self.slots.get(first).ticket)
+                {
+                    first = index;
+                }
+            }
+            if first == NONE {
+                return;
+            }
+            self.slots.get_mut(first).grant = sequence;
+            self.preempt();
+            if !all {
+                return;
+            }
+        }
+    }
+
+    fn waits_for(&self, index: u32, condition: u64) -> bool {
+        let slot = self.slots.get(index);
+        slot.state == State::Blocked
+            && slot.wait.kind == WaitKind::Condition
+            && slot.wait.address == condition
+    }
+
+    /// The thread whose signal this one would take: its own, else, with a schedule, the oldest
+    /// that was sent after it began to wait.
+    pub(super) fn grantor(&self, index: u32) -> u32 {
+        let slot = self.slots.get(index);
+        if slot.state != State::Blocked || slot.wait.kind != WaitKind::Condition {
+            return NONE;
+        }
+        if slot.grant != 0 {
+            return index;
+        }
+        if !matches!(self.phase, Phase::Script | Phase::Hold) || index != self.actor {
+            return NONE;
+        }
+        let mut best = NONE;
+        for other in self.slots.living() {
+            let grant = self.slots.get(other).grant;
+            if self.waits_for(other, slot.wait.address)
+                && grant > slot.ticket
+                && (best == NONE || grant < self.slots.get(best).grant)
+            {
+                best = other;
+            }
+        }
+        best
+    }
+
+    /// The holder of the turn has come to a barrier for so many threads. Says whether it is the
+    /// last of them; otherwise it has to wait.
+    pub fn at_barrier(&mut self, barrier: u64, threads: u32) -> bool {
+        let here = |wait: &Wait| wait.kind == WaitKind::Barrier && wait.address == barrier;
+        let waiting = self
+            .slots
+            .living()
+            .filter(|index| {
+                let slot = self.slots.get(*index);
+                slot.state == State::Blocked && here(&slot.wait)
+            })
+            .count();
+        if waiting + 1 < threads as usize {
+            return false;
+        }
+        self.unblock_all(here);
+        true
+    }
+
+    /// Somebody cancelled a thread: a wait that is a cancellation point ends.
+    pub fn cancel(&mut self, index: u32) {
+        let slot = self.slots.get_mut(index);
+        slot.cancelled = true;
+        if slot.state == State::Blocked && slot.wait.cancellable {
+            self.unblock(index, Wake::Cancelled);
+        }
+    }
+
+    /// A thread has passed its last point. To be followed by a decision.
+    pub fn end(&mut self, me: u32) {
+        self.count(me);
+        let slot = self.slots.get(me);
+        let (gates, points) = slot.counters();
+        self.record = Some(OrderRecord { thread: slot.serial, gates, points });
+        let slot = self.slots.get_mut(me);
+        if slot.state == State::Away {
+            self.away -= 1;
+        }
+        slot.state = State::Ended;
+        slot.allow(u64::MAX);
+        slot.control = core::ptr::null_mut();
+        slot.at = 0;
+        self.slots.unlink(me);
+        if self.turn == me {
+            self.turn = NONE;
+        }
+        self.unblock_all(|wait| wait.kind == WaitKind::Join && wait.address == u64::from(me));
+    }
+
+    /// The holder of the turn lost it inside of something that the scheduler does not control. To
+    /// be followed by a decision.
+    pub fn lose(&mut self, holder: u32) {
+        let slot = self.slots.get_mut(holder);
+        if slot.state == State::Ready {
+            slot.state = State::Away;
+            self.away += 1;
+        }
+    }
+
+    /// Virtual time goes on by so many nanoseconds.
+    pub(super) fn pass_time(&mut self, nanoseconds: u64) {
+        self.now = self.now.saturating_add(nanoseconds);
+        loop {
+            let sleeper = self.earliest();
+            if sleeper == NONE || self.slots.get(sleeper).wait.deadline > self.now {
+                return;
+            }
+            self.let_sleeper_go(sleeper);
+        }
+    }
+
+    /// The holder of the turn lets others go first. To be followed by a decision.
+    pub fn give_way(&mut self, me: u32) {
+        self.pass_time(YIELD);
+        match self.phase {
+            Phase::Script | Phase::Hold if me == self.actor => {
+                self.slept = self.slept.saturating_add(YIELD);
+            }
+            Phase::Script | Phase::Hold => self.slots.get_mut(me).tired = true,
+            Phase::Run => self.yielded = true,
+            Phase::Pct => self.sink(me),
+        }
+    }
+
+    /// Adds the points of a thread to the total.
+    pub(super) fn count(&mut self, index: u32) {
+        let passed = self.slots.get(index).passed();
+        let slot = self.slots.get_mut(index);
+        self.steps += passed.saturating_sub(slot.counted);
+        slot.counted = passed;
+    }
+
+    /// Everybody who can find out by trying whether its wait is over tries again; says whether
+    /// there is anybody.
+    pub(super) fn probe(&mut self) -> bool {
+        let mut any = false;
+        let mut at = self.slots.first;
+        while at != NONE {
+            let slot = self.slots.get(at);
+            let next = slot.next;
+            let retries = slot.wait.kind.retries() && slot.wait.kind != WaitKind::Join;
+            if slot.state == State::Blocked && retries {
+                self.unblock(at, Wake::Again);
+                any = true;
+            }
+            at = next;
+        }
+        any
+    }
+
+    /// Nobody could run for so many real nanoseconds. Says whether it is for good.
+    pub fn idle_for(&mut self, elapsed: u64, patience: u64, grace: u64) -> bool {
+        if self.away > 0 {
+            let sleeper = self.earliest();
+            if sleeper != NONE {
+                let left = self.slots.get(sleeper).wait.deadline.saturating_sub(self.now);
+                if elapsed >= left.min(patience) {
+                    self.let_sleeper_go(sleeper);
+                }
+                return false;
+            }
+            // What is away may have released something.
+            if elapsed >= grace && self.probes == 0 {
+                self.probes = 1;
+                self.probe();
+                return false;
+            }
+            return elapsed >= patience;
+        }
+        if elapsed < grace {
+            return false;
+        }
+        // One more try: a thread that ended may have left a robust mutex only just now.
+        if self.probes < 2 {
+            self.probes = 2;
+            if self.probe() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The current line has taken too long. Says whether the holder of the turn has to stop at its
+    /// next gate.
+    pub fn expire(&mut self) -> bool {
+        match self.phase {
+            Phase::Script => self.too_late(),
+            Phase::Hold => self.phase = Phase::Run,
+            Phase::Run | Phase::Pct => return false,
+        }
+        if self.turn != NONE {
+            self.slots.get(self.turn).allow(0);
+        }
+        true
+    }
+
+    pub(super) fn too_late(&mut self) {
+        self.leave(LeftReason::Late);
+        self.late += 1;
+        self.next_line(false);
+        if self.late >= MOST_LATE {
+            self.line = self.plan.turns.len();
+        }
+    }
+
+    /// Was a line given up for its time?
+    #[must_use]
+    pub fn was_late(&self) -> bool {
+        self.late > 0
+    }
+
+    /// What identifies the work that the patience is for: a line.
+    #[must_use]
+    pub fn effort(&self) -> usize {
+        match self.phase {
+            Phase::Script => self.line,
+            Phase::Hold => self.plan.turns.len(),
+            Phase::Run | Phase::Pct => usize::MAX,
+        }
+    }
+
+    /// The process ends: is the schedule left by that?
+    pub fn process_ends(&mut self, me: u32, failed: bool) {
+        if self.phase != Phase::Script {
+            return;
+        }
+        while let Some(turn) = self.plan.turns.get(self.line) {
+            let mine = me != NONE && self.slots.get(me).hash == turn.thread;
+            let over = match turn.target {
+                Target::Failure => mine && failed,
+                Target::End => mine && me == 0,
+                Target::Site { .. } => false,
+            };
+            if !over && !self.is_over(turn) {
+                self.leave(LeftReason::Exited);
+                return;
+            }
+            self.next_line(true);
+        }
+    }
+}
+
+impl Default for Core {
+    fn default() -> Self {
+        Self::new()
+    }
+}
