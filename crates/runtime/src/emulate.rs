@@ -320,9 +320,8 @@ pub unsafe fn join(
     test_cancel();
     // SAFETY: the caller vouches for the time.
     let Some(deadline) = (unsafe { limit.deadline() }) else { return sys::EINVAL };
-    match wait_for_end(thread, deadline) {
-        Some(Wake::TimedOut) => return late,
-        Some(_) | None => {}
+    if wait_for_end(thread, deadline) == Some(Wake::TimedOut) {
+        return late;
     }
     let result = own();
     if result == 0 {

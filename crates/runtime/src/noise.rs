@@ -163,8 +163,7 @@ unsafe fn disturb(thread: *mut Thread, random: &Random) {
     // SAFETY: the caller vouches for the record.
     let number = unsafe { draw(&mut (*thread).gate.random) };
     if number & 1 == 0 || random.micros == 0 {
-        // SAFETY: no pointers.
-        unsafe { sys::sched_yield() };
+        sys::yield_now();
     } else {
         sys::sleep_micros(1 + (number >> 1) % random.micros);
     }

@@ -62,7 +62,6 @@ pub const RLIMIT_FSIZE: c_int = 1;
 const SYS_GETTID: c_long = 186;
 const SYS_TGKILL: c_long = 234;
 const SYS_NANOSLEEP: c_long = 35;
-const SYS_EXIT_GROUP: c_long = 231;
 const SYS_GETPID: c_long = 39;
 const SYS_READ: c_long = 0;
 const SYS_CLOSE: c_long = 3;
@@ -252,29 +251,22 @@ pub fn yield_now() {
 
 /// Sleeps until the word is changed and woken, for at most so many nanoseconds; or shorter. Not a
 /// cancellation point. May change `errno`.
-pub fn futex_wait(word: *const AtomicU32, seen: u32, nanoseconds: Option<u64>) {
+pub fn futex_wait(word: &AtomicU32, seen: u32, nanoseconds: Option<u64>) {
     let time = nanoseconds.map(|time| TimeSpec {
         seconds: (time / NANOSECONDS) as i64,
         nanoseconds: (time % NANOSECONDS) as i64,
     });
     let time = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
     // SAFETY: the time is a live object or null; the kernel answers EFAULT to a bad word.
-    unsafe { syscall(SYS_FUTEX, word, FUTEX_WAIT_PRIVATE, c_long::from(seen as i32), time) };
+    unsafe {
+        syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAIT_PRIVATE, c_long::from(seen as i32), time)
+    };
 }
 
 /// Wakes up to so many threads that sleep on the word. May change `errno`.
-pub fn futex_wake(word: *const AtomicU32, threads: u32) {
+pub fn futex_wake(word: &AtomicU32, threads: u32) {
     // SAFETY: as in `futex_wait`.
-    unsafe { syscall(SYS_FUTEX, word, FUTEX_WAKE_PRIVATE, c_long::from(threads)) };
-}
-
-/// Ends the process at once.
-pub fn exit_group(status: c_int) -> ! {
-    // SAFETY: no pointers; it does not return.
-    unsafe {
-        syscall(SYS_EXIT_GROUP, c_long::from(status));
-        trap()
-    }
+    unsafe { syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAKE_PRIVATE, c_long::from(threads)) };
 }
 
 /// Reads the beginning of a file, by system calls that are no cancellation points; returns how

@@ -104,7 +104,8 @@ pub fn start(config: Config) {
     }
 }
 
-/// In a child of `fork` there is one thread, and nothing to schedule.
+/// In a child of `fork` there is one thread, and nothing to schedule. `gates::forked` sees to its
+/// gates.
 unsafe extern "C" fn forked() {
     ACTIVE.store(false, Ordering::Relaxed);
     // SAFETY: the record is the calling thread's own.
@@ -113,7 +114,6 @@ unsafe extern "C" fn forked() {
         if !thread.is_null() {
             (*thread).slot = NONE;
             (*thread).gate.inside = false;
-            write_volatile(&raw mut (*(*thread).control).gate_stop, u64::MAX);
         }
     }
 }
@@ -138,10 +138,9 @@ impl Inside {
         // SAFETY: the record is the calling thread's own.
         unsafe {
             let thread = *tls::thread_slot();
-            if thread.is_null() || (*thread).slot == NONE || (*thread).gate.inside {
+            if thread.is_null() || (*thread).slot == NONE || !gates::enter(thread) {
                 return None;
             }
-            write_volatile(&raw mut (*thread).gate.inside, true);
             Some(Self { thread, me: (*thread).slot })
         }
     }
@@ -178,7 +177,7 @@ impl Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         // SAFETY: the record is the calling thread's own.
-        unsafe { write_volatile(&raw mut (*self.thread).gate.inside, false) };
+        unsafe { gates::leave(self.thread) };
     }
 }
 
@@ -207,22 +206,21 @@ pub extern "C" fn symbiosis_mark(number: u64, thread: *const c_char) {
 ///
 /// # Safety
 ///
-/// `thread` is the calling thread's own record, and marked as being in the slow path.
+/// `thread` is the calling thread's own record, and marked by [`gates::enter`]; the caller keeps
+/// `errno`.
 pub unsafe fn at_gate(thread: *mut Thread, site: u64) {
     // SAFETY: the caller vouches for the record.
     let me = unsafe { (*thread).slot };
     if !active() || me == NONE {
         return;
     }
-    sys::keeping_errno(|| {
-        let mut held = Held::take();
-        held.core().back(me);
-        held.core().stand(me, site);
-        let mut held = held.wait_turn(me);
-        let mark = pass(&mut held, me);
-        held.release();
-        announce(mark, thread);
-    });
+    let mut held = Held::take();
+    held.core().back(me);
+    held.core().stand(me, site);
+    let mut held = held.wait_turn(me);
+    let mark = pass(&mut held, me);
+    held.release();
+    announce(mark, thread);
 }
 
 fn site(point: SyncPoint, operation: Option<SyncOp>) -> u64 {
@@ -464,12 +462,30 @@ fn change(work: impl FnOnce(&mut self::core::Core)) -> bool {
             held.release();
             true
         }
+        None if is_foreign() => {
+            let mut held = Held::take();
+            work(held.core());
+            if held.core().turn == NONE {
+                held.decide(NONE);
+            }
+            held.release();
+            true
+        }
         None => {
             // A signal handler that interrupted the scheduler, which may hold the lock.
             park::note_unseen();
             false
         }
     })
+}
+
+/// Is the calling thread one that the scheduler does not know?
+fn is_foreign() -> bool {
+    // SAFETY: the record is the calling thread's own.
+    unsafe {
+        let thread = *tls::thread_slot();
+        thread.is_null() || (*thread).slot == NONE
+    }
 }
 
 /// The calling thread comes to a barrier. True: it is the last one, and the others go on.

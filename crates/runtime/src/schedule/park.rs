@@ -96,7 +96,7 @@ impl Held {
     pub fn take() -> Self {
         if LOCK.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             while LOCK.swap(2, Ordering::Acquire) != 0 {
-                sys::futex_wait(&raw const LOCK, 2, None);
+                sys::futex_wait(&LOCK, 2, None);
             }
         }
         Self(())
@@ -205,17 +205,12 @@ impl Held {
     /// Releases the lock and wakes whoever is to be woken.
     pub fn release(mut self) {
         let wake = core::mem::replace(&mut self.watch().wake, [NONE; 2]);
-        let words = wake.map(|index| match index {
-            NONE => core::ptr::null(),
-            index => self.core().slots.go(index),
-        });
+        let words = wake.map(|index| (index != NONE).then(|| self.core().slots.go(index)));
         if LOCK.swap(0, Ordering::Release) == 2 {
-            sys::futex_wake(&raw const LOCK, 1);
+            sys::futex_wake(&LOCK, 1);
         }
-        for word in words {
-            if !word.is_null() {
-                sys::futex_wake(word, 1);
-            }
+        for word in words.into_iter().flatten() {
+            sys::futex_wake(word, 1);
         }
     }
 
@@ -347,7 +342,7 @@ impl Held {
             ..Failure::default()
         };
         process::note_failure(RawFailure::Deadlock, &failure);
-        sys::exit_group(DEADLOCK_STATUS)
+        sys::exit_now(DEADLOCK_STATUS)
     }
 }
 

@@ -229,9 +229,9 @@ impl Slots {
 
     /// What a thread sleeps on; stays valid without the scheduler's lock.
     #[must_use]
-    pub fn go(&self, index: u32) -> *const AtomicU32 {
-        // SAFETY: as in `get`; only an address is taken.
-        unsafe { &raw const (*self.base.add(index as usize)).go }
+    pub fn go(&self, index: u32) -> &'static AtomicU32 {
+        // SAFETY: as in `get`; the memory is never given back.
+        unsafe { &(*self.base.add(index as usize)).go }
     }
 
     /// A new slot at the list's end; none when there is no room.
