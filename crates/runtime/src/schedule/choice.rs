@@ -95,16 +95,19 @@ impl Core {
             }
             Phase::Hold => u64::MAX,
             Phase::Script => {
-                match self.plan.turns.get(self.line) {
-                    Some(turn) if turn.thread != slot.hash => {
-                        // It runs until it has created the line's thread.
-                        if self.find(turn.thread).is_some() { 0 } else { u64::MAX }
+                let Some(turn) = self.plan.turns.get(self.line) else { return u64::MAX };
+                let stops = if turn.thread == slot.hash {
+                    match turn.target {
+                        Target::Site { hash, occurrence } => {
+                            turn.past && self.passed(slot.hash, hash) >= occurrence
+                        }
+                        Target::End | Target::Failure => false,
                     }
-                    Some(Turn {
-                        target: Target::Site { hash, occurrence }, past: true, ..
-                    }) if self.passed(slot.hash, *hash) >= *occurrence => 0,
-                    _ => u64::MAX,
-                }
+                } else {
+                    // It runs until it has created the line's thread.
+                    self.find(turn.thread).is_some()
+                };
+                if stops { 0 } else { u64::MAX }
             }
             Phase::Pct => {
                 let higher = |other: u32| {

@@ -232,6 +232,10 @@ impl Held {
             sys::futex_wait(word, seen, timeout);
             self = Self::take();
             self.core().slots.get_mut(me).parked = false;
+            self.core().back(me);
+            if self.core().turn == NONE {
+                self.decide(me);
+            }
             if self.watch().poller == me && self.core().turn != me {
                 self.look(me);
             }
@@ -286,8 +290,14 @@ impl Held {
 
     fn look_at(&mut self, holder: u32, me: u32, now: u64) {
         let slot = self.core().slots.get(holder);
+        if slot.parked {
+            // Whoever gave it the turn has not come to waking it yet.
+            self.rouse(holder);
+            return;
+        }
         let (tid, passed) = (slot.tid, slot.passed());
         let watch = self.watch();
+        let passed = passed.wrapping_add(u64::from(watch.decisions));
         if watch.holder != holder || watch.passed != passed {
             watch.holder = holder;
             watch.passed = passed;
