@@ -1,6 +1,10 @@
 //! From an explanation to the answer that the formats print: names, places and values in place of
 //! identifiers.
 
+mod across;
+
+pub use across::add_across;
+
 use encoders::ConstraintSystem;
 use explain::{CauseKind, CutReason, Explanation, Phase};
 use model::evaluate::Evaluation;
@@ -334,21 +338,31 @@ impl Names<'_> {
         self.trace.exprs.evaluate(expr, &value_of)
     }
 
-    /// Data-flows between events: one for all pieces of a read that come from one event.
+    /// Data-flows between events, by the trace's own identifiers.
     fn data_flows(&self, flows: &[explain::DataFlow], evaluation: &Evaluation) -> Vec<DataFlow> {
-        let mut seen = BTreeSet::new();
-        flows
-            .iter()
-            .filter(|flow| seen.insert((flow.write, flow.read.event)))
-            .map(|flow| DataFlow {
-                write: match flow.write {
+        self.flows(flows, evaluation)
+            .map(|(write, read, value)| DataFlow {
+                write: match write {
                     WriteSource::Init => "init".to_owned(),
                     WriteSource::Write(event) => event.to_string(),
                 },
-                read: flow.read.event.to_string(),
-                value: self.read_value(self.trace.event(flow.read.event), evaluation),
+                read: read.to_string(),
+                value,
             })
             .collect()
+    }
+
+    /// Data-flows between events: one for all pieces of a read that come from one event.
+    fn flows(
+        &self,
+        flows: &[explain::DataFlow],
+        evaluation: &Evaluation,
+    ) -> impl Iterator<Item = (WriteSource, EventId, Option<String>)> {
+        let mut seen = BTreeSet::new();
+        flows.iter().filter(move |flow| seen.insert((flow.write, flow.read.event))).map(|flow| {
+            let read = flow.read.event;
+            (flow.write, read, self.read_value(self.trace.event(read), evaluation))
+        })
     }
 }
 

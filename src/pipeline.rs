@@ -96,7 +96,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     let timing = Timing { symex, ..Timing::default() };
     let mut work = Work { options, deadline, timing, pinned: false, rejected: Vec::new() };
-    let Replayed { mut explained, failing, notes, alternates } =
+    let Replayed { mut explained, failing, notes, mut alternates, across } =
         replayed::explain(directory, &execution, &mut work)?;
     // A spare alternate is none that was asked for.
     let enough = explained.explanation.alternates.found.len() >= options.alternates;
@@ -130,6 +130,12 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     for (alternate, finding) in solution.alternates.iter_mut().zip(&alternates) {
         alternate.replay = finding.replay;
         alternate.replay_note = finding.note.clone();
+    }
+    solution.stats.alternates_tried += across.attempts as u64;
+    if let Some((found, failing)) = across.alternate.zip(explained.explanation.failing.as_ref()) {
+        answer::add_across(&mut solution, (&explained.trace, &failing.evaluation), &found);
+        let (replay, note, script) = (found.replay, found.note, Some(found.script));
+        alternates.push(Finding { replay, note, script });
     }
     Ok(Answer { solution, warnings, cut_short, broke, failing, alternates })
 }

@@ -1,11 +1,11 @@
 //! Forcing schedules on the real program, as far as that is possible on this machine.
 
 use super::work::Explained;
-use crate::replay::{self, Claim, ReplayError, Settings, Target, judge};
+use crate::replay::{self, Claim, ReplayError, Settings, Target, across, judge};
 use model::{Points, Schedule};
 use render::solution::Replay;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trace_format::Manifest;
 
 /// How to replay.
@@ -107,6 +107,27 @@ impl Confirmer {
             Ok(target) => self.run(claim, target, &script)?,
         };
         Ok(Finding { script: Some(script), ..finding })
+    }
+
+    /// Looks for a run that avoids the failure along other paths. Nothing is found where the
+    /// program cannot be run.
+    pub(super) fn across(
+        &self,
+        explained: &Explained,
+        points: &Points,
+        deadline: Option<Instant>,
+    ) -> Result<across::Found, ReplayError> {
+        let (Ok(target), Some(failing)) = (&self.target, &explained.explanation.failing) else {
+            return Ok(across::Found::default());
+        };
+        let failing = across::Failing {
+            manifest: &self.manifest,
+            trace: &explained.trace,
+            points,
+            schedule: &failing.schedule,
+            evaluation: &failing.evaluation,
+        };
+        across::search(&failing, target, &self.settings, deadline)
     }
 
     fn run(&self, claim: Claim, target: &Target, script: &str) -> Result<Finding, ReplayError> {

@@ -4,10 +4,11 @@
 use super::confirm::{Confirmer, Finding};
 use super::work::{Explained, Work};
 use super::{PipelineError, ReplayOptions};
-use crate::replay::Claim;
+use crate::replay::{Claim, across};
 use model::Points;
 use render::solution::Replay;
 use std::path::Path;
+use std::time::Instant;
 use symex::Execution;
 
 /// An explanation, and what replay says of it.
@@ -18,6 +19,8 @@ pub(super) struct Replayed {
     pub(super) notes: Vec<String>,
     /// In the order of the explanation's alternates.
     pub(super) alternates: Vec<Finding>,
+    /// Where there are none: an alternate along other paths.
+    pub(super) across: across::Found,
 }
 
 /// Explains the failure and replays what is found, if the options say so.
@@ -29,12 +32,21 @@ pub(super) fn explain(
     let Some(options) = work.options.replay.clone() else {
         let mut explained = work.explain(&execution.trace)?;
         let alternates = keep(&mut explained, Vec::new(), work.options.alternates);
-        return Ok(Replayed { explained, failing: Finding::default(), notes: vec![], alternates });
+        let (failing, across) = (Finding::default(), across::Found::default());
+        return Ok(Replayed { explained, failing, notes: vec![], alternates, across });
     };
     let confirmer = Confirmer::new(directory, &options)?;
     let (explained, failing, notes) = search(&confirmer, &options, execution, work)?;
-    let mut replayed = Replayed { explained, failing, notes, alternates: Vec::new() };
+    let across = across::Found::default();
+    let mut replayed = Replayed { explained, failing, notes, alternates: Vec::new(), across };
     replay_alternates(&confirmer, &execution.points, work, &mut replayed)?;
+    let none = replayed.explained.explanation.alternates.found.is_empty();
+    if none && work.options.alternates > 0 && replayed.failing.replay != Replay::NotRun {
+        let started = Instant::now();
+        let explained = &replayed.explained;
+        replayed.across = confirmer.across(explained, &execution.points, work.deadline)?;
+        work.timing.alternates += started.elapsed();
+    }
     Ok(replayed)
 }
 

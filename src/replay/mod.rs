@@ -8,10 +8,12 @@
 //! | `target` | which binary, with which arguments, where |
 //! | `attempt` | one run, and the scheduler's report on it |
 //! | `script` | a schedule of events as text |
+//! | `across` | looking for a run that avoids the failure along other paths |
 //! | `judge` | did it do what the schedule claims? |
 //! | `departure` | where and why it did not |
 //! | `original` | the recorded run, loaded when something is compared with it |
 
+pub mod across;
 mod attempt;
 mod departure;
 mod error;

@@ -93,6 +93,73 @@ pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -
     flips.into_iter().map(|(_, flip)| flip).collect()
 }
 
+/// The schedule with a flip: up to `before` as it is, then what does not depend on `before` up to
+/// and with `after`, then what was held back, and the rest. Only program order and thread creation
+/// and end are heeded; whoever needs something else from the thread that is held back has to wait
+/// in a run under this order, or takes another path.
+#[must_use]
+pub fn flipped_order(trace: &EventTrace, schedule: &Schedule, flip: Flip) -> Vec<EventId> {
+    let happens_before = HappensBefore::new(trace, &schedule.order);
+    let mut order = Vec::with_capacity(schedule.order.len());
+    let (mut held, mut open) = (Vec::new(), false);
+    for &id in &schedule.order {
+        open |= id == flip.before;
+        if open && (id == flip.before || happens_before.before(flip.before, id)) {
+            held.push(id);
+        } else {
+            order.push(id);
+        }
+        if open && id == flip.after {
+            order.append(&mut held);
+            open = false;
+        }
+    }
+    order.append(&mut held);
+    order
+}
+
+/// The events with one thread after the other, each as far as creations and joins allow: the
+/// initial thread first, then the others in the order of their creation, or, `backwards`, the last
+/// one first.
+#[must_use]
+pub fn serial_order(trace: &EventTrace, backwards: bool) -> Vec<EventId> {
+    let mut preference: Vec<usize> = (1..trace.threads.len()).collect();
+    if backwards {
+        preference.reverse();
+    }
+    preference.insert(0, 0);
+    let mut next = vec![0; trace.threads.len()];
+    let mut created = vec![false; trace.threads.len()];
+    if let Some(initial) = created.first_mut() {
+        *initial = true;
+    }
+    let mut order = Vec::with_capacity(trace.events.len());
+    while order.len() < trace.events.len() {
+        let before = order.len();
+        for &thread in &preference {
+            let events = &trace.threads[thread].events;
+            while let Some(&id) = events.get(next[thread]).filter(|_| created[thread]) {
+                match trace.event(id).kind {
+                    EventKind::Fork { child } => created[child.index()] = true,
+                    EventKind::Join { child }
+                        if next[child.index()] < trace.threads[child.index()].events.len() =>
+                    {
+                        break;
+                    }
+                    _ => {}
+                }
+                order.push(id);
+                next[thread] += 1;
+            }
+        }
+        if order.len() == before {
+            // Of a trace that holds what it promises every event can come.
+            break;
+        }
+    }
+    order
+}
+
 struct Search<'t> {
     trace: &'t EventTrace,
     order: &'t [EventId],

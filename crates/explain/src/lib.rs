@@ -51,7 +51,7 @@ pub use explanation::{
     Cut, CutReason, Explanation, FailingSchedule, Options, Phase, Statistics, Verdict, explain,
     explain_from, explain_with,
 };
-pub use flips::{Flip, MOST_FLIPS, flips};
+pub use flips::{Flip, MOST_FLIPS, flipped_order, flips, serial_order};
 pub use pin::{has_inputs, pin_inputs};
 pub use root_cause::{CauseKind, RootCause};
 pub use switches::context_switches;

@@ -3,8 +3,8 @@
 mod support;
 
 use encoders::dsl::{Parsed, parse};
-use explain::{Explanation, Flip, MOST_FLIPS, flips};
-use model::EventKind;
+use explain::{Explanation, Flip, MOST_FLIPS, flipped_order, flips, serial_order};
+use model::{EventId, EventKind, EventTrace};
 use std::fmt::Write as _;
 use support::explained;
 
@@ -158,4 +158,43 @@ fn long_traces_give_no_more_flips_than_can_be_tried() {
     let end = schedule.order.len();
     let place = |id| schedule.order.iter().position(|other| *other == id).expect("scheduled");
     assert!(once.iter().take(8).all(|flip| place(flip.after) + 20 > end), "{once:?}");
+}
+
+/// Each event once, and in the order of its thread.
+fn check_order(trace: &EventTrace, order: &[EventId]) {
+    assert_eq!(order.len(), trace.events.len());
+    for thread in &trace.threads {
+        let own = order.iter().copied().filter(|id| trace.event(*id).thread == thread.id);
+        assert!(own.eq(thread.events.iter().copied()), "{}: {order:?}", thread.name);
+    }
+}
+
+#[test]
+fn orders_with_a_flip_reverse_the_pair_and_hold_all_events() {
+    for text in [CHECK_THEN_ACT, support::programs::PFSCAN, support::programs::BANK] {
+        let parsed = parse(text).expect("the text is a trace");
+        let (explanation, flips) = found(&parsed);
+        let schedule = explanation.failing.expect("a failing schedule").schedule;
+        for flip in flips {
+            let order = flipped_order(&parsed.trace, &schedule, flip);
+            check_order(&parsed.trace, &order);
+            let place = |id| order.iter().position(|other| *other == id);
+            assert!(place(flip.after) < place(flip.before), "{flip:?}: {order:?}");
+            let same = order.iter().zip(&schedule.order).take_while(|(a, b)| a == b).count();
+            let cut = schedule.order.iter().position(|id| *id == flip.before);
+            assert_eq!(Some(same), cut, "nothing changes before the pair");
+        }
+    }
+}
+
+#[test]
+fn serial_orders_run_one_thread_after_the_other() {
+    let parsed = parse(CHECK_THEN_ACT).expect("the text is a trace");
+    let trace = &parsed.trace;
+    for (backwards, first, second) in [(false, "done-a", "check-b"), (true, "done-b", "check-a")] {
+        let order = serial_order(trace, backwards);
+        check_order(trace, &order);
+        let place = |label| order.iter().position(|id| *id == parsed.event(label));
+        assert!(place(first) < place(second), "{order:?}");
+    }
 }

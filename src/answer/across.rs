@@ -1,0 +1,124 @@
+//! The answer's part about an alternate that leaves the recorded paths.
+
+use super::{Names, flow_count};
+use crate::replay::across::CrossAlternate;
+use explain::{Across, Matching};
+use model::evaluate::Evaluation;
+use model::{Event, EventId, EventTrace, WriteSource};
+use render::Solution;
+use render::solution::{Alternate, DataFlow, DataFlows, Dsp, ValuePair};
+
+/// Adds an alternate that was found by running the program along other paths: itself, the
+/// difference between the two, and the reordered pair as what is known of the root cause. `failing`
+/// is the trace and the evaluation of the failing schedule.
+pub fn add_across(
+    solution: &mut Solution,
+    failing: (&EventTrace, &Evaluation),
+    found: &CrossAlternate,
+) {
+    let across = &found.across;
+    let here = Names { trace: failing.0 };
+    let there = Names { trace: &found.trace };
+    let identifiers = Identifiers::new(&across.matching, &found.trace);
+    let flipped = [across.flipped.after, across.flipped.before];
+    let alternate = Alternate {
+        flipped: flipped.map(|id| id.to_string()),
+        same_path: false,
+        schedule: found.schedule.order.iter().map(|id| identifiers.of(*id)).collect(),
+        events: identifiers.events(&there, &found.evaluation),
+        replay: found.replay,
+        replay_note: found.note.clone(),
+    };
+    let dsp = dsp(&here, &there, failing.1, found, &identifiers);
+    solution.stats.dsp_events = dsp.failing.len() as u64;
+    solution.stats.dsp_data_flows = dsp.data_flows.failing_only.len() as u64;
+    solution.stats.data_flows = flow_count(failing.1) as u64;
+    solution.dsp = Some(dsp);
+    solution.alternates = vec![alternate];
+    if let Some(cause) = solution.root_cause.as_mut().filter(|cause| cause.orders.is_empty()) {
+        let [before, after] = [across.flipped.before, across.flipped.after];
+        cause.orders = vec![[before.to_string(), after.to_string()]];
+        cause.minimal = false;
+    }
+}
+
+fn dsp(
+    here: &Names<'_>,
+    there: &Names<'_>,
+    evaluation: &Evaluation,
+    found: &CrossAlternate,
+    identifiers: &Identifiers<'_>,
+) -> Dsp {
+    let Across { failing, passing, failing_only, passing_only, .. } = &found.across;
+    let accesses =
+        |event: &&Event| !event.kind.reads().is_empty() || !event.kind.writes().is_empty();
+    let events = failing.iter().map(|id| here.trace.event(*id)).filter(accesses);
+    let mut values: Vec<ValuePair> = events
+        .map(|event| ValuePair {
+            event: event.id.to_string(),
+            failing: here.value(event, evaluation),
+            alternate: identifiers
+                .matching
+                .in_passing(event.id)
+                .and_then(|id| there.value(there.trace.event(id), &found.evaluation)),
+        })
+        .collect();
+    let events = passing.iter().map(|id| there.trace.event(*id)).filter(accesses);
+    let alone = events.filter(|event| identifiers.matching.in_failing(event.id).is_none());
+    values.extend(alone.map(|event| ValuePair {
+        event: identifiers.of(event.id),
+        failing: None,
+        alternate: there.value(event, &found.evaluation),
+    }));
+    Dsp {
+        failing: failing.iter().map(ToString::to_string).collect(),
+        alternate: passing.iter().map(|id| identifiers.of(*id)).collect(),
+        data_flows: DataFlows {
+            failing_only: here.data_flows(failing_only, evaluation),
+            alternate_only: there
+                .flows(passing_only, &found.evaluation)
+                .map(|(write, read, value)| DataFlow {
+                    write: match write {
+                        WriteSource::Init => "init".to_owned(),
+                        WriteSource::Write(event) => identifiers.of(event),
+                    },
+                    read: identifiers.of(read),
+                    value,
+                })
+                .collect(),
+        },
+        values,
+    }
+}
+
+/// What the events of the other run are called.
+struct Identifiers<'m> {
+    matching: &'m Matching,
+    /// The events that only that run has, in its trace's order.
+    alone: Vec<EventId>,
+}
+
+impl<'m> Identifiers<'m> {
+    fn new(matching: &'m Matching, trace: &EventTrace) -> Self {
+        let all = trace.events.iter().map(|event| event.id);
+        let alone = all.filter(|id| matching.in_failing(*id).is_none()).collect();
+        Self { matching, alone }
+    }
+
+    /// The failing run's identifier, or an `a` and a number.
+    fn of(&self, id: EventId) -> String {
+        match (self.matching.in_failing(id), self.alone.binary_search(&id)) {
+            (Some(failing), _) => failing.to_string(),
+            (None, Ok(number)) | (None, Err(number)) => format!("a{number}"),
+        }
+    }
+
+    fn events(&self, names: &Names<'_>, evaluation: &Evaluation) -> Vec<render::solution::Event> {
+        let events = self.alone.iter().map(|id| names.trace.event(*id));
+        let named = events.map(|event| render::solution::Event {
+            id: self.of(event.id),
+            ..names.event(event, Some(evaluation))
+        });
+        named.collect()
+    }
+}

@@ -1,0 +1,346 @@
+//! Looking for a run without the failure along other paths, where no schedule of the recorded
+//! paths avoids it: conflicting pairs are tried the other way round on the real program.
+
+use super::original::executed;
+use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script};
+use explain::{Across, Flip, Side};
+use model::evaluate::{Evaluation, Evaluator};
+use model::{EventTrace, Points, Schedule, VarId};
+use render::solution::Replay;
+use schedule::Script;
+use solver::Order;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use symex::Execution;
+use trace_format::layout::OrderRecord;
+use trace_format::{Manifest, Trace};
+
+/// No more runs than this.
+const ATTEMPTS: usize = 40;
+/// No more time than this.
+const TIME: Duration = Duration::from_secs(20);
+/// So many runs follow the first one that passes, in search of one that differs less.
+const MORE: usize = 4;
+/// Pairs that are tried before runs of one thread after the other.
+const FIRST_PAIRS: usize = 10;
+/// What a run gets beside its share of the recorded time.
+const LEAST_RUN: Duration = Duration::from_secs(3);
+/// How much slower than the recorded run an attempt may be.
+const SLOWER: u32 = 10;
+
+/// The failing schedule.
+#[derive(Clone, Copy, Debug)]
+pub struct Failing<'a> {
+    /// The recorded run's manifest.
+    pub manifest: &'a Manifest,
+    /// The event trace.
+    pub trace: &'a EventTrace,
+    /// The places of its events.
+    pub points: &'a Points,
+    /// The schedule.
+    pub schedule: &'a Schedule,
+    /// What it does.
+    pub evaluation: &'a Evaluation,
+}
+
+/// A run that passes along other paths.
+#[derive(Debug)]
+pub struct CrossAlternate {
+    /// The run's event trace.
+    pub trace: EventTrace,
+    /// Its order, as it was observed.
+    pub schedule: Schedule,
+    /// What that order does.
+    pub evaluation: Evaluation,
+    /// How it differs from the failing schedule.
+    pub across: Across,
+    /// The schedule's text.
+    pub script: String,
+    /// Did a further run under that text pass too?
+    pub replay: Replay,
+    /// What there is to say about that.
+    pub note: Option<String>,
+}
+
+/// What came of a search.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The alternate.
+    pub alternate: Option<CrossAlternate>,
+    /// How many runs were made.
+    pub attempts: usize,
+}
+
+/// Tries flips, and runs of one thread after the other, until some runs passed or the budget is
+/// spent, and confirms the run that differs least from the failing schedule by another run under
+/// its own order. `deadline` ends the search early.
+///
+/// # Errors
+///
+/// When the user interrupts. That the program cannot be run, or not be compared, ends the search.
+pub fn search(
+    failing: &Failing<'_>,
+    target: &Target,
+    settings: &Settings,
+    deadline: Option<Instant>,
+) -> Result<Found, ReplayError> {
+    let end = Instant::now() + TIME;
+    let end = deadline.map_or(end, |deadline| deadline.min(end));
+    let _span = tracing::info_span!("across_paths").entered();
+    let mut search = Search { failing, target, settings, end, attempts: 0, passed: Vec::new() };
+    match search.run() {
+        Ok(alternate) => Ok(Found { alternate, attempts: search.attempts }),
+        Err(error @ ReplayError::Interrupted(_)) => Err(error),
+        Err(error) => {
+            tracing::info!(%error, "the search for other paths ended");
+            Ok(Found { alternate: None, attempts: search.attempts })
+        }
+    }
+}
+
+/// How to run the program.
+#[derive(Clone, Copy, Debug)]
+enum Plan {
+    /// The failing schedule with the pair reversed.
+    Near(Flip),
+    /// The failing schedule up to the pair, the pair reversed, and on as the scheduler likes.
+    Prefix(Flip),
+    /// One thread after the other.
+    Serial {
+        /// The last one first.
+        backwards: bool,
+    },
+    /// As the scheduler likes.
+    Free,
+}
+
+/// A run that passed.
+struct Passed {
+    trace: EventTrace,
+    points: Points,
+    schedule: Schedule,
+    evaluation: Evaluation,
+    across: Across,
+    /// What it was made to follow, if it did so to the end.
+    followed: Option<String>,
+}
+
+struct Search<'a> {
+    failing: &'a Failing<'a>,
+    target: &'a Target,
+    settings: &'a Settings,
+    end: Instant,
+    attempts: usize,
+    passed: Vec<Passed>,
+}
+
+impl Search<'_> {
+    fn run(&mut self) -> Result<Option<CrossAlternate>, ReplayError> {
+        let Failing { trace, schedule, evaluation, .. } = *self.failing;
+        let flips = explain::flips(trace, schedule, evaluation);
+        let mut more = MORE;
+        for plan in plans(&flips) {
+            if self.attempts >= ATTEMPTS || Instant::now() >= self.end {
+                break;
+            }
+            self.attempt(plan)?;
+            if !self.passed.is_empty() {
+                if more == 0 {
+                    break;
+                }
+                more -= 1;
+            }
+        }
+        tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
+        self.passed.sort_by_key(|passed| {
+            let across = &passed.across;
+            (across.distance, across.failing.len() + across.passing.len())
+        });
+        let mut first = None;
+        for passed in std::mem::take(&mut self.passed) {
+            let alternate = self.confirm(passed)?;
+            if alternate.replay == Replay::Confirmed {
+                return Ok(Some(alternate));
+            }
+            first.get_or_insert(alternate);
+            if Instant::now() >= self.end {
+                break;
+            }
+        }
+        Ok(first)
+    }
+
+    /// Runs the program once, and keeps the run if it passes.
+    fn attempt(&mut self, plan: Plan) -> Result<(), ReplayError> {
+        let Some(text) = self.text(plan) else { return Ok(()) };
+        let attempt = self.execute(&text)?;
+        self.attempts += 1;
+        tracing::debug!(?plan, left = ?attempt.report.left, failed = failed(&attempt), "attempt");
+        if failed(&attempt) {
+            return Ok(());
+        }
+        let forced = match plan {
+            Plan::Near(flip) | Plan::Prefix(flip) => {
+                Some(Order { before: flip.before, after: flip.after })
+            }
+            Plan::Serial { .. } | Plan::Free => None,
+        };
+        let followed = attempt.report.left.is_none().then_some(text);
+        match compared(self.failing, &attempt, forced) {
+            Ok(found) => {
+                let Compared { execution, schedule, evaluation, across } = found;
+                let Execution { trace, points, .. } = execution;
+                self.passed.push(Passed { trace, points, schedule, evaluation, across, followed });
+            }
+            Err(why) => tracing::info!(?plan, why, "a run that passed was not compared"),
+        }
+        Ok(())
+    }
+
+    /// The schedule's text; none when the plan has no place where a thread can be stopped.
+    fn text(&self, plan: Plan) -> Option<String> {
+        let Failing { trace, points, schedule, .. } = *self.failing;
+        let built = match plan {
+            Plan::Near(flip) => {
+                let order = explain::flipped_order(trace, schedule, flip);
+                schedule::passing(trace, points, &order)
+            }
+            Plan::Prefix(flip) => {
+                schedule::prefix(trace, points, &schedule.order, flip.before, flip.after)
+            }
+            Plan::Serial { backwards } => {
+                schedule::passing(trace, points, &explain::serial_order(trace, backwards))
+            }
+            Plan::Free => return Some(Script::default().to_string()),
+        };
+        (!built.script.turns.is_empty()).then(|| built.script.to_string())
+    }
+
+    fn execute(&self, text: &str) -> Result<Attempt, ReplayError> {
+        let recorded = Duration::from_millis(self.failing.manifest.duration_ms.unwrap_or(0));
+        let enough = LEAST_RUN.saturating_add(recorded.saturating_mul(SLOWER));
+        let settings =
+            Settings { timeout: self.settings.timeout.min(enough), ..self.settings.clone() };
+        run(self.target, text, &settings)
+    }
+
+    /// Runs the program under the order that was observed, or, when that does not work, under what
+    /// led to the run.
+    fn confirm(&self, passed: Passed) -> Result<CrossAlternate, ReplayError> {
+        let Passed { trace, points, schedule, evaluation, across, followed } = passed;
+        let observed = script(Claim::Passes, &trace, &points, &schedule).ok();
+        let mut verdict = None;
+        for text in [&observed, &followed].into_iter().flatten() {
+            let attempt = self.execute(text)?;
+            let judged = judge::passing(self.failing.manifest, &attempt);
+            let confirmed = judged.confirms(Claim::Passes);
+            let note = judge::note(Claim::Passes, &judged, &attempt);
+            let replay = if confirmed { Replay::Confirmed } else { Replay::Diverged };
+            if confirmed || verdict.is_none() {
+                verdict = Some((replay, note, text.clone()));
+            }
+            if confirmed {
+                break;
+            }
+        }
+        let (replay, note, script) = verdict.unwrap_or_default();
+        Ok(CrossAlternate { trace, schedule, evaluation, across, script, replay, note })
+    }
+}
+
+/// In which order to try what.
+fn plans(flips: &[Flip]) -> Vec<Plan> {
+    let (first, rest) = flips.split_at(flips.len().min(FIRST_PAIRS));
+    let mut plans: Vec<Plan> = first.iter().copied().map(Plan::Near).collect();
+    plans.extend([false, true].map(|backwards| Plan::Serial { backwards }));
+    plans.push(Plan::Free);
+    plans.extend(first.iter().copied().map(Plan::Prefix));
+    for flip in rest.iter().copied() {
+        plans.extend([Plan::Near(flip), Plan::Prefix(flip)]);
+    }
+    plans
+}
+
+fn failed(attempt: &Attempt) -> bool {
+    attempt.manifest.failure.is_some() || attempt.report.deadlock
+}
+
+/// A run that passed, executed and compared.
+struct Compared {
+    execution: Execution,
+    schedule: Schedule,
+    evaluation: Evaluation,
+    across: Across,
+}
+
+/// Executes a run that passed, finds out in which order it did what it did, and compares it with
+/// the failing schedule. Else says why that is not possible.
+fn compared(
+    failing: &Failing<'_>,
+    attempt: &Attempt,
+    forced: Option<Order>,
+) -> Result<Compared, String> {
+    let execution = executed(&attempt.directory).ok_or("its trace cannot be executed")?;
+    let trace = &execution.trace;
+    if trace.failure.is_some() {
+        return Err("it failed after all".to_owned());
+    }
+    let records = turns(&attempt.directory, trace)?;
+    let schedule = schedule::observed(trace, &execution.points, &records)
+        .map_err(|error| error.to_string())?;
+    let recorded = |var: VarId| trace.variables.get(var.index()).and_then(|v| v.recorded);
+    let evaluation = Evaluator::new(trace).run(&schedule.order, &recorded).map_err(|errors| {
+        let first = errors.first().map(ToString::to_string).unwrap_or_default();
+        format!("its order cannot be: {first}")
+    })?;
+    if let Some(condition) = evaluation.violated.first() {
+        return Err(format!("its order leaves its own path at {condition}"));
+    }
+    let here =
+        Side { trace: failing.trace, schedule: failing.schedule, evaluation: failing.evaluation };
+    let there = Side { trace, schedule: &schedule, evaluation: &evaluation };
+    let across = explain::across(here, there, forced).ok_or("it has no pair in another order")?;
+    Ok(Compared { execution, schedule, evaluation, across })
+}
+
+/// The turns of a scheduled run: the thread's index in the event trace, and how many gates and sync
+/// points it had passed at the turn's end.
+fn turns(directory: &Path, trace: &EventTrace) -> Result<Vec<(usize, u64, u64)>, String> {
+    let recorded = Trace::open(directory).map_err(|error| error.to_string())?;
+    let records = recorded.order().map_err(|error| error.to_string())?;
+    let records = records.ok_or("its threads ran freely")?;
+    let index = |serial: u64| {
+        let thread = recorded.threads().iter().find(|thread| thread.serial == serial)?;
+        trace.threads.iter().position(|other| other.name == thread.name)
+    };
+    let turn = |record: OrderRecord| {
+        let thread =
+            index(record.thread).ok_or("its order names a thread that it does not have")?;
+        Ok((thread, record.gates, record.points))
+    };
+    records.into_iter().map(turn).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::EventId;
+
+    #[test]
+    fn the_first_pairs_come_before_whole_other_orders() {
+        let flip = |n: u32| Flip { before: EventId(n), after: EventId(n + 1) };
+        let flips: Vec<Flip> = (0..30).map(flip).collect();
+        let plans = plans(&flips);
+        let serial = plans.iter().position(|plan| matches!(plan, Plan::Serial { .. }));
+        assert_eq!(serial, Some(FIRST_PAIRS));
+        let near = |n: usize| plans.iter().any(|p| matches!(p, Plan::Near(f) if *f == flips[n]));
+        let prefix =
+            |n: usize| plans.iter().any(|p| matches!(p, Plan::Prefix(f) if *f == flips[n]));
+        assert!((0..30).all(|n| near(n) && prefix(n)));
+        assert!(serial < plans.iter().position(|plan| matches!(plan, Plan::Prefix(_))));
+        assert!(matches!(
+            super::plans(&[])[..],
+            [Plan::Serial { .. }, Plan::Serial { .. }, Plan::Free]
+        ));
+    }
+}
