@@ -175,6 +175,27 @@ fn a_gate_that_is_no_nop_is_left_alone_and_reported() {
 }
 
 #[test]
+fn code_that_cannot_be_made_writable_keeps_its_gates_closed() {
+    use std::os::unix::process::CommandExt;
+    let mut command = scenario("counts");
+    command.env("SYMBIOSIS_NOISE", EVERY);
+    // Memory is never both writable and executable from here on; kernels before 6.3 refuse.
+    const PR_SET_MDWE: libc::c_int = 65;
+    // SAFETY: a system call without pointers.
+    unsafe {
+        command.pre_exec(|| match libc::prctl(PR_SET_MDWE, 1, 0, 0, 0) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let Ok(Output { status, stdout, stderr }) = command.output() else { return };
+    let text = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "{status} {text}");
+    assert_eq!(String::from_utf8_lossy(&stdout), "t0 closed 0\n");
+    assert!(text.contains("the code cannot be made writable (errno 13)"), "{text}");
+}
+
+#[test]
 fn hashes_are_the_agreed_ones() {
     assert_eq!(site_hash(b""), 0xcbf2_9ce4_8422_2325);
     assert_eq!(site_hash(b"a"), 0xaf63_dc4c_8601_ec8c);

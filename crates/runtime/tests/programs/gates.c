@@ -149,17 +149,20 @@ static void signals(void) {
 }
 
 /* Steps through a gate and unwinds the stack at every instruction. */
-static uint64_t caller, steps, lost;
+static void stepped(void);
+static uint64_t callers[2], steps, lost;
 static _Unwind_Reason_Code frame(struct _Unwind_Context *context, void *found) {
-  *(int *)found |= _Unwind_GetRegionStart(context) == caller;
+  for (int i = 0; i < 2; i++) *(int *)found |= (_Unwind_GetRegionStart(context) == callers[i]) << i;
   return _URC_NO_REASON;
 }
-static void step(int signal) {
+static void step(int signal, siginfo_t *info, void *context) {
+  char *pc = (char *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
   int found = 0;
-  (void)signal;
+  (void)signal; (void)info;
+  if (_Unwind_FindEnclosingFunction(pc + 1) == stepped) return;
   _Unwind_Backtrace(frame, &found);
   steps++;
-  lost += !found;
+  lost += found != 3;
 }
 static __attribute__((noinline)) void stepped(void) {
   __asm__ volatile("pushfq\norq $0x100, (%%rsp)\npopfq" ::: "memory", "cc");
@@ -168,8 +171,10 @@ static __attribute__((noinline)) void stepped(void) {
 }
 static void unwinds(void) {
   pass(1);
-  caller = (uint64_t)stepped;
-  signal(SIGTRAP, step);
+  callers[0] = (uint64_t)stepped;
+  callers[1] = (uint64_t)pass;
+  struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
+  sigaction(SIGTRAP, &action, 0);
   stepped();
   printf("%s %lu of %lu\n", steps > 100 ? "many" : "few", lost, steps);
 }
