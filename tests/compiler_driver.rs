@@ -321,3 +321,64 @@ fn exceptions_cross_translation_units() {
         assert_eq!(bench.output("program"), "9 8\n", "{level}");
     }
 }
+
+/// The sections with the entries of gates in an object: whether each belongs to a group, and how
+/// many entries it has.
+fn sites(bench: &Bench, object: &str) -> Vec<(bool, u64)> {
+    let output = bench.run("readelf", &format!("-SW {object}"));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let sections = text.lines().filter_map(|line| line.split_once("] symbiosis_sites "));
+    sections
+        .map(|(_, line)| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!((fields[0], fields[5].starts_with('A')), ("PROGBITS", true), "{line}");
+            let size = u64::from_str_radix(fields[3], 16).expect("a size");
+            assert_eq!(size % 12, 0, "{line}");
+            (fields[5].contains('G'), size / 12)
+        })
+        .collect()
+}
+
+#[test]
+fn the_entries_of_gates_are_linked_with_their_functions() {
+    let header = "extern int calls;\ninline int twice(int *n) { return ++calls, *n *= 2; }\n";
+    let first = "#include <cstdio>\n#include \"shared.h\"\nint other(int *);\nint calls;\n\
+        int main() { int n = 3; twice(&n); std::printf(\"%d %d\\n\", other(&n), calls); }\n";
+    let second = "#include \"shared.h\"\nint other(int *n) { return twice(n) + calls; }\n\
+        int unused(int *n) { return *n; }\n";
+    let bench = Bench::new(&[("shared.h", header), ("first.cc", first), ("second.cc", second)]);
+    let count = |list: &[(bool, u64)], group: bool| {
+        list.iter().filter(|entry| entry.0 == group).map(|entry| entry.1).sum::<u64>()
+    };
+    for level in ["-O0", "-O1 -fno-inline -ffunction-sections"] {
+        bench.quiet(&format!("c++ {level} -c -fPIC first.cc second.cc"));
+        let (a, b) = (sites(&bench, "first.o"), sites(&bench, "second.o"));
+        let own = (count(&a, false), count(&b, false));
+        assert!(own.0 > 0 && own.1 > 0 && count(&a, true) > 0, "{level}: {a:?} {b:?}");
+        assert_eq!(count(&a, true), count(&b, true), "{level}");
+        let linked = vec![(false, own.0 + own.1 + count(&a, true))];
+        for options in ["", "-fuse-ld=gold", "-Wl,--gc-sections", "-no-pie"] {
+            if options.ends_with("gold") && Command::new("ld.gold").arg("-v").output().is_err() {
+                continue;
+            }
+            // Gold has warnings of its own about symbols.
+            let output = bench.run(
+                env!("CARGO_BIN_EXE_symbiosis"),
+                &format!("c++ {options} first.o second.o -o program"),
+            );
+            assert!(output.status.success(), "{level} {options}: {output:?}");
+            assert_eq!(sites(&bench, "program"), linked, "{level} {options}");
+            assert_eq!(bench.output("program"), "14 2\n", "{level} {options}");
+        }
+        // A library has entries of its own, and its gates lead to the runtime in the executable.
+        bench.quiet("c++ -shared second.o -o libsecond.so");
+        bench.quiet("c++ first.o -L. -lsecond -Wl,-rpath,. -Wl,-z,now -o program");
+        assert_eq!(sites(&bench, "libsecond.so"), [(false, own.1 + count(&b, true))], "{level}");
+        assert_eq!(sites(&bench, "program"), [(false, own.0 + count(&a, true))], "{level}");
+        assert_eq!(bench.output("program"), "14 2\n", "{level}");
+        let undefined = bench.run("nm", "-D --undefined-only libsecond.so").stdout;
+        let undefined = String::from_utf8(undefined).expect("text");
+        assert!(undefined.contains("__symbiosis_gate\n"), "{undefined}");
+        assert!(undefined.contains("__symbiosis_gate_anchor\n"), "{undefined}");
+    }
+}
