@@ -9,6 +9,9 @@ use crate::text::Text;
 
 /// So many lines ahead the schedule is asked who could help a thread that waits.
 const AHEAD: usize = 256;
+/// What a sleep or time-out of the line's thread counts against the patience, in nanoseconds: a
+/// loop around one has to end some time.
+const NAP: u64 = 100_000;
 /// The longest chain of threads that wait for each other that is followed.
 const CHAIN: usize = 64;
 
@@ -255,13 +258,14 @@ impl Core {
         }
         let slot = self.slots.get(actor);
         if slot.state == State::Blocked && slot.wait.deadline != NEVER {
-            // Nobody else is to run now, so the time-out is what comes next.
-            let slept = slot.wait.deadline.saturating_sub(self.now);
-            self.let_sleeper_go(actor);
-            self.slept = self.slept.saturating_add(slept);
+            // Nobody else is to run now, so the time-out is what comes next. It takes no time: how
+            // long others still wait is not for this line to say.
+            self.time_out(actor);
+            self.slept = self.slept.saturating_add(NAP);
             return Choice::Again;
         }
-        if self.phase == Phase::Script {
+        let created = |turn: &Turn| self.find(turn.thread).is_some();
+        if self.phase == Phase::Script && self.plan.turns.get(self.line).is_some_and(created) {
             self.leave(LeftReason::Blocked);
         }
         self.helper(actor)
@@ -440,8 +444,12 @@ impl Core {
     }
 
     pub(super) fn let_sleeper_go(&mut self, index: u32) {
+        self.now = self.now.max(self.slots.get(index).wait.deadline);
+        self.time_out(index);
+    }
+
+    fn time_out(&mut self, index: u32) {
         let wait = self.slots.get(index).wait;
-        self.now = self.now.max(wait.deadline);
         let wake = if wait.kind == WaitKind::Sleep { Wake::Again } else { Wake::TimedOut };
         self.unblock(index, wake);
     }

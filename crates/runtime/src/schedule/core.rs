@@ -119,7 +119,7 @@ pub struct Core {
     pub left: Option<Left>,
     /// Virtual time in nanoseconds.
     pub now: u64,
-    /// Virtual time that the thread of the current line has slept away.
+    /// What the sleeps and yields of the current line's thread count, in nanoseconds.
     pub slept: u64,
     /// `slept` may come to so much.
     pub patience: u64,
@@ -312,6 +312,10 @@ impl Core {
         slot.quantum = slot.passed();
         if wait.deadline <= self.now {
             self.let_sleeper_go(me);
+            // A loop around a sleep of no time must not keep others from running.
+            if wait.kind == WaitKind::Sleep {
+                self.give_way(me);
+            }
         }
     }
 
@@ -598,7 +602,8 @@ impl Core {
                 Target::Site { .. } => false,
             };
             if !over && !self.is_over(turn) {
-                self.leave(LeftReason::Exited);
+                let created = self.find(turn.thread).is_some();
+                self.leave(if created { LeftReason::Exited } else { LeftReason::Absent });
                 return;
             }
             self.next_line(true);

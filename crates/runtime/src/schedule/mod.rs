@@ -18,6 +18,9 @@ mod slots;
 mod table;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 pub use slots::{NEVER, NONE, WaitKind, Wake};
 
 use self::core::Plan;

@@ -22,7 +22,7 @@ const ASLEEP: u32 = 2;
 const STOPPED: u64 = 500_000_000;
 /// So long nobody may be able to run before that counts as a deadlock: what does not depend on the
 /// program's threads (the kernel releasing a robust mutex) needs a moment.
-const GRACE: u64 = 200_000_000;
+const GRACE: u64 = 100_000_000;
 /// After so many decisions the clock is read without a look being due.
 const DECISIONS: u32 = 64;
 

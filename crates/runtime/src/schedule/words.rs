@@ -61,49 +61,30 @@ pub fn left<const N: usize>(
     index: Option<u32>,
     reason: LeftReason,
 ) {
-    let name = |text: &mut Text<N>| {
-        match index {
-            Some(index) => text.push(core.slots.get(index).name.as_bytes()),
-            None => match (core.plan.name)(turn.thread) {
-                [] => text.push(b"the thread"),
-                name => text.push(name),
-            },
-        };
+    let name = match index {
+        Some(index) => core.slots.get(index).name.as_bytes(),
+        None => (core.plan.name)(turn.thread),
     };
     match (reason, index) {
-        (LeftReason::Blocked, Some(index)) => waiting(core, text, index),
-        (LeftReason::Blocked, None) => {
-            name(text);
-            text.push(b" does not exist yet: ");
-            waiting(core, text, core.actor);
-        }
-        (LeftReason::Ended, _) => {
-            name(text);
-            text.push(b" ended");
-        }
-        (LeftReason::Late, _) => {
-            name(text);
-            text.push(b" did not get there in time");
+        (LeftReason::Blocked, Some(index)) => {
+            waiting(core, text, index);
+            text.push(b" on the way to ");
         }
         (LeftReason::Absent, _) => {
-            name(text);
-            text.push(b" was never created");
+            text.push(name).push(b" was never created to get to ");
         }
-        (LeftReason::Exited | LeftReason::None, _) => {
-            text.push(b"the process ended");
+        (LeftReason::Late, _) => {
+            text.push(name).push(b" took too long to get to ");
+        }
+        (LeftReason::Ended, _) => {
+            text.push(name).push(b" ended before it got to ");
+        }
+        _ => {
+            text.push(b"the process ended before ").push(name).push(b" got to ");
         }
     }
     match turn.target {
         Target::Site { hash, occurrence } => {
-            let before = if reason == LeftReason::Blocked {
-                b" on the way to "
-            } else {
-                b" before reaching" as &[u8]
-            };
-            text.push(before);
-            if reason != LeftReason::Blocked {
-                text.push(b" ");
-            }
             site(core, text, hash);
             if occurrence > 1 {
                 text.push(b" @").push_decimal(occurrence);
@@ -113,10 +94,10 @@ pub fn left<const N: usize>(
             }
         }
         Target::End => {
-            text.push(b" on the way to its end");
+            text.push(b"its end");
         }
         Target::Failure => {
-            text.push(b" without the failure");
+            text.push(b"the failure");
         }
     }
 }

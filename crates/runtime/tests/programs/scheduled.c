@@ -7,9 +7,7 @@
 
 GATED_MODULE
 
-/* scheduled.c:work:write:x, scheduled.c:read:read:x, scheduled.c:spin:read:flag */
-#define WORK 0x0123456789abcdef
-#define SPIN 0x0fedcba987654321
+/* WORK and SPIN come from the command line: the hashes of the sites' names. */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;

@@ -1,0 +1,708 @@
+//! The state machine with programs that are only lists of calls, run by one thread.
+
+use super::core::{Core, Next, Phase, Plan};
+use super::slots::{NEVER, NONE, Slots, State, Wait, WaitKind, Wake};
+use crate::layout::{Control, LeftReason, OrderRecord, site_hash};
+use crate::script::{Mark, Target, Turn, thread_hash};
+
+/// A call of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Op {
+    Gate(u64),
+    Lock(usize),
+    Unlock(usize),
+    /// Condition and mutex, and the time limit.
+    Wait(usize, usize, u64),
+    Signal(usize),
+    Broadcast(usize),
+    Post(usize),
+    Take(usize),
+    /// Barrier and count.
+    Meet(usize, u32),
+    Join(usize),
+    Create(usize),
+    Sleep(u64),
+    Yield,
+}
+
+use Op::{
+    Broadcast, Create, Gate, Join, Lock, Meet, Post, Signal, Sleep, Take, Unlock, Wait as Await,
+    Yield,
+};
+
+const START: u64 = site_hash(b"~start");
+const EXIT: u64 = site_hash(b"~exit");
+const CALL: u64 = site_hash(b"~call");
+const WAKE: u64 = site_hash(b"~wake");
+const RELOCK: u64 = site_hash(b"~relock");
+const LEAVE: u64 = site_hash(b"~leave");
+
+/// Where a thread is in its current call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    New,
+    Between,
+    Point,
+    Retry,
+    Woken,
+    Relock,
+    Relocking,
+    Leaving,
+    Exiting,
+    Ended,
+}
+
+struct Runner {
+    slot: u32,
+    name: String,
+    program: Vec<Op>,
+    at: usize,
+    stage: Stage,
+}
+
+/// A process: the programs of its threads, the first of them the initial one's.
+struct World {
+    core: Core,
+    threads: Vec<Runner>,
+    mutexes: [i32; 4],
+    semaphores: [u32; 4],
+    log: Vec<(u32, u64)>,
+    records: Vec<OrderRecord>,
+    timed_out: u32,
+    marks: Vec<u64>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    All,
+    Deadlock,
+}
+
+fn object(kind: u64, index: usize) -> u64 {
+    kind << 32 | index as u64
+}
+
+fn name(hash: u64) -> &'static [u8] {
+    const NAMES: [&[u8]; 9] =
+        [b"t0", b"t0.1", b"t0.2", b"t0.3", b"t0.4", b"t0.1.1", b"t0.2.1", b"t0.9", b"t1"];
+    NAMES.iter().copied().find(|name| thread_hash(name) == hash).unwrap_or(b"")
+}
+
+fn no_site(_: u64) -> &'static [u8] {
+    b"site"
+}
+
+fn plan(turns: &[Turn], hold: bool) -> Plan {
+    Plan { turns: turns.to_vec().leak(), marks: &[], hold, name, site: no_site }
+}
+
+fn to(thread: &str, site: u64, occurrence: u64) -> Turn {
+    let target = Target::Site { hash: site, occurrence };
+    Turn { line: 0, thread: thread_hash(thread.as_bytes()), target, past: false }
+}
+
+fn past(thread: &str, site: u64, occurrence: u64) -> Turn {
+    Turn { past: true, ..to(thread, site, occurrence) }
+}
+
+fn end(thread: &str) -> Turn {
+    Turn { target: Target::End, ..to(thread, 0, 0) }
+}
+
+fn numbered(turns: &[Turn]) -> Vec<Turn> {
+    turns.iter().zip(2..).map(|(turn, line)| Turn { line, ..*turn }).collect()
+}
+
+impl World {
+    fn new(programs: &[(&str, &[Op])], prepare: impl FnOnce(&mut Core)) -> Self {
+        let mut core = Core::new();
+        core.slots = Slots::with_room(64);
+        prepare(&mut core);
+        let threads = programs
+            .iter()
+            .map(|(name, program)| Runner {
+                slot: NONE,
+                name: (*name).to_owned(),
+                program: program.to_vec(),
+                at: 0,
+                stage: Stage::New,
+            })
+            .collect();
+        let mut world = Self {
+            core,
+            threads,
+            mutexes: [-1; 4],
+            semaphores: [0; 4],
+            log: Vec::new(),
+            records: Vec::new(),
+            timed_out: 0,
+            marks: Vec::new(),
+        };
+        world.create(0);
+        world
+    }
+
+    fn create(&mut self, index: usize) {
+        // SAFETY: zeros are a valid control page.
+        let control: Control = unsafe { std::mem::zeroed() };
+        let control = Box::leak(Box::new(control));
+        control.gate_stop = u64::MAX;
+        let name = self.threads[index].name.clone();
+        self.threads[index].slot = self.core.add(name.as_bytes(), control, START).unwrap();
+        let serial = index as u64 + 1;
+        self.core.slots.get_mut(self.threads[index].slot).serial = serial;
+    }
+
+    fn decide(&mut self) -> Next {
+        let next = self.core.decide();
+        self.records.extend(self.core.record.take());
+        next
+    }
+
+    /// Runs to the end.
+    fn run(&mut self) -> End {
+        let mut idle = 0;
+        let mut next = self.decide();
+        for _ in 0..2_000_000 {
+            match next {
+                Next::Turn(slot) => {
+                    idle = 0;
+                    self.go_on(slot);
+                    if self.threads.iter().all(|t| t.slot == NONE || t.stage == Stage::Ended) {
+                        return End::All;
+                    }
+                }
+                Next::Idle => {
+                    idle += 1;
+                    assert!(idle < 10, "idle for ever");
+                    if self.core.idle_for(1 << 40, 1 << 40, 1) {
+                        self.check_deadlock();
+                        return End::Deadlock;
+                    }
+                }
+            }
+            next = self.decide();
+        }
+        panic!("does not end");
+    }
+
+    /// The thread that has the turn goes on until it has to ask the scheduler.
+    fn go_on(&mut self, slot: u32) {
+        assert_eq!(self.core.turn, slot);
+        assert_eq!(self.core.slots.get(slot).state, State::Ready);
+        let index = self.threads.iter().position(|thread| thread.slot == slot).unwrap();
+        while self.step(index) {}
+    }
+
+    fn pass(&mut self, index: usize) {
+        let slot = self.threads[index].slot;
+        let site = self.core.slots.get(slot).at;
+        assert_ne!(site, 0);
+        if let Some(occurrence) = self.core.pass(slot) {
+            self.marks.extend(self.core.mark(slot, occurrence));
+        }
+        let control = self.core.slots.get(slot).control;
+        // SAFETY: leaked in `create`.
+        unsafe { (*control).points += 1 };
+        self.log.push((slot, site));
+    }
+
+    fn block(&mut self, index: usize, wait: Wait, site: u64, stage: Stage) -> bool {
+        self.threads[index].stage = stage;
+        self.core.block(self.threads[index].slot, wait, site);
+        false
+    }
+
+    fn stand(&mut self, index: usize, site: u64, stage: Stage) -> bool {
+        self.threads[index].stage = stage;
+        self.core.stand(self.threads[index].slot, site);
+        false
+    }
+
+    /// One step; false when the scheduler has to decide.
+    fn step(&mut self, index: usize) -> bool {
+        let slot = self.threads[index].slot;
+        match self.threads[index].stage {
+            Stage::New => {
+                self.pass(index);
+                self.threads[index].stage = Stage::Between;
+            }
+            Stage::Between => return self.begin(index),
+            Stage::Point => {
+                self.pass(index);
+                return self.call(index);
+            }
+            Stage::Retry => return self.call(index),
+            Stage::Woken => {
+                if self.core.slots.get(slot).wake == Wake::TimedOut {
+                    self.timed_out += 1;
+                }
+                self.pass(index);
+                return self.stand(index, RELOCK, Stage::Relock);
+            }
+            Stage::Relock => {
+                self.pass(index);
+                return self.relock(index);
+            }
+            Stage::Relocking => return self.relock(index),
+            Stage::Leaving => {
+                self.pass(index);
+                self.done(index);
+            }
+            Stage::Exiting => {
+                self.pass(index);
+                self.threads[index].stage = Stage::Ended;
+                self.core.end(slot);
+                self.records.extend(self.core.record.take());
+                return false;
+            }
+            Stage::Ended => panic!("an ended thread has the turn"),
+        }
+        true
+    }
+
+    fn done(&mut self, index: usize) {
+        self.threads[index].at += 1;
+        self.threads[index].stage = Stage::Between;
+    }
+
+    fn begin(&mut self, index: usize) -> bool {
+        let Some(op) = self.threads[index].program.get(self.threads[index].at).copied() else {
+            return self.stand(index, EXIT, Stage::Exiting);
+        };
+        match op {
+            Gate(site) => self.stand(index, site, Stage::Point),
+            Sleep(time) => {
+                self.done(index);
+                let deadline = self.core.now.saturating_add(time);
+                let wait = Wait { deadline, ..Wait::on(WaitKind::Sleep, 0) };
+                self.block(index, wait, 0, Stage::Between)
+            }
+            Yield => {
+                self.done(index);
+                self.core.give_way(self.threads[index].slot);
+                false
+            }
+            _ => self.stand(index, CALL, Stage::Point),
+        }
+    }
+
+    fn relock(&mut self, index: usize) -> bool {
+        let thread = &self.threads[index];
+        let Await(_, mutex, _) = thread.program[thread.at] else { panic!("a wait expected") };
+        if self.mutexes[mutex] != -1 {
+            let wait = Wait::on(WaitKind::Mutex, object(1, mutex));
+            return self.block(index, wait, 0, Stage::Relocking);
+        }
+        self.mutexes[mutex] = thread.slot as i32;
+        self.done(index);
+        true
+    }
+
+    /// Performs the call behind the point.
+    fn call(&mut self, index: usize) -> bool {
+        let slot = self.threads[index].slot;
+        match self.threads[index].program[self.threads[index].at] {
+            Lock(mutex) => {
+                if self.mutexes[mutex] != -1 {
+                    let wait = Wait::on(WaitKind::Mutex, object(1, mutex));
+                    return self.block(index, wait, 0, Stage::Retry);
+                }
+                self.mutexes[mutex] = slot as i32;
+            }
+            Unlock(mutex) => {
+                if self.mutexes[mutex] == slot as i32 {
+                    self.mutexes[mutex] = -1;
+                    self.core.released(object(1, mutex));
+                }
+            }
+            Take(semaphore) => {
+                if self.semaphores[semaphore] == 0 {
+                    let wait = Wait::on(WaitKind::Semaphore, object(2, semaphore));
+                    return self.block(index, wait, 0, Stage::Retry);
+                }
+                self.semaphores[semaphore] -= 1;
+            }
+            Post(semaphore) => {
+                self.semaphores[semaphore] += 1;
+                self.core.released(object(2, semaphore));
+            }
+            Await(condition, mutex, limit) => {
+                if self.mutexes[mutex] == slot as i32 {
+                    self.mutexes[mutex] = -1;
+                    self.core.released(object(1, mutex));
+                    let deadline = self.core.now.saturating_add(limit);
+                    let on = Wait::on(WaitKind::Condition, object(3, condition));
+                    return self.block(index, Wait { deadline, ..on }, WAKE, Stage::Woken);
+                }
+            }
+            Signal(condition) => self.core.signal(object(3, condition), false),
+            Broadcast(condition) => self.core.signal(object(3, condition), true),
+            Meet(barrier, count) => {
+                if self.core.at_barrier(object(4, barrier), count) {
+                    return self.stand(index, LEAVE, Stage::Leaving);
+                }
+                let wait = Wait::on(WaitKind::Barrier, object(4, barrier));
+                return self.block(index, wait, LEAVE, Stage::Leaving);
+            }
+            Join(other) => {
+                let target = &self.threads[other];
+                if target.slot != NONE && target.stage != Stage::Ended {
+                    let wait = Wait::on(WaitKind::Join, u64::from(target.slot));
+                    return self.block(index, wait, 0, Stage::Retry);
+                }
+            }
+            Create(other) => self.create(other),
+            Gate(_) | Sleep(_) | Yield => {}
+        }
+        self.done(index);
+        true
+    }
+
+    /// Nobody that waits could go on.
+    fn check_deadlock(&self) {
+        for index in self.core.slots.living() {
+            let slot = self.core.slots.get(index);
+            assert_eq!(slot.state, State::Blocked);
+            assert_eq!(slot.wait.deadline, NEVER);
+            let number = slot.wait.address as u32 as usize;
+            match slot.wait.kind {
+                WaitKind::Mutex => assert_ne!(self.mutexes[number], -1),
+                WaitKind::Semaphore => assert_eq!(self.semaphores[number], 0),
+                WaitKind::Join => {
+                    assert_ne!(self.core.slots.get(number as u32).state, State::Ended);
+                }
+                WaitKind::Condition => assert_eq!(slot.grant, 0),
+                _ => {}
+            }
+        }
+    }
+
+    fn sites(&self, site: u64) -> Vec<u32> {
+        self.log.iter().filter(|entry| entry.1 == site).map(|entry| entry.0).collect()
+    }
+}
+
+const A: u64 = 1001;
+const B: u64 = 1002;
+
+fn three(body: &[Op]) -> Vec<(&'static str, Vec<Op>)> {
+    let main = vec![Create(1), Create(2), Create(3), Join(1), Join(2), Join(3)];
+    vec![("t0", main), ("t0.1", body.to_vec()), ("t0.2", body.to_vec()), ("t0.3", body.to_vec())]
+}
+
+fn world(programs: &[(&'static str, Vec<Op>)], prepare: impl FnOnce(&mut Core)) -> World {
+    let borrowed: Vec<(&str, &[Op])> =
+        programs.iter().map(|(name, program)| (*name, &program[..])).collect();
+    World::new(&borrowed, prepare)
+}
+
+fn followed(programs: &[(&'static str, Vec<Op>)], turns: &[Turn]) -> World {
+    let turns = numbered(turns);
+    world(programs, |core| core.follow(plan(&turns, false), 1 << 30))
+}
+
+#[test]
+fn without_a_schedule_threads_run_one_after_the_other() {
+    let mut world = world(&three(&[Gate(A), Gate(B)]), |_| {});
+    assert_eq!(world.run(), End::All);
+    assert_eq!(world.sites(A), [1, 2, 3]);
+    let order: Vec<u32> = world.log.iter().map(|entry| entry.0).filter(|slot| *slot > 0).collect();
+    assert_eq!(order, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
+}
+
+#[test]
+fn turns_are_taken_in_the_schedules_order() {
+    let programs = three(&[Gate(A), Gate(A), Gate(B)]);
+    let turns = [to("t0.2", A, 2), past("t0.1", A, 1), to("t0.3", B, 1), end("t0.1"), end("t0.3")];
+    let mut world = followed(&programs, &turns);
+    assert_eq!(world.run(), End::All);
+    assert!(world.core.left.is_none());
+    assert_eq!(world.core.followed, 5);
+    assert_eq!(world.sites(A), [2, 1, 3, 3, 1, 2]);
+    assert_eq!(world.sites(B), [1, 3, 2]);
+}
+
+#[test]
+fn a_place_that_was_passed_is_over_at_once() {
+    let programs = three(&[Gate(A), Gate(A), Gate(B)]);
+    let turns = [end("t0.2"), to("t0.2", A, 1), past("t0.2", A, 2), to("t0.1", B, 1)];
+    let mut world = followed(&programs, &turns);
+    world.run();
+    assert!(world.core.left.is_none());
+    assert_eq!(world.core.followed, 4);
+}
+
+#[test]
+fn a_turn_behind_a_lock_that_another_thread_holds_is_left_and_taken_later() {
+    let programs = three(&[Lock(0), Gate(A), Gate(B), Unlock(0)]);
+    let turns = [to("t0.2", B, 1), to("t0.1", B, 1), end("t0.3")];
+    let mut world = followed(&programs, &turns);
+    assert_eq!(world.run(), End::All);
+    let left = world.core.left.unwrap();
+    assert_eq!((left.line, left.reason), (3, LeftReason::Blocked));
+    assert_eq!(left.message.as_bytes(), b"t0.1 waits for a mutex on the way to site");
+    assert_eq!(world.core.followed, 1);
+    assert_eq!(world.sites(A), [2, 1, 3]);
+}
+
+#[test]
+fn a_thread_that_ends_early_leaves_its_line() {
+    let turns = [to("t0.1", A, 9), to("t0.9", A, 1), to("t0.2", A, 2), to("t1", A, 1)];
+    let mut world = followed(&three(&[Gate(A), Gate(A)]), &turns);
+    assert_eq!(world.run(), End::All);
+    let left = world.core.left.unwrap();
+    assert_eq!((left.line, left.reason), (2, LeftReason::Ended));
+}
+
+#[test]
+fn what_is_not_created_yet_is_waited_for_at_its_creator() {
+    let programs = vec![
+        ("t0", vec![Gate(A), Create(1), Gate(A), Join(1)]),
+        ("t0.1", vec![Gate(B), Create(2), Gate(B)]),
+        ("t0.1.1", vec![Gate(A)]),
+    ];
+    let mut world = followed(&programs, &[past("t0.1.1", A, 1)]);
+    assert_eq!(world.run(), End::All);
+    assert!(world.core.left.is_none());
+    assert_eq!(world.sites(A), [0, 2, 0]);
+    assert_eq!(world.sites(B), [1, 1]);
+}
+
+#[test]
+fn a_signal_goes_to_the_waiter_whose_turn_it_is() {
+    let waiter = vec![Lock(0), Await(0, 0, NEVER), Gate(A), Unlock(0)];
+    let mut programs = three(&waiter);
+    programs[0].1 =
+        vec![Create(1), Create(2), Create(3), Sleep(5), Signal(0), Signal(0), Signal(0)];
+    let mut fifo = world(&programs, |_| {});
+    assert_eq!(fifo.run(), End::All);
+    assert_eq!(fifo.sites(A), [1, 2, 3]);
+    let turns = [
+        to("t0.1", WAKE, 1),
+        to("t0.2", WAKE, 1),
+        to("t0.3", WAKE, 1),
+        past("t0", CALL, 4),
+        end("t0.2"),
+    ];
+    let mut chosen = followed(&programs, &turns);
+    assert_eq!(chosen.run(), End::All);
+    assert!(chosen.core.left.is_none(), "{}", chosen.core.followed);
+    assert_eq!(chosen.sites(A)[0], 2);
+}
+
+#[test]
+fn a_signal_that_nobody_waits_for_is_lost() {
+    let programs = vec![
+        ("t0", vec![Create(1), Signal(0), Join(1)]),
+        ("t0.1", vec![Lock(0), Await(0, 0, NEVER)]),
+    ];
+    let mut world = world(&programs, |_| {});
+    assert_eq!(world.run(), End::Deadlock);
+    let mut text = crate::text::Text::<500>::new();
+    super::words::deadlock(&world.core, &mut text);
+    assert_eq!(
+        text.as_bytes(),
+        b"deadlock: t0 waits for the end of t0.1; t0.1 waits for a signal of a condition variable"
+    );
+}
+
+#[test]
+fn a_timed_wait_that_has_the_turn_times_out() {
+    let programs = vec![
+        ("t0", vec![Create(1), Gate(A), Signal(0), Join(1)]),
+        ("t0.1", vec![Lock(0), Await(0, 0, 1 << 50), Gate(B), Unlock(0)]),
+    ];
+    let mut first = followed(&programs, &[to("t0.1", B, 1), past("t0", A, 1)]);
+    first.run();
+    assert!(first.core.left.is_none());
+    assert_eq!((first.timed_out, first.sites(A).len()), (1, 1));
+    let turns = [to("t0.1", WAKE, 1), past("t0", CALL, 2), end("t0.1")];
+    let mut second = followed(&programs, &turns);
+    second.run();
+    assert!(second.core.left.is_none());
+    assert_eq!(second.timed_out, 0);
+}
+
+#[test]
+fn sleepers_come_back_in_the_order_of_their_deadlines() {
+    let programs = vec![
+        ("t0", vec![Create(1), Create(2), Create(3), Gate(A)]),
+        ("t0.1", vec![Gate(B), Sleep(300), Gate(A)]),
+        ("t0.2", vec![Gate(B), Sleep(100), Gate(A)]),
+        ("t0.3", vec![Gate(B), Sleep(200), Gate(A)]),
+    ];
+    let mut world = world(&programs, |_| {});
+    assert_eq!(world.run(), End::All);
+    assert_eq!(world.sites(A), [0, 2, 3, 1]);
+    assert_eq!(world.core.now, 300);
+}
+
+#[test]
+fn holding_lets_others_go_only_as_far_as_needed() {
+    let programs = three(&[Gate(A), Lock(0), Gate(B), Unlock(0), Gate(B)]);
+    let turns = numbered(&[past("t0.2", B, 1), to("t0.1", A, 1), past("t0.1", A, 1)]);
+    let mut world = world(&programs, |core| core.follow(plan(&turns, true), 1 << 30));
+    assert_eq!(world.run(), End::All);
+    assert!(world.core.left.is_none());
+    // t0.1 needs the mutex of t0.2, which goes on until it has released it, and no further.
+    let b = world.sites(B);
+    assert_eq!(b, [2, 1, 1, 2, 3, 3]);
+}
+
+#[test]
+fn the_order_of_turns_is_recorded() {
+    let mut world = world(&three(&[Gate(A)]), |_| {});
+    world.run();
+    let serials: Vec<u64> = world.records.iter().map(|record| record.thread).collect();
+    assert_eq!(serials, [1, 2, 3, 4, 1]);
+    assert_eq!(world.records[1].points, 3);
+    assert_eq!(world.core.switches, 4);
+    assert_eq!(world.core.steps, world.log.len() as u64);
+}
+
+#[test]
+fn marks_are_found() {
+    let marks = vec![Mark { number: 7, thread: thread_hash(b"t0"), hash: A, occurrence: 2 }].leak();
+    let mut world = World::new(&[("t0", &[Gate(A), Gate(A)])], |core| {
+        core.follow(Plan { marks, ..plan(&[], false) }, 0);
+    });
+    assert_eq!(world.run(), End::All);
+    assert_eq!(world.marks, [7]);
+}
+
+#[test]
+fn priorities_change_at_the_change_points() {
+    let programs = three(&[Gate(A); 20]);
+    let mut orders = std::collections::BTreeSet::new();
+    for seed in 0..50 {
+        let order = |depth| {
+            let mut world = world(&programs, |core| core.perturb(seed, depth, 60));
+            assert_eq!(world.run(), End::All);
+            world.sites(A)
+        };
+        assert_eq!(order(3), order(3));
+        // With a depth of 1 only creations interrupt: each thread runs through.
+        let mut runs = order(1);
+        runs.dedup();
+        assert_eq!(runs.len(), 3, "{runs:?}");
+        orders.insert(order(3));
+    }
+    assert!(orders.len() > 20, "{}", orders.len());
+}
+
+#[test]
+fn a_thread_that_is_away_gives_its_line_to_others_and_comes_back() {
+    let turns = [to("t0.1", A, 2), end("t0.1")];
+    let mut world = followed(&three(&[Gate(A), Gate(A)]), &turns);
+    let mut lost = false;
+    let mut next = world.decide();
+    for _ in 0..200 {
+        match next {
+            Next::Turn(1) if !lost && world.sites(A).contains(&1) => {
+                lost = true;
+                world.core.lose(1);
+            }
+            Next::Turn(slot) => world.go_on(slot),
+            Next::Idle => {
+                assert_eq!(world.core.away, 1);
+                world.core.back(1);
+            }
+        }
+        if world.threads.iter().all(|thread| thread.stage == Stage::Ended) {
+            break;
+        }
+        next = world.decide();
+    }
+    assert!(lost);
+    assert!(world.threads.iter().all(|thread| thread.stage == Stage::Ended));
+}
+
+#[test]
+fn expired_lines_are_given_up_and_the_schedule_goes_on() {
+    let turns = [to("t0.1", A, 1), to("t0.2", A, 2), end("t0.3")];
+    let mut world = followed(&three(&[Gate(A), Gate(A)]), &turns);
+    world.decide();
+    assert!(world.core.expire());
+    assert_eq!(world.core.left.unwrap().reason, LeftReason::Late);
+    assert_eq!(world.core.phase, Phase::Script);
+    assert_eq!(world.run(), End::All);
+    assert_eq!(world.sites(A), [2, 3, 3, 1, 1, 2]);
+}
+
+/// Random programs under random schedules: no two threads run, every wake-up arrives, every run
+/// ends, and in the same way every time.
+#[test]
+fn random_programs_end_under_all_policies() {
+    let mut state = 1u64;
+    let mut random = move |below: u64| {
+        state = super::core::mix(state);
+        state % below
+    };
+    let mut ends = [0usize; 2];
+    for round in 0..3000 {
+        let threads = 2 + random(3) as usize;
+        let mut programs: Vec<(&'static str, Vec<Op>)> = Vec::new();
+        let names = ["t0", "t0.1", "t0.2", "t0.3", "t0.4"];
+        for (index, name) in names.iter().enumerate().take(threads) {
+            let mut program = Vec::new();
+            if index == 0 {
+                program.extend((1..threads).map(Create));
+            }
+            for _ in 0..random(8) {
+                let one = |random: &mut dyn FnMut(u64) -> u64| random(2) as usize;
+                program.push(match random(13) {
+                    0 => Lock(one(&mut random)),
+                    1 | 2 => Unlock(one(&mut random)),
+                    3 => {
+                        let limit = if random(2) == 0 { NEVER } else { random(1000) };
+                        Await(one(&mut random), one(&mut random), limit)
+                    }
+                    4 | 5 => Signal(one(&mut random)),
+                    6 => Broadcast(one(&mut random)),
+                    7 => Post(one(&mut random)),
+                    8 => Take(one(&mut random)),
+                    9 => Meet(one(&mut random), 2),
+                    10 => Sleep(random(1000)),
+                    11 => Yield,
+                    _ => Gate(A + random(2)),
+                });
+            }
+            for mutex in 0..2 {
+                program.push(Unlock(mutex));
+            }
+            if index == 0 {
+                program.extend((1..threads).map(Join));
+            }
+            programs.push((name, program));
+        }
+        let turns: Vec<Turn> = (0..random(10))
+            .map(|_| {
+                let thread = names[random(5) as usize];
+                let site = [A, B, CALL, WAKE, RELOCK, LEAVE, START, EXIT][random(8) as usize];
+                match random(4) {
+                    0 => end(thread),
+                    1 => past(thread, site, 1 + random(3)),
+                    _ => to(thread, site, 1 + random(4)),
+                }
+            })
+            .collect();
+        let turns = numbered(&turns);
+        let hold = random(2) == 0;
+        let run = || {
+            let mut world = world(&programs, |core| match round % 3 {
+                0 => core.follow(plan(&turns, hold), 1 << 30),
+                1 => core.perturb(round, 3, 40),
+                _ => {}
+            });
+            let end = world.run();
+            let left = world.core.left.map(|left| (left.line, left.reason));
+            (end, world.log, world.records, left, world.core.followed)
+        };
+        let result = run();
+        assert_eq!(result, run());
+        ends[usize::from(result.0 == End::Deadlock)] += 1;
+    }
+    assert!(ends[0] > 500 && ends[1] > 500, "{ends:?}");
+}
