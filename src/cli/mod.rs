@@ -7,6 +7,7 @@ pub mod exit_codes;
 pub mod record;
 pub mod replay;
 pub mod solve;
+pub mod test_case;
 
 use clap::{Parser, Subcommand};
 use std::error::Error;
@@ -29,6 +30,7 @@ Typical use:
   symbiosis record --until-failure 1000 -- ./queue
   symbiosis solve queue.trace
   symbiosis replay queue.trace
+  symbiosis test-case queue.trace -o tests/queue
 
 Exit codes: 0 done; 1 unexpected error; 2 wrong usage; 10 replay differs; 11 no schedule;
 12 limit or time-out; 20 bad trace; 21 binary does not match the trace.";
@@ -57,6 +59,8 @@ enum Command {
     Solve(solve::Args),
     /// Run the program again under the failing schedule, or under an alternate
     Replay(replay::Args),
+    /// Make a regression test from the failing schedule
+    TestCase(test_case::Args),
     /// Say what is found on this machine and what is missing
     Doctor(doctor::Args),
 }
@@ -118,6 +122,7 @@ fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Solve(args) => solve::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::TestCase(args) => test_case::run(&args),
         Command::Doctor(args) => doctor::run(&args),
     }
 }

@@ -5,7 +5,7 @@ use super::solve::parse_backend;
 use super::{Failure, exit_codes};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use crate::record::ending;
-use crate::replay::{self, Attempt, Claim, Settings, Target, Verdict, judge};
+use crate::replay::{self, Attempt, Claim, Settings, Target, Verdict, gdb, judge};
 use indicatif::{ProgressBar, ProgressStyle};
 use render::Solution;
 use std::io::{IsTerminal, Read, Write};
@@ -15,6 +15,9 @@ use trace_format::{Manifest, State};
 
 /// So many runs that did something else are told of one by one.
 const TOLD: u32 = 5;
+
+/// What a batch session of gdb gets to read symbols and to stop, beside the time of the run.
+const GDB_TIME: Duration = Duration::from_secs(120);
 
 /// Run the recorded program again under the failing schedule, or under an alternate.
 ///
@@ -57,6 +60,13 @@ pub struct Args {
     /// Stop looking for a schedule after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     solve_timeout: u64,
+    /// Start gdb on the program under the schedule, and stop before the events of the projection
+    #[arg(long, conflicts_with_all = ["schedule", "runs", "print_schedule"])]
+    gdb: bool,
+    /// As --gdb, but show every stop and go on to the end; also what --gdb does when standard input
+    /// is no terminal
+    #[arg(long, conflicts_with_all = ["schedule", "runs", "print_schedule"])]
+    gdb_batch: bool,
     /// Show the program's output
     #[arg(long)]
     show_output: bool,
@@ -71,6 +81,8 @@ struct Plan {
     claim: Claim,
     /// What a run that bears out the claim does, in words.
     promise: String,
+    /// What the schedule was found with; none for one that the user gave.
+    solution: Option<Solution>,
 }
 
 /// Finds the schedule, runs the program under it, and says what came of it.
@@ -99,11 +111,14 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         print(&plan.script)?;
     }
     let settings = Settings { show_output: args.show_output, ..options.settings(&manifest) };
+    if args.gdb || args.gdb_batch {
+        return debug(args, &target, &plan, &settings);
+    }
     let runs = Runs { args, manifest: &manifest, plan: &plan };
     runs.all(&target, &settings)
 }
 
-fn manifest(trace: &Path) -> Result<Manifest, Failure> {
+pub(super) fn manifest(trace: &Path) -> Result<Manifest, Failure> {
     let bad = |error: trace_format::TraceError| Failure::new(exit_codes::BAD_TRACE, error);
     let mut manifest = Manifest::read(trace).map_err(bad)?;
     if manifest.state == State::Recording {
@@ -129,10 +144,10 @@ fn given(file: &Path, args: &Args, manifest: &Manifest) -> Result<Plan, Failure>
     schedule::parse(&script)
         .map_err(|error| Failure::new(exit_codes::USAGE, format!("{}: {error}", file.display())))?;
     Ok(match args.alternate {
-        None => Plan { script, claim: Claim::Fails, promise: ending(manifest) },
+        None => Plan { script, claim: Claim::Fails, promise: ending(manifest), solution: None },
         Some(_) => {
             let promise = "passes the failure's place".to_owned();
-            Plan { script, claim: Claim::Passes, promise }
+            Plan { script, claim: Claim::Passes, promise, solution: None }
         }
     })
 }
@@ -143,7 +158,9 @@ fn found(
     manifest: &Manifest,
     options: ReplayOptions,
 ) -> Result<Result<Plan, u8>, Failure> {
-    let alternates = args.alternate.map_or(0, |index| index.saturating_add(1));
+    // The projection that gdb goes through is between the failing schedule and the first alternate.
+    let least = usize::from(args.gdb || args.gdb_batch);
+    let alternates = args.alternate.map_or(0, |index| index.saturating_add(1)).max(least);
     let answer = pipeline::solve(
         &args.trace,
         &SolveOptions {
@@ -173,7 +190,8 @@ fn found(
             Claim::Fails => ending(manifest),
             Claim::Passes => format!("passes {}", failure_place(&answer.solution)),
         };
-        return Ok(Ok(Plan { script, claim, promise }));
+        let solution = Some(answer.solution);
+        return Ok(Ok(Plan { script, claim, promise, solution }));
     }
     let reason = match finding.and_then(|finding| finding.note.clone()) {
         Some(note) => note,
@@ -202,6 +220,30 @@ fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Hands the program over to gdb.
+fn debug(args: &Args, target: &Target, plan: &Plan, settings: &Settings) -> Result<u8, Failure> {
+    let events = plan.solution.as_ref().zip(target.original.execution());
+    let Some((solution, execution)) = events else {
+        let text = "the recorded run cannot be executed, so there is nothing to stop at";
+        return Err(Failure::new(exit_codes::UNEXPECTED, text));
+    };
+    let (trace, points) = (&execution.trace, &execution.points);
+    let marked =
+        gdb::marked(&plan.script, &gdb::events(solution, plan.claim), solution, trace, points);
+    let arguments: Vec<_> = target.program.command.iter().skip(1).cloned().collect();
+    let status = gdb::run(&gdb::Session {
+        program: &target.program.file,
+        arguments: &arguments,
+        directory: &target.directory,
+        input: settings.input.as_deref(),
+        marked: &marked,
+        failure: solution.failure.as_ref().filter(|_| plan.claim == Claim::Fails),
+        batch: args.gdb_batch || !std::io::stdin().is_terminal(),
+        timeout: args.timeout.unwrap_or(settings.timeout + GDB_TIME),
+    })?;
+    Ok(if status.success() { exit_codes::SUCCESS } else { exit_codes::UNEXPECTED })
 }
 
 /// Run after run.

@@ -12,14 +12,14 @@ mod stops;
 #[cfg(test)]
 mod tests;
 
-pub use stops::{Marked, Stop, marked};
+pub use stops::{Marked, Stop, events, marked};
 
 use crate::cli::{self, exit_codes};
 use crate::record::Interrupts;
 use render::solution::Failure;
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use trace_format::layout::{
@@ -96,34 +96,7 @@ pub fn run(session: &Session<'_>) -> Result<ExitStatus, GdbError> {
     let failed = |action| move |source| GdbError::Io { action, source };
     let scratch = tempfile::Builder::new().prefix("symbiosis-gdb").tempdir();
     let scratch = scratch.map_err(failed("make a temporary directory"))?;
-    let schedule = scratch.path().join("schedule");
-    fs_err::write(&schedule, &session.marked.script).map_err(failed("write the schedule"))?;
-    let mut command = Command::new("gdb");
-    command.arg("-q");
-    if session.batch {
-        command.args(["-nx", "-batch"]).stdin(input(session)?);
-    }
-    command.args(settings(session));
-    if has_python()? {
-        let script = scratch.path().join("session.py");
-        fs_err::write(&script, python(session)).map_err(failed("write the script for gdb"))?;
-        command.arg("-x").arg(script);
-    } else {
-        let script = scratch.path().join("session.gdb");
-        fs_err::write(&script, plain::script(session))
-            .map_err(failed("write the script for gdb"))?;
-        command.arg("-x").arg(script).args(plain::commands(session));
-    }
-    command.arg("--args").arg(session.program).args(session.arguments);
-    command
-        .current_dir(session.directory)
-        .env(SCHEDULE_VARIABLE, &schedule)
-        .env(REPORT_VARIABLE, scratch.path().join("report"))
-        .env(PATIENCE_VARIABLE, PATIENCE.to_string())
-        .env_remove(NOISE_VARIABLE)
-        .env_remove(TRACE_DIR_VARIABLE)
-        // gdb starts the program through it.
-        .env("SHELL", "/bin/sh");
+    let mut command = command(session, scratch.path(), has_python()?)?;
     // A user's Ctrl-C is for the program in gdb's hands, and must not end this process.
     let interrupts = Interrupts::catch();
     let mut child = command.spawn().map_err(GdbError::Start)?;
@@ -132,6 +105,41 @@ pub fn run(session: &Session<'_>) -> Result<ExitStatus, GdbError> {
         false => child.wait().map_err(failed("wait for gdb"))?,
     };
     Ok(status)
+}
+
+/// gdb's command line, its environment, and the files that both name, which go into `scratch`.
+fn command(session: &Session<'_>, scratch: &Path, python: bool) -> Result<Command, GdbError> {
+    let write = |name: &str, text: &str| {
+        let path = scratch.join(name);
+        let failed = |source| GdbError::Io { action: "write a file of the session", source };
+        fs_err::write(&path, text).map(|()| path).map_err(failed)
+    };
+    let schedule = write("schedule", &session.marked.script)?;
+    let mut command = Command::new("gdb");
+    command.arg("-q");
+    if session.batch {
+        command.args(["-nx", "-batch"]).stdin(input(session)?);
+    }
+    command.args(settings(session));
+    if python {
+        command.arg("-x").arg(write("session.py", &python_script(session))?);
+    } else {
+        command.arg("-x").arg(write("session.gdb", &plain::script(session))?);
+        command.args(plain::commands(session));
+    }
+    command
+        .arg("--args")
+        .arg(session.program)
+        .args(session.arguments)
+        .current_dir(session.directory)
+        .env(SCHEDULE_VARIABLE, &schedule)
+        .env(REPORT_VARIABLE, scratch.join("report"))
+        .env(PATIENCE_VARIABLE, PATIENCE.to_string())
+        .env_remove(NOISE_VARIABLE)
+        .env_remove(TRACE_DIR_VARIABLE)
+        // gdb starts the program through it.
+        .env("SHELL", "/bin/sh");
+    Ok(command)
 }
 
 fn input(session: &Session<'_>) -> Result<Stdio, GdbError> {
@@ -186,12 +194,12 @@ fn settings(session: &Session<'_>) -> Vec<&'static str> {
 
 /// Does the program fail by ending, so that nothing but its exit can be stopped at?
 fn fails_by_exit(session: &Session<'_>) -> bool {
-    session.failure.is_some_and(|failure| failure.kind == "exit" || failure.kind.contains("status"))
+    session.failure.is_some_and(|failure| failure.kind == "exit")
 }
 
 /// The script for a gdb with Python: the session's data is a JSON text, and a JSON string is a
 /// Python string.
-fn python(session: &Session<'_>) -> String {
+fn python_script(session: &Session<'_>) -> String {
     let stops: Vec<serde_json::Value> = session
         .marked
         .stops
@@ -230,12 +238,4 @@ fn failure_in_words(failure: &Failure) -> String {
         false => format!(": {}", failure.message),
     };
     format!("{}{message} at {place}, thread {}", failure.kind, failure.thread)
-}
-
-/// The program's file, for messages of the command line.
-#[must_use]
-pub fn is_there() -> bool {
-    let directories = std::env::var_os("PATH").unwrap_or_default();
-    let mut files = std::env::split_paths(&directories).map(|path: PathBuf| path.join("gdb"));
-    files.any(|file| file.is_file())
 }

@@ -11,12 +11,14 @@
 //! | `across` | looking for a run that avoids the failure along other paths |
 //! | `judge` | did it do what the schedule claims? |
 //! | `departure` | where and why it did not |
+//! | `gdb` | the same in the hands of a debugger |
 //! | `original` | the recorded run, loaded when something is compared with it |
 
 pub mod across;
 mod attempt;
 mod departure;
 mod error;
+pub mod gdb;
 pub mod judge;
 mod original;
 mod script;

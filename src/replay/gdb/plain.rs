@@ -1,7 +1,7 @@
 //! The session for a gdb without Python. An error ends a script of gdb, so what may fail (a variable
 //! that was optimised away, a source that is not here) stands at the end of a command of its own.
 
-use super::{Session, Stop, failure_in_words, fails_by_exit};
+use super::{Session, Stop, fails_by_exit, failure_in_words};
 use std::fmt::Write as _;
 
 /// The definitions: `symbiosis-stop` shows where the program stopped.
@@ -13,7 +13,7 @@ pub fn script(session: &Session<'_>) -> String {
         let _ = writeln!(definitions, "if (unsigned long)$rdi == {}", stop.mark);
         let _ = writeln!(definitions, "echo \\n{}\\n", quoted(&stop.header()));
         if !stop.values().is_empty() {
-            let _ = writeln!(definitions, "echo \\ \\ \\ \\ {}\\n", quoted(&stop.values()));
+            let _ = writeln!(definitions, "echo \\040\\040\\040\\040{}\\n", quoted(&stop.values()));
         }
         definitions.push_str("end\n");
     }
@@ -38,7 +38,7 @@ fn source(stop: &Stop) -> String {
     }
     let mut text = format!("frame function {function}\n");
     if let Some(object) = &stop.object {
-        let _ = writeln!(text, "echo \\ \\ \\ \\ now: {}\\ =\\ ", quoted(object));
+        let _ = writeln!(text, "echo \\040\\040\\040\\040now: {} =\\040", quoted(object));
         let _ = writeln!(text, "output {object}\necho \\n");
     }
     text

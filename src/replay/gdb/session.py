@@ -33,7 +33,7 @@ def frame_at(place):
 
 
 def show_source(place):
-    """Selects the frame and shows its line. Says whether there is one."""
+    """Selects the frame and shows it. Says whether there is one."""
     try:
         frame = frame_at(place)
     except gdb.error:
@@ -41,11 +41,8 @@ def show_source(place):
     if frame is None:
         return False
     frame.select()
-    table = frame.find_sal()
-    try:
-        gdb.execute("list %d,%d" % (table.line, table.line))
-    except gdb.error:
-        pass  # The source file is not here.
+    # Where the frame stands, with its arguments, and the line.
+    gdb.execute("frame")
     return True
 
 

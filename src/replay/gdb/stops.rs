@@ -1,10 +1,11 @@
 //! Where gdb stops: the events of a projection, and the marks that announce them.
 
-use model::points::Points;
-use model::{EventId, EventTrace};
+use crate::replay::Claim;
+use model::{EventId, EventTrace, Points};
 use render::Solution;
 use render::lanes::place;
 use render::solution::{Event, Location};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// A stop before an event.
@@ -57,6 +58,22 @@ impl Stop {
     }
 }
 
+/// The events to stop at: those of the projection, in the order of the failing schedule or of the
+/// alternate. Without a projection, those of the root cause.
+#[must_use]
+pub fn events(solution: &Solution, claim: Claim) -> Vec<String> {
+    let mut found = match (&solution.dsp, claim) {
+        (Some(dsp), Claim::Fails) => dsp.failing.clone(),
+        (Some(dsp), Claim::Passes) => dsp.alternate.clone(),
+        (None, _) => Vec::new(),
+    };
+    if let (true, Some(cause)) = (found.is_empty(), &solution.root_cause) {
+        let named: BTreeSet<&String> = cause.orders.iter().flatten().collect();
+        found = solution.schedule.iter().filter(|id| named.contains(id)).cloned().collect();
+    }
+    found
+}
+
 /// Adds marks to a schedule's text for these events, which are given in the schedule's order.
 /// Events that are not in the trace (those of another run only), and those at whose point nothing
 /// is done, are left out.
@@ -72,7 +89,7 @@ pub fn marked(
     let mut stops = Vec::new();
     for id in events {
         let (Some(event), Some(number)) = (solution.event(id), number(id)) else { continue };
-        let id = EventId::new(number);
+        let id = EventId::from_index(number);
         let Some(point) = points.point(id) else { continue };
         if trace.events.len() <= number || point.occurrence == 0 {
             continue;
