@@ -107,7 +107,7 @@ fn check_stops(output: &Output) -> String {
     // Standard error, so it need not come in order.
     assert!(all.contains("3 words, schedule set"), "{all}");
     for expected in [
-                "e1 t0.1 reads bank->total (bank.c:9)",
+        "e1 t0.1 reads bank->total (bank.c:9)",
         "failing schedule: 100   alternate: 90",
         "now: bank->total = 100",
         "e2 t0.1 writes nothing->there",
