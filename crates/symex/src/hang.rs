@@ -66,12 +66,21 @@ impl Engine<'_> {
     /// Notes what a thread waits for at the end of its walk, and releases what it holds. False
     /// when the run did not hang, or the thread does not wait.
     pub fn note_wait(&mut self, t: usize) -> bool {
+        if !self.threads[t].exited {
+            self.complete_certain(t);
+        }
+        let pending = self.threads[t].pending_sync.last().cloned();
+        // A thread that waits on a condition has released the mutex, which no entry tells but the
+        // one of the wait's end.
+        let began = match &pending {
+            Some(pending) if !self.threads[t].exited => self.begin_wait(t, pending),
+            _ => None,
+        };
         if !self.hangs() || self.threads[t].exited {
             return false;
         }
-        let pending = self.threads[t].pending_sync.last().cloned();
         let waits = match (&pending, self.threads[t].joining) {
-            (Some(pending), _) => self.waits(t, pending),
+            (Some(pending), _) => self.waits(t, pending, began),
             (None, Some(child)) => Waits::Join(child),
             (None, None) => return false,
         };
@@ -90,7 +99,7 @@ impl Engine<'_> {
         true
     }
 
-    fn waits(&mut self, t: usize, pending: &PendingSync) -> Waits {
+    fn waits(&mut self, t: usize, pending: &PendingSync, began: Option<(ObjectId, u32)>) -> Waits {
         match pending.operation {
             SyncOp::MutexLock
             | SyncOp::MutexTimedLock
@@ -101,7 +110,7 @@ impl Engine<'_> {
             | SyncOp::SpinLock => {
                 Waits::Lock(self.resolve(t, pending.address).unwrap_or(pending.address))
             }
-            SyncOp::CondWait | SyncOp::CondTimedWait => match self.begin_wait(t, pending) {
+            SyncOp::CondWait | SyncOp::CondTimedWait => match began {
                 Some((condition, began)) => Waits::Condition { condition, began },
                 None => Waits::Other,
             },

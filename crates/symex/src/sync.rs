@@ -398,9 +398,31 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// A condition wait that never ended: the condition, and the release that began the wait, as an
-    /// index in the thread.
+    /// The log ends inside a call that never waits: other threads may have seen what it does, and it
+    /// was certainly going to do it.
+    pub fn complete_certain(&mut self, t: usize) {
+        let Some(pending) = self.threads[t].pending_sync.last() else { return };
+        if matches!(
+            pending.operation,
+            SyncOp::MutexUnlock
+                | SyncOp::RwUnlock
+                | SyncOp::SpinUnlock
+                | SyncOp::CondSignal
+                | SyncOp::CondBroadcast
+                | SyncOp::SemPost
+        ) {
+            let begun = pending.clone();
+            self.threads[t].pending_sync.pop();
+            self.sync_effect(t, &begun, 0, 0);
+        }
+    }
+
+    /// For a condition wait that never ended: the condition, and the release that began the wait,
+    /// as an index in the thread.
     pub fn begin_wait(&mut self, t: usize, begun: &PendingSync) -> Option<(ObjectId, u32)> {
+        if !matches!(begun.operation, SyncOp::CondWait | SyncOp::CondTimedWait) {
+            return None;
+        }
         let condition = self.sync_object(t, begun.address, ObjectKind::Condition);
         let internal = self.resolve(t, begun.second).unwrap_or(begun.second);
         if let Some(held) = self.threads[t].held.iter_mut().find(|held| held.address == internal) {
