@@ -243,9 +243,15 @@ impl<'a> Words<'a> {
 
 fn failure_in_words(failure: &Failure) -> String {
     let mut text = failure.kind.clone();
-    if !failure.message.is_empty() {
+    // The message of an assertion begins with the place, as the compiler was given it: a path that
+    // means nothing elsewhere.
+    let message = match failure.kind.as_str() {
+        "assertion" => expression(&failure.message).unwrap_or(&failure.message),
+        _ => &failure.message,
+    };
+    if !message.is_empty() {
         text.push_str(": ");
-        text.push_str(&failure.message);
+        text.push_str(message);
     }
     text.push_str(" at ");
     text.push_str(&place(&failure.location));
@@ -285,12 +291,16 @@ fn expected_output(manifest: &Manifest) -> String {
     if failure.kind != FailureKind::Assertion || failure.message.len() > OUTPUT_LIMIT {
         return String::new();
     }
-    // `file:line: function: expression`, printed by the library as
-    // `program: file:line: function: Assertion `expression' failed.`
-    match failure.message.splitn(3, ": ").nth(2) {
+    // Printed by the library as `program: file:line: function: Assertion `expression' failed.`
+    match expression(&failure.message) {
         Some(expression) => format!("Assertion `{expression}' failed"),
         None => String::new(),
     }
+}
+
+/// The expression in an assertion's message, `file:line: function: expression`.
+fn expression(message: &str) -> Option<&str> {
+    message.splitn(3, ": ").nth(2)
 }
 
 #[cfg(test)]

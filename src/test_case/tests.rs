@@ -38,7 +38,8 @@ fn solution() -> Solution {
             thread: "t0".to_owned(),
             event: "e1".to_owned(),
             location: location(30),
-            message: "text /* with \"all\" kinds\n of */ things\\".to_owned(),
+            message: "/src/bank.c:30: int main(void): text /* with \"all\" kinds\n of */ things\\"
+                .to_owned(),
         }),
         events: vec![event("e0", "read", 10), event("e1", "write", 11)],
         root_cause: Some(RootCause {
