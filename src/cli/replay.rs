@@ -263,9 +263,9 @@ impl Runs<'_> {
             let verdict = judge::judge(self.plan.claim, self.manifest, &attempt);
             let confirms = verdict.confirms(self.plan.claim);
             borne_out += u32::from(confirms);
-            left += u32::from(attempt.report.left.is_some());
-            let odd = !confirms || attempt.report.left.is_some();
-            if odd && told < TOLD {
+            let departed = judge::left_in_earnest(self.plan.claim, &attempt);
+            left += u32::from(departed);
+            if (!confirms || departed) && told < TOLD {
                 told += 1;
                 progress.suspend(|| self.tell(number, &verdict, &attempt));
             }

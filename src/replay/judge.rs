@@ -79,7 +79,8 @@ pub fn note(claim: Claim, verdict: &Verdict, attempt: &Attempt) -> Option<String
             Some(format!("the run ended otherwise: {found}"))
         }
     };
-    let left = attempt.departure().map(|departure| departure.to_string());
+    let departure = || attempt.departure().map(|departure| departure.to_string());
+    let left = if left_in_earnest(claim, attempt) { departure() } else { None };
     match (did, left) {
         (Some(did), Some(left)) => Some(format!("{did}; {left}")),
         (did, left) => did.or(left),
@@ -104,23 +105,40 @@ pub fn failing(original: &Manifest, attempt: &Attempt) -> Verdict {
 }
 
 /// Judges a run under an alternate schedule: it has to follow the schedule past the failure's
-/// place. A run that left it shows nothing, because most runs pass under any schedule.
+/// place. A run that left it before shows nothing, because most runs pass under any schedule. What
+/// comes behind that place was never recorded, so there the schedule can only be a guess.
 #[must_use]
 pub fn passing(original: &Manifest, attempt: &Attempt) -> Verdict {
-    if is_same_failure(original, attempt) {
+    let past = went_past(original, attempt);
+    if !past && is_same_failure(original, attempt) {
         return Verdict::Reproduced;
     }
     let found = ending(&attempt.manifest);
-    if attempt.report.left.is_some() {
+    if left_in_earnest(Claim::Passes, attempt) {
         return Verdict::Left { found };
     }
     match &attempt.manifest.failure {
         None => Verdict::Passed { later: None },
-        Some(failure) if failure.kind != FailureKind::Hang && went_past(original, attempt) => {
+        Some(failure) if failure.kind != FailureKind::Hang && past => {
             Verdict::Passed { later: Some(found) }
         }
         Some(_) => Verdict::Different { found },
     }
+}
+
+/// Did the run leave the schedule while it still mattered? An alternate matters up to the last
+/// turn of the thread that failed in the recorded run.
+#[must_use]
+pub fn left_in_earnest(claim: Claim, attempt: &Attempt) -> bool {
+    let Some(left) = attempt.report.left else { return false };
+    if claim == Claim::Fails {
+        return true;
+    }
+    let failure = attempt.original.manifest().failure.as_ref();
+    let Some(thread) = failure.and_then(|failure| failure.thread.as_ref()) else { return true };
+    let mut lines = attempt.script.lines().zip(1u32..);
+    let own = |line: &str| line.split_whitespace().next() == Some(thread.as_str());
+    lines.any(|(line, number)| number >= left.line && own(line))
 }
 
 fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
@@ -207,10 +225,27 @@ fn path_of_failing(trace: &Trace, failure: &Failure) -> Option<Vec<u32>> {
     Some(path)
 }
 
-/// Did the thread that failed in the recorded run come further than it did then?
+/// Did the thread that failed in the recorded run come further than it did then? A failure at the
+/// same place is a later one when the path to it is longer and not the recorded one.
 fn went_past(original: &Manifest, attempt: &Attempt) -> bool {
     let Some(failure) = &original.failure else { return true };
+    let now = &attempt.manifest;
     let same = |thread: &&trace_format::Thread| Some(&thread.name) == failure.thread.as_ref();
-    let Some(now) = attempt.manifest.threads.iter().find(same) else { return false };
-    now.ended || now.path_bytes > failure.path_bytes
+    let Some(thread) = now.threads.iter().find(same) else { return false };
+    let own = now.failure.as_ref().filter(|found| found.thread_serial == Some(thread.serial));
+    if thread.ended && own.is_none() {
+        return true;
+    }
+    let path_now = || {
+        let trace = Trace::open(&attempt.directory).ok()?;
+        match own {
+            Some(own) => path_of_failing(&trace, own),
+            None => trace.path_entries(thread).ok(),
+        }
+    };
+    let then = attempt.original.trace().and_then(|trace| path_of_failing(trace, failure));
+    match (then, path_now()) {
+        (Some(then), Some(now)) => now.len() > then.len() && !now.starts_with(&then),
+        _ => false,
+    }
 }
