@@ -38,7 +38,8 @@ impl Limit {
         // SAFETY: the caller vouches for it.
         let time = unsafe { *time };
         let clock = if time.seconds < TIME_OF_DAY { sys::CLOCK_MONOTONIC } else { clock };
-        let left = time.nanoseconds()?.saturating_sub(sys::clock(clock));
+        let now = sys::clock(clock).saturating_add(schedule::passed_time());
+        let left = time.nanoseconds()?.saturating_sub(now);
         Some(schedule::deadline(round(left)))
     }
 }

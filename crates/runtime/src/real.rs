@@ -1,7 +1,7 @@
 //! The functions behind the interposed ones: the next definition in the dynamic linker's order.
 
 use crate::sys::{self, Pthread};
-use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
+use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// A thread's start routine.
@@ -89,6 +89,10 @@ real! {
     pthread_spin_trylock(P) -> c_int;
     pthread_spin_unlock(P) -> c_int;
     pthread_once(P, OnceRoutine) -> c_int;
+    clock_gettime(c_int, P) -> c_int;
+    gettimeofday(P, P) -> c_int;
+    time(P) -> c_long;
+    timespec_get(P, c_int) -> c_int;
     sched_yield() -> c_int;
     pthread_yield() -> c_int;
     usleep(c_uint) -> c_int;

@@ -289,6 +289,23 @@ fn signal_handlers_and_forked_children_are_left_alone() {
 }
 
 #[test]
+fn the_cxx_library_is_scheduled_too_and_believes_in_virtual_time() {
+    let program = build("scheduled.cpp", "scheduled-cpp", &["-std=c++20"]);
+    let expected = "4 42\n6 3\n0 1\n0\n2 1\n";
+    for noise in 0..6 {
+        let mut command = Command::new(&program);
+        match noise {
+            0 => command.env("SYMBIOSIS_SCHEDULE", schedule("")),
+            seed => command.env("SYMBIOSIS_NOISE", format!("pct,{seed},5,60")),
+        };
+        let begin = Instant::now();
+        let output = command.output().unwrap();
+        assert!(begin.elapsed() < Duration::from_secs(30));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{noise}");
+    }
+}
+
+#[test]
 fn many_threads_take_turns() {
     let printed = followed("many", "t0.64 > $\nt0.1 > W @3\nt0.33 > W @2\nt0.32 > $");
     assert!(printed.starts_with("646464646411333232323232333333333434"), "{printed}");

@@ -258,9 +258,8 @@ impl Core {
         }
         let slot = self.slots.get(actor);
         if slot.state == State::Blocked && slot.wait.deadline != NEVER {
-            // Nobody else is to run now, so the time-out is what comes next. It takes no time: how
-            // long others still wait is not for this line to say.
-            self.time_out(actor);
+            // Nobody else is to run now, so the time-out is what comes next.
+            self.let_sleeper_go(actor);
             self.slept = self.slept.saturating_add(NAP);
             return Choice::Again;
         }
@@ -444,12 +443,8 @@ impl Core {
     }
 
     pub(super) fn let_sleeper_go(&mut self, index: u32) {
-        self.now = self.now.max(self.slots.get(index).wait.deadline);
-        self.time_out(index);
-    }
-
-    fn time_out(&mut self, index: u32) {
         let wait = self.slots.get(index).wait;
+        self.now = self.now.max(wait.deadline);
         let wake = if wait.kind == WaitKind::Sleep { Wake::Again } else { Wake::TimedOut };
         self.unblock(index, wake);
     }

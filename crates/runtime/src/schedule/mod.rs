@@ -9,7 +9,8 @@
 //! whom, and nothing depends on the kernel's choices: locks and semaphores are tried, and tried
 //! again after somebody released them; conditions, barriers, joins and times are modelled here.
 //! Time is virtual: a thread that sleeps, or waits with a time limit, goes on when nobody else can
-//! run (earliest deadline first), or, with a schedule, when the schedule says that it goes on.
+//! run (earliest deadline first), or, with a schedule, when the schedule says that it goes on. The
+//! clocks that the program reads go forward by as much, so that it believes it.
 
 mod choice;
 mod core;
@@ -21,6 +22,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use park::passed_time;
 pub use slots::{NEVER, NONE, WaitKind, Wake};
 
 use self::core::Plan;

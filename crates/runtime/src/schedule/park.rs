@@ -11,7 +11,7 @@ use crate::report;
 use crate::sys;
 use crate::text::Text;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// How often the watching thread looks, in nanoseconds.
 const TICK: u64 = 20_000_000;
@@ -55,6 +55,7 @@ struct Shared {
 // SAFETY: only used through `Held`.
 unsafe impl Sync for Shared {}
 
+static PASSED: AtomicU64 = AtomicU64::new(0);
 static UNSEEN: AtomicBool = AtomicBool::new(false);
 static LOCK: AtomicU32 = AtomicU32::new(0);
 static SHARED: Shared = Shared {
@@ -80,6 +81,11 @@ static SHARED: Shared = Shared {
 /// Monotonic nanoseconds.
 fn clock() -> u64 {
     sys::clock(sys::CLOCK_MONOTONIC)
+}
+
+/// The virtual time that has passed, in nanoseconds.
+pub fn passed_time() -> u64 {
+    PASSED.load(Ordering::Relaxed)
 }
 
 /// Something may have ended waits without the scheduler's knowledge.
@@ -192,6 +198,8 @@ impl Held {
             self.watch().switches += 1;
             report::count_switch();
         }
+        let now = self.core().now;
+        PASSED.store(now, Ordering::Relaxed);
         report::set_steps(steps);
         report::followed(followed);
         if left && !self.watch().left {
