@@ -1,7 +1,9 @@
 //! `symbiosis record`.
 
 use crate::cli::exit_codes;
-use crate::record::{Interrupts, Names, Options, Program, RecordError, Run};
+use crate::record::{
+    Interrupts, Names, Noise, Options, Perturbation, Program, RecordError, Run, draw_seed,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -32,6 +34,17 @@ pub struct Args {
     /// End a run after so many seconds; that is a failure of the kind "hang"
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     pub timeout: Option<Duration>,
+    /// Perturb the schedule, to see rare failures sooner. RATE is the chance of a pause at each
+    /// access that other threads may see (0.02 unless given), MICROSECONDS its greatest length (200). With
+    /// pct, threads run one at a time by random priorities that change DEPTH - 1 times among STEPS
+    /// steps [default STEPS: as many as the run before took, 10000 for the first]. Effects of store
+    /// buffers cannot be seen under noise
+    #[arg(long, value_name = "RATE,MICROSECONDS | pct,DEPTH,STEPS", num_args = 0..=1,
+          require_equals = true, default_missing_value = "random")]
+    pub noise: Option<Noise>,
+    /// The seed of the noise; the second run gets the next one, and so on [default: a random one]
+    #[arg(long, value_name = "S", requires = "noise")]
+    pub seed: Option<u64>,
     /// Say nothing but errors and the program's own output
     #[arg(short, long)]
     pub quiet: bool,
@@ -67,7 +80,10 @@ pub fn run(args: Args) -> Result<u8, RecordError> {
         interrupts: Interrupts::catch(),
         timeout: args.timeout,
         quiet: args.quiet,
+        noise: args.noise,
+        seed: args.seed.unwrap_or_else(draw_seed),
     };
+    recorder.announce();
     match (args.until_failure, args.runs) {
         (Some(most), _) => recorder.until_failure(&names, most),
         (None, Some(runs)) => recorder.series(names, runs),
@@ -80,11 +96,33 @@ struct Recorder {
     interrupts: Interrupts,
     timeout: Option<Duration>,
     quiet: bool,
+    noise: Option<Noise>,
+    /// The first run's.
+    seed: u64,
 }
 
 impl Recorder {
-    fn once(&self, directory: &std::path::Path, show_output: bool) -> Result<Run, RecordError> {
-        let options = Options { timeout: self.timeout, show_output, ..Options::default() };
+    fn announce(&self) {
+        if let Some(noise) = self.noise {
+            self.say(&format!("noise {noise}, seeds from {}", self.seed));
+        }
+    }
+
+    /// What the run with this number, from 1, is perturbed by. `steps` is what is known from the
+    /// run before.
+    fn perturbation(&self, number: u32, steps: Option<u64>) -> Option<Perturbation> {
+        let seed = self.seed.wrapping_add(u64::from(number) - 1);
+        self.noise.map(|noise| noise.of_run(seed, steps))
+    }
+
+    fn once(
+        &self,
+        directory: &std::path::Path,
+        show_output: bool,
+        perturbation: Option<Perturbation>,
+    ) -> Result<Run, RecordError> {
+        let options =
+            Options { timeout: self.timeout, show_output, perturbation, ..Options::default() };
         crate::record::run(&self.program, directory, &options, &self.interrupts)
     }
 
@@ -105,19 +143,25 @@ impl Recorder {
         }
         warn_of_gaps(&name, &run.manifest);
         self.say(&format!("{name}: {}", crate::record::ending(&run.manifest)));
+        if let (Some(noise), Some(seed)) = (&run.manifest.noise, run.manifest.seed) {
+            self.say(&format!("{name}: recorded with --noise={noise} --seed {seed}"));
+        }
         Ok(())
     }
 
     fn single(&self, names: &Names) -> Result<u8, RecordError> {
-        let mut run = self.once(&names.single()?, true)?;
+        let mut run = self.once(&names.single()?, true, self.perturbation(1, None))?;
         self.keep(&mut run)?;
         Ok(run.status())
     }
 
     fn series(&self, mut names: Names, runs: u32) -> Result<u8, RecordError> {
         let mut code = exit_codes::SUCCESS;
+        let mut steps = None;
         for number in 1..=runs {
-            let mut run = self.once(&names.next_of_series()?, true)?;
+            let perturbation = self.perturbation(number, steps);
+            let mut run = self.once(&names.next_of_series()?, true, perturbation)?;
+            steps = run.steps.or(steps);
             self.keep(&mut run)?;
             if code == exit_codes::SUCCESS {
                 code = run.status();
@@ -132,9 +176,11 @@ impl Recorder {
 
     fn until_failure(&self, names: &Names, most: u32) -> Result<u8, RecordError> {
         let directory = names.single()?;
-        let mut progress = Progress::new(most, self.quiet);
+        let mut progress = Progress::new(most, self.quiet, self.noise.is_some());
+        let mut steps = None;
         for number in 1..=most {
-            let mut run = self.once(&directory, false)?;
+            let mut run = self.once(&directory, false, self.perturbation(number, steps))?;
+            steps = run.steps.or(steps);
             if let Some(signal) = self.interrupts.received() {
                 progress.finish();
                 self.keep(&mut run)?;
@@ -152,7 +198,11 @@ impl Recorder {
             progress.passed(number);
         }
         progress.finish();
-        self.say(&format!("no failure in {most} runs; no trace was kept"));
+        let under_noise = self.noise.map_or_else(String::new, |noise| {
+            let last = self.seed.wrapping_add(u64::from(most) - 1);
+            format!(" under noise {noise} with seeds {} to {last}", self.seed)
+        });
+        self.say(&format!("no failure in {most} runs{under_noise}; no trace was kept"));
         Ok(exit_codes::LIMIT)
     }
 }
@@ -197,41 +247,50 @@ fn warn_of_gaps(name: &str, manifest: &Manifest) {
 }
 
 /// A bar on a terminal, a line now and then elsewhere.
-enum Progress {
+struct Progress {
+    shown: Shown,
+    /// What the runs that passed have done.
+    passed: &'static str,
+}
+
+enum Shown {
     Bar(ProgressBar),
     Lines { most: u32, last: Instant },
-    Silent,
+    Nothing,
 }
 
 impl Progress {
-    fn new(most: u32, quiet: bool) -> Self {
-        if quiet {
-            return Self::Silent;
-        }
-        if !std::io::stderr().is_terminal() {
-            return Self::Lines { most, last: Instant::now() };
-        }
-        let bar = ProgressBar::new(u64::from(most));
-        let template = "{elapsed_precise} [{bar:30}] {pos} of {len} runs passed";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        Self::Bar(bar)
+    fn new(most: u32, quiet: bool, noise: bool) -> Self {
+        let passed = if noise { "runs passed under noise" } else { "runs passed" };
+        let shown = if quiet {
+            Shown::Nothing
+        } else if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::new(u64::from(most));
+            let template = format!("{{elapsed_precise}} [{{bar:30}}] {{pos}} of {{len}} {passed}");
+            if let Ok(style) = ProgressStyle::with_template(&template) {
+                bar.set_style(style);
+            }
+            Shown::Bar(bar)
+        } else {
+            Shown::Lines { most, last: Instant::now() }
+        };
+        Self { shown, passed }
     }
 
     fn passed(&mut self, number: u32) {
-        match self {
-            Self::Bar(bar) => bar.set_position(u64::from(number)),
-            Self::Lines { most, last } if last.elapsed() >= LINE_EVERY => {
+        match &mut self.shown {
+            Shown::Bar(bar) => bar.set_position(u64::from(number)),
+            Shown::Lines { most, last } if last.elapsed() >= LINE_EVERY => {
                 *last = Instant::now();
-                let _ = writeln!(std::io::stderr(), "symbiosis: {number} of {most} runs passed");
+                let passed = self.passed;
+                let _ = writeln!(std::io::stderr(), "symbiosis: {number} of {most} {passed}");
             }
             _ => {}
         }
     }
 
     fn finish(&self) {
-        if let Self::Bar(bar) = self {
+        if let Shown::Bar(bar) = &self.shown {
             bar.finish_and_clear();
         }
     }

@@ -3,6 +3,7 @@
 mod error;
 mod interrupts;
 mod names;
+mod noise;
 mod program;
 mod run;
 mod tee;
@@ -11,6 +12,7 @@ mod words;
 pub use error::RecordError;
 pub use interrupts::Interrupts;
 pub use names::Names;
+pub use noise::{Noise, NoiseError, Perturbation, draw_seed};
 pub use program::{Instrumented, Program};
 pub use run::{Confined, Options, Run, run};
 pub use words::ending;

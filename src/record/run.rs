@@ -1,7 +1,8 @@
 //! One run of the program.
 
+use crate::record::noise::{REPORT_FILE, take_steps};
 use crate::record::tee::Tee;
-use crate::record::{Instrumented, Interrupts, Program, RecordError};
+use crate::record::{Instrumented, Interrupts, Noise, Perturbation, Program, RecordError};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -9,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use trace_format::layout::{PROCESS_FILE_SIZE, TRACE_DIR_VARIABLE};
+use trace_format::layout::{
+    NOISE_VARIABLE, PROCESS_FILE_SIZE, REPORT_VARIABLE, TRACE_DIR_VARIABLE,
+};
 use trace_format::{Manifest, Outcome, TraceError, files};
 
 /// How often the recorder looks for interrupts while the program runs.
@@ -26,6 +29,8 @@ pub struct Options {
     pub environment: Vec<(&'static str, OsString)>,
     /// How to run it again elsewhere than from where the user stands; none for a first run.
     pub confined: Option<Confined>,
+    /// What perturbs the schedule; none to let the threads run as they would.
+    pub perturbation: Option<Perturbation>,
 }
 
 /// How a program is run again.
@@ -53,6 +58,8 @@ pub struct Run {
     pub stderr: Vec<u8>,
     /// The executable that ran.
     executable: PathBuf,
+    /// How many gates and sync points the threads passed; only known of runs under PCT.
+    pub steps: Option<u64>,
 }
 
 /// Runs the program once, recording into a new directory.
@@ -104,7 +111,8 @@ fn run_in(
     let (stdout, stderr) = (tail(stdout), tail(stderr));
     check_recorded(program, directory)?;
     let executable = program.file.clone();
-    Ok(Run { directory: directory.to_owned(), manifest, stdout, stderr, executable })
+    let steps = options.perturbation.and_then(|_| take_steps(directory));
+    Ok(Run { directory: directory.to_owned(), manifest, stdout, stderr, executable, steps })
 }
 
 fn new_manifest(program: &Program, options: &Options) -> Manifest {
@@ -118,6 +126,8 @@ fn new_manifest(program: &Program, options: &Options) -> Manifest {
         Manifest::new(env!("CARGO_PKG_VERSION"), command, here, program.executable());
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     manifest.started_ms = since.as_millis() as u64;
+    manifest.noise = options.perturbation.map(|perturbation| perturbation.noise.to_string());
+    manifest.seed = options.perturbation.map(|perturbation| perturbation.seed);
     manifest
 }
 
@@ -137,6 +147,14 @@ fn spawn(program: &Program, directory: &Path, options: &Options) -> Result<Child
             command
         }
     };
+    // What the manifest does not know of must not happen.
+    command.env_remove(NOISE_VARIABLE);
+    if let Some(perturbation) = options.perturbation {
+        command.env(NOISE_VARIABLE, perturbation.variable());
+        if matches!(perturbation.noise, Noise::Pct { .. }) {
+            command.env(REPORT_VARIABLE, directory.join(REPORT_FILE));
+        }
+    }
     command
         .args(program.command.iter().skip(1))
         .envs(options.environment.iter().map(|(name, value)| (name, value)))

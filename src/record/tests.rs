@@ -104,6 +104,8 @@ impl Bench {
             runs: None,
             until_failure: None,
             timeout: None,
+            noise: None,
+            seed: None,
             quiet: true,
             command: self.command(arguments),
         }
@@ -214,6 +216,8 @@ fn an_uninstrumented_program_is_refused_with_or_without_symbols() {
             runs: None,
             until_failure: None,
             timeout: None,
+            noise: None,
+            seed: None,
             quiet: true,
             command: vec![program.into()],
         };

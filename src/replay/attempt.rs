@@ -98,6 +98,7 @@ pub fn run(
         show_output: settings.show_output,
         environment,
         confined: Some(confined),
+        perturbation: None,
     };
     let interrupts = Interrupts::catch();
     let run = record::run(&target.program, &directory, &options, &interrupts)?;

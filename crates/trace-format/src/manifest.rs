@@ -173,7 +173,7 @@ pub struct Manifest {
     pub unattached_threads: u64,
     /// How many payloads were cut because they were too long.
     pub cut_writes: u64,
-    /// The noise that the run was asked to have, as given to the runtime; none for a run without.
+    /// What the run was perturbed by, as `record --noise=` takes it; none for a run without.
     #[serde(default)]
     pub noise: Option<String>,
     /// The seed of the noise.
