@@ -3,7 +3,15 @@
 //! `cargo xtask reductions [-O0|-O1|-O2] [FIXTURE ...]` compiles, records and solves the fixtures
 //! with a release build and prints how much smaller each DSP is than its failing schedule (the
 //! figures of [S] table 2), and how long the stages took.
+//!
+//! `cargo xtask noise [-O0|-O1|-O2] [--runs=N] [--random=RATE,MICROSECONDS] [--pct=pct,DEPTH]
+//! [FIXTURE ...]` counts how often fixtures fail by themselves and under noise (the table of
+//! docs/noise.md); without names those that are marked as rare.
+//!
+//! Both use the `symbiosis` that the environment variable `SYMBIOSIS_BINARY` names, if it is set.
 
+mod noise;
+mod programs;
 mod reductions;
 
 use std::process::ExitCode;
@@ -12,7 +20,8 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.split_first() {
         Some((command, rest)) if command == "reductions" => reductions::run(rest),
-        _ => Err("usage: cargo xtask reductions [-O0|-O1|-O2] [FIXTURE ...]".into()),
+        Some((command, rest)) if command == "noise" => noise::run(rest),
+        _ => Err("usage: cargo xtask reductions|noise [-O0|-O1|-O2] [FIXTURE ...]".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

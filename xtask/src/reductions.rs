@@ -1,9 +1,10 @@
 //! The table of reductions: how much of a failing schedule a DSP leaves out.
 
+use crate::programs::{self, step};
 use render::Solution;
 use std::error::Error;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -14,8 +15,8 @@ pub fn run(args: &[String]) -> Result<()> {
         args.iter().partition(|arg| arg.starts_with("-O"));
     let level = levels.first().map_or("-O1", |level| level.as_str());
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let symbiosis = build(&root)?;
-    let mut fixtures = fixtures(&root)?;
+    let symbiosis = programs::build(&root)?;
+    let mut fixtures = programs::fixtures(&root)?;
     if !names.is_empty() {
         fixtures.retain(|path| names.iter().any(|name| path.ends_with(name)));
     }
@@ -38,60 +39,22 @@ pub fn run(args: &[String]) -> Result<()> {
     if failed > 0 { Err(format!("{failed} fixtures were not solved").into()) } else { Ok(()) }
 }
 
-fn build(root: &Path) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--release", "--quiet", "--bin", "symbiosis"])
-        .current_dir(root)
-        .status()?;
-    if !status.success() {
-        return Err("the release build failed".into());
-    }
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release/symbiosis"))
-}
-
-fn fixtures(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(root.join("fixtures/programs"))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
 fn solve(symbiosis: &Path, fixture: &Path, level: &str) -> Result<Solution> {
     let directory = tempfile::tempdir()?;
-    let source = ["buggy.c", "buggy.cc"]
-        .iter()
-        .map(|name| fixture.join(name))
-        .find(|path| path.exists())
-        .ok_or("no buggy.c or buggy.cc")?;
-    let compiler = if source.extension().is_some_and(|ext| ext == "c") { "cc" } else { "c++" };
+    let source = programs::source(fixture)?;
+    let compiler = if programs::is_c(&source) { "cc" } else { "c++" };
+    let rare = std::fs::read_to_string(&source)?.contains("//~ RARE: noise");
+    let noise: &[&str] = if rare { &["--noise"] } else { &[] };
     let program = directory.path().join("program");
     let trace = directory.path().join("t.trace");
-    let step = |command: &mut Command| -> Result<Vec<u8>> {
-        let out = command.stdin(Stdio::null()).output()?;
-        if out.status.success() {
-            return Ok(out.stdout);
-        }
-        let message = String::from_utf8_lossy(&out.stderr);
-        Err(format!("{}: {}", out.status, message.trim().replace('\n', "; ")).into())
-    };
+    let mut command = Command::new(symbiosis);
+    command.arg(compiler);
+    programs::compile(command, &source, level, &program)?;
     step(
         Command::new(symbiosis)
-            .args([compiler, "-g", level, "-pthread"])
-            .arg(&source)
+            .args(["record", "--until-failure", "3000", "--timeout", "20"])
+            .args(noise)
             .arg("-o")
-            .arg(&program),
-    )?;
-    step(
-        Command::new(symbiosis)
-            .args(["record", "--until-failure", "3000", "--timeout", "20", "-o"])
             .arg(&trace)
             .arg("--")
             .arg(&program),

@@ -1,0 +1,69 @@
+//! The fixtures' programs, and the tool that they are tried with.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// Builds `symbiosis` in release mode and gives its path.
+pub fn build(root: &Path) -> Result<PathBuf> {
+    // For measurements of programs that `symbiosis` only starts, any build of it will do.
+    if let Some(given) = std::env::var_os("SYMBIOSIS_BINARY") {
+        return Ok(given.into());
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--release", "--quiet", "--bin", "symbiosis"])
+        .current_dir(root)
+        .status()?;
+    if !status.success() {
+        return Err("the release build failed".into());
+    }
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(target.join("release/symbiosis"))
+}
+
+/// The fixtures' folders, sorted.
+pub fn fixtures(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root.join("fixtures/programs"))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The buggy program of a fixture.
+pub fn source(fixture: &Path) -> Result<PathBuf> {
+    let candidates = ["buggy.c", "buggy.cc"].map(|name| fixture.join(name));
+    candidates
+        .into_iter()
+        .find(|path| path.exists())
+        .ok_or_else(|| format!("{}: no buggy.c or buggy.cc", fixture.display()).into())
+}
+
+/// Is it C, and not C++?
+pub fn is_c(source: &Path) -> bool {
+    source.extension().is_some_and(|extension| extension == "c")
+}
+
+/// Compiles with the compiler that the command begins with.
+pub fn compile(mut compiler: Command, source: &Path, level: &str, program: &Path) -> Result<()> {
+    compiler.args(["-g", level, "-pthread"]).arg(source).arg("-o").arg(program);
+    step(&mut compiler).map(|_| ())
+}
+
+/// Runs a command that must succeed and gives what it prints.
+pub fn step(command: &mut Command) -> Result<Vec<u8>> {
+    let out = command.stdin(Stdio::null()).output()?;
+    if out.status.success() {
+        return Ok(out.stdout);
+    }
+    let message = String::from_utf8_lossy(&out.stderr);
+    Err(format!("{}: {}", out.status, message.trim().replace('\n', "; ")).into())
+}
