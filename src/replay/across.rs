@@ -20,7 +20,7 @@ const ATTEMPTS: usize = 40;
 /// No more time than this.
 const TIME: Duration = Duration::from_secs(20);
 /// So many runs follow the first one that passes, in search of one that differs less.
-const MORE: usize = 4;
+const MORE: usize = 8;
 /// Pairs that are tried before runs of one thread after the other.
 const FIRST_PAIRS: usize = 10;
 /// What a run gets beside its share of the recorded time.
@@ -153,8 +153,10 @@ impl Search<'_> {
         }
         tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
         self.passed.sort_by_key(|passed| {
+            // The branch should be among what is shown, and a short way to it explains best.
             let across = &passed.across;
-            (across.distance, across.failing.len() + across.passing.len())
+            let events = across.failing.len() + across.passing.len();
+            (across.branches.is_empty(), across.failing_only.len(), events, across.distance)
         });
         let mut first = None;
         for passed in std::mem::take(&mut self.passed) {
@@ -188,6 +190,9 @@ impl Search<'_> {
         let followed = attempt.report.left.is_none().then_some(text);
         match compared(self.failing, &attempt, forced) {
             Ok(found) => {
+                let across = &found.across;
+                let (flows, distance) = (across.failing_only.len(), across.distance);
+                tracing::debug!(?plan, flows, distance, events = across.failing.len(), "passed");
                 let Compared { execution, schedule, evaluation, across } = found;
                 let Execution { trace, points, .. } = execution;
                 self.passed.push(Passed { trace, points, schedule, evaluation, across, followed });

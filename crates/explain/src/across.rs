@@ -98,7 +98,12 @@ pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Op
     }
     shown.0.extend([flipped.before, flipped.after]);
     if let Some(branch) = branches.first() {
-        shown.0.extend(branch.failing_mark);
+        let alone = |id: &EventId| {
+            failing.trace.event(*id).thread == branch.thread
+                && view.matching.in_passing(*id).is_none()
+        };
+        let marked = shown.0.iter().any(alone);
+        shown.0.extend(branch.failing_mark.filter(|_| !marked));
         shown.1.extend(branch.passing_mark);
     }
     // What both runs have is shown on both sides.
@@ -266,12 +271,12 @@ impl<'a> View<'a> {
         flows.sort_by_key(|flow| (self.place(flow.failing.read.event), flow.failing.read));
         let from = (condition.position as usize).min(own.len());
         let alone = |id: &EventId| self.matching.in_passing(*id).is_none();
-        let failing_mark = own[from..].iter().copied().find(alone);
+        let failing_mark = mark(self.failing.trace, own[from..].iter().copied().filter(alone));
         Some(Divergence {
             thread,
             condition: condition.id,
             reads: flows.into_iter().map(|flow| flow.failing.read).collect(),
-            failing_mark: failing_mark.filter(|id| self.is_telling(self.failing.trace, *id)),
+            failing_mark,
             passing_mark: self.passing_mark(thread, from),
         })
     }
@@ -281,20 +286,8 @@ impl<'a> View<'a> {
         let name = &self.failing.trace.threads[thread.index()].name;
         let other = self.passing.trace.threads.iter().find(|other| other.name == *name)?;
         let alone = other.events.iter().copied().skip(from);
-        let mut alone = alone.filter(|id| self.matching.in_failing(*id).is_none());
-        alone.find(|id| self.is_telling(self.passing.trace, *id))
-    }
-
-    /// Does the event tell a reader where the thread is?
-    fn is_telling(&self, trace: &EventTrace, id: EventId) -> bool {
-        !matches!(
-            trace.event(id).kind,
-            EventKind::Start
-                | EventKind::Exit
-                | EventKind::Fence
-                | EventKind::Failure
-                | EventKind::Unlock { .. }
-        )
+        let alone = alone.filter(|id| self.matching.in_failing(*id).is_none());
+        mark(self.passing.trace, alone)
     }
 
     /// A pair of events of both runs that conflict and come the other way round in the passing
@@ -335,6 +328,29 @@ impl<'a> View<'a> {
     }
 }
 
+/// The event that best tells a reader where a thread went: the first access to memory, if it comes
+/// soon, or else the first event that means something by itself.
+fn mark(trace: &EventTrace, alone: impl Iterator<Item = EventId>) -> Option<EventId> {
+    /// How many events an access may come after.
+    const SOON: usize = 4;
+    let telling = alone.filter(|id| {
+        !matches!(
+            trace.event(*id).kind,
+            EventKind::Start
+                | EventKind::Exit
+                | EventKind::Fence
+                | EventKind::Failure
+                | EventKind::Unlock { .. }
+        )
+    });
+    let first: Vec<EventId> = telling.take(SOON).collect();
+    let accesses = |id: &&EventId| {
+        let kind = &trace.event(**id).kind;
+        !kind.reads().is_empty() || !kind.writes().is_empty()
+    };
+    first.iter().find(accesses).or(first.first()).copied()
+}
+
 /// Follows what differs from the failure backwards.
 struct Search<'v, 'a> {
     view: &'v View<'a>,
@@ -355,19 +371,38 @@ impl Search<'_, '_> {
         let went_there =
             all && !decisive.is_empty() && self.holds(&failure.condition) != Some(true);
         if went_there {
-            self.reads(decisive.into_iter().collect());
+            self.reads(decisive.iter().copied().collect());
         }
         if self.flows.is_empty() {
             self.branch(thread);
         }
         if self.flows.is_empty() {
-            // Neither values nor branches: some thread's branch that goes another way is all
-            // there is to show.
+            self.origins(decisive.into_iter().collect());
+        }
+        if self.flows.is_empty() {
+            // Some thread's branch that goes another way is all there is to show.
             (0..trace.threads.len()).for_each(|index| {
                 if self.flows.is_empty() {
                     self.branch(ThreadId::from_index(index));
                 }
             });
+        }
+    }
+
+    /// Where the passing run does not tell what the failure depends on (a variable that only one
+    /// thread writes there is no event of its): the branch of the nearest write behind it that only
+    /// the failing run has.
+    fn origins(&mut self, reads: VecDeque<ReadRef>) {
+        let mut queue = reads;
+        let mut seen: BTreeSet<ReadRef> = queue.iter().copied().collect();
+        while let Some(read) = queue.pop_front().filter(|_| self.flows.is_empty()) {
+            let Some(&write) = self.view.failing.evaluation.reads_from.get(&read) else { continue };
+            let Some(event) = event_of(write) else { continue };
+            if self.view.matching.in_passing(event).is_none() {
+                self.branch(self.view.failing.trace.event(event).thread);
+            }
+            let feeding = self.feeding(DataFlow { write, read });
+            queue.extend(feeding.into_iter().filter(|earlier| seen.insert(*earlier)));
         }
     }
 
@@ -422,10 +457,12 @@ impl Search<'_, '_> {
                 .collect();
             for flow in flows {
                 self.flows.push(flow);
-                if flow.same_source {
-                    queue.push_back(self.feeding(&flow));
-                } else {
-                    self.sources(&flow);
+                let explained = self.branches.len();
+                self.sources(&flow);
+                // Where both runs have the source, what it writes may be another value, or it may
+                // come at another time because of what it reads.
+                if self.branches.len() == explained {
+                    queue.push_back(self.feeding(flow.failing));
                 }
             }
             if self.flows.len() >= SHOWN {
@@ -435,11 +472,11 @@ impl Search<'_, '_> {
     }
 
     /// The reads that the value of a source that both runs have depends on.
-    fn feeding(&self, flow: &Flow) -> Vec<ReadRef> {
+    fn feeding(&self, flow: DataFlow) -> Vec<ReadRef> {
         let trace = self.view.failing.trace;
-        let Some(write) = event_of(flow.failing.write) else { return Vec::new() };
-        let reads = trace.event(flow.failing.read.event).kind.reads();
-        let Some(part) = reads.get(flow.failing.read.part as usize) else { return Vec::new() };
+        let Some(write) = event_of(flow.write) else { return Vec::new() };
+        let reads = trace.event(flow.read.event).kind.reads();
+        let Some(part) = reads.get(flow.read.part as usize) else { return Vec::new() };
         let mut written = trace.event(write).kind.writes().iter();
         let value = written.find(|other| other.cell == part.cell).map(|part| part.value);
         value.map(|value| expression_reads(trace, value)).into_iter().flatten().collect()

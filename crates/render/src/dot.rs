@@ -102,7 +102,11 @@ impl Panel {
     /// Adds the side's statements and returns its width in points.
     fn draw(&self, lane: &Lane, stmts: &mut Vec<Stmt>) -> f64 {
         let threads = threads(lane);
-        let longest = lane.rows.iter().map(|row| row.what.chars().count()).max().unwrap_or(0);
+        let length = |row: &Row| {
+            let alone = row.alone.map_or(0, |words| words.chars().count() + 2);
+            row.what.chars().count().max(alone)
+        };
+        let longest = lane.rows.iter().map(length).max().unwrap_or(0);
         let box_width = (longest.max(14) as f64) * CHARACTER + 18.0;
         let step = box_width + COLUMN_GAP;
         let width = (step * threads.len().max(1) as f64 - COLUMN_GAP).max(box_width);
@@ -183,12 +187,16 @@ impl Panel {
     }
 
     fn event(&self, row: &Row, x: f64, y: f64, width: f64) -> Stmt {
+        let alone = row.alone.map(|words| format!("\n({words})")).unwrap_or_default();
         let mut attributes = vec![
-            escaped("label", &format!("{}\n{}", row.place, row.what)),
+            escaped("label", &format!("{}\n{}{alone}", row.place, row.what)),
             position(x, y),
             attribute("width", &format!("{:.2}", width / 72.0)),
-            attribute("height", "0.46"),
+            attribute("height", if row.alone.is_some() { "0.6" } else { "0.46" }),
         ];
+        if row.alone.is_some() {
+            attributes.push(escaped("style", "rounded,filled,dashed"));
+        }
         if row.flipped {
             attributes.push(escaped("color", self.colour));
             attributes.push(attribute("penwidth", "2.2"));
@@ -268,7 +276,7 @@ fn edge(from: &str, to: &str, attributes: Vec<Attribute>) -> Stmt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::lost_update;
+    use crate::testing::{lost_update, other_path};
 
     #[test]
     fn quotes_in_labels_are_escaped_and_the_graph_parses() {
@@ -285,6 +293,16 @@ mod tests {
         for part in ["f_e2 -> f_e1", "a_e1 -> a_e2", "f_init -> f_e2", "failing schedule"] {
             assert!(dot.contains(part), "{part} is missing in\n{dot}");
         }
+    }
+
+    #[test]
+    fn events_of_one_run_only_are_drawn_as_such() {
+        let dot = to_dot(&other_path());
+        graphviz_rust::parse(&dot).expect("the output is DOT");
+        for part in ["passing run", "does not happen there", "only in the passing run", "a_a0"] {
+            assert!(dot.contains(part), "{part} is missing in\n{dot}");
+        }
+        assert!(!to_dot(&lost_update()).contains("only in the"), "both runs have the same events");
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use crate::Solution;
 use crate::solution::{DataFlow, Event, Location};
+use std::collections::BTreeSet;
 
 /// One side of the DSP: a schedule's projected events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lane {
-    /// `failing schedule` or `alternate schedule`.
+    /// `failing schedule`, `alternate schedule`, or `passing run` when that takes other paths.
     pub title: &'static str,
     /// The events in order.
     pub rows: Vec<Row>,
@@ -27,6 +28,8 @@ pub struct Row {
     pub what: String,
     /// Is it one of the reordered pair?
     pub flipped: bool,
+    /// In words, that the other side does not have the event; `None` when it has.
+    pub alone: Option<&'static str>,
 }
 
 /// Both sides, failing first; `None` without a DSP.
@@ -38,8 +41,9 @@ pub fn lanes(solution: &Solution) -> Option<[Lane; 2]> {
         rows: rows(solution, &dsp.failing, Side::Failing),
         flows: dsp.data_flows.failing_only.clone(),
     };
+    let same_path = solution.alternates.first().is_none_or(|alternate| alternate.same_path);
     let alternate = Lane {
-        title: "alternate schedule",
+        title: if same_path { "alternate schedule" } else { "passing run" },
         rows: rows(solution, &dsp.alternate, Side::Alternate),
         flows: dsp.data_flows.alternate_only.clone(),
     };
@@ -53,7 +57,18 @@ enum Side {
 }
 
 fn rows(solution: &Solution, events: &[String], side: Side) -> Vec<Row> {
-    let flipped = solution.alternates.first().map(|alternate| &alternate.flipped);
+    let alternate = solution.alternates.first();
+    let flipped = alternate.map(|alternate| &alternate.flipped);
+    let elsewhere: Option<BTreeSet<&str>> = alternate
+        .filter(|alternate| !alternate.same_path)
+        .map(|alternate| alternate.schedule.iter().map(String::as_str).collect());
+    let alone = |id: &str| match side {
+        Side::Failing => elsewhere
+            .as_ref()
+            .is_some_and(|events| !events.contains(id))
+            .then_some("does not happen there"),
+        Side::Alternate => id.starts_with('a').then_some("only in the passing run"),
+    };
     events
         .iter()
         .filter_map(|id| solution.event(id))
@@ -69,6 +84,7 @@ fn rows(solution: &Solution, events: &[String], side: Side) -> Vec<Row> {
                 place: place(&event.location),
                 what: describe(event, value),
                 flipped: flipped.is_some_and(|pair| pair.contains(&event.id)),
+                alone: alone(&event.id),
             }
         })
         .collect()

@@ -91,3 +91,35 @@ pub(crate) fn lost_update() -> Solution {
         ..Solution::default()
     }
 }
+
+/// The lost update with an alternate that takes another path: the second thread reads 1 and writes
+/// a note in place of the total.
+pub(crate) fn other_path() -> Solution {
+    let mut solution = lost_update();
+    solution.root_cause = Some(RootCause {
+        orders: vec![["e2".to_owned(), "e1".to_owned()]],
+        minimal: false,
+        fails_always: true,
+    });
+    let names = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+    let mut note = solution.events[3].clone();
+    (note.id, note.object, note.value) =
+        ("a0".to_owned(), Some("bank->note".to_owned()), Some("7".to_owned()));
+    let alternate = &mut solution.alternates[0];
+    alternate.same_path = false;
+    alternate.replay = crate::solution::Replay::Confirmed;
+    alternate.schedule = names(&["e0", "e1", "e2", "a0", "e4"]);
+    alternate.events = vec![note];
+    if let Some(dsp) = &mut solution.dsp {
+        dsp.failing.push("e3".to_owned());
+        dsp.alternate.push("a0".to_owned());
+        let value = |event: &str, failing: Option<&str>, alternate: Option<&str>| ValuePair {
+            event: event.to_owned(),
+            failing: failing.map(str::to_owned),
+            alternate: alternate.map(str::to_owned),
+        };
+        dsp.values.push(value("e3", Some("1"), None));
+        dsp.values.push(value("a0", None, Some("7")));
+    }
+    solution
+}

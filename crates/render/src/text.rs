@@ -2,7 +2,7 @@
 
 use crate::Solution;
 use crate::lanes::{Lane, describe, lanes, place};
-use crate::solution::{Failure, Verdict};
+use crate::solution::{Failure, RootCause, Verdict};
 use std::fmt::{self, Write as _};
 
 /// How much to print.
@@ -104,17 +104,41 @@ fn write_full_schedule(out: &mut String, solution: &Solution) -> fmt::Result {
 fn write_root_cause(out: &mut String, solution: &Solution) -> fmt::Result {
     let Some(cause) = &solution.root_cause else { return Ok(()) };
     if cause.fails_always {
-        return writeln!(
-            out,
-            "\nroot cause: none among the orderings. The failure happens under every schedule \
-             along these paths.\nA run that avoids it, if there is one, takes other branches or touches \
-             other addresses;\nsuch alternates are not searched for yet."
-        );
+        return write_unavoidable(out, solution, cause);
     }
     let minimal = if cause.minimal { "minimal" } else { "not proved minimal" };
     let count = cause.orders.len();
     let noun = if count == 1 { "ordering" } else { "orderings" };
     writeln!(out, "\nroot cause: {count} {noun} ({minimal})")?;
+    write_orders(out, solution, cause)
+}
+
+/// Along the recorded paths every schedule fails; perhaps not along others.
+fn write_unavoidable(out: &mut String, solution: &Solution, cause: &RootCause) -> fmt::Result {
+    if solution.alternates.iter().any(|alternate| !alternate.same_path) {
+        writeln!(
+            out,
+            "\nroot cause: along the recorded paths every schedule fails. With this ordering the \
+             other way round\nthe program takes another path, which avoids the failure (seen in a \
+             run; not proved to be the only way):"
+        )?;
+        return write_orders(out, solution, cause);
+    }
+    let tried = solution.stats.alternates_tried;
+    writeln!(
+        out,
+        "\nroot cause: none among the orderings. The failure happens under every schedule along \
+         these paths.\nA run that avoids it, if there is one, takes other branches or touches other \
+         addresses;\n{}.",
+        match tried {
+            0 => "such a run is looked for by replay, which did not take place".to_owned(),
+            1 => "the one run that was tried did not".to_owned(),
+            _ => format!("none of {tried} runs with other orderings did"),
+        }
+    )
+}
+
+fn write_orders(out: &mut String, solution: &Solution, cause: &RootCause) -> fmt::Result {
     for [before, after] in &cause.orders {
         writeln!(out, "  {}", one_event(solution, before))?;
         writeln!(out, "    before {}", one_event(solution, after))?;
@@ -145,7 +169,8 @@ fn write_alternates(out: &mut String, solution: &Solution) -> fmt::Result {
     }
     for (index, alternate) in solution.alternates.iter().enumerate() {
         let [before, after] = &alternate.flipped;
-        writeln!(out, "\nalternate {index} does not fail ({})", alternate.replay.words())?;
+        let path = if alternate.same_path { "" } else { "takes another path and " };
+        writeln!(out, "\nalternate {index} {path}does not fail ({})", alternate.replay.words())?;
         writeln!(out, "  {}", one_event(solution, before))?;
         writeln!(out, "    now before {}", one_event(solution, after))?;
         if let Some(note) = &alternate.replay_note {
@@ -159,12 +184,18 @@ fn write_lanes(out: &mut String, failing: &Lane, alternate: &Lane) -> fmt::Resul
     let line = |row: Option<&crate::lanes::Row>| {
         row.map_or_else(String::new, |row| {
             let mark = if row.flipped { '*' } else { ' ' };
-            format!("{mark} {:<5} {:<18} {}", row.thread, row.place, row.what)
+            let alone = row.alone.map(|words| format!(" ({words})")).unwrap_or_default();
+            format!("{mark} {:<5} {:<18} {}{alone}", row.thread, row.place, row.what)
         })
     };
     let left: Vec<String> = failing.rows.iter().map(|row| line(Some(row))).collect();
     let right: Vec<String> = alternate.rows.iter().map(|row| line(Some(row))).collect();
-    let width = left.iter().map(String::len).max().unwrap_or(0).max(failing.title.len() + 2);
+    let width = left
+        .iter()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0)
+        .max(failing.title.len() + 2);
     writeln!(out, "\ndifferential schedule projection (* the reordered pair)")?;
     writeln!(out, "  {:<width$} | {}", failing.title, alternate.title)?;
     writeln!(out, "  {:-<width$}-+-{:-<30}", "", "")?;
@@ -220,7 +251,7 @@ fn write_stats(out: &mut String, solution: &Solution) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::lost_update;
+    use crate::testing::{lost_update, other_path};
     use expect_test::expect;
 
     #[test]
@@ -260,13 +291,45 @@ mod tests {
         let mut solution = lost_update();
         solution.alternates.clear();
         solution.dsp = None;
-        solution.root_cause = Some(crate::solution::RootCause {
-            fails_always: true,
-            minimal: true,
-            ..Default::default()
-        });
+        solution.root_cause =
+            Some(RootCause { fails_always: true, minimal: true, ..Default::default() });
         let text = to_text(&solution, TextOptions::default());
         assert!(text.contains("under every schedule"), "{text}");
+        assert!(text.contains("replay, which did not take place"), "{text}");
+        solution.stats.alternates_tried = 12;
+        let text = to_text(&solution, TextOptions::default());
+        assert!(text.contains("none of 12 runs"), "{text}");
         assert!(!text.contains("none found on these paths"), "{text}");
+    }
+
+    #[test]
+    fn alternates_on_other_paths_say_what_only_one_run_has() {
+        let text = to_text(&other_path(), TextOptions::default());
+        let (_, text) = text.split_once("root cause").expect("a root cause");
+        expect_test::expect![[r#"
+            : along the recorded paths every schedule fails. With this ordering the other way round
+            the program takes another path, which avoids the failure (seen in a run; not proved to be the only way):
+              t0.2: read bank->total = 0 at bank.c:10 [e2]
+                before t0.1: write bank->total = 1 at bank.c:11 [e1]
+
+            alternate 0 takes another path and does not fail (replay: confirmed)
+              t0.1: write bank->total = 1 at bank.c:11 [e1]
+                now before t0.2: read bank->total = 0 at bank.c:10 [e2]
+
+            differential schedule projection (* the reordered pair)
+              failing schedule                                                         | passing run
+              -------------------------------------------------------------------------+-------------------------------
+              * t0.2  bank.c:10          read bank->total = 0                          | * t0.1  bank.c:11          write bank->total = 1
+              * t0.1  bank.c:11          write bank->total = 1                         | * t0.2  bank.c:10          read bank->total = 1
+                t0.2  bank.c:11          write bank->total = 1 (does not happen there) |   t0.2  bank.c:11          write bank->note = 7 (only in the passing run)
+
+            data-flows of the failing schedule only
+              the initial value --0--> t0.2 read bank->total (bank.c:10)
+
+            data-flows of the passing run only
+              t0.1 write bank->total (bank.c:11) --1--> t0.2 read bank->total (bank.c:10)
+
+            shown: 2 of 6 events, 2 of 3 data-flows
+        "#]].assert_eq(text);
     }
 }
