@@ -49,8 +49,35 @@ pub fn failing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built 
 pub fn passing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built {
     let order = without_failure(trace, order);
     let result = units(trace, points, &order);
-    let turns = turns(trace, points, &result.units, &|_| None);
+    let mut turns = turns(trace, points, &result.units, &|_| None);
+    if is_by_orders(trace) {
+        let last = turns.len().saturating_sub(1);
+        turns.iter_mut().take(last).for_each(|turn| finish(trace, turn));
+    }
     Built { script: Script { end: End::Run, marks: Vec::new(), turns }, coarse: result.coarse }
+}
+
+/// Is the failure one of orders alone: a deadlock, or a wake-up that was lost?
+fn is_by_orders(trace: &EventTrace) -> bool {
+    let condition = trace.failure.as_ref().map(|failure| &failure.condition);
+    condition.is_some_and(|condition| !matches!(condition, FailureCondition::Value(_)))
+}
+
+/// A thread that waits in the recorded run while it holds locks gets what it waits for in a run
+/// without the deadlock, and gives back what it holds further on, at a place that the trace does
+/// not have. So the turn behind its last event leads to its end.
+fn finish(trace: &EventTrace, turn: &mut Turn) {
+    let Some(thread) = trace.threads.iter().find(|thread| thread.name == turn.thread) else {
+        return;
+    };
+    let held = thread.events.iter().any(|&id| {
+        let kind = event(trace, id).map(|event| &event.kind);
+        matches!(kind, Some(EventKind::Unlock { synthetic: true, .. }))
+    });
+    if held && matches!(turn.target, Target::Site { past: true, .. }) {
+        turn.target = Target::End;
+        turn.comment = None;
+    }
 }
 
 /// The script that tries another path: the order up to the event `until`, which is not performed;
