@@ -55,6 +55,9 @@ fn print(execution: &Execution, most: usize) {
     for (kind, count) in &report.gaps {
         println!("  {count:>8} {kind}");
     }
+    for function in &report.inputs_left_out {
+        println!("  the results of {function} are too many for a replay to give them back");
+    }
     for gap in execution.gaps.iter().take(most) {
         let site = &gap.site;
         println!(

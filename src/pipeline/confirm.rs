@@ -2,10 +2,11 @@
 
 use super::work::Explained;
 use crate::replay::{self, Claim, ReplayError, Settings, Target, across, judge};
-use model::{Points, Schedule};
+use model::Schedule;
 use render::solution::Replay;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use symex::Execution;
 use trace_format::Manifest;
 
 /// How to replay.
@@ -95,10 +96,11 @@ impl Confirmer {
         &self,
         claim: Claim,
         explained: &Explained,
-        points: &Points,
+        execution: &Execution,
         schedule: &Schedule,
     ) -> Result<Finding, ReplayError> {
-        let script = match replay::script(claim, &explained.trace, points, schedule) {
+        let Execution { points, inputs, .. } = execution;
+        let script = match replay::script(claim, &explained.trace, points, inputs, schedule) {
             Ok(script) => script,
             Err(why) => return Ok(Finding::not_run(why)),
         };
@@ -114,7 +116,7 @@ impl Confirmer {
     pub(super) fn across(
         &self,
         explained: &Explained,
-        points: &Points,
+        execution: &Execution,
         deadline: Option<Instant>,
     ) -> Result<across::Found, ReplayError> {
         let (Ok(target), Some(failing)) = (&self.target, &explained.explanation.failing) else {
@@ -123,7 +125,8 @@ impl Confirmer {
         let failing = across::Failing {
             manifest: &self.manifest,
             trace: &explained.trace,
-            points,
+            points: &execution.points,
+            inputs: &execution.inputs,
             schedule: &failing.schedule,
             evaluation: &failing.evaluation,
         };

@@ -5,7 +5,6 @@ use super::confirm::{Confirmer, Finding};
 use super::work::{Explained, Work};
 use super::{PipelineError, ReplayOptions};
 use crate::replay::{Claim, across};
-use model::Points;
 use render::solution::Replay;
 use std::path::Path;
 use std::time::Instant;
@@ -39,12 +38,12 @@ pub(super) fn explain(
     let (explained, failing, notes) = search(&confirmer, &options, execution, work)?;
     let across = across::Found::default();
     let mut replayed = Replayed { explained, failing, notes, alternates: Vec::new(), across };
-    replay_alternates(&confirmer, &execution.points, work, &mut replayed)?;
+    replay_alternates(&confirmer, execution, work, &mut replayed)?;
     let none = replayed.explained.explanation.alternates.found.is_empty();
     if none && work.options.alternates > 0 && replayed.failing.replay != Replay::NotRun {
         let started = Instant::now();
         let explained = &replayed.explained;
-        replayed.across = confirmer.across(explained, &execution.points, work.deadline)?;
+        replayed.across = confirmer.across(explained, execution, work.deadline)?;
         work.timing.alternates += started.elapsed();
     }
     Ok(replayed)
@@ -79,8 +78,7 @@ fn search(
             rejected.push("no other failing schedule was found".to_owned());
             return Ok((explained, finding, rejected));
         };
-        let finding =
-            confirmer.confirm(Claim::Fails, &explained, &execution.points, &failing.schedule)?;
+        let finding = confirmer.confirm(Claim::Fails, &explained, execution, &failing.schedule)?;
         if finding.replay != Replay::Diverged {
             let mut notes: Vec<String> = finding.note.iter().cloned().collect();
             notes.extend(rejected);
@@ -106,7 +104,7 @@ fn search(
 /// where there are too few.
 fn replay_alternates(
     confirmer: &Confirmer,
-    points: &Points,
+    execution: &Execution,
     work: &Work<'_>,
     replayed: &mut Replayed,
 ) -> Result<(), PipelineError> {
@@ -120,7 +118,7 @@ fn replay_alternates(
             Finding::not_run("there was no time left to run it")
         } else {
             let explained = &replayed.explained;
-            confirmer.confirm(Claim::Passes, explained, points, &alternate.schedule)?
+            confirmer.confirm(Claim::Passes, explained, execution, &alternate.schedule)?
         };
         confirmed += usize::from(finding.replay == Replay::Confirmed);
         findings.push(finding);

@@ -2,7 +2,7 @@
 //! paths avoids it: conflicting pairs are tried the other way round on the real program.
 
 use super::original::executed;
-use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script};
+use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script, with_inputs};
 use explain::{Across, Flip, Side};
 use model::evaluate::{Evaluation, Evaluator};
 use model::{EventTrace, Points, Schedule, VarId};
@@ -11,7 +11,7 @@ use schedule::Script;
 use solver::Order;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use symex::Execution;
+use symex::{Execution, Input};
 use trace_format::layout::OrderRecord;
 use trace_format::{Manifest, Trace};
 
@@ -37,6 +37,8 @@ pub struct Failing<'a> {
     pub trace: &'a EventTrace,
     /// The places of its events.
     pub points: &'a Points,
+    /// What calls gave in the recorded run.
+    pub inputs: &'a [Input],
     /// The schedule.
     pub schedule: &'a Schedule,
     /// What it does.
@@ -118,6 +120,7 @@ enum Plan {
 struct Passed {
     trace: EventTrace,
     points: Points,
+    inputs: Vec<Input>,
     schedule: Schedule,
     evaluation: Evaluation,
     across: Across,
@@ -194,8 +197,16 @@ impl Search<'_> {
                 let (flows, distance) = (across.failing_only.len(), across.distance);
                 tracing::debug!(?plan, flows, distance, events = across.failing.len(), "passed");
                 let Compared { execution, schedule, evaluation, across } = found;
-                let Execution { trace, points, .. } = execution;
-                self.passed.push(Passed { trace, points, schedule, evaluation, across, followed });
+                let Execution { trace, points, inputs, .. } = execution;
+                self.passed.push(Passed {
+                    trace,
+                    points,
+                    inputs,
+                    schedule,
+                    evaluation,
+                    across,
+                    followed,
+                });
             }
             Err(why) => tracing::info!(?plan, why, "a run that passed was not compared"),
         }
@@ -204,7 +215,7 @@ impl Search<'_> {
 
     /// The schedule's text; none when the plan has no place where a thread can be stopped.
     fn text(&self, plan: Plan) -> Option<String> {
-        let Failing { trace, points, schedule, .. } = *self.failing;
+        let Failing { trace, points, inputs, schedule, .. } = *self.failing;
         let built = match plan {
             Plan::Near(flip) => {
                 let order = explain::flipped_order(trace, schedule, flip);
@@ -216,9 +227,10 @@ impl Search<'_> {
             Plan::Serial { backwards } => {
                 schedule::passing(trace, points, &explain::serial_order(trace, backwards))
             }
-            Plan::Free => return Some(Script::default().to_string()),
+            Plan::Free => return Some(with_inputs(Script::default(), inputs).to_string()),
         };
-        (!built.script.turns.is_empty()).then(|| built.script.to_string())
+        let turns = !built.script.turns.is_empty();
+        turns.then(|| with_inputs(built.script, inputs).to_string())
     }
 
     fn execute(&self, text: &str) -> Result<Attempt, ReplayError> {
@@ -232,8 +244,8 @@ impl Search<'_> {
     /// Runs the program under the order that was observed, or, when that does not work, under what
     /// led to the run.
     fn confirm(&self, passed: Passed) -> Result<CrossAlternate, ReplayError> {
-        let Passed { trace, points, schedule, evaluation, across, followed } = passed;
-        let observed = script(Claim::Passes, &trace, &points, &schedule).ok();
+        let Passed { trace, points, inputs, schedule, evaluation, across, followed } = passed;
+        let observed = script(Claim::Passes, &trace, &points, &inputs, &schedule).ok();
         let mut verdict = None;
         for text in [&observed, &followed].into_iter().flatten() {
             let attempt = self.execute(text)?;

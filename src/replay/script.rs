@@ -2,8 +2,23 @@
 
 use super::Claim;
 use model::{EventTrace, Points, Schedule};
+use schedule::Script;
+use symex::Input;
 
-/// The schedule's text.
+/// Lets the program get back what it got in the recorded run and cannot compute anew: process ids,
+/// times and random numbers.
+#[must_use]
+pub fn with_inputs(mut script: Script, inputs: &[Input]) -> Script {
+    let input = |input: &Input| schedule::Input {
+        thread: input.thread.clone(),
+        function: input.function.clone(),
+        words: input.words.clone(),
+    };
+    script.inputs = inputs.iter().map(input).collect();
+    script
+}
+
+/// The schedule's text, with the inputs of the run that the events are from.
 ///
 /// # Errors
 ///
@@ -13,6 +28,7 @@ pub fn script(
     claim: Claim,
     trace: &EventTrace,
     points: &Points,
+    inputs: &[Input],
     schedule: &Schedule,
 ) -> Result<String, String> {
     let built = match claim {
@@ -25,5 +41,5 @@ pub fn script(
     if built.script.turns.is_empty() {
         return Err("its events have no places where a thread can be stopped".to_owned());
     }
-    Ok(built.script.to_string())
+    Ok(with_inputs(built.script, inputs).to_string())
 }

@@ -2,6 +2,7 @@
 //! who waits for whom. Without a scheduler, and in threads that it does not know, each of these
 //! is the program's own function.
 
+use crate::clocks;
 use crate::layout::SyncPoint;
 use crate::real;
 use crate::schedule::{self, NEVER, Request, WaitKind, Wake};
@@ -38,8 +39,7 @@ impl Limit {
         // SAFETY: the caller vouches for it.
         let time = unsafe { *time };
         let clock = if time.seconds < TIME_OF_DAY { sys::CLOCK_MONOTONIC } else { clock };
-        let now = sys::clock(clock).saturating_add(schedule::passed_time());
-        let left = time.nanoseconds()?.saturating_sub(now);
+        let left = time.nanoseconds()?.saturating_sub(clocks::now(clock));
         Some(schedule::deadline(round(left)))
     }
 }

@@ -7,6 +7,7 @@ use crate::layout::{
     DESCRIPTOR_HAS_DEFINED, INSTRUMENTATION_VERSION, MODULE_MAGIC, ModuleDescriptor,
     ModuleRecordHeader,
 };
+use crate::memory;
 use crate::process;
 use crate::start;
 use crate::sys::{self, ObjectInfo};
@@ -16,6 +17,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 static NEXT_FUNCTION: AtomicU32 = AtomicU32::new(0);
+static OBJECTS: AtomicPtr<Object> = AtomicPtr::new(null_mut());
 static TABLES: AtomicPtr<Table> = AtomicPtr::new(null_mut());
 
 /// The sorted addresses of the functions that a module defines; they follow the head. Published
@@ -49,6 +51,45 @@ pub fn defines(address: u64) -> bool {
     false
 }
 
+/// The code of an executable or library with instrumented modules.
+struct Object {
+    code: Code,
+    next: AtomicPtr<Object>,
+}
+
+/// Is this an address in the code of an executable or library with instrumented modules? Known
+/// only when gates are opened.
+pub fn instrumented(address: u64) -> bool {
+    objects().any(|object| object.code.contains(address))
+}
+
+fn objects() -> impl Iterator<Item = &'static Object> {
+    // SAFETY: null, or objects that were published and stay.
+    let read = |at: &AtomicPtr<Object>| unsafe { at.load(Ordering::Acquire).as_ref() };
+    core::iter::successors(read(&OBJECTS), move |object| read(&object.next))
+}
+
+/// Publishes the code that a descriptor belongs to, unless that was done.
+fn add_object(place: u64) {
+    let code = Code::around(place);
+    let known = |object: &Object| object.code.start <= code.start && code.end <= object.code.end;
+    if code.start >= code.end || objects().any(known) {
+        return;
+    }
+    let Some(object) = memory::keep(Object { code, next: AtomicPtr::new(null_mut()) }) else {
+        return;
+    };
+    let mut head = OBJECTS.load(Ordering::Relaxed);
+    loop {
+        object.next.store(head, Ordering::Relaxed);
+        let new = core::ptr::from_ref(object).cast_mut();
+        match OBJECTS.compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(now) => head = now,
+        }
+    }
+}
+
 /// Called by each instrumented module's constructor.
 #[cfg_attr(symbiosis_export, unsafe(no_mangle))]
 pub unsafe extern "C" fn __symbiosis_register(descriptor: *const ModuleDescriptor) {
@@ -62,6 +103,9 @@ pub unsafe extern "C" fn __symbiosis_register(descriptor: *const ModuleDescripto
         if known {
             *module.base = base;
             add_table(module, descriptor as u64);
+            if gates::wanted() {
+                add_object(descriptor as u64);
+            }
             sys::keeping_errno(|| gates::open(module));
         }
         if process::recording() {

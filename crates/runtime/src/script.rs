@@ -1,6 +1,6 @@
 //! The schedule to follow, parsed from its text (docs/schedule-format.md).
 
-use crate::layout::{SCHEDULE_HEAD, site_hash};
+use crate::layout::{SCHEDULE_HEAD, input_function, site_hash};
 use crate::memory::{self, List};
 
 /// Where a turn ends.
@@ -45,6 +45,21 @@ pub struct Mark {
     pub occurrence: u64,
 }
 
+/// A value that calls of a function get back, so many times in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Input {
+    /// [`thread_hash`] of the thread's name.
+    pub thread: u64,
+    /// The function's place in `layout::INPUT_FUNCTIONS`.
+    pub function: usize,
+    /// Its place among all values of the text.
+    pub order: usize,
+    /// The value.
+    pub value: u64,
+    /// How often it comes.
+    pub count: u64,
+}
+
 /// Why a text is no schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -59,6 +74,8 @@ pub struct Problem {
 pub struct Script {
     turns: List<Turn>,
     marks: List<Mark>,
+    /// Sorted, that is by thread, function and order.
+    inputs: List<Input>,
     /// Names behind hashes, those of threads and those of sites, sorted by hash.
     names: List<(u64, &'static [u8])>,
     /// The hashes of the sites, sorted.
@@ -75,10 +92,12 @@ impl Script {
     /// The first line that is wrong, and why.
     pub fn parse(text: &'static [u8]) -> Result<Self, Problem> {
         let lines = text.split(|&byte| byte == b'\n').count();
+        let values = text.split(|&byte| byte == b'\n').map(values_of_line).sum();
         let no_memory = Problem { line: 1, what: "there is no memory for the schedule" };
         let mut script = Self {
             turns: List::with_room(lines).ok_or(no_memory)?,
             marks: List::with_room(lines).ok_or(no_memory)?,
+            inputs: List::with_room(values).ok_or(no_memory)?,
             names: List::with_room(2 * lines).ok_or(no_memory)?,
             anchors: List::with_room(lines).ok_or(no_memory)?,
             hold: false,
@@ -91,6 +110,7 @@ impl Script {
         }
         script.lines = state.line;
         script.anchors.as_mut_slice().sort_unstable();
+        script.inputs.as_mut_slice().sort_unstable();
         script.names.as_mut_slice().sort_unstable_by_key(|(hash, _)| *hash);
         Ok(script)
     }
@@ -108,6 +128,7 @@ impl Script {
         match first {
             b"end" => self.end(state, words),
             b"mark" => self.mark(words),
+            b"input" => self.input(words),
             _ => self.turn(state, first, words),
         }
     }
@@ -145,6 +166,26 @@ impl Script {
         }
         self.marks.push(Mark { number, thread, hash, occurrence });
         Ok(())
+    }
+
+    /// Functions that are not known were added to the format later.
+    fn input(&mut self, mut words: Words) -> Result<(), &'static str> {
+        const FORM: &str = "`input THREAD FUNCTION VALUE...` expected";
+        if !self.turns.as_slice().is_empty() {
+            return Err("directives stand before the turns");
+        }
+        let thread = self.thread(words.next().ok_or(FORM)?)?;
+        let function = input_function(words.next().ok_or(FORM)?);
+        let mut any = false;
+        for word in words {
+            let (value, count) = run(word).ok_or("a value such as 7, 0x7 or 7x100 expected")?;
+            any = true;
+            if let Some(function) = function {
+                let order = self.inputs.as_slice().len();
+                self.inputs.push(Input { thread, function, order, value, count });
+            }
+        }
+        if any { Ok(()) } else { Err(FORM) }
     }
 
     fn turn(
@@ -226,6 +267,21 @@ impl Script {
         self.marks.as_slice()
     }
 
+    /// Is there anything that calls get back?
+    #[must_use]
+    pub fn has_inputs(&self) -> bool {
+        !self.inputs.as_slice().is_empty()
+    }
+
+    /// What calls of a function get back in a thread.
+    #[must_use]
+    pub fn inputs(&self, thread: u64, function: usize) -> &'static [Input] {
+        let all = self.inputs.as_slice();
+        let begin = all.partition_point(|i| (i.thread, i.function) < (thread, function));
+        let end = all.partition_point(|i| (i.thread, i.function) <= (thread, function));
+        all.get(begin..end).unwrap_or(&[])
+    }
+
     /// `end hold`.
     #[must_use]
     pub fn hold_at_end(&self) -> bool {
@@ -291,6 +347,39 @@ fn without_comment(line: &[u8]) -> &[u8] {
     }
     let comment = line.windows(2).position(|pair| matches!(pair, [b' ' | b'\t', b'#']));
     comment.and_then(|at| line.get(..at)).unwrap_or(line)
+}
+
+/// How many values there are in a line, if it has any.
+fn values_of_line(line: &'static [u8]) -> usize {
+    let mut words = Words(without_comment(line));
+    if words.next() == Some(b"input") { words.count() } else { 0 }
+}
+
+/// `VALUE` or `VALUExN` with N from 1.
+fn run(word: &[u8]) -> Option<(u64, u64)> {
+    let (digits, hexadecimal) = match word.strip_prefix(b"0x") {
+        Some(digits) => (digits, true),
+        None => (word, false),
+    };
+    let end = digits.iter().position(|&byte| byte == b'x').unwrap_or(digits.len());
+    let (value, count) = digits.split_at_checked(end)?;
+    let value = if hexadecimal { hexadecimal_number(value)? } else { number(value)? };
+    let count = match count.strip_prefix(b"x") {
+        Some(count) => number(count).filter(|count| *count > 0)?,
+        None => 1,
+    };
+    Some((value, count))
+}
+
+/// A number in hexadecimal digits; none when it is not, or too large.
+fn hexadecimal_number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || digits.len() > 16 {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, digit| {
+        let digit = char::from(*digit).to_digit(16)?;
+        Some(number << 4 | u64::from(digit))
+    })
 }
 
 /// A number in decimal digits; none when it is not, or too large.
@@ -360,6 +449,22 @@ mod tests {
     }
 
     #[test]
+    fn inputs_are_found_by_thread_and_function() {
+        let text = b"symbiosis-schedule 1\ninput t0.1 rand 1 2x3 # two\ninput t0 rand 9\n\
+            input t0.1 getpid 0xFfx2\ninput t0 of_the_future 1\ninput t0.1 rand 3 1\nt0 > $\n";
+        let script = Script::parse(text).expect("right");
+        let found = |thread: &str, function: &str| -> Vec<(u64, u64)> {
+            let function = input_function(function.as_bytes()).expect("known");
+            let inputs = script.inputs(thread_hash(thread.as_bytes()), function);
+            inputs.iter().map(|input| (input.value, input.count)).collect()
+        };
+        assert_eq!(found("t0.1", "rand"), [(1, 1), (2, 3), (3, 1), (1, 1)]);
+        assert_eq!(found("t0", "rand"), [(9, 1)]);
+        assert_eq!(found("t0.1", "getpid"), [(255, 2)]);
+        assert_eq!(found("t0", "getpid"), []);
+    }
+
+    #[test]
     fn a_schedule_without_turns_is_one() {
         let script = Script::parse(b"symbiosis-schedule 1").expect("right");
         assert!(script.turns().is_empty() && !script.hold_at_end());
@@ -381,6 +486,12 @@ mod tests {
             ("symbiosis-schedule 1\nmark x t0 ~exit\n", 2, "mark N"),
             ("symbiosis-schedule 1\nmark 1 t0 ~exit @0\n", 2, "mark N"),
             ("symbiosis-schedule 1\nmark 1 t0 ~exit @1 +\n", 2, "mark N"),
+            ("symbiosis-schedule 1\nt0 > $\ninput t0 rand 1\n", 3, "before the turns"),
+            ("symbiosis-schedule 1\ninput t0 rand\n", 2, "input THREAD"),
+            ("symbiosis-schedule 1\ninput t0 rand 1x0\n", 2, "a value"),
+            ("symbiosis-schedule 1\ninput t0 rand 0x\n", 2, "a value"),
+            ("symbiosis-schedule 1\ninput t0 rand 0x11112222333344445\n", 2, "a value"),
+            ("symbiosis-schedule 1\ninput t0 rand -1\n", 2, "a value"),
             ("symbiosis-schedule 1\n\nt1 > $\n", 3, "a thread"),
             ("symbiosis-schedule 1\nt0. > $\n", 2, "a thread"),
             ("symbiosis-schedule 1\nt0.0 > $\n", 2, "a thread"),

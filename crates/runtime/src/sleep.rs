@@ -1,6 +1,7 @@
-//! Calls that only let time pass, or others run, or ask for the time. Under a scheduler they do so
-//! in virtual time; see `schedule`. Without one they are the program's own functions.
+//! Calls that only let time pass, or others run. Under a scheduler they do so in virtual time; see
+//! `schedule`. Without one they are the program's own functions.
 
+use crate::clocks;
 use crate::emulate;
 use crate::real;
 use crate::schedule;
@@ -13,10 +14,6 @@ type Time = *const c_void;
 const MICROSECOND: u64 = 1_000;
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
-
-/// The clocks that virtual time goes on in: those of the time of day and of the time since some
-/// start, not those of the processor time.
-const CLOCKS: [c_int; 7] = [0, 1, 4, 5, 6, 7, 11];
 
 /// `struct timeval`.
 #[repr(C)]
@@ -46,74 +43,10 @@ unsafe fn until(clock: c_int, flags: c_int, time: Time) -> Option<u64> {
     if flags & sys::TIMER_ABSTIME == 0 {
         return Some(time);
     }
-    Some(time.saturating_sub(sys::clock(clock).saturating_add(schedule::passed_time())))
-}
-
-/// Adds the virtual time to a `struct timespec`.
-unsafe fn advance(time: P) {
-    let passed = schedule::passed_time();
-    if passed == 0 || time.is_null() {
-        return;
-    }
-    // SAFETY: the caller's pointer is to a time.
-    let time = unsafe { &mut *time.cast::<TimeSpec>() };
-    let nanoseconds = time.nanoseconds + (passed % SECOND) as i64;
-    let second = SECOND as i64;
-    time.seconds += (passed / SECOND) as i64 + nanoseconds / second;
-    time.nanoseconds = nanoseconds % second;
+    Some(time.saturating_sub(clocks::now(clock)))
 }
 
 interpose! {
-    fn clock_gettime(clock: c_int, time: P) -> c_int {
-        let Some(function) = real::clock_gettime() else {
-            sys::set_errno(sys::ENOSYS);
-            return -1;
-        };
-        let result = function(clock, time);
-        if result == 0 && CLOCKS.contains(&clock) {
-            advance(time);
-        }
-        result
-    }
-
-    fn timespec_get(time: P, base: c_int) -> c_int {
-        let Some(function) = real::timespec_get() else { return 0 };
-        let result = function(time, base);
-        if result != 0 {
-            advance(time);
-        }
-        result
-    }
-
-    fn gettimeofday(time: P, zone: P) -> c_int {
-        let Some(function) = real::gettimeofday() else { return -1 };
-        let result = function(time, zone);
-        let passed = schedule::passed_time() / MICROSECOND;
-        if result == 0 && passed != 0 && !time.is_null() {
-            let value = &mut *time.cast::<TimeValue>();
-            let million = (SECOND / MICROSECOND) as i64;
-            let microseconds = value.microseconds + passed as i64 % million;
-            value.seconds += passed as i64 / million + microseconds / million;
-            value.microseconds = microseconds % million;
-        }
-        result
-    }
-
-    fn time(out: P) -> c_long {
-        let passed = schedule::passed_time();
-        if passed == 0 {
-            return match real::time() {
-                Some(function) => function(out),
-                None => -1,
-            };
-        }
-        let now = sys::clock(sys::CLOCK_REALTIME).saturating_add(passed) / SECOND;
-        if !out.is_null() {
-            *out.cast::<c_long>() = now as c_long;
-        }
-        now as c_long
-    }
-
     fn sched_yield() -> c_int {
         if schedule::give_way() {
             return 0;

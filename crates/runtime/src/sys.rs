@@ -64,6 +64,8 @@ const SYS_GETTID: c_long = 186;
 const SYS_TGKILL: c_long = 234;
 const SYS_NANOSLEEP: c_long = 35;
 const SYS_GETPID: c_long = 39;
+const SYS_GETPPID: c_long = 110;
+const SYS_GETRANDOM: c_long = 318;
 const SYS_READ: c_long = 0;
 const SYS_CLOSE: c_long = 3;
 const SYS_OPENAT: c_long = 257;
@@ -225,6 +227,18 @@ pub fn keeping_errno<T>(work: impl FnOnce() -> T) -> T {
 pub fn getpid() -> u32 {
     // SAFETY: no pointers.
     unsafe { syscall(SYS_GETPID) as u32 }
+}
+
+/// The parent's process id from the kernel.
+pub fn getppid() -> i32 {
+    // SAFETY: no pointers.
+    unsafe { syscall(SYS_GETPPID) as i32 }
+}
+
+/// Random bytes from the kernel; may change `errno`.
+pub fn random(value: &mut c_uint) {
+    // SAFETY: the pointer is to a live object.
+    unsafe { syscall(SYS_GETRANDOM, core::ptr::from_mut(value), size_of::<c_uint>(), 0 as c_long) };
 }
 
 /// The calling thread's kernel id.

@@ -3,6 +3,7 @@
 use crate::emulate::{self, Limit};
 use crate::files;
 use crate::gates;
+use crate::inputs;
 use crate::layout::{CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, RuntimeEvent, SyncPoint};
 use crate::noise;
 use crate::process;
@@ -52,6 +53,8 @@ pub struct Thread {
     pub values: Stream,
     /// For its gates.
     pub gate: gates::State,
+    /// What it gets back of the recorded run.
+    pub inputs: inputs::State,
     routine: usize,
     argument: usize,
     rounds: u32,

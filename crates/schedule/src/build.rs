@@ -38,7 +38,7 @@ pub fn failing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built 
     }
     held_too_late(trace, points, &mut result, None);
     let turns = turns(trace, points, &result.units, &|_| None);
-    Built { script: Script { end: End::Hold, marks: Vec::new(), turns }, coarse: result.coarse }
+    Built { script: Script { end: End::Hold, turns, ..Script::default() }, coarse: result.coarse }
 }
 
 /// The script of a schedule that passes: the whole order, after which all threads go on
@@ -54,7 +54,7 @@ pub fn passing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built 
         let last = turns.len().saturating_sub(1);
         turns.iter_mut().take(last).for_each(|turn| finish(trace, turn));
     }
-    Built { script: Script { end: End::Run, marks: Vec::new(), turns }, coarse: result.coarse }
+    Built { script: Script { end: End::Run, turns, ..Script::default() }, coarse: result.coarse }
 }
 
 /// Is the failure one of orders alone: a deadlock, or a wake-up that was lost?
@@ -128,7 +128,7 @@ pub fn prefix(
             turns.push(Turn { thread, target: target_past(points, then), comment: place(then) });
         }
     }
-    Built { script: Script { end: End::Run, marks: Vec::new(), turns }, coarse: result.coarse }
+    Built { script: Script { end: End::Run, turns, ..Script::default() }, coarse: result.coarse }
 }
 
 /// Adds a mark for each of the events that has a point, in the order given, numbered on from the

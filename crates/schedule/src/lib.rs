@@ -21,4 +21,4 @@ mod units;
 
 pub use build::{Built, failing, marks_for, passing, prefix};
 pub use observe::{ObservedError, observed};
-pub use text::{End, Mark, ParseError, Script, Target, Turn, parse};
+pub use text::{End, Input, Mark, ParseError, Script, Target, Turn, parse};

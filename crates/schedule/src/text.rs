@@ -27,6 +27,18 @@ pub struct Mark {
     pub occurrence: u64,
 }
 
+/// What the calls of one function gave in one thread, for giving it back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// The thread's name, such as `t0.1`.
+    pub thread: String,
+    /// The function's name as a symbol.
+    pub function: String,
+    /// In the order of the calls, for each its result and what it wrote
+    /// ([`trace_format::layout::INPUT_FUNCTIONS`]).
+    pub words: Vec<u64>,
+}
+
 /// Where a turn ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -61,6 +73,8 @@ pub struct Turn {
 pub struct Script {
     /// What happens behind the last turn.
     pub end: End,
+    /// What to give back; no two of one thread and function.
+    pub inputs: Vec<Input>,
     /// The places to announce.
     pub marks: Vec<Mark>,
     /// The turns, first to last.
@@ -84,12 +98,44 @@ impl fmt::Display for Script {
             End::Hold => writeln!(f, "end hold")?,
             End::Run => writeln!(f, "end run")?,
         }
+        self.inputs.iter().try_for_each(|input| write!(f, "{input}"))?;
         for mark in &self.marks {
             write!(f, "mark {} {} ", mark.number, mark.thread)?;
             passage(f, &mark.site, mark.occurrence)?;
             writeln!(f)?;
         }
         self.turns.iter().try_for_each(|turn| writeln!(f, "{turn}"))
+    }
+}
+
+/// No line with inputs is longer, in bytes, unless a single value makes it so.
+const INPUT_LINE: usize = 100;
+
+impl fmt::Display for Input {
+    /// One or more lines, each with its end; none when there are no values.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = String::new();
+        for run in self.words.chunk_by(|a, b| a == b) {
+            let Some(&value) = run.first() else { continue };
+            let mut word = match u32::try_from(value) {
+                // `0x3` is three in hexadecimal, not three zeros.
+                Ok(0) if run.len() > 1 => " 0x0".to_owned(),
+                Ok(value) => format!(" {value}"),
+                Err(_) => format!(" {value:#x}"),
+            };
+            if run.len() > 1 {
+                word.push_str(&format!("x{}", run.len()));
+            }
+            if !line.is_empty() && line.len() + word.len() > INPUT_LINE {
+                writeln!(f, "{line}")?;
+                line.clear();
+            }
+            if line.is_empty() {
+                line = format!("input {} {}", self.thread, self.function);
+            }
+            line.push_str(&word);
+        }
+        if line.is_empty() { Ok(()) } else { writeln!(f, "{line}") }
     }
 }
 
@@ -147,6 +193,10 @@ pub fn parse(text: &str) -> Result<Script, ParseError> {
                 (true, _) => Err("a second `end`".to_owned()),
                 (_, false) => Err("`end` has to come before the turns".to_owned()),
             },
+            ["input", rest @ ..] => match script.turns.is_empty() {
+                true => parse_input(rest, &mut script.inputs),
+                false => Err("`input` has to come before the turns".to_owned()),
+            },
             ["mark", rest @ ..] => match script.turns.is_empty() {
                 true => parse_mark(rest).map(|mark| script.marks.push(mark)),
                 false => Err("`mark` has to come before the turns".to_owned()),
@@ -185,6 +235,54 @@ fn parse_end(words: &[&str]) -> Result<End, String> {
         ["run"] => Ok(End::Run),
         _ => Err("should be `end hold` or `end run`".to_owned()),
     }
+}
+
+/// The most values of a schedule: what runs of equal ones stand for takes memory.
+const MOST_VALUES: usize = 1 << 24;
+
+/// Appends the values to those of the same thread and function.
+fn parse_input(words: &[&str], inputs: &mut Vec<Input>) -> Result<(), String> {
+    let [thread, function, values @ ..] = words else {
+        return Err("should be `input THREAD FUNCTION VALUE...`".to_owned());
+    };
+    let thread = parse_thread(thread)?;
+    let symbol = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
+    if !function.chars().all(symbol) {
+        return Err(format!("`{function}` should be the name of a function"));
+    }
+    if values.is_empty() {
+        return Err("should be `input THREAD FUNCTION VALUE...`".to_owned());
+    }
+    let known = |input: &Input| input.thread == thread && input.function == *function;
+    let mut left = MOST_VALUES - inputs.iter().map(|input| input.words.len()).sum::<usize>();
+    let at = inputs.iter().position(known).unwrap_or(inputs.len());
+    if at == inputs.len() {
+        inputs.push(Input { thread, function: (*function).to_owned(), words: Vec::new() });
+    }
+    for word in values {
+        let (value, count) = parse_run(word)
+            .ok_or_else(|| format!("`{word}` should be a value such as 7, 0x7 or 7x100"))?;
+        left = left.checked_sub(count).ok_or("these are too many values")?;
+        if let Some(input) = inputs.get_mut(at) {
+            input.words.extend(std::iter::repeat_n(value, count));
+        }
+    }
+    Ok(())
+}
+
+/// A value, and how often it comes.
+fn parse_run(word: &str) -> Option<(u64, usize)> {
+    let (rest, radix) = match word.strip_prefix("0x") {
+        Some(rest) => (rest, 16),
+        None => (word, 10),
+    };
+    let (value, count) = rest.split_once('x').unwrap_or((rest, "1"));
+    let digits = |text: &str, radix: u32| {
+        (!text.is_empty() && text.chars().all(|c| c.is_digit(radix))).then_some(())
+    };
+    digits(value, radix).and(digits(count, 10))?;
+    let count = count.parse().ok().filter(|&count| count > 0)?;
+    Some((u64::from_str_radix(value, radix).ok()?, count))
 }
 
 fn parse_mark(words: &[&str]) -> Result<Mark, String> {
@@ -250,6 +348,8 @@ mod tests {
 
     const EXAMPLE: &str = "symbiosis-schedule 1
 end hold
+input t0 getpid 4711x3 0x0x3
+input t0.1 clock_gettime 0 1700000000 0x165ec0bc8
 mark 1 t0.1 bank.c:close_desk:read:bank.1 @2
 t0 > bank.c:main:call:pthread_join
 t0.1 > bank.c:close_desk:write:bank.1/2 @3
@@ -262,6 +362,8 @@ t0 !
     fn the_text_comes_back() {
         let script = parse(EXAMPLE).expect("a schedule");
         assert_eq!(script.end, End::Hold);
+        assert_eq!(script.inputs[0].words, [4711, 4711, 4711, 0, 0, 0]);
+        assert_eq!(script.inputs[1].words, [0, 1_700_000_000, 0x1_65ec_0bc8]);
         assert_eq!(script.marks[0].occurrence, 2);
         assert_eq!(script.turns[2].comment.as_deref(), Some("bank.c:62"));
         assert_eq!(script.to_string(), EXAMPLE);
@@ -277,6 +379,25 @@ t0 !
     }
 
     #[test]
+    fn values_of_several_lines_come_one_after_the_other() {
+        let text = "symbiosis-schedule 1\ninput t0 rand 1 0x2x2\ninput t0.1 rand 9\n\
+                    input t0 rand 3\n";
+        let script = parse(text).expect("a schedule");
+        let words: Vec<&[u64]> = script.inputs.iter().map(|i| i.words.as_slice()).collect();
+        assert_eq!(words, [&[1, 2, 2, 3][..], &[9][..]]);
+    }
+
+    #[test]
+    fn long_inputs_are_wrapped() {
+        let words: Vec<u64> = (0..100).map(|n| n * 0x1_0000_0001).collect();
+        let input = Input { thread: "t0".to_owned(), function: "random".to_owned(), words };
+        let script = Script { inputs: vec![input], ..Script::default() };
+        let text = script.to_string();
+        assert!(text.lines().count() > 10 && text.lines().all(|line| line.len() <= 100), "{text}");
+        assert_eq!(parse(&text), Ok(script));
+    }
+
+    #[test]
     fn mistakes_name_their_line() {
         let mistakes = [
             ("", 1, "should be `symbiosis-schedule 1`"),
@@ -285,6 +406,29 @@ t0 !
             ("symbiosis-schedule 1\nend run\nend run\n", 3, "a second `end`"),
             ("symbiosis-schedule 1\nt0 !\nend run\n", 3, "`end` has to come before the turns"),
             ("symbiosis-schedule 1\nt0 !\nmark 1 t0 a\n", 3, "`mark` has to come before the turns"),
+            (
+                "symbiosis-schedule 1\nt0 !\ninput t0 rand 1\n",
+                3,
+                "`input` has to come before the turns",
+            ),
+            ("symbiosis-schedule 1\ninput t0\n", 2, "should be `input THREAD FUNCTION VALUE...`"),
+            (
+                "symbiosis-schedule 1\ninput t0 rand\n",
+                2,
+                "should be `input THREAD FUNCTION VALUE...`",
+            ),
+            (
+                "symbiosis-schedule 1\ninput t0 rand 0x\n",
+                2,
+                "`0x` should be a value such as 7, 0x7 or 7x100",
+            ),
+            (
+                "symbiosis-schedule 1\ninput t0 rand 3x0\n",
+                2,
+                "`3x0` should be a value such as 7, 0x7 or 7x100",
+            ),
+            ("symbiosis-schedule 1\ninput t0 rand 1x99999999\n", 2, "these are too many values"),
+            ("symbiosis-schedule 1\ninput t0 a:b 1\n", 2, "`a:b` should be the name of a function"),
             ("symbiosis-schedule 1\nmark a t0 b\n", 2, "`a` should be the number of the mark"),
             ("symbiosis-schedule 1\nmark 1 t0 b +\n", 2, "`+` is too much"),
             ("symbiosis-schedule 1\nt0 !\nt0 > $\n", 3, "`!` has to be the last turn"),
@@ -326,16 +470,21 @@ t0 !
             |(number, thread, site, occurrence)| Mark { number, thread, site, occurrence },
         );
         let marks = proptest::collection::vec(mark, 0..3);
+        let word = prop_oneof![0..3u64, any::<u64>()];
+        let words = proptest::collection::vec(word, 1..40);
+        let inputs = proptest::collection::btree_map((thread(), "[a-z_0-9]{1,9}"), words, 0..3);
         let failing = proptest::option::of(thread());
         let end = prop_oneof![Just(End::Hold), Just(End::Run)];
-        (end, marks, proptest::collection::vec(turn(), 0..6), failing).prop_map(
-            |(end, marks, mut turns, failing)| {
+        (end, inputs, marks, proptest::collection::vec(turn(), 0..6), failing).prop_map(
+            |(end, inputs, marks, mut turns, failing)| {
+                let input = |((thread, function), words)| Input { thread, function, words };
+                let inputs = inputs.into_iter().map(input).collect();
                 turns.extend(failing.map(|thread| Turn {
                     thread,
                     target: Target::Failure,
                     comment: None,
                 }));
-                Script { end, marks, turns }
+                Script { end, inputs, marks, turns }
             },
         )
     }

@@ -117,6 +117,7 @@ impl<'r> Engine<'r> {
     ) -> Result<(), Stop> {
         let Some((info, _)) = self.current(t) else { return contradiction("no function") };
         if !info.plan.returns.contains(&id) {
+            self.miss_input(t, name);
             let value = self.fresh(t, inst.ty, Some(GapKind::External(name.to_owned())));
             return self.finish(t, value);
         }
@@ -136,6 +137,7 @@ impl<'r> Engine<'r> {
                 walked_result: None,
                 created: None,
                 allocated: None,
+                written: None,
             }),
         };
         self.threads[t].frames.push(Frame::External(Box::new(frame)));
@@ -224,7 +226,10 @@ impl<'r> Engine<'r> {
         let value = match (walked, call.walked_result.clone()) {
             (true, Some(value)) => self.merge(t, &value, &logged, "call"),
             (true, None) => logged,
-            (false, _) => self.model_external(t, &call, logged)?,
+            (false, _) => {
+                self.collect_input(t, &call, &logged);
+                self.model_external(t, &call, logged)?
+            }
         };
         self.pending_reads.clear();
         self.finish(t, value)

@@ -6,6 +6,7 @@ use crate::eval;
 use crate::hang::Stuck;
 use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::image::{FunctionInfo, Image};
+use crate::inputs::Collected;
 use crate::memory::{Memory, MemoryByte};
 use crate::points::Tracker;
 use crate::recording::{RecordedFailureKind, Recording};
@@ -66,6 +67,7 @@ pub(crate) struct Engine<'r> {
     pub threads: Vec<Thread<'r>>,
     pub out: Builder,
     pub points: Tracker,
+    pub collected: Collected,
     pub learned: Learned,
     pub gaps: Vec<Gap>,
     pub gap_counts: BTreeMap<GapKind, u64>,
@@ -113,6 +115,7 @@ impl<'r> Engine<'r> {
             pass,
             out: Builder::new(threads.len()),
             points: Tracker::new(threads.len()),
+            collected: Collected::default(),
             threads,
             learned,
             gaps: Vec::new(),

@@ -105,14 +105,17 @@ fn collect(engine: Engine<'_>, image: &Image<'_>) -> Execution {
         events: Vec::new(),
     });
     let threads = threads.collect();
+    let names: Vec<&str> = engine.threads.iter().map(|thread| thread.log.name.as_str()).collect();
+    let (inputs, inputs_left_out) = engine.collected.finish(&names);
     let failure = engine.recording.failure.as_ref();
     let report = Report {
         threads: engine.threads.iter().map(|thread| thread.report.clone()).collect(),
         gaps: engine.gap_counts,
+        inputs_left_out,
         timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
     };
     let trace = engine.out.finish(engine.pool, threads, engine.failure);
-    Execution { trace, points: engine.points.finish(), gaps: engine.gaps, report }
+    Execution { trace, points: engine.points.finish(), inputs, gaps: engine.gaps, report }
 }
 
 fn entry_name(image: &Image<'_>, address: u64) -> String {

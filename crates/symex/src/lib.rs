@@ -14,6 +14,7 @@
 //! | `memory_ops`, `access` | accesses: addresses, cells, events |
 //! | `intrinsics`, `externals`, `containers` | LLVM intrinsics; library functions that are modelled |
 //! | `sync` | what the runtime reported |
+//! | `inputs` | results that a replay gives back |
 //! | `points` | where a scheduler can stop the threads |
 //! | `failure`, `hang`, `dependence` | φbug |
 //! | `shadow`, `cells`, `heap`, `memory` | shared bytes, allocations, memory |
@@ -41,6 +42,7 @@ mod failure;
 mod hang;
 mod heap;
 mod image;
+mod inputs;
 mod intrinsics;
 mod memory;
 mod memory_ops;
@@ -55,5 +57,6 @@ mod thread;
 mod value;
 
 pub use execute::execute;
+pub use inputs::Input;
 pub use recording::{RecordedFailure, RecordedFailureKind, RecordedModule, Recording, ThreadLog};
 pub use report::{BlockedCall, Execution, Gap, GapKind, Options, Report, SymexError, ThreadReport};

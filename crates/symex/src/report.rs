@@ -1,5 +1,6 @@
 //! What the executor gives back besides the event trace: gaps, and how far each thread came.
 
+use crate::inputs::Input;
 use model::{EventTrace, Points, Site};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,6 +49,8 @@ pub struct Execution {
     pub trace: EventTrace,
     /// Where a scheduler can stop the threads: one point per event of the trace.
     pub points: Points,
+    /// What calls gave that a replay cannot compute anew, by thread and function.
+    pub inputs: Vec<Input>,
     /// What could not be modelled; at most [`Options::max_gaps`] of them.
     pub gaps: Vec<Gap>,
     /// How far each thread came.
@@ -119,6 +122,8 @@ pub struct Report {
     pub threads: Vec<ThreadReport>,
     /// How often each kind of gap occurred.
     pub gaps: BTreeMap<GapKind, u64>,
+    /// Functions whose results are too many for [`Execution::inputs`].
+    pub inputs_left_out: Vec<String>,
     /// True when the run was ended by a time-out: `trace.failure` is `None`, because what the
     /// threads waited for is not analysed here.
     pub timed_out: bool,

@@ -77,6 +77,9 @@ impl<'r> Engine<'r> {
                 return self.sync_end(t, *op, *address, *second, *result);
             }
             (RuntimeEvent::ExternalWrite, [address, length, bytes @ ..]) => {
+                if let Some(call) = self.threads[t].external_call() {
+                    call.written.get_or_insert((*length, bytes));
+                }
                 self.external_write(t, *address, *length, bytes);
             }
             _ => {}

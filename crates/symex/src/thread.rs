@@ -101,6 +101,8 @@ pub(crate) struct ExternalCall<'r> {
     pub created: Option<u64>,
     /// A heap object that the call obtained.
     pub allocated: Option<usize>,
+    /// What it wrote first, as the log says: bytes, and the words that hold them.
+    pub written: Option<(u64, &'r [u64])>,
 }
 
 /// Uninstrumented code.

@@ -491,6 +491,65 @@ pub const DEFAULT_PATIENCE_MS: u64 = 5000;
 /// The environment variable with the name of the file for the scheduler's [`Report`].
 pub const REPORT_VARIABLE: &str = "SYMBIOSIS_REPORT";
 
+/// A function of which a schedule can give back what it gave in the recorded run
+/// (`docs/schedule-format.md`, `input`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputFunction {
+    /// Its name as a symbol.
+    pub name: &'static str,
+    /// What it gives beside its result.
+    pub writes: InputWrites,
+}
+
+/// What such a function writes through a pointer. It is given back in words behind the result, the
+/// last one filled up with zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputWrites {
+    /// Nothing that is not its result.
+    Nothing,
+    /// A time of two words; nothing when the pointer is null.
+    Time,
+    /// As many bytes as the result says; nothing when that is negative.
+    ResultBytes,
+    /// As many bytes as the second argument says.
+    ArgumentBytes,
+}
+
+/// These functions. Their places here are their numbers in the runtime.
+pub const INPUT_FUNCTIONS: [InputFunction; 19] = {
+    use InputWrites::{ArgumentBytes, Nothing, ResultBytes, Time};
+    const fn function(name: &'static str, writes: InputWrites) -> InputFunction {
+        InputFunction { name, writes }
+    }
+    [
+        function("getpid", Nothing),
+        function("getppid", Nothing),
+        function("gettid", Nothing),
+        function("sched_getcpu", Nothing),
+        function("time", Nothing),
+        function("clock", Nothing),
+        function("rand", Nothing),
+        function("random", Nothing),
+        function("lrand48", Nothing),
+        function("mrand48", Nothing),
+        function("drand48", Nothing),
+        function("clock_gettime", Time),
+        function("gettimeofday", Time),
+        function("timespec_get", Time),
+        function("getrandom", ResultBytes),
+        function("getentropy", ArgumentBytes),
+        function("_ZNSt6chrono3_V212system_clock3nowEv", Nothing),
+        function("_ZNSt6chrono3_V212steady_clock3nowEv", Nothing),
+        function("_ZNSt13random_device9_M_getvalEv", Nothing),
+    ]
+};
+
+/// The number of a function in [`INPUT_FUNCTIONS`]; none when it is not there.
+#[must_use]
+pub fn input_function(name: &[u8]) -> Option<usize> {
+    INPUT_FUNCTIONS.iter().position(|function| function.name.as_bytes() == name)
+}
+
 /// First word of a report: the bytes `SYMBRPT1`.
 pub const REPORT_MAGIC: u64 = u64::from_le_bytes(*b"SYMBRPT1");
 

@@ -136,7 +136,7 @@ impl Core {
         }
     }
 
-    fn passed(&self, thread: u64, site: u64) -> u64 {
+    pub(super) fn passed(&self, thread: u64, site: u64) -> u64 {
         self.passages.get(pair(thread, site)).unwrap_or(0)
     }
 

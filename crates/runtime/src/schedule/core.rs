@@ -599,7 +599,11 @@ impl Core {
             let over = match turn.target {
                 Target::Failure => mine && failed,
                 Target::End => mine && me == 0,
-                Target::Site { .. } => false,
+                // There need be no other point behind the passage.
+                Target::Site { hash, occurrence } => {
+                    let passed = self.passed(turn.thread, hash);
+                    mine && !failed && turn.past && passed >= occurrence
+                }
             };
             if !over && !self.is_over(turn) {
                 let created = self.find(turn.thread).is_some();
