@@ -77,10 +77,10 @@ impl<'s> Asker<'s> {
         self.unanswered = 0;
     }
 
-    /// A failing schedule.
-    pub(crate) fn fails(&mut self) -> Result<Outcome, ExplainError> {
+    /// A failing schedule with all of these orders.
+    pub(crate) fn fails(&mut self, orders: &[Order]) -> Result<Outcome, ExplainError> {
         self.calls += 1;
-        Ok(self.session.check(Goal::Fail, &[])?)
+        Ok(self.session.check(Goal::Fail, orders)?)
     }
 
     /// Is there a schedule that passes with all of these orders? A known one answers at once.

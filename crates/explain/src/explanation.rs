@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::dsp::Dsp;
 use crate::error::ExplainError;
 use crate::failing::Failing;
+use crate::held::held_orders;
 use crate::root_cause::{CauseKind, RootCause, root_cause};
 use crate::switches::{context_switches, minimise};
 use encoders::ConstraintSystem;
@@ -188,7 +189,7 @@ pub fn explain_with(
     begins: &dyn Fn(Phase),
 ) -> Result<Explanation, ExplainError> {
     begins(Phase::Schedule);
-    work(trace, system, session, budget, |context, asker| match find(asker)? {
+    work(trace, system, session, budget, |context, asker| match find(trace, asker)? {
         Outcome::Sat(found) => from_model(context, asker, options, &found, begins),
         Outcome::Unsat(_) => Ok(Explanation::new(Verdict::NoSchedule)),
         Outcome::Unknown(reason) => {
@@ -265,9 +266,16 @@ fn from_model(
     Ok(explanation)
 }
 
-fn find(asker: &mut Asker<'_>) -> Result<Outcome, ExplainError> {
+fn find(trace: &EventTrace, asker: &mut Asker<'_>) -> Result<Outcome, ExplainError> {
     let _span = tracing::info_span!("failing_schedule").entered();
-    asker.fails()
+    let held = held_orders(trace);
+    if !held.is_empty() {
+        let found = asker.fails(&held)?;
+        if matches!(found, Outcome::Sat(_)) {
+            return Ok(found);
+        }
+    }
+    asker.fails(&[])
 }
 
 fn fewer_switches(

@@ -8,6 +8,7 @@
 //! | module | room for |
 //! | --- | --- |
 //! | `conflict` | the conflict orders of a schedule |
+//! | `held` | locks that were held at the end of the recorded run |
 //! | `switches` | few context switches |
 //! | `cone`, `root_cause` | which of the orders matter, and a minimal set of them |
 //! | `pairs` | which pairs of events to reverse |
@@ -32,6 +33,7 @@ mod extend;
 mod failing;
 mod flips;
 mod happens_before;
+mod held;
 mod local;
 mod nearest;
 mod network;

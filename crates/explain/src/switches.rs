@@ -4,8 +4,10 @@ use crate::conflict::conflicts;
 use crate::conflict::positions;
 use crate::context::Context;
 use crate::extend::{Preference, extend};
+use crate::held::held_orders;
 use model::evaluate::{Check, Evaluation};
 use model::{EventId, EventTrace, Schedule};
+use solver::Order;
 use std::ops::Range;
 
 /// The number of places where consecutive events are of different threads.
@@ -24,8 +26,19 @@ pub(crate) fn minimise(
     evaluation: &Evaluation,
     verdict: Check,
 ) -> Schedule {
+    let trace = context.trace;
+    let mut keep = held_orders(trace);
+    let keeps = |keep: &[Order], order: &[EventId]| {
+        let place = positions(trace, order);
+        keep.iter().all(|o| place[o.before.index()] < place[o.after.index()])
+    };
+    if !keeps(&keep, &schedule.order) {
+        keep.clear();
+    }
     let greedy = greedy(context, schedule, evaluation, verdict);
-    Schedule { order: merge_runs(context, greedy, verdict) }
+    let greedy = if keeps(&keep, &greedy) { greedy } else { schedule.order.clone() };
+    let keeps = |order: &[EventId]| keep.is_empty() || keeps(&keep, order);
+    Schedule { order: merge_runs(context, greedy, verdict, &keeps) }
 }
 
 fn greedy(
@@ -72,13 +85,14 @@ fn merge_runs(
     context: &mut Context<'_, '_>,
     mut order: Vec<EventId>,
     verdict: Check,
+    keeps: &dyn Fn(&[EventId]) -> bool,
 ) -> Vec<EventId> {
     // The run to go on with after a success: earlier ones have been tried in vain, and a merge
     // seldom helps them; a last sweep from the start finds those that it did help.
     let mut from = 0;
     let mut swept = true;
     loop {
-        match merge_one(context, &order, from, verdict) {
+        match merge_one(context, &order, from, verdict, keeps) {
             Step::Merged(better, run) => {
                 (order, from, swept) = (better, run, false);
             }
@@ -102,6 +116,7 @@ fn merge_one(
     order: &[EventId],
     from: usize,
     verdict: Check,
+    keeps: &dyn Fn(&[EventId]) -> bool,
 ) -> Step {
     let trace = context.trace;
     let runs = runs(trace, order);
@@ -113,7 +128,9 @@ fn merge_one(
             let candidate = joined(order, &runs, first, second, split);
             match context.check(&candidate) {
                 None => return Step::Spent,
-                Some(found) if found == verdict => return Step::Merged(candidate, first),
+                Some(found) if found == verdict && keeps(&candidate) => {
+                    return Step::Merged(candidate, first);
+                }
                 Some(_) => {}
             }
         }
