@@ -2,7 +2,7 @@
 
 use super::{Names, flow_count};
 use crate::replay::across::CrossAlternate;
-use explain::{Across, Matching};
+use explain::{Across, Flipped, Matching};
 use model::evaluate::Evaluation;
 use model::{Event, EventId, EventTrace, WriteSource};
 use render::Solution;
@@ -20,9 +20,19 @@ pub fn add_across(
     let here = Names { trace: failing.0 };
     let there = Names { trace: &found.trace };
     let identifiers = Identifiers::new(&across.matching, &found.trace);
-    let flipped = [across.flipped.after, across.flipped.before];
+    // What came too late, and perhaps what waited for it, is an event of the other run alone.
+    let (cause, flipped) = match across.flipped {
+        Flipped::Reversed(order) => {
+            let [before, after] = [order.before, order.after].map(|id| id.to_string());
+            ([before.clone(), after.clone()], [after, before])
+        }
+        Flipped::Late { before, after, needs } => {
+            let after = identifiers.of(after);
+            ([before.to_string(), after.clone()], [after, identifiers.of(needs)])
+        }
+    };
     let alternate = Alternate {
-        flipped: flipped.map(|id| id.to_string()),
+        flipped,
         same_path: false,
         schedule: found.schedule.order.iter().map(|id| identifiers.of(*id)).collect(),
         events: identifiers.events(&there, &found.evaluation),
@@ -35,10 +45,10 @@ pub fn add_across(
     solution.stats.data_flows = flow_count(failing.1) as u64;
     solution.dsp = Some(dsp);
     solution.alternates = vec![alternate];
-    if let Some(cause) = solution.root_cause.as_mut().filter(|cause| cause.orders.is_empty()) {
-        let [before, after] = [across.flipped.before, across.flipped.after];
-        cause.orders = vec![[before.to_string(), after.to_string()]];
-        cause.minimal = false;
+    let unexplained = solution.root_cause.as_mut().filter(|cause| cause.orders.is_empty());
+    if let Some(root_cause) = unexplained {
+        root_cause.orders = vec![cause];
+        root_cause.minimal = false;
     }
 }
 

@@ -5,9 +5,9 @@ use super::original::executed;
 use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script, with_inputs};
 use explain::{Across, Flip, Side};
 use model::evaluate::{Evaluation, Evaluator};
-use model::{EventTrace, Points, Schedule, VarId};
+use model::{EventTrace, Points, Schedule, Thread, VarId};
 use render::solution::Replay;
-use schedule::Script;
+use schedule::{Script, Target as Place, Turn};
 use solver::Order;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ const TIME: Duration = Duration::from_secs(20);
 const MORE: usize = 8;
 /// Pairs that are tried before runs of one thread after the other.
 const FIRST_PAIRS: usize = 10;
+/// With no more threads than this besides the initial one, all orders of them are tried.
+const PERMUTED: usize = 4;
 /// What a run gets beside its share of the recorded time.
 const LEAST_RUN: Duration = Duration::from_secs(3);
 /// How much slower than the recorded run an attempt may be.
@@ -101,7 +103,7 @@ pub fn search(
 }
 
 /// How to run the program.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Plan {
     /// The failing schedule with the pair reversed.
     Near(Flip),
@@ -112,6 +114,9 @@ enum Plan {
         /// The last one first.
         backwards: bool,
     },
+    /// Each of these threads, by its index, from its start to its end, and on as the scheduler
+    /// likes. No event is named, so that this reaches what the failing run did not live to do.
+    Whole(Vec<usize>),
     /// As the scheduler likes.
     Free,
 }
@@ -142,11 +147,11 @@ impl Search<'_> {
         let Failing { trace, schedule, evaluation, .. } = *self.failing;
         let flips = explain::flips(trace, schedule, evaluation);
         let mut more = MORE;
-        for plan in plans(&flips) {
+        for plan in plans(&flips, trace.threads.len()) {
             if self.attempts >= ATTEMPTS || Instant::now() >= self.end {
                 break;
             }
-            self.attempt(plan)?;
+            self.attempt(&plan)?;
             if !self.passed.is_empty() {
                 if more == 0 {
                     break;
@@ -176,7 +181,7 @@ impl Search<'_> {
     }
 
     /// Runs the program once, and keeps the run if it passes.
-    fn attempt(&mut self, plan: Plan) -> Result<(), ReplayError> {
+    fn attempt(&mut self, plan: &Plan) -> Result<(), ReplayError> {
         let Some(text) = self.text(plan) else { return Ok(()) };
         let attempt = self.execute(&text)?;
         self.attempts += 1;
@@ -184,13 +189,16 @@ impl Search<'_> {
         if failed(&attempt) {
             return Ok(());
         }
-        let forced = match plan {
+        let forced = match *plan {
             Plan::Near(flip) | Plan::Prefix(flip) => {
                 Some(Order { before: flip.before, after: flip.after })
             }
-            Plan::Serial { .. } | Plan::Free => None,
+            Plan::Serial { .. } | Plan::Whole(_) | Plan::Free => None,
         };
-        let followed = attempt.report.left.is_none().then_some(text);
+        // A thread that cannot get to its end in one go lets others help, which goes the same way
+        // again.
+        let whole = matches!(plan, Plan::Whole(_));
+        let followed = (whole || attempt.report.left.is_none()).then_some(text);
         match compared(self.failing, &attempt, forced) {
             Ok(found) => {
                 let across = &found.across;
@@ -214,9 +222,9 @@ impl Search<'_> {
     }
 
     /// The schedule's text; none when the plan has no place where a thread can be stopped.
-    fn text(&self, plan: Plan) -> Option<String> {
+    fn text(&self, plan: &Plan) -> Option<String> {
         let Failing { trace, points, inputs, schedule, .. } = *self.failing;
-        let built = match plan {
+        let built = match *plan {
             Plan::Near(flip) => {
                 let order = explain::flipped_order(trace, schedule, flip);
                 schedule::passing(trace, points, &order)
@@ -226,6 +234,10 @@ impl Search<'_> {
             }
             Plan::Serial { backwards } => {
                 schedule::passing(trace, points, &explain::serial_order(trace, backwards))
+            }
+            Plan::Whole(ref threads) => {
+                let script = whole(&trace.threads, threads);
+                return Some(with_inputs(script, inputs).to_string());
             }
             Plan::Free => return Some(with_inputs(Script::default(), inputs).to_string()),
         };
@@ -265,17 +277,57 @@ impl Search<'_> {
     }
 }
 
-/// In which order to try what.
-fn plans(flips: &[Flip]) -> Vec<Plan> {
+/// In which order to try what, in a program of so many threads.
+fn plans(flips: &[Flip], threads: usize) -> Vec<Plan> {
     let (first, rest) = flips.split_at(flips.len().min(FIRST_PAIRS));
     let mut plans: Vec<Plan> = first.iter().copied().map(Plan::Near).collect();
     plans.extend([false, true].map(|backwards| Plan::Serial { backwards }));
+    let created: Vec<usize> = (1..threads).collect();
+    let backwards: Vec<usize> = created.iter().rev().copied().collect();
+    let whole: Vec<Plan> = match created.len() {
+        0 => Vec::new(),
+        1 => vec![Plan::Whole(created.clone())],
+        _ => vec![Plan::Whole(created.clone()), Plan::Whole(backwards)],
+    };
+    let others = permutations(if created.len() <= PERMUTED { &created } else { &[] });
+    let others = others.into_iter().map(Plan::Whole).filter(|plan| !whole.contains(plan));
+    let others: Vec<Plan> = others.filter(|plan| *plan != Plan::Whole(Vec::new())).collect();
+    plans.extend(whole);
     plans.push(Plan::Free);
     plans.extend(first.iter().copied().map(Plan::Prefix));
+    plans.extend(others);
     for flip in rest.iter().copied() {
         plans.extend([Plan::Near(flip), Plan::Prefix(flip)]);
     }
     plans
+}
+
+/// All orders of a few things, in lexicographic order.
+fn permutations(of: &[usize]) -> Vec<Vec<usize>> {
+    if of.is_empty() {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for (index, first) in of.iter().enumerate() {
+        let mut rest = of.to_vec();
+        rest.remove(index);
+        for mut tail in permutations(&rest) {
+            tail.insert(0, *first);
+            all.push(tail);
+        }
+    }
+    all
+}
+
+/// The threads with these indices, each from its start to its end, one after the other.
+fn whole(threads: &[Thread], order: &[usize]) -> Script {
+    let threads = order.iter().filter_map(|index| threads.get(*index));
+    let turns = threads.map(|thread| Turn {
+        thread: thread.name.clone(),
+        target: Place::End,
+        comment: None,
+    });
+    Script { turns: turns.collect(), ..Script::default() }
 }
 
 fn failed(attempt: &Attempt) -> bool {
@@ -347,7 +399,7 @@ mod tests {
     fn the_first_pairs_come_before_whole_other_orders() {
         let flip = |n: u32| Flip { before: EventId(n), after: EventId(n + 1) };
         let flips: Vec<Flip> = (0..30).map(flip).collect();
-        let plans = plans(&flips);
+        let plans = plans(&flips, 3);
         let serial = plans.iter().position(|plan| matches!(plan, Plan::Serial { .. }));
         assert_eq!(serial, Some(FIRST_PAIRS));
         let near = |n: usize| plans.iter().any(|p| matches!(p, Plan::Near(f) if *f == flips[n]));
@@ -356,8 +408,30 @@ mod tests {
         assert!((0..30).all(|n| near(n) && prefix(n)));
         assert!(serial < plans.iter().position(|plan| matches!(plan, Plan::Prefix(_))));
         assert!(matches!(
-            super::plans(&[])[..],
+            super::plans(&[], 1)[..],
             [Plan::Serial { .. }, Plan::Serial { .. }, Plan::Free]
         ));
+    }
+
+    #[test]
+    fn whole_threads_run_one_after_the_other_in_every_order() {
+        let whole = |threads| -> Vec<Vec<usize>> {
+            let orders = plans(&[], threads).into_iter().filter_map(|plan| match plan {
+                Plan::Whole(order) => Some(order),
+                _ => None,
+            });
+            orders.collect()
+        };
+        assert_eq!(whole(2), [[1]]);
+        assert_eq!(whole(3), [[1, 2], [2, 1]]);
+        let four = whole(4);
+        assert_eq!(four[..2], [[1, 2, 3], [3, 2, 1]]);
+        assert_eq!(four.iter().collect::<std::collections::BTreeSet<_>>().len(), 6);
+        assert_eq!(four.len(), 6);
+        assert_eq!(whole(40).len(), 2, "too many threads to try all orders");
+        let plans = plans(&[], 4);
+        let place = |wanted: &Plan| plans.iter().position(|plan| plan == wanted);
+        assert!(place(&Plan::Whole(vec![3, 2, 1])) < place(&Plan::Free));
+        assert!(place(&Plan::Free) < place(&Plan::Whole(vec![2, 1, 3])));
     }
 }

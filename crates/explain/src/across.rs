@@ -10,6 +10,7 @@ use crate::align::{Matching, align};
 use crate::cone::{expression_reads, failure_reads};
 use crate::conflict::{conflict_orders, positions};
 use crate::dsp::DataFlow;
+use crate::late::Lateness;
 use model::evaluate::Evaluation;
 use model::{
     ConditionId, EventId, EventKind, EventTrace, ExprId, FailureCondition, PathCondition,
@@ -23,7 +24,7 @@ const FLOWS: usize = 3;
 /// No more branches than this are explained.
 const BRANCHES: usize = 3;
 /// No more data flows than this are shown on one side.
-const SHOWN: usize = 8;
+pub(crate) const SHOWN: usize = 8;
 
 /// A run: its events, their order, and what they did.
 #[derive(Clone, Copy, Debug)]
@@ -51,14 +52,35 @@ pub struct Divergence {
     pub passing_mark: Option<EventId>,
 }
 
+/// What comes the other way round in the passing run. Not proved to be the only cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flipped {
+    /// Two events of both runs that conflict, in the failing schedule's order, which the passing
+    /// run reverses.
+    Reversed(Order),
+    /// What the passing run's thread waited for, or read, did not happen in the failing run, which
+    /// ended first: it came too late.
+    Late {
+        /// The failing run's event that came too early: the read, or, where the failing run has
+        /// no event for it (nobody else touched the memory there), the first thing that its thread
+        /// did in place of it or after it, in the last resort the failure.
+        before: EventId,
+        /// The event that only the passing run has, by its identifier: a write, or a signal, post,
+        /// unlock.
+        after: EventId,
+        /// The passing run's event that needs `after`, by its identifier; the partner of `before`
+        /// if both runs have it.
+        needs: EventId,
+    },
+}
+
 /// What a failing and a passing run differ in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Across {
     /// Which events the two have in common.
     pub matching: Matching,
-    /// Two events of both runs that conflict, in the failing schedule's order, which the passing
-    /// run reverses. Not proved to be the only cause.
-    pub flipped: Order,
+    /// What the passing run has the other way round.
+    pub flipped: Flipped,
     /// The failing run's events that matter, in its order.
     pub failing: Vec<EventId>,
     /// The passing run's events that matter, in its order, by its identifiers.
@@ -76,14 +98,15 @@ pub struct Across {
 
 /// Compares a failing run with one that passes. `forced` is the pair that the passing run was made
 /// to reverse, for want of a better one to show. `None` when no two events of both runs that
-/// conflict have another order: then the order is not what kept the run from failing.
+/// conflict have another order, and nothing came too late either: then the order is not what kept
+/// the run from failing.
 #[must_use]
 pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Option<Across> {
     let view = View::new(failing, passing);
     let mut search = Search { view: &view, flows: Vec::new(), branches: Vec::new() };
     search.failure();
     let Search { flows, branches, .. } = search;
-    let flipped = view.flipped(&flows, forced)?;
+    let flipped = Lateness::new(&view).flipped(&flows, forced)?;
     let mut shown: (BTreeSet<EventId>, BTreeSet<EventId>) = Default::default();
     let (mut failing_only, mut passing_only) = (Vec::new(), Vec::new());
     for flow in flows.iter().take(SHOWN) {
@@ -96,7 +119,19 @@ pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Op
             passing_only.push(flow.passing);
         }
     }
-    shown.0.extend([flipped.before, flipped.after]);
+    match flipped {
+        Flipped::Reversed(order) => shown.0.extend([order.before, order.after]),
+        Flipped::Late { before, after, needs } => {
+            shown.0.insert(before);
+            shown.0.extend(failing.trace.failure.as_ref().map(|failure| failure.event));
+            shown.1.extend([after, needs]);
+            // Where the failing run has the read too, the flow is among the others.
+            let known = |flow: &DataFlow| flow.read.event == needs;
+            if !passing_only.iter().any(known) {
+                passing_only.extend(view.flow_between(after, needs));
+            }
+        }
+    }
     if let Some(branch) = branches.first() {
         let alone = |id: &EventId| {
             failing.trace.event(*id).thread == branch.thread
@@ -130,7 +165,7 @@ pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Op
     })
 }
 
-fn event_of(source: WriteSource) -> Option<EventId> {
+pub(crate) fn event_of(source: WriteSource) -> Option<EventId> {
     match source {
         WriteSource::Init => None,
         WriteSource::Write(event) => Some(event),
@@ -139,18 +174,18 @@ fn event_of(source: WriteSource) -> Option<EventId> {
 
 /// A read of both runs, with its sources.
 #[derive(Clone, Copy)]
-struct Flow {
-    failing: DataFlow,
-    passing: DataFlow,
+pub(crate) struct Flow {
+    pub(crate) failing: DataFlow,
+    pub(crate) passing: DataFlow,
     /// The sources are the same event, and the value is another.
-    same_source: bool,
+    pub(crate) same_source: bool,
 }
 
 /// Both runs, and what they have in common.
-struct View<'a> {
-    failing: Side<'a>,
-    passing: Side<'a>,
-    matching: Matching,
+pub(crate) struct View<'a> {
+    pub(crate) failing: Side<'a>,
+    pub(crate) passing: Side<'a>,
+    pub(crate) matching: Matching,
     failing_positions: Vec<u32>,
     passing_positions: Vec<u32>,
 }
@@ -240,7 +275,7 @@ impl<'a> View<'a> {
     }
 
     /// Where a thread's common path ends: the first event that is not the passing run's next one.
-    fn common_path(&self, thread: ThreadId) -> usize {
+    pub(crate) fn common_path(&self, thread: ThreadId) -> usize {
         let thread = &self.failing.trace.threads[thread.index()];
         let other = self.passing.trace.threads.iter().find(|other| other.name == thread.name);
         let Some(other) = other else { return 0 };
@@ -290,33 +325,45 @@ impl<'a> View<'a> {
         mark(self.passing.trace, alone)
     }
 
-    /// A pair of events of both runs that conflict and come the other way round in the passing
-    /// run, in the failing schedule's order: of the last data flow that explains something, or the
-    /// one that was forced, or else the one nearest to the failure.
-    fn flipped(&self, flows: &[Flow], forced: Option<Order>) -> Option<Order> {
-        let reversed = |order: &Order| {
-            let places = self.passing_place(order.before).zip(self.passing_place(order.after));
-            self.place(order.before) < self.place(order.after)
-                && places.is_some_and(|(before, after)| before > after)
-        };
-        for flow in flows.iter().take(SHOWN).rev().filter(|flow| !flow.same_source) {
-            let read = flow.failing.read.event;
-            let source = event_of(flow.failing.write);
-            let other = event_of(flow.passing.write).and_then(|id| self.matching.in_failing(id));
-            let mut pairs = Vec::new();
-            pairs.extend(other.map(|other| (read, other)));
-            pairs.extend(source.map(|source| (source, read)));
-            pairs.extend(other.zip(source));
-            let mut orders = pairs.into_iter().map(|(before, after)| Order { before, after });
-            if let Some(order) = orders.find(|order| reversed(order)) {
-                return Some(order);
-            }
-        }
+    /// What an event of the passing run reads from another one of it.
+    fn flow_between(&self, write: EventId, event: EventId) -> Option<DataFlow> {
+        let parts = 0..self.passing.trace.event(event).kind.reads().len();
+        let mut reads =
+            parts.filter_map(|part| Some(ReadRef { event, part: u32::try_from(part).ok()? }));
+        let write = WriteSource::Write(write);
+        let from = |read: &ReadRef| self.passing.evaluation.reads_from.get(read) == Some(&write);
+        reads.find(from).map(|read| DataFlow { write, read })
+    }
+
+    /// Does a pair in the failing schedule's order come the other way round in the passing run?
+    fn reversed(&self, order: Order) -> bool {
+        let places = self.passing_place(order.before).zip(self.passing_place(order.after));
+        self.place(order.before) < self.place(order.after)
+            && places.is_some_and(|(before, after)| before > after)
+    }
+
+    /// A pair of events of both runs of this data flow that comes the other way round.
+    pub(crate) fn reversed_by(&self, flow: &Flow) -> Option<Order> {
+        let read = flow.failing.read.event;
+        let source = event_of(flow.failing.write);
+        let other = event_of(flow.passing.write).and_then(|id| self.matching.in_failing(id));
+        let mut pairs = Vec::new();
+        pairs.extend(other.map(|other| (read, other)));
+        pairs.extend(source.map(|source| (source, read)));
+        pairs.extend(other.zip(source));
+        let mut orders = pairs.into_iter().map(|(before, after)| Order { before, after });
+        orders.find(|order| self.reversed(*order))
+    }
+
+    /// Any pair that comes the other way round: the one that was forced, or else the one nearest
+    /// to the failure.
+    pub(crate) fn reversed_anywhere(&self, forced: Option<Order>) -> Option<Order> {
         let Side { trace, schedule, evaluation } = self.failing;
         let conflicts = conflict_orders(trace, schedule, evaluation);
         let near = conflicts.iter().rev().map(|conflict| conflict.order);
         let memory = conflicts.iter().rev().filter(|conflict| conflict.kind.cell().is_some());
-        forced.into_iter().chain(memory.map(|c| c.order)).chain(near).find(|order| reversed(order))
+        let mut all = forced.into_iter().chain(memory.map(|c| c.order)).chain(near);
+        all.find(|order| self.reversed(*order))
     }
 
     /// See [`Across::distance`].
@@ -330,7 +377,7 @@ impl<'a> View<'a> {
 
 /// The event that best tells a reader where a thread went: the first access to memory, if it comes
 /// soon, or else the first event that means something by itself.
-fn mark(trace: &EventTrace, alone: impl Iterator<Item = EventId>) -> Option<EventId> {
+pub(crate) fn mark(trace: &EventTrace, alone: impl Iterator<Item = EventId>) -> Option<EventId> {
     /// How many events an access may come after.
     const SOON: usize = 4;
     let telling = alone.filter(|id| {

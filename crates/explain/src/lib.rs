@@ -15,7 +15,7 @@
 //! | `network`, `local` | reversing a pair with little else changed |
 //! | `alternates`, `nearest` | schedules that do not fail, near the one that does |
 //! | `dsp`, `visible` | the difference, and what makes it visible |
-//! | `across`, `align` | the same for a run that takes other paths |
+//! | `across`, `align`, `late` | the same for a run that takes other paths |
 //! | `flips` | which pairs to try the other way round on the real program |
 //! | `ask`, `context`, `failing`, `extend`, `happens_before` | what these share |
 
@@ -34,6 +34,7 @@ mod failing;
 mod flips;
 mod happens_before;
 mod held;
+mod late;
 mod local;
 mod nearest;
 mod network;
@@ -43,7 +44,7 @@ mod root_cause;
 mod switches;
 mod visible;
 
-pub use across::{Across, Divergence, Side, across};
+pub use across::{Across, Divergence, Flipped, Side, across};
 pub use align::{Matching, align};
 pub use alternates::{Alternate, Alternates};
 pub use conflict::{ConflictOrder, OrderKind, conflict_orders};

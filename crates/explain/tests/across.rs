@@ -4,7 +4,7 @@
 mod support;
 
 use encoders::dsl::{Parsed, parse};
-use explain::{Across, DataFlow, Side, across};
+use explain::{Across, DataFlow, Flipped, Side, across};
 use model::evaluate::{Evaluation, Evaluator};
 use model::{EventId, ReadRef, Schedule, WriteSource};
 use solver::Order;
@@ -18,7 +18,20 @@ struct Run {
 
 impl Run {
     fn failing(text: &str) -> Self {
-        let parsed = parse(text).expect("the text is a trace");
+        Self::explained(parse(text).expect("the text is a trace"))
+    }
+
+    /// The process died before the last thread came to its end.
+    fn cut(text: &str) -> Self {
+        let mut parsed = parse(text).expect("the text is a trace");
+        let exit = parsed.trace.events.pop().expect("an event");
+        assert_eq!(exit.kind.name(), "exit");
+        let thread = &mut parsed.trace.threads[exit.thread.index()];
+        assert_eq!(thread.events.pop(), Some(exit.id));
+        Self::explained(parsed)
+    }
+
+    fn explained(parsed: Parsed) -> Self {
         let failing = explained(&parsed.trace, 1).failing.expect("a failing schedule");
         Self { schedule: failing.schedule, evaluation: failing.evaluation, parsed }
     }
@@ -121,7 +134,7 @@ fn a_check_that_comes_after_the_act_takes_the_other_branch() {
     let passing = Run::passing(ONE_SELLS, [1, 2]);
     let found = compared(&failing, &passing);
     let flipped = Order { before: failing.event("seen-b"), after: failing.event("sell-a") };
-    assert_eq!(found.flipped, flipped);
+    assert_eq!(found.flipped, Flipped::Reversed(flipped));
     assert!(found.failing_only.contains(&failing.flow("init", "seen-b")), "{found:?}");
     assert!(found.passing_only.contains(&passing.flow("sell-a", "seen-b")), "{found:?}");
     assert!(found.failing.contains(&failing.event("sell-b")), "{found:?}");
@@ -190,7 +203,8 @@ fn a_round_too_many_is_explained_by_the_look_before_it() {
     assert!(found.failing.contains(&failing.event("take-b1")), "{found:?}");
     assert_eq!(found.matching.in_passing(failing.event("take-b1")), None);
     let trace = &failing.parsed.trace;
-    assert_ne!(trace.event(found.flipped.before).thread, trace.event(found.flipped.after).thread);
+    let Flipped::Reversed(flipped) = found.flipped else { panic!("{found:?}") };
+    assert_ne!(trace.event(flipped.before).thread, trace.event(flipped.after).thread);
     assert!(found.failing.len() <= 8, "{found:?}");
     assert!(found.distance > 0);
 }
@@ -212,6 +226,105 @@ fn each_side_is_in_its_own_order() {
 fn runs_without_another_order_are_not_compared() {
     let failing = Run::failing(BOTH_SELL);
     assert_eq!(across(failing.side(), failing.side(), None), None);
+}
+
+const TOO_EARLY: &str = "
+    cell conf 32 = 0
+    t0: fork a
+    t0: fork b
+    a: W seen 1
+    a: [use] R conf -> c
+    a: [failure] fail c == 0
+";
+
+const IN_TIME: &str = "
+    cell conf 32 = 0
+    t0: fork a
+    t0: fork b
+    a: W seen 1
+    a: [use] R conf -> c
+    a: assume c != 0
+    b: W loading 1
+    b: [load] W conf 1
+    t0: join a
+    t0: join b
+";
+
+#[test]
+fn what_the_process_did_not_live_to_write_came_too_late() {
+    let failing = Run::cut(&(TOO_EARLY.to_owned() + "b: W loading 1"));
+    let passing = Run::passing(IN_TIME, [2, 1]);
+    let found = compared(&failing, &passing);
+    let late = Flipped::Late {
+        before: failing.event("use"),
+        after: passing.event("load"),
+        needs: passing.event("use"),
+    };
+    assert_eq!(found.flipped, late, "{found:?}");
+    assert_eq!(found.failing, [failing.event("use"), failing.event("failure")]);
+    assert_eq!(found.passing, [passing.event("load"), passing.event("use")]);
+    assert_eq!(found.failing_only, [failing.flow("init", "use")]);
+    assert_eq!(found.passing_only, [passing.flow("load", "use")]);
+}
+
+/// A thread that went another way did not come too late.
+#[test]
+fn what_another_path_does_is_not_late() {
+    let other = TOO_EARLY.to_owned() + "\n\nb: W skipped 1";
+    let (failing, passing) = (Run::cut(&other), Run::passing(IN_TIME, [2, 1]));
+    assert_eq!(across(failing.side(), passing.side(), None), None);
+}
+
+/// Memory that nobody else touched is no event of the failing run.
+#[test]
+fn without_the_read_the_failure_came_too_early() {
+    let text = TOO_EARLY.replace("a: [use] R conf -> c", "").replace("fail c == 0", "fail");
+    let failing = Run::cut(&(text + "b: W loading 1"));
+    let passing = Run::passing(IN_TIME, [2, 1]);
+    let found = compared(&failing, &passing);
+    let late = Flipped::Late {
+        before: failing.event("failure"),
+        after: passing.event("load"),
+        needs: passing.event("use"),
+    };
+    assert_eq!(found.flipped, late, "{found:?}");
+    assert_eq!(found.failing, [failing.event("failure")]);
+    assert_eq!(found.passing_only, [passing.flow("load", "use")]);
+    assert_eq!(found.failing_only, []);
+}
+
+#[test]
+fn a_post_that_the_wait_missed_came_too_late() {
+    let failing = "
+        sem ready 0
+        t0: fork a
+        t0: fork b
+        a: [missed] sem-failed ready
+        a: [failure] fail
+        b: W computing 1
+    ";
+    let passing = "
+        sem ready 0
+        t0: fork a
+        t0: fork b
+        a: [got] sem-wait ready
+        a: R value -> v
+        b: W computing 1
+        b: W value 1
+        b: [post] post ready
+        t0: join a
+        t0: join b
+    ";
+    let (failing, passing) = (Run::cut(failing), Run::passing(passing, [2, 1]));
+    let found = compared(&failing, &passing);
+    let late = Flipped::Late {
+        before: failing.event("missed"),
+        after: passing.event("post"),
+        needs: passing.event("got"),
+    };
+    assert_eq!(found.flipped, late, "{found:?}");
+    assert_eq!(found.failing, [failing.event("missed"), failing.event("failure")]);
+    assert_eq!(found.passing, [passing.event("post"), passing.event("got")]);
 }
 
 /// Ten thousand events per thread, in which another round is taken early.

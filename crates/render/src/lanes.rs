@@ -58,7 +58,13 @@ enum Side {
 
 fn rows(solution: &Solution, events: &[String], side: Side) -> Vec<Row> {
     let alternate = solution.alternates.first();
-    let flipped = alternate.map(|alternate| &alternate.flipped);
+    // Of a run on other paths, what came too late may stand beside another event in the cause.
+    let flipped = |id: &String| {
+        let other = alternate.is_some_and(|alternate| !alternate.same_path);
+        let cause = solution.root_cause.as_ref().filter(|_| other);
+        alternate.is_some_and(|alternate| alternate.flipped.contains(id))
+            || cause.is_some_and(|cause| cause.orders.iter().any(|order| order.contains(id)))
+    };
     let elsewhere: Option<BTreeSet<&str>> = alternate
         .filter(|alternate| !alternate.same_path)
         .map(|alternate| alternate.schedule.iter().map(String::as_str).collect());
@@ -83,7 +89,7 @@ fn rows(solution: &Solution, events: &[String], side: Side) -> Vec<Row> {
                 thread: event.thread.clone(),
                 place: place(&event.location),
                 what: describe(event, value),
-                flipped: flipped.is_some_and(|pair| pair.contains(&event.id)),
+                flipped: flipped(&event.id),
                 alone: alone(&event.id),
             }
         })

@@ -155,7 +155,9 @@ pub struct Event {
 /// The root cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootCause {
-    /// Pairs `[before, after]`. Empty when the program fails whatever the order.
+    /// Pairs `[before, after]`. Empty when the program fails whatever the order. Where the failing
+    /// run ended before `after` could happen, `after` is an event of the passing run only, with an
+    /// `a` identifier, see [`Alternate::events`].
     pub orders: Vec<[String; 2]>,
     /// No ordering can be dropped.
     pub minimal: bool,
@@ -166,7 +168,8 @@ pub struct RootCause {
 /// A schedule that does not fail.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alternate {
-    /// The pair that was reordered, in its new order: `[now before, now after]`.
+    /// The pair that was reordered, in its new order: `[now before, now after]`. Where
+    /// `same_path` is false, either may be an event that only the other run has.
     pub flipped: [String; 2],
     /// Every thread takes the recorded path. False: this schedule is of another run of the
     /// program, which took other branches once the pair was reordered.

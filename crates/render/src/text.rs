@@ -149,10 +149,11 @@ fn write_orders(out: &mut String, solution: &Solution, cause: &RootCause) -> fmt
 fn one_event(solution: &Solution, id: &str) -> String {
     match solution.event(id) {
         Some(event) => format!(
-            "{}: {} at {} [{id}]",
+            "{}: {} at {} [{id}]{}",
             event.thread,
             describe(event, event.value.as_deref()),
-            place(&event.location)
+            place(&event.location),
+            if id.starts_with('a') { " (only in the passing run)" } else { "" }
         ),
         None => id.to_owned(),
     }

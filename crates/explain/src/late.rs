@@ -1,0 +1,131 @@
+//! What comes the other way round in a passing run, and what of it came too late in the failing
+//! run: when the process dies first, the failing run does not have the event at all.
+
+use crate::across::{Flipped, Flow, SHOWN, View, event_of, mark};
+use crate::conflict::{ConflictOrder, OrderKind, conflict_orders};
+use model::{EventId, EventKind, Thread};
+use solver::Order;
+
+/// Finds what the passing run has the other way round.
+pub(crate) struct Lateness<'v, 'a> {
+    view: &'v View<'a>,
+    /// By the passing run's thread: did the failing run end before its thread got on?
+    cut: Vec<bool>,
+}
+
+impl<'v, 'a> Lateness<'v, 'a> {
+    pub(crate) fn new(view: &'v View<'a>) -> Self {
+        let cut = view.passing.trace.threads.iter().map(|thread| is_cut(view, thread)).collect();
+        Self { view, cut }
+    }
+
+    /// What explains most: a pair of the last data flow that explains something, or else what a
+    /// data flow lacks in the failing run. Where no data flow of both runs explains the failure,
+    /// what the failing thread goes on with in the passing run; then any other pair.
+    pub(crate) fn flipped(&self, flows: &[Flow], forced: Option<Order>) -> Option<Flipped> {
+        let changed = || flows.iter().take(SHOWN).rev().filter(|flow| !flow.same_source);
+        let reversed = changed().find_map(|flow| self.view.reversed_by(flow));
+        reversed
+            .map(Flipped::Reversed)
+            .or_else(|| changed().find_map(|flow| self.late_source(flow)))
+            .or_else(|| flows.is_empty().then(|| self.late_for_the_failure()).flatten())
+            .or_else(|| self.view.reversed_anywhere(forced).map(Flipped::Reversed))
+            .or_else(|| self.late_for_the_failure())
+    }
+
+    /// Is it an event that the failing run would have had, had it not ended before?
+    fn is_late(&self, passing: EventId) -> bool {
+        let thread = self.view.passing.trace.event(passing).thread;
+        self.view.matching.in_failing(passing).is_none() && self.cut[thread.index()]
+    }
+
+    /// A read of both runs whose source in the passing run came too late in the failing one.
+    fn late_source(&self, flow: &Flow) -> Option<Flipped> {
+        let after = event_of(flow.passing.write).filter(|write| self.is_late(*write))?;
+        let (before, needs) = (flow.failing.read.event, flow.passing.read.event);
+        Some(Flipped::Late { before, after, needs })
+    }
+
+    /// What the failing thread needs in the passing run, beyond the path that both have, and what
+    /// came too late in the failing run. Reads come first, since locks are passed on all the time,
+    /// and of those the ones in the line of the failure.
+    fn late_for_the_failure(&self) -> Option<Flipped> {
+        let (failing, passing) = (self.view.failing, self.view.passing);
+        let failure = failing.trace.event(failing.trace.failure.as_ref()?.event);
+        let thread = failing.trace.thread_of(failure.id);
+        let other = passing.trace.threads.iter().find(|other| other.name == thread.name)?;
+        let common = self.view.common_path(thread.id);
+        let line = failure.stack.first().map(|site| (&site.function, site.line));
+        let orders = conflict_orders(passing.trace, passing.schedule, passing.evaluation);
+        let rank = |conflict: &ConflictOrder| {
+            let event = passing.trace.event(conflict.order.after);
+            let kind = match conflict.kind {
+                OrderKind::ReadFrom(_) => 1,
+                _ if self.missed(event.id, thread) => 0,
+                OrderKind::Lock(_) => 3,
+                _ => 2,
+            };
+            let there = event.stack.first().map(|site| (&site.function, site.line)) == line;
+            (kind, !there, event.index, conflict.order.before)
+        };
+        let late = |conflict: &&ConflictOrder| {
+            let event = passing.trace.event(conflict.order.after);
+            let kind = matches!(
+                conflict.kind,
+                OrderKind::ReadFrom(_)
+                    | OrderKind::Lock(_)
+                    | OrderKind::Condition(_)
+                    | OrderKind::Semaphore(_)
+                    | OrderKind::Barrier(_)
+            );
+            kind && event.thread == other.id
+                && event.index as usize >= common
+                && self.is_late(conflict.order.before)
+        };
+        let best = orders.iter().filter(late).min_by_key(|conflict| rank(conflict))?;
+        let (after, needs) = (best.order.before, best.order.after);
+        Some(Flipped::Late { before: self.in_place_of(needs, thread)?, after, needs })
+    }
+
+    /// Did a thread of the failing run try in vain what the event of the passing run achieved?
+    fn missed(&self, needs: EventId, thread: &Thread) -> bool {
+        let in_place = self.in_place_of(needs, thread);
+        in_place.is_some_and(|id| {
+            matches!(
+                self.view.failing.trace.event(id).kind,
+                EventKind::WaitTimedOut { .. }
+                    | EventKind::SemaphoreWaitFailed { .. }
+                    | EventKind::TryLockFailed { .. }
+            )
+        })
+    }
+
+    /// What a thread of the failing run did where it did something else in the passing run.
+    fn in_place_of(&self, needs: EventId, thread: &Thread) -> Option<EventId> {
+        if let Some(partner) = self.view.matching.in_failing(needs) {
+            return Some(partner);
+        }
+        let passing = self.view.passing.trace;
+        let index = passing.event(needs).index as usize;
+        let earlier = passing.thread_of(needs).events[..index].iter().rev();
+        let last = earlier.filter_map(|id| self.view.matching.in_failing(*id)).next();
+        let trace = self.view.failing.trace;
+        let from = last.map_or(0, |id| trace.event(id).index as usize + 1);
+        let own = thread.events.get(from..).unwrap_or_default();
+        let alone = own.iter().copied().filter(|id| self.view.matching.in_passing(*id).is_none());
+        mark(trace, alone).or(trace.failure.as_ref().map(|failure| failure.event))
+    }
+}
+
+/// Did the failing run end before the thread went another way than in the passing run? What ends
+/// sections that were open then is no event of the run.
+fn is_cut(view: &View<'_>, passing: &Thread) -> bool {
+    let trace = view.failing.trace;
+    let Some(thread) = trace.threads.iter().find(|other| other.name == passing.name) else {
+        return true;
+    };
+    let rest = &thread.events[view.common_path(thread.id)..];
+    let made_up =
+        |id: &EventId| matches!(trace.event(*id).kind, EventKind::Unlock { synthetic: true, .. });
+    rest.iter().all(made_up)
+}

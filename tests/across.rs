@@ -1,0 +1,78 @@
+//! Runs that avoid the failure along other paths, where what came too late never happened in the
+//! failing run: the process was dead before.
+
+#[path = "fixtures/workspace.rs"]
+mod workspace;
+
+use render::Solution;
+use render::solution::{Alternate, Event, Replay};
+use std::path::Path;
+use workspace::Workspace;
+
+const SUCCESS: i32 = 0;
+
+/// Records a program that fails for certain, and solves the trace: the answer, and its text.
+fn solved(program: &str) -> (Solution, String) {
+    let workspace = Workspace::new(&format!("across-{program}"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{program}.c"));
+    let source = source.to_str().expect("a path in UTF-8");
+    workspace
+        .symbiosis(["cc", "-g", "-O1", "-pthread", source, "-o", "program"])
+        .expect_code(SUCCESS);
+    // The sleeps make the failure certain, but for a machine that stands still for that long.
+    let record = ["record", "--until-failure", "5", "-o", "late.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let json = workspace.symbiosis(["solve", "late.trace", "--format", "json"]);
+    let solution = serde_json::from_str(&json.expect_code(SUCCESS).stdout());
+    let text = workspace.symbiosis(["solve", "late.trace"]).expect_code(SUCCESS);
+    (solution.expect("the answer is a solution"), text.stdout())
+}
+
+fn event<'a>(solution: &'a Solution, id: &str) -> &'a Event {
+    solution.event(id).unwrap_or_else(|| panic!("the answer has no event {id}"))
+}
+
+/// The alternate, and what came too early and too late.
+fn late(solution: &Solution) -> (&Alternate, [&Event; 2]) {
+    let cause = solution.root_cause.as_ref().expect("a root cause");
+    assert!(cause.fails_always && !cause.minimal, "{cause:?}");
+    let [[before, after]] = &cause.orders[..] else { panic!("{cause:?}") };
+    let [alternate] = &solution.alternates[..] else { panic!("{:?}", solution.alternates) };
+    assert!(!alternate.same_path, "the failing run has no event that could come first");
+    assert_eq!(alternate.replay, Replay::Confirmed, "{:?}", alternate.replay_note);
+    assert_eq!(alternate.flipped[0], *after);
+    let place = |id: &str| alternate.schedule.iter().position(|other| other == id);
+    assert!(place(&alternate.flipped[0]).is_some(), "{alternate:?}");
+    assert!(place(&alternate.flipped[0]) < place(&alternate.flipped[1]), "{alternate:?}");
+    assert!(solution.schedule.contains(before) && !solution.schedule.contains(after));
+    let dsp = solution.dsp.as_ref().expect("a projection");
+    assert!(dsp.failing.contains(before), "{dsp:?}");
+    assert!(alternate.flipped.iter().all(|id| dsp.alternate.contains(id)), "{dsp:?}");
+    assert!(dsp.failing.len() <= 3 && dsp.alternate.len() <= 4, "{dsp:?}");
+    (alternate, [event(solution, before), event(solution, after)])
+}
+
+#[test]
+fn a_write_that_the_process_did_not_live_to_see_came_too_late() {
+    let (solution, text) = solved("late_write");
+    let (alternate, [before, after]) = late(&solution);
+    assert_eq!((before.thread.as_str(), after.thread.as_str()), ("t0.2", "t0.1"));
+    assert_eq!(before.location.function, "use");
+    assert_eq!(after.kind, "write");
+    assert_eq!(after.object.as_deref(), Some("configuration"));
+    let read = event(&solution, &alternate.flipped[1]);
+    assert_eq!((read.kind.as_str(), read.object.as_deref()), ("read", Some("configuration")));
+    let flows = &solution.dsp.as_ref().expect("a projection").data_flows.alternate_only;
+    let [flow] = &flows[..] else { panic!("{flows:?}") };
+    assert_eq!([&flow.write, &flow.read], [&alternate.flipped[0], &alternate.flipped[1]]);
+    assert!(text.contains("(only in the passing run)"), "{text}");
+}
+
+#[test]
+fn a_post_that_the_process_did_not_live_to_see_came_too_late() {
+    let (solution, _) = solved("late_post");
+    let (alternate, [before, after]) = late(&solution);
+    assert_eq!((before.thread.as_str(), after.thread.as_str()), ("t0.1", "t0.2"));
+    assert_eq!((after.kind.as_str(), after.object.as_deref()), ("semaphore-post", Some("ready")));
+    assert_eq!(event(&solution, &alternate.flipped[1]).kind, "semaphore-wait");
+}
