@@ -47,6 +47,7 @@ macro_rules! programs {
 }
 
 programs! {
+    assembly: "assembly.c",
     language: "language.c",
     synchronisation: "synchronisation.c",
     standard_library: "standard_library.cc",

@@ -13,6 +13,7 @@ use crate::hooks::Hooks;
 use crate::values::has_opcode;
 use crate::words;
 use crate::writes::{self, Returned};
+use ir::assembly::Assembly;
 use ir::plan::FunctionPlan;
 use ir::types::{Call, Callee, Function, InstId, InstKind, Type, TypeId};
 use llvm::{Llvm, Module};
@@ -281,8 +282,10 @@ impl Placer<'_> {
     fn returned(&self, id: InstId, value: LLVMValueRef, ty: TypeId) -> Result<(), InstrumentError> {
         if let Some(call) = self.target.call(id) {
             let returning = self.returning(value, call);
-            match call.callee {
-                Callee::Asm(..) => returning.report_assembly(),
+            match &call.callee {
+                Callee::Asm(text, constraints) => {
+                    returning.report_assembly(&Assembly::parse(text, constraints));
+                }
                 Callee::Direct(_) | Callee::Indirect(_) => returning.report(),
             }
         }

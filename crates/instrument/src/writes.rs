@@ -3,6 +3,7 @@
 use crate::build::Builder;
 use crate::hooks::{Callable, Hooks};
 use crate::values::underlying_object;
+use ir::assembly::Assembly;
 use ir::effects::{Effect, Length, Place, Write, effect};
 use llvm::{Llvm, Module};
 use llvm_sys::LLVMTypeKind;
@@ -52,20 +53,21 @@ impl Returned<'_> {
         }
     }
 
-    /// Reports what inline assembly may have written through its pointers.
-    pub fn report_assembly(&self) {
-        // SAFETY: the callee is alive, and inline assembly.
-        let constraints = unsafe {
-            let assembly = self.llvm().LLVMGetCalledValue(self.call);
-            let mut length = 0;
-            let start = self.llvm().LLVMGetInlineAsmConstraintString(assembly, &raw mut length);
-            llvm::bytes_to_string(start, length)
-        };
-        if constraints.contains("{memory}") {
-            self.report_objects(self.builder.null());
+    /// Reports what inline assembly may have written: its outputs in memory, and with a clobber of
+    /// memory also the objects that other arguments point into.
+    pub fn report_assembly(&self, assembly: &Assembly) {
+        if !assembly.reports_writes() {
+            return;
+        }
+        if assembly.clobbers_memory {
+            let elsewhere = |index: u8| assembly.memory_argument(index.into()).is_none();
+            self.report_objects_of(self.builder.null(), elsewhere);
         }
         // SAFETY: the call is alive.
         for index in 0..unsafe { self.llvm().LLVMGetNumArgOperands(self.call) } {
+            if assembly.memory_argument(index as usize) != Some(true) {
+                continue;
+            }
             let size = self.element_size(index);
             let place = u8::try_from(index).ok().and_then(|index| self.argument(index));
             if let (Some(size), Some(place)) = (size, place) {
@@ -185,13 +187,19 @@ impl Returned<'_> {
     /// Reports the objects that the arguments point into: those of known size as a whole, of
     /// others what a C++ reference promises to be there.
     fn report_objects(&self, callee: LLVMValueRef) {
+        self.report_objects_of(callee, |_| true);
+    }
+
+    /// As [`Self::report_objects`], for the arguments that `wanted` says.
+    fn report_objects_of(&self, callee: LLVMValueRef, wanted: impl Fn(u8) -> bool) {
         let llvm = self.llvm();
         // SAFETY: the call is alive.
         let count = unsafe { llvm.LLVMGetNumArgOperands(self.call) };
         let mut reported = Vec::new();
         for index in 0..u8::try_from(count).unwrap_or(u8::MAX) {
             let copied = self.copied.get(usize::from(index)).copied().unwrap_or(false);
-            let Some(argument) = self.argument(index).filter(|_| self.is_pointer(index) && !copied)
+            let plain = wanted(index) && !copied;
+            let Some(argument) = self.argument(index).filter(|_| plain && self.is_pointer(index))
             else {
                 continue;
             };

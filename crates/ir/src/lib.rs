@@ -1,5 +1,6 @@
 //! LLVM bitcode to owned IR, and the logging plan over it.
 
+pub mod assembly;
 pub mod dump;
 pub mod effects;
 pub mod feeding;

@@ -21,6 +21,7 @@
 //! because the copied bytes are not logged. The results of atomic read-modify-writes count like
 //! loads.
 
+use crate::assembly::Assembly;
 use crate::feeding::address_feeding;
 use crate::intrinsics;
 use crate::stack::StackObjects;
@@ -40,7 +41,8 @@ pub struct FunctionPlan {
     /// whose address escapes.
     pub values: BTreeSet<InstId>,
     /// Calls and invokes that log `RETURN` and their result: those whose target is not a defined
-    /// function of the same module, intrinsics excepted.
+    /// function of the same module, intrinsics excepted, and inline assembly with effects
+    /// ([`Assembly::is_logged`]).
     pub returns: BTreeSet<InstId>,
 }
 
@@ -151,7 +153,7 @@ pub(crate) fn logged_returns(module: &Module, function: &Function) -> BTreeSet<I
                 .get(target.index())
                 .is_none_or(|callee| callee.is_declaration() && !callee.intrinsic),
             Callee::Indirect(_) => true,
-            Callee::Asm(..) => false,
+            Callee::Asm(text, constraints) => Assembly::parse(text, constraints).is_logged(),
         };
         unseen && !call.must_tail && intrinsics::called(module, call).is_none()
     };

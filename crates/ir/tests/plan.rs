@@ -192,6 +192,42 @@ fn blocks_are_logged_after_a_choice_and_returns_after_unseen_code() {
 }
 
 #[test]
+fn assembly_returns_when_it_has_effects() {
+    let source = "int f(int x, int *p, struct big { int a[9]; } *q) {
+            int low, high;
+            __asm__ volatile(\"\" ::: \"memory\");
+            __asm__ volatile(\"mfence\" ::: \"memory\");
+            __asm__ volatile(\"rep; nop\");
+            __asm__(\"\" : \"+r\"(x));
+            __asm__ volatile(\"rdtsc\" : \"=a\"(low), \"=d\"(high));
+            __asm__ volatile(\"lock; incl %0\" : \"+m\"(*p));
+            __asm__ volatile(\"fnstenv %0\" : \"=m\"(*q));
+            __asm__ volatile(\"clflush (%0)\" : : \"r\"(p) : \"memory\");
+            return x + low + high;
+        }";
+    for level in ["-O0", "-O2"] {
+        let module = c(level, source);
+        let f = function(&module, "f");
+        let effects = |text: &str| {
+            ["rdtsc", "lock", "fnstenv", "clflush"].iter().any(|e| text.starts_with(e))
+        };
+        let expected: BTreeSet<InstId> = instructions(f, |kind| {
+            kind.as_call().is_some_and(|call| match &call.callee {
+                ir::types::Callee::Asm(text, _) => effects(text),
+                _ => false,
+            })
+        })
+        .into_iter()
+        .collect();
+        assert_eq!(expected.len(), 4, "{level}");
+        assert_eq!(planned(&module, "f").returns, expected, "{level}");
+        let gates = ir::gates::gates(&module, f);
+        let sites = gates.iter().filter(|gate| gate.site.contains(":call:asm"));
+        assert_eq!(sites.map(|gate| gate.instruction).collect::<BTreeSet<_>>(), expected);
+    }
+}
+
+#[test]
 fn a_branch_to_one_place_is_no_choice() {
     let source = "int f(int x) { switch (x) { case 1: case 2: break; } return x; }";
     let module = c("-O0", source);

@@ -4,6 +4,7 @@ use crate::engine::{Engine, operand_value};
 use crate::report::GapKind;
 use crate::thread::{Entry, ExternalCall, ExternalFrame, Frame, Stop, contradiction};
 use crate::value::{Scalar, Value};
+use ir::assembly::Assembly;
 use ir::types::{Call, Callee, FuncId, InstId, Instruction, Operand, TypeId};
 use model::PathConditionKind;
 
@@ -42,27 +43,11 @@ impl<'r> Engine<'r> {
                 });
                 self.outside(t, id, inst, call, name, address)
             }
-            Callee::Asm(text, constraints) => self.assembly(t, inst, text, constraints),
+            Callee::Asm(text, constraints) => {
+                let assembly = Assembly::parse(text, constraints);
+                self.assembly(t, id, inst, call, assembly)
+            }
         }
-    }
-
-    /// Inline assembly: an empty one only orders the compiler.
-    fn assembly(
-        &mut self,
-        t: usize,
-        inst: &'r Instruction,
-        text: &str,
-        constraints: &str,
-    ) -> Result<(), Stop> {
-        let harmless = ["", "pause", "nop", "rep; nop", "rep nop", "mfence", "lfence", "sfence"];
-        let touches = constraints.contains('=') || constraints.contains('*');
-        let gap = (touches || !harmless.contains(&text.trim()))
-            .then(|| GapKind::Instruction("asm".to_owned()));
-        if text.trim() == "mfence" {
-            self.event(t, model::EventKind::Fence, None);
-        }
-        let value = self.fresh(t, inst.ty, gap);
-        self.finish(t, value)
     }
 
     pub fn arguments(&mut self, t: usize, operands: &[Operand]) -> Vec<Value> {
@@ -138,6 +123,7 @@ impl<'r> Engine<'r> {
                 created: None,
                 allocated: None,
                 written: None,
+                assembly: None,
             }),
         };
         self.threads[t].frames.push(Frame::External(Box::new(frame)));

@@ -28,6 +28,9 @@ impl<'r> Engine<'r> {
         call: &ExternalCall<'r>,
         logged: Value,
     ) -> Result<Value, Stop> {
+        if let Some(assembly) = &call.assembly {
+            return Ok(self.model_assembly(t, call, assembly, &logged));
+        }
         let name = plain_name(call.name);
         let result = logged.scalar().and_then(Scalar::as_const).map(|value| value as u64);
         let operand = |i: usize| call.operands.get(i).copied();
@@ -103,9 +106,14 @@ impl<'r> Engine<'r> {
 
     /// A function that may have written what its arguments point to. The instrumented code reports
     /// variables and stack objects; heap objects are doubtful from there on.
-    fn unknown_effect(&mut self, t: usize, call: &ExternalCall<'r>) {
+    pub fn unknown_effect(&mut self, t: usize, call: &ExternalCall<'r>) {
         let constant_object = call.name.starts_with("_ZNK");
         for (i, argument) in call.arguments.iter().enumerate() {
+            // An operand in memory is no way to the rest of its object.
+            let assembly = call.assembly.as_ref();
+            if assembly.is_some_and(|assembly| assembly.memory_argument(i).is_some()) {
+                continue;
+            }
             let pointer = argument.scalar().filter(|scalar| scalar.width == 64);
             let address = pointer.and_then(Scalar::as_const).map(|value| value as u64);
             let internal = address.and_then(|address| self.lookup(t, address));

@@ -26,6 +26,7 @@
 //! Absent on purpose: reading trace files, LLVM, solvers, IO of any kind.
 
 mod access;
+mod assembly;
 mod builder;
 mod call;
 mod cells;

@@ -221,7 +221,11 @@ impl<'r> Engine<'r> {
     /// thread, and its log tells of it; the others were changed by the callee.
     fn is_guess(&mut self, t: usize) -> bool {
         let call = self.threads[t].external_call();
-        let guessed = call.is_some_and(|call| ir::effects::effect(call.name).is_none());
+        let guessed = call.is_some_and(|call| match &call.assembly {
+            // Operands in memory are written for certain.
+            Some(assembly) => assembly.clobbers_memory,
+            None => ir::effects::effect(call.name).is_none(),
+        });
         self.learned.guesses |= guessed;
         guessed
     }

@@ -6,6 +6,7 @@ use crate::image::FunctionInfo;
 use crate::recording::ThreadLog;
 use crate::report::{BlockedCall, ThreadReport};
 use crate::value::Value;
+use ir::assembly::Assembly;
 use ir::types::{BlockId, InstId, Module, Operand, TypeId};
 use model::ExprId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -103,6 +104,8 @@ pub(crate) struct ExternalCall<'r> {
     pub allocated: Option<usize>,
     /// What it wrote first, as the log says: bytes, and the words that hold them.
     pub written: Option<(u64, &'r [u64])>,
+    /// What is called, when that is inline assembly.
+    pub assembly: Option<Box<Assembly>>,
 }
 
 /// Uninstrumented code.
