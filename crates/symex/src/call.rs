@@ -120,6 +120,7 @@ impl<'r> Engine<'r> {
                 reallocated,
                 walked: false,
                 walked_result: None,
+                performed: false,
                 created: None,
                 allocated: None,
                 written: None,

@@ -146,6 +146,7 @@ mod tests {
             reallocated: None,
             walked: false,
             walked_result: None,
+            performed: false,
             created: None,
             allocated: None,
             written: written.map(|words| (8 * words.len() as u64, words)),

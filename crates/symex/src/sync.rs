@@ -300,6 +300,10 @@ impl<'r> Engine<'r> {
             return Ok(());
         };
         self.sync_effect(t, &begun, second, result);
+        let performed = never_waits(operation) && result == 0;
+        if let Some(call) = self.threads[t].external_call().filter(|_| performed) {
+            call.performed = true;
+        }
         Ok(())
     }
 
@@ -409,18 +413,13 @@ impl<'r> Engine<'r> {
     /// was certainly going to do it.
     pub fn complete_certain(&mut self, t: usize) {
         let Some(pending) = self.threads[t].pending_sync.last() else { return };
-        if matches!(
-            pending.operation,
-            SyncOp::MutexUnlock
-                | SyncOp::RwUnlock
-                | SyncOp::SpinUnlock
-                | SyncOp::CondSignal
-                | SyncOp::CondBroadcast
-                | SyncOp::SemPost
-        ) {
+        if never_waits(pending.operation) {
             let begun = pending.clone();
             self.threads[t].pending_sync.pop();
             self.sync_effect(t, &begun, 0, 0);
+            if let Some(call) = self.threads[t].external_call() {
+                call.performed = true;
+            }
         }
     }
 
@@ -533,6 +532,19 @@ impl<'r> Engine<'r> {
             stack: Vec::new(),
         })
     }
+}
+
+/// Calls that come to their end whatever other threads do.
+fn never_waits(operation: SyncOp) -> bool {
+    matches!(
+        operation,
+        SyncOp::MutexUnlock
+            | SyncOp::RwUnlock
+            | SyncOp::SpinUnlock
+            | SyncOp::CondSignal
+            | SyncOp::CondBroadcast
+            | SyncOp::SemPost
+    )
 }
 
 fn barrier_serial(result: u64) -> bool {

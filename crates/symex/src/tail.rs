@@ -4,7 +4,7 @@
 //! A failure often comes because an event of another thread came too late: it had not happened yet
 //! when the process ended, so the log does not have it, and no schedule of the logged events alone
 //! avoids the failure. The walk therefore goes on after the last entry, through calls that only
-//! sleep or print, and along branches whose condition is known, until something is
+//! sleep or print or release, and along branches whose condition is known, until something is
 //! needed that only the log can tell: a result, an address, a branch on shared data, a
 //! synchronisation call.
 
@@ -49,11 +49,21 @@ impl<'r> Engine<'r> {
         let Some(call) = frame.call.as_ref().filter(|call| !call.walked) else {
             return Err(Stop::EndOfLog);
         };
-        if is_sleep(call.name) {
+        let (name, synchronises) = (call.name, is_synchronisation(call.name));
+        if synchronises {
+            self.complete_certain(t);
+            let performed = self.threads[t].external_call().is_some_and(|call| call.performed);
+            if !performed {
+                return Err(Stop::EndOfLog);
+            }
             self.threads[t].frames.pop();
             return self.finish(t, Value::Scalar(Scalar::constant(32, 0)));
         }
-        if !only_prints(call.name) || !self.result_is_unused(t) {
+        if is_sleep(name) {
+            self.threads[t].frames.pop();
+            return self.finish(t, Value::Scalar(Scalar::constant(32, 0)));
+        }
+        if !only_prints(name) || !self.result_is_unused(t) {
             return Err(Stop::EndOfLog);
         }
         self.threads[t].frames.pop();
@@ -78,6 +88,22 @@ fn is_used(function: &Function, id: InstId) -> bool {
         instruction.kind.for_each_operand(&mut |operand| used |= operand == Operand::Inst(id));
     }
     used
+}
+
+/// Synchronisation calls that never wait, and give 0.
+fn is_synchronisation(name: &str) -> bool {
+    matches!(
+        name,
+        "pthread_mutex_unlock"
+            | "pthread_rwlock_unlock"
+            | "pthread_spin_unlock"
+            | "pthread_cond_signal"
+            | "pthread_cond_broadcast"
+            | "sem_post"
+            | "mtx_unlock"
+            | "cnd_signal"
+            | "cnd_broadcast"
+    )
 }
 
 /// Functions that give 0 after a while, `int` all of them.

@@ -98,6 +98,8 @@ pub(crate) struct ExternalCall<'r> {
     /// The callee was instrumented and has been walked.
     pub walked: bool,
     pub walked_result: Option<Value>,
+    /// The synchronisation call has had its effect, and never waits: it returns 0.
+    pub performed: bool,
     /// The `pthread_t` of a thread that the call created.
     pub created: Option<u64>,
     /// A heap object that the call obtained.
