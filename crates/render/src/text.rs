@@ -333,4 +333,20 @@ mod tests {
             shown: 2 of 6 events, 2 of 3 data-flows
         "#]].assert_eq(text);
     }
+
+    #[test]
+    fn what_came_too_late_is_said_to_be_in_the_passing_run_only() {
+        let mut solution = other_path();
+        if let Some(cause) = &mut solution.root_cause {
+            cause.orders = vec![["e5".to_owned(), "a0".to_owned()]];
+        }
+        solution.alternates[0].flipped = ["a0".to_owned(), "e2".to_owned()];
+        let text = to_text(&solution, TextOptions::default());
+        let late = "before t0.2: write bank->note = 7 at bank.c:11 [a0] (only in the passing run)";
+        assert!(text.contains(late), "{text}");
+        // Both the new order and the cause are marked.
+        let marked =
+            |what: &str| text.lines().any(|line| line.contains('*') && line.contains(what));
+        assert!(marked("bank->note = 7") && marked("read bank->total = 1"), "{text}");
+    }
 }
