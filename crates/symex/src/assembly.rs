@@ -42,6 +42,7 @@ impl<'r> Engine<'r> {
             reallocated: None,
             walked: false,
             walked_result: None,
+            performed: false,
             created: None,
             allocated: None,
             written: None,
