@@ -9,7 +9,7 @@ mod workspace;
 use render::Solution;
 use render::solution::Replay;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use workspace::{Outcome, Workspace};
@@ -21,7 +21,7 @@ const BAD_TRACE: i32 = 20;
 const WRONG_BINARY: i32 = 21;
 
 /// Runs until a failing run has to come up.
-const RECORDED: &str = "400";
+const RECORDED: &str = "2000";
 /// No replay of these programs takes longer, on the slowest machine.
 const LONG: Duration = Duration::from_secs(120);
 
@@ -34,15 +34,23 @@ fn failing(name: &str, level: &str, purpose: &str) -> Workspace {
     let workspace = Workspace::new(&format!("replay-{name}{level}-{purpose}"));
     compile(&workspace, name, level, "program");
     let recording = ["record", "--until-failure", RECORDED, "--timeout", "60"];
+    // As the fixture's own annotation asks for.
+    let text = fs::read_to_string(source(name).1).expect("the source is there");
+    let noise: &[&str] = if text.contains("//~ RARE: noise") { &["--noise"] } else { &[] };
     let program = ["-o", "failing.trace", "--", "./program"];
-    workspace.symbiosis(recording.iter().chain(&program)).expect_code(SUCCESS);
+    workspace.symbiosis(recording.iter().chain(noise).chain(&program)).expect_code(SUCCESS);
     workspace
 }
 
-fn compile(workspace: &Workspace, name: &str, level: &str, program: &str) {
+/// The compiler for a fixture, and its buggy source.
+fn source(name: &str) -> (&'static str, PathBuf) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs").join(name);
     let c = folder.join("buggy.c");
-    let (compiler, source) = if c.exists() { ("cc", c) } else { ("c++", folder.join("buggy.cc")) };
+    if c.exists() { ("cc", c) } else { ("c++", folder.join("buggy.cc")) }
+}
+
+fn compile(workspace: &Workspace, name: &str, level: &str, program: &str) {
+    let (compiler, source) = source(name);
     let source = source.to_str().expect("a path in UTF-8");
     workspace
         .symbiosis([compiler, "-g", level, "-pthread", source, "-o", program])
@@ -139,6 +147,12 @@ fixtures! {
     cache: SamePaths;
     stack: SamePaths;
     publish: SamePaths;
+    courier: SamePaths;
+    lazy_table: SamePaths;
+    lease: SamePaths;
+    averages: SamePaths;
+    ring: SamePaths;
+    limits: SamePaths;
     settings: OtherPaths;
     drain: OtherPaths;
     always: No;
