@@ -135,7 +135,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     if let Some((found, failing)) = across.alternate.zip(explained.explanation.failing.as_ref()) {
         answer::add_across(&mut solution, (&explained.trace, &failing.evaluation), &found);
         let (replay, note, script) = (found.replay, found.note, Some(found.script));
-        alternates.push(Finding { replay, note, script });
+        alternates = vec![Finding { replay, note, script }];
     }
     Ok(Answer { solution, warnings, cut_short, broke, failing, alternates })
 }

@@ -18,7 +18,7 @@ pub(super) struct Replayed {
     pub(super) notes: Vec<String>,
     /// In the order of the explanation's alternates.
     pub(super) alternates: Vec<Finding>,
-    /// Where there are none: an alternate along other paths.
+    /// Where there are none, or the program follows none of them: an alternate along other paths.
     pub(super) across: across::Found,
 }
 
@@ -40,11 +40,18 @@ pub(super) fn explain(
     let mut replayed = Replayed { explained, failing, notes, alternates: Vec::new(), across };
     replay_alternates(&confirmer, execution, work, &mut replayed)?;
     let none = replayed.explained.explanation.alternates.found.is_empty();
-    if none && work.options.alternates > 0 && replayed.failing.replay != Replay::NotRun {
+    // An alternate may lead a thread that the failure stopped into a failure of its own, of which
+    // the log says nothing.
+    let in_vain = replayed.alternates.iter().all(|found| found.replay == Replay::Diverged);
+    if in_vain && work.options.alternates > 0 && replayed.failing.replay != Replay::NotRun {
         let started = Instant::now();
         let explained = &replayed.explained;
         replayed.across = confirmer.across(explained, execution, work.deadline)?;
         work.timing.alternates += started.elapsed();
+        let confirmed = |found: &across::CrossAlternate| found.replay == Replay::Confirmed;
+        if !none && !replayed.across.alternate.as_ref().is_some_and(confirmed) {
+            replayed.across.alternate = None;
+        }
     }
     Ok(replayed)
 }
