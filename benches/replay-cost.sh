@@ -3,21 +3,19 @@
 #
 # usage: benches/replay-cost.sh [FIXTURE ...]      (default: shards, of more than 10,000 events)
 #
-# For each fixture: compiles it with and without instrumentation, records a failing run, lets
-# `symbiosis replay` find the failing schedule, and then runs all kinds of run in turn, ROUNDS times.
-# Prints the median wall time of each kind and its ratio to the plain run of the instrumented binary.
-# When no schedule is found in SOLVE_SECONDS the runs follow the empty schedule: one thread at a time,
-# in the order of creation.
+# For each fixture: compiles it with and without instrumentation, records a failing run under PCT,
+# takes the order of its turns as the failing schedule (`symbiosis replay --observed`: nothing has to
+# be solved), checks that it reproduces the failure, and then runs all kinds of run in turn, ROUNDS
+# times. Prints the median wall time of each kind and its ratio to the plain run of the instrumented
+# binary.
 #
-# Environment: SYMBIOSIS (the binary; default: `symbiosis` in PATH), ROUNDS (21), LEVEL (-O1),
-# SOLVE_SECONDS (120).
+# Environment: SYMBIOSIS (the binary; default: `symbiosis` in PATH), ROUNDS (21), LEVEL (-O1).
 set -euo pipefail
 ulimit -c 0
 root=$(cd "$(dirname "$0")/.." && pwd)
 symbiosis=${SYMBIOSIS:-symbiosis}
 rounds=${ROUNDS:-21}
 level=${LEVEL:--O1}
-solve_seconds=${SOLVE_SECONDS:-120}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -45,17 +43,14 @@ cost() {
     cd "$directory"
     "$clang" -g "$level" -pthread "$source" -o native
     "$symbiosis" "$compiler" -g "$level" -pthread "$source" -o program
-    "$symbiosis" record -q --noise --until-failure 5000 -o failing.trace -- ./program \
+    "$symbiosis" record -q --noise=pct --until-failure 5000 -o failing.trace -- ./program \
         >/dev/null 2>&1
-    local events schedule="the failing schedule"
+    local events summary
     events=$("$symbiosis" check failing.trace | grep -o '[0-9]* events' || true)
-    if ! timeout "$solve_seconds" "$symbiosis" replay -q --print-schedule failing.trace \
-        >schedule.text 2>replay.log || ! grep -q '^t0' schedule.text; then
-        schedule="the empty schedule (none was found in $solve_seconds s)"
-        printf 'symbiosis-schedule 1\nend run\n' >schedule.text
-    fi
+    "$symbiosis" replay -q --observed --print-schedule --runs 20 failing.trace >schedule.text
+    summary=$(grep '^reproduced' schedule.text | cut -d: -f1)
     # The answer's summary follows the schedule on standard output.
-    grep -E '^(symbiosis-schedule|end |t[0-9.]+ [>!])' schedule.text >follow.text
+    grep -E '^(symbiosis-schedule|end |input |t[0-9.]+ [>!])' schedule.text >follow.text
     for ((round = 0; round < rounds; round++)); do
         timed native.times ./native
         timed plain.times ./program
@@ -68,7 +63,7 @@ cost() {
     done
     local plain
     plain=$(median plain.times)
-    echo "$name: $events, $level, median of $rounds, $schedule"
+    echo "$name: $events, $level, median of $rounds; $summary"
     for kind in native plain recorded followed replayed; do
         awk -v kind="$kind" -v time="$(median "$kind.times")" -v plain="$plain" \
             'BEGIN { printf "  %-9s %8.2f ms  %5.2f\n", kind, time / 1000, time / plain }'

@@ -45,6 +45,10 @@ pub struct Args {
     /// Follow the schedule in this file (`-` for standard input) in place of one that is found
     #[arg(long, value_name = "FILE")]
     schedule: Option<PathBuf>,
+    /// Follow the order in which the recorded run's own threads had their turns, which is known of
+    /// a run recorded with `--noise=pct`; nothing is solved
+    #[arg(long, conflicts_with_all = ["schedule", "alternate", "gdb", "gdb_batch"])]
+    observed: bool,
     /// Print the schedule on standard output
     #[arg(long)]
     print_schedule: bool,
@@ -102,6 +106,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     let target = options.target(&args.trace, &manifest)?;
     let plan = match &args.schedule {
         Some(file) => given(file, args, &manifest)?,
+        None if args.observed => observed(&args.trace, &target, &manifest)?,
         None => match found(args, &manifest, options.clone())? {
             Ok(plan) => plan,
             Err(code) => return Ok(code),
@@ -150,6 +155,20 @@ fn given(file: &Path, args: &Args, manifest: &Manifest) -> Result<Plan, Failure>
             Plan { script, claim: Claim::Passes, promise, solution: None }
         }
     })
+}
+
+/// The recorded run's own schedule.
+fn observed(trace: &Path, target: &Target, manifest: &Manifest) -> Result<Plan, Failure> {
+    let unknown = |why: String| {
+        let text = format!(
+            "{}: the order of its threads' turns is not known ({why}); record with --noise=pct, or \
+             leave --observed out",
+            trace.display()
+        );
+        Failure::new(exit_codes::USAGE, text)
+    };
+    let script = replay::observed(&target.original).map_err(unknown)?;
+    Ok(Plan { script, claim: Claim::Fails, promise: ending(manifest), solution: None })
 }
 
 /// A schedule that is solved for, or the exit code when there is none.

@@ -374,7 +374,10 @@ fn compared(
 
 /// The turns of a scheduled run: the thread's index in the event trace, and how many gates and sync
 /// points it had passed at the turn's end.
-fn turns(directory: &Path, trace: &EventTrace) -> Result<Vec<(usize, u64, u64)>, String> {
+pub(super) fn turns(
+    directory: &Path,
+    trace: &EventTrace,
+) -> Result<Vec<(usize, u64, u64)>, String> {
     let recorded = Trace::open(directory).map_err(|error| error.to_string())?;
     let records = recorded.order().map_err(|error| error.to_string())?;
     let records = records.ok_or("its threads ran freely")?;

@@ -1,6 +1,7 @@
 //! From a schedule of events to the text that a run follows.
 
-use super::Claim;
+use super::across::turns;
+use super::{Claim, Original};
 use model::{EventTrace, Points, Schedule};
 use schedule::Script;
 use symex::Input;
@@ -16,6 +17,20 @@ pub fn with_inputs(mut script: Script, inputs: &[Input]) -> Script {
     };
     script.inputs = inputs.iter().map(input).collect();
     script
+}
+
+/// The recorded run's own schedule, as text, without any solver: the order in which its threads had
+/// their turns is known when a scheduler ran them one at a time (`record --noise=pct`).
+///
+/// # Errors
+///
+/// In words, when the run's threads ran freely, or its events cannot be put in order.
+pub fn observed(original: &Original) -> Result<String, String> {
+    let execution = original.execution().ok_or("its trace cannot be executed")?;
+    let (trace, points) = (&execution.trace, &execution.points);
+    let records = turns(original.directory(), trace)?;
+    let order = schedule::observed(trace, points, &records).map_err(|error| error.to_string())?;
+    script(Claim::Fails, trace, points, &execution.inputs, &order)
 }
 
 /// The schedule's text, with the inputs of the run that the events are from.
