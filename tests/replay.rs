@@ -364,3 +364,20 @@ fn impossible_schedules_come_to_an_end() {
         }
     }
 }
+
+#[test]
+fn the_order_of_a_run_under_pct_needs_no_solver() {
+    let workspace = Workspace::new("replay-observed");
+    compile(&workspace, "bank", "-O1", "program");
+    let recording = ["record", "-q", "--noise=pct", "--until-failure", RECORDED];
+    let program = ["-o", "failing.trace", "--", "./program"];
+    workspace.symbiosis(recording.iter().chain(&program)).expect_code(SUCCESS);
+    let outcome = workspace.symbiosis(["replay", "failing.trace", "--observed", "--runs", "20"]);
+    assert!(outcome.stdout().starts_with("reproduced 20 of 20"), "{}", outcome.describe());
+    // Threads that ran freely have no order that anybody knows.
+    let free = ["record", "-q", "--until-failure", RECORDED];
+    let program = ["-o", "free.trace", "--", "./program"];
+    workspace.symbiosis(free.iter().chain(&program)).expect_code(SUCCESS);
+    let outcome = workspace.symbiosis(["replay", "free.trace", "--observed"]).expect_code(2);
+    assert!(outcome.stderr().contains("--noise=pct"), "{}", outcome.describe());
+}
