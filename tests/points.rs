@@ -18,12 +18,20 @@ const RUNS: u64 = 4;
 /// A trace of the program under random priorities.
 fn record(workspace: &Workspace, seed: u64) -> String {
     let trace = format!("run{seed}.trace");
-    let noise = format!("SYMBIOSIS_NOISE=pct,{seed},3,1000");
+    let seed = seed.to_string();
     // The program may fail, and then so does the command.
-    let recorded = workspace.symbiosis_with(
-        &[noise.as_str()],
-        ["record", "--timeout", "60", "-o", &trace, "--", "./program"],
-    );
+    let recorded = workspace.symbiosis([
+        "record",
+        "--noise=pct,3,1000",
+        "--seed",
+        &seed,
+        "--timeout",
+        "60",
+        "-o",
+        &trace,
+        "--",
+        "./program",
+    ]);
     assert!(workspace.path(&trace).exists(), "{}", recorded.describe());
     trace
 }
