@@ -10,7 +10,8 @@ use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 
-/// Records a program that hangs for certain, and solves the trace.
+/// Records a program that hangs for certain, replays the failure and an alternate, and solves the
+/// trace.
 fn solved(program: &str) -> Solution {
     let workspace = Workspace::new(program);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{program}.c"));
@@ -21,6 +22,11 @@ fn solved(program: &str) -> Solution {
     let record =
         ["record", "--until-failure", "5", "--timeout", "3", "-o", "hang.trace", "--", "./program"];
     workspace.symbiosis(record).expect_code(SUCCESS);
+    let outcome = workspace.symbiosis(["replay", "hang.trace", "--runs", "5"]).expect_code(SUCCESS);
+    assert!(outcome.stdout().starts_with("reproduced 5 of 5"), "{}", outcome.describe());
+    let alternate = ["replay", "hang.trace", "--runs", "5", "--alternate", "0"];
+    let outcome = workspace.symbiosis(alternate).expect_code(SUCCESS);
+    assert!(outcome.stdout().starts_with("confirmed 5 of 5"), "{}", outcome.describe());
     let outcome = workspace
         .symbiosis(["solve", "--no-replay", "hang.trace", "--format", "json"])
         .expect_code(SUCCESS);

@@ -82,7 +82,14 @@ fn search(
                 first = Some((explained, finding));
                 continue;
             }
-            rejected.push("no other failing schedule was found".to_owned());
+            // That the solver gave no answer is not that there is none.
+            let undecided = matches!(explained.explanation.verdict, explain::Verdict::Unknown(_));
+            rejected.push(match undecided {
+                true => {
+                    "the search for another failing schedule ended without an answer".to_owned()
+                }
+                false => "there is no other failing schedule along the recorded paths".to_owned(),
+            });
             return Ok((explained, finding, rejected));
         };
         let finding = confirmer.confirm(Claim::Fails, &explained, execution, &failing.schedule)?;

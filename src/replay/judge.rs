@@ -8,7 +8,6 @@ use super::Attempt;
 use super::original::executed;
 use crate::record::ending;
 use model::{EventTrace, Site};
-use std::path::Path;
 use trace_format::{Failure, FailureKind, Manifest, Module, Trace};
 
 /// What a schedule is said to do.
@@ -146,8 +145,9 @@ pub fn left_in_earnest(claim: Claim, attempt: &Attempt) -> bool {
 
 fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
     let Some(recorded) = &original.failure else { return false };
+    // The same thread waits at the same place; another deadlock is another failure.
     if recorded.kind == FailureKind::Hang && attempt.report.deadlock {
-        return true;
+        return is_same_source_place(attempt);
     }
     let Some(found) = &attempt.manifest.failure else { return false };
     if recorded.kind != found.kind || recorded.thread != found.thread {
@@ -156,7 +156,7 @@ fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
     match recorded.kind {
         // The message holds file, line and function.
         FailureKind::Assertion => recorded.message == found.message,
-        FailureKind::Hang => true,
+        FailureKind::Hang => is_same_source_place(attempt),
         FailureKind::Abort | FailureKind::Exit => is_same_place(recorded, found, attempt),
         FailureKind::Signal => {
             recorded.code == found.code && is_same_place(recorded, found, attempt)
@@ -188,19 +188,17 @@ fn is_same_place(recorded: &Failure, found: &Failure, attempt: &Attempt) -> bool
 /// The last resort: where do the executed paths fail?
 fn is_same_source_place(attempt: &Attempt) -> bool {
     let _span = tracing::info_span!("compare_failures").entered();
-    let place = |trace: &EventTrace| -> Option<Site> {
-        let failure = trace.failure.as_ref()?;
-        Some(trace.event(failure.event).site().clone())
-    };
-    let recorded = attempt.original.execution().and_then(|execution| place(&execution.trace));
-    let found = failure_place(&attempt.directory);
+    let recorded =
+        attempt.original.execution().and_then(|execution| failure_place(&execution.trace));
+    let found = executed(&attempt.directory).and_then(|execution| failure_place(&execution.trace));
     recorded.is_some() && recorded == found
 }
 
-fn failure_place(directory: &Path) -> Option<Site> {
-    let execution = executed(directory)?;
-    let failure = execution.trace.failure.as_ref()?;
-    Some(execution.trace.event(failure.event).site().clone())
+/// The name of the thread that failed, and where.
+fn failure_place(trace: &EventTrace) -> Option<(String, Site)> {
+    let failure = trace.failure.as_ref()?;
+    let thread = trace.thread_of(failure.event).name.clone();
+    Some((thread, trace.event(failure.event).site().clone()))
 }
 
 /// An address as the offset in a function of a module; none when it is not in instrumented code,
