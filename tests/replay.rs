@@ -290,12 +290,7 @@ fn nobody_asked_for_means_not_run() {
 fn a_printed_schedule_can_be_followed() {
     let workspace = failing("stack", "-O1", "printed");
     let printed = workspace.symbiosis(["replay", "failing.trace", "--print-schedule", "--quiet"]);
-    let text = printed.expect_code(SUCCESS).stdout();
-    let schedule: String = text
-        .lines()
-        .take_while(|line| !line.starts_with("reproduced"))
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let schedule = printed.expect_code(SUCCESS).stdout();
     fs::write(workspace.path("schedule"), schedule).expect("the schedule can be written");
     let arguments = ["replay", "failing.trace", "--schedule", "schedule", "--runs", &runs()];
     reproduce(workspace.symbiosis(arguments));
@@ -323,7 +318,7 @@ fn where_a_schedule_was_left_is_said() {
         .symbiosis(["replay", "failing.trace", "--print-schedule", "--quiet"])
         .expect_code(SUCCESS)
         .stdout();
-    let turns: Vec<&str> = printed.lines().take_while(|l| !l.starts_with("reproduced")).collect();
+    let turns: Vec<&str> = printed.lines().collect();
     let at = turns
         .iter()
         .position(|line| line.starts_with("t0.") && !line.contains("> $"))

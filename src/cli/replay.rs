@@ -49,7 +49,7 @@ pub struct Args {
     /// a run recorded with `--noise=pct`; nothing is solved
     #[arg(long, conflicts_with_all = ["schedule", "alternate", "gdb", "gdb_batch"])]
     observed: bool,
-    /// Print the schedule on standard output
+    /// Print the schedule on standard output, and the summary on standard error
     #[arg(long)]
     print_schedule: bool,
     /// End a run after so many seconds [default: 10 and 20 times the recorded run's time]
@@ -330,6 +330,11 @@ impl Runs<'_> {
         if !self.args.quiet && !self.args.print_schedule {
             let lines = script.lines().count();
             text += &format!("  --print-schedule shows the schedule ({lines} lines)\n");
+        }
+        // Standard output is the schedule's then, to be kept in a file and followed.
+        if self.args.print_schedule {
+            eprint!("{text}");
+            return Ok(());
         }
         print(&text)
     }
