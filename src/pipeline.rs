@@ -22,6 +22,8 @@ use work::Work;
 /// Which solver answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
+    /// Our own solver for orders of events; Z3 where values that no read fixes matter.
+    Ordering,
     /// The linked Z3.
     Z3,
     /// This command, which reads SMT-LIB 2 from standard input.

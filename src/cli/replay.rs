@@ -58,8 +58,8 @@ pub struct Args {
     /// Give up following the schedule when nothing happened for so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     patience: Option<Duration>,
-    /// `z3`, or `smtlib:COMMAND`, to find the schedule with
-    #[arg(long, default_value = "z3", value_parser = parse_backend)]
+    /// `ordering`, `z3`, or `smtlib:COMMAND`, to find the schedule with
+    #[arg(long, default_value = "ordering", value_parser = parse_backend)]
     solver: Backend,
     /// Stop looking for a schedule after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]

@@ -23,8 +23,8 @@ pub struct Args {
     /// Look for this many alternate schedules
     #[arg(long, default_value_t = 1, value_name = "K")]
     alternates: usize,
-    /// `z3`, or `smtlib:COMMAND` for any SMT-LIB 2 solver that reads standard input
-    #[arg(long, default_value = "z3", value_parser = parse_backend)]
+    /// `ordering`, `z3`, or `smtlib:COMMAND` for any SMT-LIB 2 solver that reads standard input
+    #[arg(long, default_value = "ordering", value_parser = parse_backend)]
     solver: Backend,
     /// Write the constraint system for the failing schedule as SMT-LIB 2
     #[arg(long, value_name = "FILE")]
@@ -63,11 +63,12 @@ enum Format {
 
 pub(super) fn parse_backend(text: &str) -> Result<Backend, String> {
     match text.split_once(':') {
+        None if text == "ordering" => Ok(Backend::Ordering),
         None if text == "z3" => Ok(Backend::Z3),
         Some(("smtlib", command)) if !command.trim().is_empty() => {
             Ok(Backend::SmtLib(command.trim().to_owned()))
         }
-        _ => Err("expected `z3` or `smtlib:COMMAND`".to_owned()),
+        _ => Err("expected `ordering`, `z3` or `smtlib:COMMAND`".to_owned()),
     }
 }
 

@@ -37,8 +37,8 @@ pub struct Args {
     /// End a run after so many seconds [default: 10 and 20 times the recorded run's time]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// `z3`, or `smtlib:COMMAND`, to find the schedule with
-    #[arg(long, default_value = "z3", value_parser = parse_backend)]
+    /// `ordering`, `z3`, or `smtlib:COMMAND`, to find the schedule with
+    #[arg(long, default_value = "ordering", value_parser = parse_backend)]
     solver: Backend,
     /// Stop looking for a schedule after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]

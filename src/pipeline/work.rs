@@ -5,7 +5,7 @@ use crate::answer::{self, Timing};
 use encoders::ConstraintSystem;
 use explain::{CauseKind, Explanation, FailingSchedule};
 use model::{EventId, EventTrace, Schedule};
-use solver::{Goal, Limits, Session, SmtLibSession, Z3Session};
+use solver::{Goal, Limits, OrderingSession, Session, SmtLibSession, Z3Session};
 use std::time::Instant;
 
 /// An explanation and what it is about.
@@ -90,6 +90,7 @@ impl Work<'_> {
         });
         let limits = Limits { time: Some(left), memory_mb: self.options.memory_mb };
         let mut session: Box<dyn Session + '_> = match &self.options.backend {
+            Backend::Ordering => Box::new(OrderingSession::new(trace, &system, limits)),
             Backend::Z3 => Box::new(Z3Session::new(trace, &system, limits)?),
             Backend::SmtLib(command) => {
                 Box::new(SmtLibSession::new(trace, &system, command, limits)?)

@@ -4,12 +4,14 @@
 mod decorators;
 mod extract;
 mod formula;
+mod ordering;
 pub mod session;
 mod smtlib;
 mod z3_session;
 
 pub use decorators::{CrossCheckSession, LoggingSession};
 pub use formula::dump_smtlib;
+pub use ordering::OrderingSession;
 pub use session::{Goal, Limits, Model, Order, Outcome, Session, SolverError, UnknownReason};
 pub use smtlib::{SmtLibProcess, SmtLibSession};
 pub use z3_session::Z3Session;

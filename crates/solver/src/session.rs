@@ -122,6 +122,23 @@ pub struct Limits {
     pub memory_mb: Option<u32>,
 }
 
+/// One of several questions gets a part of this, however much time there is...
+const SHARED: Duration = Duration::from_secs(120);
+/// ...or of this part of the time, where that is more.
+const SHARED_PART: u32 = 10;
+
+impl Limits {
+    /// The time for one of many questions, each of which gets one part in `parts`. With all of the
+    /// time for parts of it hard questions that are not important would take minutes.
+    pub(crate) fn share(&self, parts: u32) -> Option<Duration> {
+        let time = self.time?;
+        match parts {
+            0 | 1 => Some(time),
+            _ => Some(time.min(SHARED.max(time / SHARED_PART)) / parts),
+        }
+    }
+}
+
 /// Refuses what no session can answer.
 pub(crate) fn check_question(
     trace: &EventTrace,
@@ -151,7 +168,7 @@ pub trait Session {
     fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Outcome, SolverError>;
 
     /// Like [`check`](Session::check), with one part in `parts` of the time that a check may take,
-    /// so that one of many hard questions does not take it all. A session that cannot limit single
+    /// and of two minutes or a tenth of that time at most, so that one of many hard questions does not take it all. A session that cannot limit single
     /// questions ignores it.
     ///
     /// # Errors

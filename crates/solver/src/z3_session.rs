@@ -117,7 +117,7 @@ impl Session for Z3Session<'_> {
         crate::session::check_question(self.trace, self.formula.has_failure, goal, orders)?;
         let span = tracing::trace_span!("z3", ?goal, orders = orders.len());
         let _guard = span.enter();
-        let time = self.limits.time.map(|time| time / parts.max(1));
+        let time = self.limits.share(parts);
         Ok(match self.ask(Question { goal, orders: orders.to_vec(), time })? {
             Answer::Sat(assignment) => Outcome::Sat(extract::model(self.trace, &assignment)),
             Answer::Unsat(core) => Outcome::Unsat(core),

@@ -19,7 +19,8 @@ use interpreter::Machine;
 use model::{EventId, EventTrace};
 use random::Random;
 use solver::{
-    Goal, Limits, Model, Order, Outcome, Session, SmtLibProcess, SmtLibSession, Z3Session,
+    Goal, Limits, Model, Order, OrderingSession, Outcome, Session, SmtLibProcess, SmtLibSession,
+    Z3Session,
 };
 use std::collections::BTreeMap;
 
@@ -61,10 +62,11 @@ fn both_back_ends_agree_with_all_schedules() {
         tally.count_lemmas(&system, &schedules);
         let mut linked = Z3Session::new(trace, &system, Limits::default()).expect("expressible");
         let mut piped = SmtLibSession::with_process(trace, &system, process).expect("expressible");
+        let mut ordering = OrderingSession::new(trace, &system, Limits::default());
         for (goal, orders) in questions(trace, &schedules, seed) {
             let expected = schedules.satisfiable(goal, &orders);
             let question = format!("{context}{goal:?} {orders:?}");
-            for session in [&mut linked as &mut dyn Session, &mut piped] {
+            for session in [&mut ordering as &mut dyn Session, &mut linked, &mut piped] {
                 let outcome = session.check(goal, &orders).expect("an answer");
                 tally.check(&machine, &schedules, (goal, &orders), &outcome, expected, &question);
             }

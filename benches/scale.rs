@@ -1,0 +1,105 @@
+//! How long a failing schedule takes to find, by the number of shared accesses, contention and
+//! solver. The traces are of random programs that really ran, so that a failing schedule exists.
+//!
+//! `cargo bench -p solver --bench scale -- [ACCESSES ...]` prints a Markdown table. In it "-" stands
+//! for more than the time limit (`SYMBIOSIS_SCALE_TIMEOUT`, 60 s).
+
+#[path = "../crates/solver/tests/support/random.rs"]
+mod random;
+#[path = "../crates/solver/tests/support/run.rs"]
+mod run;
+
+use model::EventTrace;
+use run::Shape;
+use solver::{Goal, Limits, OrderingSession, Outcome, Session, Z3Session};
+use std::time::{Duration, Instant};
+
+const THREADS: [usize; 2] = [4, 16];
+const SIZES: [usize; 4] = [100, 300, 1_000, 3_000];
+const SEEDS: u64 = 3;
+
+/// Shares of accesses under locks and cells by the number of accesses.
+struct Contention {
+    name: &'static str,
+    locked: usize,
+    cells: fn(usize) -> usize,
+}
+
+const CONTENTIONS: [Contention; 2] = [
+    Contention { name: "low", locked: 50, cells: |accesses| (accesses / 20).max(8) },
+    Contention { name: "high", locked: 5, cells: |_| 8 },
+];
+
+fn main() {
+    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { SIZES.to_vec() } else { sizes };
+    let limit = std::env::var("SYMBIOSIS_SCALE_TIMEOUT").ok().and_then(|text| text.parse().ok());
+    let limits = Limits { time: Some(Duration::from_secs(limit.unwrap_or(60))), memory_mb: None };
+    println!("| accesses | contention | threads | events | encode | ordering | Z3 |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for accesses in sizes {
+        for contention in &CONTENTIONS {
+            for threads in THREADS {
+                row(accesses, contention, threads, limits);
+            }
+        }
+    }
+}
+
+/// The medians over a few traces.
+fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits) {
+    let shape = Shape {
+        threads,
+        accesses: accesses.div_ceil(threads),
+        cells: (contention.cells)(accesses),
+        locked: contention.locked,
+        branches: 30,
+    };
+    let (mut encoding, mut ordering, mut z3, mut events) = (vec![], vec![], vec![], 0);
+    for seed in 0..SEEDS {
+        let text = run::generate(&shape, seed);
+        let trace = match encoders::dsl::parse(&text) {
+            Ok(parsed) => parsed.trace,
+            Err(error) => panic!("seed {seed}: {error}"),
+        };
+        events = trace.events.len();
+        let began = Instant::now();
+        let system = match encoders::encode(&trace) {
+            Ok(system) => system,
+            Err(error) => panic!("seed {seed}: {error}"),
+        };
+        encoding.push(Some(began.elapsed()));
+        ordering.push(find(|| OrderingSession::new(&trace, &system, limits), &trace));
+        let linked = || match Z3Session::new(&trace, &system, limits) {
+            Ok(session) => session,
+            Err(error) => panic!("seed {seed}: {error}"),
+        };
+        let hopeless = z3.last() == Some(&None);
+        z3.push(if hopeless { None } else { find(linked, &trace) });
+    }
+    println!(
+        "| {accesses} | {} | {threads} | {events} | {} | {} | {} |",
+        contention.name,
+        median(encoding),
+        median(ordering),
+        median(z3)
+    );
+}
+
+/// How long the failing schedule took; none when it was not found.
+fn find<S: Session>(session: impl FnOnce() -> S, trace: &EventTrace) -> Option<Duration> {
+    let began = Instant::now();
+    match session().check(Goal::Fail, &[]) {
+        Ok(Outcome::Sat(found)) => {
+            assert_eq!(found.schedule.order.len(), trace.events.len());
+            Some(began.elapsed())
+        }
+        Ok(Outcome::Unknown(_)) => None,
+        other => panic!("a schedule exists, but: {other:?}"),
+    }
+}
+
+fn median(mut times: Vec<Option<Duration>>) -> String {
+    times.sort_by_key(|time| time.unwrap_or(Duration::MAX));
+    times[times.len() / 2].map_or("-".to_owned(), |time| format!("{:.3} s", time.as_secs_f64()))
+}

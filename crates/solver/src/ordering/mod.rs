@@ -1,0 +1,158 @@
+//! An ordering solver for one recorded run: booleans say where reads take their values from and
+//! which event comes first, the order is kept acyclic while it grows, and values follow by
+//! evaluation. (The ordering-consistency theory of He, Sun and Fan, PLDI 2021, for one path.)
+//!
+//! What evaluation alone cannot settle, because it depends on inputs, is left to Z3.
+
+mod clauses;
+mod graph;
+mod heap;
+mod literal;
+mod search;
+mod terms;
+mod values;
+
+use crate::extract::{self, Assignment};
+use crate::session::{
+    Goal, Limits, Order, Outcome, Session, SolverError, UnknownReason, check_question,
+};
+use crate::z3_session::Z3Session;
+use encoders::{ConstraintSystem, Term};
+use graph::Graph;
+use literal::Literal;
+use model::{EventTrace, VariableOrigin};
+use rustc_hash::FxHashSet;
+use search::{Answer, Search};
+use std::time::Instant;
+use terms::Clauses;
+
+const MEGABYTE: usize = 1 << 20;
+
+/// A session with the ordering solver.
+pub struct OrderingSession<'a> {
+    trace: &'a EventTrace,
+    system: &'a ConstraintSystem,
+    limits: Limits,
+    /// None when no schedule exists at all.
+    search: Option<Search<'a>>,
+    /// φbug.
+    failure: Option<Literal>,
+    /// Do claims depend on values that no read fixes?
+    has_inputs: bool,
+    /// For what evaluation cannot settle.
+    fallback: Option<Z3Session<'a>>,
+}
+
+impl<'a> OrderingSession<'a> {
+    /// A session over the system of a trace.
+    #[must_use]
+    pub fn new(trace: &'a EventTrace, system: &'a ConstraintSystem, limits: Limits) -> Self {
+        let mut session = Self {
+            trace,
+            system,
+            limits,
+            search: None,
+            failure: None,
+            has_inputs: false,
+            fallback: None,
+        };
+        let Some(graph) = Graph::new(trace.events.len(), &certain(trace, system)) else {
+            return session;
+        };
+        let mut search = Search::new(trace, graph);
+        let mut clauses = Clauses::new(&mut search, &trace.exprs);
+        let constraints = system.constraints.iter().map(|constraint| &constraint.term);
+        let open = constraints.filter(|term| !matches!(term, Term::Before(..)));
+        let asserted = open.into_iter().try_for_each(|term| clauses.assert(term));
+        let failure = system.failure.as_ref().map(|failure| clauses.literal(failure)).transpose();
+        let (Ok(()), Ok(failure)) = (asserted, failure) else { return session };
+        session.has_inputs = search.values().variables().any(|var| {
+            let origin = trace.variables.get(var.index()).map(|variable| variable.origin);
+            !matches!(origin, Some(VariableOrigin::Read { .. }))
+        });
+        session.failure = failure;
+        session.search = Some(search);
+        session
+    }
+
+    fn fall_back(
+        &mut self,
+        goal: Goal,
+        orders: &[Order],
+        parts: u32,
+    ) -> Result<Outcome, SolverError> {
+        let session = match self.fallback.take() {
+            Some(session) => session,
+            None => Z3Session::new(self.trace, self.system, self.limits)?,
+        };
+        self.fallback.insert(session).check_within(goal, orders, parts)
+    }
+}
+
+/// The orders that hold in every schedule: program order, and constraints that are nothing else.
+fn certain(trace: &EventTrace, system: &ConstraintSystem) -> Vec<(u32, u32)> {
+    let threads = trace.threads.iter().flat_map(|thread| thread.events.windows(2));
+    let mut edges: Vec<(u32, u32)> = threads.map(|pair| (pair[0].0, pair[1].0)).collect();
+    edges.extend(system.constraints.iter().filter_map(|constraint| match constraint.term {
+        Term::Before(a, b) => Some((a.0, b.0)),
+        _ => None,
+    }));
+    edges
+}
+
+impl Session for OrderingSession<'_> {
+    fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Outcome, SolverError> {
+        self.check_within(goal, orders, 1)
+    }
+
+    fn check_within(
+        &mut self,
+        goal: Goal,
+        orders: &[Order],
+        parts: u32,
+    ) -> Result<Outcome, SolverError> {
+        check_question(self.trace, self.system.failure.is_some(), goal, orders)?;
+        let span = tracing::trace_span!("ordering", ?goal, orders = orders.len());
+        let _guard = span.enter();
+        let Some(search) = &mut self.search else { return Ok(Outcome::Unsat(Vec::new())) };
+        let assumed: Vec<Literal> =
+            orders.iter().map(|order| search.order(order.before.0, order.after.0)).collect();
+        let goal_literal = match goal {
+            Goal::Any => None,
+            Goal::Fail => self.failure,
+            Goal::Pass => self.failure.map(|failure| !failure),
+        };
+        let assumptions: Vec<Literal> = goal_literal.into_iter().chain(assumed.clone()).collect();
+        let limits = self.limits;
+        let deadline = limits.share(parts).map(|time| Instant::now() + time);
+        let mut goes_on = |bytes: usize| {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(UnknownReason::TimeOut);
+            }
+            match limits.memory_mb {
+                Some(most) if bytes / MEGABYTE >= most as usize => Err(UnknownReason::Memory),
+                _ => Ok(()),
+            }
+        };
+        match search.solve(&assumptions, &mut goes_on) {
+            Answer::Unknown(reason) => Ok(Outcome::Unknown(reason)),
+            Answer::Unsatisfiable(core) => {
+                let mut core: FxHashSet<Literal> = core.into_iter().collect();
+                // Of equal assumptions one is enough.
+                let indices = (0..assumed.len()).filter(|&index| core.remove(&assumed[index]));
+                Ok(Outcome::Unsat(indices.collect()))
+            }
+            Answer::Satisfiable if self.has_inputs && search.is_guess() => {
+                self.fall_back(goal, orders, parts)
+            }
+            Answer::Satisfiable => {
+                let places = search.places().iter().map(|&place| i64::from(place)).collect();
+                let known = search.values();
+                let values =
+                    known.variables().filter_map(|var| Some((var, known.value(var)?))).collect();
+                let assignment = Assignment { places, values };
+                Ok(Outcome::Sat(extract::model(self.trace, &assignment)))
+            }
+        }
+    }
+}

@@ -1,0 +1,706 @@
+//! The search: conflict-driven clause learning over booleans, with the order of events and the
+//! values of expressions as theories.
+//!
+//! What is decided are the sources of reads and the choices of the encoders; orders follow from
+//! them. When nothing of that is left, the topological order of the graph decides all other
+//! orders. Only where it leaves a clause unsatisfied another order is decided.
+
+use super::clauses::{ClauseId, Clauses};
+use super::graph::Graph;
+use super::heap::{Activities, Heap};
+use super::literal::{Literal, Variable};
+use super::values::{Claim, Consequence, Values};
+use crate::session::UnknownReason;
+use model::{EventTrace, ReadRef, WriteSource};
+use rustc_hash::FxHashMap;
+
+/// Nothing can satisfy the clauses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unsatisfiable;
+
+/// What a variable stands for.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// The first event comes before the second.
+    Order(u32, u32),
+    /// A claim about values.
+    Claim(u32),
+    /// One of the sources of a read; the number is the read's.
+    Source(u32),
+    /// A choice of an encoder.
+    Choice,
+    /// Part of a term.
+    Auxiliary,
+}
+
+/// The answer of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// The places of the events, and the values, are there to be read.
+    Satisfiable,
+    /// These of the assumptions cannot all hold.
+    Unsatisfiable(Vec<Literal>),
+    /// The search was ended.
+    Unknown(UnknownReason),
+}
+
+/// Conflicts between two restarts, times the term of Luby's series.
+const RESTART: u64 = 100;
+/// So many learned clauses are kept at first, and so many more after each reduction.
+const LEARNED: usize = 8_000;
+const MORE_LEARNED: usize = 1_000;
+/// Steps between two looks at the clock.
+const STEPS: u64 = 256;
+
+/// The state of the search.
+#[derive(Debug)]
+pub(super) struct Search<'t> {
+    clauses: Clauses,
+    graph: Graph,
+    values: Values<'t>,
+    kinds: Vec<Kind>,
+    /// By variable.
+    assigned: Vec<Option<bool>>,
+    levels: Vec<u32>,
+    reasons: Vec<Option<ClauseId>>,
+    phases: Vec<bool>,
+    activities: Activities,
+    /// Sources and choices; auxiliary variables and claims; orders are decided apart.
+    first: Heap,
+    second: Heap,
+    trail: Vec<Literal>,
+    /// Where on the trail each level begins.
+    limits: Vec<usize>,
+    /// What has been looked at of the trail, by clauses and by the theories.
+    propagated: usize,
+    theorised: usize,
+    /// How many sources of each read are true.
+    served: Vec<u32>,
+    orders: FxHashMap<(u32, u32), Variable>,
+    sources: FxHashMap<(ReadRef, WriteSource), Variable>,
+    reads: FxHashMap<ReadRef, u32>,
+    choices: FxHashMap<u32, Variable>,
+    never: Option<Variable>,
+    /// The clauses' own contradiction.
+    broken: bool,
+    /// Where the last search for an unsatisfied clause ended.
+    cursor: usize,
+    seen: Vec<bool>,
+    conflicts: u64,
+}
+
+impl<'t> Search<'t> {
+    /// A search without clauses. `graph` has the orders that always hold.
+    pub(super) fn new(trace: &'t EventTrace, graph: Graph) -> Self {
+        Self {
+            clauses: Clauses::default(),
+            graph,
+            values: Values::new(trace),
+            kinds: Vec::new(),
+            assigned: Vec::new(),
+            levels: Vec::new(),
+            reasons: Vec::new(),
+            phases: Vec::new(),
+            activities: Activities::default(),
+            first: Heap::default(),
+            second: Heap::default(),
+            trail: Vec::new(),
+            limits: Vec::new(),
+            propagated: 0,
+            theorised: 0,
+            served: Vec::new(),
+            orders: FxHashMap::default(),
+            sources: FxHashMap::default(),
+            reads: FxHashMap::default(),
+            choices: FxHashMap::default(),
+            never: None,
+            broken: false,
+            cursor: 0,
+            seen: Vec::new(),
+            conflicts: 0,
+        }
+    }
+
+    fn variable(&mut self, kind: Kind) -> Variable {
+        let variable = Variable(self.kinds.len() as u32);
+        self.kinds.push(kind);
+        self.assigned.push(None);
+        self.levels.push(0);
+        self.reasons.push(None);
+        self.phases.push(matches!(kind, Kind::Source(_)));
+        self.seen.push(false);
+        self.clauses.add_variable();
+        self.activities.add(0.0);
+        self.queue(variable);
+        variable
+    }
+
+    /// Puts an unassigned variable where decisions are taken from.
+    fn queue(&mut self, variable: Variable) {
+        match self.kinds[variable.index()] {
+            Kind::Source(_) | Kind::Choice => self.first.insert(&self.activities, variable),
+            Kind::Claim(_) | Kind::Auxiliary => self.second.insert(&self.activities, variable),
+            Kind::Order(..) => {}
+        }
+    }
+
+    /// A variable that stands for a part of a term.
+    pub(super) fn auxiliary(&mut self) -> Variable {
+        self.variable(Kind::Auxiliary)
+    }
+
+    /// "`a` comes before `b`".
+    pub(super) fn order(&mut self, a: u32, b: u32) -> Literal {
+        if a == b {
+            return self.never();
+        }
+        let pair = (a.min(b), a.max(b));
+        let variable = match self.orders.get(&pair) {
+            Some(&variable) => variable,
+            None => {
+                let variable = self.variable(Kind::Order(pair.0, pair.1));
+                self.orders.insert(pair, variable);
+                variable
+            }
+        };
+        variable.literal(a < b)
+    }
+
+    fn never(&mut self) -> Literal {
+        if let Some(never) = self.never {
+            return never.literal(true);
+        }
+        let never = self.auxiliary();
+        self.never = Some(never);
+        // A fresh variable contradicts nothing.
+        let _ = self.add_clause(&[never.literal(false)]);
+        never.literal(true)
+    }
+
+    /// "The read takes its value from this source".
+    pub(super) fn source(&mut self, read: ReadRef, source: WriteSource) -> Literal {
+        if let Some(variable) = self.sources.get(&(read, source)) {
+            return variable.literal(true);
+        }
+        let next = self.served.len() as u32;
+        let number = *self.reads.entry(read).or_insert(next);
+        if number == next {
+            self.served.push(0);
+        }
+        let variable = self.variable(Kind::Source(number));
+        self.sources.insert((read, source), variable);
+        variable.literal(true)
+    }
+
+    /// A choice of an encoder.
+    pub(super) fn choice(&mut self, choice: u32) -> Literal {
+        if let Some(variable) = self.choices.get(&choice) {
+            return variable.literal(true);
+        }
+        let variable = self.variable(Kind::Choice);
+        self.choices.insert(choice, variable);
+        variable.literal(true)
+    }
+
+    /// A claim about values.
+    pub(super) fn claim(&mut self, claim: Claim) -> Literal {
+        if let Some(variable) = self.values.variable_of(claim) {
+            return variable.literal(true);
+        }
+        let variable = Variable(self.kinds.len() as u32);
+        let number = self.values.add(claim, variable);
+        self.variable(Kind::Claim(number)).literal(true)
+    }
+
+    fn value(&self, literal: Literal) -> Option<bool> {
+        self.assigned[literal.variable().index()].map(|value| value == literal.is_positive())
+    }
+
+    /// Adds a clause, outside of the search.
+    pub(super) fn add_clause(&mut self, literals: &[Literal]) -> Result<(), Unsatisfiable> {
+        self.cancel(0);
+        let mut clause: Vec<Literal> = Vec::with_capacity(literals.len());
+        let mut sorted = literals.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        for (index, &literal) in sorted.iter().enumerate() {
+            let opposite = sorted.get(index + 1) == Some(&!literal);
+            if opposite || self.value(literal) == Some(true) {
+                return Ok(());
+            }
+            if self.value(literal).is_none() {
+                clause.push(literal);
+            }
+        }
+        match clause[..] {
+            [] => {
+                self.broken = true;
+                Err(Unsatisfiable)
+            }
+            [only] => {
+                self.assign(only, None);
+                Ok(())
+            }
+            _ => {
+                let has_order = clause
+                    .iter()
+                    .any(|l| matches!(self.kinds[l.variable().index()], Kind::Order(..)));
+                self.clauses.add(clause, has_order);
+                Ok(())
+            }
+        }
+    }
+
+    fn assign(&mut self, literal: Literal, reason: Option<ClauseId>) {
+        let index = literal.variable().index();
+        self.assigned[index] = Some(literal.is_positive());
+        self.levels[index] = self.limits.len() as u32;
+        self.reasons[index] = reason;
+        if let Kind::Source(read) = self.kinds[index]
+            && literal.is_positive()
+        {
+            self.served[read as usize] += 1;
+        }
+        self.trail.push(literal);
+    }
+
+    /// Takes all levels above this one back.
+    fn cancel(&mut self, level: usize) {
+        if self.limits.len() <= level {
+            return;
+        }
+        let start = self.limits[level];
+        let mut edges = 0;
+        for position in (start..self.trail.len()).rev() {
+            let literal = self.trail[position];
+            let variable = literal.variable();
+            match self.kinds[variable.index()] {
+                Kind::Order(..) if position < self.theorised => edges += 1,
+                Kind::Source(read) if literal.is_positive() => self.served[read as usize] -= 1,
+                _ => {}
+            }
+            self.assigned[variable.index()] = None;
+            self.phases[variable.index()] = literal.is_positive();
+            self.queue(variable);
+        }
+        self.graph.undo(self.graph.len() - edges);
+        self.values.undo(start);
+        self.trail.truncate(start);
+        self.limits.truncate(level);
+        self.propagated = self.propagated.min(start);
+        self.theorised = self.theorised.min(start);
+    }
+
+    /// Draws conclusions until there are no more. Gives the literals of a clause that is false.
+    fn propagate(&mut self) -> Option<Vec<Literal>> {
+        loop {
+            if let Some(conflict) = self.by_clauses() {
+                return Some(self.clauses.literals(conflict).to_vec());
+            }
+            if self.theorised < self.trail.len() {
+                if let Some(conflict) = self.by_order() {
+                    return Some(conflict);
+                }
+                continue;
+            }
+            let assigned = &self.assigned;
+            let truth = |variable: Variable| assigned[variable.index()];
+            match self.values.next(&truth, self.trail.len()) {
+                None => return None,
+                Some(Consequence::Conflict(clause)) => return Some(clause),
+                Some(Consequence::Implied(mut clause)) => {
+                    let last = clause.len() - 1;
+                    clause.swap(0, last);
+                    self.imply(clause);
+                }
+            }
+        }
+    }
+
+    /// Assigns the first literal of a clause whose other literals are false.
+    fn imply(&mut self, mut clause: Vec<Literal>) {
+        let literal = clause[0];
+        if clause.len() == 1 {
+            // It holds whatever was decided.
+            self.cancel(0);
+            self.assign(literal, None);
+            return;
+        }
+        // The second watched literal is the one that is taken back first.
+        let level = |l: &Literal| self.levels[l.variable().index()];
+        if let Some(latest) = (1..clause.len()).max_by_key(|&index| level(&clause[index])) {
+            clause.swap(1, latest);
+        }
+        let length = clause.len() as u32;
+        let id = self.clauses.learn(clause, length);
+        self.assign(literal, Some(id));
+    }
+
+    fn by_clauses(&mut self) -> Option<ClauseId> {
+        while let Some(&literal) = self.trail.get(self.propagated) {
+            self.propagated += 1;
+            let mut watches = self.clauses.take_watches(!literal);
+            let mut kept = 0;
+            let mut conflict = None;
+            let mut index = 0;
+            while index < watches.len() {
+                let watch = watches[index];
+                index += 1;
+                if self.value(watch.blocker) == Some(true) {
+                    watches[kept] = watch;
+                    kept += 1;
+                    continue;
+                }
+                let assigned = &self.assigned;
+                let value =
+                    |l: Literal| assigned[l.variable().index()].map(|v| v == l.is_positive());
+                let Some((first, moved)) = self.clauses.rewatch(watch.clause, !literal, value)
+                else {
+                    continue;
+                };
+                if moved {
+                    continue;
+                }
+                watches[kept] = super::clauses::Watch { clause: watch.clause, blocker: first };
+                kept += 1;
+                match self.value(first) {
+                    Some(true) => {}
+                    None => self.assign(first, Some(watch.clause)),
+                    Some(false) => {
+                        conflict = Some(watch.clause);
+                        while index < watches.len() {
+                            watches[kept] = watches[index];
+                            kept += 1;
+                            index += 1;
+                        }
+                    }
+                }
+            }
+            watches.truncate(kept);
+            self.clauses.put_watches(!literal, watches);
+            if conflict.is_some() {
+                return conflict;
+            }
+        }
+        None
+    }
+
+    /// Tells the theories of assigned literals.
+    fn by_order(&mut self) -> Option<Vec<Literal>> {
+        while let Some(&literal) = self.trail.get(self.theorised) {
+            match self.kinds[literal.variable().index()] {
+                Kind::Order(a, b) => {
+                    let (from, to) = if literal.is_positive() { (a, b) } else { (b, a) };
+                    if let Err(path) = self.graph.add(from, to, literal) {
+                        let mut clause: Vec<Literal> = path.into_iter().map(|l| !l).collect();
+                        clause.push(!literal);
+                        clause.sort_unstable();
+                        clause.dedup();
+                        return Some(clause);
+                    }
+                }
+                Kind::Claim(atom) => self.values.assigned(atom),
+                Kind::Source(_) | Kind::Choice | Kind::Auxiliary => {}
+            }
+            self.theorised += 1;
+        }
+        None
+    }
+
+    /// A clause that prevents the conflict, and the level to go back to; the first literal is the
+    /// one that it implies there. `None` when the conflict depends on no decision.
+    fn analyse(&mut self, mut conflict: Vec<Literal>) -> Option<(Vec<Literal>, usize)> {
+        let level = |this: &Self, l: Literal| this.levels[l.variable().index()] as usize;
+        let highest = conflict.iter().map(|&l| level(self, l)).max().unwrap_or(0);
+        if highest == 0 {
+            return None;
+        }
+        // A theory may notice late.
+        self.cancel(highest);
+        let mut learned = vec![conflict[0]];
+        let mut open = 0;
+        let mut position = self.trail.len();
+        let mut cleared = Vec::new();
+        loop {
+            for literal in conflict.drain(..) {
+                let variable = literal.variable();
+                if self.seen[variable.index()] || self.levels[variable.index()] == 0 {
+                    continue;
+                }
+                self.seen[variable.index()] = true;
+                cleared.push(variable);
+                self.bump(variable);
+                if self.levels[variable.index()] as usize == highest {
+                    open += 1;
+                } else {
+                    learned.push(literal);
+                }
+            }
+            let literal = loop {
+                position -= 1;
+                let literal = self.trail[position];
+                if self.seen[literal.variable().index()] {
+                    break literal;
+                }
+            };
+            open -= 1;
+            if open == 0 {
+                learned[0] = !literal;
+                break;
+            }
+            if let Some(reason) = self.reasons[literal.variable().index()] {
+                self.clauses.used(reason);
+                conflict.extend(
+                    self.clauses.literals(reason).iter().filter(|&&l| l != literal).copied(),
+                );
+            }
+        }
+        self.shorten(&mut learned);
+        cleared.iter().for_each(|variable| self.seen[variable.index()] = false);
+        let mut back = 0;
+        if learned.len() > 1 {
+            let latest = (1..learned.len()).max_by_key(|&index| level(self, learned[index]));
+            if let Some(latest) = latest {
+                learned.swap(1, latest);
+                back = level(self, learned[1]);
+            }
+        }
+        Some((learned, back))
+    }
+
+    /// Drops literals that follow from the others by one clause.
+    fn shorten(&self, learned: &mut Vec<Literal>) {
+        let implied = |literal: &Literal| {
+            let Some(reason) = self.reasons[literal.variable().index()] else { return false };
+            self.clauses.literals(reason).iter().all(|other| {
+                let variable = other.variable();
+                variable == literal.variable()
+                    || self.seen[variable.index()]
+                    || self.levels[variable.index()] == 0
+            })
+        };
+        let first = learned[0];
+        learned.retain(|literal| *literal == first || !implied(literal));
+    }
+
+    fn bump(&mut self, variable: Variable) {
+        self.activities.bump(variable);
+        self.first.raise(&self.activities, variable);
+        self.second.raise(&self.activities, variable);
+    }
+
+    /// The assumptions from which it follows that `literal`, itself one, is false.
+    fn core(&mut self, literal: Literal) -> Vec<Literal> {
+        let mut core = vec![literal];
+        let start = self.limits.first().copied().unwrap_or(self.trail.len());
+        self.seen[literal.variable().index()] = true;
+        for position in (start..self.trail.len()).rev() {
+            let assigned = self.trail[position];
+            let index = assigned.variable().index();
+            if !std::mem::take(&mut self.seen[index]) {
+                continue;
+            }
+            match self.reasons[index] {
+                // Whatever was decided so far is an assumption.
+                None => core.push(assigned),
+                Some(reason) => {
+                    for other in self.clauses.literals(reason) {
+                        let other = other.variable().index();
+                        if other != index && self.levels[other] > 0 {
+                            self.seen[other] = true;
+                        }
+                    }
+                }
+            }
+        }
+        self.seen[literal.variable().index()] = false;
+        core.sort_unstable();
+        core.dedup();
+        core
+    }
+
+    /// Searches for an assignment in which all of `assumptions` hold. `goes_on` is asked now and
+    /// then.
+    pub(super) fn solve(
+        &mut self,
+        assumptions: &[Literal],
+        goes_on: &mut dyn FnMut(usize) -> Result<(), UnknownReason>,
+    ) -> Answer {
+        self.cancel(0);
+        if self.broken {
+            return Answer::Unsatisfiable(Vec::new());
+        }
+        let (mut steps, mut restarts, mut since) = (0u64, 1u64, 0u64);
+        let mut most = self.clauses.learned() + LEARNED;
+        loop {
+            steps += 1;
+            if steps.is_multiple_of(STEPS)
+                && let Err(reason) = goes_on(self.clauses.bytes())
+            {
+                return Answer::Unknown(reason);
+            }
+            if let Some(conflict) = self.propagate() {
+                self.conflicts += 1;
+                since += 1;
+                let Some((learned, back)) = self.analyse(conflict) else {
+                    self.broken = true;
+                    return Answer::Unsatisfiable(Vec::new());
+                };
+                self.cancel(back);
+                self.learn(learned);
+                self.activities.decay();
+                continue;
+            }
+            if since >= RESTART * luby(restarts) {
+                restarts += 1;
+                since = 0;
+                self.cancel(assumptions.len().min(self.limits.len()));
+            }
+            if self.clauses.learned() > most {
+                most += MORE_LEARNED;
+                self.forget();
+            }
+            match self.decide(assumptions) {
+                Decision::Literal(literal) => {
+                    self.limits.push(self.trail.len());
+                    self.assign(literal, None);
+                }
+                Decision::Held => self.limits.push(self.trail.len()),
+                Decision::Contradicts(assumption) => {
+                    return Answer::Unsatisfiable(self.core(assumption));
+                }
+                Decision::Nothing => return Answer::Satisfiable,
+            }
+        }
+    }
+
+    fn learn(&mut self, learned: Vec<Literal>) {
+        let literal = learned[0];
+        if learned.len() == 1 {
+            self.assign(literal, None);
+            return;
+        }
+        let mut levels: Vec<u32> =
+            learned.iter().map(|l| self.levels[l.variable().index()]).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        let id = self.clauses.learn(learned, levels.len() as u32);
+        self.assign(literal, Some(id));
+    }
+
+    fn forget(&mut self) {
+        let (reasons, trail) = (&self.reasons, &self.trail);
+        let mut locked: Vec<ClauseId> =
+            trail.iter().filter_map(|literal| reasons[literal.variable().index()]).collect();
+        locked.sort_unstable();
+        self.clauses.forget(&locked);
+    }
+
+    fn decide(&mut self, assumptions: &[Literal]) -> Decision {
+        if let Some(&assumption) = assumptions.get(self.limits.len()) {
+            return match self.value(assumption) {
+                Some(true) => Decision::Held,
+                Some(false) => Decision::Contradicts(assumption),
+                None => Decision::Literal(assumption),
+            };
+        }
+        loop {
+            let next = match self.first.pop(&self.activities) {
+                Some(variable) => Some(variable),
+                None => self.second.pop(&self.activities),
+            };
+            let Some(variable) = next else { break };
+            if self.assigned[variable.index()].is_some() {
+                continue;
+            }
+            let value = match self.kinds[variable.index()] {
+                // One source is enough.
+                Kind::Source(read) if self.served[read as usize] > 0 => false,
+                Kind::Source(_) => true,
+                _ => self.phases[variable.index()],
+            };
+            return Decision::Literal(variable.literal(value));
+        }
+        self.unsatisfied().map_or(Decision::Nothing, Decision::Literal)
+    }
+
+    /// An order to decide, from a clause that the topological order does not satisfy.
+    fn unsatisfied(&mut self) -> Option<Literal> {
+        let clauses = self.clauses.with_orders();
+        let count = clauses.len();
+        for step in 0..count {
+            let at = (self.cursor + step) % count;
+            let literals = self.clauses.literals(clauses[at]);
+            let holds = |literal: Literal| match self.value(literal) {
+                Some(value) => value,
+                None => match self.kinds[literal.variable().index()] {
+                    Kind::Order(a, b) => self.graph.precedes(a, b) == literal.is_positive(),
+                    _ => false,
+                },
+            };
+            if literals.iter().any(|&literal| holds(literal)) {
+                continue;
+            }
+            let open = literals.iter().filter(|&&literal| self.value(literal).is_none());
+            let activity = |l: &Literal| self.activities.get(l.variable());
+            let best = open.copied().max_by(|a, b| activity(a).total_cmp(&activity(b)));
+            if let Some(best) = best {
+                self.cursor = at;
+                return Some(best);
+            }
+        }
+        None
+    }
+
+    /// The place of every event, once an answer was satisfiable.
+    pub(super) fn places(&self) -> &[u32] {
+        self.graph.places()
+    }
+
+    /// What is known of values.
+    pub(super) fn values(&self) -> &Values<'t> {
+        &self.values
+    }
+
+    /// Is there a claim that was assigned without its values being known?
+    pub(super) fn is_guess(&self) -> bool {
+        self.kinds.iter().enumerate().any(|(index, kind)| match kind {
+            Kind::Claim(atom) => self.assigned[index].is_some() && self.values.is_open(*atom),
+            _ => false,
+        })
+    }
+}
+
+/// What the search does next.
+enum Decision {
+    Literal(Literal),
+    /// The assumption holds already.
+    Held,
+    /// The assumption does not hold.
+    Contradicts(Literal),
+    /// There is nothing left to decide.
+    Nothing,
+}
+
+/// The terms of Luby's series: 1, 1, 2, 1, 1, 2, 4, ...
+fn luby(index: u64) -> u64 {
+    let mut index = index;
+    loop {
+        let size = u64::BITS - index.leading_zeros();
+        if index == (1 << size) - 1 {
+            return 1 << (size - 1);
+        }
+        index -= (1 << (size - 1)) - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::luby;
+
+    #[test]
+    fn restarts_follow_the_series() {
+        let terms: Vec<u64> = (1..=15).map(luby).collect();
+        assert_eq!(terms, [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]);
+    }
+}
