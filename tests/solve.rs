@@ -59,9 +59,9 @@ fn equal_traces_give_equal_answers_but_for_times() {
 }
 
 #[test]
-fn both_back_ends_agree_on_the_verdict() {
+fn all_back_ends_agree_on_the_verdict() {
     let workspace = failing("solve-back-ends");
-    for backend in ["z3", "smtlib:z3 -in"] {
+    for backend in ["ordering", "z3", "smtlib:z3 -in"] {
         let solution = solve(&workspace, &["--solver", backend]);
         assert_eq!(solution.verdict, Verdict::FailingSchedule, "{backend}");
         let cause = solution.root_cause.expect("a root cause");
