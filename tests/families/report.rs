@@ -31,7 +31,7 @@ impl Row {
             family: annotations.family.clone().unwrap_or_else(|| name.replace('_', " ")),
             name: name.to_owned(),
             level: level.to_owned(),
-            failure: annotations.failure.kind.clone(),
+            failure: solution.failure.as_ref().map_or_else(String::new, |f| f.kind.clone()),
             events: solution.stats.events,
             orders: solution.root_cause.as_ref().map_or(0, |cause| cause.orders.len()),
             shown: solution.stats.dsp_events,
