@@ -1,8 +1,10 @@
 //! Function attributes that the hooks make false.
 
+use crate::values::underlying_object;
 use llvm::{Llvm, Module};
 use llvm_sys::prelude::LLVMValueRef;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
+use std::collections::HashSet;
 use std::ffi::c_uint;
 
 /// What optimisers infer about functions that do not log. The older spellings of `memory(..)` are
@@ -73,6 +75,23 @@ pub fn is_naked(module: &Module<'_>, function: LLVMValueRef) -> bool {
     unsafe {
         !llvm.LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, naked).is_null()
     }
+}
+
+/// The functions that the loader calls to choose another one, before thread-local variables can be
+/// reached: a hook in them would end the program.
+pub fn resolvers(module: &Module<'_>) -> HashSet<LLVMValueRef> {
+    let llvm = module.llvm();
+    let mut found = HashSet::new();
+    // SAFETY: the module is alive; a value is asked for the next one only when it is one.
+    unsafe {
+        let mut chosen = llvm.LLVMGetFirstGlobalIFunc(module.raw());
+        while !chosen.is_null() {
+            let resolver = llvm.LLVMGetGlobalIFuncResolver(chosen);
+            found.insert(underlying_object(llvm, resolver));
+            chosen = llvm.LLVMGetNextGlobalIFunc(chosen);
+        }
+    }
+    found
 }
 
 /// The number of an attribute; 0 when this LLVM has none of that name.

@@ -132,8 +132,10 @@ fn instrumented<'c>(
     let handles = descriptor::Handles::collect(&module, &source)?;
     let hooks = hooks::link(&module)?;
     attributes::strip(&module);
+    let resolvers = attributes::resolvers(&module);
     for (id, (function, &value)) in source.functions.iter().zip(&handles.functions).enumerate() {
-        if function.is_declaration() || attributes::is_naked(&module, value) {
+        let untouched = attributes::is_naked(&module, value) || resolvers.contains(&value);
+        if function.is_declaration() || untouched {
             continue;
         }
         let function = place::Target { module: &source, function, index: id, value };

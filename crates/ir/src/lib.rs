@@ -7,6 +7,7 @@ pub mod feeding;
 pub mod gates;
 pub mod intrinsics;
 pub mod name;
+pub mod opaque;
 pub mod plan;
 mod read;
 pub mod stack;

@@ -20,10 +20,13 @@
 //! loads are never logged. A load from a stack object that `memcpy` filled from elsewhere counts,
 //! because the copied bytes are not logged. The results of atomic read-modify-writes count like
 //! loads.
+//!
+//! What the executor has no arithmetic for ([`is_opaque`]) is logged as well.
 
 use crate::assembly::Assembly;
 use crate::feeding::address_feeding;
 use crate::intrinsics;
+use crate::opaque::is_opaque;
 use crate::stack::StackObjects;
 use crate::types::{
     BlockId, Callee, Function, InstId, InstKind, Instruction, Module, Type, TypeId,
@@ -38,7 +41,7 @@ pub struct FunctionPlan {
     /// Per block: is its entry recorded?
     pub blocks: Vec<bool>,
     /// Instructions whose result is logged right after them: address-feeding loads, stack objects
-    /// whose address escapes.
+    /// whose address escapes, and what the executor does not compute ([`is_opaque`]).
     pub values: BTreeSet<InstId>,
     /// Calls and invokes that log `RETURN` and their result: those whose target is not a defined
     /// function of the same module, intrinsics excepted, and inline assembly with effects
@@ -124,7 +127,7 @@ fn logged_values(module: &Module, function: &Function) -> BTreeSet<InstId> {
             let feeds = feeding.get(id.index()).copied().unwrap_or(true);
             !known && feeds_by_type(module, instruction.ty, feeds)
         }
-        _ => false,
+        _ => words(module, instruction.ty) > 0 && is_opaque(module, function, instruction),
     };
     function.instructions.iter().zip((0..).map(InstId)).filter(logged).map(|(_, id)| id).collect()
 }

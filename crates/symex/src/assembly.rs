@@ -47,6 +47,7 @@ impl<'r> Engine<'r> {
             allocated: None,
             written: None,
             assembly: Some(Box::new(assembly)),
+            tail: false,
         };
         self.threads[t].frames.push(Frame::External(Box::new(ExternalFrame { call: Some(call) })));
         Ok(())

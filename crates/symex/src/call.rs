@@ -101,7 +101,7 @@ impl<'r> Engine<'r> {
         address: Option<u64>,
     ) -> Result<(), Stop> {
         let Some((info, _)) = self.current(t) else { return contradiction("no function") };
-        if !info.plan.returns.contains(&id) {
+        if !info.plan.returns.contains(&id) && !call.must_tail {
             self.miss_input(t, name);
             let value = self.fresh(t, inst.ty, Some(GapKind::External(name.to_owned())));
             return self.finish(t, value);
@@ -125,6 +125,7 @@ impl<'r> Engine<'r> {
                 allocated: None,
                 written: None,
                 assembly: None,
+                tail: call.must_tail,
             }),
         };
         self.threads[t].frames.push(Frame::External(Box::new(frame)));
@@ -133,7 +134,13 @@ impl<'r> Engine<'r> {
 
     /// One entry of uninstrumented code.
     pub fn external_step(&mut self, t: usize) -> Result<(), Stop> {
-        match self.threads[t].peek()? {
+        let next = self.threads[t].peek()?;
+        if self.threads[t].external_call().is_some_and(|call| call.tail)
+            && self.tail_call_is_over(t, next)
+        {
+            return self.return_from_tail_call(t);
+        }
+        match next {
             None => self.return_unlogged(t),
             Some(Entry::Runtime(event)) => self.runtime(t, event),
             Some(Entry::Enter(number)) => self.enter_from_outside(t, number),
@@ -141,6 +148,37 @@ impl<'r> Engine<'r> {
             Some(Entry::Return) => self.return_from_outside(t),
             Some(Entry::Block(_)) => self.unwind(t, false),
         }
+    }
+
+    /// Has a `musttail` call ended? It has when its callee was walked, or when an entry comes that
+    /// is not the callee's: then that was not instrumented.
+    fn tail_call_is_over(&mut self, t: usize, next: Option<Entry>) -> bool {
+        let image = self.image;
+        let Some(call) = self.threads[t].external_call() else { return false };
+        if call.walked {
+            return call.walked_result.is_some();
+        }
+        match next {
+            Some(Entry::Block(_) | Entry::Return) => true,
+            Some(Entry::Enter(number)) => !image.by_number(number).is_some_and(|(m, f)| {
+                call.address.is_some_and(|address| address == image.function_address(m, f))
+                    || image.info(m, f).is_some_and(|info| info.function.name == call.name)
+            }),
+            Some(Entry::Runtime(_)) | None => false,
+        }
+    }
+
+    fn return_from_tail_call(&mut self, t: usize) -> Result<(), Stop> {
+        let Some(Frame::External(frame)) = self.threads[t].frames.pop() else {
+            return contradiction("return without a call");
+        };
+        let Some(call) = frame.call else { return contradiction("return without a call") };
+        let value = match call.walked_result {
+            Some(value) => value,
+            None if ir::plan::words(self.module(t), call.result) == 0 => Value::Absent,
+            None => self.fresh(t, call.result, Some(GapKind::External(call.name.to_owned()))),
+        };
+        self.finish(t, value)
     }
 
     /// Instrumented code is entered: the callee itself, or a callback.

@@ -364,12 +364,28 @@ impl<'r> Engine<'r> {
                     GapKind::Instruction(_) => GapKind::Instruction(instruction_name(&inst.kind)),
                     gap => gap,
                 };
-                // The log may know what could not be computed.
-                let logged = self.is_logged(t);
-                self.fresh(t, inst.ty, (!logged).then_some(gap))
+                let mut operands = Vec::new();
+                inst.kind.for_each_operand(&mut |operand| operands.push(operand));
+                let operands = self.arguments(t, &operands);
+                self.not_computed(t, inst.ty, &operands, gap)
             }
         };
         self.finish(t, value)
+    }
+
+    /// The result of an operation that is not modelled: what the log says, where it says something.
+    /// A result made of values that another schedule may change is a gap all the same.
+    pub fn not_computed(
+        &mut self,
+        t: usize,
+        ty: TypeId,
+        operands: &[Value],
+        gap: GapKind,
+    ) -> Value {
+        if self.is_logged(t) && operands.iter().all(Value::is_concrete) {
+            return Value::Absent;
+        }
+        self.fresh(t, ty, Some(gap))
     }
 
     /// Will the current instruction's value be in the log?

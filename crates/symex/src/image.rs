@@ -139,11 +139,14 @@ impl<'r> Image<'r> {
         self.by_address.get(&address).copied()
     }
 
-    /// The address of a function; made up when it was not recorded.
+    /// The address of a function; made up when it was not recorded. A weak function that nobody
+    /// defines has none: 0.
     pub fn function_address(&self, module: usize, id: FuncId) -> u64 {
         let recorded = self.recording.modules[module].functions.get(id.index()).copied();
+        let function = self.module(module).functions.get(id.index());
         match recorded {
             Some(address) if address != 0 => address,
+            Some(_) if function.is_some_and(|f| f.is_declaration() && !f.intrinsic) => 0,
             _ => FAKE_CODE + ((module as u64) << 40) + (u64::from(id.0) << 20),
         }
     }

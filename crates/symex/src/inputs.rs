@@ -151,6 +151,7 @@ mod tests {
             allocated: None,
             written: written.map(|words| (8 * words.len() as u64, words)),
             assembly: None,
+            tail: false,
         }
     }
 

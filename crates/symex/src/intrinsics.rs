@@ -87,7 +87,10 @@ impl<'r> Engine<'r> {
         };
         match computed {
             Some(value) => value,
-            None => self.fresh(t, inst.ty, Some(GapKind::Intrinsic(family.to_owned()))),
+            None => {
+                let gap = GapKind::Intrinsic(family.to_owned());
+                self.not_computed(t, inst.ty, arguments, gap)
+            }
         }
     }
 

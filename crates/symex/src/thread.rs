@@ -108,6 +108,8 @@ pub(crate) struct ExternalCall<'r> {
     pub written: Option<(u64, &'r [u64])>,
     /// What is called, when that is inline assembly.
     pub assembly: Option<Box<Assembly>>,
+    /// `musttail`: the callee returns to the caller's caller, and nothing is logged of its return.
+    pub tail: bool,
 }
 
 /// Uninstrumented code.

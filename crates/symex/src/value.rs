@@ -47,6 +47,15 @@ impl Value {
         }
     }
 
+    /// Made of constants alone?
+    pub fn is_concrete(&self) -> bool {
+        match self {
+            Self::Absent => true,
+            Self::Scalar(scalar) => scalar.as_const().is_some(),
+            Self::Aggregate(elements) => elements.iter().all(Self::is_concrete),
+        }
+    }
+
     pub fn aggregate(elements: Vec<Value>) -> Self {
         Self::Aggregate(Rc::new(elements))
     }

@@ -163,6 +163,7 @@ functions! {
         fn LLVMGetFirstGlobalIFunc(m: LLVMModuleRef) -> LLVMValueRef;
         fn LLVMGetLastGlobalIFunc(m: LLVMModuleRef) -> LLVMValueRef;
         fn LLVMGetNextGlobalIFunc(i_func: LLVMValueRef) -> LLVMValueRef;
+        fn LLVMGetGlobalIFuncResolver(i_func: LLVMValueRef) -> LLVMValueRef;
         fn LLVMGetPreviousGlobalIFunc(i_func: LLVMValueRef) -> LLVMValueRef;
         fn LLVMBasicBlockAsValue(bb: LLVMBasicBlockRef) -> LLVMValueRef;
         fn LLVMValueIsBasicBlock(val: LLVMValueRef) -> LLVMBool;

@@ -1,0 +1,390 @@
+//! The program's signal handlers, which are instrumented code in the middle of other code.
+//!
+//! A handler that ran in the middle of a hook would tear the streams apart, and one that ran
+//! anywhere else between two entries would leave open where. So the runtime's own handler stands in
+//! front of the program's. When the signal came in code that is not instrumented (a system call, say)
+//! the program's handler runs at once. In instrumented code it waits for the next path hook, which
+//! [`Control::path_limit`] makes call the runtime, or until the thread calls uninstrumented code,
+//! for which the processor's single-step mode watches: a handler that has to end a wait must not
+//! come after it. Other signals are blocked in the meantime. To the program this is a signal that
+//! came a few instructions later.
+//!
+//! Faults are handled where they occur: the instruction that caused them is one of the program's own.
+
+use crate::layout::{Control, RuntimeEvent};
+use crate::modules;
+use crate::process;
+use crate::real;
+use crate::schedule;
+use crate::signals;
+use crate::streams;
+use crate::sys::{self, SignalAction};
+use crate::threads::Thread;
+use crate::tls;
+use crate::writes;
+use core::ffi::c_int;
+use core::ptr::{null, null_mut, read_volatile, write_volatile};
+use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+
+const SIGNALS: usize = 65;
+const SIG_DFL: usize = 0;
+const SIG_IGN: usize = 1;
+const SIG_ERR: usize = usize::MAX;
+const SA_NODEFER: c_int = 0x4000_0000;
+const SA_RESTART: c_int = 0x1000_0000;
+const SA_RESETHAND: c_int = 0x8000_0000_u32 as c_int;
+/// Bytes of `siginfo_t`.
+const INFO_BYTES: u64 = 128;
+/// Bytes of `ucontext_t` before the floating-point registers.
+const CONTEXT_BYTES: u64 = 424;
+const INFO_WORDS: usize = INFO_BYTES as usize / 8;
+const CONTEXT_WORDS: usize = CONTEXT_BYTES as usize / 8;
+/// Words of a whole `ucontext_t`.
+const WHOLE_CONTEXT: usize = 121;
+/// Offsets in `ucontext_t`: program counter, flags, address of the floating-point registers, mask.
+const PC: usize = 168;
+const FLAGS: usize = 176;
+const FLOATING_POINT: usize = 224;
+const MASK: usize = 296;
+/// Offsets in `siginfo_t`.
+const CODE: usize = 8;
+const ADDRESS: usize = 16;
+/// `si_code` of a single step.
+const TRAP_TRACE: c_int = 2;
+const TRAP_FLAG: u64 = 0x100;
+/// Instructions that are watched one by one; then the next hook has to do.
+const MOST_STEPS: u32 = 50_000;
+
+/// What the program asked for, per signal.
+struct Action {
+    /// 0: not the program's, or none.
+    handler: AtomicUsize,
+    flags: AtomicI32,
+    mask: AtomicU64,
+}
+
+static ACTIONS: [Action; SIGNALS] = [const {
+    Action { handler: AtomicUsize::new(0), flags: AtomicI32::new(0), mask: AtomicU64::new(0) }
+}; SIGNALS];
+
+/// A thread's signal that waits for a place to be handled at. Zeros are the state of a new thread.
+#[derive(Clone, Copy)]
+pub struct State {
+    /// The signal; 0 for none.
+    waiting: c_int,
+    /// The thread is in single-step mode.
+    stepping: bool,
+    steps: u32,
+    /// The thread's mask as it was.
+    mask: u64,
+    info: [u64; INFO_WORDS],
+    context: [u64; CONTEXT_WORDS],
+}
+
+fn bit(signal: c_int) -> u64 {
+    1u64.checked_shl((signal - 1) as u32).unwrap_or(0)
+}
+
+fn action(signal: c_int) -> Option<&'static Action> {
+    usize::try_from(signal).ok().filter(|&signal| signal != 0).and_then(|n| ACTIONS.get(n))
+}
+
+fn is_fault(signal: c_int) -> bool {
+    [sys::SIGSEGV, sys::SIGBUS, sys::SIGFPE, sys::SIGILL, sys::SIGTRAP].contains(&signal)
+}
+
+/// Does this process put its handler in front of the program's?
+fn wanted() -> bool {
+    process::recording() || schedule::active()
+}
+
+/// A word of the kernel's structures.
+unsafe fn word(place: *const u8, offset: usize) -> u64 {
+    // SAFETY: the caller's structure has that field.
+    unsafe { place.add(offset).cast::<u64>().read() }
+}
+
+unsafe fn set_word(place: *mut u8, offset: usize, value: u64) {
+    // SAFETY: the caller's structure has that field.
+    unsafe { place.add(offset).cast::<u64>().write(value) }
+}
+
+/// The handler that the kernel calls.
+unsafe extern "C" fn arrived(signal: c_int, info: *mut u8, context: *mut u8) {
+    // SAFETY: the kernel gives both structures, and the record is the calling thread's own.
+    unsafe {
+        let code = info.add(CODE).cast::<c_int>().read();
+        if signal == sys::SIGTRAP && stepped(code, context) {
+            return;
+        }
+        let thread = *tls::thread_slot();
+        let fault = code > 0 && is_fault(signal);
+        if thread.is_null() || fault || may_interrupt(thread, word(context, PC)) {
+            let address = if fault { word(info, ADDRESS) } else { 0 };
+            handle(thread, signal, info, context, fault.then_some(address));
+        } else {
+            wait(thread, signal, info, context);
+        }
+    }
+}
+
+/// Can a handler run at that place without harm to the streams, and known to be there?
+unsafe fn may_interrupt(thread: *mut Thread, pc: u64) -> bool {
+    // SAFETY: the record is the calling thread's own.
+    let inside = unsafe { read_volatile(&raw const (*thread).gate.inside) };
+    !inside && !modules::instrumented(pc)
+}
+
+/// Puts the signal off.
+unsafe fn wait(thread: *mut Thread, signal: c_int, info: *mut u8, context: *mut u8) {
+    // SAFETY: as for `arrived`.
+    unsafe {
+        let state = &raw mut (*thread).signals;
+        for index in 0..INFO_WORDS {
+            (*state).info[index] = word(info, index * 8);
+        }
+        for index in 0..CONTEXT_WORDS {
+            (*state).context[index] = word(context, index * 8);
+        }
+        (*state).mask = word(context, MASK);
+        let faults = bit(sys::SIGSEGV) | bit(sys::SIGBUS) | bit(sys::SIGFPE);
+        let open = faults | bit(sys::SIGILL) | bit(sys::SIGTRAP);
+        set_word(context, MASK, !open);
+        write_volatile(&raw mut (*state).waiting, signal);
+        poke(thread);
+        if process::recording() && !read_volatile(&raw const (*thread).gate.inside) {
+            (*state).steps = 0;
+            (*state).stepping = true;
+            set_word(context, FLAGS, word(context, FLAGS) | TRAP_FLAG);
+        }
+    }
+}
+
+unsafe fn poke(thread: *mut Thread) {
+    // SAFETY: the caller's record is its own.
+    unsafe { write_volatile(&raw mut (*(*thread).control).path_limit, 0) };
+}
+
+/// Was this trap a single step of [`wait`]'s?
+pub unsafe fn stepped(code: c_int, context: *mut u8) -> bool {
+    // SAFETY: as for `arrived`.
+    unsafe {
+        let thread = *tls::thread_slot();
+        if code != TRAP_TRACE || thread.is_null() || !(*thread).signals.stepping {
+            return false;
+        }
+        let state = &raw mut (*thread).signals;
+        (*state).steps += 1;
+        let over = (*state).waiting == 0
+            || (*state).steps > MOST_STEPS
+            || read_volatile(&raw const (*thread).gate.inside);
+        let leaves = !over && may_interrupt(thread, word(context, PC));
+        if over || leaves {
+            (*state).stepping = false;
+            set_word(context, FLAGS, word(context, FLAGS) & !TRAP_FLAG);
+        }
+        if leaves {
+            set_word(context, MASK, (*state).mask);
+            deliver(thread);
+        }
+        true
+    }
+}
+
+/// Does a signal wait that can be handled now?
+pub unsafe fn is_due(thread: *mut Thread) -> bool {
+    // SAFETY: the record is the calling thread's own.
+    unsafe {
+        read_volatile(&raw const (*thread).signals.waiting) != 0
+            && !read_volatile(&raw const (*thread).gate.inside)
+    }
+}
+
+/// The thread leaves the scheduler: a signal that waits is due.
+pub unsafe fn left_scheduler(thread: *mut Thread) {
+    // SAFETY: the record is the calling thread's own.
+    unsafe {
+        if read_volatile(&raw const (*thread).signals.waiting) != 0 {
+            poke(thread);
+        }
+    }
+}
+
+/// In a child of `fork` nothing waits.
+pub unsafe fn forget(thread: *mut Thread) {
+    // SAFETY: the record is the calling thread's own.
+    unsafe { (*thread).signals.waiting = 0 };
+}
+
+/// Handles the signal that waits. The mask is afterwards what it was before the signal.
+pub unsafe fn deliver(thread: *mut Thread) {
+    // SAFETY: the record is the calling thread's own; the copies live through the handler.
+    unsafe {
+        let state = &raw mut (*thread).signals;
+        let signal = (*state).waiting;
+        let mask = (*state).mask;
+        let mut info = (*state).info;
+        let mut context = [0u64; WHOLE_CONTEXT];
+        for (place, word) in context.iter_mut().zip((*state).context) {
+            *place = word;
+        }
+        // The floating-point registers were not kept.
+        context[FLOATING_POINT / 8] = 0;
+        let Some(action) = action(signal) else { return };
+        let own = if action.flags.load(Ordering::Acquire) & SA_NODEFER == 0 { bit(signal) } else { 0 };
+        sys::set_signal_mask(mask | own | action.mask.load(Ordering::Acquire));
+        write_volatile(&raw mut (*state).waiting, 0);
+        handle(thread, signal, info.as_mut_ptr().cast(), context.as_mut_ptr().cast(), None);
+        sys::set_signal_mask(mask);
+    }
+}
+
+/// Calls the program's handler, with entries around it.
+unsafe fn handle(
+    thread: *mut Thread,
+    signal: c_int,
+    info: *mut u8,
+    context: *mut u8,
+    fault: Option<u64>,
+) {
+    let Some(action) = action(signal) else { return };
+    let handler = action.handler.load(Ordering::Acquire);
+    if handler == SIG_DFL || handler == SIG_IGN {
+        return;
+    }
+    let with_info = action.flags.load(Ordering::Acquire) & sys::SA_SIGINFO != 0;
+    // SAFETY: as for `arrived`; the handler is what the program gave for this signal, and has the
+    // type that its flags say.
+    unsafe {
+        let live = !thread.is_null() && (*thread).live;
+        if live {
+            let begin = [
+                signal as u64,
+                handler as u64,
+                u64::from(fault.is_some()),
+                fault.unwrap_or(0),
+                info as u64,
+                context as u64,
+            ];
+            streams::event(thread, RuntimeEvent::SignalBegin, &begin);
+            if with_info {
+                writes::report(thread, info, INFO_BYTES);
+                writes::report(thread, context, CONTEXT_BYTES);
+            }
+        }
+        if with_info {
+            let handler: unsafe extern "C" fn(c_int, *mut u8, *mut u8) =
+                core::mem::transmute(handler);
+            handler(signal, info, context);
+        } else {
+            let handler: unsafe extern "C" fn(c_int) = core::mem::transmute(handler);
+            handler(signal);
+        }
+        if live {
+            streams::event(thread, RuntimeEvent::SignalEnd, &[signal as u64]);
+        }
+    }
+}
+
+/// What `sigaction` does for the program.
+unsafe fn change(signal: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int {
+    let Some(action) = action(signal).filter(|_| wanted()) else {
+        // SAFETY: the caller's arguments.
+        return unsafe { sys::sigaction(signal, new, old) };
+    };
+    let before = SignalAction {
+        handler: action.handler.load(Ordering::Acquire),
+        mask: {
+            let mut mask = [0; 16];
+            mask[0] = action.mask.load(Ordering::Acquire);
+            mask
+        },
+        flags: action.flags.load(Ordering::Acquire),
+        restorer: 0,
+    };
+    // SAFETY: null, or the caller's structure.
+    let new = unsafe { new.as_ref() };
+    let ours = before.handler != SIG_DFL;
+    let result = match new {
+        None => {
+            // SAFETY: the caller's pointer.
+            let result = unsafe { sys::sigaction(signal, null(), old) };
+            result
+        }
+        Some(new) if new.handler == SIG_DFL || new.handler == SIG_IGN => {
+            let plain = new.handler == SIG_DFL && signals::catches(signal);
+            // SAFETY: the caller's pointers.
+            let result = unsafe {
+                if plain { signals::catch(signal, old) } else { sys::sigaction(signal, new, old) }
+            };
+            if result == 0 {
+                action.handler.store(SIG_DFL, Ordering::Release);
+            }
+            result
+        }
+        Some(new) => {
+            // Set first: the signal may come before the kernel's call returns.
+            action.flags.store(new.flags, Ordering::Release);
+            action.mask.store(new.mask[0], Ordering::Release);
+            action.handler.store(new.handler, Ordering::Release);
+            let on_stack = if is_fault(signal) { new.flags & sys::SA_ONSTACK } else { 0 };
+            let front = SignalAction {
+                handler: arrived as *const () as usize,
+                mask: new.mask,
+                flags: new.flags & !sys::SA_ONSTACK | on_stack | sys::SA_SIGINFO,
+                restorer: 0,
+            };
+            // SAFETY: the pointers are to live structures.
+            let result = unsafe { sys::sigaction(signal, &front, old) };
+            if result != 0 {
+                action.handler.store(before.handler, Ordering::Release);
+                action.mask.store(before.mask[0], Ordering::Release);
+                action.flags.store(before.flags, Ordering::Release);
+            }
+            result
+        }
+    };
+    // SAFETY: null, or the caller's structure.
+    if let (0, Some(old)) = (result, unsafe { old.as_mut() }) {
+        let front = old.handler == arrived as *const () as usize;
+        if front && ours {
+            *old = before;
+        } else if signals::is_own(old.handler) {
+            *old = SignalAction { handler: SIG_DFL, mask: [0; 16], flags: 0, restorer: 0 };
+        }
+    }
+    result
+}
+
+unsafe fn simple(signal: c_int, handler: usize, flags: c_int, masked: bool) -> usize {
+    let mut mask = [0; 16];
+    if masked {
+        mask[0] = bit(signal);
+    }
+    let new = SignalAction { handler, mask, flags, restorer: 0 };
+    let mut old = SignalAction { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
+    // SAFETY: both are live.
+    if unsafe { change(signal, &new, &mut old) } == 0 { old.handler } else { SIG_ERR }
+}
+
+interpose! {
+    fn sigaction(signal: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int {
+        change(signal, new, old)
+    }
+
+    fn signal(signal: c_int, handler: usize) -> usize {
+        simple(signal, handler, SA_RESTART, true)
+    }
+
+    fn ssignal(signal: c_int, handler: usize) -> usize {
+        simple(signal, handler, SA_RESTART, true)
+    }
+
+    fn sysv_signal(signal: c_int, handler: usize) -> usize {
+        simple(signal, handler, SA_RESETHAND | SA_NODEFER, false)
+    }
+
+    fn __sysv_signal(signal: c_int, handler: usize) -> usize {
+        simple(signal, handler, SA_RESETHAND | SA_NODEFER, false)
+    }
+}
