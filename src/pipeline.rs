@@ -3,6 +3,7 @@
 
 mod confirm;
 mod error;
+mod frameworks;
 mod load;
 mod replayed;
 mod work;
@@ -91,7 +92,8 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     let start = Instant::now();
     let deadline = start.checked_add(options.time);
     let loaded = load(directory)?;
-    let execution = execute(&loaded.recording)?;
+    let mut execution = execute(&loaded.recording)?;
+    frameworks::describe(&loaded.output, &mut execution.trace);
     let symex = start.elapsed();
     if execution.trace.failure.is_none() {
         return Err(no_failure(directory, &loaded, &execution));

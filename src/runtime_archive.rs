@@ -15,9 +15,24 @@ const HASH: &str = env!("SYMBIOSIS_RUNTIME_HASH");
 ///
 /// When neither the cache directory nor the directory for temporary files can be written.
 pub fn materialise() -> io::Result<PathBuf> {
+    in_some_cache(&materialise_in)
+}
+
+/// The same for another file that this executable carries, by its name.
+///
+/// # Errors
+///
+/// As for [`materialise`].
+pub fn materialise_file(name: &str, contents: &[u8]) -> io::Result<PathBuf> {
+    let hash = trace_format::bitcode_hash(contents);
+    let directory = format!("files-{:016x}{:016x}", hash[1], hash[0]);
+    in_some_cache(&|cache| write_once(&cache.join("symbiosis").join(&directory), name, contents))
+}
+
+fn in_some_cache(write: &dyn Fn(&Path) -> io::Result<PathBuf>) -> io::Result<PathBuf> {
     let mut result = Err(io::Error::new(io::ErrorKind::NotFound, "no cache directory"));
     for directory in directories() {
-        result = materialise_in(&directory);
+        result = write(&directory);
         if result.is_ok() {
             break;
         }
@@ -27,15 +42,19 @@ pub fn materialise() -> io::Result<PathBuf> {
 
 fn materialise_in(cache: &Path) -> io::Result<PathBuf> {
     let directory = cache.join("symbiosis").join(format!("runtime-{HASH}"));
-    let archive = directory.join("libsymbiosis_rt.a");
-    if archive.metadata().is_ok_and(|metadata| metadata.len() == ARCHIVE.len() as u64) {
-        return Ok(archive);
+    write_once(&directory, "libsymbiosis_rt.a", ARCHIVE)
+}
+
+fn write_once(directory: &Path, name: &str, contents: &[u8]) -> io::Result<PathBuf> {
+    let file = directory.join(name);
+    if file.metadata().is_ok_and(|metadata| metadata.len() == contents.len() as u64) {
+        return Ok(file);
     }
-    fs_err::create_dir_all(&directory)?;
-    let mut partial = tempfile::NamedTempFile::new_in(&directory)?;
-    partial.write_all(ARCHIVE)?;
-    partial.persist(&archive).map_err(|error| error.error)?;
-    Ok(archive)
+    fs_err::create_dir_all(directory)?;
+    let mut partial = tempfile::NamedTempFile::new_in(directory)?;
+    partial.write_all(contents)?;
+    partial.persist(&file).map_err(|error| error.error)?;
+    Ok(file)
 }
 
 /// Where the library may go, best place first.

@@ -20,6 +20,8 @@ need "test -e /usr/include/z3.h" libz3-dev
 need "command -v z3" z3
 need "command -v dot" graphviz
 need "command -v gdb" gdb
+need "test -e /usr/include/gtest/gtest.h" libgtest-dev
+need "test -e /usr/include/catch2/catch.hpp" catch2
 need "command -v cmake && command -v ctest" cmake
 
 if [ "${#missing[@]}" -gt 0 ]; then

@@ -1,10 +1,10 @@
 //! Compiles one source to bitcode with the user's clang, and turns the bitcode into an
 //! instrumented object in place.
 
-use super::CcError;
 use super::arguments::{Arguments, Input, Item, Mode};
 use super::options::{self, InputKind};
 use super::toolchain::Clang;
+use super::{CcError, header};
 use instrument::OptLevel;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -28,7 +28,12 @@ pub fn compile(
     share: Share,
     output: &Path,
 ) -> Result<u8, CcError> {
-    let status = clang.run(&command(arguments, input, share, output))?;
+    let mut args = match input.kind {
+        InputKind::Source => header::options()?,
+        _ => Vec::new(),
+    };
+    args.extend(command(arguments, input, share, output));
+    let status = clang.run(&args)?;
     if status == 0 && input.kind != InputKind::Foreign {
         convert(output, Path::new(&input.path), arguments)?;
     }

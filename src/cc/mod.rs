@@ -12,6 +12,7 @@
 mod arguments;
 mod compile;
 mod error;
+mod header;
 mod link;
 mod options;
 mod response;
@@ -40,10 +41,22 @@ pub fn run(cxx: bool, args: &[OsString], archive: ArchiveSource<'_>) -> Result<u
         eprintln!("symbiosis: warning: {options} dropped: it would optimise instrumented code");
     }
     match arguments.mode {
-        Mode::PassThrough => clang.run(args),
+        Mode::PassThrough => pass_through(&clang, &arguments, args),
         Mode::Compile => compile_only(&clang, &arguments, args),
         Mode::Link => compile_and_link(&clang, &arguments, archive),
     }
+}
+
+/// What does not end in machine code. Sources find the header all the same.
+fn pass_through(clang: &Clang, arguments: &Arguments, args: &[OsString]) -> Result<u8, CcError> {
+    let internal = args.first().is_some_and(|first| first == "-cc1" || first == "-cc1as");
+    let sources = arguments.sources().any(|source| source.kind == InputKind::Source);
+    if internal || !sources {
+        return clang.run(args);
+    }
+    let mut command = header::options()?;
+    command.extend_from_slice(args);
+    clang.run(&command)
 }
 
 /// `-c`.

@@ -2,7 +2,7 @@
 
 use crate::cli::exit_codes;
 use crate::record::{
-    Interrupts, Names, Noise, Options, Perturbation, Program, RecordError, Run, draw_seed,
+    FailAt, Interrupts, Names, Noise, Options, Perturbation, Program, RecordError, Run, draw_seed,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ffi::OsString;
@@ -45,6 +45,18 @@ pub struct Args {
     /// The seed of the noise; the second run gets the next one, and so on [default: a random one]
     #[arg(long, value_name = "S", requires = "noise")]
     pub seed: Option<u64>,
+    /// Watch the heap: an access to a freed object ends the run as a failure. Every object gets pages
+    /// of its own, so this takes memory and time
+    #[arg(long, value_name = "WHAT", value_parser = ["use-after-free"])]
+    pub detect: Option<String>,
+    /// The run has failed when a thread comes to this line
+    #[arg(long, value_name = "FILE:LINE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub fail_at: Option<String>,
+    /// After a run that ended well, run this shell command with the run's standard output as its
+    /// input. Status 0 says that the run has failed (`--fail-if 'grep -q wrong'`,
+    /// `--fail-if '! cmp -s - expected'`), 1 to 125 that it has not
+    #[arg(long, value_name = "COMMAND", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub fail_if: Option<String>,
     /// Say nothing but errors and the program's own output
     #[arg(short, long)]
     pub quiet: bool,
@@ -75,11 +87,18 @@ pub fn run(args: Args) -> Result<u8, RecordError> {
     let program = Program::find(&args.command)?;
     let name = program.command.first().cloned().unwrap_or_default();
     let names = Names::new(args.output.as_deref(), &name);
+    let fail_at = match &args.fail_at {
+        Some(place) => Some(FailAt::find(&program.file, place)?),
+        None => None,
+    };
     let recorder = Recorder {
         program,
         interrupts: Interrupts::catch(),
         timeout: args.timeout,
         quiet: args.quiet,
+        detect: args.detect.is_some(),
+        fail_at,
+        fail_if: args.fail_if,
         noise: args.noise,
         seed: args.seed.unwrap_or_else(draw_seed),
     };
@@ -96,6 +115,9 @@ struct Recorder {
     interrupts: Interrupts,
     timeout: Option<Duration>,
     quiet: bool,
+    detect: bool,
+    fail_at: Option<FailAt>,
+    fail_if: Option<String>,
     noise: Option<Noise>,
     /// The first run's.
     seed: u64,
@@ -121,8 +143,15 @@ impl Recorder {
         show_output: bool,
         perturbation: Option<Perturbation>,
     ) -> Result<Run, RecordError> {
-        let options =
-            Options { timeout: self.timeout, show_output, perturbation, ..Options::default() };
+        let options = Options {
+            timeout: self.timeout,
+            show_output,
+            perturbation,
+            detect: self.detect,
+            fail_at: self.fail_at.clone(),
+            fail_if: self.fail_if.clone(),
+            ..Options::default()
+        };
         crate::record::run(&self.program, directory, &options, &self.interrupts)
     }
 

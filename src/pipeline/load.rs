@@ -1,6 +1,6 @@
 //! From a trace directory to what the executor takes.
 
-use super::PipelineError;
+use super::{PipelineError, frameworks};
 use std::path::Path;
 use symex::{RecordedFailure, RecordedFailureKind, RecordedModule, Recording, ThreadLog};
 use trace_format::{Failure, FailureKind, ModuleId, Trace, bitcode_file_name};
@@ -10,6 +10,8 @@ use trace_format::{Failure, FailureKind, ModuleId, Trace, bitcode_file_name};
 pub struct Loaded {
     /// The streams and the IR.
     pub recording: Recording,
+    /// The tail of standard output.
+    pub output: String,
     /// Oddities that the user should know.
     pub warnings: Vec<String>,
 }
@@ -26,13 +28,23 @@ pub fn load(directory: &Path) -> Result<Loaded, PipelineError> {
         threads: Vec::with_capacity(trace.threads().len()),
         failure: trace.failure().map(failure),
     };
+    let output = trace.stdout_tail();
+    let output = String::from_utf8_lossy(&output);
+    // Which check of a test framework it was that failed.
+    if let Some(failure) = &mut recording.failure
+        && matches!(failure.kind, RecordedFailureKind::Exit { .. })
+        && let Some(place) = frameworks::reported(&output)
+    {
+        failure.message = place;
+    }
     for index in 0..trace.modules().len() {
         recording.modules.push(module(&trace, index)?);
     }
     for thread in trace.threads() {
         recording.threads.push(log(&trace, thread)?);
     }
-    Ok(Loaded { recording, warnings: warnings(&trace) })
+    let output = output.into_owned();
+    Ok(Loaded { recording, output, warnings: warnings(&trace) })
 }
 
 fn module(trace: &Trace, index: usize) -> Result<RecordedModule, PipelineError> {
@@ -89,6 +101,18 @@ fn failure(failure: &Failure) -> RecordedFailure {
         }
         FailureKind::Exit => RecordedFailureKind::Exit { status: code },
         FailureKind::Hang => RecordedFailureKind::TimedOut,
+        FailureKind::UseAfterFree => {
+            RecordedFailureKind::UseAfterFree { address: failure.fault_address }
+        }
+        FailureKind::DoubleFree => {
+            RecordedFailureKind::DoubleFree { address: failure.fault_address }
+        }
+        FailureKind::HeapCorruption => RecordedFailureKind::HeapCorruption,
+        FailureKind::StackOverflow => RecordedFailureKind::StackOverflow,
+        FailureKind::Exception => RecordedFailureKind::Exception,
+        FailureKind::User => RecordedFailureKind::User,
+        FailureKind::Reached => RecordedFailureKind::Reached,
+        FailureKind::Output => RecordedFailureKind::Output,
     };
     RecordedFailure {
         kind,

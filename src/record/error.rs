@@ -1,6 +1,7 @@
 //! Why a recording could not be made.
 
 use crate::cli::exit_codes;
+use crate::record::FailAtError;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -53,6 +54,19 @@ pub enum RecordError {
         #[source]
         source: io::Error,
     },
+    /// The line that must not be reached cannot be watched.
+    #[error(transparent)]
+    FailAt(#[from] FailAtError),
+    /// The command that looks at the output could not do so.
+    #[error(
+        "--fail-if: `{command}` {how}; status 0 says that the run failed, 1 to 125 that it did not"
+    )]
+    Check {
+        /// The command.
+        command: String,
+        /// What it did instead.
+        how: String,
+    },
     /// Something else about files or processes failed.
     #[error("cannot {action}")]
     Io {
@@ -72,9 +86,11 @@ impl RecordError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Start { .. } | Self::Uninstrumented { .. } | Self::Exists { .. } => {
-                exit_codes::USAGE
-            }
+            Self::Start { .. }
+            | Self::Uninstrumented { .. }
+            | Self::Exists { .. }
+            | Self::FailAt(_)
+            | Self::Check { .. } => exit_codes::USAGE,
             Self::NotStarted { .. } | Self::Create { .. } | Self::Io { .. } => {
                 exit_codes::UNEXPECTED
             }

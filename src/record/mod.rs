@@ -1,6 +1,8 @@
 //! Running a program and keeping its trace.
 
 mod error;
+mod fail_at;
+mod fail_if;
 mod interrupts;
 mod names;
 mod noise;
@@ -10,6 +12,7 @@ mod tee;
 mod words;
 
 pub use error::RecordError;
+pub use fail_at::{FailAt, FailAtError};
 pub use interrupts::Interrupts;
 pub use names::Names;
 pub use noise::{Noise, NoiseError, Perturbation, draw_seed};

@@ -1,8 +1,9 @@
 //! One run of the program.
 
+use crate::record::fail_if::{self, Spool};
 use crate::record::noise::{REPORT_FILE, take_steps};
 use crate::record::tee::Tee;
-use crate::record::{Instrumented, Interrupts, Noise, Perturbation, Program, RecordError};
+use crate::record::{FailAt, Instrumented, Interrupts, Noise, Perturbation, Program, RecordError};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,12 +12,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_format::layout::{
-    NOISE_VARIABLE, PROCESS_FILE_SIZE, REPORT_VARIABLE, TRACE_DIR_VARIABLE,
+    DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_VARIABLE, PROCESS_FILE_SIZE, REPORT_VARIABLE,
+    TRACE_DIR_VARIABLE,
 };
-use trace_format::{Manifest, Outcome, TraceError, files};
+use trace_format::{Manifest, Outcome, OutputCheck, TraceError, files};
 
 /// How often the recorder looks for interrupts while the program runs.
 const LOOK: Duration = Duration::from_millis(50);
+/// The only thing to detect so far.
+const USE_AFTER_FREE: &str = "use-after-free";
 
 /// How to run.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +33,12 @@ pub struct Options {
     pub environment: Vec<(&'static str, OsString)>,
     /// How to run it again elsewhere than from where the user stands; none for a first run.
     pub confined: Option<Confined>,
+    /// Watch the heap for accesses to freed objects?
+    pub detect: bool,
+    /// The line whose execution is the failure.
+    pub fail_at: Option<FailAt>,
+    /// A shell command that looks at the output of a run that ended well.
+    pub fail_if: Option<String>,
     /// What perturbs the schedule; none to let the threads run as they would.
     pub perturbation: Option<Perturbation>,
 }
@@ -95,8 +105,14 @@ fn run_in(
     manifest.write(directory)?;
     let started = Instant::now();
     let mut child = spawn(program, directory, options)?;
-    let stdout =
-        child.stdout.take().map(|pipe| Tee::start(pipe, options.show_output.then(io::stdout)));
+    let output = match options.fail_if {
+        Some(_) => Some(Spool::new()?),
+        None => None,
+    };
+    let stdout = child.stdout.take().map(|pipe| {
+        let shown = options.show_output.then(io::stdout);
+        Tee::start(pipe, Spool::beside(shown, output.as_ref()))
+    });
     let stderr =
         child.stderr.take().map(|pipe| Tee::start(pipe, options.show_output.then(io::stderr)));
     let (status, timed_out) = wait(&mut child, options, interrupts)
@@ -110,6 +126,14 @@ fn run_in(
     };
     let (stdout, stderr) = (tail(stdout), tail(stderr));
     check_recorded(program, directory)?;
+    if let Some(command) = &options.fail_if {
+        let ended_well = manifest.outcome == Some(Outcome::Exited(0));
+        let failed = match output.filter(|_| ended_well) {
+            Some(output) => fail_if::is_wrong(command, output, directory, &manifest, options)?,
+            None => false,
+        };
+        manifest.fail_if = Some(OutputCheck { command: command.clone(), failed });
+    }
     let executable = program.file.clone();
     let steps = options.perturbation.and_then(|_| take_steps(directory));
     Ok(Run { directory: directory.to_owned(), manifest, stdout, stderr, executable, steps })
@@ -127,6 +151,8 @@ fn new_manifest(program: &Program, options: &Options) -> Manifest {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     manifest.started_ms = since.as_millis() as u64;
     manifest.noise = options.perturbation.map(|perturbation| perturbation.noise.to_string());
+    manifest.detect = options.detect.then(|| USE_AFTER_FREE.to_owned());
+    manifest.fail_at = options.fail_at.as_ref().map(ToString::to_string);
     manifest.seed = options.perturbation.map(|perturbation| perturbation.seed);
     manifest
 }
@@ -154,6 +180,15 @@ fn spawn(program: &Program, directory: &Path, options: &Options) -> Result<Child
         if matches!(perturbation.noise, Noise::Pct { .. }) {
             command.env(REPORT_VARIABLE, directory.join(REPORT_FILE));
         }
+    }
+    for name in [DETECT_VARIABLE, FAIL_AT_VARIABLE] {
+        command.env_remove(name);
+    }
+    if options.detect {
+        command.env(DETECT_VARIABLE, USE_AFTER_FREE);
+    }
+    if let Some(place) = &options.fail_at {
+        command.env(FAIL_AT_VARIABLE, place.variable());
     }
     command
         .args(program.command.iter().skip(1))
@@ -249,10 +284,13 @@ fn check_recorded(program: &Program, directory: &Path) -> Result<(), RecordError
 }
 
 impl Run {
-    /// What this run's process ended with, as a shell would say it.
+    /// What this run's process ended with, as a shell would say it; 1 when only its output was wrong.
     #[must_use]
     pub fn status(&self) -> u8 {
         match self.manifest.outcome {
+            Some(Outcome::Exited(0)) => {
+                u8::from(self.manifest.fail_if.as_ref().is_some_and(|check| check.failed))
+            }
             Some(Outcome::Exited(status)) => status as u8,
             Some(Outcome::Signalled(signal)) => 128u8.wrapping_add(signal as u8),
             None => 0,

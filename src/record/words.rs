@@ -10,11 +10,20 @@ pub fn ending(manifest: &Manifest) -> String {
     };
     let what = match failure.kind {
         FailureKind::Assertion => format!("assertion failed: {}", failure.message),
-        FailureKind::Abort => "aborted".to_owned(),
+        FailureKind::Abort if failure.message.is_empty() => "aborted".to_owned(),
+        FailureKind::Abort => format!("aborted: {}", failure.message),
         FailureKind::Signal => format!("ended by {}", signal_name(failure.code)),
         FailureKind::Exit => format!("exit status {}", failure.code),
         FailureKind::Hang if manifest.timed_out => "ended by the time-out".to_owned(),
         FailureKind::Hang => format!("deadlock: {}", failure.message),
+        FailureKind::UseAfterFree => format!("use after free: {}", failure.message),
+        FailureKind::DoubleFree => format!("double free: {}", failure.message),
+        FailureKind::HeapCorruption => format!("heap corruption: {}", failure.message),
+        FailureKind::StackOverflow => "stack overflow".to_owned(),
+        FailureKind::Exception => format!("uncaught exception: {}", failure.message),
+        FailureKind::User => format!("symbiosis_fail_if: {}", failure.message),
+        FailureKind::Reached => format!("reached {}", failure.message),
+        FailureKind::Output => "wrong output".to_owned(),
     };
     match &failure.thread {
         Some(thread) => format!("{what} (in thread {thread})"),

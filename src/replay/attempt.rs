@@ -2,7 +2,7 @@
 
 use super::departure::Departure;
 use super::{Original, ReplayError, Settings, Target};
-use crate::record::{self, Confined, Interrupts, Options};
+use crate::record::{self, Confined, FailAt, Interrupts, Options, RecordError};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::mem::{offset_of, size_of};
@@ -13,7 +13,7 @@ use trace_format::layout::{
     self, LeftReason, NOISE_VARIABLE, PATIENCE_VARIABLE, REPORT_MAGIC, REPORT_VARIABLE,
     SCHEDULE_VARIABLE,
 };
-use trace_format::{Manifest, Trace};
+use trace_format::{Manifest, Trace, files};
 
 /// A run that is over. Its trace lives as long as this does.
 #[derive(Debug)]
@@ -93,8 +93,17 @@ pub fn run(
     let patience = settings.patience.as_millis().max(1);
     environment.push((PATIENCE_VARIABLE, patience.to_string().into()));
     let confined = Confined { directory: target.directory.clone(), input: settings.input.clone() };
+    let recorded = target.original.manifest();
+    let fail_at = match &recorded.fail_at {
+        Some(place) => Some(FailAt::find(&target.program.file, place).map_err(RecordError::from)?),
+        None => None,
+    };
     let options = Options {
         timeout: Some(settings.timeout),
+        // The run fails when the recorded one would have.
+        detect: recorded.detect.is_some(),
+        fail_at,
+        fail_if: recorded.fail_if.as_ref().map(|check| check.command.clone()),
         show_output: settings.show_output,
         environment,
         confined: Some(confined),
@@ -109,6 +118,10 @@ pub fn run(
     let mut manifest = run.manifest;
     // The outcome, which is part of what a failure is read from.
     manifest.write(&directory)?;
+    for (name, tail) in [(files::STDOUT_TAIL, &run.stdout), (files::STDERR_TAIL, &run.stderr)] {
+        fs_err::write(directory.join(name), tail)
+            .map_err(|source| ReplayError::Io { action: "keep the program's output", source })?;
+    }
     trace_format::read_raw(&directory, &mut manifest)?;
     let report = match script_text.is_empty() {
         true => Report::default(),

@@ -155,9 +155,19 @@ fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
     }
     match recorded.kind {
         // The message holds file, line and function.
-        FailureKind::Assertion => recorded.message == found.message,
+        FailureKind::Assertion | FailureKind::User | FailureKind::Reached => {
+            recorded.message == found.message
+        }
+        // The check speaks of the whole output.
+        FailureKind::Output => true,
         FailureKind::Hang => is_same_source_place(attempt),
-        FailureKind::Abort | FailureKind::Exit => is_same_place(recorded, found, attempt),
+        FailureKind::Abort
+        | FailureKind::Exit
+        | FailureKind::UseAfterFree
+        | FailureKind::DoubleFree
+        | FailureKind::HeapCorruption
+        | FailureKind::StackOverflow
+        | FailureKind::Exception => is_same_place(recorded, found, attempt),
         FailureKind::Signal => {
             recorded.code == found.code && is_same_place(recorded, found, attempt)
         }

@@ -194,8 +194,14 @@ pub enum FailureKind {
     Exception,
     /// A Rust panic.
     Panic,
-    /// A user's own failure mark.
+    /// A user's own failure mark: `symbiosis_fail_if`, or a line that must not be reached.
     User,
+    /// libc found the heap damaged.
+    HeapCorruption,
+    /// An access beyond the stack's end.
+    StackOverflow,
+    /// Output that a user's check refused.
+    Output,
 }
 
 impl FailureKind {
@@ -215,6 +221,9 @@ impl FailureKind {
             Self::Exception => "exception",
             Self::Panic => "panic",
             Self::User => "user",
+            Self::HeapCorruption => "heap-corruption",
+            Self::StackOverflow => "stack-overflow",
+            Self::Output => "output",
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::layout::{RawFailure, RuntimeEvent};
 use crate::process::{self, Failure};
 use crate::real;
+use crate::report;
 use crate::schedule;
 use crate::streams;
 use crate::sys;
@@ -49,6 +50,43 @@ macro_rules! forward_for_good {
         }
         sys::trap()
     }};
+}
+
+/// Ends the process as `abort` does, after its failure was recorded.
+pub fn end_by_abort() -> ! {
+    // SAFETY: `abort` takes no arguments.
+    unsafe {
+        schedule::process_ends(true);
+        forward_for_good!(abort())
+    }
+}
+
+/// What `symbiosis_fail_if` of `symbiosis.h` calls when its condition holds: records the failure, and
+/// ends the process as a failed assertion does.
+///
+/// # Safety
+///
+/// The texts are C strings, or null.
+#[cfg_attr(symbiosis_export, unsafe(no_mangle))]
+pub unsafe extern "C" fn symbiosis_fail(
+    condition: *const c_char,
+    file: *const c_char,
+    line: c_uint,
+    function: *const c_char,
+) -> ! {
+    let mut message = Text::<2048>::new();
+    // SAFETY: the caller vouches for the texts.
+    unsafe {
+        message.push(text(file)).push(b":").push_decimal(u64::from(line)).push(b": ");
+        message.push(text(function)).push(b": ").push(text(condition));
+    }
+    let code = i64::from(sys::SIGABRT);
+    let bytes = message.as_bytes();
+    let failure = Failure { code, message: bytes, ..Failure::default() };
+    process::note_failure(RawFailure::User, &failure);
+    let mut words = Text::<2100>::new();
+    report::complain(words.push(bytes).push(b": symbiosis_fail_if").as_bytes());
+    end_by_abort()
 }
 
 interpose! {

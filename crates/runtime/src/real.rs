@@ -132,6 +132,7 @@ real! {
     cnd_broadcast(P) -> c_int;
     call_once(P, OnceRoutine);
     __assert_fail(*const c_char, *const c_char, c_uint, *const c_char);
+    malloc_usable_size(P) -> usize;
     abort();
     exit(c_int);
     _exit(c_int);

@@ -1,11 +1,14 @@
 //! The start: before any constructor of the program, or at the first registration.
 
+use crate::exceptions;
 use crate::exits;
+use crate::fail_at;
 use crate::files::{self, FileName};
 use crate::gates;
+use crate::guard;
 use crate::layout::{
-    DEFAULT_PATIENCE_MS, NOISE_VARIABLE, PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_HEAD,
-    SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
+    DEFAULT_PATIENCE_MS, DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_VARIABLE, PATIENCE_VARIABLE,
+    REPORT_VARIABLE, SCHEDULE_HEAD, SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
 };
 use crate::memory;
 use crate::noise;
@@ -90,7 +93,9 @@ fn start(environment: *mut *mut c_char) {
         }
         if process::recording() {
             signals::install();
+            exceptions::start();
         }
+        settings.watch();
         if process::recording() || gates::wanted() {
             // SAFETY: the functions stay, and are what these registrations ask for.
             unsafe {
@@ -108,6 +113,8 @@ struct Settings<'a> {
     noise: Option<&'a [u8]>,
     patience: Option<&'a [u8]>,
     report: Option<&'a [u8]>,
+    detect: Option<&'a [u8]>,
+    fail_at: Option<&'a [u8]>,
 }
 
 impl Settings<'_> {
@@ -123,6 +130,25 @@ impl Settings<'_> {
             noise: take(NOISE_VARIABLE),
             patience: take(PATIENCE_VARIABLE),
             report: take(REPORT_VARIABLE),
+            detect: take(DETECT_VARIABLE),
+            fail_at: take(FAIL_AT_VARIABLE),
+        }
+    }
+
+    /// Begins to look for the failures that were asked for.
+    fn watch(&self) {
+        if let Some(value) = self.detect {
+            if !guard::is_wanted(value) {
+                refuse(DETECT_VARIABLE.as_bytes(), 0, b"`use-after-free` expected");
+            }
+            if !guard::start() {
+                report::complain(b"there is no address space for a guarded heap");
+            }
+        }
+        if let Some(value) = self.fail_at
+            && !fail_at::plant(value)
+        {
+            refuse(FAIL_AT_VARIABLE.as_bytes(), 0, b"the places cannot be watched");
         }
     }
 

@@ -61,6 +61,8 @@ pub const BARRIER_SERIAL_THREAD: c_int = -1;
 
 pub const RLIMIT_FSIZE: c_int = 1;
 const SYS_GETTID: c_long = 186;
+const SYS_RT_SIGPROCMASK: c_long = 14;
+const EFAULT: c_int = 14;
 const SYS_TGKILL: c_long = 234;
 const SYS_NANOSLEEP: c_long = 35;
 const SYS_GETPID: c_long = 39;
@@ -198,9 +200,20 @@ unsafe extern "C" {
     pub fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
     pub fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void;
     pub fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
-    pub fn __libc_valloc(size: usize) -> *mut c_void;
-    pub fn __libc_pvalloc(size: usize) -> *mut c_void;
     pub fn __libc_free(object: *mut c_void);
+}
+
+/// Can eight bytes be read at this address? Asked of the kernel, which reads a signal mask there and
+/// then refuses to use it.
+pub fn is_readable(address: u64) -> bool {
+    const NO_SUCH_WAY: c_long = 99;
+    keeping_errno(|| {
+        // SAFETY: with a way of changing it that does not exist, the mask stays as it is.
+        unsafe {
+            let result = syscall(SYS_RT_SIGPROCMASK, NO_SUCH_WAY, address, 0_u64, 8_u64);
+            result == 0 || errno() != EFAULT
+        }
+    })
 }
 
 /// The calling thread's `errno`.

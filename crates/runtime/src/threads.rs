@@ -53,6 +53,8 @@ pub struct Thread {
     pub values: Stream,
     /// For its gates.
     pub gate: gates::State,
+    /// The object that it is freeing, or freed last.
+    pub freeing: u64,
     /// What it gets back of the recorded run.
     pub inputs: inputs::State,
     routine: usize,

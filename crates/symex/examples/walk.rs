@@ -151,6 +151,18 @@ fn load(directory: &Path) -> Result<Recording, AnyError> {
             },
             FailureKind::Exit => RecordedFailureKind::Exit { status: failure.code as i32 },
             FailureKind::Hang => RecordedFailureKind::TimedOut,
+            FailureKind::UseAfterFree => {
+                RecordedFailureKind::UseAfterFree { address: failure.fault_address }
+            }
+            FailureKind::DoubleFree => {
+                RecordedFailureKind::DoubleFree { address: failure.fault_address }
+            }
+            FailureKind::HeapCorruption => RecordedFailureKind::HeapCorruption,
+            FailureKind::StackOverflow => RecordedFailureKind::StackOverflow,
+            FailureKind::Exception => RecordedFailureKind::Exception,
+            FailureKind::User => RecordedFailureKind::User,
+            FailureKind::Reached => RecordedFailureKind::Reached,
+            FailureKind::Output => RecordedFailureKind::Output,
         },
         thread_serial: failure.thread_serial.unwrap_or(0),
         message: failure.message.clone(),

@@ -143,7 +143,7 @@ impl Engine<'_> {
         }
     }
 
-    fn survey(&mut self, t: usize, place: Place, write: bool) {
+    pub fn survey(&mut self, t: usize, place: Place, write: bool) {
         if is_private(place.address) || place.length == 0 {
             return;
         }
@@ -317,7 +317,12 @@ impl Engine<'_> {
 
     /// The model's cell for a shared cell, with its internal address and length. Made when the
     /// first event touches it: what memory holds then is its initial value.
-    fn model_cell(&mut self, t: usize, index: usize, place: Place) -> Option<(CellId, u64, u32)> {
+    pub fn model_cell(
+        &mut self,
+        t: usize,
+        index: usize,
+        place: Place,
+    ) -> Option<(CellId, u64, u32)> {
         let Pass::Symbolic(shared) = &self.pass else { return None };
         let cell = *shared.cells.get(index)?;
         if let Some(id) = cell.id {

@@ -85,6 +85,14 @@ impl Builder {
         index
     }
 
+    /// Takes the sites of these files away from the top of a thread's last event's stack, unless
+    /// all are.
+    pub fn strip_last_stack(&mut self, thread: usize, is_foreign: &dyn Fn(&str) -> bool) {
+        let Some(event) = self.threads[thread].events.last_mut() else { return };
+        let kept = event.stack.iter().position(|site| !is_foreign(&site.file));
+        event.stack.drain(..kept.unwrap_or(0));
+    }
+
     pub fn event_count(&self, thread: usize) -> u32 {
         self.threads[thread].events.len() as u32
     }

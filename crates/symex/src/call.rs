@@ -108,6 +108,8 @@ impl<'r> Engine<'r> {
         }
         let arguments = self.arguments(t, &call.args);
         self.check_exit_call(t, name, &arguments, &call.args)?;
+        self.check_output(t, name, &arguments, &call.args)?;
+        self.check_report(t, name, &arguments)?;
         self.note_setjmp(t, id, name, &arguments);
         let reallocated = self.reallocated(t, name, &arguments);
         let frame = ExternalFrame {

@@ -2,6 +2,7 @@
 
 use crate::access::{Grain, Place};
 use crate::engine::{Engine, operand_value};
+use crate::failure::Found;
 use crate::image::FunctionInfo;
 use crate::report::GapKind;
 use crate::thread::{BranchRecord, CodeFrame, Entry, Frame, History, Stop, contradiction};
@@ -25,7 +26,7 @@ impl<'r> Engine<'r> {
     pub fn enter_block(&mut self, t: usize, target: BlockId) -> Result<(), Stop> {
         let Some((info, _)) = self.current(t) else { return contradiction("no function") };
         let recorded = info.plan.blocks.get(target.index()).copied().unwrap_or(false);
-        if recorded && !self.in_tail(t) {
+        if recorded && !self.in_tail(t) && self.forbidden_block(t, &[target]).is_none() {
             match self.next_entry(t)? {
                 Entry::Block(block) if block == target.0 => self.threads[t].advance(),
                 entry => {
@@ -83,6 +84,7 @@ impl<'r> Engine<'r> {
         let target = match successors.first() {
             Some(&only) if !successors.iter().any(recorded) => only,
             _ if self.in_tail(t) => self.certain_successor(t, inst)?,
+            _ if let Some(block) = self.forbidden_block(t, &successors) => block,
             _ => match self.next_entry(t)? {
                 Entry::Block(block) if successors.contains(&BlockId(block)) => BlockId(block),
                 entry => {
@@ -177,6 +179,9 @@ impl<'r> Engine<'r> {
         {
             let record = BranchRecord { sequence, condition: expr, path_condition };
             history.branches.insert(frame.block, record);
+            if let Some(condition) = expr {
+                thread.last_branch = Some(Found { condition, path_condition });
+            }
         }
     }
 
@@ -228,6 +233,7 @@ impl<'r> Engine<'r> {
                 None => arguments.push(value),
             }
         }
+        self.check_report(t, &info.function.name, &arguments)?;
         let keep_history = self.symbolic() && self.failing == Some(t);
         let thread = &mut self.threads[t];
         thread.frame_serial += 1;
@@ -321,6 +327,9 @@ impl<'r> Engine<'r> {
         let Entry::Block(block) = entry else {
             return contradiction(format!("{entry:?} while an exception is thrown"));
         };
+        if !from_resume {
+            self.note_throw(t);
+        }
         let top = self.threads[t].frames.len();
         // `resume` leaves its own function.
         let top = if from_resume { top.saturating_sub(1) } else { top };

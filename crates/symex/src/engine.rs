@@ -3,6 +3,7 @@
 use crate::builder::{Builder, Origin};
 use crate::cells::SharedCells;
 use crate::eval;
+use crate::failure::Lifetime;
 use crate::hang::Stuck;
 use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::image::{FunctionInfo, Image};
@@ -44,6 +45,10 @@ pub(crate) struct Learned {
     pub unresolved: FxHashSet<u64>,
     /// Who wrote what in the last survey.
     pub writers: Writers,
+    /// Per thread: how many writes to standard output it made, in a run whose output was wrong.
+    pub writes: Vec<u64>,
+    /// The first thread in which a test framework reported a failed check.
+    pub reported: Option<usize>,
     /// The log told of writes that are only guessed, which the next survey judges by `writers`.
     pub guesses: bool,
 }
@@ -80,6 +85,7 @@ pub(crate) struct Engine<'r> {
     pub constants: FxHashMap<(usize, u32), Value>,
     pub failing: Option<usize>,
     pub failure: Option<(usize, Failure)>,
+    pub lifetime: Lifetime,
     /// Threads that waited when the run was ended.
     pub stuck: Vec<Stuck>,
     pub sync_objects: FxHashMap<(u64, u8), ObjectId>,
@@ -127,6 +133,7 @@ impl<'r> Engine<'r> {
             constants: FxHashMap::default(),
             failing: None,
             failure: None,
+            lifetime: Lifetime::default(),
             stuck: Vec::new(),
             sync_objects: FxHashMap::default(),
             heap_objects: FxHashMap::default(),
@@ -135,6 +142,7 @@ impl<'r> Engine<'r> {
         };
         engine.learned.stacks.resize(engine.threads.len(), None);
         engine.learned.stamps.resize(engine.threads.len(), Vec::new());
+        engine.learned.writes.resize(engine.threads.len(), 0);
         engine.failing = engine.failing_thread();
         engine.find_shared_heap();
         engine.make_thread_locals();
@@ -148,6 +156,12 @@ impl<'r> Engine<'r> {
         let failure = self.recording.failure.as_ref()?;
         if failure.kind == RecordedFailureKind::TimedOut {
             return None;
+        }
+        if failure.kind == RecordedFailureKind::Output {
+            return Some(self.writing_thread());
+        }
+        if self.learned.reported.is_some() {
+            return self.learned.reported;
         }
         Some(self.serials.get(&failure.thread_serial).copied().unwrap_or(0))
     }
@@ -291,6 +305,7 @@ impl<'r> Engine<'r> {
         let Some(instruction) = function.instructions.get(id.index()) else {
             return contradiction(format!("{} runs off its end", function.name));
         };
+        self.check_reached(t, id)?;
         self.pass_gate(t, info, id);
         self.execute(t, id, instruction)
     }

@@ -31,8 +31,10 @@ pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, Sy
     let mut engine = Engine::new(&image, recording, options, pass, learned, &order);
     engine.run();
     let hang = engine.explain_hang();
+    let lifetime = std::mem::take(&mut engine.lifetime);
     let mut execution = collect(engine, &image);
     hang.apply(&mut execution.trace);
+    lifetime.apply(&mut execution.trace);
     tracing::debug!(
         events = execution.trace.events.len(),
         conditions = execution.trace.conditions.len(),

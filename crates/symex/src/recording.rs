@@ -75,4 +75,26 @@ pub enum RecordedFailureKind {
     },
     /// The run was ended because it took too long.
     TimedOut,
+    /// An access to a freed object.
+    UseAfterFree {
+        /// Where.
+        address: u64,
+    },
+    /// A second free of an object.
+    DoubleFree {
+        /// The object's address; 0 when unknown.
+        address: u64,
+    },
+    /// The heap was found damaged.
+    HeapCorruption,
+    /// An access beyond the stack's end.
+    StackOverflow,
+    /// A C++ exception that nobody caught.
+    Exception,
+    /// A user's mark: `symbiosis_fail_if`.
+    User,
+    /// A source line was reached; the message is `file:line`.
+    Reached,
+    /// The output was wrong, although the run ended well.
+    Output,
 }

@@ -159,10 +159,12 @@ impl<'r> Engine<'r> {
         let ordinal = self.threads[t].frees;
         self.threads[t].frees += 1;
         let Some(index) = self.learned.heap.free(t, ordinal, address, tsc) else { return };
-        if let Some(object) = self.heap_object(t, index) {
+        let object = self.heap_object(t, index);
+        let event = object.map(|object| {
             let name = self.object_name(t, address, None);
-            self.event(t, EventKind::Free { object }, name);
-        }
+            self.event(t, EventKind::Free { object }, name)
+        });
+        self.note_free(t, index, event);
     }
 
     /// The model's object for a heap object with shared cells.
@@ -192,6 +194,7 @@ impl<'r> Engine<'r> {
         }
         let guessed = self.is_guess(t);
         let Some(internal) = self.resolve(t, address) else { return };
+        self.note_external_store(t, internal, length);
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
         let bytes: Bytes =
             bytes.take(length.min(1 << 30) as usize).map(MemoryByte::Const).collect();

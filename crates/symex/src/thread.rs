@@ -1,6 +1,7 @@
 //! One thread's walk: its place in its streams, its frames, and what it holds.
 
 use crate::clock::VectorClock;
+use crate::failure::Found;
 use crate::heap::PRIVATE;
 use crate::image::FunctionInfo;
 use crate::recording::ThreadLog;
@@ -191,6 +192,12 @@ pub(crate) struct Thread<'r> {
     pub tail: u64,
     /// Per internal address, for the failing thread only: who stored there last.
     pub last_store: FxHashMap<u64, StoreRecord>,
+    /// The failing thread's last branch on shared data.
+    pub last_branch: Option<Found>,
+    /// What led to the last exception that was thrown.
+    pub thrown: Option<Found>,
+    /// Writes to standard output so far, in a run whose output was wrong.
+    pub writes: u64,
 }
 
 impl<'r> Thread<'r> {
@@ -225,6 +232,9 @@ impl<'r> Thread<'r> {
             thread_locals: FxHashMap::default(),
             tail: 0,
             last_store: FxHashMap::default(),
+            last_branch: None,
+            thrown: None,
+            writes: 0,
         }
     }
 

@@ -256,7 +256,30 @@ pub enum RawFailure {
     /// Under a scheduler, all threads waited for each other, and the runtime ended the process
     /// with [`DEADLOCK_STATUS`]. The message says what each waits for; there is no failing thread.
     Deadlock = 5,
+    /// An access to a freed object, seen by the guarded heap ([`DETECT_VARIABLE`]): `fault_address`
+    /// tells where.
+    UseAfterFree = 6,
+    /// An object was freed that had been freed already; `fault_address` is the object's.
+    DoubleFree = 7,
+    /// libc found the heap damaged, or was asked to free what is no object; `fault_address` is what
+    /// was being freed, 0 when nothing was.
+    HeapCorruption = 8,
+    /// A fatal signal for an access beyond the end of the stack.
+    StackOverflow = 9,
+    /// A C++ exception that nobody caught.
+    Exception = 10,
+    /// `symbiosis_fail_if` of `symbiosis.h`. The message is that of an assertion.
+    User = 11,
+    /// The place that [`FAIL_AT_VARIABLE`] names was reached; the message is `file:line`.
+    Reached = 12,
 }
+
+/// Set to `use-after-free`, it makes the runtime give every heap object pages of its own, which are
+/// never used again and cannot be accessed once the object is freed.
+pub const DETECT_VARIABLE: &str = "SYMBIOSIS_DETECT";
+/// `FILE:LINE=OFFSET,OFFSET,...`: where the code of a source line begins, in hexadecimal bytes from
+/// where the executable is loaded. A thread that gets there has failed.
+pub const FAIL_AT_VARIABLE: &str = "SYMBIOSIS_FAIL_AT";
 
 /// The exit status of a process that the runtime ends because all of its threads wait for each
 /// other.
@@ -273,6 +296,13 @@ impl RawFailure {
             3 => Self::Signal,
             4 => Self::Exit,
             5 => Self::Deadlock,
+            6 => Self::UseAfterFree,
+            7 => Self::DoubleFree,
+            8 => Self::HeapCorruption,
+            9 => Self::StackOverflow,
+            10 => Self::Exception,
+            11 => Self::User,
+            12 => Self::Reached,
             _ => return None,
         })
     }
@@ -299,7 +329,7 @@ pub struct Process {
     pub failure_thread: u64,
     /// The signal's number, or the exit status.
     pub code: i64,
-    /// `si_addr` of a fatal signal.
+    /// `si_addr` of a fatal signal; the object of a failure of the heap.
     pub fault_address: u64,
     /// The program counter at a fatal signal.
     pub fault_pc: u64,

@@ -23,8 +23,8 @@ pub use error::TraceError;
 pub use hash::{bitcode_file_name, bitcode_hash};
 pub use layout::OrderRecord;
 pub use manifest::{
-    Executable, Failure, FailureKind, Manifest, Outcome, SavedProgram, State, ThreadRecord,
-    WriteFailure,
+    Executable, Failure, FailureKind, Manifest, Outcome, OutputCheck, SavedProgram, State,
+    ThreadRecord, WriteFailure,
 };
 pub use program::{program_hash, save_program, unpack_program};
 pub use seal::{read_raw, seal};

@@ -59,7 +59,7 @@ pub enum Outcome {
 
 /// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
     /// `__assert_fail`.
     Assertion,
@@ -71,6 +71,32 @@ pub enum FailureKind {
     Exit,
     /// The run took too long and was ended.
     Hang,
+    /// An access to a freed object.
+    UseAfterFree,
+    /// An object was freed twice.
+    DoubleFree,
+    /// libc found the heap damaged.
+    HeapCorruption,
+    /// An access beyond the end of the stack.
+    StackOverflow,
+    /// A C++ exception that nobody caught.
+    Exception,
+    /// `symbiosis_fail_if`.
+    User,
+    /// The line of `record --fail-at` was reached.
+    Reached,
+    /// The command of `record --fail-if` says that the output is wrong.
+    Output,
+}
+
+/// What `record --fail-if` was asked to look at the output with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputCheck {
+    /// The shell command, which gets the program's standard output and says with status 0 that the
+    /// run failed.
+    pub command: String,
+    /// Did it say so? False as well where it was not asked, because the run failed otherwise.
+    pub failed: bool,
 }
 
 /// The failure of the run.
@@ -84,7 +110,8 @@ pub struct Failure {
     pub thread: Option<String>,
     /// The signal's number, or the exit status.
     pub code: i64,
-    /// `si_addr` of a fault, as an address in the traced process; 0 for other kinds.
+    /// `si_addr` of a fault, or the object that a failure of the heap is about, as an address in the
+    /// traced process; 0 for other kinds.
     pub fault_address: u64,
     /// The program counter at a fatal signal, as an address in the traced process; 0 for others.
     pub fault_pc: u64,
@@ -186,6 +213,15 @@ pub struct Manifest {
     /// [`Trace::order`](crate::Trace::order); none when the threads ran freely, or before sealing.
     #[serde(default)]
     pub turns: Option<u64>,
+    /// What the heap was watched for, as `record --detect=` takes it; none for an ordinary heap.
+    #[serde(default)]
+    pub detect: Option<String>,
+    /// The source line whose execution is the failure, as `record --fail-at=` takes it.
+    #[serde(default)]
+    pub fail_at: Option<String>,
+    /// How the output was looked at, as `record --fail-if=` takes it.
+    #[serde(default)]
+    pub fail_if: Option<OutputCheck>,
     /// The threads in serial order; once sealed.
     pub threads: Vec<ThreadRecord>,
 }
@@ -222,6 +258,9 @@ impl Manifest {
             seed: None,
             schedule: false,
             turns: None,
+            detect: None,
+            fail_at: None,
+            fail_if: None,
             threads: Vec::new(),
         }
     }

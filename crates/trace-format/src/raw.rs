@@ -54,6 +54,13 @@ pub(crate) fn process(path: &Path) -> Result<ProcessRecord, TraceError> {
         RawFailure::Signal => Some(FailureKind::Signal),
         RawFailure::Exit => Some(FailureKind::Exit),
         RawFailure::Deadlock => Some(FailureKind::Hang),
+        RawFailure::UseAfterFree => Some(FailureKind::UseAfterFree),
+        RawFailure::DoubleFree => Some(FailureKind::DoubleFree),
+        RawFailure::HeapCorruption => Some(FailureKind::HeapCorruption),
+        RawFailure::StackOverflow => Some(FailureKind::StackOverflow),
+        RawFailure::Exception => Some(FailureKind::Exception),
+        RawFailure::User => Some(FailureKind::User),
+        RawFailure::Reached => Some(FailureKind::Reached),
     };
     let failure = kind.map(|kind| Failure {
         kind,

@@ -41,6 +41,9 @@ fn failure(seen: Option<Failure>, manifest: &Manifest) -> Option<Failure> {
         _ if manifest.timed_out => (FailureKind::Hang, 0),
         Some(Outcome::Signalled(signal)) => (FailureKind::Signal, i64::from(signal)),
         Some(Outcome::Exited(status)) if status != 0 => (FailureKind::Exit, i64::from(status)),
+        Some(Outcome::Exited(_)) if manifest.fail_if.as_ref().is_some_and(|check| check.failed) => {
+            (FailureKind::Output, 0)
+        }
         _ => return None,
     };
     Some(Failure {

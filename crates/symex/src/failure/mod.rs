@@ -1,13 +1,20 @@
 //! φbug: where the run failed, and what made it fail.
 
-use crate::dependence::PostDominators;
-use crate::engine::{Engine, operand_value};
+mod frameworks;
+mod lifetime;
+mod output;
+mod reached;
+mod search;
+
+pub(crate) use lifetime::Lifetime;
+
+use crate::engine::Engine;
 use crate::heap::USER_END;
 use crate::recording::RecordedFailureKind;
 use crate::report::GapKind;
-use crate::thread::{CodeFrame, Frame, Stop, StoreRecord, Thread};
+use crate::thread::Stop;
 use crate::value::{self, Scalar, Value};
-use ir::types::{BinaryOp, BlockId, InstId, InstKind, Instruction, Operand};
+use ir::types::{BinaryOp, InstKind, Instruction, Operand};
 use model::{BinOp, CmpOp, EventId, EventKind, ExprId, Failure, FailureCondition, FailureKind};
 
 const SIGILL: i32 = 4;
@@ -21,18 +28,16 @@ const SIGSEGV: i32 = 11;
 const NULL_ZONE: u64 = 1 << 16;
 /// Live objects closer than this are taken for one: nothing else lies between them.
 const NEIGHBOURS: u64 = 1 << 16;
-/// How far values are followed back.
-const DEEPEST: u32 = 32;
 
 /// A branch that led to the failure.
 #[derive(Clone, Copy)]
-struct Found {
-    condition: ExprId,
-    path_condition: Option<usize>,
+pub(crate) struct Found {
+    pub condition: ExprId,
+    pub path_condition: Option<usize>,
 }
 
 impl<'r> Engine<'r> {
-    fn failure_kind(&self, t: usize) -> Option<RecordedFailureKind> {
+    pub(crate) fn failure_kind(&self, t: usize) -> Option<RecordedFailureKind> {
         if !self.symbolic() || self.failing != Some(t) || self.failure.is_some() {
             return None;
         }
@@ -52,7 +57,17 @@ impl<'r> Engine<'r> {
         let name = None;
         let event = self.event(t, EventKind::Failure, name);
         let condition = condition.unwrap_or_else(|| self.pool.boolean(true));
-        let message = self.recording.failure.as_ref().map(|failure| failure.message.clone());
+        let mut message = self.recording.failure.as_ref().map(|failure| failure.message.clone());
+        match kind {
+            FailureKind::Output => {
+                let taken = "wrong output; what the last write to standard output printed is taken to be the cause";
+                message = Some(taken.to_owned());
+            }
+            FailureKind::User if self.reached_line().is_some() => {
+                message = message.map(|place| format!("reached {place}"));
+            }
+            _ => {}
+        }
         let failure = Failure {
             kind,
             event: EventId(event),
@@ -72,6 +87,7 @@ impl<'r> Engine<'r> {
 
     /// The end of a thread's walk.
     pub fn finish_thread(&mut self, t: usize) {
+        self.survey_freed(t);
         let stop = self.threads[t].stop.clone();
         let blocked = self.blocked_call(t);
         if let Some(kind) = self.failure_kind(t) {
@@ -128,10 +144,38 @@ impl<'r> Engine<'r> {
                 (FailureKind::DivisionByZero, None)
             }
             RecordedFailureKind::Signal { .. } => (FailureKind::Abort, self.search(t)),
+            RecordedFailureKind::UseAfterFree { address } => {
+                self.touch_freed(t, address, 1, false);
+                (FailureKind::UseAfterFree, None)
+            }
+            RecordedFailureKind::DoubleFree { .. } => (FailureKind::DoubleFree, self.search(t)),
+            RecordedFailureKind::HeapCorruption => (FailureKind::HeapCorruption, self.search(t)),
+            RecordedFailureKind::StackOverflow => (FailureKind::StackOverflow, self.search(t)),
+            RecordedFailureKind::Exception => (FailureKind::Exception, self.search_throw(t)),
+            RecordedFailureKind::User | RecordedFailureKind::Reached => {
+                (FailureKind::User, self.search(t))
+            }
+            RecordedFailureKind::Output => (FailureKind::Output, self.deciding_output(t)),
             RecordedFailureKind::TimedOut => return,
         };
         let condition = found.map(|found| self.take(t, found));
         self.fail(t, kind, condition);
+    }
+
+    /// The branch that led to an exception that nobody caught. Where it was thrown may have been
+    /// unwound, up to a function that lets none out.
+    fn search_throw(&mut self, t: usize) -> Option<Found> {
+        let call = self.threads[t].external_call();
+        let unwound = call.is_some_and(|call| call.name.contains("terminate"));
+        let thrown = self.threads[t].thrown;
+        thrown.filter(|_| unwound).or_else(|| self.search(t)).or(thrown)
+    }
+
+    /// An exception begins to unwind: remembers what led to it.
+    pub fn note_throw(&mut self, t: usize) {
+        if self.failure_kind(t) == Some(RecordedFailureKind::Exception) {
+            self.threads[t].thrown = self.search(t);
+        }
     }
 
     /// The branch becomes φbug, and is no path condition any more.
@@ -174,6 +218,9 @@ impl<'r> Engine<'r> {
         pointer: Option<Scalar>,
         size: u64,
     ) -> Result<(), Stop> {
+        if let Some(RecordedFailureKind::UseAfterFree { address }) = self.failure_kind(t) {
+            return self.check_freed(t, pointer, size, address);
+        }
         let Some((SIGSEGV | SIGBUS, fault)) = self.signal(t) else {
             return self.check_wild(t, pointer);
         };
@@ -353,179 +400,5 @@ impl<'r> Engine<'r> {
             }
         };
         Err(self.fail(t, FailureKind::Exit, condition))
-    }
-
-    /// Remembers which instruction wrote an address last.
-    pub fn note_store(&mut self, t: usize, address: u64, id: InstId) {
-        if !self.symbolic() || self.failing != Some(t) {
-            return;
-        }
-        let thread = &mut self.threads[t];
-        if let Some(frame) = thread.code() {
-            let store = StoreRecord { frame: frame.serial, block: frame.block, instruction: id };
-            thread.last_store.insert(address, store);
-        }
-    }
-
-    /// The nearest branch with a symbolic condition that led to where the thread is.
-    fn search(&self, t: usize) -> Option<Found> {
-        let thread = &self.threads[t];
-        for frame in thread.frames.iter().rev() {
-            let Frame::Code(frame) = frame else { continue };
-            if let Some(found) = self.deciding(thread, frame, frame.block, u64::MAX, 0) {
-                return Some(found);
-            }
-        }
-        None
-    }
-
-    /// The nearest symbolic branch before `limit` that decided that the block was reached.
-    fn deciding(
-        &self,
-        thread: &Thread<'r>,
-        frame: &CodeFrame<'r>,
-        block: BlockId,
-        limit: u64,
-        depth: u32,
-    ) -> Option<Found> {
-        let history = frame.history.as_ref()?;
-        let tree = PostDominators::of(frame.info.function);
-        let (mut block, mut limit) = (block, limit);
-        if depth > DEEPEST {
-            return None;
-        }
-        loop {
-            let (&branch, record) = history
-                .branches
-                .iter()
-                .filter(|(branch, record)| record.sequence < limit && tree.decides(**branch, block))
-                .max_by_key(|(_, record)| record.sequence)?;
-            if let Some(condition) = record.condition {
-                return Some(Found { condition, path_condition: record.path_condition });
-            }
-            let origin = self.branch_origin(thread, frame, branch, record.sequence, depth);
-            if origin.is_some() {
-                return origin;
-            }
-            (block, limit) = (branch, record.sequence);
-        }
-    }
-
-    /// Where a concrete branch condition came from.
-    fn branch_origin(
-        &self,
-        thread: &Thread<'r>,
-        frame: &CodeFrame<'r>,
-        block: BlockId,
-        limit: u64,
-        depth: u32,
-    ) -> Option<Found> {
-        let function = frame.info.function;
-        let terminator = function.blocks.get(block.index())?.terminator();
-        match &function.instructions.get(terminator.index())?.kind {
-            InstKind::CondBr(condition, ..) | InstKind::Switch(condition, ..) => {
-                self.origin(thread, frame, *condition, limit, depth + 1)
-            }
-            _ => None,
-        }
-    }
-
-    /// The symbolic branch that decided which concrete value an operand has: through phis, the
-    /// last store to a stack object, and returned values.
-    fn origin(
-        &self,
-        thread: &Thread<'r>,
-        frame: &CodeFrame<'r>,
-        operand: Operand,
-        limit: u64,
-        depth: u32,
-    ) -> Option<Found> {
-        let Operand::Inst(id) = operand else { return None };
-        if depth > DEEPEST {
-            return None;
-        }
-        let function = frame.info.function;
-        let depth = depth + 1;
-        match &function.instructions.get(id.index())?.kind {
-            InstKind::Phi(incoming) => self.phi_origin(thread, frame, id, incoming, limit, depth),
-            InstKind::Load { address, .. } => {
-                self.load_origin(thread, frame, *address, limit, depth)
-            }
-            InstKind::Call(_) | InstKind::Invoke { .. } => {
-                let returned = frame.history.as_ref()?.returned.get(&id)?;
-                let end = returned.info.function.instructions.get(returned.next.index())?;
-                let InstKind::Ret(Some(value)) = end.kind else { return None };
-                let inner = self.origin(thread, returned, value, limit, depth);
-                inner.or_else(|| self.deciding(thread, returned, returned.block, limit, depth))
-            }
-            kind => value_operands(kind)
-                .into_iter()
-                .find_map(|operand| self.origin(thread, frame, operand, limit, depth)),
-        }
-    }
-
-    fn phi_origin(
-        &self,
-        thread: &Thread<'r>,
-        frame: &CodeFrame<'r>,
-        id: InstId,
-        incoming: &[(BlockId, Operand)],
-        limit: u64,
-        depth: u32,
-    ) -> Option<Found> {
-        let history = frame.history.as_ref()?;
-        let holds = |block: &ir::types::Block| block.first <= id && id < block.end;
-        let block = frame.info.function.blocks.iter().position(holds)?;
-        let from = *history.entered_from.get(&BlockId(block as u32))?;
-        let (_, operand) = incoming.iter().find(|(block, _)| *block == from)?;
-        if let Some(found) = self.origin(thread, frame, *operand, limit, depth) {
-            return Some(found);
-        }
-        // The branch at the end of the block it came from, or those that led to it.
-        match history.branches.get(&from).filter(|record| record.sequence < limit) {
-            Some(record) if record.condition.is_some() => {
-                let path_condition = record.path_condition;
-                record.condition.map(|condition| Found { condition, path_condition })
-            }
-            _ => self.deciding(thread, frame, from, limit, depth),
-        }
-    }
-
-    fn load_origin(
-        &self,
-        thread: &Thread<'r>,
-        frame: &CodeFrame<'r>,
-        address: Operand,
-        limit: u64,
-        depth: u32,
-    ) -> Option<Found> {
-        let mut constants = rustc_hash::FxHashMap::default();
-        let pointer = operand_value(thread, frame, self.image, &mut constants, address);
-        let recorded = pointer.scalar()?.as_const()? as u64;
-        let internal = self.lookup(thread.index, recorded)?;
-        let store = *thread.last_store.get(&internal)?;
-        let writer =
-            std::iter::once(frame).chain(thread.frames.iter().filter_map(|frame| match frame {
-                Frame::Code(frame) => Some(&**frame),
-                Frame::External(_) => None,
-            }));
-        let writer = writer.into_iter().find(|frame| frame.serial == store.frame)?;
-        let instruction = writer.info.function.instructions.get(store.instruction.index())?;
-        let InstKind::Store { value, .. } = instruction.kind else { return None };
-        let by_value = self.origin(thread, writer, value, limit, depth);
-        by_value.or_else(|| self.deciding(thread, writer, store.block, limit, depth))
-    }
-}
-
-/// The operands whose values a value is made of.
-fn value_operands(kind: &InstKind) -> Vec<Operand> {
-    match kind {
-        InstKind::Binary(_, a, b) | InstKind::ICmp(_, a, b) | InstKind::FCmp(_, a, b) => {
-            vec![*a, *b]
-        }
-        InstKind::Cast(_, a) | InstKind::FNeg(a) | InstKind::Freeze(a) => vec![*a],
-        InstKind::Select(c, a, b) => vec![*c, *a, *b],
-        InstKind::ExtractValue(a, _) => vec![*a],
-        _ => Vec::new(),
     }
 }

@@ -1,0 +1,178 @@
+//! Uncaught C++ exceptions: `std::terminate` is heard by a handler of our own, installed before the
+//! program runs, which passes on to the one that was there. A program that installs its own hears of
+//! them alone; what it does then (`abort`, mostly) is recorded as that.
+//!
+//! libstdc++ is asked by name at run time: a C program has none. What the exception says of itself
+//! comes from `std::exception::what`, found through the exception's run-time type as a `catch` would.
+
+use crate::layout::RawFailure;
+use crate::process::{self, Failure};
+use crate::sys;
+use crate::text::Text;
+use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+type P = *mut c_void;
+type Handler = unsafe extern "C" fn();
+
+/// The handler that was there before.
+static BEFORE: AtomicUsize = AtomicUsize::new(0);
+
+/// Offsets in bytes from the header of a caught exception (`__cxa_exception` on x86-64).
+const CLASS_IN_HEADER: usize = 80;
+const HEADER: usize = 112;
+/// `exception_class` of libstdc++'s exceptions, and of those that share another's object.
+const PRIMARY: u64 = 0x474e_5543_432b_2b00;
+const DEPENDENT: u64 = PRIMARY + 1;
+/// Index in the table of virtual functions of `std::type_info::__do_catch`, and of
+/// `std::exception::what`.
+const DO_CATCH: usize = 4;
+const WHAT: usize = 2;
+
+/// A function of libstdc++, if the program has it.
+fn find(name: &core::ffi::CStr) -> P {
+    // SAFETY: the name ends with a zero; a null handle stands for all objects.
+    sys::keeping_errno(|| unsafe { sys::dlsym(null_mut(), name.as_ptr()) })
+}
+
+/// Installs the handler, if the program has exceptions.
+pub fn start() {
+    let set = find(c"_ZSt13set_terminatePFvvE");
+    if set.is_null() {
+        return;
+    }
+    // SAFETY: this is the type of `std::set_terminate`.
+    let before = unsafe {
+        let set: unsafe extern "C" fn(Handler) -> usize = core::mem::transmute(set);
+        set(terminated)
+    };
+    BEFORE.store(before, Ordering::Release);
+}
+
+unsafe extern "C" fn terminated() {
+    let mut message = Text::<1024>::new();
+    // SAFETY: the functions are libstdc++'s, called as its own handler calls them.
+    let kind = unsafe { describe(&mut message) };
+    let code = i64::from(sys::SIGABRT);
+    process::note_failure(
+        kind,
+        &Failure { code, message: message.as_bytes(), ..Failure::default() },
+    );
+    let before = BEFORE.load(Ordering::Acquire);
+    if before != 0 {
+        // SAFETY: a terminate handler that the program had.
+        unsafe {
+            let before: Handler = core::mem::transmute(before);
+            before();
+        }
+    }
+    crate::exits::end_by_abort()
+}
+
+/// Says which exception it is; without one somebody called `std::terminate`.
+unsafe fn describe(message: &mut Text<1024>) -> RawFailure {
+    // SAFETY: see `terminated`.
+    unsafe {
+        let current = find(c"__cxa_current_exception_type");
+        let kind = if current.is_null() {
+            null_mut()
+        } else {
+            let current: unsafe extern "C" fn() -> P = core::mem::transmute(current);
+            current()
+        };
+        if kind.is_null() {
+            message.push(b"std::terminate was called without an exception");
+            return RawFailure::Abort;
+        }
+        // A `type_info` is a table of functions and a name; the name of a local type has a star.
+        let name = kind.cast::<*const c_char>().add(1).read();
+        let name = if name.read() == b'*' as c_char { name.add(1) } else { name };
+        push_name(message, name);
+        let object = object();
+        if !object.is_null() {
+            push_what(message, kind, object);
+        }
+    }
+    RawFailure::Exception
+}
+
+unsafe fn push_text(message: &mut Text<1024>, text: *const c_char) {
+    // SAFETY: a C string.
+    message.push(unsafe { core::slice::from_raw_parts(text.cast(), sys::strlen(text)) });
+}
+
+/// The name as people write it.
+unsafe fn push_name(message: &mut Text<1024>, mangled: *const c_char) {
+    // SAFETY: see `terminated`.
+    unsafe {
+        let demangle = find(c"__cxa_demangle");
+        if !demangle.is_null() {
+            let demangle: unsafe extern "C" fn(
+                *const c_char,
+                *mut c_char,
+                *mut usize,
+                *mut c_int,
+            ) -> *mut c_char = core::mem::transmute(demangle);
+            let mut status = 0;
+            let plain = demangle(mangled, null_mut(), null_mut(), &mut status);
+            if status == 0 && !plain.is_null() {
+                // The process ends: nobody needs the memory back.
+                return push_text(message, plain);
+            }
+        }
+        push_text(message, mangled);
+    }
+}
+
+/// The object that was thrown; null when another language threw it.
+unsafe fn object() -> P {
+    #[repr(C)]
+    struct Globals {
+        caught: P,
+        uncaught: c_uint,
+    }
+    // SAFETY: see `terminated`; the layout is that of the C++ ABI.
+    unsafe {
+        let globals = find(c"__cxa_get_globals");
+        if globals.is_null() {
+            return null_mut();
+        }
+        let globals: unsafe extern "C" fn() -> *const Globals = core::mem::transmute(globals);
+        let header = (*globals()).caught.cast::<u8>();
+        if header.is_null() {
+            return null_mut();
+        }
+        match header.add(CLASS_IN_HEADER).cast::<u64>().read() {
+            PRIMARY => header.add(HEADER).cast(),
+            DEPENDENT => header.cast::<P>().read(),
+            _ => null_mut(),
+        }
+    }
+}
+
+/// `what()`, when the exception is a `std::exception`.
+unsafe fn push_what(message: &mut Text<1024>, kind: P, object: P) {
+    let base = find(c"_ZTISt9exception");
+    if base.is_null() {
+        return;
+    }
+    // SAFETY: both are `std::type_info`s; the tables are those of the C++ ABI.
+    unsafe {
+        let table = base.cast::<*const usize>().read();
+        let catches: unsafe extern "C" fn(P, P, *mut P, c_uint) -> bool =
+            core::mem::transmute(table.add(DO_CATCH).read());
+        let mut exception = object;
+        if !catches(base, kind, &mut exception, 1) {
+            return;
+        }
+        let table = exception.cast::<*const usize>().read();
+        let what: unsafe extern "C" fn(P) -> *const c_char =
+            core::mem::transmute(table.add(WHAT).read());
+        let text = what(exception);
+        if !text.is_null() {
+            message.push(b": ");
+            push_text(message, text);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Failures of objects' lifetimes: an access to an object that another thread has freed.
+//!
+//! The free counts as a write of the whole object when shared bytes are looked for, so that the
+//! accesses to it are events; φbug is that the free comes before the access. The thread that freed
+//! the object may be walked after the one that failed, so the pair is only put together at the end.
+
+use crate::access::Place;
+use crate::engine::{Engine, Pass};
+use crate::recording::RecordedFailureKind;
+use crate::thread::Stop;
+use crate::value::Scalar;
+use ir::types::InstKind;
+use model::{EventKind, EventTrace, FailureCondition, FailureKind, ReadPart, WritePart};
+use rustc_hash::FxHashMap;
+
+/// An event as thread and index in it.
+type At = (usize, u32);
+
+/// What is known of objects' ends.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lifetime {
+    /// The free of each heap object with shared bytes, the last one where there are several.
+    pub frees: FxHashMap<usize, At>,
+    /// The failing access, and the object that it was to.
+    access: Option<(usize, At)>,
+}
+
+impl Lifetime {
+    /// Makes the order of free and access the failure's condition. Without both of them as events
+    /// (a thread that uses what it freed itself), every schedule fails.
+    pub fn apply(&self, trace: &mut EventTrace) {
+        let Some((object, access)) = self.access else { return };
+        let Some(&free) = self.frees.get(&object) else { return };
+        let id = |(thread, index): At| {
+            let events = trace.threads.get(thread).map(|thread| &thread.events);
+            events.and_then(|events| events.get(index as usize)).copied()
+        };
+        let (Some(free), Some(access)) = (id(free), id(access)) else { return };
+        if let Some(failure) = &mut trace.failure {
+            failure.condition = FailureCondition::Before(free, access);
+        }
+    }
+}
+
+impl<'r> Engine<'r> {
+    /// The address that a failure of an object's lifetime is about.
+    fn lifetime_address(&self) -> Option<u64> {
+        match self.recording.failure.as_ref()?.kind {
+            RecordedFailureKind::UseAfterFree { address }
+            | RecordedFailureKind::DoubleFree { address } => Some(address).filter(|a| *a != 0),
+            _ => None,
+        }
+    }
+
+    /// A free of a heap object was walked, and is the thread's last event if it is one at all.
+    pub fn note_free(&mut self, t: usize, index: usize, event: Option<u32>) {
+        if let Some(event) = event {
+            self.lifetime.frees.insert(index, (t, event));
+        }
+        let Some(address) = self.lifetime_address() else { return };
+        let object = &self.learned.heap.objects[index];
+        if address.wrapping_sub(object.address) < object.size.max(1) {
+            let place = Place::new(object.base, object.size.max(1), None);
+            self.survey(t, place, true);
+        }
+    }
+
+    /// An access in the rest of a walk that ends with an access to a freed object: is it the one?
+    pub(super) fn check_freed(
+        &mut self,
+        t: usize,
+        pointer: Option<Scalar>,
+        size: u64,
+        fault: u64,
+    ) -> Result<(), Stop> {
+        let Some(pointer) = pointer.filter(|_| self.threads[t].exhausted()) else { return Ok(()) };
+        let hit = self.recorded_scalar(pointer).is_none_or(|address| {
+            let address = address as u64;
+            fault.wrapping_sub(address) < size.max(1)
+        });
+        if !hit {
+            return Ok(());
+        }
+        let instruction = self.current(t).and_then(|(info, id)| {
+            info.function.instructions.get(id.index()).map(|instruction| &instruction.kind)
+        });
+        let write = matches!(instruction, Some(InstKind::Store { .. }));
+        self.touch_freed(t, fault, size, write);
+        Err(self.fail(t, FailureKind::UseAfterFree, None))
+    }
+
+    /// The access that failed, as an event: no value came of it.
+    pub(super) fn touch_freed(&mut self, t: usize, address: u64, size: u64, write: bool) {
+        let Some(object) = self.learned.heap.find(address, 0, u64::MAX) else { return };
+        let begin = self.learned.heap.objects[object].base
+            + (address - self.learned.heap.objects[object].address);
+        let place = Place::new(begin, size.max(1), None);
+        let cells = match &self.pass {
+            Pass::Symbolic(shared) => shared.within(place.address, place.length),
+            Pass::Survey(_) => return,
+        };
+        let mut reads = Vec::new();
+        let mut writes = Vec::new();
+        let event = self.out.event_count(t);
+        for index in cells {
+            let Some((cell, _, length)) = self.model_cell(t, index, place) else { continue };
+            if write {
+                let value = self.input(8 * length);
+                writes.push(WritePart { cell, value });
+            } else {
+                let part = reads.len() as u32;
+                let origin = crate::builder::Origin::Read { thread: t, event, part };
+                let var = self.out.variable(8 * length, origin, None);
+                reads.push(ReadPart { cell, var });
+            }
+        }
+        let name = self.access_name(t, place);
+        let kind = match (reads.is_empty(), writes.is_empty()) {
+            (false, _) => EventKind::Read { parts: reads },
+            (_, false) => EventKind::Write { parts: writes },
+            _ => return,
+        };
+        let event = self.event(t, kind, name);
+        self.lifetime.access = Some((object, (t, event)));
+    }
+
+    /// The survey's half of [`Self::touch_freed`], for accesses of uninstrumented code.
+    pub fn survey_freed(&mut self, t: usize) {
+        let Some(RecordedFailureKind::UseAfterFree { address }) =
+            self.recording.failure.as_ref().map(|failure| failure.kind)
+        else {
+            return;
+        };
+        if self.failing != Some(t) || self.symbolic() {
+            return;
+        }
+        if let Some(object) = self.learned.heap.find(address, 0, u64::MAX) {
+            let object = &self.learned.heap.objects[object];
+            let place = Place::new(object.base + (address - object.address), 1, None);
+            self.survey(t, place, false);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Which branch on shared data led to the failure: from the place of the failure back along control
+//! dependence, and through the values that decided concrete branches.
+
+use super::Found;
+use crate::dependence::PostDominators;
+use crate::engine::{Engine, operand_value};
+use crate::thread::{CodeFrame, Frame, StoreRecord, Thread};
+use ir::types::{BlockId, InstId, InstKind, Operand};
+
+/// How far values are followed back.
+const DEEPEST: u32 = 32;
+/// Of a write of uninstrumented code, so many bytes are remembered.
+const LONGEST_STORE: u64 = 256;
+
+impl<'r> Engine<'r> {
+    /// Remembers which instruction wrote an address last.
+    pub fn note_store(&mut self, t: usize, address: u64, id: InstId) {
+        if !self.symbolic() || self.failing != Some(t) {
+            return;
+        }
+        let thread = &mut self.threads[t];
+        if let Some(frame) = thread.code() {
+            let store = StoreRecord { frame: frame.serial, block: frame.block, instruction: id };
+            thread.last_store.insert(address, store);
+        }
+    }
+
+    /// Remembers which call wrote these addresses last.
+    pub fn note_external_store(&mut self, t: usize, address: u64, length: u64) {
+        if !self.symbolic() || self.failing != Some(t) {
+            return;
+        }
+        let thread = &mut self.threads[t];
+        let Some(frame) = thread.innermost_code() else { return };
+        let store =
+            StoreRecord { frame: frame.serial, block: frame.block, instruction: frame.next };
+        for at in 0..length.min(LONGEST_STORE) {
+            thread.last_store.insert(address.wrapping_add(at), store);
+        }
+    }
+
+    /// The nearest branch with a symbolic condition that led to where the thread is.
+    pub(super) fn search(&self, t: usize) -> Option<Found> {
+        let thread = &self.threads[t];
+        for frame in thread.frames.iter().rev() {
+            let Frame::Code(frame) = frame else { continue };
+            if let Some(found) = self.deciding(thread, frame, frame.block, u64::MAX, 0) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// The nearest symbolic branch before `limit` that decided that the block was reached.
+    fn deciding(
+        &self,
+        thread: &Thread<'r>,
+        frame: &CodeFrame<'r>,
+        block: BlockId,
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
+        let history = frame.history.as_ref()?;
+        let tree = PostDominators::of(frame.info.function);
+        let (mut block, mut limit) = (block, limit);
+        if depth > DEEPEST {
+            return None;
+        }
+        loop {
+            let (&branch, record) = history
+                .branches
+                .iter()
+                .filter(|(branch, record)| record.sequence < limit && tree.decides(**branch, block))
+                .max_by_key(|(_, record)| record.sequence)?;
+            if let Some(condition) = record.condition {
+                return Some(Found { condition, path_condition: record.path_condition });
+            }
+            let origin = self.branch_origin(thread, frame, branch, record.sequence, depth);
+            if origin.is_some() {
+                return origin;
+            }
+            (block, limit) = (branch, record.sequence);
+        }
+    }
+
+    /// Where a concrete branch condition came from.
+    fn branch_origin(
+        &self,
+        thread: &Thread<'r>,
+        frame: &CodeFrame<'r>,
+        block: BlockId,
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
+        let function = frame.info.function;
+        let terminator = function.blocks.get(block.index())?.terminator();
+        match &function.instructions.get(terminator.index())?.kind {
+            InstKind::CondBr(condition, ..) | InstKind::Switch(condition, ..) => {
+                self.origin(thread, frame, *condition, limit, depth + 1)
+            }
+            _ => None,
+        }
+    }
+
+    /// The symbolic branch that decided which concrete value an operand has: through phis, the
+    /// last store to a stack object, and returned values.
+    pub(super) fn origin(
+        &self,
+        thread: &Thread<'r>,
+        frame: &CodeFrame<'r>,
+        operand: Operand,
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
+        let Operand::Inst(id) = operand else { return None };
+        if depth > DEEPEST {
+            return None;
+        }
+        let function = frame.info.function;
+        let depth = depth + 1;
+        match &function.instructions.get(id.index())?.kind {
+            InstKind::Phi(incoming) => self.phi_origin(thread, frame, id, incoming, limit, depth),
+            InstKind::Load { address, .. } => {
+                self.load_origin(thread, frame, *address, limit, depth)
+            }
+            InstKind::Call(_) | InstKind::Invoke { .. } => {
+                let returned = frame.history.as_ref()?.returned.get(&id)?;
+                let end = returned.info.function.instructions.get(returned.next.index())?;
+                let InstKind::Ret(Some(value)) = end.kind else { return None };
+                let inner = self.origin(thread, returned, value, limit, depth);
+                inner.or_else(|| self.deciding(thread, returned, returned.block, limit, depth))
+            }
+            kind => value_operands(kind)
+                .into_iter()
+                .find_map(|operand| self.origin(thread, frame, operand, limit, depth)),
+        }
+    }
+
+    fn phi_origin(
+        &self,
+        thread: &Thread<'r>,
+        frame: &CodeFrame<'r>,
+        id: InstId,
+        incoming: &[(BlockId, Operand)],
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
+        let history = frame.history.as_ref()?;
+        let holds = |block: &ir::types::Block| block.first <= id && id < block.end;
+        let block = frame.info.function.blocks.iter().position(holds)?;
+        let from = *history.entered_from.get(&BlockId(block as u32))?;
+        let (_, operand) = incoming.iter().find(|(block, _)| *block == from)?;
+        if let Some(found) = self.origin(thread, frame, *operand, limit, depth) {
+            return Some(found);
+        }
+        // The branch at the end of the block it came from, or those that led to it.
+        match history.branches.get(&from).filter(|record| record.sequence < limit) {
+            Some(record) if record.condition.is_some() => {
+                let path_condition = record.path_condition;
+                record.condition.map(|condition| Found { condition, path_condition })
+            }
+            _ => self.deciding(thread, frame, from, limit, depth),
+        }
+    }
+
+    fn load_origin(
+        &self,
+        thread: &Thread<'r>,
+        frame: &CodeFrame<'r>,
+        address: Operand,
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
+        let mut constants = rustc_hash::FxHashMap::default();
+        let pointer = operand_value(thread, frame, self.image, &mut constants, address);
+        let recorded = pointer.scalar()?.as_const()? as u64;
+        let internal = self.lookup(thread.index, recorded)?;
+        let store = *thread.last_store.get(&internal)?;
+        let writer =
+            std::iter::once(frame).chain(thread.frames.iter().filter_map(|frame| match frame {
+                Frame::Code(frame) => Some(&**frame),
+                Frame::External(_) => None,
+            }));
+        let writer =
+            writer.into_iter().find_map(|frame| find_frame(frame, store.frame, DEEPEST))?;
+        let instruction = writer.info.function.instructions.get(store.instruction.index())?;
+        let InstKind::Store { value, .. } = instruction.kind else {
+            // What a call wrote depends on its being made.
+            return self.deciding(thread, writer, store.block, limit, depth);
+        };
+        let by_value = self.origin(thread, writer, value, limit, depth);
+        by_value.or_else(|| self.deciding(thread, writer, store.block, limit, depth))
+    }
+}
+
+/// The frame with this number: this one, or one that returned to it.
+fn find_frame<'f, 'r>(
+    frame: &'f CodeFrame<'r>,
+    serial: u64,
+    deepest: u32,
+) -> Option<&'f CodeFrame<'r>> {
+    if frame.serial == serial {
+        return Some(frame);
+    }
+    let history = frame.history.as_ref().filter(|_| deepest > 0)?;
+    history.returned.values().find_map(|frame| find_frame(frame, serial, deepest - 1))
+}
+
+/// The operands whose values a value is made of.
+fn value_operands(kind: &InstKind) -> Vec<Operand> {
+    match kind {
+        InstKind::Binary(_, a, b) | InstKind::ICmp(_, a, b) | InstKind::FCmp(_, a, b) => {
+            vec![*a, *b]
+        }
+        InstKind::Cast(_, a) | InstKind::FNeg(a) | InstKind::Freeze(a) => vec![*a],
+        InstKind::Select(c, a, b) => vec![*c, *a, *b],
+        InstKind::ExtractValue(a, _) => vec![*a],
+        _ => Vec::new(),
+    }
+}
