@@ -134,7 +134,10 @@ pub fn left_in_earnest(claim: Claim, attempt: &Attempt) -> bool {
         // To wait for what never comes is what the last turn of a deadlock is about.
         let line = attempt.script.lines().nth((left.line as usize).saturating_sub(1));
         let last = line.is_some_and(|line| line.split(" #").next().unwrap_or("").ends_with('!'));
-        return !(attempt.report.deadlock && last);
+        // Nothing fails when a status or the output is what tells: the process just ends.
+        let kind = attempt.original.manifest().failure.as_ref().map(|failure| failure.kind);
+        let told_by_end = matches!(kind, Some(FailureKind::Output | FailureKind::Exit));
+        return !((attempt.report.deadlock || told_by_end) && last);
     }
     let failure = attempt.original.manifest().failure.as_ref();
     let Some(thread) = failure.and_then(|failure| failure.thread.as_ref()) else { return true };

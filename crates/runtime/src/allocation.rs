@@ -97,7 +97,8 @@ unsafe fn get(size: usize, align: usize) -> P {
 #[inline]
 unsafe fn give_back(object: P) {
     if guard::active() {
-        match guard::release(object) {
+        // SAFETY: the caller keeps the contract of `free`.
+        match unsafe { guard::release(object) } {
             Released::Freed => return,
             Released::Elsewhere => {}
             Released::Refused(kind) => guard::refuse(kind, object),

@@ -9,7 +9,7 @@ use crate::engine::{Engine, Pass};
 use crate::recording::RecordedFailureKind;
 use crate::thread::Stop;
 use crate::value::Scalar;
-use ir::types::InstKind;
+use ir::types::{InstKind, Operand};
 use model::{EventKind, EventTrace, FailureCondition, FailureKind, ReadPart, WritePart};
 use rustc_hash::FxHashMap;
 
@@ -84,17 +84,27 @@ impl<'r> Engine<'r> {
         let instruction = self.current(t).and_then(|(info, id)| {
             info.function.instructions.get(id.index()).map(|instruction| &instruction.kind)
         });
-        let write = matches!(instruction, Some(InstKind::Store { .. }));
-        self.touch_freed(t, fault, size, write);
+        let (operand, write) = match instruction {
+            Some(InstKind::Store { address, .. }) => (Some(*address), true),
+            Some(InstKind::Load { address, .. }) => (Some(*address), false),
+            _ => (None, false),
+        };
+        self.touch_freed(t, fault, size, (operand, write));
         Err(self.fail(t, FailureKind::UseAfterFree, None))
     }
 
     /// The access that failed, as an event: no value came of it.
-    pub(super) fn touch_freed(&mut self, t: usize, address: u64, size: u64, write: bool) {
+    pub(super) fn touch_freed(
+        &mut self,
+        t: usize,
+        address: u64,
+        size: u64,
+        (pointer, write): (Option<Operand>, bool),
+    ) {
         let Some(object) = self.learned.heap.find(address, 0, u64::MAX) else { return };
         let begin = self.learned.heap.objects[object].base
             + (address - self.learned.heap.objects[object].address);
-        let place = Place::new(begin, size.max(1), None);
+        let place = Place::new(begin, size.max(1), pointer);
         let cells = match &self.pass {
             Pass::Symbolic(shared) => shared.within(place.address, place.length),
             Pass::Survey(_) => return,

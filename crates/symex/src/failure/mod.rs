@@ -145,7 +145,7 @@ impl<'r> Engine<'r> {
             }
             RecordedFailureKind::Signal { .. } => (FailureKind::Abort, self.search(t)),
             RecordedFailureKind::UseAfterFree { address } => {
-                self.touch_freed(t, address, 1, false);
+                self.touch_freed(t, address, 1, (None, false));
                 (FailureKind::UseAfterFree, None)
             }
             RecordedFailureKind::DoubleFree { .. } => (FailureKind::DoubleFree, self.search(t)),

@@ -1,0 +1,65 @@
+//! Failed checks of test frameworks: the run ends with an exit status, and the check is the failure.
+
+#[path = "fixtures/workspace.rs"]
+mod workspace;
+
+use render::Solution;
+use render::solution::{Replay, Verdict};
+use std::path::Path;
+use std::process::Command;
+use workspace::Workspace;
+
+const SUCCESS: i32 = 0;
+
+/// Records, solves and replays a failing run of a test program in `tests/programs`, compiled with
+/// these options, and says which check failed. `header` is what the framework's package installs.
+fn check(name: &str, header: &str, package: &str, options: &[&str]) {
+    if !Path::new(header).exists() {
+        eprintln!("skipped: {header} is missing; install the package {package}");
+        return;
+    }
+    let workspace = Workspace::new(name);
+    let source = format!("{}/tests/programs/{name}.cc", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&source).expect("the program can be read");
+    let line = text.lines().position(|line| line.ends_with("// the check")).expect("a mark") + 1;
+    let compile = ["c++", "-g", "-O1", "-pthread", &source, "-o", "program"];
+    workspace.symbiosis(compile.iter().chain(options)).expect_code(SUCCESS);
+    let record =
+        ["record", "--until-failure", "3000", "--noise", "-o", "failing.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let answer =
+        workspace.symbiosis(["solve", "failing.trace", "--format", "json"]).expect_code(SUCCESS);
+    let solution: Solution = serde_json::from_str(&answer.stdout()).expect("a solution");
+    assert_eq!(solution.verdict, Verdict::FailingSchedule, "{}", answer.describe());
+    assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
+    let failure = solution.failure.as_ref().expect("a failure");
+    assert_eq!(failure.kind, "assertion", "{failure:?}");
+    assert_eq!(failure.location.line as usize, line, "{failure:?}");
+    assert!(failure.message.contains("30"), "{failure:?}");
+    let alternate = solution.alternates.first().expect("an alternate");
+    assert_eq!(alternate.replay, Replay::Confirmed, "{:?}", alternate.replay_note);
+    let cause = solution.root_cause.as_ref().expect("a root cause");
+    assert!(!cause.orders.is_empty(), "{cause:?}");
+}
+
+#[test]
+fn of_google_test_the_check_is_the_failure() {
+    let options = ["-lgtest", "-lgtest_main"];
+    check("bank_gtest", "/usr/include/gtest/gtest.h", "libgtest-dev", &options);
+}
+
+#[test]
+fn of_catch_the_check_is_the_failure() {
+    let header = "/usr/include/catch2/catch.hpp";
+    let workspace = Workspace::new("catch_main");
+    let object = workspace.path("catch_main.o");
+    if Path::new(header).exists() {
+        // The framework's own half, as a library would have it: without instrumentation.
+        let main = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/catch_main.cc");
+        let mut clang = Command::new("clang++");
+        let status = clang.args(["-c", main, "-o"]).arg(&object).status().expect("clang++ runs");
+        assert!(status.success(), "{clang:?}");
+    }
+    let object = object.to_str().expect("a path in UTF-8");
+    check("bank_catch", header, "catch2", &[object]);
+}
