@@ -4,7 +4,7 @@
 use super::{Failure, exit_codes};
 use crate::pipeline;
 use std::path::PathBuf;
-use symex::Execution;
+use symex::{Execution, FunctionCalls, FunctionUse};
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]
@@ -55,6 +55,7 @@ fn print(execution: &Execution, most: usize) {
     for (kind, count) in &report.gaps {
         println!("  {count:>8} {kind}");
     }
+    print_functions(&report.functions);
     for function in &report.inputs_left_out {
         println!("  the results of {function} are too many for a replay to give them back");
     }
@@ -67,5 +68,36 @@ fn print(execution: &Execution, most: usize) {
     }
     if execution.gaps.len() > most {
         println!("  ... {} more (--gaps N shows more)", execution.gaps.len() - most);
+    }
+}
+
+/// Says how the effects of the uninstrumented functions are known; those that nobody described, one
+/// by one.
+fn print_functions(functions: &[FunctionCalls]) {
+    let of = |known: &[FunctionUse]| {
+        functions.iter().filter(|called| known.contains(&called.known)).collect::<Vec<_>>()
+    };
+    let calls = |called: &[&FunctionCalls]| called.iter().map(|f| f.calls).sum::<u64>();
+    let described = of(&[FunctionUse::Described, FunctionUse::Computed, FunctionUse::Reported]);
+    println!("{} calls of {} functions that are described", calls(&described), described.len());
+    for (known, what) in [
+        (FunctionUse::Objects, "described as changing the objects that they are given"),
+        (FunctionUse::Undescribed, "not described: the objects that they are given may change"),
+    ] {
+        let mut found = of(&[known]);
+        found.retain(|called| !called.name.is_empty());
+        if found.is_empty() {
+            continue;
+        }
+        found.sort_by_key(|called| std::cmp::Reverse(called.calls));
+        println!("{} calls of {} functions that are {what}", calls(&found), found.len());
+        for called in found {
+            let name = called.name.as_str();
+            let name = ir::effects::readable(name).unwrap_or_else(|| name.to_owned());
+            println!("  {:>8} {name}", called.calls);
+        }
+    }
+    for called in functions.iter().filter(|called| called.name.is_empty()) {
+        println!("{} calls through pointers to functions that no module declares", called.calls);
     }
 }

@@ -126,6 +126,39 @@ impl Builder {
         unsafe { self.llvm.LLVMBuildMul(self.raw, a, b, NO_NAME) }
     }
 
+    pub fn sub(&self, a: LLVMValueRef, b: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: both are integers of one type.
+        unsafe { self.llvm.LLVMBuildSub(self.raw, a, b, NO_NAME) }
+    }
+
+    pub fn compare(
+        &self,
+        predicate: LLVMIntPredicate,
+        a: LLVMValueRef,
+        b: LLVMValueRef,
+    ) -> LLVMValueRef {
+        // SAFETY: both are integers of one type.
+        unsafe { self.llvm.LLVMBuildICmp(self.raw, predicate, a, b, NO_NAME) }
+    }
+
+    pub fn select(
+        &self,
+        condition: LLVMValueRef,
+        a: LLVMValueRef,
+        b: LLVMValueRef,
+    ) -> LLVMValueRef {
+        // SAFETY: the condition is a truth value, and the others are of one type.
+        unsafe { self.llvm.LLVMBuildSelect(self.raw, condition, a, b, NO_NAME) }
+    }
+
+    pub fn number_to_pointer(&self, value: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: the value is an integer.
+        unsafe {
+            let pointer = self.llvm.LLVMPointerTypeInContext(self.context, 0);
+            self.llvm.LLVMBuildIntToPtr(self.raw, value, pointer, NO_NAME)
+        }
+    }
+
     /// The smaller of two numbers, without sign.
     pub fn min(&self, a: LLVMValueRef, b: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: both are integers of one type.

@@ -131,6 +131,88 @@ done:
   ret void
 }
 
+; As `__symbiosis_hook_write_text`, for characters of 32 bits.
+define void @__symbiosis_hook_write_wide(ptr %place) noinline nounwind {
+begin:
+  %null = icmp eq ptr %place, null
+  br i1 %null, label %done, label %count
+
+count:
+  %index = phi i64 [ 0, %begin ], [ %length, %count ]
+  %at = getelementptr inbounds i32, ptr %place, i64 %index
+  %character = load volatile i32, ptr %at, align 1
+  %length = add i64 %index, 1
+  %end = icmp eq i32 %character, 0
+  br i1 %end, label %write, label %count
+
+write:
+  %bytes = mul i64 %length, 4
+  call void @__symbiosis_external_write(ptr %place, i64 %bytes)
+  br label %done
+
+done:
+  ret void
+}
+
+; Reports an array of texts that a null pointer follows, and the texts.
+define void @__symbiosis_hook_write_texts(ptr %array, i64 %count) noinline nounwind {
+begin:
+  %null = icmp eq ptr %array, null
+  br i1 %null, label %done, label %entries
+
+entries:
+  %all = add i64 %count, 1
+  %bytes = mul i64 %all, 8
+  call void @__symbiosis_hook_write(ptr %array, i64 %bytes)
+  br label %next
+
+next:
+  %index = phi i64 [ 0, %entries ], [ %after, %report ]
+  %more = icmp slt i64 %index, %count
+  br i1 %more, label %report, label %done
+
+report:
+  %slot = getelementptr inbounds ptr, ptr %array, i64 %index
+  %text = load volatile ptr, ptr %slot, align 1
+  call void @__symbiosis_hook_write_text(ptr %text)
+  %after = add i64 %index, 1
+  br label %next
+
+done:
+  ret void
+}
+
+; Reports `%bytes` bytes that were written one after the other to what `%count` entries of
+; `struct iovec` describe; none when the number is negative.
+define void @__symbiosis_hook_write_vector(ptr %array, i64 %count, i64 %bytes) noinline nounwind {
+begin:
+  %null = icmp eq ptr %array, null
+  br i1 %null, label %done, label %next
+
+next:
+  %index = phi i64 [ 0, %begin ], [ %after, %report ]
+  %left = phi i64 [ %bytes, %begin ], [ %rest, %report ]
+  %more = icmp slt i64 %index, %count
+  %some = icmp sgt i64 %left, 0
+  %go = and i1 %more, %some
+  br i1 %go, label %report, label %done
+
+report:
+  %entry = getelementptr inbounds { ptr, i64 }, ptr %array, i64 %index
+  %place = load volatile ptr, ptr %entry, align 1
+  %length.at = getelementptr inbounds i8, ptr %entry, i64 8
+  %length = load volatile i64, ptr %length.at, align 1
+  %short = icmp ult i64 %left, %length
+  %written = select i1 %short, i64 %left, i64 %length
+  call void @__symbiosis_hook_write(ptr %place, i64 %written)
+  %rest = sub i64 %left, %written
+  %after = add i64 %index, 1
+  br label %next
+
+done:
+  ret void
+}
+
 ; Reports a table that never changes, unless it was reported when the module registered. (Later
 ; only another locale has other tables.)
 define void @__symbiosis_hook_table(ptr %result, i64 %index, i64 %before, i64 %length) noinline nounwind {
@@ -182,19 +264,20 @@ define void @__symbiosis_hook_fallback(ptr %callee, ptr %object, i64 %size) alwa
   ret void
 }
 
-; The pointer behind `%place`, or null.
-define ptr @__symbiosis_hook_pointee(ptr %place) alwaysinline nounwind {
+; The word `%offset` bytes behind `%place`; 0 when there is no place.
+define i64 @__symbiosis_hook_word(ptr %place, i64 %offset) alwaysinline nounwind {
 begin:
   %null = icmp eq ptr %place, null
   br i1 %null, label %done, label %read
 
 read:
-  %there = load volatile ptr, ptr %place, align 1
+  %at = getelementptr i8, ptr %place, i64 %offset
+  %there = load volatile i64, ptr %at, align 1
   br label %done
 
 done:
-  %pointee = phi ptr [ null, %begin ], [ %there, %read ]
-  ret ptr %pointee
+  %word = phi i64 [ 0, %begin ], [ %there, %read ]
+  ret i64 %word
 }
 
 ; The 32-bit number behind `%place`, or 0.

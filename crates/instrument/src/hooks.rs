@@ -26,6 +26,12 @@ pub struct Hooks {
     pub write: Callable,
     /// `(ptr place)`.
     pub write_text: Callable,
+    /// `(ptr place)`, of a text of `wchar_t`.
+    pub write_wide: Callable,
+    /// `(ptr array, i64 count)`.
+    pub write_texts: Callable,
+    /// `(ptr array, i64 count, i64 bytes)`.
+    pub write_vector: Callable,
     /// `(ptr result, i64 index, i64 before, i64 length)`.
     pub table: Callable,
     /// `(i32 count, ptr arguments)`.
@@ -34,8 +40,8 @@ pub struct Hooks {
     pub construct: LLVMValueRef,
     /// `(ptr callee, ptr object, i64 size)`.
     pub fallback: Callable,
-    /// `(ptr place) -> ptr`.
-    pub pointee: Callable,
+    /// `(ptr place, i64 offset) -> i64`.
+    pub word: Callable,
     /// `(ptr place) -> i64`.
     pub number: Callable,
     /// A gate: `(i64 site)`.
@@ -73,11 +79,14 @@ pub fn link(module: &Module<'_>) -> Result<Hooks, InstrumentError> {
         value: own("__symbiosis_hook_value")?,
         write: own("__symbiosis_hook_write")?,
         write_text: own("__symbiosis_hook_write_text")?,
+        write_wide: own("__symbiosis_hook_write_wide")?,
+        write_texts: own("__symbiosis_hook_write_texts")?,
+        write_vector: own("__symbiosis_hook_write_vector")?,
         arguments: own("__symbiosis_hook_arguments")?,
         construct: own("__symbiosis_construct")?.value,
         table: own("__symbiosis_hook_table")?,
         fallback: own("__symbiosis_hook_fallback")?,
-        pointee: own("__symbiosis_hook_pointee")?,
+        word: own("__symbiosis_hook_word")?,
         number: own("__symbiosis_hook_number")?,
         gate: gates::assembly(module),
         gate_thunk: own("__symbiosis_gate_thunk")?.value,

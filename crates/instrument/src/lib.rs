@@ -23,6 +23,7 @@ mod emit;
 mod gates;
 mod hooks;
 mod place;
+mod scan;
 mod structors;
 mod values;
 mod words;

@@ -2,12 +2,16 @@
 
 use crate::build::Builder;
 use crate::hooks::{Callable, Hooks};
+use crate::scan::{self, Conversion};
 use crate::values::underlying_object;
 use ir::assembly::Assembly;
-use ir::effects::{Effect, Length, Place, Write, effect};
+use ir::effects::{
+    Base, Declaration, Extent, Format, Kind, Number, Place, Printed, Region, Success, effect,
+    printed,
+};
 use llvm::{Llvm, Module};
-use llvm_sys::LLVMTypeKind;
 use llvm_sys::prelude::LLVMValueRef;
+use llvm_sys::{LLVMIntPredicate, LLVMTypeKind};
 use std::ffi::CStr;
 
 /// No more of an object is reported when nothing is known about the callee.
@@ -43,13 +47,32 @@ impl Returned<'_> {
             let function = self.llvm().LLVMIsAFunction(callee);
             (!function.is_null()).then(|| self.llvm().value_name(function))
         };
-        match name.as_deref().and_then(effect) {
-            Some(Effect::Modelled) => {}
-            Some(rules) if !self.fits(rules) => self.report_objects(callee),
-            Some(Effect::Writes(writes)) => {
-                writes.iter().for_each(|write| self.report_write(write))
-            }
-            None => self.report_objects(callee),
+        let Some(declaration) = name.as_deref().and_then(effect) else {
+            self.report_objects(callee);
+            return;
+        };
+        if !self.fits(declaration) {
+            self.report_objects(callee);
+            return;
+        }
+        if declaration.kind == Kind::Computed {
+            return;
+        }
+        let conversions = declaration.format.filter(|format| format.scans);
+        let conversions = conversions.map(|format| (format, self.conversions(format)));
+        let unknown = matches!(conversions, Some((_, None)));
+        if declaration.objects || unknown {
+            self.report_objects(callee);
+        }
+        let success = declaration.when.map(|when| self.success(when));
+        for region in &declaration.writes {
+            self.report_region(region, success);
+        }
+        if let Some(format) = declaration.format.filter(|format| !format.scans) {
+            self.report_counts(format);
+        }
+        if let Some((format, Some(conversions))) = conversions {
+            self.report_scanned(format, &conversions);
         }
     }
 
@@ -104,84 +127,220 @@ impl Returned<'_> {
         self.external(registers, self.builder.i64(REGISTER_SAVE_AREA));
     }
 
-    /// Whether the call has the arguments and the result that the rules speak of. A program may
-    /// declare a function of its own under a known name.
-    fn fits(&self, rules: &Effect) -> bool {
-        let Effect::Writes(writes) = rules else { return true };
-        let result = self.result_kind();
-        writes.iter().all(|write| {
-            let place = match write.place {
-                Place::Argument(index) | Place::Pointee(index) => self.is_pointer(index),
-                Place::Result | Place::Table { .. } => {
-                    result == LLVMTypeKind::LLVMPointerTypeKind as i32
-                }
-            };
-            let length = match write.length {
-                Length::Bytes(_) | Length::Text => true,
-                Length::Argument(index) | Length::ArgumentTimes(index, _) => self.is_integer(index),
-                Length::Product(a, b) => self.is_integer(a) && self.is_integer(b),
-                Length::PointedTo32(index) => self.is_pointer(index),
-                Length::ResultTimesArgument(index) | Length::TextWithin(index) => {
-                    self.is_integer(index) && result == LLVMTypeKind::LLVMIntegerTypeKind as i32
-                }
-                Length::ResultTimes(_) | Length::TextOfResult => {
-                    result == LLVMTypeKind::LLVMIntegerTypeKind as i32
-                }
-            };
-            place && length
-        })
+    /// Whether the call has the arguments and the result that a declaration speaks of. A program
+    /// may declare a function of its own under a known name.
+    fn fits(&self, declaration: &Declaration) -> bool {
+        let has_result = matches!(
+            self.result_kind(),
+            kind if kind == LLVMTypeKind::LLVMPointerTypeKind as i32
+                || kind == LLVMTypeKind::LLVMIntegerTypeKind as i32
+        );
+        let place = |place: &Place| match place.base {
+            Base::Argument(index) => self.is_pointer(index),
+            Base::Result => self.result_kind() == LLVMTypeKind::LLVMPointerTypeKind as i32,
+        };
+        let mut fits = declaration.when.is_none() || has_result;
+        for region in &declaration.writes {
+            fits &= place(&region.place);
+            let Some(number) = region.extent.number() else { continue };
+            number.for_each(&mut |part| {
+                fits &= match part {
+                    Number::Argument(index) => self.is_pointer(*index) || self.is_integer(*index),
+                    Number::Pointed32(index) => self.is_pointer(*index),
+                    Number::Word(at, _) => place(at),
+                    Number::Result => has_result,
+                    _ => true,
+                };
+            });
+        }
+        fits
     }
 
-    fn report_write(&self, write: &Write) {
-        let place = match write.place {
-            Place::Argument(index) => self.argument(index),
-            Place::Pointee(index) => self
-                .argument(index)
-                .map(|argument| self.builder.call(self.hooks.pointee, &mut [argument])),
-            Place::Result => Some(self.call),
-            Place::Table { index, before } => {
-                return self.report_table(index, before, write.length);
+    /// Reports a region; where `success` is false, none of it.
+    fn report_region(&self, region: &Region, success: Option<LLVMValueRef>) {
+        let Some(mut place) = self.place(&region.place) else { return };
+        if let Some(success) = success {
+            place = self.builder.select(success, place, self.builder.null());
+        }
+        match &region.extent {
+            Extent::Bytes(number) => {
+                if let Some(length) = self.length(number) {
+                    self.external(place, length);
+                }
             }
-        };
-        let Some(place) = place else { return };
-        if write.length == Length::Text {
-            self.builder.call(self.hooks.write_text, &mut [place]);
-        } else if let Some(length) = self.length(write.length) {
-            self.external(place, length);
+            Extent::Text(_) => {
+                self.builder.call(self.hooks.write_text, &mut [place]);
+            }
+            Extent::Wide(_) => {
+                self.builder.call(self.hooks.write_wide, &mut [place]);
+            }
+            Extent::Texts(count) => {
+                if let Some(count) = self.length(count) {
+                    self.builder.call(self.hooks.write_texts, &mut [place, count]);
+                }
+            }
+            Extent::Vector(count) => {
+                if let (Some(count), Some(bytes)) = (self.length(count), self.result_number()) {
+                    self.builder.call(self.hooks.write_vector, &mut [place, count, bytes]);
+                }
+            }
+            &Extent::Table { index, before, length } => {
+                let builder = self.builder;
+                let numbers = [u64::from(index), u64::from(before), length];
+                let [index, before, length] = numbers.map(|number| builder.i64(number));
+                builder.call(self.hooks.table, &mut [place, index, before, length]);
+            }
         }
     }
 
-    fn report_table(&self, index: u8, before: u16, length: Length) {
-        let Some(length) = self.length(length) else { return };
-        let (index, before) = (self.builder.i64(index.into()), self.builder.i64(before.into()));
-        self.builder.call(self.hooks.table, &mut [self.call, index, before, length]);
+    /// Where a place is after the call.
+    fn place(&self, place: &Place) -> Option<LLVMValueRef> {
+        let mut at = match place.base {
+            Base::Argument(index) => self.argument(index)?,
+            Base::Result => self.call,
+        };
+        for &offset in &place.path {
+            let word = self.word(at, offset);
+            at = self.builder.number_to_pointer(word);
+        }
+        Some(at)
     }
 
-    fn length(&self, length: Length) -> Option<LLVMValueRef> {
+    /// The word that lies so many bytes behind, 0 when there is no place.
+    fn word(&self, at: LLVMValueRef, offset: u16) -> LLVMValueRef {
+        self.builder.call(self.hooks.word, &mut [at, self.builder.i64(offset.into())])
+    }
+
+    /// A length: 0 when the result is a part of it and negative.
+    fn length(&self, number: &Number) -> Option<LLVMValueRef> {
+        let value = self.number_of(number)?;
+        let mut with_result = false;
+        number.for_each(&mut |part| with_result |= *part == Number::Result);
+        match with_result {
+            true => {
+                let result = self.result_number()?;
+                Some(self.builder.unless_negative(result, value, self.builder.i64(0)))
+            }
+            false => Some(value),
+        }
+    }
+
+    fn number_of(&self, number: &Number) -> Option<LLVMValueRef> {
         let builder = self.builder;
-        Some(match length {
-            Length::Bytes(bytes) => builder.i64(bytes),
-            Length::Argument(index) => self.number(index)?,
-            Length::ArgumentTimes(index, factor) => {
-                builder.mul(self.number(index)?, builder.i64(factor))
+        Some(match number {
+            Number::Constant(value) => builder.i64(*value),
+            Number::Argument(index) => self.number(*index)?,
+            Number::Result => self.result_number()?,
+            Number::Pointed32(index) => {
+                builder.call(self.hooks.number, &mut [self.argument(*index)?])
             }
-            Length::Product(a, b) => builder.mul(self.number(a)?, self.number(b)?),
-            Length::ResultTimes(factor) => builder.mul(self.result(), builder.i64(factor)),
-            Length::ResultTimesArgument(index) => builder.mul(self.result(), self.number(index)?),
-            Length::TextWithin(index) => {
-                let text = builder.add(self.result(), builder.i64(1));
-                let bounded = builder.min(text, self.number(index)?);
-                builder.unless_negative(self.result(), bounded, builder.i64(0))
-            }
-            Length::TextOfResult => {
-                let text = builder.add(self.result(), builder.i64(1));
-                builder.unless_negative(self.result(), text, builder.i64(0))
-            }
-            Length::PointedTo32(index) => {
-                builder.call(self.hooks.number, &mut [self.argument(index)?])
-            }
-            Length::Text => return None,
+            Number::Word(place, offset) => self.word(self.place(place)?, *offset),
+            Number::Sum(a, b) => builder.add(self.number_of(a)?, self.number_of(b)?),
+            Number::Difference(a, b) => builder.sub(self.number_of(a)?, self.number_of(b)?),
+            Number::Product(a, b) => builder.mul(self.number_of(a)?, self.number_of(b)?),
+            Number::Smaller(a, b) => builder.min(self.number_of(a)?, self.number_of(b)?),
         })
+    }
+
+    /// Did the call do what it should?
+    fn success(&self, when: Success) -> LLVMValueRef {
+        let zero = self.builder.i64(0);
+        let result = self.result_number().unwrap_or(zero);
+        let predicate = match when {
+            Success::Zero => LLVMIntPredicate::LLVMIntEQ,
+            Success::NotZero => LLVMIntPredicate::LLVMIntNE,
+            Success::Positive => LLVMIntPredicate::LLVMIntSGT,
+            Success::NotNegative => LLVMIntPredicate::LLVMIntSGE,
+        };
+        self.builder.compare(predicate, result, zero)
+    }
+
+    /// What a scanning call assigns, when its format is a constant and the arguments are there.
+    fn conversions(&self, format: Format) -> Option<Vec<Conversion>> {
+        if format.list.is_some() {
+            return None;
+        }
+        let text = self.constant_text(self.argument(format.format)?)?;
+        let conversions = scan::conversions(&text)?;
+        let there = |at: usize| {
+            let index = u8::try_from(usize::from(format.first) + at).ok();
+            index.is_some_and(|index| self.is_pointer(index))
+        };
+        (0..conversions.len()).all(there).then_some(conversions)
+    }
+
+    /// Reports what `%n` got, when the format is a constant.
+    fn report_counts(&self, format: Format) {
+        let text = self.argument(format.format).and_then(|text| self.constant_text(text));
+        let Some(arguments) = text.and_then(|text| printed(&text)) else { return };
+        for (at, argument) in (0u8..).zip(&arguments) {
+            let index = format.first.saturating_add(at);
+            if let Printed::Count(size) = argument
+                && self.is_pointer(index)
+                && let Some(place) = self.argument(index)
+            {
+                self.external(place, self.builder.i64(*size));
+            }
+        }
+    }
+
+    /// Reports what the conversions assigned: as many as the result says.
+    fn report_scanned(&self, format: Format, conversions: &[Conversion]) {
+        let Some(result) = self.result_number() else { return };
+        let builder = self.builder;
+        let mut assigned = 0u64;
+        for (at, conversion) in (0u8..).zip(conversions) {
+            let Some(place) = self.argument(format.first.saturating_add(at)) else { continue };
+            // What %n got is not counted in the result, and may be there without it.
+            if let Conversion::Count(size) = conversion {
+                self.external(place, builder.i64(*size));
+                continue;
+            }
+            let more = LLVMIntPredicate::LLVMIntSGT;
+            let there = builder.compare(more, result, builder.i64(assigned));
+            let place = builder.select(there, place, builder.null());
+            assigned += 1;
+            match conversion {
+                Conversion::Bytes(size) | Conversion::Count(size) => {
+                    self.external(place, builder.i64(*size));
+                }
+                Conversion::Text => {
+                    builder.call(self.hooks.write_text, &mut [place]);
+                }
+                Conversion::Wide => {
+                    builder.call(self.hooks.write_wide, &mut [place]);
+                }
+                Conversion::NewText => {
+                    self.external(place, builder.i64(8));
+                    let text = builder.number_to_pointer(self.word(place, 0));
+                    builder.call(self.hooks.write_text, &mut [text]);
+                }
+            }
+        }
+    }
+
+    /// The bytes before the zero byte of a constant text.
+    fn constant_text(&self, pointer: LLVMValueRef) -> Option<Vec<u8>> {
+        let llvm = self.llvm();
+        // SAFETY: the pointer is alive; an initial value is asked for only where there is one, and
+        // its bytes live as long as the context.
+        unsafe {
+            let object = underlying_object(llvm, pointer);
+            if object != pointer
+                || llvm.LLVMIsAGlobalVariable(object).is_null()
+                || llvm.LLVMIsGlobalConstant(object) == 0
+            {
+                return None;
+            }
+            let initial = llvm.LLVMGetInitializer(object);
+            if initial.is_null() || llvm.LLVMIsConstantString(initial) == 0 {
+                return None;
+            }
+            let mut length = 0;
+            let start = llvm.LLVMGetAsString(initial, &raw mut length);
+            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length);
+            Some(bytes.iter().copied().take_while(|&byte| byte != 0).collect())
+        }
     }
 
     /// Reports the objects that the arguments point into: those of known size as a whole, of
@@ -308,13 +467,26 @@ impl Returned<'_> {
         unsafe { self.llvm().LLVMGetTypeKind(self.llvm().LLVMTypeOf(self.call)) }
     }
 
-    /// An integer argument as 64 bits; those of the C library that are narrower have a sign.
+    /// An integer or a pointer as 64 bits; those of the C library that are narrower have a sign.
     fn number(&self, index: u8) -> Option<LLVMValueRef> {
-        self.argument(index).map(|value| self.builder.to_i64(value, true))
+        let value = self.argument(index)?;
+        Some(match self.is_pointer(index) {
+            true => self.builder.pointer_to_i64(value),
+            false => self.builder.to_i64(value, true),
+        })
     }
 
-    fn result(&self) -> LLVMValueRef {
-        self.builder.to_i64(self.call, true)
+    /// The result as 64 bits; `None` when it is neither an integer nor a pointer.
+    fn result_number(&self) -> Option<LLVMValueRef> {
+        match self.result_kind() {
+            kind if kind == LLVMTypeKind::LLVMPointerTypeKind as i32 => {
+                Some(self.builder.pointer_to_i64(self.call))
+            }
+            kind if kind == LLVMTypeKind::LLVMIntegerTypeKind as i32 => {
+                Some(self.builder.to_i64(self.call, true))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -331,8 +503,9 @@ pub fn report_tables(module: &Module<'_>, hooks: &Hooks, handles: &[LLVMValueRef
             let end = llvm.LLVMGetBasicBlockTerminator(entry);
             (llvm.value_name(function), Callable { value: function, ty }, end)
         };
-        let Some(Effect::Writes(writes)) = effect(&name) else { continue };
-        let tables = writes.iter().any(|write| matches!(write.place, Place::Table { .. }));
+        let Some(declaration) = effect(&name) else { continue };
+        let is_table = |region: &Region| matches!(region.extent, Extent::Table { .. });
+        let tables = declaration.writes.iter().any(is_table);
         // SAFETY: the type is a function type.
         if !tables || unsafe { llvm.LLVMCountParamTypes(callable.ty) } != 0 {
             continue;
@@ -340,8 +513,8 @@ pub fn report_tables(module: &Module<'_>, hooks: &Hooks, handles: &[LLVMValueRef
         builder.before(end);
         let call = builder.call(callable, &mut []);
         let returned = Returned { module, hooks, builder: &builder, call, copied: Vec::new() };
-        if returned.fits(&Effect::Writes(writes)) {
-            writes.iter().for_each(|write| returned.report_write(write));
+        if returned.fits(declaration) {
+            declaration.writes.iter().for_each(|region| returned.report_region(region, None));
         }
     }
 }

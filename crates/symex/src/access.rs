@@ -180,6 +180,15 @@ impl Engine<'_> {
         bytes
     }
 
+    /// As [`Self::read`], for code that is not walked: the bytes are of no interest.
+    pub fn touch(&mut self, t: usize, place: Place) {
+        if self.shared_within(place).is_empty() {
+            self.survey(t, place, false);
+        } else {
+            self.read(t, place, Grain::Cell);
+        }
+    }
+
     /// Makes the variables of the event about to be added, and puts them into `bytes`.
     fn read_parts(
         &mut self,
@@ -242,6 +251,20 @@ impl Engine<'_> {
             };
             if !shared {
                 self.memory.set(at, MemoryByte::Unknown);
+            }
+        }
+    }
+
+    /// As [`Self::forget`], for memory that belongs to a library: what lies there is an input of
+    /// the program, and no gap.
+    pub fn renew(&mut self, address: u64, length: u64) {
+        for at in address..address.saturating_add(length) {
+            let shared = match &self.pass {
+                Pass::Symbolic(shared) => shared.at(at).is_some(),
+                Pass::Survey(_) => false,
+            };
+            if !shared {
+                self.memory.set(at, MemoryByte::Fresh);
             }
         }
     }

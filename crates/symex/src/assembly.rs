@@ -46,6 +46,8 @@ impl<'r> Engine<'r> {
             created: None,
             allocated: None,
             written: None,
+            read: false,
+            text: None,
             assembly: Some(Box::new(assembly)),
             tail: false,
         };

@@ -112,6 +112,7 @@ impl<'r> Engine<'r> {
         self.check_report(t, name, &arguments)?;
         self.note_setjmp(t, id, name, &arguments);
         let reallocated = self.reallocated(t, name, &arguments);
+        let text = self.text_before(t, name, &arguments);
         let frame = ExternalFrame {
             call: Some(ExternalCall {
                 name,
@@ -126,6 +127,8 @@ impl<'r> Engine<'r> {
                 created: None,
                 allocated: None,
                 written: None,
+                read: false,
+                text,
                 assembly: None,
                 tail: call.must_tail,
             }),
@@ -246,6 +249,8 @@ impl<'r> Engine<'r> {
         }
         self.threads[t].advance();
         let logged = self.take_value(t, result)?;
+        let number = logged.scalar().and_then(Scalar::as_const).map_or(0, |value| value as u64);
+        self.read_described(t, Some(number));
         let Some(Frame::External(frame)) = self.threads[t].frames.pop() else {
             return contradiction("return without a call");
         };
@@ -255,7 +260,13 @@ impl<'r> Engine<'r> {
             (true, None) => logged,
             (false, _) => {
                 self.collect_input(t, &call, &logged);
-                self.model_external(t, &call, logged)?
+                self.count_call(&call);
+                self.change_errno(t, &call, Some(number));
+                let value = self.model_external(t, &call, logged)?;
+                if let Some(declaration) = ir::effects::effect(call.name) {
+                    self.leave_described(t, &call, declaration);
+                }
+                value
             }
         };
         self.pending_reads.clear();

@@ -11,7 +11,7 @@ use crate::inputs::Collected;
 use crate::memory::{Memory, MemoryByte};
 use crate::points::Tracker;
 use crate::recording::{RecordedFailureKind, Recording};
-use crate::report::{Gap, GapKind, Options};
+use crate::report::{FunctionUse, Gap, GapKind, Options};
 use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
@@ -76,6 +76,8 @@ pub(crate) struct Engine<'r> {
     pub learned: Learned,
     pub gaps: Vec<Gap>,
     pub gap_counts: BTreeMap<GapKind, u64>,
+    /// How often uninstrumented functions were called, by symbol.
+    pub functions: BTreeMap<&'r str, (FunctionUse, u64)>,
     /// The write being done is only guessed from what the log says.
     pub guessing: bool,
     /// Values that expressions had in the recorded run.
@@ -126,6 +128,7 @@ impl<'r> Engine<'r> {
             learned,
             gaps: Vec::new(),
             gap_counts: BTreeMap::new(),
+            functions: BTreeMap::new(),
             guessing: false,
             known: FxHashMap::default(),
             pending_reads: SmallVec::new(),

@@ -4,7 +4,7 @@ use crate::cells::SharedCells;
 use crate::engine::{Engine, Learned, Pass};
 use crate::image::Image;
 use crate::recording::{RecordedFailureKind, Recording};
-use crate::report::{Execution, Options, Report, SymexError};
+use crate::report::{Execution, FunctionCalls, Options, Report, SymexError};
 use crate::shadow::Shadow;
 use model::{Thread, ThreadId};
 use std::collections::HashMap;
@@ -113,6 +113,11 @@ fn collect(engine: Engine<'_>, image: &Image<'_>) -> Execution {
     let report = Report {
         threads: engine.threads.iter().map(|thread| thread.report.clone()).collect(),
         gaps: engine.gap_counts,
+        functions: engine
+            .functions
+            .into_iter()
+            .map(|(name, (known, calls))| FunctionCalls { name: name.to_owned(), known, calls })
+            .collect(),
         inputs_left_out,
         timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
     };

@@ -10,6 +10,7 @@ use crate::memory::{self, Bytes, MemoryByte};
 use crate::report::GapKind;
 use crate::thread::{ExternalCall, Stop};
 use crate::value::{self, Scalar, Value};
+use ir::effects::{Kind, effect};
 use ir::types::Operand;
 use model::{CmpOp, PathConditionKind};
 
@@ -52,7 +53,7 @@ impl<'r> Engine<'r> {
                     self.set_bytes(t, argument(0), argument(1), length, operand(0));
                 }
             }
-            "bzero" => {
+            "bzero" | "explicit_bzero" => {
                 if let Some(length) = self.length(t, argument(1)) {
                     let zero = Some(Scalar::constant(8, 0));
                     self.set_bytes(t, argument(0), zero, length, operand(0));
@@ -98,8 +99,11 @@ impl<'r> Engine<'r> {
                 }
             }
             name if is_container(name) => self.model_container(t, call),
-            name if ir::effects::effect(name).is_none() => self.unknown_effect(t, call),
-            _ => {}
+            _ => match effect(call.name) {
+                Some(described) if described.kind == Kind::Completed => self.append_text(t, call),
+                Some(described) if !described.objects => {}
+                _ => self.unknown_effect(t, call),
+            },
         }
         Ok(logged)
     }
@@ -526,25 +530,12 @@ impl<'r> Engine<'r> {
 
 /// The function behind a fortified one: `__memcpy_chk` is `memcpy`.
 pub(crate) fn plain_name(name: &str) -> &str {
-    name.strip_prefix("__").and_then(|name| name.strip_suffix("_chk")).unwrap_or(name)
+    let Some(plain) = name.strip_prefix("__") else { return name };
+    plain.strip_suffix("_chk").unwrap_or(plain)
 }
 
 /// Does the executor compute what the function does to memory? Then what the log says of it is
 /// not applied.
-pub(crate) fn is_modelled(name: &str) -> bool {
-    let computed = matches!(
-        plain_name(name),
-        "memcpy"
-            | "memmove"
-            | "mempcpy"
-            | "bcopy"
-            | "memset"
-            | "bzero"
-            | "strcpy"
-            | "stpcpy"
-            | "strncpy"
-            | "strcat"
-            | "strncat"
-    );
-    computed || is_container(name)
+pub(crate) fn is_computed(name: &str) -> bool {
+    effect(name).is_some_and(|described| described.kind == Kind::Computed)
 }

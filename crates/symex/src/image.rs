@@ -60,6 +60,8 @@ pub(crate) struct Image<'r> {
     globals: Vec<InitialRegion>,
     /// Where globals are that some module declares: start to size.
     declared: BTreeMap<u64, u64>,
+    /// The same by name.
+    declared_names: FxHashMap<&'r str, (u64, u64)>,
     /// Lowest and one past highest address of a recorded global.
     span: (u64, u64),
 }
@@ -76,6 +78,7 @@ impl<'r> Image<'r> {
             numbers: BTreeMap::new(),
             globals: Vec::new(),
             declared: BTreeMap::new(),
+            declared_names: FxHashMap::default(),
             span: (u64::MAX, 0),
         };
         for (index, module) in recording.modules.iter().enumerate() {
@@ -108,6 +111,7 @@ impl<'r> Image<'r> {
             }
             if global.init.is_none() {
                 self.declared.insert(start, global.size);
+                self.declared_names.insert(&global.name, (start, global.size));
                 continue;
             }
             self.span.0 = self.span.0.min(start);
@@ -191,6 +195,12 @@ impl<'r> Image<'r> {
         let region = self.globals.get(end.checked_sub(1)?)?;
         let offset = address - region.start;
         (offset < region.size).then_some((region.module, region.global, offset))
+    }
+
+    /// Where a variable lies that no instrumented module defines, and its size.
+    pub fn variable(&self, name: &str) -> Option<(u64, u64)> {
+        let found = self.declared_names.get(name).copied();
+        found.filter(|&(address, _)| self.global_at(address).is_none())
     }
 
     /// Does the address lie in a global variable that no instrumented module defines?

@@ -150,6 +150,8 @@ mod tests {
             created: None,
             allocated: None,
             written: written.map(|words| (8 * words.len() as u64, words)),
+            read: false,
+            text: None,
             assembly: None,
             tail: false,
         }

@@ -13,6 +13,7 @@
 //! | `eval` | side-effect-free instructions, one family per file |
 //! | `memory_ops`, `access` | accesses: addresses, cells, events |
 //! | `intrinsics`, `externals`, `containers` | LLVM intrinsics; library functions that are modelled |
+//! | `described`, `strings` | library functions as `ir::effects` describes them |
 //! | `sync` | what the runtime reported |
 //! | `inputs` | results that a replay gives back |
 //! | `points` | where a scheduler can stop the threads |
@@ -35,6 +36,7 @@ mod concrete;
 mod containers;
 mod control;
 mod dependence;
+mod described;
 mod engine;
 mod eval;
 mod execute;
@@ -52,6 +54,7 @@ mod points;
 mod recording;
 mod report;
 mod shadow;
+mod strings;
 mod sync;
 mod tail;
 mod thread;
@@ -60,4 +63,7 @@ mod value;
 pub use execute::execute;
 pub use inputs::Input;
 pub use recording::{RecordedFailure, RecordedFailureKind, RecordedModule, Recording, ThreadLog};
-pub use report::{BlockedCall, Execution, Gap, GapKind, Options, Report, SymexError, ThreadReport};
+pub use report::{
+    BlockedCall, Execution, FunctionCalls, FunctionUse, Gap, GapKind, Options, Report, SymexError,
+    ThreadReport,
+};

@@ -122,6 +122,8 @@ pub struct Report {
     pub threads: Vec<ThreadReport>,
     /// How often each kind of gap occurred.
     pub gaps: BTreeMap<GapKind, u64>,
+    /// The uninstrumented functions that were called, by symbol.
+    pub functions: Vec<FunctionCalls>,
     /// Functions whose results are too many for [`Execution::inputs`].
     pub inputs_left_out: Vec<String>,
     /// True when the run was ended by a time-out: `trace.failure` is `None`, because what the
@@ -135,6 +137,32 @@ impl Report {
     pub fn gap_count(&self) -> u64 {
         self.gaps.values().sum()
     }
+}
+
+/// The calls of one uninstrumented function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionCalls {
+    /// Its symbol; empty for calls through pointers to functions that no module declares.
+    pub name: String,
+    /// How its effects are known.
+    pub known: FunctionUse,
+    /// How often it returned.
+    pub calls: u64,
+}
+
+/// How the effects of an uninstrumented function are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FunctionUse {
+    /// As `ir::effects` describes them.
+    Described,
+    /// The executor computes them.
+    Computed,
+    /// The runtime reports them.
+    Reported,
+    /// It is described as writing into the objects that its arguments point to.
+    Objects,
+    /// Nobody described it: the objects that its arguments point to are taken to change.
+    Undescribed,
 }
 
 /// How far one thread came.

@@ -2,7 +2,7 @@
 
 use crate::access::{Grain, Place};
 use crate::engine::Engine;
-use crate::externals::is_modelled;
+use crate::externals::is_computed;
 use crate::memory::{Bytes, MemoryByte};
 use crate::report::{BlockedCall, GapKind};
 use crate::thread::{HeldLock, PendingSync, Stop, contradiction};
@@ -189,7 +189,8 @@ impl<'r> Engine<'r> {
     /// Bytes that uninstrumented code wrote. One that holds this very constant already was not
     /// written, as far as anybody can tell.
     fn external_write(&mut self, t: usize, address: u64, length: u64, words: &[u64]) {
-        if self.threads[t].external_call().is_some_and(|call| is_modelled(call.name)) {
+        self.read_described(t, None);
+        if self.threads[t].external_call().is_some_and(|call| is_computed(call.name)) {
             return;
         }
         let guessed = self.is_guess(t);
@@ -227,7 +228,7 @@ impl<'r> Engine<'r> {
         let guessed = call.is_some_and(|call| match &call.assembly {
             // Operands in memory are written for certain.
             Some(assembly) => assembly.clobbers_memory,
-            None => ir::effects::effect(call.name).is_none(),
+            None => ir::effects::effect(call.name).is_none_or(|described| described.objects),
         });
         self.learned.guesses |= guessed;
         guessed

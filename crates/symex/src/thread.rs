@@ -6,6 +6,7 @@ use crate::heap::PRIVATE;
 use crate::image::FunctionInfo;
 use crate::recording::ThreadLog;
 use crate::report::{BlockedCall, ThreadReport};
+use crate::strings::Text;
 use crate::value::Value;
 use ir::assembly::Assembly;
 use ir::types::{BlockId, InstId, Module, Operand, TypeId};
@@ -107,6 +108,10 @@ pub(crate) struct ExternalCall<'r> {
     pub allocated: Option<usize>,
     /// What it wrote first, as the log says: bytes, and the words that hold them.
     pub written: Option<(u64, &'r [u64])>,
+    /// The string that it appends to, as it was before.
+    pub text: Option<Text>,
+    /// The events of what it reads have been made.
+    pub read: bool,
     /// What is called, when that is inline assembly.
     pub assembly: Option<Box<Assembly>>,
     /// `musttail`: the callee returns to the caller's caller, and nothing is logged of its return.
@@ -157,6 +162,8 @@ pub(crate) struct Thread<'r> {
     value_at: usize,
     pub frames: Vec<Frame<'r>>,
     pub clock: VectorClock,
+    /// Where its `errno` lies, as internal address.
+    pub errno: Option<u64>,
     /// Its creation has been walked.
     pub started: bool,
     pub stop: Option<Stop>,
@@ -209,6 +216,7 @@ impl<'r> Thread<'r> {
             value_at: 0,
             frames: vec![Frame::External(Box::default())],
             clock: VectorClock::default(),
+            errno: None,
             started: index == 0,
             stop: None,
             again: false,
