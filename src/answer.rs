@@ -8,7 +8,9 @@ pub use across::add_across;
 use encoders::ConstraintSystem;
 use explain::{CauseKind, CutReason, Explanation, Phase};
 use model::evaluate::Evaluation;
-use model::{CellId, Event, EventId, EventKind, EventTrace, ExprId, Site, VarId, WriteSource};
+use model::{
+    Awaited, CellId, Event, EventId, EventKind, EventTrace, ExprId, Site, VarId, WriteSource,
+};
 use render::Solution;
 use render::solution::{
     Alternate, DataFlow, DataFlows, Dsp, FORMAT, Failure, Location, Replay, RootCause, Stats,
@@ -290,6 +292,10 @@ impl Names<'_> {
             | EventKind::BarrierLeave { object: id }
             | EventKind::Allocate { object: id }
             | EventKind::Free { object: id } => object(*id),
+            EventKind::Block { on: Awaited::End { child } } => {
+                Some(self.trace.threads[child.index()].name.clone())
+            }
+            EventKind::Block { on } => on.object().and_then(object),
             EventKind::Fork { child } | EventKind::Join { child } => {
                 Some(self.trace.threads[child.index()].name.clone())
             }

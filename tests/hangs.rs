@@ -51,7 +51,7 @@ fn of_a_deadlock_the_overlapping_critical_sections_are_the_cause() {
     let cause = cause(&solution);
     assert_eq!(cause.len(), 2);
     for [before, after] in &cause {
-        assert_eq!((before.kind.as_str(), after.kind.as_str()), ("lock", "unlock"));
+        assert_eq!((before.kind.as_str(), after.kind.as_str()), ("lock", "wait-for-lock"));
         assert_ne!(before.thread, after.thread);
     }
     assert_ne!(cause[0][0].thread, cause[1][0].thread);

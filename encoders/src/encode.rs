@@ -33,11 +33,11 @@ pub fn encode(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
     barriers::encode(&mut context, &mut builder);
     saturate::saturate(&mut context, &mut builder);
     locks::encode(&context, &mut builder);
-    conditions::encode(&context, &mut builder);
+    let woken = conditions::encode(&context, &mut builder);
     semaphores::encode(&context, &mut builder);
     let resolved = lemmas::encode(&context, &mut builder, &read_write::roots(trace));
     read_write::encode(&context, &mut builder, &resolved);
-    builder.system.failure = bug::encode(trace);
+    builder.system.failure = bug::encode(&context, &woken);
 
     tracing::debug!(constraints = builder.system.constraints.len(), "encoded");
     Ok(builder.system)

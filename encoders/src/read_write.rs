@@ -74,7 +74,7 @@ fn relevant(context: &Context<'_>, resolved: &Resolved) -> Vec<(ReadRef, ReadPar
 fn values(condition: &model::FailureCondition, found: &mut Vec<ExprId>) {
     match condition {
         model::FailureCondition::Value(expr) => found.push(*expr),
-        model::FailureCondition::Before(..) => {}
+        model::FailureCondition::Before(..) | model::FailureCondition::Unwoken { .. } => {}
         model::FailureCondition::All(parts) | model::FailureCondition::Any(parts) => {
             parts.iter().for_each(|part| values(part, found));
         }

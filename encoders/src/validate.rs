@@ -3,7 +3,7 @@
 
 use crate::EncodeError;
 use model::{
-    Event, EventId, EventKind, EventTrace, ExprId, FailureCondition, ObjectId, ObjectKind,
+    Awaited, Event, EventId, EventKind, EventTrace, ExprId, FailureCondition, ObjectId, ObjectKind,
     ReadPart, ThreadId, WritePart,
 };
 use std::collections::BTreeSet;
@@ -109,6 +109,14 @@ fn synchronisation(
         | EventKind::Start
         | EventKind::Exit
         | EventKind::Failure => Ok(()),
+        EventKind::Block { on } => match on {
+            Awaited::Lock { object, .. } => is(object, lock),
+            Awaited::Signal { condition } => is(condition, condition_variable),
+            Awaited::Unit { object } => is(object, semaphore),
+            Awaited::Arrivals { object } => is(object, barrier),
+            Awaited::End { child } => known_thread(trace, event.id, child),
+            Awaited::Other => Ok(()),
+        },
         EventKind::Lock { object, .. }
         | EventKind::Unlock { object, .. }
         | EventKind::TryLockFailed { object } => is(object, lock),
@@ -185,6 +193,11 @@ fn failure_condition(trace: &EventTrace, condition: &FailureCondition) -> Result
         FailureCondition::Before(a, b) => {
             let known = |id: &EventId| id.index() < trace.events.len();
             if known(a) && known(b) { Ok(()) } else { Err(EncodeError::FailureCondition) }
+        }
+        FailureCondition::Unwoken { condition, began } => {
+            let object = trace.objects.get(condition.index()).map(|object| object.kind);
+            let known = began.index() < trace.events.len() && object == Some(ObjectKind::Condition);
+            if known { Ok(()) } else { Err(EncodeError::FailureCondition) }
         }
         FailureCondition::All(parts) | FailureCondition::Any(parts) => {
             parts.iter().try_for_each(|part| failure_condition(trace, part))

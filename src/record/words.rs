@@ -15,6 +15,13 @@ pub fn ending(manifest: &Manifest) -> String {
         FailureKind::Signal => format!("ended by {}", signal_name(failure.code)),
         FailureKind::Exit => format!("exit status {}", failure.code),
         FailureKind::Hang if manifest.timed_out => "ended by the time-out".to_owned(),
+        FailureKind::Hang if failure.code != 0 => format!(
+            "ended by {} before it came to its end; `symbiosis solve` says what its threads waited \
+             for, if they did",
+            signal_name(failure.code)
+        ),
+        // The scheduler saw that no thread could go on, and said so.
+        FailureKind::Hang if failure.message.starts_with("deadlock") => failure.message.clone(),
         FailureKind::Hang => format!("deadlock: {}", failure.message),
         FailureKind::UseAfterFree => format!("use after free: {}", failure.message),
         FailureKind::DoubleFree => format!("double free: {}", failure.message),

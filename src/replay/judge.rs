@@ -7,7 +7,8 @@
 use super::Attempt;
 use super::original::executed;
 use crate::record::ending;
-use model::{EventTrace, Site};
+use model::{EventKind, EventTrace, FailureCondition, Site};
+use std::collections::BTreeSet;
 use trace_format::{Failure, FailureKind, Manifest, Module, Trace};
 
 /// What a schedule is said to do.
@@ -148,9 +149,9 @@ pub fn left_in_earnest(claim: Claim, attempt: &Attempt) -> bool {
 
 fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
     let Some(recorded) = &original.failure else { return false };
-    // The same thread waits at the same place; another deadlock is another failure.
+    // The same threads wait at the same places; another deadlock is another failure.
     if recorded.kind == FailureKind::Hang && attempt.report.deadlock {
-        return is_same_source_place(attempt);
+        return is_same_hang(attempt);
     }
     let Some(found) = &attempt.manifest.failure else { return false };
     if recorded.kind != found.kind || recorded.thread != found.thread {
@@ -163,7 +164,7 @@ fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
         }
         // The check speaks of the whole output.
         FailureKind::Output => true,
-        FailureKind::Hang => is_same_source_place(attempt),
+        FailureKind::Hang => is_same_hang(attempt),
         FailureKind::Abort
         | FailureKind::Exit
         | FailureKind::UseAfterFree
@@ -205,6 +206,46 @@ fn is_same_source_place(attempt: &Attempt) -> bool {
         attempt.original.execution().and_then(|execution| failure_place(&execution.trace));
     let found = executed(&attempt.directory).and_then(|execution| failure_place(&execution.trace));
     recorded.is_some() && recorded == found
+}
+
+/// Do all threads that the hang is about wait where they did?
+fn is_same_hang(attempt: &Attempt) -> bool {
+    let _span = tracing::info_span!("compare_hangs").entered();
+    let found = executed(&attempt.directory);
+    let Some((recorded, found)) = attempt.original.execution().zip(found) else { return false };
+    let kind = |trace: &EventTrace| trace.failure.as_ref().map(|failure| failure.kind);
+    let recorded = &recorded.trace;
+    let waits = concerned(recorded);
+    let all = waits.iter().all(|thread| {
+        let there = waiting_place(recorded, thread);
+        there.is_none() || there == waiting_place(&found.trace, thread)
+    });
+    all && !waits.is_empty() && kind(recorded) == kind(&found.trace)
+}
+
+/// The names of the threads that a hang is about: the one that failed, and those that the
+/// condition names.
+fn concerned(trace: &EventTrace) -> BTreeSet<String> {
+    let Some(failure) = &trace.failure else { return BTreeSet::new() };
+    let mut events = vec![failure.event];
+    let mut open = vec![&failure.condition];
+    while let Some(condition) = open.pop() {
+        match condition {
+            FailureCondition::Value(_) => {}
+            FailureCondition::Before(a, b) => events.extend([*a, *b]),
+            FailureCondition::Unwoken { began, .. } => events.push(*began),
+            FailureCondition::All(parts) | FailureCondition::Any(parts) => open.extend(parts),
+        }
+    }
+    events.into_iter().map(|id| trace.thread_of(id).name.clone()).collect()
+}
+
+/// Where the thread of this name waits at the end.
+fn waiting_place<'t>(trace: &'t EventTrace, thread: &str) -> Option<&'t Site> {
+    let thread = trace.threads.iter().find(|other| other.name == thread)?;
+    let mut events = thread.events.iter().map(|&id| trace.event(id));
+    let wait = events.find(|event| matches!(event.kind, EventKind::Block { .. }))?;
+    Some(wait.site())
 }
 
 /// The name of the thread that failed, and where.

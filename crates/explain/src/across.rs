@@ -460,6 +460,8 @@ impl Search<'_, '_> {
                 let places = self.view.passing_place(*a).zip(self.view.passing_place(*b));
                 places.map(|(a, b)| a < b)
             }
+            // What else waits and signals in the passing run is not compared.
+            FailureCondition::Unwoken { .. } => None,
             FailureCondition::All(parts) => self.fold(parts, false),
             FailureCondition::Any(parts) => self.fold(parts, true),
         }

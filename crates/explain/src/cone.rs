@@ -142,7 +142,7 @@ impl<'t> Search<'t> {
     fn condition(&mut self, condition: &FailureCondition) {
         match condition {
             FailureCondition::Value(expr) => self.expression(*expr),
-            FailureCondition::Before(..) => {}
+            FailureCondition::Before(..) | FailureCondition::Unwoken { .. } => {}
             FailureCondition::All(parts) | FailureCondition::Any(parts) => {
                 parts.iter().for_each(|part| self.condition(part));
             }

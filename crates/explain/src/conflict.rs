@@ -78,7 +78,7 @@ pub(crate) fn conflicts(
     synchronisation(trace, schedule, evaluation, &mut found);
     let position = positions(trace, schedule);
     if let Some(failure) = &trace.failure {
-        failure_orders(&failure.condition, &position, &mut found);
+        failure_orders(trace, &failure.condition, &position, &mut found);
     }
     let mut orders: Vec<_> =
         found.orders.into_iter().map(|(order, kind)| ConflictOrder { order, kind }).collect();
@@ -296,7 +296,12 @@ fn barrier(
 
 /// The orders of the failure condition that hold in the schedule: the condition is monotone in
 /// them, so that they keep it true.
-fn failure_orders(condition: &FailureCondition, position: &[u32], found: &mut Found<'_>) {
+fn failure_orders(
+    trace: &EventTrace,
+    condition: &FailureCondition,
+    position: &[u32],
+    found: &mut Found<'_>,
+) {
     match condition {
         FailureCondition::Value(_) => {}
         FailureCondition::Before(a, b) => {
@@ -304,8 +309,44 @@ fn failure_orders(condition: &FailureCondition, position: &[u32], found: &mut Fo
                 found.add(*a, *b, OrderKind::Failure);
             }
         }
+        FailureCondition::Unwoken { condition, began } => {
+            wakings(trace, *condition, *began, position, found);
+        }
         FailureCondition::All(parts) | FailureCondition::Any(parts) => {
-            parts.iter().for_each(|part| failure_orders(part, position, found));
+            parts.iter().for_each(|part| failure_orders(trace, part, position, found));
+        }
+    }
+}
+
+/// How waits, signals and broadcasts of a condition variable follow each other: that decides
+/// whether a signal is left for the wait that began at `began`.
+fn wakings(
+    trace: &EventTrace,
+    condition: ObjectId,
+    began: EventId,
+    position: &[u32],
+    found: &mut Found<'_>,
+) {
+    let (mut wakers, mut bounds) = (Vec::new(), vec![began]);
+    for event in &trace.events {
+        match event.kind {
+            EventKind::Signal { condition: c } | EventKind::Broadcast { condition: c }
+                if c == condition =>
+            {
+                wakers.push(event.id);
+            }
+            EventKind::Wake { condition: c, began } if c == condition => {
+                bounds.extend([began, event.id]);
+            }
+            _ => {}
+        }
+    }
+    let place = |id: EventId| position[id.index()];
+    for (index, &bound) in bounds.iter().enumerate() {
+        for &other in wakers.iter().chain(&bounds[index + 1..]) {
+            let (first, second) =
+                if place(bound) < place(other) { (bound, other) } else { (other, bound) };
+            found.add(first, second, OrderKind::Failure);
         }
     }
 }

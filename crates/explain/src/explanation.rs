@@ -6,13 +6,13 @@ use crate::context::Context;
 use crate::dsp::Dsp;
 use crate::error::ExplainError;
 use crate::failing::Failing;
-use crate::held::held_orders;
+use crate::held::{held_orders, named_orders};
 use crate::root_cause::{CauseKind, RootCause, root_cause};
 use crate::switches::{context_switches, minimise};
 use encoders::ConstraintSystem;
 use model::evaluate::{Check, Evaluation};
 use model::{EventTrace, Schedule};
-use solver::{Goal, Model, Outcome, Session, UnknownReason};
+use solver::{Goal, Model, Order, Outcome, Session, UnknownReason};
 
 /// How much to look for, and how hard. Work is counted in executed events, so that results do not
 /// depend on the machine's speed.
@@ -269,10 +269,15 @@ fn from_model(
 fn find(trace: &EventTrace, asker: &mut Asker<'_>) -> Result<Outcome, ExplainError> {
     let _span = tracing::info_span!("failing_schedule").entered();
     let held = held_orders(trace);
-    if !held.is_empty() {
-        let found = asker.fails(&held)?;
-        if matches!(found, Outcome::Sat(_)) {
-            return Ok(found);
+    let named = named_orders(trace);
+    let all: Vec<Order> = held.iter().chain(&named).copied().collect();
+    // What the condition names follows from it, unless one of several orders is enough.
+    for wanted in [all, held] {
+        if !wanted.is_empty() {
+            let found = asker.fails(&wanted)?;
+            if matches!(found, Outcome::Sat(_)) {
+                return Ok(found);
+            }
         }
     }
     asker.fails(&[])

@@ -6,7 +6,7 @@
 //! would ask the real thread to come to its release first, by code that no log tells about, so
 //! failing schedules without any are looked for first. There is one: the recorded run.
 
-use model::{EventId, EventKind, EventTrace, LockMode, ObjectId, ThreadId};
+use model::{EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId, ThreadId};
 use solver::Order;
 use std::collections::BTreeMap;
 
@@ -16,6 +16,22 @@ struct Section {
     lock: EventId,
     unlock: EventId,
     synthetic: bool,
+}
+
+/// The orders that the failure condition names: where one of several is enough, the recorded run
+/// had all of them.
+pub(crate) fn named_orders(trace: &EventTrace) -> Vec<Order> {
+    let mut orders = Vec::new();
+    let mut open: Vec<&FailureCondition> =
+        trace.failure.iter().map(|failure| &failure.condition).collect();
+    while let Some(condition) = open.pop() {
+        match condition {
+            FailureCondition::Value(_) | FailureCondition::Unwoken { .. } => {}
+            FailureCondition::Before(a, b) => orders.push(Order { before: *a, after: *b }),
+            FailureCondition::All(parts) | FailureCondition::Any(parts) => open.extend(parts),
+        }
+    }
+    orders
 }
 
 /// "The other critical section comes before the one that never really ended", for every pair that

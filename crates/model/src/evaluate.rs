@@ -226,6 +226,8 @@ struct Facts {
     reads: usize,
     /// The variables that no read returns.
     free: Vec<VarId>,
+    /// All signals, broadcasts and wake-ups.
+    wakings: Vec<EventId>,
 }
 
 impl Facts {
@@ -238,6 +240,7 @@ impl Facts {
             first_read: Vec::with_capacity(trace.events.len()),
             reads: 0,
             free: Vec::new(),
+            wakings: Vec::new(),
         };
         let mut arrivals: BTreeMap<(ThreadId, ObjectId), EventId> = BTreeMap::new();
         for event in &trace.events {
@@ -245,7 +248,13 @@ impl Facts {
             facts.reads += event.kind.reads().len();
             match event.kind {
                 EventKind::Fork { child } => facts.fork_of[child.index()] = Some(event.id),
-                EventKind::Wake { began, .. } => facts.wake_of[began.index()] = Some(event.id),
+                EventKind::Wake { began, .. } => {
+                    facts.wake_of[began.index()] = Some(event.id);
+                    facts.wakings.push(event.id);
+                }
+                EventKind::Signal { .. } | EventKind::Broadcast { .. } => {
+                    facts.wakings.push(event.id);
+                }
                 EventKind::Allocate { object } => {
                     facts.allocation_of[object.index()] = Some(event.id);
                 }
@@ -412,9 +421,45 @@ impl<'t> Evaluator<'t> {
             FailureCondition::Before(a, b) => {
                 Some(self.state.position(*a) < self.state.position(*b))
             }
+            FailureCondition::Unwoken { condition, began } => {
+                Some(self.is_unwoken(*condition, *began))
+            }
             FailureCondition::All(parts) => self.fold(parts, false),
             FailureCondition::Any(parts) => self.fold(parts, true),
         }
+    }
+
+    /// Is there no way to give a wait that began here a signal, and each of the waits that ended
+    /// its own? Waits are intervals and signals points, and the last wait has no end, so by Hall's
+    /// theorem there is none exactly when fewer signals than waits lie behind the beginning of some
+    /// wait that began no later than this one.
+    fn is_unwoken(&self, condition: ObjectId, began: EventId) -> bool {
+        let place = |id: EventId| self.state.position(id);
+        let (mut signals, mut broadcasts, mut waits) = (Vec::new(), Vec::new(), Vec::new());
+        for &id in &self.facts.wakings {
+            match self.trace.event(id).kind {
+                EventKind::Signal { condition: c } if c == condition => signals.push(place(id)),
+                EventKind::Broadcast { condition: c } if c == condition => {
+                    broadcasts.push(place(id));
+                }
+                EventKind::Wake { condition: c, began } if c == condition => {
+                    waits.push((place(began), place(id)));
+                }
+                _ => {}
+            }
+        }
+        let here = place(began);
+        if broadcasts.iter().any(|broadcast| *broadcast > here) {
+            return false;
+        }
+        // Waits with a broadcast inside need no signal.
+        waits.retain(|(from, to)| !broadcasts.iter().any(|b| from < b && b < to));
+        let begins = waits.iter().map(|(from, _)| *from).filter(|from| *from < here);
+        begins.chain([here]).any(|from| {
+            let given = signals.iter().filter(|signal| **signal > from).count();
+            let needed = waits.iter().filter(|(begin, _)| *begin >= from).count();
+            given < needed + 1
+        })
     }
 
     /// Disjunction when `decisive` is true, conjunction when it is false; one part with the

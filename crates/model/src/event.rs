@@ -90,6 +90,54 @@ pub enum LockMode {
     Shared,
 }
 
+/// What a thread asked for and did not get before the run was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// A lock.
+    Lock {
+        /// The lock.
+        object: ObjectId,
+        /// Exclusive or shared.
+        mode: LockMode,
+    },
+    /// A signal or broadcast. The wait began at the [`EventKind::Unlock`] before.
+    Signal {
+        /// The condition variable.
+        condition: ObjectId,
+    },
+    /// A unit of a semaphore.
+    Unit {
+        /// The semaphore.
+        object: ObjectId,
+    },
+    /// The arrival of the others at a barrier.
+    Arrivals {
+        /// The barrier.
+        object: ObjectId,
+    },
+    /// Another thread's end.
+    End {
+        /// The thread.
+        child: ThreadId,
+    },
+    /// Something else: a call that did not come back.
+    Other,
+}
+
+impl Awaited {
+    /// The synchronisation object that is waited for.
+    #[must_use]
+    pub fn object(self) -> Option<ObjectId> {
+        match self {
+            Self::Lock { object, .. }
+            | Self::Signal { condition: object }
+            | Self::Unit { object }
+            | Self::Arrivals { object } => Some(object),
+            Self::End { .. } | Self::Other => None,
+        }
+    }
+}
+
 /// What an event does. Blocking operations appear as the events at which they take effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
@@ -212,6 +260,13 @@ pub enum EventKind {
         /// The object.
         object: ObjectId,
     },
+    /// Asks for something that the thread did not get before the run was ended. It may happen
+    /// whenever program order allows: whether the thread would get on there is a matter of φbug.
+    /// Behind it, a thread has only synthetic releases and the failure.
+    Block {
+        /// What the thread asks for.
+        on: Awaited,
+    },
     /// The failure; the last event of its thread. At most one in a trace.
     Failure,
 }
@@ -247,6 +302,7 @@ impl EventKind {
             Self::Fence => "fence",
             Self::Lock { mode: LockMode::Exclusive, .. } => "lock",
             Self::Lock { mode: LockMode::Shared, .. } => "lock-shared",
+            Self::Unlock { synthetic: true, .. } => "still-held",
             Self::Unlock { mode: LockMode::Exclusive, .. } => "unlock",
             Self::Unlock { mode: LockMode::Shared, .. } => "unlock-shared",
             Self::TryLockFailed { .. } => "trylock-failed",
@@ -265,6 +321,15 @@ impl EventKind {
             Self::Join { .. } => "join",
             Self::Allocate { .. } => "allocate",
             Self::Free { .. } => "free",
+            Self::Block { on: Awaited::Lock { mode: LockMode::Exclusive, .. } } => "wait-for-lock",
+            Self::Block { on: Awaited::Lock { mode: LockMode::Shared, .. } } => {
+                "wait-for-lock-shared"
+            }
+            Self::Block { on: Awaited::Signal { .. } } => "wait-for-signal",
+            Self::Block { on: Awaited::Unit { .. } } => "wait-for-unit",
+            Self::Block { on: Awaited::Arrivals { .. } } => "wait-for-arrivals",
+            Self::Block { on: Awaited::End { .. } } => "wait-for-end",
+            Self::Block { on: Awaited::Other } => "wait",
             Self::Failure => "failure",
         }
     }

@@ -15,7 +15,9 @@ pub mod schedule;
 pub mod trace;
 pub mod verify;
 
-pub use event::{Event, EventKind, LockMode, ReadPart, ReadRef, Site, WritePart, WriteSource};
+pub use event::{
+    Awaited, Event, EventKind, LockMode, ReadPart, ReadRef, Site, WritePart, WriteSource,
+};
 pub use expr::{BinOp, CmpOp, Expr, ExprId, ExprPool, FloatFormat, FloatOp, FloatPred};
 pub use ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
 pub use points::{Passage, Point, Points};

@@ -235,6 +235,14 @@ pub enum FailureCondition {
     Value(ExprId),
     /// The first event comes before the second.
     Before(EventId, EventId),
+    /// No signal or broadcast is left for the wait on this condition variable that began at this
+    /// release: all came before it, or are needed by the waits that did end.
+    Unwoken {
+        /// The condition variable.
+        condition: ObjectId,
+        /// The release that began the wait.
+        began: EventId,
+    },
     /// All of these hold; the empty list always holds.
     All(Vec<FailureCondition>),
     /// At least one of these holds.

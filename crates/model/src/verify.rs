@@ -425,6 +425,11 @@ impl Checker<'_> {
                 self.event_exists("the failure condition", *a);
                 self.event_exists("the failure condition", *b);
             }
+            FailureCondition::Unwoken { condition, began } => {
+                let objects = self.trace.objects.len();
+                self.exists("the failure condition", *condition, condition.index(), objects);
+                self.event_exists("the failure condition", *began);
+            }
             FailureCondition::All(parts) | FailureCondition::Any(parts) => {
                 parts.iter().for_each(|part| self.failure_condition(part));
             }

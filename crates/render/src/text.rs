@@ -2,7 +2,7 @@
 
 use crate::Solution;
 use crate::lanes::{Lane, describe, lanes, place};
-use crate::solution::{Failure, RootCause, Verdict};
+use crate::solution::{Event, Failure, RootCause, Verdict};
 use std::fmt::{self, Write as _};
 
 /// How much to print.
@@ -24,6 +24,7 @@ pub fn to_text(solution: &Solution, options: TextOptions) -> String {
 fn write_text(out: &mut String, solution: &Solution, options: TextOptions) -> fmt::Result {
     if let Some(failure) = &solution.failure {
         write_failure(out, failure)?;
+        write_waits(out, solution)?;
     }
     match solution.verdict {
         Verdict::FailingSchedule => write_schedule(out, solution, options)?,
@@ -56,6 +57,43 @@ fn write_failure(out: &mut String, failure: &Failure) -> fmt::Result {
         write!(out, " in {}", location.function)?;
     }
     writeln!(out, ", thread {}", failure.thread)
+}
+
+/// Who waited for what when the run was ended, and since when others have had it, with stacks.
+fn write_waits(out: &mut String, solution: &Solution) -> fmt::Result {
+    let waits = |event: &&Event| event.kind == "wait" || event.kind.starts_with("wait-for-");
+    for wait in solution.events.iter().filter(waits) {
+        writeln!(out, "  {}: {} [{}]", wait.thread, describe(wait, None), wait.id)?;
+        write_stack(out, wait)?;
+        if !wait.kind.starts_with("wait-for-lock") {
+            continue;
+        }
+        let held = |event: &&Event| event.kind == "still-held" && event.object == wait.object;
+        for release in solution.events.iter().filter(held) {
+            let acquires = |event: &&Event| {
+                event.thread == release.thread
+                    && event.object == release.object
+                    && matches!(event.kind.as_str(), "lock" | "lock-shared")
+            };
+            if let Some(lock) = solution.events.iter().rfind(acquires) {
+                writeln!(out, "    {} has it since {} [{}]", lock.thread, lock.kind, lock.id)?;
+                write_stack(out, lock)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_stack(out: &mut String, event: &Event) -> fmt::Result {
+    for (depth, location) in [&event.location].into_iter().chain(&event.callers).enumerate() {
+        let word = if depth == 0 { "at" } else { "called at" };
+        write!(out, "      {word} {}", place(location))?;
+        if !location.function.is_empty() {
+            write!(out, " in {}", location.function)?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
 }
 
 fn write_schedule(out: &mut String, solution: &Solution, options: TextOptions) -> fmt::Result {

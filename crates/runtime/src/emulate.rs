@@ -129,6 +129,19 @@ pub fn unlock(lock: P, own: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
+/// What a reader-writer lock is taken for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// Beside other readers.
+    Reading,
+    /// Alone.
+    Writing,
+}
+
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`: readers let waiting writers go first. Under the
+/// other kinds readers never wait for a writer that waits itself.
+const PREFER_WRITER_NONRECURSIVE: u32 = 2;
+
 /// Takes a reader-writer lock.
 ///
 /// # Safety
@@ -136,19 +149,37 @@ pub fn unlock(lock: P, own: impl FnOnce() -> c_int) -> c_int {
 /// As for [`lock_mutex`].
 pub unsafe fn lock_rwlock(
     lock: P,
-    try_lock: Option<unsafe extern "C" fn(P) -> c_int>,
+    use_for: Use,
     limit: Limit,
     own: impl FnOnce() -> c_int,
 ) -> c_int {
+    let (kind, try_lock) = match use_for {
+        Use::Reading => (WaitKind::RwLock, real::pthread_rwlock_tryrdlock()),
+        Use::Writing => (WaitKind::RwWrite, real::pthread_rwlock_trywrlock()),
+    };
     let Some(try_lock) = try_lock else { return own() };
-    // SAFETY: in glibc's x86-64 layout the seventh word is the kernel id of the writer.
+    // SAFETY: in glibc's x86-64 layout the seventh word is the kernel id of the writer, and the
+    // thirteenth the kind.
     unsafe {
         let owner = lock.cast::<i32>().add(6);
-        let attempt = || match try_lock(lock) {
-            sys::EBUSY if owner.read_volatile() == sys::gettid() => sys::EDEADLK,
-            result => result,
+        let yields = use_for == Use::Reading
+            && lock.cast::<u32>().add(12).read_volatile() == PREFER_WRITER_NONRECURSIVE;
+        let attempt = || {
+            // Writers wait in the scheduler, so that the lock itself does not know of them.
+            if yields && schedule::waits_for(WaitKind::RwWrite, lock) {
+                return sys::EBUSY;
+            }
+            match try_lock(lock) {
+                sys::EBUSY if owner.read_volatile() == sys::gettid() => sys::EDEADLK,
+                result => result,
+            }
         };
-        attempts(WaitKind::RwLock, lock, owner, limit, attempt, own)
+        let result = attempts(kind, lock, owner, limit, attempt, own);
+        if use_for == Use::Writing && result != 0 {
+            // Readers that let this writer go first need not any more.
+            schedule::released(lock);
+        }
+        result
     }
 }
 

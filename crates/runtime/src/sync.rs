@@ -1,7 +1,7 @@
 //! The synchronisation calls of pthreads: each is a sync point, and is logged before and after, in
 //! the calling thread. What blocks is in `emulate` when a scheduler decides.
 
-use crate::emulate::{self, Limit};
+use crate::emulate::{self, Limit, Use};
 use crate::layout::{RuntimeEvent, SyncOp, SyncPoint};
 use crate::real;
 use crate::schedule;
@@ -130,9 +130,8 @@ interpose! {
 
     fn pthread_rwlock_rdlock(lock: P) -> c_int {
         let call = Call::on(SyncOp::RwReadLock, lock);
-        let try_lock = real::pthread_rwlock_tryrdlock();
         let through = |own: &dyn Fn() -> c_int| {
-            emulate::lock_rwlock(lock, try_lock, Limit::None, own)
+            emulate::lock_rwlock(lock, Use::Reading, Limit::None, own)
         };
         forward!(call, pthread_rwlock_rdlock(lock), own, through(&own))
     }
@@ -143,27 +142,24 @@ interpose! {
 
     fn pthread_rwlock_timedrdlock(lock: P, until: Time) -> c_int {
         let call = Call::on(SyncOp::RwTimedReadLock, lock);
-        let try_lock = real::pthread_rwlock_tryrdlock();
         let through = |own: &dyn Fn() -> c_int| {
-            emulate::lock_rwlock(lock, try_lock, at(until), own)
+            emulate::lock_rwlock(lock, Use::Reading, at(until), own)
         };
         forward!(call, pthread_rwlock_timedrdlock(lock, until), own, through(&own))
     }
 
     fn pthread_rwlock_clockrdlock(lock: P, clock: c_int, until: Time) -> c_int {
         let call = Call::on(SyncOp::RwTimedReadLock, lock);
-        let try_lock = real::pthread_rwlock_tryrdlock();
         let through = |own: &dyn Fn() -> c_int| {
-            emulate::lock_rwlock(lock, try_lock, Limit::At(clock, until.cast()), own)
+            emulate::lock_rwlock(lock, Use::Reading, Limit::At(clock, until.cast()), own)
         };
         forward!(call, pthread_rwlock_clockrdlock(lock, clock, until), own, through(&own))
     }
 
     fn pthread_rwlock_wrlock(lock: P) -> c_int {
         let call = Call::on(SyncOp::RwWriteLock, lock);
-        let try_lock = real::pthread_rwlock_trywrlock();
         let through = |own: &dyn Fn() -> c_int| {
-            emulate::lock_rwlock(lock, try_lock, Limit::None, own)
+            emulate::lock_rwlock(lock, Use::Writing, Limit::None, own)
         };
         forward!(call, pthread_rwlock_wrlock(lock), own, through(&own))
     }
@@ -174,18 +170,16 @@ interpose! {
 
     fn pthread_rwlock_timedwrlock(lock: P, until: Time) -> c_int {
         let call = Call::on(SyncOp::RwTimedWriteLock, lock);
-        let try_lock = real::pthread_rwlock_trywrlock();
         let through = |own: &dyn Fn() -> c_int| {
-            emulate::lock_rwlock(lock, try_lock, at(until), own)
+            emulate::lock_rwlock(lock, Use::Writing, at(until), own)
         };
         forward!(call, pthread_rwlock_timedwrlock(lock, until), own, through(&own))
     }
 
     fn pthread_rwlock_clockwrlock(lock: P, clock: c_int, until: Time) -> c_int {
         let call = Call::on(SyncOp::RwTimedWriteLock, lock);
-        let try_lock = real::pthread_rwlock_trywrlock();
         let through = |own: &dyn Fn() -> c_int| {
-            emulate::lock_rwlock(lock, try_lock, Limit::At(clock, until.cast()), own)
+            emulate::lock_rwlock(lock, Use::Writing, Limit::At(clock, until.cast()), own)
         };
         forward!(call, pthread_rwlock_clockwrlock(lock, clock, until), own, through(&own))
     }

@@ -6,8 +6,12 @@
 //! last event.
 
 use crate::text::{End, Mark, Script, Target, Turn};
-use crate::units::{Unit, Units, event, is_performed, same_passage, units};
-use model::{Event, EventId, EventKind, EventTrace, FailureCondition, Passage, Points, ThreadId};
+use crate::units::{Unit, Units, event, is_blocked, is_performed, same_passage, units};
+use model::{
+    Awaited, Event, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId,
+    ObjectKind, Passage, Points, ThreadId,
+};
+use rustc_hash::FxHashMap;
 
 /// A script, and what it leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +27,9 @@ pub struct Built {
 /// The script of a failing schedule: from the start to the failure, with everything that follows
 /// held back (`end hold`).
 ///
+/// A run that does not come to an end fails when all threads that can get on have, so there the
+/// script has the whole order, and the failure comes last. Where threads wait is no place of it.
+///
 /// What the order has between the failing thread's last event and its failure is left out where
 /// the failure is a matter of values: those are settled by then, and the others may have to wait
 /// for locks that the failing thread really holds. An order without the failure becomes a script
@@ -30,9 +37,22 @@ pub struct Built {
 #[must_use]
 pub fn failing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built {
     let order = until_failure(trace, order);
-    let mut result = units(trace, points, &order);
-    let fails =
-        |unit: &Unit| event(trace, unit.last()).is_some_and(|e| e.kind == EventKind::Failure);
+    let is_failure = |id: EventId| event(trace, id).is_some_and(|e| e.kind == EventKind::Failure);
+    let mut result = if is_hang(trace) {
+        let acts = |id: &&EventId| {
+            !is_failure(**id) && event(trace, **id).is_some_and(|event| !is_blocked(event))
+        };
+        let acts: Vec<EventId> = order.iter().filter(acts).copied().collect();
+        let mut result = units(trace, points, &acts);
+        if let Some(failure) = trace.failure.as_ref().and_then(|f| event(trace, f.event)) {
+            let events = vec![failure.id];
+            result.units.push(Unit { thread: failure.thread, events });
+        }
+        result
+    } else {
+        units(trace, points, &order)
+    };
+    let fails = |unit: &Unit| is_failure(unit.last());
     if let Some(at) = result.units.iter().position(fails) {
         result.units.truncate(at + 1);
     }
@@ -48,35 +68,105 @@ pub fn failing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built 
 #[must_use]
 pub fn passing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built {
     let order = without_failure(trace, order);
+    let granted = granted(trace, &order);
+    let acts =
+        |id: &EventId| event(trace, *id).is_none_or(|e| !is_blocked(e) || granted.contains(id));
+    let order: Vec<EventId> = order.into_iter().filter(acts).collect();
     let result = units(trace, points, &order);
     let mut turns = turns(trace, points, &result.units, &|_| None);
-    if is_by_orders(trace) {
-        let last = turns.len().saturating_sub(1);
-        turns.iter_mut().take(last).for_each(|turn| finish(trace, turn));
-    }
+    finish(trace, &granted, &mut turns);
     Built { script: Script { end: End::Run, turns, ..Script::default() }, coarse: result.coarse }
 }
 
-/// Is the failure one of orders alone: a deadlock, or a wake-up that was lost?
-fn is_by_orders(trace: &EventTrace) -> bool {
-    let condition = trace.failure.as_ref().map(|failure| &failure.condition);
-    condition.is_some_and(|condition| !matches!(condition, FailureCondition::Value(_)))
+/// Is the failure that the run did not come to an end?
+fn is_hang(trace: &EventTrace) -> bool {
+    trace.events.iter().any(is_blocked)
 }
 
-/// A thread that waits in the recorded run while it holds locks gets what it waits for in a run
-/// without the deadlock, and gives back what it holds further on, at a place that the trace does
-/// not have. So the turn behind its last event leads to its end.
-fn finish(trace: &EventTrace, turn: &mut Turn) {
-    let Some(thread) = trace.threads.iter().find(|thread| thread.name == turn.thread) else {
-        return;
-    };
-    let held = thread.events.iter().any(|&id| {
-        let kind = event(trace, id).map(|event| &event.kind);
-        matches!(kind, Some(EventKind::Unlock { synthetic: true, .. }))
-    });
-    if held && matches!(turn.target, Target::Site { past: true, .. }) {
-        turn.target = Target::End;
-        turn.comment = None;
+/// The requests of the recorded run that get what they ask for in this order. A thread that does
+/// goes on to its end before others have their next turn, because it gives back what it holds at
+/// places that the trace does not have. All other requests are left to the run behind the script.
+fn granted(trace: &EventTrace, order: &[EventId]) -> Vec<EventId> {
+    let mut held: FxHashMap<ObjectId, Vec<(ThreadId, LockMode)>> = FxHashMap::default();
+    let mut units: FxHashMap<ObjectId, i64> = FxHashMap::default();
+    for object in &trace.objects {
+        if let ObjectKind::Semaphore { initial } = object.kind {
+            units.insert(object.id, i64::from(initial));
+        }
+    }
+    let mut taken: FxHashMap<ThreadId, Vec<ObjectId>> = FxHashMap::default();
+    let mut result = Vec::new();
+    for event in order.iter().filter_map(|&id| event(trace, id)) {
+        let thread = event.thread;
+        match event.kind {
+            EventKind::Lock { object, mode } => {
+                held.entry(object).or_default().push((thread, mode));
+            }
+            EventKind::Unlock { object, .. } => {
+                held.entry(object).or_default().retain(|(holder, _)| *holder != thread);
+            }
+            EventKind::SemaphoreWait { object } => {
+                *units.entry(object).or_default() -= 1;
+                taken.entry(thread).or_default().push(object);
+            }
+            EventKind::SemaphorePost { object } => {
+                *units.entry(object).or_default() += 1;
+                if let Some(own) = taken.get_mut(&thread)
+                    && let Some(at) = own.iter().rposition(|other| *other == object)
+                {
+                    own.remove(at);
+                }
+            }
+            EventKind::Block { on } => {
+                let free = match on {
+                    Awaited::Lock { object, mode } => {
+                        held.get(&object).into_iter().flatten().all(|(_, other)| {
+                            mode == LockMode::Shared && *other == LockMode::Shared
+                        })
+                    }
+                    Awaited::Unit { object } => units.get(&object).is_some_and(|n| *n > 0),
+                    Awaited::Signal { .. } => true,
+                    Awaited::Arrivals { .. } | Awaited::End { .. } | Awaited::Other => false,
+                };
+                if free {
+                    result.push(event.id);
+                }
+                if free && goes_to_its_end(on) {
+                    for holders in held.values_mut() {
+                        holders.retain(|(holder, _)| *holder != thread);
+                    }
+                    for object in taken.remove(&thread).unwrap_or_default() {
+                        *units.entry(object).or_default() += 1;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    result
+}
+
+/// A thread that asked for this and has it needs nobody else, as far as the trace tells.
+fn goes_to_its_end(on: Awaited) -> bool {
+    matches!(on, Awaited::Lock { .. } | Awaited::Unit { .. })
+}
+
+/// The last turns of the threads whose request is granted lead to their ends. The last turn of all
+/// needs no end, and with the initial thread the process would end.
+fn finish(trace: &EventTrace, granted: &[EventId], turns: &mut [Turn]) {
+    let count = turns.len();
+    for request in granted.iter().filter_map(|&id| event(trace, id)) {
+        let ends = matches!(request.kind, EventKind::Block { on } if goes_to_its_end(on));
+        let name = thread_name(trace, request.thread);
+        let last = turns.iter().rposition(|turn| turn.thread == name);
+        let Some(at) = last.filter(|at| ends && request.thread.index() != 0 && at + 1 < count)
+        else {
+            continue;
+        };
+        if let Some(turn) = turns.get_mut(at) {
+            turn.target = Target::End;
+            turn.comment = None;
+        }
     }
 }
 
@@ -93,6 +183,12 @@ pub fn prefix(
     until: EventId,
     then: EventId,
 ) -> Built {
+    // Who waited in the recorded run need not wait in this one.
+    let acts = |id: &&EventId| {
+        [until, then].contains(*id) || event(trace, **id).is_none_or(|event| !is_blocked(event))
+    };
+    let order: Vec<EventId> = order.iter().filter(acts).copied().collect();
+    let order = order.as_slice();
     let whole = units(trace, points, order);
     let cut = order.iter().position(|&id| id == until).unwrap_or(order.len());
     let mut result = units(trace, points, order.get(..cut).unwrap_or(order));
@@ -152,6 +248,9 @@ fn until_failure(trace: &EventTrace, order: &[EventId]) -> Vec<EventId> {
     let is_failure = |&id: &EventId| event(trace, id).is_some_and(|e| e.kind == EventKind::Failure);
     let Some(failure) = order.iter().position(is_failure) else { return order.to_vec() };
     let id = order.get(failure).copied();
+    if is_hang(trace) {
+        return order.to_vec();
+    }
     let thread = id.and_then(|id| event(trace, id)).map(|event| event.thread);
     let by_values = trace.failure.as_ref().is_some_and(|failure| match failure.condition {
         FailureCondition::Value(condition) => !trace.exprs.variables(condition).is_empty(),
@@ -189,7 +288,8 @@ fn held_too_late(
         let Some(last) = unit.and_then(|unit| event(trace, unit.last())) else { continue };
         let later = thread.events.get(last.index as usize + 1..).unwrap_or_default();
         let mut last = last;
-        for next in later.iter().filter_map(|&id| event(trace, id)).filter(|e| is_performed(e)) {
+        let later = later.iter().filter_map(|&id| event(trace, id));
+        for next in later.filter(|event| is_performed(event) && !is_blocked(event)) {
             let (here, there) = (points.point(last.id), points.point(next.id));
             if !here.zip(there).is_some_and(|(a, b)| !b.first && same_passage(a, b)) {
                 break;
@@ -214,7 +314,12 @@ fn turns(
         let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
         let thread = first.thread;
         let later = runs.get(at + 1..).unwrap_or_default();
-        let next = later.iter().find_map(|run| run.first().filter(|unit| unit.thread == thread));
+        // Where a run hangs, the failure is behind everything else, not before some place.
+        let comes = |unit: &&Unit| {
+            let fails = event(trace, unit.lead()).is_some_and(|e| e.kind == EventKind::Failure);
+            unit.thread == thread && !(fails && is_hang(trace))
+        };
+        let next = later.iter().find_map(|run| run.first().filter(comes));
         let before = match next {
             Some(unit) => Some(unit.lead()),
             None => behind(thread),

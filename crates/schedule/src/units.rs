@@ -45,6 +45,11 @@ pub(crate) fn is_performed(event: &Event) -> bool {
     !matches!(event.kind, EventKind::Start | EventKind::Unlock { synthetic: true, .. })
 }
 
+/// Is it a request that the thread waited for when the recorded run was ended?
+pub(crate) fn is_blocked(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Block { .. })
+}
+
 /// Do both points lie behind the same passage of the same site?
 pub(crate) fn same_passage(a: &Point, b: &Point) -> bool {
     (a.site, a.occurrence) == (b.site, b.occurrence)

@@ -4,7 +4,7 @@ use crate::builder::{Builder, Origin};
 use crate::cells::SharedCells;
 use crate::eval;
 use crate::failure::Lifetime;
-use crate::hang::Stuck;
+use crate::hang::Waiting;
 use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::image::{FunctionInfo, Image};
 use crate::inputs::Collected;
@@ -88,8 +88,8 @@ pub(crate) struct Engine<'r> {
     pub failing: Option<usize>,
     pub failure: Option<(usize, Failure)>,
     pub lifetime: Lifetime,
-    /// Threads that waited when the run was ended.
-    pub stuck: Vec<Stuck>,
+    /// Who waited and who held what when the run was ended.
+    pub waiting: Waiting,
     pub sync_objects: FxHashMap<(u64, u8), ObjectId>,
     pub heap_objects: FxHashMap<usize, ObjectId>,
     /// Heap objects that contain shared cells.
@@ -137,7 +137,7 @@ impl<'r> Engine<'r> {
             failing: None,
             failure: None,
             lifetime: Lifetime::default(),
-            stuck: Vec::new(),
+            waiting: Waiting::default(),
             sync_objects: FxHashMap::default(),
             heap_objects: FxHashMap::default(),
             shared_heap: FxHashSet::default(),

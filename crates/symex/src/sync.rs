@@ -273,7 +273,7 @@ impl<'r> Engine<'r> {
         let pending = PendingSync { operation, address, second, argument, name, blocked };
         self.threads[t].pending_sync.push(pending);
         if operation == SyncOp::Once {
-            self.acquire(t, address, LockMode::Exclusive);
+            self.acquire(t, address, LockMode::Exclusive, WORD_SIZE);
         }
         Ok(())
     }
@@ -314,9 +314,10 @@ impl<'r> Engine<'r> {
     fn sync_effect(&mut self, t: usize, begun: &PendingSync, second: u64, result: u64) {
         let address = begun.address;
         let failed = result != 0;
+        let size = object_size(begun.operation);
         match begun.operation {
             SyncOp::MutexLock | SyncOp::SpinLock | SyncOp::RwWriteLock if !failed => {
-                self.acquire(t, address, LockMode::Exclusive);
+                self.acquire(t, address, LockMode::Exclusive, size);
             }
             SyncOp::MutexTryLock
             | SyncOp::MutexTimedLock
@@ -325,17 +326,17 @@ impl<'r> Engine<'r> {
             | SyncOp::RwTimedWriteLock
                 if !failed =>
             {
-                self.acquire(t, address, LockMode::Exclusive);
+                self.acquire(t, address, LockMode::Exclusive, size);
             }
             SyncOp::RwReadLock | SyncOp::RwTryReadLock | SyncOp::RwTimedReadLock if !failed => {
-                self.acquire(t, address, LockMode::Shared);
+                self.acquire(t, address, LockMode::Shared, size);
             }
             SyncOp::MutexTryLock
             | SyncOp::SpinTryLock
             | SyncOp::RwTryWriteLock
-            | SyncOp::RwTryReadLock => self.try_failed(t, address),
+            | SyncOp::RwTryReadLock => self.try_failed(t, address, size),
             SyncOp::MutexUnlock | SyncOp::SpinUnlock | SyncOp::RwUnlock if !failed => {
-                self.release(t, address, false);
+                self.release(t, address, false, size);
             }
             SyncOp::CondWait | SyncOp::CondTimedWait => self.waited(t, begun, second, result),
             SyncOp::CondSignal if !failed => {
@@ -364,7 +365,7 @@ impl<'r> Engine<'r> {
                 self.sync_event(t, EventKind::BarrierLeave { object }, begun);
             }
             SyncOp::Once => {
-                self.release(t, address, false);
+                self.release(t, address, false, size);
             }
             // A call that gave an error had no effect.
             _ => {}
@@ -398,7 +399,7 @@ impl<'r> Engine<'r> {
         let internal = self.resolve(t, mutex).unwrap_or(mutex);
         let held = self.threads[t].held.iter_mut().find(|held| held.address == internal);
         let count = held.map_or(1, |held| std::mem::replace(&mut held.count, 1));
-        let began = self.release(t, mutex, false).unwrap_or(0);
+        let began = self.release(t, mutex, false, MUTEX_SIZE).unwrap_or(0);
         let began = EventId(began);
         let kind = match timed_out {
             true => EventKind::WaitTimedOut { condition, began },
@@ -407,7 +408,7 @@ impl<'r> Engine<'r> {
         self.pass_sync(t, SyncPoint::Wake, None);
         self.sync_event(t, kind, begun);
         self.pass_sync(t, SyncPoint::Relock, None);
-        self.acquire(t, mutex, LockMode::Exclusive);
+        self.acquire(t, mutex, LockMode::Exclusive, MUTEX_SIZE);
         if let Some(held) = self.threads[t].held.iter_mut().find(|held| held.address == internal) {
             held.count = count;
         }
@@ -438,24 +439,24 @@ impl<'r> Engine<'r> {
         if let Some(held) = self.threads[t].held.iter_mut().find(|held| held.address == internal) {
             held.count = 1;
         }
-        self.release(t, begun.second, false).map(|began| (condition, began))
+        self.release(t, begun.second, false, MUTEX_SIZE).map(|began| (condition, began))
     }
 
-    fn acquire(&mut self, t: usize, address: u64, mode: LockMode) {
-        let object = self.sync_object(t, address, ObjectKind::Lock);
+    fn acquire(&mut self, t: usize, address: u64, mode: LockMode, size: u64) {
+        let object = self.sized_object(t, address, ObjectKind::Lock, size);
         let internal = self.resolve(t, address).unwrap_or(address);
         let held = self.threads[t].held.iter_mut().find(|held| held.address == internal);
         if let Some(held) = held {
             held.count += 1;
             return;
         }
-        let name = self.object_name(t, address, Some(MUTEX_SIZE));
+        let name = self.object_name(t, address, Some(size));
         let acquired = self.event(t, EventKind::Lock { object, mode }, name);
         self.threads[t].held.push(HeldLock { address: internal, mode, count: 1, acquired });
     }
 
     /// Gives the event, when there is one.
-    fn release(&mut self, t: usize, address: u64, synthetic: bool) -> Option<u32> {
+    fn release(&mut self, t: usize, address: u64, synthetic: bool, size: u64) -> Option<u32> {
         let internal = self.resolve(t, address).unwrap_or(address);
         let at = self.threads[t].held.iter().rposition(|held| held.address == internal);
         let Some(at) = at else {
@@ -470,19 +471,19 @@ impl<'r> Engine<'r> {
         }
         let mode = held.mode;
         self.threads[t].held.remove(at);
-        let object = self.sync_object(t, address, ObjectKind::Lock);
-        let name = self.object_name(t, address, Some(MUTEX_SIZE));
+        let object = self.sized_object(t, address, ObjectKind::Lock, size);
+        let name = self.object_name(t, address, Some(size));
         Some(self.event(t, EventKind::Unlock { object, mode, synthetic }, name))
     }
 
-    fn try_failed(&mut self, t: usize, address: u64) {
+    fn try_failed(&mut self, t: usize, address: u64, size: u64) {
         let internal = self.resolve(t, address).unwrap_or(address);
         // A trylock of a lock that the thread holds itself fails under every schedule.
         if self.threads[t].held.iter().any(|held| held.address == internal) {
             return;
         }
-        let object = self.sync_object(t, address, ObjectKind::Lock);
-        let name = self.object_name(t, address, Some(MUTEX_SIZE));
+        let object = self.sized_object(t, address, ObjectKind::Lock, size);
+        let name = self.object_name(t, address, Some(size));
         self.event(t, EventKind::TryLockFailed { object }, name);
     }
 
@@ -497,7 +498,18 @@ impl<'r> Engine<'r> {
     }
 
     /// The model's object at an address.
-    fn sync_object(&mut self, t: usize, address: u64, kind: ObjectKind) -> ObjectId {
+    pub(crate) fn sync_object(&mut self, t: usize, address: u64, kind: ObjectKind) -> ObjectId {
+        let size = match kind {
+            ObjectKind::Condition => CONDITION_SIZE,
+            ObjectKind::Semaphore { .. } | ObjectKind::Barrier { .. } => SEMAPHORE_SIZE,
+            ObjectKind::Lock | ObjectKind::Heap => MUTEX_SIZE,
+        };
+        self.sized_object(t, address, kind, size)
+    }
+
+    /// The model's object of so many bytes at an address; the size tells its name from those of
+    /// the objects in and around it.
+    fn sized_object(&mut self, t: usize, address: u64, kind: ObjectKind, size: u64) -> ObjectId {
         if !self.symbolic() {
             return ObjectId(0);
         }
@@ -511,11 +523,6 @@ impl<'r> Engine<'r> {
         if let Some(&object) = self.sync_objects.get(&(internal, class)) {
             return object;
         }
-        let size = match class {
-            CONDITION => CONDITION_SIZE,
-            SEMAPHORE | BARRIER => SEMAPHORE_SIZE,
-            _ => MUTEX_SIZE,
-        };
         let name = self.object_name(t, address, Some(size));
         let name = name.unwrap_or_else(|| format!("{address:#x}"));
         let object = self.out.object(kind, name);

@@ -107,7 +107,7 @@ fn is_synchronisation(name: &str) -> bool {
 }
 
 /// Functions that give 0 after a while, `int` all of them.
-fn is_sleep(name: &str) -> bool {
+pub(crate) fn is_sleep(name: &str) -> bool {
     matches!(name, "sleep" | "usleep" | "nanosleep" | "clock_nanosleep" | "sched_yield")
 }
 

@@ -42,6 +42,7 @@ struct Builder {
 
 enum FailureText {
     Condition(FailureCondition),
+    Unwoken(usize, String, String),
     Before(usize, String, String),
 }
 
@@ -263,6 +264,9 @@ impl Builder {
         let failure = match words[..] {
             [] => FailureText::Condition(FailureCondition::All(Vec::new())),
             ["before", a, b] => FailureText::Before(line, a.to_owned(), b.to_owned()),
+            ["unwoken", condition, began] => {
+                FailureText::Unwoken(line, condition.to_owned(), began.to_owned())
+            }
             _ => FailureText::Condition(FailureCondition::Value(self.expression(rest, 1)?)),
         };
         self.failure = Some((thread, failure));
@@ -459,14 +463,20 @@ impl Builder {
             condition.thread = place[&condition.thread.index()];
         }
         let Some((thread, failure)) = self.failure.take() else { return Ok(()) };
+        let find = |line: usize, label: &String| {
+            let unknown = || DslError::new(line, format!("no event is labelled {label}"));
+            labels.get(label).copied().ok_or_else(unknown)
+        };
         let condition = match failure {
             FailureText::Condition(condition) => condition,
             FailureText::Before(line, a, b) => {
-                let find = |label: &String| {
-                    let unknown = || DslError::new(line, format!("no event is labelled {label}"));
-                    labels.get(label).copied().ok_or_else(unknown)
-                };
-                FailureCondition::Before(find(&a)?, find(&b)?)
+                FailureCondition::Before(find(line, &a)?, find(line, &b)?)
+            }
+            FailureText::Unwoken(line, name, began) => {
+                let object = self.trace.objects.iter().find(|object| object.name == name);
+                let unknown = || DslError::new(line, format!("no event is about {name}"));
+                let condition = object.ok_or_else(unknown)?.id;
+                FailureCondition::Unwoken { condition, began: find(line, &began)? }
             }
         };
         let of_thread = &self.trace.threads[place[&thread].index()].events;

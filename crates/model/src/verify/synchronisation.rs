@@ -1,7 +1,7 @@
 //! Invariants of synchronisation, thread and heap events.
 
 use super::{Checker, Violation};
-use crate::event::{Event, EventKind, LockMode};
+use crate::event::{Awaited, Event, EventKind, LockMode};
 use crate::ids::{EventId, ObjectId, ThreadId};
 use crate::trace::ObjectKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,6 +131,7 @@ fn object_of(kind: &EventKind) -> Option<ObjectId> {
         | EventKind::WaitTimedOut { condition, .. }
         | EventKind::Signal { condition }
         | EventKind::Broadcast { condition } => Some(condition),
+        EventKind::Block { on } => on.object(),
         _ => None,
     }
 }
@@ -151,6 +152,13 @@ fn works_on(event: &EventKind, object: ObjectKind) -> bool {
             matches!(object, ObjectKind::Barrier { .. })
         }
         EventKind::Allocate { .. } | EventKind::Free { .. } => object == ObjectKind::Heap,
+        EventKind::Block { on } => match on {
+            Awaited::Lock { .. } => object == ObjectKind::Lock,
+            Awaited::Signal { .. } => object == ObjectKind::Condition,
+            Awaited::Unit { .. } => matches!(object, ObjectKind::Semaphore { .. }),
+            Awaited::Arrivals { .. } => matches!(object, ObjectKind::Barrier { .. }),
+            Awaited::End { .. } | Awaited::Other => true,
+        },
         _ => true,
     }
 }

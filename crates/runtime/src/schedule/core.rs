@@ -375,6 +375,15 @@ impl Core {
         }
     }
 
+    /// Does any thread wait for this object in this way?
+    #[must_use]
+    pub fn is_awaited(&self, kind: WaitKind, address: u64) -> bool {
+        self.slots.living().any(|index| {
+            let slot = self.slots.get(index);
+            slot.state == State::Blocked && slot.wait.kind == kind && slot.wait.address == address
+        })
+    }
+
     fn waits_for(&self, index: u32, condition: u64) -> bool {
         let slot = self.slots.get(index);
         slot.state == State::Blocked

@@ -451,6 +451,13 @@ pub fn released(object: *const c_void) {
     change(|core| core.released(object as u64));
 }
 
+/// Does any thread wait for this object in this way?
+pub fn waits_for(kind: WaitKind, object: *const c_void) -> bool {
+    let mut found = false;
+    change(|core| found = core.is_awaited(kind, object as u64));
+    found
+}
+
 /// A condition was signalled. Says whether the scheduler has seen to it.
 pub fn signal(condition: *const c_void, all: bool) -> bool {
     change(|core| core.signal(condition as u64, all))

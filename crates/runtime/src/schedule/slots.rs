@@ -34,8 +34,10 @@ pub enum WaitKind {
     None,
     /// A mutex.
     Mutex,
-    /// A reader-writer lock.
+    /// A reader-writer lock, to read.
     RwLock,
+    /// A reader-writer lock, to write.
+    RwWrite,
     /// A spin lock.
     Spin,
     /// A semaphore.
@@ -58,7 +60,13 @@ impl WaitKind {
     pub const fn retries(self) -> bool {
         matches!(
             self,
-            Self::Mutex | Self::RwLock | Self::Spin | Self::Semaphore | Self::Once | Self::Join
+            Self::Mutex
+                | Self::RwLock
+                | Self::RwWrite
+                | Self::Spin
+                | Self::Semaphore
+                | Self::Once
+                | Self::Join
         )
     }
 }

@@ -28,7 +28,7 @@ pub fn waiting<const N: usize>(core: &Core, text: &mut Text<N>, index: u32) {
         State::Blocked => text.push(match slot.wait.kind {
             WaitKind::None => b" waits",
             WaitKind::Mutex => b" waits for a mutex",
-            WaitKind::RwLock => b" waits for a reader-writer lock",
+            WaitKind::RwLock | WaitKind::RwWrite => b" waits for a reader-writer lock",
             WaitKind::Spin => b" waits for a spin lock",
             WaitKind::Semaphore => b" waits for a semaphore",
             WaitKind::Condition => b" waits for a signal of a condition variable",

@@ -205,6 +205,7 @@ impl<'a> Machine<'a> {
         match condition {
             FailureCondition::Value(expr) => self.holds(end, *expr),
             FailureCondition::Before(a, b) => places[a.index()] < places[b.index()],
+            FailureCondition::Unwoken { .. } => unreachable!("the random traces have none"),
             FailureCondition::All(parts) => {
                 parts.iter().all(|part| self.condition(end, places, part))
             }

@@ -1,0 +1,224 @@
+//! φbug of runs that did not come to an end: which threads wait for what, and which orders led
+//! there.
+//!
+//! Every thread that waits when the run is ended gets a [`Block`](EventKind::Block) event: here it
+//! asked for something and did not get it. What it holds is released behind that by synthetic
+//! events ([S] 4.2, "Locks Held at Failure Points"), so schedules in which one critical section
+//! comes after the other are there to be found. Threads wait for each other ([`graph`]); the chain
+//! is followed to its root, and φbug is what makes the root wait ([`orders`]):
+//!
+//! * **A circle** is a *deadlock*. Each thread of it asked for what the next one had taken by then;
+//!   the condition is that all of these acquisitions came before the requests. Joins in a circle
+//!   add no condition, since a join always waits for the whole thread. A thread that waits for a
+//!   lock that it holds itself waits under every schedule.
+//! * **A condition variable** whose signals all came before the wait, or woke others: a *hang*.
+//! * **A lock** that a thread kept which does not wait for anything, or has ended.
+//! * **Something that nobody gives** (a semaphore without a unit, a barrier with too few arrivals,
+//!   a call of uninstrumented code): the number of units and arrivals is the same under every
+//!   schedule along the recorded paths, so every one of them fails, and only another path avoids
+//!   it.
+
+mod graph;
+mod orders;
+mod words;
+
+pub(crate) use orders::HangCondition;
+
+use crate::engine::Engine;
+use crate::recording::RecordedFailureKind;
+use crate::thread::{Frame, PendingSync};
+use graph::Graph;
+use model::{Awaited, EventId, EventKind, Failure, FailureCondition, LockMode, ObjectId};
+use model::{FailureKind, ObjectKind, ThreadId};
+use trace_format::layout::SyncOp;
+
+/// What a thread waited for when the run was ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Waits {
+    /// A lock, by internal address.
+    Lock { address: u64, mode: LockMode },
+    /// A condition variable, since this event of the thread.
+    Condition { condition: ObjectId, began: u32 },
+    /// A unit of a semaphore.
+    Semaphore(ObjectId),
+    /// The others at a barrier.
+    Barrier(ObjectId),
+    /// Another thread's end.
+    Join(usize),
+    /// A call of uninstrumented code, which nothing else is known of.
+    Call(String),
+    /// Something else.
+    Other,
+}
+
+/// A lock that a thread held when the run was ended.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    thread: usize,
+    /// Internal.
+    address: u64,
+    mode: LockMode,
+    /// The acquisition, as an index in the thread.
+    acquired: u32,
+}
+
+/// A thread at the end of a run that did not come to one.
+#[derive(Clone, Debug)]
+struct Stuck {
+    thread: usize,
+    waits: Waits,
+    /// The [`EventKind::Block`], as an index in the thread.
+    block: u32,
+    /// The operation and its object, for people.
+    operation: String,
+    object: String,
+}
+
+/// Who waits for what at the end of a run, and who holds what.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting {
+    stuck: Vec<Stuck>,
+    held: Vec<Held>,
+}
+
+/// An event as thread and index in it.
+type Place = (usize, u32);
+
+impl Engine<'_> {
+    fn hangs(&self) -> bool {
+        let kind = self.recording.failure.as_ref().map(|failure| &failure.kind);
+        self.symbolic() && kind == Some(&RecordedFailureKind::TimedOut)
+    }
+
+    /// Notes what a thread waits for at the end of its walk, and what it holds, which it releases.
+    /// False when the run did not hang, or the thread does not wait.
+    pub fn note_wait(&mut self, t: usize) -> bool {
+        if !self.threads[t].exited {
+            self.complete_certain(t);
+        }
+        let pending = self.threads[t].pending_sync.last().cloned();
+        // A thread that waits on a condition has released the mutex, which no entry tells but the
+        // one of the wait's end.
+        let began = match &pending {
+            Some(pending) if !self.threads[t].exited => self.begin_wait(t, pending),
+            _ => None,
+        };
+        if !self.hangs() {
+            return false;
+        }
+        let held = self.threads[t].held.iter().map(|lock| Held {
+            thread: t,
+            address: lock.address,
+            mode: lock.mode,
+            acquired: lock.acquired,
+        });
+        let held: Vec<Held> = held.collect();
+        self.waiting.held.extend(held);
+        if self.threads[t].exited {
+            return false;
+        }
+        let waits = match (&pending, self.threads[t].joining) {
+            (Some(pending), _) => self.waits(t, pending, began),
+            (None, Some(child)) => Waits::Join(child),
+            (None, None) => match self.opaque_call(t) {
+                Some(name) => Waits::Call(name),
+                None => return false,
+            },
+        };
+        let on = self.awaited(t, &waits);
+        let name = pending.as_ref().and_then(|pending| pending.name.clone());
+        let block = self.event(t, EventKind::Block { on }, name);
+        let (operation, object) = match &pending {
+            Some(pending) => (pending.blocked.operation.clone(), pending.blocked.object.clone()),
+            None => (String::new(), String::new()),
+        };
+        self.release_all(t);
+        self.waiting.stuck.push(Stuck { thread: t, waits, block, operation, object });
+        true
+    }
+
+    fn waits(&mut self, t: usize, pending: &PendingSync, began: Option<(ObjectId, u32)>) -> Waits {
+        let address = self.resolve(t, pending.address).unwrap_or(pending.address);
+        match pending.operation {
+            SyncOp::MutexLock
+            | SyncOp::MutexTimedLock
+            | SyncOp::RwWriteLock
+            | SyncOp::RwTimedWriteLock
+            | SyncOp::SpinLock => Waits::Lock { address, mode: LockMode::Exclusive },
+            SyncOp::RwReadLock | SyncOp::RwTimedReadLock => {
+                Waits::Lock { address, mode: LockMode::Shared }
+            }
+            SyncOp::CondWait | SyncOp::CondTimedWait => match began {
+                Some((condition, began)) => Waits::Condition { condition, began },
+                None => Waits::Other,
+            },
+            SyncOp::SemWait | SyncOp::SemTimedWait => {
+                let kind = ObjectKind::Semaphore { initial: 0 };
+                Waits::Semaphore(self.sync_object(t, pending.address, kind))
+            }
+            SyncOp::BarrierWait => {
+                let kind = ObjectKind::Barrier { count: 1 };
+                Waits::Barrier(self.sync_object(t, pending.address, kind))
+            }
+            _ => Waits::Other,
+        }
+    }
+
+    fn awaited(&mut self, t: usize, waits: &Waits) -> Awaited {
+        match *waits {
+            Waits::Lock { address, mode } => {
+                Awaited::Lock { object: self.sync_object(t, address, ObjectKind::Lock), mode }
+            }
+            Waits::Condition { condition, .. } => Awaited::Signal { condition },
+            Waits::Semaphore(object) => Awaited::Unit { object },
+            Waits::Barrier(object) => Awaited::Arrivals { object },
+            Waits::Join(child) => Awaited::End { child: ThreadId::from_index(child) },
+            Waits::Call(_) | Waits::Other => Awaited::Other,
+        }
+    }
+
+    /// The uninstrumented function that the log ends in, unless it only sleeps for a while.
+    fn opaque_call(&self, t: usize) -> Option<String> {
+        let thread = &self.threads[t];
+        let Some(Frame::External(frame)) = thread.frames.last().filter(|_| thread.exhausted())
+        else {
+            return None;
+        };
+        let call = frame.call.as_ref().filter(|call| !call.walked && !call.performed)?;
+        (!crate::tail::is_sleep(call.name)).then(|| call.name.to_owned())
+    }
+
+    /// After all walks: the failure of a run that did not come to an end because threads wait.
+    pub fn explain_hang(&mut self) -> HangCondition {
+        if !self.hangs() || self.failure.is_some() || self.waiting.stuck.is_empty() {
+            return HangCondition::default();
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.stuck.sort_by_key(|stuck| stuck.thread);
+        let graph = Graph::new(&waiting, &self.out);
+        let (kind, stuck, condition, concerned) = match graph.circle() {
+            Some(circle) => {
+                let concerned = circle.iter().map(|step| step.from).collect();
+                let condition = HangCondition::of_circle(&circle);
+                (FailureKind::Deadlock, graph.last_to_come(&circle), condition, concerned)
+            }
+            None => {
+                let roots = graph.roots();
+                let condition = HangCondition::of_roots(&graph, &roots, &self.out);
+                let all: Vec<usize> = (0..waiting.stuck.len()).collect();
+                (FailureKind::Hang, roots.first().copied().unwrap_or(0), condition, all)
+            }
+        };
+        let names: Vec<&str> = self.threads.iter().map(|t| t.log.name.as_str()).collect();
+        let words: Vec<String> =
+            concerned.iter().map(|&stuck| words::of(&graph, stuck, &names, &self.out)).collect();
+        let t = waiting.stuck[stuck].thread;
+        let event = self.event(t, EventKind::Failure, None);
+        let always = self.pool.boolean(true);
+        let failure = FailureCondition::Value(always);
+        let message = words.join(", ");
+        self.failure =
+            Some((t, Failure { kind, event: EventId(event), condition: failure, message }));
+        condition
+    }
+}

@@ -1,0 +1,95 @@
+//! What threads wait for, for people.
+
+use super::Waits;
+use super::graph::Graph;
+use crate::builder::Builder;
+use model::{EventKind, ObjectId, ObjectKind};
+
+/// `t0.1 waits for the lock stock, which t0.2 holds`.
+pub(super) fn of(graph: &Graph<'_>, at: usize, names: &[&str], out: &Builder) -> String {
+    let stuck = &graph.stuck[at];
+    let name = |thread: usize| names.get(thread).copied().unwrap_or("?");
+    let (me, object) = (name(stuck.thread), stuck.object.as_str());
+    match &stuck.waits {
+        Waits::Lock { .. } => {
+            format!("{me} waits for the lock {object}{}", holder(graph, at, &name))
+        }
+        Waits::Condition { condition, .. } => {
+            let signals = count(out, |kind| {
+                matches!(kind, EventKind::Signal { condition: c }
+                    | EventKind::Broadcast { condition: c } if c == condition)
+            });
+            let woken = count(
+                out,
+                |kind| matches!(kind, EventKind::Wake { condition: c, .. } if c == condition),
+            );
+            let why = match (signals, woken) {
+                (0, _) => ", which nobody signals",
+                (_, 0) => ", which was signalled before that only",
+                _ => ", whose signals came before that or woke others",
+            };
+            format!("{me} waits on the condition {object}{why}")
+        }
+        Waits::Semaphore(semaphore) => {
+            let why = match graph.units(at) {
+                [] => units(out, *semaphore),
+                units => {
+                    let mut takers: Vec<&str> = units.iter().map(|unit| name(unit.0)).collect();
+                    takers.dedup();
+                    format!(", which {} took", takers.join(" and "))
+                }
+            };
+            format!("{me} waits for a unit of the semaphore {object}{why}")
+        }
+        Waits::Barrier(barrier) => {
+            let here = graph.stuck.iter().filter(|other| other.waits == stuck.waits).count();
+            let count = match out.objects.get(barrier.index()).map(|object| object.kind) {
+                Some(ObjectKind::Barrier { count }) => count,
+                _ => 0,
+            };
+            format!("{me} waits at the barrier {object}, where {here} of {count} have arrived")
+        }
+        Waits::Join(child) => format!("{me} waits for the end of {}", name(*child)),
+        Waits::Call(function) => format!("{me} does not come back from the call of {function}"),
+        Waits::Other => format!("{me} waits in {} of {object}", stuck.operation),
+    }
+}
+
+fn holder<'n>(graph: &Graph<'_>, at: usize, name: &dyn Fn(usize) -> &'n str) -> String {
+    let holders: Vec<usize> = graph.holders(at).map(|held| held.thread).collect();
+    if holders.contains(&graph.stuck[at].thread) {
+        return ", which it holds itself".to_owned();
+    }
+    if let Some(&holder) = holders.first() {
+        let waits = graph.stuck.iter().any(|other| other.thread == holder);
+        let how = if waits { "holds" } else { "never gave back" };
+        return format!(", which {} {how}", name(holder));
+    }
+    match graph.steps(at).iter().find(|step| step.precedence) {
+        Some(step) => {
+            format!(", which {} waits for to write", name(graph.stuck[step.to].thread))
+        }
+        None => String::new(),
+    }
+}
+
+fn units(out: &Builder, semaphore: ObjectId) -> String {
+    let initial = match out.objects.get(semaphore.index()).map(|object| object.kind) {
+        Some(ObjectKind::Semaphore { initial }) => initial,
+        _ => 0,
+    };
+    let given = count(
+        out,
+        |kind| matches!(kind, EventKind::SemaphorePost { object } if *object == semaphore),
+    );
+    let taken = count(
+        out,
+        |kind| matches!(kind, EventKind::SemaphoreWait { object } if *object == semaphore),
+    );
+    format!(", which began with {initial}, was given {given} and lost {taken}")
+}
+
+fn count(out: &Builder, matches: impl Fn(&EventKind) -> bool) -> usize {
+    let events = out.threads.iter().flat_map(|thread| &thread.events);
+    events.filter(|event| matches(&event.kind)).count()
+}
