@@ -15,7 +15,7 @@ pub fn ending(manifest: &Manifest) -> String {
         FailureKind::Signal => format!("ended by {}", signal_name(failure.code)),
         FailureKind::Exit => format!("exit status {}", failure.code),
         FailureKind::Hang if manifest.timed_out => "ended by the time-out".to_owned(),
-        FailureKind::Hang if failure.code != 0 => format!(
+        FailureKind::Hang if is_interrupt(failure.code) => format!(
             "ended by {} before it came to its end; `symbiosis solve` says what its threads waited \
              for, if they did",
             signal_name(failure.code)
@@ -38,6 +38,12 @@ pub fn ending(manifest: &Manifest) -> String {
     }
 }
 
+/// Was the run ended by a signal that people and programs end others by?
+fn is_interrupt(code: i64) -> bool {
+    let signals = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
+    signals.into_iter().any(|signal| i64::from(signal) == code)
+}
+
 fn signal_name(number: i64) -> String {
     let name = match i32::try_from(number).unwrap_or(0) {
         libc::SIGSEGV => "a segmentation fault (SIGSEGV)",
@@ -49,6 +55,7 @@ fn signal_name(number: i64) -> String {
         libc::SIGKILL => "SIGKILL",
         libc::SIGTERM => "SIGTERM",
         libc::SIGINT => "SIGINT",
+        libc::SIGHUP => "SIGHUP",
         _ => return format!("signal {number}"),
     };
     name.to_owned()

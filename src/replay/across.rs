@@ -183,8 +183,15 @@ impl Search<'_> {
     /// Runs the program once, and keeps the run if it passes.
     fn attempt(&mut self, plan: &Plan) -> Result<(), ReplayError> {
         let Some(text) = self.text(plan) else { return Ok(()) };
-        let attempt = self.execute(&text)?;
         self.attempts += 1;
+        // One run that cannot be made is no reason to throw away those that passed.
+        let attempt = match self.execute(&text) {
+            Err(error) if !matches!(error, ReplayError::Interrupted(_)) => {
+                tracing::info!(?plan, %error, "a run could not be made");
+                return Ok(());
+            }
+            attempt => attempt?,
+        };
         tracing::debug!(?plan, left = ?attempt.report.left, failed = failed(&attempt), "attempt");
         if failed(&attempt) {
             return Ok(());

@@ -102,7 +102,9 @@ fn granted(trace: &EventTrace, order: &[EventId]) -> Vec<EventId> {
             EventKind::Lock { object, mode } => {
                 held.entry(object).or_default().push((thread, mode));
             }
-            EventKind::Unlock { object, .. } => {
+            // One that is added gives nothing back: its thread did not come to it, unless it was
+            // granted its request, and then it has given everything back.
+            EventKind::Unlock { object, synthetic: false, .. } => {
                 held.entry(object).or_default().retain(|(holder, _)| *holder != thread);
             }
             EventKind::SemaphoreWait { object } => {
