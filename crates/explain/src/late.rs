@@ -117,15 +117,17 @@ impl<'v, 'a> Lateness<'v, 'a> {
     }
 }
 
-/// Did the failing run end before the thread went another way than in the passing run? What ends
-/// sections that were open then is no event of the run.
+/// Did the failing run end before the thread went another way than in the passing run? A request
+/// that was not granted by then, and what ends sections that were open, go no other way.
 fn is_cut(view: &View<'_>, passing: &Thread) -> bool {
     let trace = view.failing.trace;
     let Some(thread) = trace.threads.iter().find(|other| other.name == passing.name) else {
         return true;
     };
     let rest = &thread.events[view.common_path(thread.id)..];
-    let made_up =
-        |id: &EventId| matches!(trace.event(*id).kind, EventKind::Unlock { synthetic: true, .. });
+    let made_up = |id: &EventId| {
+        let kind = &trace.event(*id).kind;
+        matches!(kind, EventKind::Unlock { synthetic: true, .. } | EventKind::Block { .. })
+    };
     rest.iter().all(made_up)
 }
