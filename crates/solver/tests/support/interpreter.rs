@@ -105,6 +105,7 @@ impl<'a> Machine<'a> {
             | EventKind::Exit
             | EventKind::Allocate { .. }
             | EventKind::Free { .. }
+            | EventKind::Block { .. }
             | EventKind::Failure => true,
             EventKind::Read { .. }
             | EventKind::Write { .. }

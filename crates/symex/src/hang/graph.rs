@@ -195,9 +195,8 @@ fn units_held(out: &Builder) -> BTreeMap<ObjectId, Vec<Place>> {
                     own.entry(object).or_default().push((thread, event.index));
                 }
                 EventKind::SemaphorePost { object } => {
-                    if own.entry(object).or_default().pop().is_none() {
-                        no_locks.push(object);
-                    }
+                    let unit = own.entry(object).or_default().pop();
+                    no_locks.extend(unit.is_none().then_some(object));
                 }
                 _ => {}
             }
