@@ -7,7 +7,7 @@ set -eu
 [ $# -gt 0 ] || set -- /usr/bin /usr/sbin
 cd "$(dirname "$0")/.."
 find "$@" -maxdepth 1 -type f | sort | while read -r file; do
-    readelf -W --dyn-syms "$file" 2>/dev/null
+    readelf -W --dyn-syms "$file" 2>/dev/null || true # Scripts are no programs.
 done | awk '
     /^Symbol table/ { files++ }
     $4 == "FUNC" && $7 == "UND" && $8 ~ /@(GLIBC|GLIBCXX|CXXABI|GCC)_/ {
