@@ -51,7 +51,7 @@ begin:
   %next = load volatile ptr, ptr %control, align 8
   %limit.slot = getelementptr inbounds i8, ptr %control, i64 8
   %limit = load volatile ptr, ptr %limit.slot, align 8
-  %full = icmp eq ptr %next, %limit
+  %full = icmp uge ptr %next, %limit
   br i1 %full, label %grow, label %write, !prof !0
 
 grow:
@@ -78,7 +78,7 @@ begin:
   %next = load volatile ptr, ptr %next.slot, align 8
   %limit.slot = getelementptr inbounds i8, ptr %control, i64 24
   %limit = load volatile ptr, ptr %limit.slot, align 8
-  %full = icmp eq ptr %next, %limit
+  %full = icmp uge ptr %next, %limit
   br i1 %full, label %grow, label %write, !prof !0
 
 grow:

@@ -6,6 +6,7 @@
 //! for anchors always, [`__symbiosis_gate_reached`] is called with all registers saved, and counts
 //! when the scheduler lets the thread go on.
 
+use crate::handlers;
 use crate::layout::{Control, GATE_NOP, ModuleDescriptor, SiteEntry};
 use crate::memory::{self, List};
 use crate::noise;
@@ -96,7 +97,10 @@ pub unsafe fn enter(thread: *mut Thread) -> bool {
 /// As for [`enter`], which must have returned true.
 pub unsafe fn leave(thread: *mut Thread) {
     // SAFETY: the caller vouches for the record.
-    unsafe { write_volatile(&raw mut (*thread).gate.inside, false) };
+    unsafe {
+        write_volatile(&raw mut (*thread).gate.inside, false);
+        handlers::left_scheduler(thread);
+    }
 }
 
 /// In a child of `fork`: its gates do nothing from now on, and the report and the order are the

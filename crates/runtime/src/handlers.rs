@@ -4,17 +4,16 @@
 //! anywhere else between two entries would leave open where. So the runtime's own handler stands in
 //! front of the program's. When the signal came in code that is not instrumented (a system call, say)
 //! the program's handler runs at once. In instrumented code it waits for the next path hook, which
-//! [`Control::path_limit`] makes call the runtime, or until the thread calls uninstrumented code,
+//! [`crate::layout::Control::path_limit`] makes call the runtime, or until the thread calls uninstrumented code,
 //! for which the processor's single-step mode watches: a handler that has to end a wait must not
 //! come after it. Other signals are blocked in the meantime. To the program this is a signal that
 //! came a few instructions later.
 //!
 //! Faults are handled where they occur: the instruction that caused them is one of the program's own.
 
-use crate::layout::{Control, RuntimeEvent};
+use crate::layout::RuntimeEvent;
 use crate::modules;
 use crate::process;
-use crate::real;
 use crate::schedule;
 use crate::signals;
 use crate::streams;
@@ -23,7 +22,7 @@ use crate::threads::Thread;
 use crate::tls;
 use crate::writes;
 use core::ffi::c_int;
-use core::ptr::{null, null_mut, read_volatile, write_volatile};
+use core::ptr::{null, read_volatile, write_volatile};
 use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 const SIGNALS: usize = 65;
@@ -210,6 +209,36 @@ pub unsafe fn left_scheduler(thread: *mut Thread) {
     }
 }
 
+/// Signals that stay open in a new thread although its creator blocked all: SIGKILL and SIGSTOP,
+/// and the two that glibc uses itself.
+const NEVER_BLOCKED: u64 = 1 << (9 - 1) | 1 << (19 - 1) | 1 << (32 - 1) | 1 << (33 - 1);
+
+/// Creates a thread, which gets no signals before it is known.
+pub unsafe fn starting(child: *mut Thread, create: impl FnOnce() -> c_int) -> c_int {
+    if !wanted() {
+        return create();
+    }
+    let mask = sys::set_signal_mask(u64::MAX);
+    // SAFETY: the record is handed over by `create`.
+    unsafe { (*child).signals.mask = mask };
+    let result = create();
+    sys::set_signal_mask(mask);
+    result
+}
+
+/// The new thread is known, and gets the mask that it would have had: its creator's, or that of
+/// the attributes it was created with.
+pub unsafe fn started(thread: *mut Thread) {
+    if !wanted() {
+        return;
+    }
+    // SAFETY: the record is the calling thread's own.
+    let inherited = sys::set_signal_mask(unsafe { (*thread).signals.mask });
+    if inherited | NEVER_BLOCKED != u64::MAX {
+        sys::set_signal_mask(inherited);
+    }
+}
+
 /// In a child of `fork` nothing waits.
 pub unsafe fn forget(thread: *mut Thread) {
     // SAFETY: the record is the calling thread's own.
@@ -231,7 +260,8 @@ pub unsafe fn deliver(thread: *mut Thread) {
         // The floating-point registers were not kept.
         context[FLOATING_POINT / 8] = 0;
         let Some(action) = action(signal) else { return };
-        let own = if action.flags.load(Ordering::Acquire) & SA_NODEFER == 0 { bit(signal) } else { 0 };
+        let own =
+            if action.flags.load(Ordering::Acquire) & SA_NODEFER == 0 { bit(signal) } else { 0 };
         sys::set_signal_mask(mask | own | action.mask.load(Ordering::Acquire));
         write_volatile(&raw mut (*state).waiting, 0);
         handle(thread, signal, info.as_mut_ptr().cast(), context.as_mut_ptr().cast(), None);
@@ -268,8 +298,8 @@ unsafe fn handle(
             ];
             streams::event(thread, RuntimeEvent::SignalBegin, &begin);
             if with_info {
-                writes::report(thread, info, INFO_BYTES);
-                writes::report(thread, context, CONTEXT_BYTES);
+                writes::__symbiosis_external_write(info.cast(), INFO_BYTES);
+                writes::__symbiosis_external_write(context.cast(), CONTEXT_BYTES);
             }
         }
         if with_info {
@@ -308,8 +338,7 @@ unsafe fn change(signal: c_int, new: *const SignalAction, old: *mut SignalAction
     let result = match new {
         None => {
             // SAFETY: the caller's pointer.
-            let result = unsafe { sys::sigaction(signal, null(), old) };
-            result
+            unsafe { sys::sigaction(signal, null(), old) }
         }
         Some(new) if new.handler == SIG_DFL || new.handler == SIG_IGN => {
             let plain = new.handler == SIG_DFL && signals::catches(signal);

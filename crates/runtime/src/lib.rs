@@ -35,6 +35,7 @@ pub mod fail_at;
 pub mod files;
 pub mod gates;
 pub mod guard;
+pub mod handlers;
 pub mod inputs;
 pub mod memory;
 pub mod modules;

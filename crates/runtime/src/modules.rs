@@ -58,7 +58,7 @@ struct Object {
 }
 
 /// Is this an address in the code of an executable or library with instrumented modules? Known
-/// only when gates are opened.
+/// only when the run is recorded or its gates are opened.
 pub fn instrumented(address: u64) -> bool {
     objects().any(|object| object.code.contains(address))
 }
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn __symbiosis_register(descriptor: *const ModuleDescripto
         if known {
             *module.base = base;
             add_table(module, descriptor as u64);
-            if gates::wanted() {
+            if gates::wanted() || process::recording() {
                 add_object(descriptor as u64);
             }
             sys::keeping_errno(|| gates::open(module));

@@ -2,6 +2,7 @@
 
 use crate::fail_at;
 use crate::guard;
+use crate::handlers;
 use crate::layout::RawFailure;
 use crate::process::{self, Failure};
 use crate::schedule;
@@ -24,15 +25,19 @@ const STACK_IN_CONTEXT: usize = 40 + 15 * 8;
 const CODE_IN_INFO: usize = 8;
 const ADDRESS_IN_INFO: usize = 16;
 
-/// Installs the handlers, except where the process was started with a signal ignored.
-pub fn install() {
-    find_last_words();
-    let action = SignalAction {
+fn own_action() -> SignalAction {
+    SignalAction {
         handler: fatal as *const () as usize,
         mask: [0; 16],
         flags: sys::SA_SIGINFO | sys::SA_ONSTACK,
         restorer: 0,
-    };
+    }
+}
+
+/// Installs the handlers, except where the process was started with a signal ignored.
+pub fn install() {
+    find_last_words();
+    let action = own_action();
     for signal in FATAL {
         let mut old = SignalAction { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
         // SAFETY: the pointers are to live objects; the handler is async-signal-safe.
@@ -42,6 +47,26 @@ pub fn install() {
             }
         }
     }
+}
+
+/// Is it one of the signals that are recorded when they end the process?
+pub fn catches(signal: c_int) -> bool {
+    process::recording() && FATAL.contains(&signal)
+}
+
+/// Puts the runtime's handler back for a signal that the program handles no longer.
+///
+/// # Safety
+///
+/// `old` is null or a live structure.
+pub unsafe fn catch(signal: c_int, old: *mut SignalAction) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { sys::sigaction(signal, &own_action(), old) }
+}
+
+/// Is this the runtime's own handler?
+pub fn is_own(handler: usize) -> bool {
+    handler == fatal as *const () as usize
 }
 
 /// Gives the calling thread a stack for its handlers, so that a stack overflow can be recorded.
@@ -177,10 +202,13 @@ unsafe fn failure_of<'a>(
     (kind, failure)
 }
 
-unsafe extern "C" fn fatal(signal: c_int, info: *const u8, context: *const u8) {
+unsafe extern "C" fn fatal(signal: c_int, info: *const u8, context: *mut u8) {
     // SAFETY: the kernel gives both structures to a handler with SA_SIGINFO.
     unsafe {
         let code = info.add(CODE_IN_INFO).cast::<c_int>().read();
+        if signal == sys::SIGTRAP && handlers::stepped(code, context) {
+            return;
+        }
         let by_kernel = code > 0;
         let address = if by_kernel { info.add(ADDRESS_IN_INFO).cast::<u64>().read() } else { 0 };
         let pc = context.add(PC_IN_CONTEXT).cast::<u64>().read();

@@ -1,6 +1,7 @@
 //! A thread's two streams: mapped files that grow.
 
 use crate::files;
+use crate::handlers;
 use crate::layout::{Control, RuntimeEvent, tag};
 use crate::process;
 use crate::sys;
@@ -202,10 +203,32 @@ unsafe fn grow(kind: Kind) {
             return;
         }
         let cursor = cursor((*thread).control, kind);
+        let mask = sys::set_signal_mask(u64::MAX);
         let (stream, ring) = match kind {
             Kind::Path => (&raw mut (*thread).path, (*thread).path_ring()),
             Kind::Values => (&raw mut (*thread).values, (*thread).value_ring()),
         };
+        make_room(thread, &cursor, stream, ring);
+        // A signal handler writes entries of its own.
+        while kind == Kind::Path && handlers::is_due(thread) {
+            handlers::deliver(thread);
+            sys::set_signal_mask(u64::MAX);
+            make_room(thread, &cursor, stream, ring);
+        }
+        sys::set_signal_mask(mask);
+    }
+}
+
+/// Makes sure that the cursor stands below its limit. The limit may have been set to 0, to have
+/// [`grow`] called.
+unsafe fn make_room(thread: *mut Thread, cursor: &Cursor, stream: *mut Stream, ring: u64) {
+    // SAFETY: all of it is the calling thread's own.
+    unsafe {
+        let limit = if (*stream).stopped { ring + RING - SLACK } else { (*stream).limit() };
+        write_volatile(cursor.limit, limit);
+        if read_volatile(cursor.next) < limit {
+            return;
+        }
         if (*stream).stopped {
             write_volatile(cursor.next, ring);
             return;
@@ -213,7 +236,7 @@ unsafe fn grow(kind: Kind) {
         let name = (*thread).name;
         match sys::keeping_errno(|| (*stream).grow(name.as_bytes())) {
             Ok(()) => write_volatile(cursor.limit, (*stream).limit()),
-            Err(error) => stop(thread, &cursor, stream, ring, error),
+            Err(error) => stop(thread, cursor, stream, ring, error),
         }
     }
 }
@@ -255,7 +278,7 @@ unsafe fn put_path(thread: *mut Thread, entry: u32) {
     unsafe {
         let control = (*thread).control;
         if read_volatile(&raw const (*control).path_next)
-            == read_volatile(&raw const (*control).path_limit)
+            >= read_volatile(&raw const (*control).path_limit)
         {
             grow(Kind::Path);
         }
@@ -271,7 +294,7 @@ unsafe fn put_word(thread: *mut Thread, word: u64) {
     unsafe {
         let control = (*thread).control;
         if read_volatile(&raw const (*control).value_next)
-            == read_volatile(&raw const (*control).value_limit)
+            >= read_volatile(&raw const (*control).value_limit)
         {
             grow(Kind::Values);
         }

@@ -63,6 +63,7 @@ pub const RLIMIT_FSIZE: c_int = 1;
 const SYS_GETTID: c_long = 186;
 const SYS_RT_SIGPROCMASK: c_long = 14;
 const EFAULT: c_int = 14;
+const SIG_SETMASK: c_long = 2;
 const SYS_TGKILL: c_long = 234;
 const SYS_NANOSLEEP: c_long = 35;
 const SYS_GETPID: c_long = 39;
@@ -169,6 +170,8 @@ unsafe extern "C" {
     pub fn munmap(at: *mut c_void, n: usize) -> c_int;
     pub fn getrlimit(which: c_int, limit: *mut ResourceLimit) -> c_int;
     pub fn syscall(number: c_long, ...) -> c_long;
+    /// libc's own, not the interposed one.
+    #[link_name = "__sigaction"]
     pub fn sigaction(signal: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int;
     pub fn sigaltstack(new: *const SignalStack, old: *mut SignalStack) -> c_int;
     pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -312,6 +315,14 @@ pub fn read_small_file<const N: usize>(name: &Text<N>, bytes: &mut [u8]) -> usiz
         syscall(SYS_CLOSE, fd);
         usize::try_from(length).unwrap_or(0)
     }
+}
+
+/// Sets the calling thread's signal mask; gives what it was.
+pub fn set_signal_mask(mask: u64) -> u64 {
+    let mut old = 0u64;
+    // SAFETY: both masks have the kernel's size.
+    unsafe { syscall(SYS_RT_SIGPROCMASK, SIG_SETMASK, &raw const mask, &raw mut old, 8usize) };
+    old
 }
 
 /// Sends a signal (0: only asks whether there is such a thread) to a thread of this process.

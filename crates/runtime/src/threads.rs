@@ -3,6 +3,7 @@
 use crate::emulate::{self, Limit};
 use crate::files;
 use crate::gates;
+use crate::handlers;
 use crate::inputs;
 use crate::layout::{CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, RuntimeEvent, SyncPoint};
 use crate::noise;
@@ -55,6 +56,8 @@ pub struct Thread {
     pub gate: gates::State,
     /// The object that it is freeing, or freed last.
     pub freeing: u64,
+    /// For its signal handlers.
+    pub signals: handlers::State,
     /// What it gets back of the recorded run.
     pub inputs: inputs::State,
     routine: usize,
@@ -317,6 +320,7 @@ unsafe fn enter(block: *mut c_void) -> (usize, *mut c_void) {
     unsafe {
         adopt(thread);
         schedule::started();
+        handlers::started(thread);
         ((*thread).routine, (*thread).argument as *mut c_void)
     }
 }
@@ -439,6 +443,7 @@ pub unsafe extern "C" fn forked() {
     // SAFETY: the record is the calling thread's own, the only one in the child.
     unsafe {
         (*thread).live = false;
+        handlers::forget(thread);
         (*thread).path.stopped = true;
         (*thread).values.stopped = true;
         let control = (*thread).control;
@@ -507,7 +512,8 @@ interpose! {
             return create(out, attributes, routine, argument);
         }
         let child = Child::of(block);
-        let result = create(out, attributes, trampoline, block.cast());
+        let result =
+            handlers::starting(block, || create(out, attributes, trampoline, block.cast()));
         let pthread = if result == 0 { Some(*out) } else { None };
         created(child, pthread, [routine, argument as usize]);
         result
@@ -522,7 +528,7 @@ interpose! {
             return create(out, routine, argument);
         }
         let child = Child::of(block);
-        let result = create(out, c11_trampoline, block.cast());
+        let result = handlers::starting(block, || create(out, c11_trampoline, block.cast()));
         let pthread = if result == 0 { Some(*out) } else { None };
         created(child, pthread, [routine, argument as usize]);
         result

@@ -5,7 +5,7 @@ use crate::report::GapKind;
 use crate::thread::{Entry, ExternalCall, ExternalFrame, Frame, Stop, contradiction};
 use crate::value::{Scalar, Value};
 use ir::assembly::Assembly;
-use ir::types::{Call, Callee, FuncId, InstId, Instruction, Operand, TypeId};
+use ir::types::{Call, Callee, ConstantKind, FuncId, InstId, Instruction, Operand, TypeId};
 use model::PathConditionKind;
 
 impl<'r> Engine<'r> {
@@ -86,8 +86,21 @@ impl<'r> Engine<'r> {
             }
             self.threads[t].advance();
         }
-        let arguments = self.arguments(t, &call.args);
+        let mut arguments = self.arguments(t, &call.args);
+        self.forget_undefined(t, &call.args, &mut arguments);
         self.push_function(t, info, arguments)
+    }
+
+    /// An undefined argument is whatever the callee's log says.
+    fn forget_undefined(&self, t: usize, operands: &[Operand], arguments: &mut [Value]) {
+        let module = self.module(t);
+        for (argument, operand) in arguments.iter_mut().zip(operands) {
+            let Operand::Const(id) = operand else { continue };
+            let constant = module.constants.get(id.index());
+            if constant.is_some_and(|constant| constant.kind == ConstantKind::Undef) {
+                *argument = Value::Absent;
+            }
+        }
     }
 
     /// A call whose target is not known to be in the module.
@@ -111,6 +124,7 @@ impl<'r> Engine<'r> {
         self.check_output(t, name, &arguments, &call.args)?;
         self.check_report(t, name, &arguments)?;
         self.note_setjmp(t, id, name, &arguments);
+        self.note_thread_exit(t, name, &arguments);
         let reallocated = self.reallocated(t, name, &arguments);
         let text = self.text_before(t, name, &arguments);
         let frame = ExternalFrame {
@@ -196,17 +210,43 @@ impl<'r> Engine<'r> {
         };
         self.threads[t].advance();
         let entered = self.image.function_address(m, f);
-        let mut arguments = Vec::new();
+        let mut arguments;
         if let Some(call) = self.threads[t].external_call()
             && !call.walked
             && (call.name == info.function.name || call.address == Some(entered))
         {
             call.walked = true;
             arguments = call.arguments.clone();
+            let operands = call.operands.clone();
+            self.forget_undefined(t, &operands, &mut arguments);
         } else {
             self.forget_sorted(t);
+            arguments = self.registered_arguments(t, entered);
         }
         self.push_function(t, info, arguments)
+    }
+
+    /// Remembers what the destructor of a thread-local object is to be called with. The log has the
+    /// object's real address, but its contents are kept where no other thread can have it.
+    fn note_thread_exit(&mut self, t: usize, name: &str, arguments: &[Value]) {
+        if !matches!(name, "__cxa_thread_atexit" | "__cxa_thread_atexit_impl") {
+            return;
+        }
+        let destructor = arguments.first().and_then(Value::scalar).and_then(Scalar::as_const);
+        if let (Some(destructor), Some(object)) = (destructor, arguments.get(1)) {
+            self.threads[t].destructors.push((destructor as u64, object.clone()));
+        }
+    }
+
+    /// The arguments of a callback that was registered with them: the last one first.
+    fn registered_arguments(&mut self, t: usize, entered: u64) -> Vec<Value> {
+        let destructors = &mut self.threads[t].destructors;
+        match destructors.last() {
+            Some((destructor, _)) if *destructor == entered => {
+                destructors.pop().map(|(_, object)| object).into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// A comparison called by `qsort`, which moves the elements unseen until it returns.

@@ -276,7 +276,7 @@ impl<'r> Engine<'r> {
         }
         loop {
             match self.step(t) {
-                Ok(()) => {}
+                Ok(()) | Err(Stop::Left) => {}
                 Err(Stop::Wait(other)) => {
                     self.threads[t].again = self.threads[t].code().is_some();
                     if !self.has_ended(other) {
@@ -293,7 +293,7 @@ impl<'r> Engine<'r> {
         }
     }
 
-    fn step(&mut self, t: usize) -> Result<(), Stop> {
+    pub fn step(&mut self, t: usize) -> Result<(), Stop> {
         match self.threads[t].frames.last() {
             Some(Frame::Code(_)) => self.instruction(t),
             Some(Frame::External(_)) => self.external_step(t),
@@ -310,6 +310,7 @@ impl<'r> Engine<'r> {
         };
         self.check_reached(t, id)?;
         self.pass_gate(t, info, id);
+        self.handle_fault(t, instruction)?;
         self.execute(t, id, instruction)
     }
 

@@ -54,6 +54,7 @@ mod points;
 mod recording;
 mod report;
 mod shadow;
+mod signals;
 mod strings;
 mod sync;
 mod tail;

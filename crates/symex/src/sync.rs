@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::externals::is_computed;
 use crate::memory::{Bytes, MemoryByte};
 use crate::report::{BlockedCall, GapKind};
+use crate::signals::SIGNAL_WORDS;
 use crate::thread::{HeldLock, PendingSync, Stop, contradiction};
 use model::{EventId, EventKind, LockMode, ObjectId, ObjectKind};
 use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
@@ -31,6 +32,8 @@ impl<'r> Engine<'r> {
     /// Handles the runtime entry that comes next, and moves past it.
     pub fn runtime(&mut self, t: usize, event: RuntimeEvent) -> Result<(), Stop> {
         let words = match event {
+            RuntimeEvent::SignalBegin => SIGNAL_WORDS,
+            RuntimeEvent::SignalEnd => 1,
             RuntimeEvent::ThreadCreate | RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => 4,
             RuntimeEvent::Allocate => 3,
             RuntimeEvent::JoinEnd | RuntimeEvent::Free => 2,
@@ -65,6 +68,10 @@ impl<'r> Engine<'r> {
                 }
                 self.threads[t].exited = true;
             }
+            (RuntimeEvent::SignalBegin, [_, _, _, _, info, context]) => {
+                return self.handle_signal(t, *info, *context);
+            }
+            (RuntimeEvent::SignalEnd, _) => return contradiction("end of no signal handler"),
             (RuntimeEvent::NonLocal, _) => self.threads[t].non_local = true,
             (RuntimeEvent::Allocate, [address, size, tsc]) => {
                 self.allocate(t, *address, *size, *tsc);

@@ -21,6 +21,8 @@ pub(crate) enum Stop {
     Wait(usize),
     /// The streams have ended.
     EndOfLog,
+    /// The instruction is over because a signal handler has left it by a jump; the walk goes on.
+    Left,
     /// The failure was reached.
     Failed,
     /// The streams say something that cannot be.
@@ -175,6 +177,8 @@ pub(crate) struct Thread<'r> {
     pub non_local: bool,
     /// Where `setjmp` was called: buffer address to (frame serial, instruction).
     pub jump_buffers: FxHashMap<u64, (u64, InstId)>,
+    /// Destructors of thread-local objects to come: their addresses, and what they are called with.
+    pub destructors: Vec<(u64, Value)>,
     pub private_next: u64,
     tls_next: u64,
     pub report: ThreadReport,
@@ -223,6 +227,7 @@ impl<'r> Thread<'r> {
             exited: false,
             non_local: false,
             jump_buffers: FxHashMap::default(),
+            destructors: Vec::new(),
             private_next: PRIVATE + ((index as u64) << 40) + 4096,
             tls_next: PRIVATE + ((index as u64) << 40) + (1 << 39),
             report: ThreadReport { name: log.name.clone(), ..ThreadReport::default() },

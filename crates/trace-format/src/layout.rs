@@ -72,6 +72,12 @@ pub enum RuntimeEvent {
     ExternalWrite = 9,
     /// A cancellation, longjmp or other non-local exit that the runtime saw. `[]`.
     NonLocal = 10,
+    /// The program's handler for a signal is about to run, in the middle of whatever the thread
+    /// does. `[signal, handler, 1 for a fault of the instruction that comes next, its address,
+    /// address of the siginfo_t, address of the ucontext_t]`.
+    SignalBegin = 11,
+    /// The handler returned. `[signal]`.
+    SignalEnd = 12,
 }
 
 impl RuntimeEvent {
@@ -89,6 +95,8 @@ impl RuntimeEvent {
             8 => Self::SyncEnd,
             9 => Self::ExternalWrite,
             10 => Self::NonLocal,
+            11 => Self::SignalBegin,
+            12 => Self::SignalEnd,
             _ => return None,
         })
     }

@@ -1,5 +1,4 @@
 // Global constructors and destructors, thread_local with destructors, statics in functions.
-//~ GAP: memory that uninstrumented code wrote
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,4 @@
 // A thread pool with futures, packaged tasks and lambdas that capture shared data.
-//~ GAP: value of argument differs from the log
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
