@@ -6,7 +6,7 @@ use crate::emulate::{self, Limit};
 use crate::layout::{RuntimeEvent, SyncOp};
 use crate::real;
 use crate::streams;
-use crate::sync::{Call, around};
+use crate::sync::{Call, around, around_once};
 use crate::sys;
 use crate::tls;
 use core::ffi::{c_int, c_void};
@@ -108,11 +108,10 @@ interpose! {
 
     fn call_once(once: P, routine: real::OnceRoutine) {
         if let Some(function) = real::call_once() {
-            let run = || {
+            around_once(once, routine, |routine| {
                 function(once, routine);
                 0
-            };
-            around(Call::on(SyncOp::Once, once), || emulate::once(once, run), |result| result);
+            });
         }
     }
 

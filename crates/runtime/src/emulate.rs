@@ -19,11 +19,19 @@ pub enum Limit {
     None,
     /// At this time of this clock.
     At(c_int, *const TimeSpec),
+    /// When so much time has passed.
+    In(*const TimeSpec),
 }
 
 /// Times before this second of a clock are not meant as times of day: 1985. A condition variable
 /// does not tell outside of libc which clock it uses.
 const TIME_OF_DAY: i64 = 500_000_000;
+/// The bit of a mutex's kind in glibc that says that it is robust.
+const ROBUST: u32 = 16;
+/// How often, and with how many microseconds between, a robust mutex is tried whose holder has
+/// ended: the kernel releases it when the thread is really gone.
+const ROBUST_TRIES: u32 = 2000;
+const ROBUST_PAUSE: u64 = 50;
 
 impl Limit {
     /// The limit in virtual time; none when it is not a valid time.
@@ -32,14 +40,17 @@ impl Limit {
     ///
     /// The pointer must be to a time.
     pub unsafe fn deadline(self) -> Option<u64> {
-        let Self::At(clock, time) = self else { return Some(NEVER) };
+        let (Self::At(_, time) | Self::In(time)) = self else { return Some(NEVER) };
         if time.is_null() {
             return None;
         }
         // SAFETY: the caller vouches for it.
         let time = unsafe { *time };
-        let clock = if time.seconds < TIME_OF_DAY { sys::CLOCK_MONOTONIC } else { clock };
-        let left = time.nanoseconds()?.saturating_sub(clocks::now(clock));
+        let mut left = time.nanoseconds()?;
+        if let Self::At(clock, _) = self {
+            let clock = if time.seconds < TIME_OF_DAY { sys::CLOCK_MONOTONIC } else { clock };
+            left = left.saturating_sub(clocks::now(clock));
+        }
         Some(schedule::deadline(round(left)))
     }
 }
@@ -111,13 +122,32 @@ pub unsafe fn lock_mutex(mutex: P, limit: Limit, own: impl FnOnce() -> c_int) ->
     // kind.
     unsafe {
         let owner = mutex.cast::<i32>().add(2);
-        let checks = mutex.cast::<u32>().add(4).read_volatile() & 3 == 2;
+        let kind = mutex.cast::<u32>().add(4).read_volatile();
+        let checks = kind & 3 == 2;
         let attempt = || match try_lock(mutex) {
             sys::EBUSY if checks && owner.read_volatile() == sys::gettid() => sys::EDEADLK,
+            sys::EBUSY if kind & ROBUST != 0 => inherit(owner, || try_lock(mutex)),
             result => result,
         };
         attempts(WaitKind::Mutex, mutex, owner, limit, attempt, own)
     }
+}
+
+/// Tries a robust mutex until its holder, which has passed its last point, is really gone.
+unsafe fn inherit(owner: *const i32, try_lock: impl Fn() -> c_int) -> c_int {
+    for _ in 0..ROBUST_TRIES {
+        // SAFETY: the caller's pointer is to the owner field of a mutex.
+        let tid = unsafe { owner.read_volatile() };
+        if tid != 0 && !schedule::has_ended(tid) {
+            break;
+        }
+        sys::keeping_errno(|| sys::sleep_micros(ROBUST_PAUSE));
+        match try_lock() {
+            sys::EBUSY => {}
+            result => return result,
+        }
+    }
+    sys::EBUSY
 }
 
 /// Releases a lock by the program's own function.
@@ -291,6 +321,46 @@ pub unsafe fn wait_condition(
 pub fn signal(condition: P, all: bool, own: impl FnOnce() -> c_int) -> c_int {
     schedule::signal(condition, all);
     own()
+}
+
+/// Waits until somebody wakes the waiters of a futex, unless its word has another value already.
+///
+/// # Safety
+///
+/// As for the system call; `own` makes it.
+pub unsafe fn wait_futex(word: P, value: u32, limit: Limit, own: impl FnOnce() -> c_int) -> c_int {
+    if !schedule::decides() {
+        return own();
+    }
+    // SAFETY: the caller vouches for the word and the time.
+    let (now, deadline) = unsafe { (word.cast::<u32>().read_volatile(), limit.deadline()) };
+    let Some(deadline) = deadline else {
+        sys::set_errno(sys::EINVAL);
+        return -1;
+    };
+    if now != value {
+        sys::set_errno(sys::EAGAIN);
+        return -1;
+    }
+    let request =
+        Request { deadline, expected: value, ..Request::on(WaitKind::Futex, word.cast_const()) };
+    match schedule::wait(request, None) {
+        Some(Wake::TimedOut) => {
+            sys::set_errno(sys::ETIMEDOUT);
+            -1
+        }
+        // It may not have waited at all; callers have to look again in any case.
+        Some(Wake::Again | Wake::Cancelled) => 0,
+        None => own(),
+    }
+}
+
+/// Wakes so many waiters of a futex; says how many there were. Threads that the scheduler does not
+/// know wait in the kernel, so that is asked, too.
+pub fn wake_futex(word: P, most: u32, own: impl FnOnce() -> c_int) -> c_int {
+    let woken = schedule::wake(word, most);
+    let others = own();
+    if others < 0 { others } else { others.saturating_add(woken as c_int) }
 }
 
 /// Waits at a barrier.

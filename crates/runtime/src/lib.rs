@@ -52,6 +52,7 @@ pub mod start;
 pub mod streams;
 pub mod sync;
 pub mod sys;
+pub mod syscall;
 pub mod text;
 pub mod threads;
 pub mod tls;

@@ -78,6 +78,8 @@ real! {
     pthread_cond_signal(P) -> c_int;
     pthread_cond_broadcast(P) -> c_int;
     sem_init(P, c_int, c_uint) -> c_int;
+    sem_open(*const c_char, c_int, c_uint, c_uint) -> P;
+    sem_getvalue(P, *mut c_int) -> c_int;
     sem_wait(P) -> c_int;
     sem_trywait(P) -> c_int;
     sem_timedwait(P, Time) -> c_int;

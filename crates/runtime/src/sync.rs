@@ -7,8 +7,10 @@ use crate::real;
 use crate::schedule;
 use crate::streams;
 use crate::sys;
+use crate::threads;
 use crate::tls;
-use core::ffi::{c_int, c_uint, c_void};
+use core::cell::Cell;
+use core::ffi::{c_char, c_int, c_uint, c_void};
 
 type P = *mut c_void;
 type Time = *const c_void;
@@ -249,8 +251,31 @@ interpose! {
     }
 
     fn pthread_once(once: P, routine: real::OnceRoutine) -> c_int {
-        let call = Call::on(SyncOp::Once, once);
-        forward!(call, pthread_once(once, routine), own, emulate::once(once, own))
+        let Some(function) = real::pthread_once() else { return sys::ENOSYS };
+        around_once(once, routine, |routine| function(once, routine))
+    }
+}
+
+/// A call that runs a once routine unless that has been done; what is logged says whether it did.
+///
+/// # Safety
+///
+/// As for `pthread_once`.
+pub unsafe fn around_once(
+    once: P,
+    routine: real::OnceRoutine,
+    own: impl Fn(real::OnceRoutine) -> c_int,
+) -> c_int {
+    let ran = Cell::new(false);
+    // SAFETY: the caller vouches for the object and the routine.
+    unsafe {
+        let work = || {
+            let (result, did) = threads::noting_once(routine, |routine| own(routine));
+            ran.set(did);
+            result
+        };
+        let meaning = |_| c_int::from(ran.get());
+        around(Call::on(SyncOp::Once, once), || emulate::once(once, work), meaning)
     }
 }
 
@@ -275,6 +300,24 @@ interpose! {
     fn sem_init(semaphore: P, shared: c_int, value: c_uint) -> c_int {
         let call = Call { argument: u64::from(value), ..Call::on(SyncOp::SemInit, semaphore) };
         forward_semaphore!(call, sem_init(semaphore, shared, value))
+    }
+
+    fn sem_open(name: *const c_char, flags: c_int, mode: c_uint, value: c_uint) -> P {
+        let Some(function) = real::sem_open() else {
+            missing();
+            return core::ptr::null_mut();
+        };
+        let semaphore = function(name, flags, mode, value);
+        let mut now: c_int = 0;
+        if !semaphore.is_null()
+            && let Some(value) = real::sem_getvalue()
+            && sys::keeping_errno(|| value(semaphore, &mut now)) == 0
+        {
+            // What it is worth to this process: it may have been there before.
+            let argument = u64::from(now.unsigned_abs());
+            around(Call { argument, ..Call::on(SyncOp::SemInit, semaphore) }, || 0, |result| result);
+        }
+        semaphore
     }
 
     fn sem_wait(semaphore: P) -> c_int {

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 use crate::real;
+use crate::syscall;
 use crate::text::Text;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use core::sync::atomic::AtomicU32;
@@ -73,7 +74,6 @@ const SYS_READ: c_long = 0;
 const SYS_CLOSE: c_long = 3;
 const SYS_OPENAT: c_long = 257;
 const SYS_SCHED_YIELD: c_long = 24;
-const SYS_FUTEX: c_long = 202;
 const SYS_EXIT_GROUP: c_long = 231;
 const AT_FDCWD: c_long = -100;
 const FUTEX_WAIT_PRIVATE: c_long = 128;
@@ -169,7 +169,6 @@ unsafe extern "C" {
     pub fn mprotect(at: *mut c_void, n: usize, protection: c_int) -> c_int;
     pub fn munmap(at: *mut c_void, n: usize) -> c_int;
     pub fn getrlimit(which: c_int, limit: *mut ResourceLimit) -> c_int;
-    pub fn syscall(number: c_long, ...) -> c_long;
     /// libc's own, not the interposed one.
     #[link_name = "__sigaction"]
     pub fn sigaction(signal: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int;
@@ -242,25 +241,28 @@ pub fn keeping_errno<T>(work: impl FnOnce() -> T) -> T {
 /// The process id from the kernel, also in a child of `vfork`.
 pub fn getpid() -> u32 {
     // SAFETY: no pointers.
-    unsafe { syscall(SYS_GETPID) as u32 }
+    unsafe { syscall::call(SYS_GETPID, &[]) as u32 }
 }
 
 /// The parent's process id from the kernel.
 pub fn getppid() -> i32 {
     // SAFETY: no pointers.
-    unsafe { syscall(SYS_GETPPID) as i32 }
+    unsafe { syscall::call(SYS_GETPPID, &[]) as i32 }
 }
 
 /// Random bytes from the kernel; may change `errno`.
 pub fn random(value: &mut c_uint) {
     // SAFETY: the pointer is to a live object.
-    unsafe { syscall(SYS_GETRANDOM, core::ptr::from_mut(value), size_of::<c_uint>(), 0 as c_long) };
+    unsafe {
+        let at = core::ptr::from_mut(value) as c_long;
+        syscall::call(SYS_GETRANDOM, &[at, size_of::<c_uint>() as c_long])
+    };
 }
 
 /// The calling thread's kernel id.
 pub fn gettid() -> i32 {
     // SAFETY: no pointers.
-    unsafe { syscall(SYS_GETTID) as i32 }
+    unsafe { syscall::call(SYS_GETTID, &[]) as i32 }
 }
 
 /// A clock's time in nanoseconds, without the virtual time of a scheduler; 0 when there is no such
@@ -278,7 +280,7 @@ pub fn clock(which: c_int) -> u64 {
 /// Lets the kernel run somebody else; not the interposed function.
 pub fn yield_now() {
     // SAFETY: no pointers.
-    unsafe { syscall(SYS_SCHED_YIELD) };
+    unsafe { syscall::call(SYS_SCHED_YIELD, &[]) };
 }
 
 /// Sleeps until the word is changed and woken, for at most so many nanoseconds; or shorter. Not a
@@ -291,14 +293,18 @@ pub fn futex_wait(word: &AtomicU32, seen: u32, nanoseconds: Option<u64>) {
     let time = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
     // SAFETY: the time is a live object or null; the kernel answers EFAULT to a bad word.
     unsafe {
-        syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAIT_PRIVATE, c_long::from(seen as i32), time)
+        let word = word.as_ptr() as c_long;
+        syscall::call(syscall::FUTEX, &[word, FUTEX_WAIT_PRIVATE, seen.into(), time as c_long])
     };
 }
 
 /// Wakes up to so many threads that sleep on the word. May change `errno`.
 pub fn futex_wake(word: &AtomicU32, threads: u32) {
     // SAFETY: as in `futex_wait`.
-    unsafe { syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAKE_PRIVATE, c_long::from(threads)) };
+    unsafe {
+        let word = word.as_ptr() as c_long;
+        syscall::call(syscall::FUTEX, &[word, FUTEX_WAKE_PRIVATE, threads.into()])
+    };
 }
 
 /// Reads the beginning of a file, by system calls that are no cancellation points; returns how
@@ -307,12 +313,13 @@ pub fn read_small_file<const N: usize>(name: &Text<N>, bytes: &mut [u8]) -> usiz
     // SAFETY: the name ends with a zero, and the buffer has the length given.
     unsafe {
         let flags = c_long::from(O_CLOEXEC);
-        let fd = syscall(SYS_OPENAT, AT_FDCWD, name.as_c(), flags, 0 as c_long);
+        let fd = syscall::call(SYS_OPENAT, &[AT_FDCWD, name.as_c() as c_long, flags]);
         if fd < 0 {
             return 0;
         }
-        let length = syscall(SYS_READ, fd, bytes.as_mut_ptr(), bytes.len());
-        syscall(SYS_CLOSE, fd);
+        let at = bytes.as_mut_ptr() as c_long;
+        let length = syscall::call(SYS_READ, &[fd, at, bytes.len() as c_long]);
+        syscall::call(SYS_CLOSE, &[fd]);
         usize::try_from(length).unwrap_or(0)
     }
 }
@@ -328,21 +335,24 @@ pub fn set_signal_mask(mask: u64) -> u64 {
 /// Sends a signal (0: only asks whether there is such a thread) to a thread of this process.
 pub fn tgkill(tid: i32, signal: c_int) -> c_int {
     // SAFETY: no pointers.
-    unsafe { syscall(SYS_TGKILL, getpid() as c_long, tid as c_long, signal as c_long) as c_int }
+    unsafe {
+        let arguments = [c_long::from(getpid()), tid.into(), signal.into()];
+        syscall::call(SYS_TGKILL, &arguments) as c_int
+    }
 }
 
 /// Sleeps, or less when a signal comes in; no cancellation point.
 pub fn sleep_micros(micros: u64) {
     let time = [(micros / 1_000_000) as i64, (micros % 1_000_000 * 1000) as i64];
     // SAFETY: the pointer is to a live object of the form of a `timespec`.
-    unsafe { syscall(SYS_NANOSLEEP, time.as_ptr(), core::ptr::null_mut::<c_void>()) };
+    unsafe { syscall::call(SYS_NANOSLEEP, &[time.as_ptr() as c_long]) };
 }
 
 /// Ends the process without any of its exit handlers.
 pub fn exit_now(status: c_int) -> ! {
     // SAFETY: no pointers.
     unsafe {
-        syscall(SYS_EXIT_GROUP, c_long::from(status));
+        syscall::call(SYS_EXIT_GROUP, &[status.into()]);
         trap()
     }
 }

@@ -62,6 +62,7 @@ pub struct Thread {
     pub inputs: inputs::State,
     routine: usize,
     argument: usize,
+    once: usize,
     rounds: u32,
     tid: i32,
     next_retired: *mut Thread,
@@ -262,6 +263,41 @@ unsafe fn prepare(routine: usize, argument: usize) -> *mut Thread {
             schedule::create(child);
         }
         child
+    }
+}
+
+/// Makes a call that may run a once routine in the calling thread; says what it returned, and
+/// whether it did.
+///
+/// # Safety
+///
+/// The call may do with the function that it gets what it may do with `routine`.
+pub unsafe fn noting_once(
+    routine: real::OnceRoutine,
+    call: impl FnOnce(real::OnceRoutine) -> c_int,
+) -> (c_int, bool) {
+    // SAFETY: the record is the calling thread's own.
+    unsafe {
+        let thread = *tls::thread_slot();
+        if thread.is_null() {
+            return (call(routine), false);
+        }
+        (*thread).once = routine as usize;
+        let result = call(once_routine);
+        let ran = core::mem::take(&mut (*thread).once) == 0;
+        (result, ran)
+    }
+}
+
+/// Runs the routine that the calling thread noted.
+unsafe extern "C" fn once_routine() {
+    // SAFETY: `noting_once` put a routine there, in a thread with a record.
+    unsafe {
+        let thread = *tls::thread_slot();
+        let routine = core::mem::take(&mut (*thread).once);
+        if routine != 0 {
+            core::mem::transmute::<usize, real::OnceRoutine>(routine)();
+        }
     }
 }
 

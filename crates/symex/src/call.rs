@@ -163,9 +163,12 @@ impl<'r> Engine<'r> {
             None => self.return_unlogged(t),
             Some(Entry::Runtime(event)) => self.runtime(t, event),
             Some(Entry::Enter(number)) => self.enter_from_outside(t, number),
-            Some(Entry::Return) if self.threads[t].non_local => self.jump(t),
+            Some(Entry::Return) if self.threads[t].non_local || self.cancelled(t) => self.jump(t),
             Some(Entry::Return) => self.return_from_outside(t),
-            Some(Entry::Block(_)) => self.unwind(t, false),
+            Some(Entry::Block(_)) => {
+                self.cancelled(t);
+                self.unwind(t, false)
+            }
         }
     }
 
@@ -315,23 +318,36 @@ impl<'r> Engine<'r> {
 
     /// Remembers where `setjmp` was called, for a `longjmp` to come.
     fn note_setjmp(&mut self, t: usize, id: InstId, name: &str, arguments: &[Value]) {
-        if !matches!(name, "setjmp" | "_setjmp" | "__sigsetjmp" | "sigsetjmp") {
-            return;
-        }
         let buffer = arguments.first().and_then(Value::scalar).and_then(Scalar::as_const);
+        match name {
+            "setjmp" | "_setjmp" | "__sigsetjmp" | "sigsetjmp" => {}
+            "__pthread_register_cancel" => {
+                self.threads[t].cleanup_buffers.extend(buffer.map(|buffer| buffer as u64));
+                return;
+            }
+            "__pthread_unregister_cancel" => {
+                self.threads[t].cleanup_buffers.pop();
+                return;
+            }
+            _ => return,
+        }
         let serial = self.threads[t].code().map(|frame| frame.serial);
         if let (Some(buffer), Some(serial)) = (buffer, serial) {
             self.threads[t].jump_buffers.insert(buffer as u64, (serial, id));
         }
     }
 
-    /// `longjmp`: the `RETURN` belongs to the `setjmp` whose buffer the call names.
+    /// `longjmp`: the `RETURN` belongs to the `setjmp` whose buffer the call names. A thread that
+    /// ends comes to its innermost cleanup handler.
     fn jump(&mut self, t: usize) -> Result<(), Stop> {
         self.threads[t].non_local = false;
-        let buffer = self.threads[t].external_call().and_then(|call| {
-            call.arguments.first().and_then(Value::scalar).and_then(Scalar::as_const)
+        let named = self.threads[t].external_call().and_then(|call| {
+            let jumps = call.name.contains("longjmp");
+            let buffer = call.arguments.first().filter(|_| jumps).and_then(Value::scalar);
+            buffer.and_then(Scalar::as_const).map(|buffer| buffer as u64)
         });
-        let target = buffer.and_then(|b| self.threads[t].jump_buffers.get(&(b as u64)).copied());
+        let buffer = named.or_else(|| self.threads[t].cleanup_buffers.pop());
+        let target = buffer.and_then(|b| self.threads[t].jump_buffers.get(&b).copied());
         let Some((serial, id)) = target else {
             return contradiction("jump to an unknown place");
         };

@@ -6,6 +6,7 @@
 use crate::access::{Grain, Place};
 use crate::containers::is_container;
 use crate::engine::{Engine, Pass};
+use crate::libatomic::is_atomic;
 use crate::memory::{self, Bytes, MemoryByte};
 use crate::report::GapKind;
 use crate::thread::{ExternalCall, Stop};
@@ -92,6 +93,14 @@ impl<'r> Engine<'r> {
                 let zero = Some(Scalar::constant(8, 0));
                 self.set_bytes(t, argument(0), zero, THREAD_HANDLE, operand(0));
             }
+            // 1 says that this thread is to initialise, 0 that it has been done.
+            "__cxa_guard_acquire" => {
+                let guard = self.string_bytes(t, argument(0), 1, operand(0));
+                if let (Some(&guard), Some(result)) = (guard.first(), result) {
+                    self.assume_zero(t, guard, result != 0);
+                }
+            }
+            name if is_atomic(name) => return Ok(self.model_atomic(t, call, logged)),
             name if name.starts_with("_ZNSt6thread15_M_start_thread") => {
                 if let Some(handle) = call.created {
                     let bytes = handle.to_le_bytes().map(MemoryByte::Const);
@@ -233,6 +242,17 @@ impl<'r> Engine<'r> {
             MemoryByte::Unknown | MemoryByte::Fresh => None,
             byte => Some(memory::compose(&mut self.pool, &[byte])),
         }
+    }
+
+    /// The bytes were this number, the lowest first.
+    pub fn assume_bytes(&mut self, t: usize, bytes: &[MemoryByte], value: u128) {
+        if bytes.iter().any(|byte| matches!(byte, MemoryByte::Unknown | MemoryByte::Fresh)) {
+            return;
+        }
+        let known = memory::compose(&mut self.pool, bytes);
+        let value = Scalar::constant(known.width, value);
+        let holds = value::cmp(&mut self.pool, CmpOp::Eq, known, value);
+        self.assume(t, holds);
     }
 
     /// Adds what an uninstrumented function's result says about bytes. A contradiction with known

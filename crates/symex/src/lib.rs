@@ -47,6 +47,7 @@ mod heap;
 mod image;
 mod inputs;
 mod intrinsics;
+mod libatomic;
 mod memory;
 mod memory_ops;
 mod naming;

@@ -22,6 +22,10 @@ const CONDITION_SIZE: u64 = 48;
 const SEMAPHORE_SIZE: u64 = 32;
 const RWLOCK_SIZE: u64 = 56;
 const WORD_SIZE: u64 = 4;
+/// The logged result of a once call that ran the routine.
+const RAN: u64 = 1;
+/// What stands for "done" in the word of a once object: glibc's own value.
+const DONE: u32 = 2;
 /// Objects of one address and different kinds are different objects.
 const LOCK: u8 = 0;
 const CONDITION: u8 = 1;
@@ -277,7 +281,8 @@ impl<'r> Engine<'r> {
             object: name.clone().unwrap_or_else(|| format!("{address:#x}")),
             stack: if self.symbolic() { self.stack(t) } else { Vec::new() },
         };
-        let pending = PendingSync { operation, address, second, argument, name, blocked };
+        let depth = self.threads[t].frames.len();
+        let pending = PendingSync { operation, address, second, argument, depth, name, blocked };
         self.threads[t].pending_sync.push(pending);
         if operation == SyncOp::Once {
             self.acquire(t, address, LockMode::Exclusive, WORD_SIZE);
@@ -372,11 +377,47 @@ impl<'r> Engine<'r> {
                 self.sync_event(t, EventKind::BarrierLeave { object }, begun);
             }
             SyncOp::Once => {
+                self.note_once(t, address, result == RAN);
                 self.release(t, address, false, size);
             }
             // A call that gave an error had no effect.
             _ => {}
         }
+    }
+
+    /// Whether a once routine has been run is a word in memory, which the thread that ran it writes
+    /// and every other one reads.
+    fn note_once(&mut self, t: usize, address: u64, ran: bool) {
+        let Some(internal) = self.resolve(t, address) else { return };
+        let place = Place::new(internal, WORD_SIZE, None);
+        if ran {
+            let done = DONE.to_le_bytes().map(MemoryByte::Const);
+            self.write(t, place, &done, Grain::Access);
+        } else {
+            let bytes = self.read(t, place, Grain::Access);
+            self.assume_bytes(t, &bytes, u128::from(DONE));
+        }
+    }
+
+    /// A thread was cancelled in a call that waits: the call has no end. The mutex of a condition
+    /// wait is taken again before the handlers run.
+    pub fn cancelled(&mut self, t: usize) -> bool {
+        let joins = self.threads[t].external_call().is_some_and(|call| call.name.contains("join"));
+        if joins && self.threads[t].joining.take().is_some() {
+            return true;
+        }
+        // A signal handler that interrupted the call has more frames.
+        let depth = self.threads[t].frames.len();
+        let waits =
+            |begun: &&PendingSync| is_cancellation_point(begun.operation) && begun.depth == depth;
+        let Some(begun) = self.threads[t].pending_sync.last().filter(waits).cloned() else {
+            return false;
+        };
+        self.threads[t].pending_sync.pop();
+        if matches!(begun.operation, SyncOp::CondWait | SyncOp::CondTimedWait) {
+            self.ended_wait(t, &begun, begun.second, true);
+        }
+        true
     }
 
     fn sync_event(&mut self, t: usize, kind: EventKind, begun: &PendingSync) -> u32 {
@@ -398,9 +439,13 @@ impl<'r> Engine<'r> {
     /// A condition wait that ended: released, woken or timed out, acquired again.
     fn waited(&mut self, t: usize, begun: &PendingSync, mutex: u64, result: u64) {
         let timed_out = begun.operation == SyncOp::CondTimedWait && result == TIMED_OUT;
-        if result != 0 && !timed_out {
-            return;
+        if result == 0 || timed_out {
+            self.ended_wait(t, begun, mutex, timed_out);
         }
+    }
+
+    /// Such a wait; `unsignalled`: no signal ended it.
+    fn ended_wait(&mut self, t: usize, begun: &PendingSync, mutex: u64, unsignalled: bool) {
         let condition = self.sync_object(t, begun.address, ObjectKind::Condition);
         // A recursive mutex is released as a whole, whatever its count.
         let internal = self.resolve(t, mutex).unwrap_or(mutex);
@@ -408,7 +453,7 @@ impl<'r> Engine<'r> {
         let count = held.map_or(1, |held| std::mem::replace(&mut held.count, 1));
         let began = self.release(t, mutex, false, MUTEX_SIZE).unwrap_or(0);
         let began = EventId(began);
-        let kind = match timed_out {
+        let kind = match unsignalled {
             true => EventKind::WaitTimedOut { condition, began },
             false => EventKind::Wake { condition, began },
         };
@@ -552,16 +597,35 @@ impl<'r> Engine<'r> {
     }
 }
 
-/// Calls that come to their end whatever other threads do.
+/// Calls that come to their end whatever other threads do, and give 0: their names, and what they
+/// are logged as.
+const NEVER_WAIT: [(&str, SyncOp); 9] = [
+    ("pthread_mutex_unlock", SyncOp::MutexUnlock),
+    ("pthread_rwlock_unlock", SyncOp::RwUnlock),
+    ("pthread_spin_unlock", SyncOp::SpinUnlock),
+    ("pthread_cond_signal", SyncOp::CondSignal),
+    ("pthread_cond_broadcast", SyncOp::CondBroadcast),
+    ("sem_post", SyncOp::SemPost),
+    ("mtx_unlock", SyncOp::MutexUnlock),
+    ("cnd_signal", SyncOp::CondSignal),
+    ("cnd_broadcast", SyncOp::CondBroadcast),
+];
+
+/// Is a call with this effect one of those?
 fn never_waits(operation: SyncOp) -> bool {
+    NEVER_WAIT.iter().any(|(_, other)| *other == operation)
+}
+
+/// Is a call of this function one of those?
+pub(crate) fn is_certain(name: &str) -> bool {
+    NEVER_WAIT.iter().any(|(other, _)| *other == name)
+}
+
+/// The calls that are cancellation points.
+fn is_cancellation_point(operation: SyncOp) -> bool {
     matches!(
         operation,
-        SyncOp::MutexUnlock
-            | SyncOp::RwUnlock
-            | SyncOp::SpinUnlock
-            | SyncOp::CondSignal
-            | SyncOp::CondBroadcast
-            | SyncOp::SemPost
+        SyncOp::CondWait | SyncOp::CondTimedWait | SyncOp::SemWait | SyncOp::SemTimedWait
     )
 }
 
@@ -592,7 +656,12 @@ fn object_size(operation: SyncOp) -> u64 {
         | SyncOp::RwTryWriteLock
         | SyncOp::RwTimedWriteLock
         | SyncOp::RwUnlock => RWLOCK_SIZE,
-        SyncOp::SpinLock | SyncOp::SpinTryLock | SyncOp::SpinUnlock | SyncOp::Once => WORD_SIZE,
+        SyncOp::SpinLock
+        | SyncOp::SpinTryLock
+        | SyncOp::SpinUnlock
+        | SyncOp::Once
+        | SyncOp::FutexWait
+        | SyncOp::FutexWake => WORD_SIZE,
         SyncOp::MutexLock | SyncOp::MutexTryLock | SyncOp::MutexTimedLock | SyncOp::MutexUnlock => {
             MUTEX_SIZE
         }

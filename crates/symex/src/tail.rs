@@ -9,6 +9,7 @@
 //! synchronisation call.
 
 use crate::engine::Engine;
+use crate::sync::is_certain;
 use crate::thread::{Frame, Stop};
 use crate::value::{Scalar, Value};
 use ir::types::{BlockId, Function, InstId, InstKind, Instruction, Operand};
@@ -49,7 +50,7 @@ impl<'r> Engine<'r> {
         let Some(call) = frame.call.as_ref().filter(|call| !call.walked) else {
             return Err(Stop::EndOfLog);
         };
-        let (name, synchronises) = (call.name, is_synchronisation(call.name));
+        let (name, synchronises) = (call.name, is_certain(call.name));
         if synchronises {
             self.complete_certain(t);
             let performed = self.threads[t].external_call().is_some_and(|call| call.performed);
@@ -88,22 +89,6 @@ fn is_used(function: &Function, id: InstId) -> bool {
         instruction.kind.for_each_operand(&mut |operand| used |= operand == Operand::Inst(id));
     }
     used
-}
-
-/// Synchronisation calls that never wait, and give 0.
-fn is_synchronisation(name: &str) -> bool {
-    matches!(
-        name,
-        "pthread_mutex_unlock"
-            | "pthread_rwlock_unlock"
-            | "pthread_spin_unlock"
-            | "pthread_cond_signal"
-            | "pthread_cond_broadcast"
-            | "sem_post"
-            | "mtx_unlock"
-            | "cnd_signal"
-            | "cnd_broadcast"
-    )
 }
 
 /// Functions that give 0 after a while, `int` all of them.

@@ -152,6 +152,8 @@ pub(crate) struct PendingSync {
     /// The mutex of a condition wait.
     pub second: u64,
     pub argument: u64,
+    /// How many frames the thread had.
+    pub depth: usize,
     pub name: Option<String>,
     pub blocked: BlockedCall,
 }
@@ -179,6 +181,8 @@ pub(crate) struct Thread<'r> {
     pub jump_buffers: FxHashMap<u64, (u64, InstId)>,
     /// Destructors of thread-local objects to come: their addresses, and what they are called with.
     pub destructors: Vec<(u64, Value)>,
+    /// The buffers of cleanup handlers of C code, innermost last: where a cancelled thread goes on.
+    pub cleanup_buffers: Vec<u64>,
     pub private_next: u64,
     tls_next: u64,
     pub report: ThreadReport,
@@ -228,6 +232,7 @@ impl<'r> Thread<'r> {
             non_local: false,
             jump_buffers: FxHashMap::default(),
             destructors: Vec::new(),
+            cleanup_buffers: Vec::new(),
             private_next: PRIVATE + ((index as u64) << 40) + 4096,
             tls_next: PRIVATE + ((index as u64) << 40) + (1 << 39),
             report: ThreadReport { name: log.name.clone(), ..ThreadReport::default() },

@@ -157,8 +157,14 @@ pub enum SyncOp {
     SpinTryLock = 24,
     /// `pthread_spin_unlock`.
     SpinUnlock = 25,
-    /// `pthread_once`: the routine, if it runs, runs between begin and end.
+    /// `pthread_once`: the routine, if it runs, runs between begin and end. Result 1: this thread
+    /// ran it.
     Once = 26,
+    /// `syscall(SYS_futex, ...)` with `FUTEX_WAIT` or `FUTEX_WAIT_BITSET`. The argument is the value
+    /// that the word must have; result -1 is a failure (it had another one, or the time was up).
+    FutexWait = 27,
+    /// The same with `FUTEX_WAKE` or `FUTEX_WAKE_BITSET`. The argument is how many threads at most.
+    FutexWake = 28,
 }
 
 impl SyncOp {
@@ -192,6 +198,8 @@ impl SyncOp {
             24 => Self::SpinTryLock,
             25 => Self::SpinUnlock,
             26 => Self::Once,
+            27 => Self::FutexWait,
+            28 => Self::FutexWake,
             _ => return None,
         })
     }
@@ -509,6 +517,8 @@ pub const fn sync_point_name(point: SyncPoint, operation: Option<SyncOp>) -> &'s
             Some(SyncOp::SpinTryLock) => "~spin_trylock",
             Some(SyncOp::SpinUnlock) => "~spin_unlock",
             Some(SyncOp::Once) => "~once",
+            Some(SyncOp::FutexWait) => "~futex_wait",
+            Some(SyncOp::FutexWake) => "~futex_wake",
         },
     }
 }

@@ -351,12 +351,17 @@ impl Core {
     /// first waiter that has none; with a schedule, another one that waited by then may take it
     /// first. Without waiters it is lost.
     pub fn signal(&mut self, condition: u64, all: bool) {
+        self.wake(condition, if all { u32::MAX } else { 1 });
+    }
+
+    /// The same for so many waiters of a condition or futex at most; says how many there were.
+    pub fn wake(&mut self, object: u64, most: u32) -> u32 {
         self.sequence += 1;
         let sequence = self.sequence;
-        loop {
+        for woken in 0..most {
             let mut first = NONE;
             for index in self.slots.living() {
-                if self.waits_for(index, condition)
+                if self.waits_for(index, object)
                     && self.slots.get(index).grant == 0
                     && (first == NONE
                         || self.slots.get(index).ticket < self.slots.get(first).ticket)
@@ -365,14 +370,12 @@ impl Core {
                 }
             }
             if first == NONE {
-                return;
+                return woken;
             }
             self.slots.get_mut(first).grant = sequence;
             self.preempt();
-            if !all {
-                return;
-            }
         }
+        most
     }
 
     /// Does any thread wait for this object in this way?
@@ -384,18 +387,24 @@ impl Core {
         })
     }
 
-    fn waits_for(&self, index: u32, condition: u64) -> bool {
+    fn waits_for(&self, index: u32, object: u64) -> bool {
         let slot = self.slots.get(index);
-        slot.state == State::Blocked
-            && slot.wait.kind == WaitKind::Condition
-            && slot.wait.address == condition
+        slot.state == State::Blocked && slot.wait.kind.is_signalled() && slot.wait.address == object
+    }
+
+    /// Was this the kernel id of a thread that has ended, and is no living one's?
+    #[must_use]
+    pub fn has_ended(&self, tid: i32) -> bool {
+        let is = |index: &u32| self.slots.get(*index).tid == tid;
+        !self.slots.living().any(|index| is(&index))
+            && (0..self.slots.count).any(|index| is(&index))
     }
 
     /// The thread whose signal this one would take: its own, else, with a schedule, the oldest
     /// that was sent after it began to wait.
     pub(super) fn grantor(&self, index: u32) -> u32 {
         let slot = self.slots.get(index);
-        if slot.state != State::Blocked || slot.wait.kind != WaitKind::Condition {
+        if slot.state != State::Blocked || !slot.wait.kind.is_signalled() {
             return NONE;
         }
         if slot.grant != 0 {
@@ -414,7 +423,24 @@ impl Core {
                 best = other;
             }
         }
-        best
+        if best == NONE && self.need_not_wait(index) { index } else { best }
+    }
+
+    /// Would the schedule's thread not wait for its futex if it came to it only now? The word has
+    /// changed, and the schedule says that the thread goes on: that it came here before the change
+    /// was the scheduler's choice. At a line that ends with the failure it goes on waiting, because
+    /// that may be the failure.
+    fn need_not_wait(&self, index: u32) -> bool {
+        let wait = &self.slots.get(index).wait;
+        let turn = self.plan.turns.get(self.line);
+        if self.phase != Phase::Script
+            || wait.kind != WaitKind::Futex
+            || turn.is_none_or(|turn| matches!(turn.target, Target::Failure))
+        {
+            return false;
+        }
+        // SAFETY: the word of a futex that a thread waits for.
+        unsafe { core::ptr::read_volatile(wait.address as *const u32) != wait.expected }
     }
 
     /// The holder of the turn has come to a barrier for so many threads. Says whether it is the

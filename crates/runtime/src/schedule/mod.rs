@@ -380,13 +380,16 @@ pub struct Request {
     pub deadline: u64,
     /// The call is a cancellation point, and the thread can be cancelled.
     pub cancellable: bool,
+    /// The value of a futex's word.
+    pub expected: u32,
 }
 
 impl Request {
     /// A wait without end for an object that nobody is known to hold.
     #[must_use]
     pub fn on(kind: WaitKind, object: *const c_void) -> Self {
-        Self { kind, object, owner: ::core::ptr::null(), deadline: NEVER, cancellable: false }
+        let owner = ::core::ptr::null();
+        Self { kind, object, owner, deadline: NEVER, cancellable: false, expected: 0 }
     }
 }
 
@@ -422,6 +425,7 @@ pub fn wait(request: Request, point: Option<SyncPoint>) -> Option<Wake> {
             owner: request.owner,
             deadline: request.deadline,
             cancellable: request.cancellable,
+            expected: request.expected,
         };
         let site = point.map_or(0, |point| site(point, None));
         let core = held.core();
@@ -461,6 +465,21 @@ pub fn waits_for(kind: WaitKind, object: *const c_void) -> bool {
 /// A condition was signalled. Says whether the scheduler has seen to it.
 pub fn signal(condition: *const c_void, all: bool) -> bool {
     change(|core| core.signal(condition as u64, all))
+}
+
+/// Waiters of a futex are woken, so many at most. Says how many.
+pub fn wake(word: *const c_void, most: u32) -> u32 {
+    let mut woken = 0;
+    change(|core| woken = core.wake(word as u64, most));
+    woken
+}
+
+/// Was this the kernel id of a thread that has passed its last point?
+#[must_use]
+pub fn has_ended(tid: i32) -> bool {
+    let mut ended = false;
+    change(|core| ended = core.has_ended(tid));
+    ended
 }
 
 fn change(work: impl FnOnce(&mut self::core::Core)) -> bool {

@@ -50,6 +50,8 @@ pub enum WaitKind {
     Join,
     /// Another thread's run of a once routine.
     Once,
+    /// A wake-up of a futex.
+    Futex,
     /// A time.
     Sleep,
 }
@@ -71,6 +73,14 @@ impl WaitKind {
     }
 }
 
+impl WaitKind {
+    /// Does it take somebody's signal to end the wait?
+    #[must_use]
+    pub const fn is_signalled(self) -> bool {
+        matches!(self, Self::Condition | Self::Futex)
+    }
+}
+
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
@@ -84,6 +94,8 @@ pub struct Wait {
     pub deadline: u64,
     /// The wait is a cancellation point.
     pub cancellable: bool,
+    /// What a futex's word was when the wait began.
+    pub expected: u32,
 }
 
 impl Wait {
@@ -93,7 +105,7 @@ impl Wait {
     /// A wait without end for an object that nobody is known to hold.
     #[must_use]
     pub const fn on(kind: WaitKind, address: u64) -> Self {
-        Self { kind, address, owner: null(), deadline: NEVER, cancellable: false }
+        Self { kind, address, owner: null(), deadline: NEVER, cancellable: false, expected: 0 }
     }
 }
 

@@ -35,6 +35,7 @@ pub fn waiting<const N: usize>(core: &Core, text: &mut Text<N>, index: u32) {
             WaitKind::Barrier => b" waits for other threads at a barrier",
             WaitKind::Join => b" waits for the end of ",
             WaitKind::Once => b" waits for another thread's run of a once routine",
+            WaitKind::Futex => b" waits for a wake-up of a futex",
             WaitKind::Sleep => b" sleeps",
         }),
     };
