@@ -212,7 +212,7 @@ pub fn is_readable(address: u64) -> bool {
     keeping_errno(|| {
         // SAFETY: with a way of changing it that does not exist, the mask stays as it is.
         unsafe {
-            let result = syscall(SYS_RT_SIGPROCMASK, NO_SUCH_WAY, address, 0_u64, 8_u64);
+            let result = syscall::call(SYS_RT_SIGPROCMASK, &[NO_SUCH_WAY, address as c_long, 0, 8]);
             result == 0 || errno() != EFAULT
         }
     })
@@ -328,7 +328,10 @@ pub fn read_small_file<const N: usize>(name: &Text<N>, bytes: &mut [u8]) -> usiz
 pub fn set_signal_mask(mask: u64) -> u64 {
     let mut old = 0u64;
     // SAFETY: both masks have the kernel's size.
-    unsafe { syscall(SYS_RT_SIGPROCMASK, SIG_SETMASK, &raw const mask, &raw mut old, 8usize) };
+    unsafe {
+        let (new, old) = (&raw const mask as c_long, &raw mut old as c_long);
+        syscall::call(SYS_RT_SIGPROCMASK, &[SIG_SETMASK, new, old, 8]);
+    }
     old
 }
 

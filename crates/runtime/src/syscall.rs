@@ -85,7 +85,14 @@ pub unsafe extern "C" fn futex(
             WAIT | WAIT_BITSET => {
                 let call = Call { argument, ..Call::on(SyncOp::FutexWait, word) };
                 let through = || emulate::wait_futex(word, value as u32, limit, own);
-                around(call, through, |result| result)
+                // A wait without effect tells of the word, too.
+                let changed = || word.cast::<u32>().read_volatile() != value as u32;
+                let meaning = |result: c_int| match result {
+                    0 => c_int::from(changed()),
+                    _ if sys::errno() == sys::EAGAIN => 1,
+                    _ => -1,
+                };
+                around(call, through, meaning)
             }
             WAKE | WAKE_BITSET => {
                 let call = Call { argument, ..Call::on(SyncOp::FutexWake, word) };

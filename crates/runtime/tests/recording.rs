@@ -98,7 +98,7 @@ fn synchronisation_calls_are_logged_in_order() {
         results,
         [
             0, 0, 0, busy, timed_out, 0, 0, 0, 0, 0, 0, busy, 0, 0, 0, -1, -1, 0, 0, -1, 0, busy,
-            0, 0
+            0, 1
         ]
     );
     let wait = &begun[4];

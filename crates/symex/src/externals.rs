@@ -100,6 +100,11 @@ impl<'r> Engine<'r> {
                     self.assume_zero(t, guard, result != 0);
                 }
             }
+            "__cxa_guard_release" => {
+                let one = Some(Scalar::constant(8, 1));
+                self.set_bytes(t, argument(0), one, 1, operand(0));
+            }
+            "__cxa_guard_abort" => {}
             name if is_atomic(name) => return Ok(self.model_atomic(t, call, logged)),
             name if name.starts_with("_ZNSt6thread15_M_start_thread") => {
                 if let Some(handle) = call.created {
@@ -244,14 +249,15 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// The bytes were this number, the lowest first.
-    pub fn assume_bytes(&mut self, t: usize, bytes: &[MemoryByte], value: u128) {
+    /// The bytes were this number, the lowest first, or another one.
+    pub fn assume_bytes(&mut self, t: usize, bytes: &[MemoryByte], value: u128, equal: bool) {
         if bytes.iter().any(|byte| matches!(byte, MemoryByte::Unknown | MemoryByte::Fresh)) {
             return;
         }
         let known = memory::compose(&mut self.pool, bytes);
         let value = Scalar::constant(known.width, value);
-        let holds = value::cmp(&mut self.pool, CmpOp::Eq, known, value);
+        let same = value::cmp(&mut self.pool, CmpOp::Eq, known, value);
+        let holds = if equal { same } else { value::not(&mut self.pool, same) };
         self.assume(t, holds);
     }
 

@@ -40,6 +40,10 @@ impl FunctionInfo<'_> {
     }
 }
 
+/// A byte of libc that is not 0 until the first thread is created. libstdc++ counts references
+/// without atomic instructions until then.
+const SINGLE_THREADED: &str = "__libc_single_threaded";
+
 /// A global variable that has an initial value here.
 struct InitialRegion {
     start: u64,
@@ -158,6 +162,11 @@ impl<'r> Image<'r> {
     /// A made-up address for a block.
     pub fn block_address(module: usize, id: FuncId, block: u32) -> u64 {
         FAKE_CODE + ((module as u64) << 40) + (u64::from(id.0) << 20) + u64::from(block) + 1
+    }
+
+    /// Where libc's `__libc_single_threaded` is, if a module uses it.
+    pub fn single_threaded(&self) -> Option<u64> {
+        self.variable(SINGLE_THREADED).map(|(start, _)| start)
     }
 
     /// The recorded address of a global variable; 0 where unknown.

@@ -22,6 +22,8 @@ const CONDITION_SIZE: u64 = 48;
 const SEMAPHORE_SIZE: u64 = 32;
 const RWLOCK_SIZE: u64 = 56;
 const WORD_SIZE: u64 = 4;
+/// The logged result of a futex wait behind which the word has another value.
+const CHANGED: u64 = 1;
 /// The logged result of a once call that ran the routine.
 const RAN: u64 = 1;
 /// What stands for "done" in the word of a once object: glibc's own value.
@@ -114,6 +116,11 @@ impl<'r> Engine<'r> {
     }
 
     fn create(&mut self, t: usize, serial: u64) {
+        if let Some(address) = self.image.single_threaded()
+            && let Some(internal) = self.resolve(t, address)
+        {
+            self.memory.fill(internal, 1, MemoryByte::Const(0));
+        }
         let Some(&child) = self.serials.get(&serial) else {
             self.gap(t, GapKind::Synchronisation, format!("thread {serial} left no log"));
             return;
@@ -376,6 +383,13 @@ impl<'r> Engine<'r> {
                 self.pass_sync(t, SyncPoint::Leave, None);
                 self.sync_event(t, EventKind::BarrierLeave { object }, begun);
             }
+            SyncOp::FutexWait if result == CHANGED => {
+                if let Some(internal) = self.resolve(t, address) {
+                    let place = Place::new(internal, WORD_SIZE, None);
+                    let bytes = self.read(t, place, Grain::Access);
+                    self.assume_bytes(t, &bytes, begun.argument.into(), false);
+                }
+            }
             SyncOp::Once => {
                 self.note_once(t, address, result == RAN);
                 self.release(t, address, false, size);
@@ -395,7 +409,7 @@ impl<'r> Engine<'r> {
             self.write(t, place, &done, Grain::Access);
         } else {
             let bytes = self.read(t, place, Grain::Access);
-            self.assume_bytes(t, &bytes, u128::from(DONE));
+            self.assume_bytes(t, &bytes, u128::from(DONE), true);
         }
     }
 

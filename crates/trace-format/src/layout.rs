@@ -161,7 +161,8 @@ pub enum SyncOp {
     /// ran it.
     Once = 26,
     /// `syscall(SYS_futex, ...)` with `FUTEX_WAIT` or `FUTEX_WAIT_BITSET`. The argument is the value
-    /// that the word must have; result -1 is a failure (it had another one, or the time was up).
+    /// that the word must have. Result 1: it had another one, at the beginning or at the end; 0: a
+    /// wake-up came, and it had not; -1: the time was up, or another failure.
     FutexWait = 27,
     /// The same with `FUTEX_WAKE` or `FUTEX_WAKE_BITSET`. The argument is how many threads at most.
     FutexWake = 28,

@@ -4,6 +4,8 @@ use super::core::{Core, Next, Phase, Plan};
 use super::slots::{NEVER, NONE, Slots, State, Wait, WaitKind, Wake};
 use crate::layout::{Control, LeftReason, OrderRecord, site_hash};
 use crate::script::{Mark, Target, Turn, thread_hash};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// A call of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -490,6 +492,56 @@ fn a_signal_goes_to_the_waiter_whose_turn_it_is() {
     assert_eq!(chosen.run(), End::All);
     assert!(chosen.core.left.is_none(), "{}", chosen.core.followed);
     assert_eq!(chosen.sites(A)[0], 2);
+}
+
+/// The initial thread, which can run, and `t0.1`, which waits for a futex that is 0.
+fn with_futex_waiter(word: &AtomicU32, turns: &[Turn]) -> Core {
+    let mut core = Core::new();
+    core.slots = Slots::with_room(8);
+    if !turns.is_empty() {
+        core.follow(plan(&numbered(turns), false), NEVER);
+    }
+    for name in ["t0", "t0.1"] {
+        core.add(name.as_bytes(), null_mut(), START).expect("room");
+    }
+    core.turn = 1;
+    core.last = 1;
+    let address = word.as_ptr() as u64;
+    core.block(1, Wait { expected: 0, ..Wait::on(WaitKind::Futex, address) }, 0);
+    core
+}
+
+#[test]
+fn a_futex_waiter_needs_a_wake_up() {
+    let word = AtomicU32::new(0);
+    let mut core = with_futex_waiter(&word, &[]);
+    let address = word.as_ptr() as u64;
+    assert_eq!(core.decide(), Next::Turn(0));
+    word.store(1, Ordering::Relaxed);
+    core.end(0);
+    assert_eq!(core.decide(), Next::Idle, "that the word has changed wakes nobody");
+    assert_eq!(core.wake(address + 8, 5), 0, "another word");
+    assert_eq!(core.wake(address, 0), 0);
+    assert_eq!(core.wake(address, 5), 1);
+    assert_eq!(core.decide(), Next::Turn(1));
+    assert_eq!(core.slots.get(1).wake, Wake::Again);
+}
+
+#[test]
+fn a_schedule_lets_a_futex_waiter_go_on_when_the_word_has_changed() {
+    for changed in [false, true] {
+        let word = AtomicU32::new(0);
+        let mut core = with_futex_waiter(&word, &[end("t0.1")]);
+        word.store(u32::from(changed), Ordering::Relaxed);
+        assert_eq!(core.decide(), Next::Turn(u32::from(changed)));
+        assert_eq!(core.left.is_some(), !changed, "the thread has to wait for another one");
+    }
+    // It may be the failure that it waits.
+    let word = AtomicU32::new(0);
+    let failure = Turn { target: Target::Failure, ..end("t0.1") };
+    let mut core = with_futex_waiter(&word, &[failure]);
+    word.store(1, Ordering::Relaxed);
+    assert_eq!(core.decide(), Next::Turn(0));
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! A shared library that plain gcc built: it makes the threads, holds the locks, and calls back into
+//! instrumented code.
+
+#[path = "fixtures/workspace.rs"]
+mod workspace;
+
+use render::Solution;
+use render::solution::{Replay, Verdict};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use workspace::Workspace;
+
+const SUCCESS: i32 = 0;
+const RUNS: &str = "3000";
+
+/// The library and the program, the one built by gcc and the other by `symbiosis cc`.
+fn build(workspace: &Workspace, level: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/foreign");
+    for file in ["pool.h", "pool.c", "program.c"] {
+        fs::copy(folder.join(file), workspace.path(file)).expect("the source can be copied");
+    }
+    let library = Command::new("gcc")
+        .current_dir(workspace.path(""))
+        .args(["-O2", "-shared", "-fPIC", "-pthread", "pool.c", "-o", "libpool.so"])
+        .output()
+        .expect("gcc starts");
+    assert!(library.status.success(), "gcc: {}", String::from_utf8_lossy(&library.stderr));
+    let compile = ["cc", "-g", level, "-pthread", "program.c", "-o", "program"];
+    let link = ["-L.", "-lpool", "-Wl,-rpath,$ORIGIN"];
+    workspace.symbiosis(compile.into_iter().chain(link)).expect_code(SUCCESS);
+}
+
+fn callbacks_are_recorded_solved_and_replayed(level: &str) {
+    let workspace = Workspace::new(&format!("foreign{level}"));
+    build(&workspace, level);
+    let record = ["record", "--until-failure", RUNS, "--noise", "--timeout", "60"];
+    let program = ["-o", "failing.trace", "--", "./program"];
+    workspace.symbiosis(record.into_iter().chain(program)).expect_code(SUCCESS);
+    let answer = workspace
+        .symbiosis(["solve", "failing.trace", "--timeout", "60", "--format", "json"])
+        .expect_code(SUCCESS);
+    let solution: Solution = serde_json::from_str(&answer.stdout())
+        .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()));
+    assert_eq!(solution.verdict, Verdict::FailingSchedule, "reason: {:?}", solution.reason);
+    assert_eq!(solution.stats.model_gaps, 0, "model gaps");
+    assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
+    let first = solution.alternates.first().expect("an alternate");
+    assert_eq!(first.replay, Replay::Confirmed, "{:?}", first.replay_note);
+    let dsp = solution.dsp.as_ref().expect("a projection");
+    let shows_total = |kind: &str| {
+        let events = dsp.failing.iter().filter_map(|id| solution.event(id));
+        events
+            .into_iter()
+            .any(|event| event.kind == kind && event.object.as_deref() == Some("total"))
+    };
+    assert!(shows_total("read") && shows_total("write"), "the callback's accesses in {dsp:#?}");
+    for (schedule, done) in [(&[][..], "reproduced"), (&["--alternate", "0"][..], "confirmed")] {
+        let replay = ["replay", "failing.trace", "--runs", "10"];
+        let arguments = replay.iter().chain(schedule).copied();
+        let replay = workspace.symbiosis(arguments).expect_code(SUCCESS);
+        assert!(
+            replay.stdout().starts_with(&format!("{done} 10 of 10: ")),
+            "{}",
+            replay.describe()
+        );
+    }
+}
+
+#[test]
+fn callbacks_of_a_gcc_library_without_optimisation() {
+    callbacks_are_recorded_solved_and_replayed("-O0");
+}
+
+#[test]
+fn callbacks_of_a_gcc_library_optimised() {
+    callbacks_are_recorded_solved_and_replayed("-O2");
+}
