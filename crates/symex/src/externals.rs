@@ -94,18 +94,18 @@ impl<'r> Engine<'r> {
                 self.set_bytes(t, argument(0), zero, THREAD_HANDLE, operand(0));
             }
             // 1 says that this thread is to initialise, 0 that it has been done.
-            "__cxa_guard_acquire" => {
+            "cxa_guard_acquire" => {
                 let guard = self.string_bytes(t, argument(0), 1, operand(0));
                 if let (Some(&guard), Some(result)) = (guard.first(), result) {
                     self.assume_zero(t, guard, result != 0);
                 }
             }
-            "__cxa_guard_release" => {
+            "cxa_guard_release" => {
                 let one = Some(Scalar::constant(8, 1));
                 self.set_bytes(t, argument(0), one, 1, operand(0));
             }
-            "__cxa_guard_abort" => {}
-            name if is_atomic(name) => return Ok(self.model_atomic(t, call, logged)),
+            "cxa_guard_abort" => {}
+            _ if is_atomic(call.name) => return Ok(self.model_atomic(t, call, logged)),
             name if name.starts_with("_ZNSt6thread15_M_start_thread") => {
                 if let Some(handle) = call.created {
                     let bytes = handle.to_le_bytes().map(MemoryByte::Const);
