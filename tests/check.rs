@@ -49,6 +49,8 @@ macro_rules! programs {
 programs! {
     assembly: "assembly.c",
     language: "language.c",
+    library_memory: "library_memory.c",
+    reused_heap: "reused_heap.c",
     synchronisation: "synchronisation.c",
     standard_library: "standard_library.cc",
 }

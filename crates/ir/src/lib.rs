@@ -4,6 +4,7 @@ pub mod assembly;
 pub mod dump;
 pub mod effects;
 pub mod feeding;
+pub mod foreign;
 pub mod gates;
 pub mod intrinsics;
 pub mod name;

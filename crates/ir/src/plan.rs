@@ -21,10 +21,13 @@
 //! because the copied bytes are not logged. The results of atomic read-modify-writes count like
 //! loads.
 //!
+//! A load from memory that a function from outside handed out is logged as well ([`Foreign`]).
+//!
 //! What the executor has no arithmetic for ([`is_opaque`]) is logged as well.
 
 use crate::assembly::Assembly;
 use crate::feeding::address_feeding;
+use crate::foreign::Foreign;
 use crate::intrinsics;
 use crate::opaque::is_opaque;
 use crate::stack::StackObjects;
@@ -117,8 +120,14 @@ fn recorded_blocks(function: &Function) -> Vec<bool> {
 fn logged_values(module: &Module, function: &Function) -> BTreeSet<InstId> {
     let stack = StackObjects::of(module, function);
     let feeding = address_feeding(module, function, &stack);
+    let foreign = Foreign::of(module, function);
     let logged = |(instruction, id): &(&Instruction, InstId)| match &instruction.kind {
         InstKind::Alloca { .. } => stack.escapes(*id) || stack.addressed(*id),
+        InstKind::Load { address, .. }
+            if is_word(module, instruction.ty) && foreign.leads_outside(*address) =>
+        {
+            true
+        }
         InstKind::Load { address, .. }
         | InstKind::AtomicRmw { address, .. }
         | InstKind::CmpXchg { address, .. } => {
@@ -130,6 +139,11 @@ fn logged_values(module: &Module, function: &Function) -> BTreeSet<InstId> {
         _ => words(module, instruction.ty) > 0 && is_opaque(module, function, instruction),
     };
     function.instructions.iter().zip((0..).map(InstId)).filter(logged).map(|(_, id)| id).collect()
+}
+
+/// Is the type one of integers or pointers?
+fn is_word(module: &Module, ty: TypeId) -> bool {
+    matches!(module.types.get(ty.index()), Some(Type::Int(1..=64) | Type::Pointer))
 }
 
 /// Does a loaded value of this type belong into the log, given that its value `feeds` or not?

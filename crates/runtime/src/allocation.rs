@@ -1,6 +1,7 @@
 //! The heap: objects obtained and given back, with time-stamp readings that order them between
 //! threads (an address that two threads got was free in between).
 
+use crate::allocator;
 use crate::guard::{self, Released};
 use crate::layout::RuntimeEvent;
 use crate::streams;
@@ -42,7 +43,7 @@ unsafe fn resize(old: P, size: usize) -> P {
     let before = sys::tsc();
     // SAFETY: the caller keeps the contract of `realloc`.
     let new = unsafe {
-        if guard::active() { move_guarded(old, size) } else { sys::__libc_realloc(old, size) }
+        if guard::active() { move_guarded(old, size) } else { allocator::realloc(old, size) }
     };
     if !new.is_null() || (size == 0 && !old.is_null()) {
         gives_back(old, before);
@@ -62,7 +63,7 @@ unsafe fn move_guarded(old: P, size: usize) -> P {
             (true, _) => 0,
             (_, Some(length)) => length,
             // libc's own: from before the guard was there, or beyond its room.
-            _ if !guard::holds(old) => return sys::__libc_realloc(old, size),
+            _ if !guard::holds(old) => return allocator::realloc(old, size),
             _ => {
                 give_back(old);
                 return null_mut();
@@ -90,7 +91,7 @@ unsafe fn get(size: usize, align: usize) -> P {
         }
     }
     // SAFETY: libc's own functions.
-    unsafe { if align == 1 { sys::__libc_malloc(size) } else { sys::__libc_memalign(align, size) } }
+    unsafe { if align == 1 { allocator::malloc(size) } else { allocator::memalign(align, size) } }
 }
 
 /// Gives an object back to where it came from.
@@ -105,7 +106,7 @@ unsafe fn give_back(object: P) {
         }
     }
     // SAFETY: the caller keeps the contract of `free`.
-    unsafe { sys::__libc_free(object) }
+    unsafe { allocator::free(object) }
 }
 
 interpose! {
@@ -121,7 +122,7 @@ interpose! {
                 return obtained(object, total);
             }
         }
-        obtained(sys::__libc_calloc(count, size), total)
+        obtained(allocator::calloc(count, size), total)
     }
 
     fn realloc(old: P, size: usize) -> P {

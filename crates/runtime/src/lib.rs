@@ -26,6 +26,7 @@ pub mod layout;
 #[macro_use]
 mod interpose;
 pub mod allocation;
+pub mod allocator;
 pub mod c11;
 pub mod clocks;
 pub mod emulate;

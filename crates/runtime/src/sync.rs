@@ -69,13 +69,13 @@ pub unsafe fn around(
     let (op, object, second) = (call.op as u64, call.object as u64, call.second as u64);
     // SAFETY: the record is the calling thread's own.
     unsafe {
-        let begin = [op, object, second, call.argument];
+        let begin = [op, object, second, call.argument, sys::tsc()];
         streams::event(thread, RuntimeEvent::SyncBegin, &begin);
         let result = work();
         // A fork inside the call (in a once routine) may have stopped the recording.
         let thread = tls::recording();
         if !thread.is_null() {
-            let end = [op, object, second, i64::from(meaning(result)) as u64];
+            let end = [op, object, second, i64::from(meaning(result)) as u64, sys::tsc()];
             streams::event(thread, RuntimeEvent::SyncEnd, &end);
         }
         result

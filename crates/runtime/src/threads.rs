@@ -427,7 +427,7 @@ pub fn mark_end() {
     if !thread.is_null() {
         // SAFETY: the record is the calling thread's own.
         unsafe {
-            streams::event(thread, RuntimeEvent::ThreadExit, &[]);
+            streams::event(thread, RuntimeEvent::ThreadExit, &[sys::tsc()]);
             write_volatile(&raw mut (*(*thread).control).ended, 1);
         }
     }

@@ -88,6 +88,14 @@ impl<'r> Engine<'r> {
             "strcmp" | "strncmp" => self.compare(t, name, call, result),
             "strchr" | "strrchr" | "memchr" => self.find(t, name, call, result),
             "realloc" | "reallocarray" => self.reallocate(t, call, result),
+            "malloc_usable_size" => {
+                if let (Some(size), Some(address)) = (result, self.address(t, argument(0)))
+                    && let Some(object) = self.learned.heap.at_internal(address)
+                    && self.learned.heap.objects[object].base == address
+                {
+                    self.learned.heap.extend(object, size);
+                }
+            }
             // `std::thread`'s own handle, which libstdc++ sets and clears.
             "_ZNSt6thread4joinEv" | "_ZNSt6thread6detachEv" => {
                 let zero = Some(Scalar::constant(8, 0));
@@ -452,7 +460,9 @@ impl<'r> Engine<'r> {
                 }
             }
             let zero = value::cmp(&mut self.pool, CmpOp::Eq, x, Scalar::constant(8, 0));
-            match self.decided(zero) {
+            // The bytes are equal, so that either one tells whether the strings end here.
+            let other = value::cmp(&mut self.pool, CmpOp::Eq, y, Scalar::constant(8, 0));
+            match self.decided(zero).or(self.decided(other)) {
                 Some(true) => {
                     self.assume(t, zero);
                     return;

@@ -17,6 +17,9 @@ const PAGE: u64 = 4096;
 /// Objects are taken to be no larger: only a damaged log says so.
 const LARGEST: u64 = 1 << 32;
 
+/// Allocators give at most a quarter more than asked for, and at least up to this many bytes.
+const SPARE: u64 = 64;
+
 /// Internal addresses of memory that only one thread can reach.
 pub(crate) const PRIVATE: u64 = 0x6000_0000_0000_0000;
 /// Internal addresses of heap objects.
@@ -70,7 +73,8 @@ impl Heap {
         }
         let base = self.next_base;
         // The same alignment as the real address, and a gap so that objects never touch.
-        let room = size.saturating_add(63) & !15;
+        // There may turn out to be more of it than was asked for.
+        let room = size.saturating_add(size / 4 + SPARE + 63) & !15;
         self.next_base = self.next_base.saturating_add(room.saturating_add(32));
         let base = base + (address & 15);
         self.objects.push(HeapObject { address, size, birth: tsc, death: u64::MAX, base });
@@ -82,6 +86,24 @@ impl Heap {
             here.insert(at, index);
         }
         index
+    }
+
+    /// The program was told that the object at `address` has `size` bytes, which may be more than
+    /// it asked for; it may then use them all.
+    pub fn extend(&mut self, index: usize, size: u64) {
+        let Some(object) = self.objects.get_mut(index) else { return };
+        let most = object.size.saturating_add(object.size / 4 + SPARE);
+        if size <= object.size || size > most {
+            return;
+        }
+        let (address, old, birth) = (object.address, object.size, object.birth);
+        object.size = size;
+        let last = |size: u64| address.saturating_add(size.max(1) - 1) / PAGE;
+        for page in last(old) + 1..=last(size) {
+            let here = self.pages.entry(page).or_default();
+            let at = here.partition_point(|&other| self.objects[other].birth <= birth);
+            here.insert(at, index);
+        }
     }
 
     /// A free; `ordinal` is its number in its thread. Gives the object freed.
@@ -154,6 +176,22 @@ mod tests {
         assert_eq!(heap.find(0x1048, 5, 40), Some(whole));
         assert_eq!(heap.find(0x2fff, 35, 40), Some(whole));
         assert_eq!(heap.find(0x1048, 12, 15), Some(0));
+    }
+
+    #[test]
+    fn an_object_may_be_larger_than_asked_for() {
+        let mut heap = Heap::default();
+        let first = heap.allocate(0, 0, 0x1ff0, 10, 10);
+        let second = heap.allocate(0, 1, 0x2010, 10, 20);
+        assert_eq!(heap.find(0x1ffa, 12, 18), None);
+        heap.extend(first, 24);
+        assert_eq!(heap.find(0x1ffa, 12, 18), Some(first));
+        assert_eq!(heap.find(0x2004, 12, 18), Some(first));
+        let (low, high) = (heap.objects[first].base, heap.objects[second].base);
+        assert!(low + 24 < high);
+        assert_eq!(heap.at_internal(low + 23), Some(first));
+        heap.extend(first, 1 << 20);
+        assert_eq!(heap.objects[first].size, 24, "no allocator gives so much more");
     }
 
     #[test]

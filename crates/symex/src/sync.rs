@@ -40,11 +40,12 @@ impl<'r> Engine<'r> {
         let words = match event {
             RuntimeEvent::SignalBegin => SIGNAL_WORDS,
             RuntimeEvent::SignalEnd => 1,
-            RuntimeEvent::ThreadCreate | RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => 4,
+            RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => 5,
+            RuntimeEvent::ThreadCreate => 4,
             RuntimeEvent::Allocate => 3,
             RuntimeEvent::JoinEnd | RuntimeEvent::Free => 2,
-            RuntimeEvent::JoinBegin => 1,
-            RuntimeEvent::ThreadExit | RuntimeEvent::NonLocal => 0,
+            RuntimeEvent::JoinBegin | RuntimeEvent::ThreadExit => 1,
+            RuntimeEvent::NonLocal => 0,
             RuntimeEvent::ExternalWrite => {
                 let length = self.threads[t].peek_word(1).ok_or(Stop::EndOfLog)?;
                 2 + usize::try_from(length.div_ceil(8)).unwrap_or(usize::MAX - 2)
@@ -68,7 +69,8 @@ impl<'r> Engine<'r> {
                 self.threads[t].joining = self.serials.get(serial).copied();
             }
             (RuntimeEvent::JoinEnd, [serial, result]) => self.joined(t, *serial, *result),
-            (RuntimeEvent::ThreadExit, _) => {
+            (RuntimeEvent::ThreadExit, [tsc]) => {
+                self.stamp(t, *tsc);
                 if t != 0 {
                     self.pass_sync(t, SyncPoint::Exit, None);
                 }
@@ -83,10 +85,12 @@ impl<'r> Engine<'r> {
                 self.allocate(t, *address, *size, *tsc);
             }
             (RuntimeEvent::Free, [address, tsc]) => self.free(t, *address, *tsc),
-            (RuntimeEvent::SyncBegin, [op, address, second, argument]) => {
+            (RuntimeEvent::SyncBegin, [op, address, second, argument, tsc]) => {
+                self.stamp(t, *tsc);
                 return self.sync_begin(t, *op, *address, *second, *argument);
             }
-            (RuntimeEvent::SyncEnd, [op, address, second, result]) => {
+            (RuntimeEvent::SyncEnd, [op, address, second, result, tsc]) => {
+                self.stamp(t, *tsc);
                 return self.sync_end(t, *op, *address, *second, *result);
             }
             (RuntimeEvent::ExternalWrite, [address, length, bytes @ ..]) => {

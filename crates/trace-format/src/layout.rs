@@ -56,16 +56,16 @@ pub enum RuntimeEvent {
     JoinBegin = 2,
     /// `pthread_join` returned. `[serial, what it returned: 0 or an errno]`.
     JoinEnd = 3,
-    /// The thread runs its last instrumented instruction. `[]`.
+    /// The thread runs its last instrumented instruction. `[tsc]`.
     ThreadExit = 4,
     /// A heap object was obtained. `[address, size, tsc after]`.
     Allocate = 5,
     /// A heap object is about to be given back. `[address, tsc before]`.
     Free = 6,
     /// A synchronisation call is about to start, and may block. `[SyncOp, address, address of the
-    /// second object or 0, argument]`.
+    /// second object or 0, argument, tsc before]`.
     SyncBegin = 7,
-    /// The call ended. `[SyncOp, address, second address or 0, result]`.
+    /// The call ended. `[SyncOp, address, second address or 0, result, tsc after]`.
     SyncEnd = 8,
     /// Uninstrumented code wrote memory. `[address, length in bytes, the bytes padded with zeros
     /// to whole words]`.

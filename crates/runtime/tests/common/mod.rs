@@ -136,12 +136,13 @@ impl Traced {
                 PathEntry::Enter { module, function } => Entry::Enter(module.0, function),
                 PathEntry::Runtime(event) => {
                     let fixed = match event {
-                        RuntimeEvent::ThreadExit | RuntimeEvent::NonLocal => 0,
-                        RuntimeEvent::JoinBegin => 1,
+                        RuntimeEvent::NonLocal => 0,
+                        RuntimeEvent::JoinBegin | RuntimeEvent::ThreadExit => 1,
                         RuntimeEvent::JoinEnd
                         | RuntimeEvent::Free
                         | RuntimeEvent::ExternalWrite => 2,
                         RuntimeEvent::Allocate => 3,
+                        RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => 5,
                         _ => 4,
                     };
                     let mut payload: Vec<u64> =
