@@ -382,3 +382,54 @@ fn the_entries_of_gates_are_linked_with_their_functions() {
         assert!(undefined.contains("__symbiosis_gate_anchor\n"), "{undefined}");
     }
 }
+
+#[test]
+fn sanitizers_work_or_are_refused_by_name() {
+    let source = "#include <limits.h>\n#include <stdio.h>\n\
+        int main(int argc, char **argv) { int n = INT_MAX - 1 + argc; printf(\"%d\\n\", n + 1 < n); }\n";
+    let bench = Bench::new(&[("overflow.c", source)]);
+    for name in ["address", "thread", "memory", "leak", "undefined,address"] {
+        let output = bench.cc(&format!("-fsanitize={name} -c overflow.c"));
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let refused = name.rsplit(',').next().unwrap_or(name);
+        assert!(!output.status.success(), "{name}");
+        assert!(errors.contains(&format!("-fsanitize={refused} cannot")), "{name}: {errors}");
+    }
+    assert_eq!(bench.names(), ["overflow.c"]);
+    bench.quiet("cc -fsanitize=undefined -fsanitize-trap=undefined -c overflow.c");
+    bench.quiet("cc -fsanitize=undefined overflow.c -o program");
+    let output = bench.run(bench.path("program"), "");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && errors.contains("signed integer overflow"), "{output:?}");
+}
+
+#[test]
+fn an_executable_without_the_c_library_is_refused() {
+    let bench = Bench::new(&[("hello.c", HELLO), ("square.c", SQUARE)]);
+    for option in ["-nostdlib", "-nodefaultlibs"] {
+        let output = bench.cc(&format!("{option} hello.c"));
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && errors.contains(option), "{errors}");
+    }
+    bench.quiet("cc -nostdlib -c hello.c");
+    bench.quiet("cc -nostdlib -fPIC -shared square.c -o libsquare.so");
+    bench.quiet("cc -nodefaultlibs hello.c -lc -o program");
+    assert_eq!(bench.output("program"), "hello\n");
+}
+
+#[test]
+fn linkers_have_nothing_to_say() {
+    let bench = Bench::new(&[("hello.c", HELLO), ("map", "V1 { local: *; };\n")]);
+    for linker in ["bfd", "gold", "lld", "mold"] {
+        if Command::new(format!("ld.{linker}")).arg("-v").output().is_err() {
+            continue;
+        }
+        for options in ["", "-Wl,--version-script=map", "-Wl,--gc-sections,-z,now", "-s -rdynamic"] {
+            bench.quiet(&format!("cc -O1 hello.c -fuse-ld={linker} {options} -o program"));
+            assert_eq!(bench.output("program"), "hello\n", "{linker} {options}");
+            let symbols = bench.run("nm", "-D --defined-only program").stdout;
+            let symbols = String::from_utf8(symbols).expect("text");
+            assert!(symbols.contains(" __symbiosis_register"), "{linker} {options}: {symbols}");
+        }
+    }
+}

@@ -23,6 +23,16 @@ need "command -v gdb" gdb
 need "test -e /usr/include/gtest/gtest.h" libgtest-dev
 need "test -e /usr/include/catch2/catch.hpp" catch2
 need "command -v cmake && command -v ctest" cmake
+need "command -v ninja" ninja-build
+need "command -v meson" meson
+need "command -v autoreconf" autoconf
+need "command -v automake" automake
+need "command -v libtoolize" libtool
+need "command -v ccache" ccache
+need "command -v ld.lld" lld
+need "command -v llvm-ar" llvm
+need "ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.ubsan_standalone-*.a" libclang-rt-14-dev
+need "command -v pytest-3 || command -v pytest" python3-pytest
 
 if [ "${#missing[@]}" -gt 0 ]; then
     echo "installing: ${missing[*]}" >&2

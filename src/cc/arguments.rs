@@ -77,6 +77,8 @@ pub struct Arguments {
     pub items: Vec<Item>,
     /// Options for link-time optimisation, which are dropped.
     pub dropped_lto: Vec<String>,
+    /// Options that put calls at the beginning of every function, which are dropped as well.
+    pub dropped_hooks: Vec<String>,
 }
 
 impl Arguments {
@@ -130,6 +132,7 @@ struct Parser {
     only_inputs: bool,
     items: Vec<Item>,
     dropped_lto: Vec<String>,
+    dropped_hooks: Vec<String>,
 }
 
 impl Parser {
@@ -147,6 +150,7 @@ impl Parser {
             "-x" | "--language" => self.language(value.map_or(OsStr::new("none"), |v| v)),
             _ if options::passes_through(text) => self.pass_through = true,
             _ if options::is_lto(text) => self.dropped_lto.push(text.to_owned()),
+            _ if options::is_function_hook(text) => self.dropped_hooks.push(text.to_owned()),
             _ => self.joined_or_plain(arg, bytes, value),
         }
     }
@@ -183,8 +187,8 @@ impl Parser {
             (false, true) => Mode::Compile,
             (false, false) => Mode::Link,
         };
-        let Self { output, items, dropped_lto, .. } = self;
-        Arguments { mode, output, items, dropped_lto }
+        let Self { output, items, dropped_lto, dropped_hooks, .. } = self;
+        Arguments { mode, output, items, dropped_lto, dropped_hooks }
     }
 }
 
@@ -275,5 +279,12 @@ mod tests {
         let arguments = parse("-flto=thin -c a.c -fno-lto");
         assert_eq!(arguments.dropped_lto, ["-flto=thin"]);
         assert!(arguments.has("-fno-lto") && !arguments.has_prefix("-flto"));
+    }
+
+    #[test]
+    fn calls_at_the_beginning_of_functions_are_taken_out() {
+        let arguments = parse("-pg -finstrument-functions -c a.c -g");
+        assert_eq!(arguments.dropped_hooks, ["-pg", "-finstrument-functions"]);
+        assert!(arguments.has("-g") && !arguments.has("-pg"));
     }
 }

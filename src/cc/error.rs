@@ -82,6 +82,24 @@ pub enum CcError {
         /// The option as given.
         option: String,
     },
+    /// `-nostdlib` and its kin, for an executable.
+    #[error(
+        "{option} cannot be recorded: the runtime in the executable needs the C library; link \
+         with it, or name it with -lc"
+    )]
+    NoLibrary {
+        /// The option as given.
+        option: String,
+    },
+    /// A sanitizer that wraps what the runtime wraps.
+    #[error(
+        "-fsanitize={name} cannot be recorded: it replaces functions, memory or stacks that \
+         recording has to see as they are; build without it (undefined, integer and their kin work)"
+    )]
+    Sanitizer {
+        /// The check.
+        name: String,
+    },
     /// The runtime library cannot be put on disk.
     #[error("cannot provide the runtime library for linking")]
     Runtime(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -4,6 +4,7 @@ use super::CcError;
 use super::arguments::{Arguments, Item};
 use super::compile::plain_path;
 use super::options::InputKind;
+use super::scripts;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -30,11 +31,21 @@ pub fn product(arguments: &Arguments) -> Result<Product, CcError> {
     if arguments.has("-shared") || arguments.has("--shared") {
         return Ok(Product::SharedLibrary);
     }
-    let is_static = ["-static", "--static", "-static-pie"].into_iter().find(|o| arguments.has(o));
-    match is_static {
-        Some(option) => Err(CcError::StaticLink { option: option.to_owned() }),
+    let given = |options: &[&'static str]| options.iter().copied().find(|o| arguments.has(o));
+    if let Some(option) = given(&["-static", "--static", "-static-pie"]) {
+        return Err(CcError::StaticLink { option: option.to_owned() });
+    }
+    let without = given(&["-nostdlib", "--no-standard-libraries", "-nodefaultlibs", "-nolibc"]);
+    match without.filter(|_| !names_c_library(arguments)) {
+        Some(option) => Err(CcError::NoLibrary { option: option.to_owned() }),
         None => Ok(Product::Executable),
     }
+}
+
+/// `-lc`, joined or not.
+fn names_c_library(arguments: &Arguments) -> bool {
+    let split = |item: &Item| matches!(item, Item::Option(args) if args == &["-l", "c"]);
+    arguments.has("-lc") || arguments.items.iter().any(split)
 }
 
 /// The runtime as the link command needs it.
@@ -47,12 +58,14 @@ pub struct Runtime {
 }
 
 /// The link command. `objects` are the compiled sources in order; with a runtime, it is linked in.
+/// Files that the linker reads may be put into `directory`.
 pub fn command(
     arguments: &Arguments,
     product: Product,
     objects: &[PathBuf],
     runtime: Option<&Runtime>,
-) -> Vec<OsString> {
+    directory: &Path,
+) -> Result<Vec<OsString>, CcError> {
     let mut command: Vec<OsString> = Vec::new();
     if !objects.is_empty() {
         // Options for the compiler alone have done their work; clang would warn about them.
@@ -69,15 +82,17 @@ pub fn command(
             Item::Input(_) => options.extend(objects.next().map(|object| vec![object.into()])),
         }
     }
-    if product == Product::SharedLibrary {
-        options = without_defs(options);
-    }
+    options = match product {
+        Product::SharedLibrary => without_defs(options),
+        Product::Executable => scripts::keep_runtime_visible(options, directory)?,
+        Product::Relocatable => options,
+    };
     command.extend(options.into_iter().flatten());
     command.extend(runtime.iter().flat_map(|runtime| runtime_arguments(runtime)));
     if let Some(output) = &arguments.output {
         command.extend(["-o".into(), output.into()]);
     }
-    command
+    Ok(command)
 }
 
 /// The whole archive, since nothing in the program asks for the functions that it wraps.
@@ -156,7 +171,7 @@ mod tests {
         let runtime = Runtime { archive: "/r/lib.a".into(), exports: "/r/list".into() };
         let product = product(&arguments).unwrap();
         assert_eq!(
-            text(&command(&arguments, product, &objects, Some(&runtime))),
+            text(&command(&arguments, product, &objects, Some(&runtime), Path::new("/t")).unwrap()),
             "-Qunused-arguments first.o /t/0-a.o lib.a /t/1-b.o -lm -Wl,--whole-archive /r/lib.a \
              -Wl,--no-whole-archive -Xlinker --dynamic-list=/r/list -lpthread -ldl -o prog"
         );
@@ -170,7 +185,10 @@ mod tests {
         let product = product(&arguments).unwrap();
         assert_eq!(product, Product::SharedLibrary);
         let expected = "-shared a.o -Wl,-z,now -Wl,-soname,x -Wl,-z,relro";
-        assert_eq!(text(&command(&arguments, product, &[], None)), expected);
+        assert_eq!(
+            text(&command(&arguments, product, &[], None, Path::new("/t")).unwrap()),
+            expected
+        );
     }
 
     #[test]
@@ -179,5 +197,15 @@ mod tests {
         assert!(matches!(refused, Err(CcError::StaticLink { .. })));
         assert_eq!(product(&parse("a.o -static-libgcc")).unwrap(), Product::Executable);
         assert_eq!(product(&parse("-r a.o b.o -static")).unwrap(), Product::Relocatable);
+    }
+
+    #[test]
+    fn an_executable_needs_the_c_library_and_a_shared_library_does_not() {
+        let refused = product(&parse("a.o -nostdlib"));
+        assert!(matches!(refused, Err(CcError::NoLibrary { .. })));
+        for line in ["a.o -nostdlib -lc", "a.o -nostdlib -l c"] {
+            assert_eq!(product(&parse(line)).unwrap(), Product::Executable);
+        }
+        assert_eq!(product(&parse("-shared -nostdlib a.o")).unwrap(), Product::SharedLibrary);
     }
 }

@@ -6,8 +6,9 @@
 //! `-emit-llvm` added and converts the output in place. A command that compiles and links is split
 //! into one compilation per source and one link.
 //!
-//! Limits: no `-static`; link-time optimisation is dropped with a warning; on `-shared`,
-//! `-z defs` and `--no-undefined` are dropped, since the runtime is found in the executable.
+//! Limits: no `-static`, no sanitizer with a runtime of its own; link-time optimisation and hooks at
+//! functions' beginnings (`-pg`) are dropped with a warning; on `-shared`, `-z defs` and
+//! `--no-undefined` are dropped, since the runtime is found in the executable.
 
 mod arguments;
 mod compile;
@@ -16,6 +17,8 @@ mod header;
 mod link;
 mod options;
 mod response;
+mod sanitizers;
+mod scripts;
 mod toolchain;
 
 pub use error::CcError;
@@ -36,9 +39,15 @@ pub type ArchiveSource<'a> = &'a dyn Fn() -> Result<PathBuf, CcError>;
 pub fn run(cxx: bool, args: &[OsString], archive: ArchiveSource<'_>) -> Result<u8, CcError> {
     let clang = Clang::find(cxx)?;
     let arguments = Arguments::parse(&response::expand(args)?);
-    if arguments.mode != Mode::PassThrough && !arguments.dropped_lto.is_empty() {
-        let options = arguments.dropped_lto.join(" ");
-        eprintln!("symbiosis: warning: {options} dropped: it would optimise instrumented code");
+    if arguments.mode != Mode::PassThrough {
+        sanitizers::check(&arguments)?;
+        let warn = |options: &[String], why: &str| {
+            if !options.is_empty() {
+                eprintln!("symbiosis: warning: {} dropped: {why}", options.join(" "));
+            }
+        };
+        warn(&arguments.dropped_lto, "it would optimise instrumented code");
+        warn(&arguments.dropped_hooks, "calls at the beginning of functions hide their recording");
     }
     match arguments.mode {
         Mode::PassThrough => pass_through(&clang, &arguments, args),
@@ -112,7 +121,8 @@ fn compile_and_link(
         Product::Executable => Some(runtime(directory.path(), archive)?),
         Product::SharedLibrary | Product::Relocatable => None,
     };
-    clang.run(&link::command(arguments, product, &objects, runtime.as_ref()))
+    let command = link::command(arguments, product, &objects, runtime.as_ref(), directory.path())?;
+    clang.run(&command)
 }
 
 fn runtime(directory: &Path, archive: ArchiveSource<'_>) -> Result<Runtime, CcError> {

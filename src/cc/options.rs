@@ -176,6 +176,13 @@ pub fn is_lto(option: &str) -> bool {
         || option.starts_with("-fthinlto-index=")
 }
 
+/// Options that make every function begin with a call, for profilers: such a function is no longer
+/// recorded.
+pub fn is_function_hook(option: &str) -> bool {
+    matches!(option, "-pg" | "-p" | "-mfentry" | "-fxray-instrument")
+        || option.starts_with("-finstrument-function")
+}
+
 /// Options for the assembler alone, which bitcode output never reaches. Clang would warn that they
 /// are unused.
 pub fn is_assembler_only(option: &str) -> bool {

@@ -392,12 +392,12 @@ core::arch::global_asm!(
     "pushq %r11",
     ".cfi_offset %r11, -104",
     "cld",
-    "movl __symbiosis_state_size(%rip), %ecx",
+    "movl symbiosisrt_state_size(%rip), %ecx",
     "subq %rcx, %rsp",
     "andq $-64, %rsp",
     "movq 40(%rbp), %rdi",
-    "movl __symbiosis_state_mask(%rip), %eax",
-    "movl __symbiosis_state_mask+4(%rip), %edx",
+    "movl symbiosisrt_state_mask(%rip), %eax",
+    "movl symbiosisrt_state_mask+4(%rip), %edx",
     "testl %eax, %eax",
     "jz 2f",
     "xorl %ecx, %ecx",
@@ -411,8 +411,8 @@ core::arch::global_asm!(
     "movq %rcx, 568(%rsp)",
     "xsave64 (%rsp)",
     "call __symbiosis_gate_reached@PLT",
-    "movl __symbiosis_state_mask(%rip), %eax",
-    "movl __symbiosis_state_mask+4(%rip), %edx",
+    "movl symbiosisrt_state_mask(%rip), %eax",
+    "movl symbiosisrt_state_mask+4(%rip), %edx",
     "xrstor64 (%rsp)",
     "jmp 3f",
     "2:",
@@ -463,12 +463,12 @@ core::arch::global_asm!(
     ".size __symbiosis_gate_anchor,.-__symbiosis_gate_anchor",
     ".data",
     ".p2align 3",
-    ".globl __symbiosis_state_mask",
-    ".hidden __symbiosis_state_mask",
-    "__symbiosis_state_mask: .quad 0",
-    ".globl __symbiosis_state_size",
-    ".hidden __symbiosis_state_size",
-    "__symbiosis_state_size: .long 512",
+    ".globl symbiosisrt_state_mask",
+    ".hidden symbiosisrt_state_mask",
+    "symbiosisrt_state_mask: .quad 0",
+    ".globl symbiosisrt_state_size",
+    ".hidden symbiosisrt_state_size",
+    "symbiosisrt_state_size: .long 512",
     ".text",
     options(att_syntax)
 );
@@ -477,8 +477,8 @@ core::arch::global_asm!(
 mod registers {
     #[cfg(symbiosis_export)]
     unsafe extern "C" {
-        static mut __symbiosis_state_mask: u64;
-        static mut __symbiosis_state_size: u32;
+        static mut symbiosisrt_state_mask: u64;
+        static mut symbiosisrt_state_size: u32;
     }
 
     /// Chooses, before the first gate is opened.
@@ -487,8 +487,8 @@ mod registers {
         #[cfg(symbiosis_export)]
         // SAFETY: the process has one thread, and no gate is open.
         unsafe {
-            __symbiosis_state_mask = mask;
-            __symbiosis_state_size = size;
+            symbiosisrt_state_mask = mask;
+            symbiosisrt_state_size = size;
         }
         let _ = (mask, size);
     }

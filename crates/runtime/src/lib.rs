@@ -44,6 +44,7 @@ pub mod noise;
 pub mod order;
 pub mod process;
 pub mod real;
+pub mod reload;
 pub mod report;
 pub mod schedule;
 pub mod script;

@@ -9,6 +9,7 @@ use crate::layout::{
 };
 use crate::memory;
 use crate::process;
+use crate::reload;
 use crate::start;
 use crate::sys::{self, ObjectInfo};
 use crate::text::Text;
@@ -115,6 +116,7 @@ pub unsafe extern "C" fn __symbiosis_register(descriptor: *const ModuleDescripto
                 }
                 if known {
                     write_ir(module, base);
+                    reload::register(descriptor as u64);
                 }
             });
         }
