@@ -424,7 +424,8 @@ fn linkers_have_nothing_to_say() {
         if Command::new(format!("ld.{linker}")).arg("-v").output().is_err() {
             continue;
         }
-        for options in ["", "-Wl,--version-script=map", "-Wl,--gc-sections,-z,now", "-s -rdynamic"] {
+        for options in ["", "-Wl,--version-script=map", "-Wl,--gc-sections,-z,now", "-s -rdynamic"]
+        {
             bench.quiet(&format!("cc -O1 hello.c -fuse-ld={linker} {options} -o program"));
             assert_eq!(bench.output("program"), "hello\n", "{linker} {options}");
             let symbols = bench.run("nm", "-D --defined-only program").stdout;

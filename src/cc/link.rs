@@ -58,14 +58,12 @@ pub struct Runtime {
 }
 
 /// The link command. `objects` are the compiled sources in order; with a runtime, it is linked in.
-/// Files that the linker reads may be put into `directory`.
 pub fn command(
     arguments: &Arguments,
     product: Product,
     objects: &[PathBuf],
     runtime: Option<&Runtime>,
-    directory: &Path,
-) -> Result<Vec<OsString>, CcError> {
+) -> Vec<OsString> {
     let mut command: Vec<OsString> = Vec::new();
     if !objects.is_empty() {
         // Options for the compiler alone have done their work; clang would warn about them.
@@ -84,7 +82,7 @@ pub fn command(
     }
     options = match product {
         Product::SharedLibrary => without_defs(options),
-        Product::Executable => scripts::keep_runtime_visible(options, directory)?,
+        Product::Executable => scripts::without(options),
         Product::Relocatable => options,
     };
     command.extend(options.into_iter().flatten());
@@ -92,7 +90,7 @@ pub fn command(
     if let Some(output) = &arguments.output {
         command.extend(["-o".into(), output.into()]);
     }
-    Ok(command)
+    command
 }
 
 /// The whole archive, since nothing in the program asks for the functions that it wraps.
@@ -171,7 +169,7 @@ mod tests {
         let runtime = Runtime { archive: "/r/lib.a".into(), exports: "/r/list".into() };
         let product = product(&arguments).unwrap();
         assert_eq!(
-            text(&command(&arguments, product, &objects, Some(&runtime), Path::new("/t")).unwrap()),
+            text(&command(&arguments, product, &objects, Some(&runtime))),
             "-Qunused-arguments first.o /t/0-a.o lib.a /t/1-b.o -lm -Wl,--whole-archive /r/lib.a \
              -Wl,--no-whole-archive -Xlinker --dynamic-list=/r/list -lpthread -ldl -o prog"
         );
@@ -185,10 +183,7 @@ mod tests {
         let product = product(&arguments).unwrap();
         assert_eq!(product, Product::SharedLibrary);
         let expected = "-shared a.o -Wl,-z,now -Wl,-soname,x -Wl,-z,relro";
-        assert_eq!(
-            text(&command(&arguments, product, &[], None, Path::new("/t")).unwrap()),
-            expected
-        );
+        assert_eq!(text(&command(&arguments, product, &[], None)), expected);
     }
 
     #[test]

@@ -121,8 +121,7 @@ fn compile_and_link(
         Product::Executable => Some(runtime(directory.path(), archive)?),
         Product::SharedLibrary | Product::Relocatable => None,
     };
-    let command = link::command(arguments, product, &objects, runtime.as_ref(), directory.path())?;
-    clang.run(&command)
+    clang.run(&link::command(arguments, product, &objects, runtime.as_ref()))
 }
 
 fn runtime(directory: &Path, archive: ArchiveSource<'_>) -> Result<Runtime, CcError> {

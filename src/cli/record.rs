@@ -10,11 +10,16 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use trace_format::Manifest;
+use trace_format::layout::NOISE_VARIABLE;
 
 /// How often a plain line tells of progress.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Run an instrumented program and keep the trace of what its threads did.
+///
+/// PROGRAM may also be a command that starts instrumented programs: ctest, make check, a script. Each
+/// process gets a trace of its own, and those of the processes that failed are kept, as
+/// CHILD.trace; beside a PROGRAM that is instrumented itself, as PROGRAM-CHILD.trace.
 ///
 /// The exit status is the program's own, 128 + n for signal n. With --runs it is that of the first
 /// run that failed, or 0. With --until-failure it is 0 when a failing run was kept and 12 when all
@@ -57,6 +62,9 @@ pub struct Args {
     /// `--fail-if '! cmp -s - expected'`), 1 to 125 that it has not
     #[arg(long, value_name = "COMMAND", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub fail_if: Option<String>,
+    /// Keep the traces of all processes that the program starts, not only of those that fail
+    #[arg(long)]
+    pub keep_all: bool,
     /// Say nothing but errors and the program's own output
     #[arg(short, long)]
     pub quiet: bool,
@@ -99,10 +107,14 @@ pub fn run(args: Args) -> Result<u8, RecordError> {
         detect: args.detect.is_some(),
         fail_at,
         fail_if: args.fail_if,
+        keep_all: args.keep_all,
         noise: args.noise,
         seed: args.seed.unwrap_or_else(draw_seed),
     };
     recorder.announce();
+    if std::env::var_os(NOISE_VARIABLE).is_some() {
+        warn(&format!("{NOISE_VARIABLE} is not passed on; ask for noise with --noise"));
+    }
     match (args.until_failure, args.runs) {
         (Some(most), _) => recorder.until_failure(&names, most),
         (None, Some(runs)) => recorder.series(names, runs),
@@ -118,6 +130,7 @@ struct Recorder {
     detect: bool,
     fail_at: Option<FailAt>,
     fail_if: Option<String>,
+    keep_all: bool,
     noise: Option<Noise>,
     /// The first run's.
     seed: u64,
@@ -150,6 +163,7 @@ impl Recorder {
             detect: self.detect,
             fail_at: self.fail_at.clone(),
             fail_if: self.fail_if.clone(),
+            follow: true,
             ..Options::default()
         };
         crate::record::run(&self.program, directory, &options, &self.interrupts)
@@ -161,8 +175,32 @@ impl Recorder {
         }
     }
 
-    /// Seals a run and says what came of it.
-    fn keep(&self, run: &mut Run) -> Result<(), RecordError> {
+    /// Seals a run, and those of its children that failed, and says what came of them.
+    fn keep(&self, names: &Names, run: &mut Run) -> Result<(), RecordError> {
+        if run.recorded {
+            self.keep_one(run)?;
+        }
+        let mut dropped = 0;
+        let children = std::mem::take(&mut run.children);
+        for mut child in children {
+            if !self.keep_all && !child.failed()? {
+                dropped += 1;
+                continue;
+            }
+            let name = names.of_child(&run.directory, run.recorded, &child.program)?;
+            child.move_to(&name)?;
+            self.keep_one(&mut child)?;
+        }
+        if dropped > 0 {
+            let traces = if dropped == 1 { "trace" } else { "traces" };
+            let text = format!("{dropped} {traces} of processes that did not fail dropped");
+            self.say(&format!("{text}; --keep-all keeps them"));
+        }
+        Ok(())
+    }
+
+    /// Seals one trace and says what came of it.
+    fn keep_one(&self, run: &mut Run) -> Result<(), RecordError> {
         let sealed = run.seal();
         let name = run.directory.display().to_string();
         if let Err(error) = sealed {
@@ -171,7 +209,12 @@ impl Recorder {
             trace_format::read_raw(&run.directory, &mut run.manifest)?;
         }
         warn_of_gaps(&name, &run.manifest);
-        self.say(&format!("{name}: {}", crate::record::ending(&run.manifest)));
+        let process = match &run.manifest.process {
+            Some(process) if process.forked => format!(" (process {}, forked)", process.pid),
+            Some(process) => format!(" (process {})", process.pid),
+            None => String::new(),
+        };
+        self.say(&format!("{name}: {}{process}", crate::record::ending(&run.manifest)));
         if let (Some(noise), Some(seed)) = (&run.manifest.noise, run.manifest.seed) {
             self.say(&format!("{name}: recorded with --noise={noise} --seed {seed}"));
         }
@@ -180,18 +223,19 @@ impl Recorder {
 
     fn single(&self, names: &Names) -> Result<u8, RecordError> {
         let mut run = self.once(&names.single()?, true, self.perturbation(1, None))?;
-        self.keep(&mut run)?;
+        self.keep(names, &mut run)?;
         Ok(run.status())
     }
 
     fn series(&self, mut names: Names, runs: u32) -> Result<u8, RecordError> {
+        let names = &mut names;
         let mut code = exit_codes::SUCCESS;
         let mut steps = None;
         for number in 1..=runs {
             let perturbation = self.perturbation(number, steps);
             let mut run = self.once(&names.next_of_series()?, true, perturbation)?;
             steps = run.steps.or(steps);
-            self.keep(&mut run)?;
+            self.keep(names, &mut run)?;
             if code == exit_codes::SUCCESS {
                 code = run.status();
             }
@@ -212,15 +256,15 @@ impl Recorder {
             steps = run.steps.or(steps);
             if let Some(signal) = self.interrupts.received() {
                 progress.finish();
-                self.keep(&mut run)?;
+                self.keep(names, &mut run)?;
                 self.say(&format!("interrupted in run {number} of {most}"));
                 return Ok(interrupted(signal));
             }
-            if run.failed()? {
+            if run.any_failed()? {
                 progress.finish();
                 show_tails(&run);
                 self.say(&format!("run {number} of {most} failed"));
-                self.keep(&mut run)?;
+                self.keep(names, &mut run)?;
                 return Ok(exit_codes::SUCCESS);
             }
             run.discard()?;

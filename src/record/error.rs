@@ -19,9 +19,9 @@ pub enum RecordError {
         #[source]
         source: io::Error,
     },
-    /// The program has no hooks.
+    /// The program has no hooks, and nothing that it started has.
     #[error(
-        "{} is not instrumented, so there is nothing to record; build it with `symbiosis cc` or `symbiosis c++`",
+        "{} is not instrumented and started no instrumented program, so there is nothing to record; build with `symbiosis cc` or `symbiosis c++`",
         program.display()
     )]
     Uninstrumented {

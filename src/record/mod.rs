@@ -1,5 +1,6 @@
 //! Running a program and keeping its trace.
 
+mod children;
 mod error;
 mod fail_at;
 mod fail_if;
@@ -11,6 +12,7 @@ mod run;
 mod tee;
 mod words;
 
+pub use children::Family;
 pub use error::RecordError;
 pub use fail_at::{FailAt, FailAtError};
 pub use interrupts::Interrupts;

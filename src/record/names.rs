@@ -61,6 +61,33 @@ impl Names {
         }
     }
 
+    /// The name for the trace of a process beside the program: `p-CHILD.trace` when the program has
+    /// the trace `p.trace`, else `CHILD.trace`, in the directory that the user chose or here. A
+    /// number is added where the name is taken.
+    ///
+    /// # Errors
+    ///
+    /// When a directory for it cannot be made.
+    pub fn of_child(
+        &self,
+        run: &Path,
+        recorded: bool,
+        child: &str,
+    ) -> Result<PathBuf, RecordError> {
+        let base = if recorded {
+            let mut name = run.file_stem().unwrap_or(OsStr::new("program")).to_owned();
+            name.push(format!("-{child}.trace"));
+            run.with_file_name(name)
+        } else if self.given {
+            fs_err::create_dir_all(run)
+                .map_err(|source| RecordError::Create { path: run.to_owned(), source })?;
+            run.join(format!("{child}.trace"))
+        } else {
+            PathBuf::from(format!("{child}.trace"))
+        };
+        Self { base, given: false, last: 0 }.single()
+    }
+
     fn numbered(&self, number: u32) -> PathBuf {
         let mut name = self.base.file_stem().unwrap_or(OsStr::new("program")).to_owned();
         name.push(format!("-{number}"));

@@ -40,15 +40,12 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// When there is no such program, or when it certainly is not instrumented.
+    /// When there is no such program.
     pub fn find(command: &[OsString]) -> Result<Self, RecordError> {
         let name = command.first().cloned().unwrap_or_default();
         let file = find_file(&name)
             .map_err(|source| RecordError::Start { program: name.clone(), source })?;
         let (instrumented, build_id) = inspect(&file);
-        if instrumented == Instrumented::No {
-            return Err(RecordError::Uninstrumented { program: file });
-        }
         Ok(Self { command: command.to_vec(), file, build_id, instrumented })
     }
 

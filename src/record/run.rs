@@ -1,5 +1,6 @@
 //! One run of the program.
 
+use crate::record::children::{Family, Found};
 use crate::record::fail_if::{self, Spool};
 use crate::record::noise::{REPORT_FILE, take_steps};
 use crate::record::tee::Tee;
@@ -12,8 +13,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_format::layout::{
-    DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_VARIABLE, PROCESS_FILE_SIZE, REPORT_VARIABLE,
-    TRACE_DIR_VARIABLE,
+    CHILDREN_VARIABLE, DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_VARIABLE, PROCESS_FILE_SIZE,
+    REPORT_VARIABLE, TRACE_DIR_VARIABLE,
 };
 use trace_format::{Manifest, Outcome, OutputCheck, TraceError, files};
 
@@ -22,6 +23,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The only thing to detect so far.
 const USE_AFTER_FREE: &str = "use-after-free";
 
+/// After this time it is said that the recorder waits for children.
+const SAY_AFTER: Duration = Duration::from_secs(1);
+
 /// How to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -29,6 +33,9 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Pass the program's output on?
     pub show_output: bool,
+    /// Record the instrumented programs that the program starts, too? Then it need not be
+    /// instrumented itself.
+    pub follow: bool,
     /// What is added to the program's environment.
     pub environment: Vec<(&'static str, OsString)>,
     /// How to run it again elsewhere than from where the user stands; none for a first run.
@@ -70,6 +77,14 @@ pub struct Run {
     executable: PathBuf,
     /// How many gates and sync points the threads passed; only known of runs under PCT.
     pub steps: Option<u64>,
+    /// Did the program itself record? If not, there is no trace directory, only the children's.
+    pub recorded: bool,
+    /// Of a child: the name of its program.
+    pub program: String,
+    /// The processes that were recorded beside the program, in the order in which they began.
+    pub children: Vec<Run>,
+    /// Where the children's traces are, until they are moved.
+    _family: Option<Family>,
 }
 
 /// Runs the program once, recording into a new directory.
@@ -103,8 +118,10 @@ fn run_in(
 ) -> Result<Run, RecordError> {
     let mut manifest = new_manifest(program, options);
     manifest.write(directory)?;
+    let family = if options.follow { Some(Family::beside(directory)?) } else { None };
     let started = Instant::now();
-    let mut child = spawn(program, directory, options)?;
+    let mut child = spawn(program, directory, options, family.as_ref())?;
+    let pid = child.id();
     let output = match options.fail_if {
         Some(_) => Some(Spool::new()?),
         None => None,
@@ -115,17 +132,26 @@ fn run_in(
     });
     let stderr =
         child.stderr.take().map(|pipe| Tee::start(pipe, options.show_output.then(io::stderr)));
-    let (status, timed_out) = wait(&mut child, options, interrupts)
+    let (status, ended) = wait(&mut child, options, interrupts, family.as_ref())
         .map_err(|source| RecordError::Io { action: "wait for the program", source })?;
     manifest.duration_ms = Some(started.elapsed().as_millis() as u64);
-    manifest.timed_out = timed_out;
+    manifest.timed_out = ended.contains(&pid);
     manifest.outcome = outcome(status);
     let tail = |tee: Option<io::Result<Tee>>| match tee {
         Some(Ok(tee)) => tee.finish(),
         _ => Vec::new(),
     };
     let (stdout, stderr) = (tail(stdout), tail(stderr));
-    check_recorded(program, directory)?;
+    let mut found = match &family {
+        Some(family) => family.found()?,
+        None => Vec::new(),
+    };
+    let recorded = take_own(&mut found, pid, directory, &mut manifest, program, &family)?;
+    if recorded {
+        check_recorded(program, directory)?;
+    } else if found.is_empty() {
+        return Err(RecordError::Uninstrumented { program: program.file.clone() });
+    }
     if let Some(command) = &options.fail_if {
         let ended_well = manifest.outcome == Some(Outcome::Exited(0));
         let failed = match output.filter(|_| ended_well) {
@@ -134,9 +160,77 @@ fn run_in(
         };
         manifest.fail_if = Some(OutputCheck { command: command.clone(), failed });
     }
-    let executable = program.file.clone();
+    let children = found.iter().map(|found| child_run(found, &manifest, &ended)).collect();
+    let executable = match &manifest.process {
+        Some(_) => PathBuf::from(&manifest.executable.path),
+        None => program.file.clone(),
+    };
     let steps = options.perturbation.and_then(|_| take_steps(directory));
-    Ok(Run { directory: directory.to_owned(), manifest, stdout, stderr, executable, steps })
+    if !recorded {
+        fs_err::remove_dir_all(directory)
+            .map_err(|source| RecordError::Io { action: "remove an empty trace", source })?;
+    }
+    let program = String::new();
+    let directory = directory.to_owned();
+    Ok(Run {
+        directory,
+        manifest,
+        stdout,
+        stderr,
+        executable,
+        steps,
+        recorded,
+        program,
+        children,
+        _family: family,
+    })
+}
+
+/// Takes the trace of the program itself from among the children's, where it was not known
+/// beforehand that it would record: of a shell script that becomes an instrumented program, say.
+/// False when the program did not record.
+fn take_own(
+    found: &mut Vec<Found>,
+    pid: u32,
+    directory: &Path,
+    manifest: &mut Manifest,
+    program: &Program,
+    family: &Option<Family>,
+) -> Result<bool, RecordError> {
+    if family.is_none() || program.instrumented == Instrumented::Yes {
+        return Ok(true);
+    }
+    let Some(at) = found.iter().position(|found| found.origin.identity.pid == pid) else {
+        return Ok(false);
+    };
+    let own = found.remove(at);
+    manifest.command.clone_from(&own.origin.command);
+    manifest.directory.clone_from(&own.origin.directory);
+    manifest.executable = Program::at(Path::new(&own.origin.executable), Vec::new()).executable();
+    manifest.process = Some(own.origin.identity);
+    fs_err::remove_dir_all(directory)
+        .and_then(|()| fs_err::rename(&own.directory, directory))
+        .map_err(|source| RecordError::Io { action: "move the program's trace", source })?;
+    manifest.write(directory)?;
+    Ok(true)
+}
+
+fn child_run(found: &Found, run: &Manifest, ended: &[u32]) -> Run {
+    let executable = PathBuf::from(&found.origin.executable);
+    let mut manifest = found.manifest(run, ended);
+    manifest.executable = Program::at(&executable, Vec::new()).executable();
+    Run {
+        directory: found.directory.clone(),
+        manifest,
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        executable,
+        steps: None,
+        recorded: true,
+        program: found.program(),
+        children: Vec::new(),
+        _family: None,
+    }
 }
 
 fn new_manifest(program: &Program, options: &Options) -> Manifest {
@@ -157,7 +251,12 @@ fn new_manifest(program: &Program, options: &Options) -> Manifest {
     manifest
 }
 
-fn spawn(program: &Program, directory: &Path, options: &Options) -> Result<Child, RecordError> {
+fn spawn(
+    program: &Program,
+    directory: &Path,
+    options: &Options,
+    family: Option<&Family>,
+) -> Result<Child, RecordError> {
     let name = program.command.first().cloned().unwrap_or_default();
     let failed = |source| RecordError::Start { program: name.clone(), source };
     let mut command = match &options.confined {
@@ -174,10 +273,19 @@ fn spawn(program: &Program, directory: &Path, options: &Options) -> Result<Child
         }
     };
     // What the manifest does not know of must not happen.
-    command.env_remove(NOISE_VARIABLE);
+    for name in [NOISE_VARIABLE, CHILDREN_VARIABLE, TRACE_DIR_VARIABLE] {
+        command.env_remove(name);
+    }
+    let known = family.is_none() || program.instrumented == Instrumented::Yes;
+    if known {
+        command.env(TRACE_DIR_VARIABLE, directory);
+    }
+    if let Some(family) = family {
+        command.env(CHILDREN_VARIABLE, family.root());
+    }
     if let Some(perturbation) = options.perturbation {
         command.env(NOISE_VARIABLE, perturbation.variable());
-        if matches!(perturbation.noise, Noise::Pct { .. }) {
+        if known && matches!(perturbation.noise, Noise::Pct { .. }) {
             command.env(REPORT_VARIABLE, directory.join(REPORT_FILE));
         }
     }
@@ -193,19 +301,20 @@ fn spawn(program: &Program, directory: &Path, options: &Options) -> Result<Child
     command
         .args(program.command.iter().skip(1))
         .envs(options.environment.iter().map(|(name, value)| (name, value)))
-        .env(TRACE_DIR_VARIABLE, directory)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(failed)
 }
 
-/// Waits for the program's end, its time-out, or an interrupt to pass on.
+/// Waits for the end of the program and of all recorded processes that it started, for its time-out,
+/// or for an interrupt to pass on. Gives the processes that were ended because their time was up.
 fn wait(
     child: &mut Child,
     options: &Options,
     interrupts: &Interrupts,
-) -> io::Result<(ExitStatus, bool)> {
+    family: Option<&Family>,
+) -> io::Result<(ExitStatus, Vec<u32>)> {
     let confined = options.confined.is_some();
     let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let pid = child.id() as libc::pid_t;
@@ -215,6 +324,7 @@ fn wait(
         let _ = send.send(());
     })?;
     let mut timed_out = false;
+    let mut ended_here = Vec::new();
     loop {
         let left = deadline
             .filter(|_| !timed_out)
@@ -232,6 +342,8 @@ fn wait(
         }
         if !timed_out && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             timed_out = true;
+            // As long as the program lives, its descendants can be told by it.
+            ended_here.extend(family.into_iter().flat_map(Family::end));
             send_signal(pid, libc::SIGKILL);
         }
     }
@@ -241,8 +353,44 @@ fn wait(
         send_signal(-pid, libc::SIGKILL);
     }
     let status = child.wait()?;
+    if let Some(family) = family {
+        ended_here.extend(wait_for_children(family, deadline, options, interrupts));
+    }
     // A program that ended by itself at the last moment was not ended by the recorder.
-    Ok((status, timed_out && status.signal() == Some(libc::SIGKILL)))
+    ended_here.retain(|ended| *ended != child.id());
+    if timed_out && status.signal() == Some(libc::SIGKILL) {
+        ended_here.push(child.id());
+    }
+    Ok((status, ended_here))
+}
+
+/// Waits for recorded processes that go on without the program. An interrupt ends the wait.
+fn wait_for_children(
+    family: &Family,
+    deadline: Option<Instant>,
+    options: &Options,
+    interrupts: &Interrupts,
+) -> Vec<u32> {
+    let since = Instant::now();
+    let mut said = !options.show_output;
+    loop {
+        let running = family.running();
+        if running.is_empty() || interrupts.received().is_some() {
+            return Vec::new();
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return family.end();
+        }
+        if !said && since.elapsed() >= SAY_AFTER {
+            said = true;
+            let pids: Vec<String> = running.iter().map(ToString::to_string).collect();
+            eprintln!(
+                "symbiosis: waiting for recorded processes that go on: {}; Ctrl-C ends the wait",
+                pids.join(", ")
+            );
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 fn wait_without_reaping(pid: libc::pid_t) {
@@ -297,6 +445,40 @@ impl Run {
         }
     }
 
+    /// Did the run as a whole fail? A program that recorded is judged by its trace, and by those of
+    /// all processes that it started; another command by how it ended, because test suites start
+    /// programs that are meant to fail.
+    ///
+    /// # Errors
+    ///
+    /// When the raw files are malformed.
+    pub fn any_failed(&self) -> Result<bool, TraceError> {
+        if !self.recorded {
+            return Ok(self.manifest.timed_out || self.status() != 0);
+        }
+        if self.failed()? {
+            return Ok(true);
+        }
+        for child in &self.children {
+            if child.failed()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Moves the trace to another place on the same file system.
+    ///
+    /// # Errors
+    ///
+    /// When that is not possible.
+    pub fn move_to(&mut self, place: &Path) -> Result<(), RecordError> {
+        fs_err::rename(&self.directory, place)
+            .map_err(|source| RecordError::Io { action: "move the trace of a child", source })?;
+        self.directory = place.to_owned();
+        Ok(())
+    }
+
     /// Did the run fail? Read from the raw files, for a run that may not be worth sealing.
     ///
     /// # Errors
@@ -340,6 +522,9 @@ impl Run {
     ///
     /// When that is not possible.
     pub fn discard(self) -> Result<(), RecordError> {
+        if !self.recorded {
+            return Ok(());
+        }
         fs_err::remove_dir_all(&self.directory)
             .map_err(|source| RecordError::Io { action: "remove a passing run", source })
     }

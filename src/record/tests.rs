@@ -109,6 +109,7 @@ impl Bench {
             fail_if: None,
             noise: None,
             seed: None,
+            keep_all: false,
             quiet: true,
             command: self.command(arguments),
         }
@@ -224,6 +225,7 @@ fn an_uninstrumented_program_is_refused_with_or_without_symbols() {
             fail_if: None,
             noise: None,
             seed: None,
+            keep_all: false,
             quiet: true,
             command: vec![program.into()],
         };

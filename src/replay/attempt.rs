@@ -105,6 +105,7 @@ pub fn run(
         fail_at,
         fail_if: recorded.fail_if.as_ref().map(|check| check.command.clone()),
         show_output: settings.show_output,
+        follow: false,
         environment,
         confined: Some(confined),
         perturbation: None,

@@ -17,6 +17,16 @@ pub enum ReplayError {
     /// What was recorded cannot be executed symbolically.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
+    /// The process began in the middle of another one.
+    #[error(
+        "{}: the trace of a child of fork: its schedules cannot be forced, because no run of the \
+         program begins as it did",
+        path.display()
+    )]
+    Forked {
+        /// The trace.
+        path: PathBuf,
+    },
     /// There is no binary.
     #[error(
         "{}: {why}, and the trace holds no copy of the program; name the binary with --program",
@@ -97,9 +107,10 @@ impl ReplayError {
             Self::Trace(_) => exit_codes::BAD_TRACE,
             Self::Pipeline(error) => error.exit_code(),
             Self::WrongBinary { .. } | Self::NoScheduler { .. } => exit_codes::WRONG_BINARY,
-            Self::NoProgram { .. } | Self::Directory { .. } | Self::BadSchedule { .. } => {
-                exit_codes::USAGE
-            }
+            Self::Forked { .. }
+            | Self::NoProgram { .. }
+            | Self::Directory { .. }
+            | Self::BadSchedule { .. } => exit_codes::USAGE,
             Self::Run(error) => error.exit_code(),
             Self::Interrupted(signal) => 128u8.wrapping_add(*signal as u8),
         }

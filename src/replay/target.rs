@@ -70,6 +70,9 @@ impl Target {
         program: Option<&Path>,
         working: &Path,
     ) -> Result<Self, ReplayError> {
+        if manifest.process.is_some_and(|process| process.forked) {
+            return Err(ReplayError::Forked { path: directory.to_owned() });
+        }
         enterable(working)
             .map_err(|source| ReplayError::Directory { path: working.to_owned(), source })?;
         let original = Original::new(directory, manifest);

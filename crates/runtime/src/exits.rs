@@ -21,6 +21,7 @@ unsafe fn text<'a>(text: *const c_char) -> &'a [u8] {
 }
 
 fn note_status(status: c_int) {
+    process::note_exit(status);
     if status & 0xff != 0 {
         process::note_failure(
             RawFailure::Exit,

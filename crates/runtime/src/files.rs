@@ -40,6 +40,95 @@ pub fn set_directory(name: &[u8]) -> Result<(), c_int> {
     Ok(())
 }
 
+/// The trace directory's name.
+#[must_use]
+pub fn directory() -> Text<4096> {
+    // SAFETY: after start-up nobody writes to it.
+    unsafe { *DIRECTORY.0.get() }
+}
+
+/// Room for [`copy`]: the stack of a thread that forks may be small.
+struct Buffer(UnsafeCell<[u8; 64 << 10]>);
+
+// SAFETY: only used while the process has one thread.
+unsafe impl Sync for Buffer {}
+
+static BUFFER: Buffer = Buffer(UnsafeCell::new([0; 64 << 10]));
+
+/// Appends up to `length` bytes of a file to what is behind a descriptor. Only to be called while
+/// the process has one thread.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn copy(from: &FileName, to: c_int, mut length: u64) -> Result<(), c_int> {
+    let fd = open(from, 0)?;
+    // SAFETY: the process has one thread.
+    let buffer = unsafe { &mut *BUFFER.0.get() };
+    let done = loop {
+        let most = length.min(buffer.len() as u64) as usize;
+        if most == 0 {
+            break Ok(());
+        }
+        // SAFETY: the buffer has at least `most` bytes.
+        let read = unsafe { sys::read(fd, buffer.as_mut_ptr().cast(), most) };
+        match read {
+            0 => break Ok(()),
+            // SAFETY: so many bytes were read.
+            1.. => match unsafe { write_all(to, buffer.as_ptr(), read as usize) } {
+                Ok(()) => length -= read as u64,
+                Err(error) => break Err(error),
+            },
+            _ if sys::errno() == sys::EINTR => {}
+            _ => break Err(sys::errno()),
+        }
+    };
+    close(fd);
+    done
+}
+
+/// Calls `work` with the name of every file in a directory; the first error ends it.
+///
+/// # Errors
+///
+/// The `errno`, or what `work` returns.
+pub fn for_each(
+    directory: &FileName,
+    mut work: impl FnMut(&[u8]) -> Result<(), c_int>,
+) -> Result<(), c_int> {
+    /// Of a `linux_dirent64`.
+    const LENGTH_AT: usize = 16;
+    const NAME_AT: usize = 19;
+    let fd = open(directory, sys::O_DIRECTORY)?;
+    let mut buffer = [0u64; 512];
+    let done = 'all: loop {
+        let read = sys::directory_entries(fd, &mut buffer);
+        let Ok(read) = usize::try_from(read) else { break Err(sys::errno()) };
+        if read == 0 {
+            break Ok(());
+        }
+        // SAFETY: the buffer is longer than what was read.
+        let bytes = unsafe { core::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), read) };
+        let mut at = 0;
+        while let Some(entry) = bytes.get(at..) {
+            let length = match entry.get(LENGTH_AT..LENGTH_AT + 2) {
+                Some(&[low, high]) => usize::from(u16::from_le_bytes([low, high])),
+                _ => break,
+            };
+            let name = entry.get(NAME_AT..length).unwrap_or(&[]);
+            let name = name.split(|byte| *byte == 0).next().unwrap_or(&[]);
+            if !name.is_empty() && !name.starts_with(b".") {
+                if let Err(error) = work(name) {
+                    break 'all Err(error);
+                }
+            }
+            at += length.max(1);
+        }
+    };
+    close(fd);
+    done
+}
+
 /// The full name of a file given by the parts of its relative name.
 pub fn name(parts: &[&[u8]]) -> FileName {
     let mut text = FileName::new();

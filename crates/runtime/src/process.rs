@@ -18,13 +18,16 @@ static WRITE_FAILED: AtomicU32 = AtomicU32::new(0);
 const _: () = assert!(size_of::<Process>() <= PROCESS_FILE_SIZE);
 
 /// Makes `process.bin`; `EEXIST` when another process records there already.
-pub fn create() -> Result<(), c_int> {
+pub fn create(forked: bool) -> Result<(), c_int> {
     let path = files::name(&[b"process.bin"]);
     let page = files::create_mapped(&path, PROCESS_FILE_SIZE, true)? as *mut Process;
     // SAFETY: the mapping is fresh and large enough.
     unsafe {
         (*page).version = INSTRUMENTATION_VERSION;
         (*page).pid = sys::getpid();
+        (*page).parent = sys::getppid() as u32;
+        (*page).started = sys::clock(sys::CLOCK_REALTIME);
+        (*page).forked = u32::from(forked);
         write_volatile(&raw mut (*page).magic, PROCESS_MAGIC);
     }
     PROCESS.store(page, Ordering::Release);
@@ -34,6 +37,52 @@ pub fn create() -> Result<(), c_int> {
 /// Stops writing to `process.bin`: it is the parent's.
 pub fn forget() {
     PROCESS.store(null_mut(), Ordering::Release);
+}
+
+/// What `process.bin` counts.
+#[derive(Clone, Copy, Default)]
+pub struct Counts {
+    threads: u64,
+    unattached: u64,
+    cut_writes: u64,
+}
+
+/// In a child of `fork`: as [`forget`], and gives what the parent had counted.
+pub fn leave() -> Counts {
+    let page = PROCESS.swap(null_mut(), Ordering::AcqRel);
+    if page.is_null() {
+        return Counts::default();
+    }
+    // SAFETY: the parent's page stays mapped.
+    unsafe {
+        Counts {
+            threads: (*page).threads,
+            unattached: (*page).unattached,
+            cut_writes: (*page).cut_writes,
+        }
+    }
+}
+
+/// Goes on from what the parent had counted.
+pub fn continue_counts(counts: Counts) {
+    let page = PROCESS.load(Ordering::Acquire);
+    if !page.is_null() {
+        // SAFETY: the page is fresh, and there is one thread.
+        unsafe {
+            (*page).threads = counts.threads;
+            (*page).unattached = counts.unattached;
+            (*page).cut_writes = counts.cut_writes;
+        }
+    }
+}
+
+/// Notes with which status the process is about to end.
+pub fn note_exit(status: c_int) {
+    let page = page();
+    if !page.is_null() {
+        // SAFETY: the page stays mapped, and the word is written as one.
+        unsafe { write_volatile(&raw mut (*page).exit_status, (status & 0xff) as u64 + 1) };
+    }
 }
 
 /// Is this process recording? Not in a child of `vfork` either, which shares the memory.

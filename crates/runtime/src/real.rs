@@ -140,6 +140,7 @@ real! {
     _exit(c_int);
     _Exit(c_int);
     quick_exit(c_int);
+    fork() -> c_int;
     longjmp(P, c_int);
     _longjmp(P, c_int);
     siglongjmp(P, c_int);

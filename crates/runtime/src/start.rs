@@ -1,14 +1,16 @@
 //! The start: before any constructor of the program, or at the first registration.
 
+use crate::children;
 use crate::exceptions;
 use crate::exits;
 use crate::fail_at;
 use crate::files::{self, FileName};
+use crate::forks;
 use crate::gates;
 use crate::guard;
 use crate::layout::{
-    DEFAULT_PATIENCE_MS, DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_VARIABLE, PATIENCE_VARIABLE,
-    REPORT_VARIABLE, SCHEDULE_HEAD, SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
+    CHILDREN_VARIABLE, DEFAULT_PATIENCE_MS, DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_VARIABLE,
+    PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_HEAD, SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
 };
 use crate::memory;
 use crate::noise;
@@ -67,9 +69,17 @@ fn start(environment: *mut *mut c_char) {
         }
         if let Some(directory) = settings.directory {
             match open_trace(directory) {
-                // Another process of this recording was first: this one runs unrecorded.
+                // Another process of this recording was first.
                 Ok(()) | Err(sys::EEXIST) => {}
                 Err(error) => complain("this run is not recorded", directory, error),
+            }
+        }
+        if let Some(root) = settings.children {
+            children::set_root(root);
+            if !process::recording()
+                && let Err(error) = children::open(false)
+            {
+                complain("this process is not recorded", root, error);
             }
         }
         let scheduled =
@@ -99,7 +109,12 @@ fn start(environment: *mut *mut c_char) {
         if process::recording() || gates::wanted() {
             // SAFETY: the functions stay, and are what these registrations ask for.
             unsafe {
-                sys::__register_atfork(None, None, Some(threads::forked), null_mut());
+                sys::__register_atfork(
+                    Some(forks::before),
+                    None,
+                    Some(threads::forked),
+                    null_mut(),
+                );
                 sys::on_exit(exits::at_exit, null_mut());
             }
         }
@@ -111,6 +126,7 @@ struct Settings<'a> {
     directory: Option<&'a [u8]>,
     schedule: Option<&'a [u8]>,
     noise: Option<&'a [u8]>,
+    children: Option<&'a [u8]>,
     patience: Option<&'a [u8]>,
     report: Option<&'a [u8]>,
     detect: Option<&'a [u8]>,
@@ -124,10 +140,18 @@ impl Settings<'_> {
         // SAFETY: the environment is a null-terminated array of C strings, and nobody else reads
         // it yet.
         let take = |name| unsafe { take_variable(environment, name) };
+        // SAFETY: as above.
+        let children = unsafe { find_variable(environment, CHILDREN_VARIABLE) };
         Self {
             directory: take(TRACE_DIR_VARIABLE),
             schedule: take(SCHEDULE_VARIABLE),
-            noise: take(NOISE_VARIABLE),
+            // Where children are recorded, they run under the same noise.
+            noise: match children {
+                // SAFETY: as above.
+                Some(_) => unsafe { find_variable(environment, NOISE_VARIABLE) },
+                None => take(NOISE_VARIABLE),
+            },
+            children: children.filter(|value| !value.is_empty()),
             patience: take(PATIENCE_VARIABLE),
             report: take(REPORT_VARIABLE),
             detect: take(DETECT_VARIABLE),
@@ -230,7 +254,7 @@ fn open_trace(directory: &[u8]) -> Result<(), c_int> {
     files::set_directory(directory)?;
     files::make_directory(b"threads")?;
     files::make_directory(b"ir")?;
-    process::create()
+    process::create(false)
 }
 
 /// Says on standard error why there will be no trace or report: there is no other place for it.
@@ -256,6 +280,25 @@ unsafe fn take_variable<'a>(environment: *mut *mut c_char, name: &str) -> Option
                     *at = *at.add(1);
                     at = at.add(1);
                 }
+                return if value.is_empty() { None } else { Some(value) };
+            }
+            at = at.add(1);
+        }
+    }
+    None
+}
+
+/// Finds a variable and leaves it where it is. An empty one counts as none.
+unsafe fn find_variable<'a>(environment: *mut *mut c_char, name: &str) -> Option<&'a [u8]> {
+    if environment.is_null() {
+        return None;
+    }
+    // SAFETY: the caller vouches for the array.
+    unsafe {
+        let mut at = environment;
+        while !(*at).is_null() {
+            let entry = core::slice::from_raw_parts((*at).cast::<u8>(), sys::strlen(*at));
+            if let Some(value) = value_of(entry, name) {
                 return if value.is_empty() { None } else { Some(value) };
             }
             at = at.add(1);

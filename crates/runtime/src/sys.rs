@@ -61,6 +61,8 @@ pub const CANCEL_DISABLE: c_int = 1;
 pub const BARRIER_SERIAL_THREAD: c_int = -1;
 
 pub const RLIMIT_FSIZE: c_int = 1;
+pub const O_DIRECTORY: c_int = 0o200_000;
+const SYS_GETDENTS64: c_long = 217;
 const SYS_GETTID: c_long = 186;
 const SYS_RT_SIGPROCMASK: c_long = 14;
 const EFAULT: c_int = 14;
@@ -155,6 +157,8 @@ unsafe extern "C" {
     pub fn truncate(path: *const c_char, n: i64) -> c_int;
     pub fn rename(from: *const c_char, to: *const c_char) -> c_int;
     pub fn unlink(path: *const c_char) -> c_int;
+    pub fn link(from: *const c_char, to: *const c_char) -> c_int;
+    pub fn readlink(path: *const c_char, buffer: *mut c_char, n: usize) -> isize;
     pub fn mkdir(path: *const c_char, mode: c_uint) -> c_int;
     pub fn access(path: *const c_char, mode: c_int) -> c_int;
     pub fn getcwd(buffer: *mut c_char, n: usize) -> *mut c_char;
@@ -242,6 +246,15 @@ pub fn keeping_errno<T>(work: impl FnOnce() -> T) -> T {
 pub fn getpid() -> u32 {
     // SAFETY: no pointers.
     unsafe { syscall::call(SYS_GETPID, &[]) as u32 }
+}
+
+/// Reads entries of an open directory; returns how many bytes they take, negative on an error.
+pub fn directory_entries(fd: c_int, buffer: &mut [u64]) -> c_long {
+    // SAFETY: the buffer has the length given.
+    unsafe {
+        let (at, size) = (buffer.as_mut_ptr() as c_long, size_of_val(buffer) as c_long);
+        syscall::call(SYS_GETDENTS64, &[c_long::from(fd), at, size])
+    }
 }
 
 /// The parent's process id from the kernel.

@@ -2,6 +2,7 @@
 
 use crate::emulate::{self, Limit};
 use crate::files;
+use crate::forks;
 use crate::gates;
 use crate::handlers;
 use crate::inputs;
@@ -64,7 +65,10 @@ pub struct Thread {
     argument: usize,
     once: usize,
     rounds: u32,
-    tid: i32,
+    /// The kernel's id.
+    pub tid: i32,
+    /// The control page as it was at the thread's last `fork`.
+    pub at_fork: Control,
     next_retired: *mut Thread,
     sink: Control,
 }
@@ -467,12 +471,16 @@ unsafe fn sweep() {
     }
 }
 
-/// In a child of `fork`: its hooks must not write to the parent's files. The control page is
-/// replaced in place, because a hook may hold its address.
+/// In a child of `fork`: its hooks must not write to the parent's files. Either they write to its own
+/// from here on, or the control page is replaced in place, because a hook may hold its address.
 pub unsafe extern "C" fn forked() {
-    process::forget();
     gates::forked();
     let thread = tls::recording();
+    // SAFETY: the record is the calling thread's own, the only one in the child.
+    if !thread.is_null() && unsafe { forks::follow(thread) } {
+        return;
+    }
+    process::forget();
     if thread.is_null() {
         return;
     }

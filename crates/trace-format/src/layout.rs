@@ -17,6 +17,14 @@ pub const INSTRUMENTATION_VERSION: u32 = 2;
 /// without recording, and its hooks write into a small ring that nobody reads.
 pub const TRACE_DIR_VARIABLE: &str = "SYMBIOSIS_TRACE_DIR";
 
+/// The environment variable that names the directory in which every process without a trace
+/// directory of its own makes one, `PID-N` for the N-th program that runs as process PID. Unlike the
+/// others it stays in the environment, for the processes that this one starts.
+pub const CHILDREN_VARIABLE: &str = "SYMBIOSIS_CHILDREN";
+/// Name of the file with what was run in such a directory: the texts that [`Process::forked`]
+/// explains, each ended by a zero byte.
+pub const ORIGIN_FILE: &str = "origin.bin";
+
 /// Size in bytes of a thread's control page.
 pub const CONTROL_PAGE_SIZE: usize = 4096;
 /// First word of a control page: the bytes `SYMBCTL1`.
@@ -377,6 +385,17 @@ pub struct Process {
     pub reserved: u32,
     /// The first file that could not be made or grown, relative to the trace directory.
     pub write_file: [u8; 256],
+    /// The exit status plus one, 0 to 255 before that; 0 when the process did not end by itself, or
+    /// goes on as another program.
+    pub exit_status: u64,
+    /// When recording began, in nanoseconds since 1970 (UTC).
+    pub started: u64,
+    /// The parent's process id at that time.
+    pub parent: u32,
+    /// 1 when the process began with a `fork`: its streams then begin with what the parent's threads
+    /// had logged until then. [`ORIGIN_FILE`] holds the executable's path, the working directory,
+    /// and the arguments.
+    pub forked: u32,
 }
 
 /// What the instrumenter emits once per module, as constant data named

@@ -11,6 +11,7 @@ mod error;
 mod hash;
 mod manifest;
 mod order;
+mod origin;
 mod program;
 mod raw;
 mod seal;
@@ -26,6 +27,7 @@ pub use manifest::{
     Executable, Failure, FailureKind, Manifest, Outcome, OutputCheck, SavedProgram, State,
     ThreadRecord, WriteFailure,
 };
+pub use origin::{Origin, ProcessIdentity, read_origin};
 pub use program::{program_hash, save_program, unpack_program};
 pub use seal::{read_raw, seal};
 pub use streams::{ModuleId, PathEntry, PathReader, ValueReader};
@@ -38,6 +40,8 @@ pub mod files {
     pub const MANIFEST: &str = "manifest.json";
     /// The runtime's process page, until sealing.
     pub const PROCESS: &str = "process.bin";
+    /// What a child's process ran, until sealing.
+    pub const ORIGIN: &str = super::layout::ORIGIN_FILE;
     /// The module records, until sealing.
     pub const MODULES: &str = "modules.bin";
     /// The module records after sealing.

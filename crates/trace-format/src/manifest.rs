@@ -6,6 +6,7 @@
 use crate::error::TraceError;
 use crate::files;
 use crate::layout::INSTRUMENTATION_VERSION;
+use crate::origin::ProcessIdentity;
 use crate::version::{FORMAT_VERSION, FormatVersion};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -222,6 +223,9 @@ pub struct Manifest {
     /// How the output was looked at, as `record --fail-if=` takes it.
     #[serde(default)]
     pub fail_if: Option<OutputCheck>,
+    /// Which process it was, where the recording has several.
+    #[serde(default)]
+    pub process: Option<ProcessIdentity>,
     /// The threads in serial order; once sealed.
     pub threads: Vec<ThreadRecord>,
 }
@@ -261,6 +265,7 @@ impl Manifest {
             detect: None,
             fail_at: None,
             fail_if: None,
+            process: None,
             threads: Vec::new(),
         }
     }

@@ -146,7 +146,7 @@ fn write_sealed(from: impl Read, length: u64, to: &Path) -> Result<(), TraceErro
 
 /// Removes the raw files, those of threads that never started included.
 fn remove_raw(directory: &Path) -> Result<(), TraceError> {
-    let mut raw: Vec<_> = [files::PROCESS, files::MODULES, files::ORDER]
+    let mut raw: Vec<_> = [files::PROCESS, files::MODULES, files::ORDER, files::ORIGIN]
         .iter()
         .map(|file| directory.join(file))
         .collect();

@@ -1,0 +1,114 @@
+//! Processes that another recorded process started: each makes a trace directory of its own where
+//! the recorder said, and writes down what it is.
+
+use crate::files;
+use crate::layout::ORIGIN_FILE;
+use crate::process;
+use crate::sys;
+use crate::text::Text;
+use core::cell::UnsafeCell;
+use core::ffi::c_int;
+
+/// The directory for the traces; empty when children are not recorded.
+struct Root(UnsafeCell<Text<4096>>);
+
+// SAFETY: written once, before there is a second thread.
+unsafe impl Sync for Root {}
+
+static ROOT: Root = Root(UnsafeCell::new(Text::new()));
+
+/// So many programs of one process are recorded.
+const MOST_PROGRAMS: u64 = 100_000;
+
+/// Sets the directory; to be called once, while the process has one thread. A copy is kept, because
+/// the program may change its environment.
+pub fn set_root(name: &[u8]) {
+    // SAFETY: only the one thread there is gets here.
+    unsafe {
+        let root = &mut *ROOT.0.get();
+        root.push(name);
+        if !root.is_whole() {
+            *root = Text::new();
+        }
+    }
+}
+
+fn root() -> &'static [u8] {
+    // SAFETY: after start-up nobody writes to it.
+    unsafe { (*ROOT.0.get()).as_bytes() }
+}
+
+/// Are the children of this process recorded?
+#[must_use]
+pub fn followed() -> bool {
+    !root().is_empty()
+}
+
+/// Makes a trace directory for this process, and makes it the one to write to. The process must
+/// have one thread.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn open(forked: bool) -> Result<(), c_int> {
+    claim()?;
+    write_origin()?;
+    process::create(forked)
+}
+
+/// Makes the directories, under the first free name. The files follow; `process.bin`, which says
+/// that there is a trace, last.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn claim() -> Result<(), c_int> {
+    for number in 1..=MOST_PROGRAMS {
+        let mut name = Text::<4096>::new();
+        name.push(root()).push(b"/").push_decimal(u64::from(sys::getpid()));
+        name.push(b"-").push_decimal(number);
+        if !name.is_whole() {
+            return Err(sys::ENAMETOOLONG);
+        }
+        // SAFETY: the name ends with a zero.
+        if unsafe { sys::mkdir(name.as_c(), 0o777) } == 0 {
+            files::set_directory(name.as_bytes())?;
+            files::make_directory(b"threads")?;
+            return files::make_directory(b"ir");
+        }
+        if sys::errno() != sys::EEXIST {
+            return Err(sys::errno());
+        }
+    }
+    Err(sys::EEXIST)
+}
+
+/// Writes the executable's path, the working directory and the arguments.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn write_origin() -> Result<(), c_int> {
+    let mut place = [0u8; 4096];
+    let fd = files::open(&files::name(&[ORIGIN_FILE.as_bytes()]), sys::O_WRONLY | sys::O_CREAT)?;
+    // SAFETY: the buffer has the length given, and the names end with a zero.
+    let written = unsafe {
+        let room = place.len() - 1;
+        let length = sys::readlink(c"/proc/self/exe".as_ptr(), place.as_mut_ptr().cast(), room);
+        let length = usize::try_from(length).unwrap_or(0);
+        let executable = place.get(..=length).unwrap_or(&[0]);
+        files::write_all(fd, executable.as_ptr(), executable.len()).and_then(|()| {
+            place = [0; 4096];
+            sys::getcwd(place.as_mut_ptr().cast(), room);
+            let length = sys::strlen(place.as_ptr().cast());
+            files::write_all(fd, place.as_ptr(), length + 1)
+        })
+    };
+    let written = written.and_then(|()| {
+        let mut name = files::FileName::new();
+        name.push(b"/proc/self/cmdline");
+        files::copy(&name, fd, u64::MAX)
+    });
+    files::close(fd);
+    written
+}

@@ -1,0 +1,206 @@
+//! A child of `fork` gets a trace of its own, which begins with what the parent's threads had logged
+//! until then: so the walk of its one thread begins at the program's beginning, and finds there what
+//! the other threads had done.
+//!
+//! All of it happens in the child, between the kernel's `fork` and the return of libc's. The forking
+//! thread's own cursors are taken before, since the parent goes on writing to the control page that
+//! both still share. Other threads of the parent go on meanwhile, so their part of the child's trace
+//! may be a little too long, never too short; what is too much comes after all that the child saw.
+
+use crate::children;
+use crate::files::{self, FileName};
+use crate::layout::{CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control};
+use crate::process;
+use crate::real;
+use crate::report;
+use crate::streams::Stream;
+use crate::sys;
+use crate::text::Text;
+use crate::threads::Thread;
+use crate::tls;
+use core::ffi::c_int;
+use core::ptr::read_volatile;
+
+/// Streams that are longer together, in bytes, are not copied into a child's trace.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Runs in the forking thread before the `fork`.
+pub unsafe extern "C" fn before() {
+    let thread = tls::recording();
+    if !thread.is_null() && children::followed() {
+        // SAFETY: the record is the calling thread's own.
+        unsafe { (*thread).at_fork = read_volatile((*thread).control) };
+    }
+}
+
+/// Gives the child a trace of its own; false when that is not possible, and then the child must not
+/// be recorded. `thread` is its only thread's record, as the parent had it.
+///
+/// # Safety
+///
+/// Only to be called in the child, by the thread whose record it is, after [`before`].
+pub unsafe fn follow(thread: *mut Thread) -> bool {
+    if !children::followed() || !process::recording() {
+        return false;
+    }
+    let parent = files::directory();
+    let counts = process::leave();
+    // SAFETY: the caller vouches for the record.
+    let done = unsafe {
+        children::claim()
+            .and_then(|()| copy_modules(&parent))
+            .and_then(|()| copy_threads(&parent, thread))
+            .and_then(|()| take_over(thread))
+    };
+    let done = done.and_then(|()| children::write_origin()).and_then(|()| process::create(true));
+    match done {
+        Ok(()) => {
+            process::continue_counts(counts);
+            true
+        }
+        Err(error) => {
+            let mut text = Text::<128>::new();
+            text.push(b"process ").push_decimal(u64::from(sys::getpid()));
+            text.push(b", a child of fork, is not recorded (errno ");
+            report::complain(text.push_decimal(error as u64).push(b")").as_bytes());
+            false
+        }
+    }
+}
+
+type Directory = Text<4096>;
+
+fn in_parent(parent: &Directory, parts: &[&[u8]]) -> FileName {
+    let mut name = FileName::new();
+    name.push(parent.as_bytes()).push(b"/");
+    for part in parts {
+        name.push(part);
+    }
+    name
+}
+
+fn copy_file(from: &FileName, to: &[&[u8]], length: u64) -> Result<(), c_int> {
+    let fd = files::open(&files::name(to), sys::O_WRONLY | sys::O_CREAT)?;
+    let copied = files::copy(from, fd, length);
+    files::close(fd);
+    copied
+}
+
+fn copy_modules(parent: &Directory) -> Result<(), c_int> {
+    copy_file(&in_parent(parent, &[b"modules.bin"]), &[b"modules.bin"], u64::MAX)?;
+    files::for_each(&in_parent(parent, &[b"ir"]), |name| {
+        if !name.ends_with(b".bc.zst") {
+            return Ok(());
+        }
+        let (from, to) = (in_parent(parent, &[b"ir/", name]), files::name(&[b"ir/", name]));
+        // SAFETY: both names end with a zero.
+        match unsafe { sys::link(from.as_c(), to.as_c()) } {
+            0 => Ok(()),
+            _ => copy_file(&from, &[b"ir/", name], u64::MAX),
+        }
+    })
+}
+
+/// Copies the streams of all threads, and the control pages of all but the forking one.
+unsafe fn copy_threads(parent: &Directory, thread: *mut Thread) -> Result<(), c_int> {
+    let mut total = 0;
+    files::for_each(&in_parent(parent, &[b"threads"]), |name| {
+        let Some(stem) = name.strip_suffix(b".ctl") else { return Ok(()) };
+        let from = |suffix: &[u8]| in_parent(parent, &[b"threads/", stem, suffix]);
+        // SAFETY: the record is the calling thread's own.
+        let own = unsafe { (*thread).name.as_bytes() == stem };
+        let control = if own {
+            // SAFETY: as above.
+            unsafe { (*thread).at_fork }
+        } else {
+            match read_control(&from(b".ctl"))? {
+                Some(control) => control,
+                None => return Ok(()),
+            }
+        };
+        let length = |last: u64, next: u64, base: u64| match last {
+            0 => next.saturating_sub(base),
+            last => last - 1,
+        };
+        let path = length(control.path_final, control.path_next, control.path_base);
+        let values = length(control.value_final, control.value_next, control.value_base);
+        total += path + values;
+        if total > MOST_BYTES {
+            return Err(sys::EFBIG);
+        }
+        copy_file(&from(b".path"), &[b"threads/", stem, b".path"], path)?;
+        copy_file(&from(b".values"), &[b"threads/", stem, b".values"], values)?;
+        write_control(stem, &control)
+    })
+}
+
+fn read_control(name: &FileName) -> Result<Option<Control>, c_int> {
+    let mut bytes = [0u64; CONTROL_PAGE_SIZE / 8];
+    let fd = files::open(name, 0)?;
+    // SAFETY: the buffer has the length given.
+    let length = unsafe { sys::read(fd, bytes.as_mut_ptr().cast(), CONTROL_PAGE_SIZE) };
+    files::close(fd);
+    // SAFETY: the buffer is aligned and large enough, and any bytes are a valid page.
+    let control = unsafe { bytes.as_ptr().cast::<Control>().read() };
+    let whole = length == CONTROL_PAGE_SIZE as isize && control.magic == CONTROL_MAGIC;
+    Ok(whole.then_some(control))
+}
+
+fn write_control(stem: &[u8], control: &Control) -> Result<(), c_int> {
+    let name = files::name(&[b"threads/", stem, b".ctl"]);
+    let fd = files::open(&name, sys::O_RDWR | sys::O_CREAT)?;
+    // SAFETY: the page's fields are plain words.
+    let written = files::extend(fd, 0, CONTROL_PAGE_SIZE as u64).and_then(|()| unsafe {
+        sys::lseek(fd, 0, 0);
+        let from = core::ptr::from_ref(control).cast();
+        match sys::pwrite(fd, from, size_of::<Control>(), 0) {
+            length if length == size_of::<Control>() as isize => Ok(()),
+            _ => Err(sys::errno()),
+        }
+    });
+    files::close(fd);
+    written
+}
+
+/// Puts the child's files where the parent's are mapped, so that all addresses stay what they are.
+unsafe fn take_over(thread: *mut Thread) -> Result<(), c_int> {
+    // SAFETY: the caller vouches for the record; the ranges are the streams' own reservations.
+    unsafe {
+        let name = (*thread).name;
+        take_over_stream(&raw mut (*thread).path, name.as_bytes())?;
+        take_over_stream(&raw mut (*thread).values, name.as_bytes())?;
+        let page = files::name(&[b"threads/", name.as_bytes(), b".ctl"]);
+        let fd = files::open(&page, sys::O_RDWR)?;
+        let mapped = files::map(fd, 0, CONTROL_PAGE_SIZE, (*thread).control as u64);
+        files::close(fd);
+        mapped?;
+        (*(*thread).control).gate_stop = u64::MAX;
+        (*thread).tid = sys::gettid();
+    }
+    Ok(())
+}
+
+unsafe fn take_over_stream(stream: *mut Stream, thread_name: &[u8]) -> Result<(), c_int> {
+    // SAFETY: as for `take_over`.
+    unsafe {
+        if (*stream).stopped {
+            return Ok(());
+        }
+        let path = files::name(&[b"threads/", thread_name, (*stream).suffix]);
+        let fd = files::open(&path, sys::O_RDWR)?;
+        let used = u64::try_from(sys::lseek(fd, 0, 2)).unwrap_or(0);
+        let mapped = (*stream).mapped;
+        let done = if used < mapped { files::extend(fd, used, mapped) } else { Ok(()) };
+        let done = done.and_then(|()| files::map(fd, 0, mapped as usize, (*stream).base));
+        files::close(fd);
+        done.map(|_| ())
+    }
+}
+
+interpose! {
+    // A child of the kernel's `vfork` would write into the parent's memory, its log included.
+    fn vfork() -> c_int {
+        let Some(fork) = real::fork() else { return -1 };
+        fork()
+    }
+}

@@ -1,0 +1,118 @@
+/* Starts processes of its own kind in all ways that there are. The first argument says how. */
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int total;
+
+static void *add(void *argument)
+{
+    int i;
+    for (i = 0; i < 5; i++) {
+        pthread_mutex_lock(&lock);
+        total += *(int *)argument;
+        pthread_mutex_unlock(&lock);
+    }
+    return 0;
+}
+
+static void run(int step)
+{
+    pthread_t threads[2];
+    int i;
+    for (i = 0; i < 2; i++)
+        pthread_create(&threads[i], 0, add, &step);
+    for (i = 0; i < 2; i++)
+        pthread_join(threads[i], 0);
+}
+
+static int status_of(pid_t pid)
+{
+    int status;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* What the parent had done, and what the child does with threads of its own. */
+static int child(int expected)
+{
+    run(2);
+    assert(total == expected);
+    return 0;
+}
+
+static void *fork_in_thread(void *expected)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(child(*(int *)expected));
+    return (void *)(long)status_of(pid);
+}
+
+static int forks(int expected)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        exit(child(expected));
+    return status_of(pid);
+}
+
+int main(int count, char **arguments)
+{
+    const char *how = count > 1 ? arguments[1] : "";
+    int status = 0, thirty = 30, thirty_one = 31;
+    run(1);
+    if (!strcmp(how, "ok"))
+        printf("fine\n");
+    else if (!strcmp(how, "bad"))
+        assert(total == 11);
+    else if (!strcmp(how, "status"))
+        return 3;
+    else if (!strcmp(how, "fork"))
+        status = forks(thirty);
+    else if (!strcmp(how, "fork-bad"))
+        status = forks(thirty_one);
+    else if (!strcmp(how, "fork-thread") || !strcmp(how, "fork-thread-bad")) {
+        pthread_t thread;
+        void *result;
+        pthread_create(&thread, 0, fork_in_thread, how[11] ? &thirty_one : &thirty);
+        pthread_join(thread, &result);
+        status = (int)(long)result;
+    } else if (!strcmp(how, "exec"))
+        execl(arguments[0], arguments[0], "status", (char *)0);
+    else if (!strcmp(how, "ways")) {
+        char command[500];
+        char *child_arguments[] = {arguments[0], "ok", 0};
+        pid_t pid;
+        FILE *pipe;
+        snprintf(command, sizeof command, "%s ok", arguments[0]);
+        status |= system(command);
+        pipe = popen(command, "r");
+        status |= pipe ? pclose(pipe) : 1;
+        status |= posix_spawn(&pid, arguments[0], 0, 0, child_arguments, environ);
+        status |= status_of(pid);
+        pid = vfork();
+        if (pid == 0) {
+            execv(arguments[0], child_arguments);
+            _exit(127);
+        }
+        status |= status_of(pid);
+    } else if (!strcmp(how, "daemon")) {
+        if (daemon(1, 1))
+            return 1;
+        usleep(300000);
+        assert(total == 11);
+    } else if (!strcmp(how, "sleep"))
+        sleep(600);
+    return status;
+}
