@@ -67,7 +67,7 @@ impl<'t> Keys<'t> {
     fn of(&mut self, trace: &'t EventTrace, id: EventId) -> u32 {
         let event = trace.event(id);
         let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
-        let key = (event.kind.name(), event.stack.as_slice(), object(trace, event));
+        let key = (event.kind.name(), &*event.stack, object(trace, event));
         *self.numbers.entry(key).or_insert(next)
     }
 }

@@ -8,6 +8,7 @@ use explain::{Across, DataFlow, Flipped, Side, across};
 use model::evaluate::{Evaluation, Evaluator};
 use model::{EventId, ReadRef, Schedule, WriteSource};
 use solver::Order;
+use std::sync::Arc;
 use support::explained;
 
 struct Run {
@@ -343,7 +344,7 @@ fn long_runs_are_compared_fast() {
     let mut passing = parse(&text(10_300, "fence")).expect("the text is a trace");
     // All on one line, as in a loop.
     for trace in [&mut failing.trace, &mut passing.trace] {
-        trace.events.iter_mut().for_each(|event| event.stack[0].line = 1);
+        trace.events.iter_mut().for_each(|event| Arc::make_mut(&mut event.stack)[0].line = 1);
     }
     let order = |parsed: &Parsed, first: usize| {
         let threads = &parsed.trace.threads;

@@ -2,6 +2,7 @@
 
 use crate::ExprId;
 use crate::ids::{CellId, EventId, ObjectId, ThreadId, VarId};
+use std::sync::Arc;
 
 /// One symbolic event. Its position within its thread is `index`; events of one thread are
 /// ordered by it (program order).
@@ -16,8 +17,8 @@ pub struct Event {
     /// What happens.
     pub kind: EventKind,
     /// Where in the source it happens, innermost frame first. Never empty; an unknown place is a
-    /// [`Site`] with `line` 0.
-    pub stack: Vec<Site>,
+    /// [`Site`] with `line` 0. Shared by all events that come from one place by one way of calls.
+    pub stack: Arc<[Site]>,
     /// What the event touches in the source's words, such as `q->filled` or `accounts[3].balance`
     /// or a mutex's name; `None` when debug information does not tell.
     pub name: Option<String>,

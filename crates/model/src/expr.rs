@@ -7,7 +7,7 @@
 mod fold;
 
 use crate::ids::VarId;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::fmt;
 
 /// The widest expression in bits. Wider program values are handled in pieces.
@@ -205,7 +205,7 @@ pub enum Expr {
 #[derive(Clone, Debug, Default)]
 pub struct ExprPool {
     nodes: Vec<(Expr, u32)>,
-    ids: HashMap<Expr, ExprId>,
+    ids: FxHashMap<Expr, ExprId>,
 }
 
 /// The low `width` bits set.

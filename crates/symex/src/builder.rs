@@ -7,6 +7,7 @@ use model::{
     Object, ObjectId, ObjectKind, PathCondition, PathConditionKind, Site, Thread, ThreadId, VarId,
     Variable, VariableOrigin,
 };
+use std::sync::Arc;
 
 /// Where a variable comes from, with the event as (thread, index in the thread).
 #[derive(Clone, Copy, Debug)]
@@ -68,12 +69,12 @@ impl Builder {
         &mut self,
         thread: usize,
         kind: EventKind,
-        stack: Vec<Site>,
+        stack: Arc<[Site]>,
         name: Option<String>,
     ) -> u32 {
         let events = &mut self.threads[thread].events;
         let index = events.len() as u32;
-        let stack = if stack.is_empty() { vec![Site::default()] } else { stack };
+        let stack = if stack.is_empty() { Arc::from([Site::default()]) } else { stack };
         events.push(Event {
             id: EventId(index),
             thread: ThreadId::from_index(thread),

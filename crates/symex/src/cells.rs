@@ -59,20 +59,26 @@ impl SharedCells {
         let end = address.saturating_add(length);
         let mut page = address / PAGE;
         while page <= (end - 1) / PAGE {
-            if self.pages.contains_key(&page) {
+            if let Some(numbers) = self.pages.get(&page) {
                 let from = address.max(page.saturating_mul(PAGE));
                 let to = end.min((page + 1).saturating_mul(PAGE));
-                self.within_page(from, to, &mut found);
+                self.within_page(numbers, from, to, &mut found);
             }
             page += 1;
         }
         found
     }
 
-    fn within_page(&self, from: u64, to: u64, found: &mut Vec<usize>) {
+    fn within_page(
+        &self,
+        numbers: &[u32; PAGE_BYTES],
+        from: u64,
+        to: u64,
+        found: &mut Vec<usize>,
+    ) {
         let mut at = from;
         while at < to {
-            match self.at(at) {
+            match (numbers[(at % PAGE) as usize] as usize).checked_sub(1) {
                 Some(index) => {
                     if found.last() != Some(&index) {
                         found.push(index);

@@ -9,6 +9,7 @@ use crate::thread::{BranchRecord, CodeFrame, Entry, Frame, History, Stop, contra
 use crate::value::{self, Scalar, Value};
 use ir::types::{BlockId, ConstId, InstId, InstKind, Instruction, Operand};
 use model::{CmpOp, ExprPool, PathConditionKind};
+use smallvec::SmallVec;
 
 impl<'r> Engine<'r> {
     /// The next path entry of instrumented code; what the runtime saw before it is handled first.
@@ -57,9 +58,14 @@ impl<'r> Engine<'r> {
     }
 
     /// The values of a block's phis; all are read before any is written.
-    fn phis(&mut self, t: usize, info: &'r FunctionInfo<'r>, target: BlockId) -> Vec<Value> {
+    fn phis(
+        &mut self,
+        t: usize,
+        info: &'r FunctionInfo<'r>,
+        target: BlockId,
+    ) -> SmallVec<[Value; 4]> {
         let thread = &self.threads[t];
-        let mut values = Vec::new();
+        let mut values = SmallVec::new();
         let (Some(frame), Some(block)) = (thread.code(), info.function.blocks.get(target.index()))
         else {
             return values;
@@ -145,6 +151,15 @@ impl<'r> Engine<'r> {
     ) -> Scalar {
         // To the default: none of the cases that lead elsewhere. To another block: one of its own.
         let to_default = target == default;
+        // Most operands are constants, and switches may have hundreds of cases.
+        if let Some(word) = operand.as_const() {
+            let hit = |&&(case, _): &&(ConstId, BlockId)| {
+                let constant = self.image.constant_value(&mut ExprPool::default(), module, case);
+                constant.scalar().and_then(Scalar::as_const) == Some(word)
+            };
+            let taken = cases.iter().find(hit).map_or(default, |&(_, block)| block);
+            return Scalar::boolean(taken == target);
+        }
         let mut any = Scalar::boolean(false);
         for &(case, block) in cases {
             if (block == target) == to_default {
@@ -160,13 +175,13 @@ impl<'r> Engine<'r> {
 
     /// Adds the condition of a branch that went as recorded, and remembers it for φbug.
     pub fn take_branch(&mut self, t: usize, condition: Option<Scalar>) {
-        let site = self.site(t);
         let (expr, path_condition) = match condition.map(|c| (c.as_const(), c.as_expr())) {
             Some((Some(0), _)) => {
                 self.gap(t, GapKind::WrongBranch, String::new());
                 (None, None)
             }
             Some((_, Some(expr))) => {
+                let site = self.site(t);
                 (Some(expr), self.add_condition(t, expr, PathConditionKind::Branch, site))
             }
             _ => (None, None),

@@ -9,6 +9,7 @@ use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::image::{FunctionInfo, Image};
 use crate::inputs::Collected;
 use crate::memory::{Memory, MemoryByte};
+use crate::naming::CallPaths;
 use crate::points::Tracker;
 use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{FunctionUse, Gap, GapKind, Options};
@@ -16,13 +17,13 @@ use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
 use ir::types::{
-    ConstantKind, Global, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
+    ConstantKind, FuncId, Global, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
 };
 use model::{Expr, ExprId, ExprPool, Failure, ObjectId, PathConditionKind, Site, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 use trace_format::layout::SyncPoint;
 
 /// What a walk is for (design section 4).
@@ -94,7 +95,10 @@ pub(crate) struct Engine<'r> {
     pub heap_objects: FxHashMap<usize, ObjectId>,
     /// Heap objects that contain shared cells.
     pub shared_heap: FxHashSet<usize>,
-    pub sites: FxHashMap<(usize, LocId), Rc<[Site]>>,
+    pub sites: FxHashMap<(usize, LocId), Arc<[Site]>>,
+    pub call_paths: CallPaths,
+    /// Per instruction and pointer operand: what the access is called.
+    pub path_names: FxHashMap<(usize, FuncId, InstId, Operand), Option<String>>,
 }
 
 impl<'r> Engine<'r> {
@@ -142,6 +146,8 @@ impl<'r> Engine<'r> {
             heap_objects: FxHashMap::default(),
             shared_heap: FxHashSet::default(),
             sites: FxHashMap::default(),
+            call_paths: CallPaths::default(),
+            path_names: FxHashMap::default(),
         };
         engine.learned.stacks.resize(engine.threads.len(), None);
         engine.learned.stamps.resize(engine.threads.len(), Vec::new());
@@ -438,8 +444,7 @@ impl<'r> Engine<'r> {
             return contradiction("no instruction");
         };
         let value = if info.logged.get(id.index()).copied().unwrap_or(false) {
-            let kind = instruction_name(&inst.kind);
-            self.reconcile(t, value, inst.ty, &kind)?
+            self.reconcile(t, value, inst.ty, &inst.kind)?
         } else {
             value
         };
@@ -471,10 +476,20 @@ impl<'r> Engine<'r> {
 
     /// Compares a computed value with the logged one, which is right where they differ, and notes
     /// what the log says about symbolic ones.
-    fn reconcile(&mut self, t: usize, value: Value, ty: TypeId, kind: &str) -> Result<Value, Stop> {
+    fn reconcile(
+        &mut self,
+        t: usize,
+        value: Value,
+        ty: TypeId,
+        kind: &InstKind,
+    ) -> Result<Value, Stop> {
         let logged = self.take_value(t, ty)?;
         self.record_reads(t, &logged, ty);
-        Ok(self.merge(t, &value, &logged, kind))
+        // The usual case, for which the name of the instruction is not needed.
+        if value == logged {
+            return Ok(value);
+        }
+        Ok(self.merge(t, &value, &logged, &instruction_name(kind)))
     }
 
     /// See [`Self::reconcile`].

@@ -29,14 +29,14 @@ pub(crate) struct FunctionInfo<'r> {
     pub plan: FunctionPlan,
     /// Per instruction: is it in `plan.values`?
     pub logged: Vec<bool>,
-    /// The sites of the instructions behind gates.
-    gates: FxHashMap<InstId, String>,
+    /// Per instruction: the site of the gate before it.
+    gates: Vec<Option<Box<str>>>,
 }
 
 impl FunctionInfo<'_> {
     /// The site of the gate before an instruction.
     pub fn gate(&self, id: InstId) -> Option<&str> {
-        self.gates.get(&id).map(String::as_str)
+        self.gates.get(id.index())?.as_deref()
     }
 }
 
@@ -189,8 +189,12 @@ impl<'r> Image<'r> {
                     *flag = true;
                 }
             }
-            let gates = ir::gates::gates(self.module(module), function);
-            let gates = gates.into_iter().map(|gate| (gate.instruction, gate.site)).collect();
+            let mut gates = vec![None; function.instructions.len()];
+            for gate in ir::gates::gates(self.module(module), function) {
+                if let Some(slot) = gates.get_mut(gate.instruction.index()) {
+                    *slot = Some(gate.site.into_boxed_str());
+                }
+            }
             FunctionInfo { module, id, function, plan, logged, gates }
         }))
     }

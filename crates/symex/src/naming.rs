@@ -3,16 +3,47 @@
 use crate::access::{Place, unstack};
 use crate::engine::{Engine, is_private};
 use crate::heap::HEAP;
+use crate::image::FunctionInfo;
 use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
 use ir::name::{self, DisplayKind};
-use ir::types::{LocId, Module, Operand};
+use ir::types::{FuncId, LocId, Module, Operand};
 use model::Site;
 use model::trace::ValueDisplay;
-use std::rc::Rc;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// The longest chain of inlined calls that is followed.
 const LONGEST_CHAIN: usize = 256;
+
+/// The ways of calls by which events were reached, as a tree: a run has few of them and many
+/// events.
+#[derive(Default)]
+pub(crate) struct CallPaths {
+    /// (parent plus one or 0, module, function, place in it) to the node's number.
+    numbers: FxHashMap<(u32, usize, FuncId, Option<LocId>), u32>,
+    /// Per node: the stack of an event that happens there, once one has.
+    stacks: Vec<Option<Arc<[Site]>>>,
+}
+
+impl CallPaths {
+    fn child(&mut self, parent: u32, place: &PlaceInCode<'_>) -> u32 {
+        let key = (parent, place.info.module, place.info.id, place.loc);
+        let stacks = &mut self.stacks;
+        *self.numbers.entry(key).or_insert_with(|| {
+            stacks.push(None);
+            stacks.len() as u32
+        })
+    }
+}
+
+/// Where a frame is.
+#[derive(Clone, Copy)]
+struct PlaceInCode<'r> {
+    info: &'r FunctionInfo<'r>,
+    module: &'r Module,
+    loc: Option<LocId>,
+}
 
 impl<'r> Engine<'r> {
     /// Where the thread is.
@@ -22,40 +53,50 @@ impl<'r> Engine<'r> {
         }
         match self.threads[t].innermost_code() {
             Some(frame) => {
-                let (module, index, loc, name) = place_of(frame);
-                self.chain(module, index, loc, &name).first().cloned().unwrap_or_default()
+                let place = place_of(frame);
+                self.chain(place).first().cloned().unwrap_or_default()
             }
             None => Site::default(),
         }
     }
 
     /// The call stack, innermost first, inlined calls expanded.
-    pub fn stack(&mut self, t: usize) -> Vec<Site> {
-        let mut places = Vec::new();
-        for frame in self.threads[t].frames.iter().rev() {
+    pub fn stack(&mut self, t: usize) -> Arc<[Site]> {
+        let mut node = 0;
+        for frame in &self.threads[t].frames {
             if let Frame::Code(frame) = frame {
-                places.push(place_of(frame));
+                node = self.call_paths.child(node, &place_of(frame));
             }
         }
+        let known = (node as usize).checked_sub(1).and_then(|at| self.call_paths.stacks.get(at));
+        if let Some(Some(stack)) = known {
+            return Arc::clone(stack);
+        }
+        let code = |frame: &Frame<'r>| match frame {
+            Frame::Code(frame) => Some(place_of(frame)),
+            Frame::External(_) => None,
+        };
+        let places: Vec<PlaceInCode<'r>> =
+            self.threads[t].frames.iter().rev().filter_map(code).collect();
         let mut stack = Vec::new();
-        for (module, index, loc, name) in places {
-            stack.extend(self.chain(module, index, loc, &name).iter().cloned());
+        for place in places {
+            stack.extend(self.chain(place).iter().cloned());
+        }
+        let stack: Arc<[Site]> = Arc::from(stack);
+        let slot = (node as usize).checked_sub(1).and_then(|at| self.call_paths.stacks.get_mut(at));
+        if let Some(slot) = slot {
+            *slot = Some(Arc::clone(&stack));
         }
         stack
     }
 
-    fn chain(
-        &mut self,
-        module: &'r Module,
-        index: usize,
-        loc: Option<LocId>,
-        name: &str,
-    ) -> Rc<[Site]> {
+    fn chain(&mut self, place: PlaceInCode<'r>) -> Arc<[Site]> {
+        let PlaceInCode { info, module, loc } = place;
         let Some(loc) = loc else {
-            let site = Site { function: name.to_owned(), ..Site::default() };
-            return Rc::from(vec![site]);
+            let function = name::function_name(module, info.function);
+            return Arc::from([Site { function, ..Site::default() }]);
         };
-        let chain = self.sites.entry((index, loc)).or_insert_with(|| {
+        let chain = self.sites.entry((info.module, loc)).or_insert_with(|| {
             let mut sites = Vec::new();
             let mut next = Some(loc);
             while let Some(location) = next.and_then(|loc| module.debug.locations.get(loc.index()))
@@ -67,7 +108,7 @@ impl<'r> Engine<'r> {
                     column: location.column,
                     function: match scope {
                         Some(scope) if !scope.function.is_empty() => scope.function.clone(),
-                        _ => name.to_owned(),
+                        _ => name::function_name(module, info.function),
                     },
                 });
                 if sites.len() >= LONGEST_CHAIN {
@@ -75,15 +116,27 @@ impl<'r> Engine<'r> {
                 }
                 next = location.inlined_at;
             }
-            Rc::from(sites)
+            Arc::from(sites)
         });
-        Rc::clone(chain)
+        Arc::clone(chain)
     }
 
     /// What an access touches, in the source's words.
     pub fn access_name(&mut self, t: usize, place: Place) -> Option<String> {
-        let by_path = place.pointer.and_then(|pointer| self.pointer_name(t, pointer, None));
+        let by_path = place.pointer.and_then(|pointer| self.path_name(t, pointer));
         by_path.or_else(|| self.global_name(place.address, place.length))
+    }
+
+    /// As [`Self::pointer_name`] without a size, which depends on the instruction alone.
+    fn path_name(&mut self, t: usize, pointer: Operand) -> Option<String> {
+        let frame = self.threads[t].innermost_code()?;
+        let key = (frame.info.module, frame.info.id, frame.next, pointer);
+        if let Some(name) = self.path_names.get(&key) {
+            return name.clone();
+        }
+        let name = self.pointer_name(t, pointer, None);
+        self.path_names.insert(key, name.clone());
+        name
     }
 
     /// The name of what a pointer operand of the current instruction points to.
@@ -181,12 +234,10 @@ impl<'r> Engine<'r> {
     }
 }
 
-fn place_of<'r>(frame: &CodeFrame<'r>) -> (&'r Module, usize, Option<LocId>, String) {
-    let function = frame.info.function;
-    let instruction = function.instructions.get(frame.next.index());
+fn place_of<'r>(frame: &CodeFrame<'r>) -> PlaceInCode<'r> {
+    let instruction = frame.info.function.instructions.get(frame.next.index());
     let loc = instruction.and_then(|instruction| instruction.loc);
-    let name = name::function_name(frame.module, function);
-    (frame.module, frame.info.module, loc, name)
+    PlaceInCode { info: frame.info, module: frame.module, loc }
 }
 
 fn value_display(kind: DisplayKind) -> ValueDisplay {

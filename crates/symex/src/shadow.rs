@@ -42,10 +42,16 @@ impl Writers {
     /// Notes a write of `thread`.
     pub fn note(&mut self, thread: usize, address: u64, length: u64) {
         let me = writer(thread);
-        for at in address..address.saturating_add(length) {
+        let end = address.saturating_add(length);
+        let mut at = address;
+        while at < end {
+            let stop = end.min((at / PAGE + 1).saturating_mul(PAGE));
             let page = self.pages.entry(at / PAGE).or_insert_with(|| Box::new([0; PAGE_BYTES]));
-            let seen = &mut page[(at % PAGE) as usize];
-            *seen = if *seen == 0 || *seen == me { me } else { SEVERAL };
+            for a in at..stop {
+                let seen = &mut page[(a % PAGE) as usize];
+                *seen = if *seen == 0 || *seen == me { me } else { SEVERAL };
+            }
+            at = stop;
         }
     }
 

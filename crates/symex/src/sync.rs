@@ -290,7 +290,7 @@ impl<'r> Engine<'r> {
             operation: format!("{operation:?}"),
             address,
             object: name.clone().unwrap_or_else(|| format!("{address:#x}")),
-            stack: if self.symbolic() { self.stack(t) } else { Vec::new() },
+            stack: if self.symbolic() { self.stack(t).to_vec() } else { Vec::new() },
         };
         let depth = self.threads[t].frames.len();
         let pending = PendingSync { operation, address, second, argument, depth, name, blocked };

@@ -440,7 +440,7 @@ impl Builder {
         let thread = &mut self.trace.threads[id.index()];
         let index = thread.events.len() as u32;
         thread.events.push(event);
-        let stack = vec![site(line)];
+        let stack = [site(line)].into();
         self.trace.events.push(Event { id: event, thread: id, index, kind, stack, name });
         event
     }

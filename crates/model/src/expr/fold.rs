@@ -3,7 +3,7 @@
 use super::{BinOp, CmpOp, Expr, ExprId, ExprPool, FloatFormat, FloatOp, FloatPred};
 use super::{mask, to_signed};
 use crate::ids::VarId;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// See [`ExprPool::apply`].
 pub(super) fn apply(
@@ -59,7 +59,7 @@ pub(super) fn evaluate(
     if let Some(value) = pool.as_const(root) {
         return Some(value);
     }
-    let mut values: HashMap<ExprId, Option<u128>> = HashMap::new();
+    let mut values: FxHashMap<ExprId, Option<u128>> = FxHashMap::default();
     let mut stack = vec![(root, false)];
     while let Some((id, ready)) = stack.pop() {
         if values.contains_key(&id) {

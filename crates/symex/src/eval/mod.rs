@@ -11,6 +11,7 @@ use crate::report::GapKind;
 use crate::value::{self, Scalar, Value};
 use ir::types::{InstKind, Module, Operand, Type, TypeId};
 use model::{BinOp, ExprPool};
+use smallvec::SmallVec;
 
 /// The result of a side-effect-free instruction, or what it is that cannot be modelled.
 pub(crate) fn evaluate(
@@ -94,7 +95,7 @@ pub(crate) fn lanes(
     operands: &[&Value],
     f: &mut dyn FnMut(&[Scalar]) -> Result<Scalar, GapKind>,
 ) -> Result<Value, GapKind> {
-    let scalars: Option<Vec<Scalar>> = operands.iter().map(|value| value.scalar()).collect();
+    let scalars: Option<SmallVec<[Scalar; 2]>> = operands.iter().map(|v| v.scalar()).collect();
     if let Some(scalars) = scalars {
         return f(&scalars).map(Value::Scalar);
     }
