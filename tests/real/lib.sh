@@ -115,9 +115,15 @@ update_sources() {
 }
 
 # Unpacks Debian's source package into a directory that must not exist; downloads it unless an
-# earlier run has. Sets `version`.
+# earlier run has. Sets `version`. Where SYMBIOSIS_REAL_SOURCES names a directory with a directory
+# PACKAGE, that is copied instead.
 get_source() { # package directory
     local package=$1 directory=$2 description
+    if [ -n "${SYMBIOSIS_REAL_SOURCES:-}" ] && [ -d "$SYMBIOSIS_REAL_SOURCES/$package" ]; then
+        cp -a "$SYMBIOSIS_REAL_SOURCES/$package" "$directory"
+        version='(own source)'
+        return 0
+    fi
     mkdir -p "$work/downloads/$package"
     description=$(find "$work/downloads/$package" -name '*.dsc' | head -n 1)
     if [ -z "$description" ]; then
@@ -142,6 +148,20 @@ logged() { # log command...
     shift
     { time "$@" >"$log" 2>&1; } 2>"$log.time" || status=$?
     seconds=$(awk '{ printf "%.1f", $1 + $2 }' "$log.time")
+    return $status
+}
+
+# Runs a function so that its first failing command ends it, which bash does not do where the
+# status is looked at.
+checked() {
+    local status=0
+    set +e
+    (
+        set -ex
+        "$1"
+    )
+    status=$?
+    set -e
     return $status
 }
 

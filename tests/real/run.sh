@@ -118,20 +118,6 @@ project() { # name
     return $bad
 }
 
-# Runs a function so that its first failing command ends it, which bash does not do where the
-# status is looked at.
-checked() {
-    local status=0
-    set +e
-    (
-        set -ex
-        "$1"
-    )
-    status=$?
-    set -e
-    return $status
-}
-
 worst=0
 skipped=0
 for name in "${names[@]}"; do

@@ -91,7 +91,7 @@ impl Builder {
     pub fn strip_last_stack(&mut self, thread: usize, is_foreign: &dyn Fn(&str) -> bool) {
         let Some(event) = self.threads[thread].events.last_mut() else { return };
         let kept = event.stack.iter().position(|site| !is_foreign(&site.file));
-        event.stack.drain(..kept.unwrap_or(0));
+        event.stack = event.stack[kept.unwrap_or(0)..].into();
     }
 
     pub fn event_count(&self, thread: usize) -> u32 {

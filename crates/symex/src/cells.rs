@@ -69,13 +69,7 @@ impl SharedCells {
         found
     }
 
-    fn within_page(
-        &self,
-        numbers: &[u32; PAGE_BYTES],
-        from: u64,
-        to: u64,
-        found: &mut Vec<usize>,
-    ) {
+    fn within_page(&self, numbers: &[u32; PAGE_BYTES], from: u64, to: u64, found: &mut Vec<usize>) {
         let mut at = from;
         while at < to {
             match (numbers[(at % PAGE) as usize] as usize).checked_sub(1) {

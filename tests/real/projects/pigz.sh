@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 source=pigz
 packages='make zlib1g-dev'
-quick=yes
 
 build() { make -j2 CC="$CC" pigz; }
 
