@@ -65,6 +65,11 @@ impl Family {
         recorded.intersection(&members).copied().collect()
     }
 
+    /// Does any process of the recording still run?
+    pub(super) fn is_alive(&self) -> bool {
+        !self.members().is_empty()
+    }
+
     /// All processes of the recording that still run, recorded or not.
     fn members(&self) -> BTreeSet<u32> {
         let mut mark = CHILDREN_VARIABLE.as_bytes().to_vec();

@@ -23,6 +23,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The only thing to detect so far.
 const USE_AFTER_FREE: &str = "use-after-free";
 
+/// A process of the recording that is recorded, too, has its trace directory after this time.
+const BEGINS_WITHIN: Duration = Duration::from_millis(300);
 /// After this time it is said that the recorder waits for children.
 const SAY_AFTER: Duration = Duration::from_secs(1);
 
@@ -375,7 +377,9 @@ fn wait_for_children(
     let mut said = !options.show_output;
     loop {
         let running = family.running();
-        if running.is_empty() || interrupts.received().is_some() {
+        // A child that was just forked has yet to say that it is recorded.
+        let may_begin = since.elapsed() < BEGINS_WITHIN && family.is_alive();
+        if (running.is_empty() && !may_begin) || interrupts.received().is_some() {
             return Vec::new();
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {

@@ -29,7 +29,7 @@ __attribute__((constructor)) static void construct(void) {
 }
 static void block(uint32_t index) {
   struct Control *c = __symbiosis_control;
-  if (c->next == c->limit) { __symbiosis_grow_path(); c = __symbiosis_control; }
+  if (c->next >= c->limit) { __symbiosis_grow_path(); c = __symbiosis_control; }
   *(uint32_t *)c->next = index + 1;
   c->next += 4;
 }
@@ -121,6 +121,11 @@ impl Bench {
     }
 }
 
+/// The program's only block is in the log, whatever the runtime noted before it.
+fn entered_main(trace: &Trace) -> bool {
+    trace.path_entries(&trace.threads()[0]).unwrap().contains(&2)
+}
+
 #[test]
 fn a_run_is_sealed_with_its_outcome_and_output() {
     let bench = Bench::new();
@@ -148,7 +153,7 @@ fn signals_give_the_status_of_a_shell() {
     assert_eq!(run.status(), 137);
     let failure = trace.failure().unwrap();
     assert_eq!((failure.kind, failure.code), (FailureKind::Signal, 9));
-    assert_eq!(trace.path_entries(&trace.threads()[0]).unwrap()[0], 2);
+    assert!(entered_main(&trace));
 }
 
 #[test]
@@ -158,7 +163,7 @@ fn a_run_without_end_is_ended_and_kept() {
     assert_eq!(run.status(), 137);
     assert!(trace.manifest().timed_out);
     assert_eq!(trace.failure().map(|failure| failure.kind), Some(FailureKind::Hang));
-    assert_eq!(trace.path_entries(&trace.threads()[0]).unwrap()[0], 2);
+    assert!(entered_main(&trace));
 }
 
 #[test]
@@ -288,5 +293,5 @@ fn what_is_sent_to_the_recorder_reaches_the_program() {
     run.seal().unwrap();
     let trace = Trace::open(bench.at("i.trace")).unwrap();
     assert!(!trace.manifest().timed_out);
-    assert_eq!(trace.path_entries(&trace.threads()[0]).unwrap()[0], 2);
+    assert!(entered_main(&trace));
 }

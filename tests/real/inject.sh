@@ -18,6 +18,7 @@
 #              the beginning of a line and ends with a brace there
 #   damage     a script for sed that does the damage
 #   tries      after how many runs the failure is given up
+#   noise      what `record --noise=` gets; its default without
 # and defines, run in the unpacked source with CC and CXX exported,
 #   build      builds what is needed
 # and sets `command`, an array: the program to run, and its arguments.
@@ -47,7 +48,7 @@ names_place() { # solution file places
 
 injected() { # name
     local name=$1 place=$work/injected/$1 record_time solve_time kind events shown replay alternate
-    source='' packages='' what='' file='' places='' damage='' tries=2000 command=()
+    source='' packages='' what='' file='' places='' damage='' tries=2000 noise='' command=()
     # shellcheck source=/dev/null
     . "$root/tests/real/injected/$name.sh"
     # shellcheck disable=SC2086 # a list
@@ -63,7 +64,7 @@ injected() { # name
     say "$name $version: building with $what"
     logged "$place/build.log" build || fail "$name does not build (see $place/build.log)"
     say "$name: recording until it fails"
-    logged "$place/record.log" "$symbiosis" record --noise --timeout 60 --until-failure "$tries" \
+    logged "$place/record.log" "$symbiosis" record "--noise${noise:+=$noise}" --timeout 60 --until-failure "$tries" \
         -o "$place/failing.trace" -- "${command[@]}" || true
     record_time=$seconds
     [ -d "$place/failing.trace" ] || fail "$name did not fail (see $place/record.log)"

@@ -117,10 +117,11 @@ pub fn for_each(
             };
             let name = entry.get(NAME_AT..length).unwrap_or(&[]);
             let name = name.split(|byte| *byte == 0).next().unwrap_or(&[]);
-            if !name.is_empty() && !name.starts_with(b".") {
-                if let Err(error) = work(name) {
-                    break 'all Err(error);
-                }
+            if !name.is_empty()
+                && !name.starts_with(b".")
+                && let Err(error) = work(name)
+            {
+                break 'all Err(error);
             }
             at += length.max(1);
         }

@@ -270,7 +270,7 @@ pub unsafe fn around_once(
     // SAFETY: the caller vouches for the object and the routine.
     unsafe {
         let work = || {
-            let (result, did) = threads::noting_once(routine, |routine| own(routine));
+            let (result, did) = threads::noting_once(routine, &own);
             ran.set(did);
             result
         };

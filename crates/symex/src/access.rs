@@ -38,6 +38,11 @@ impl Engine<'_> {
     /// The internal address behind a recorded one; `None` when no user-space address is like it.
     pub fn resolve(&mut self, t: usize, address: u64) -> Option<u64> {
         let internal = self.lookup(t, address)?;
+        let end_is_known = self.learned.stamps[t].len() > self.threads[t].stamps;
+        if !self.symbolic() && !end_is_known && self.learned.heap.is_reused(address) {
+            // Which object it is tells the thread's next time stamp, which the next survey knows.
+            self.learned.guesses = true;
+        }
         if internal == address
             && !self.symbolic()
             && !is_private(address)

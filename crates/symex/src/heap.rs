@@ -137,6 +137,16 @@ impl Heap {
         living.or(first).or_else(|| here[born..].iter().copied().find(holds))
     }
 
+    /// Have several objects had this address?
+    pub fn is_reused(&self, address: u64) -> bool {
+        let holds = |&&index: &&usize| {
+            let object = &self.objects[index];
+            address.wrapping_sub(object.address) < object.size.max(1)
+        };
+        let here = self.pages.get(&(address / PAGE));
+        here.is_some_and(|here| here.iter().filter(holds).nth(1).is_some())
+    }
+
     /// The object that an internal address belongs to.
     pub fn at_internal(&self, internal: u64) -> Option<usize> {
         if internal < HEAP {
