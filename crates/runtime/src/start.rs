@@ -94,6 +94,10 @@ fn start(environment: *mut *mut c_char) {
             }
             _ => {}
         }
+        if process::recording() {
+            // Before there is a thread to log that a search in vain allocates.
+            exceptions::start();
+        }
         threads::start();
         if scheduled {
             if process::recording() {
@@ -103,7 +107,6 @@ fn start(environment: *mut *mut c_char) {
         }
         if process::recording() {
             signals::install();
-            exceptions::start();
         }
         settings.watch();
         if process::recording() || gates::wanted() {

@@ -48,8 +48,8 @@ fn a_fault_is_recorded_with_its_address() {
 #[test]
 fn other_fatal_signals_are_recorded() {
     check(&scenario("divide"), FailureKind::Signal, 8, "t0.1");
-    check(&scenario("overflow"), FailureKind::Signal, 11, "t0.1");
-    check(&scenario("twice"), FailureKind::Signal, 6, "t0");
+    check(&scenario("overflow"), FailureKind::StackOverflow, 11, "t0.1");
+    check(&scenario("twice"), FailureKind::DoubleFree, 6, "t0");
 }
 
 #[test]
