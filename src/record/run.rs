@@ -16,7 +16,7 @@ use trace_format::layout::{
     CHILDREN_VARIABLE, DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_VARIABLE, PROCESS_FILE_SIZE,
     REPORT_VARIABLE, TRACE_DIR_VARIABLE,
 };
-use trace_format::{Manifest, Outcome, OutputCheck, TraceError, files};
+use trace_format::{Failure, FailureKind, Manifest, Outcome, OutputCheck, TraceError, files};
 
 /// How often the recorder looks for interrupts while the program runs.
 const LOOK: Duration = Duration::from_millis(50);
@@ -449,9 +449,10 @@ impl Run {
         }
     }
 
-    /// Did the run as a whole fail? A program that recorded is judged by its trace, and by those of
-    /// all processes that it started; another command by how it ended, because test suites start
-    /// programs that are meant to fail.
+    /// Did the run as a whole fail? A program that recorded is judged by its trace, and by crashes,
+    /// hangs and the like of all processes that it started: with what status they exit is between
+    /// them and those who wait for them. Another command is judged by how it ended, because test
+    /// suites start programs that are meant to fail.
     ///
     /// # Errors
     ///
@@ -464,7 +465,7 @@ impl Run {
             return Ok(true);
         }
         for child in &self.children {
-            if child.failed()? {
+            if child.failure()?.is_some_and(|failure| failure.kind != FailureKind::Exit) {
                 return Ok(true);
             }
         }
@@ -489,9 +490,13 @@ impl Run {
     ///
     /// When the raw files are malformed.
     pub fn failed(&self) -> Result<bool, TraceError> {
+        Ok(self.failure()?.is_some())
+    }
+
+    fn failure(&self) -> Result<Option<Failure>, TraceError> {
         let mut manifest = self.manifest.clone();
         trace_format::read_raw(&self.directory, &mut manifest)?;
-        Ok(manifest.failure.is_some())
+        Ok(manifest.failure)
     }
 
     /// Seals the trace and keeps the tails of the output with it.

@@ -131,7 +131,7 @@ unsafe extern "C" fn arrived(signal: c_int, info: *mut u8, context: *mut u8) {
 unsafe fn may_interrupt(thread: *mut Thread, pc: u64) -> bool {
     // SAFETY: the record is the calling thread's own.
     let inside = unsafe { read_volatile(&raw const (*thread).gate.inside) };
-    !inside && !modules::instrumented(pc)
+    !inside && (!modules::instrumented(pc) || modules::in_system_call(pc))
 }
 
 /// Puts the signal off.
@@ -190,20 +190,17 @@ pub unsafe fn stepped(code: c_int, context: *mut u8) -> bool {
     }
 }
 
-/// Does a signal wait that can be handled now?
-pub unsafe fn is_due(thread: *mut Thread) -> bool {
+/// Does a signal wait to be handled?
+pub unsafe fn waits(thread: *mut Thread) -> bool {
     // SAFETY: the record is the calling thread's own.
-    unsafe {
-        read_volatile(&raw const (*thread).signals.waiting) != 0
-            && !read_volatile(&raw const (*thread).gate.inside)
-    }
+    unsafe { read_volatile(&raw const (*thread).signals.waiting) != 0 }
 }
 
 /// The thread leaves the scheduler: a signal that waits is due.
 pub unsafe fn left_scheduler(thread: *mut Thread) {
     // SAFETY: the record is the calling thread's own.
     unsafe {
-        if read_volatile(&raw const (*thread).signals.waiting) != 0 {
+        if waits(thread) {
             poke(thread);
         }
     }

@@ -64,6 +64,18 @@ pub fn instrumented(address: u64) -> bool {
     objects().any(|object| object.code.contains(address))
 }
 
+/// Is the thread that stands at an address of such code about to make a system call, or just back
+/// from one? The runtime's own calls lie in the same objects as the program's code.
+pub fn in_system_call(address: u64) -> bool {
+    const SYSTEM_CALL: [u8; 2] = [0x0f, 0x05];
+    let stands_at = |place: u64| {
+        let both = instrumented(place) && instrumented(place + 1);
+        // SAFETY: the code of a loaded object; no alignment is asked for.
+        both && unsafe { (place as *const [u8; 2]).read() } == SYSTEM_CALL
+    };
+    stands_at(address) || address.checked_sub(2).is_some_and(stands_at)
+}
+
 fn objects() -> impl Iterator<Item = &'static Object> {
     // SAFETY: null, or objects that were published and stay.
     let read = |at: &AtomicPtr<Object>| unsafe { at.load(Ordering::Acquire).as_ref() };

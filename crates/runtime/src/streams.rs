@@ -203,6 +203,10 @@ unsafe fn grow(kind: Kind) {
             return;
         }
         let cursor = cursor((*thread).control, kind);
+        // A signal that comes when the mask is set back must wait for a path hook as well.
+        let inside = &raw mut (*thread).gate.inside;
+        let was_inside = read_volatile(inside);
+        write_volatile(inside, true);
         let mask = sys::set_signal_mask(u64::MAX);
         let (stream, ring) = match kind {
             Kind::Path => (&raw mut (*thread).path, (*thread).path_ring()),
@@ -210,12 +214,15 @@ unsafe fn grow(kind: Kind) {
         };
         make_room(thread, &cursor, stream, ring);
         // A signal handler writes entries of its own.
-        while kind == Kind::Path && handlers::is_due(thread) {
+        while kind == Kind::Path && !was_inside && handlers::waits(thread) {
+            write_volatile(inside, false);
             handlers::deliver(thread);
+            write_volatile(inside, true);
             sys::set_signal_mask(u64::MAX);
             make_room(thread, &cursor, stream, ring);
         }
         sys::set_signal_mask(mask);
+        write_volatile(inside, was_inside);
     }
 }
 

@@ -105,6 +105,13 @@ pub enum Entry {
     Runtime(RuntimeEvent, Vec<u64>),
 }
 
+impl Entry {
+    /// Its payload is when it was.
+    pub fn is_thread_exit(&self) -> bool {
+        matches!(self, Self::Runtime(RuntimeEvent::ThreadExit, payload) if payload.len() == 1)
+    }
+}
+
 impl Traced {
     pub fn failure(&self) -> &Failure {
         self.trace.failure().expect("a failure")
