@@ -13,8 +13,8 @@ use model::{
 };
 use render::Solution;
 use render::solution::{
-    Alternate, DataFlow, DataFlows, Dsp, FORMAT, Failure, Location, Replay, RootCause, Stats,
-    Thread, VERSION, ValuePair, Verdict,
+    Alternate, DataFlow, DataFlows, Dsp, EventValue, FORMAT, Failure, Location, Replay, RootCause,
+    Stats, Thread, VERSION, ValuePair, Verdict,
 };
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -98,7 +98,12 @@ pub fn solution(parts: &Parts<'_>) -> Solution {
         events: trace.events.iter().map(|event| names.event(event, evaluation)).collect(),
         schedule: failing.map(|failing| ids(&failing.schedule.order)).unwrap_or_default(),
         root_cause: explanation.root_cause.as_ref().map(root_cause),
-        alternates: explanation.alternates.found.iter().map(alternate).collect(),
+        alternates: explanation
+            .alternates
+            .found
+            .iter()
+            .map(|found| alternate(&names, evaluation, found))
+            .collect(),
         dsp: dsp(&names, explanation),
         replay: Replay::NotRun,
         replay_notes: Vec::new(),
@@ -145,12 +150,22 @@ fn root_cause(cause: &explain::RootCause) -> RootCause {
     }
 }
 
-fn alternate(alternate: &explain::Alternate) -> Alternate {
+fn alternate(
+    names: &Names<'_>,
+    failing: Option<&Evaluation>,
+    alternate: &explain::Alternate,
+) -> Alternate {
+    let values = names.trace.events.iter().filter_map(|event| {
+        let value = names.value(event, &alternate.evaluation);
+        let failing = failing.and_then(|failing| names.value(event, failing));
+        (value != failing).then(|| EventValue { event: event.id.to_string(), value })
+    });
     Alternate {
         flipped: [alternate.flipped.before.to_string(), alternate.flipped.after.to_string()],
         same_path: true,
         schedule: ids(&alternate.schedule.order),
         events: Vec::new(),
+        values: values.collect(),
         replay: Replay::NotRun,
         replay_note: None,
     }
@@ -261,45 +276,34 @@ impl Names<'_> {
             thread: self.trace.threads[event.thread.index()].name.clone(),
             kind: event.kind.name().to_owned(),
             object: self.object(event),
+            targets: self.targets(event),
             location: location(event.site()),
             callers: event.stack.iter().skip(1).map(location).collect(),
             value: evaluation.and_then(|evaluation| self.value(event, evaluation)),
         }
     }
 
+    /// The identifiers of what the event touches.
+    fn targets(&self, event: &Event) -> Vec<String> {
+        let cells: BTreeSet<CellId> = cells(event).into_iter().collect();
+        let cells = cells.iter().map(ToString::to_string);
+        cells.chain(event.kind.object().map(|object| object.to_string())).collect()
+    }
+
     fn object(&self, event: &Event) -> Option<String> {
         if let Some(name) = &event.name {
             return Some(name.clone());
         }
-        let object = |id: model::ObjectId| Some(self.trace.objects[id.index()].name.clone());
         match &event.kind {
             EventKind::Read { .. }
             | EventKind::Write { .. }
             | EventKind::ReadModifyWrite { .. } => {
                 Some(self.trace.cells[cells(event).first()?.index()].name.clone())
             }
-            EventKind::Lock { object: id, .. }
-            | EventKind::Unlock { object: id, .. }
-            | EventKind::TryLockFailed { object: id }
-            | EventKind::Wake { condition: id, .. }
-            | EventKind::WaitTimedOut { condition: id, .. }
-            | EventKind::Signal { condition: id }
-            | EventKind::Broadcast { condition: id }
-            | EventKind::SemaphoreWait { object: id }
-            | EventKind::SemaphoreWaitFailed { object: id }
-            | EventKind::SemaphorePost { object: id }
-            | EventKind::BarrierArrive { object: id }
-            | EventKind::BarrierLeave { object: id }
-            | EventKind::Allocate { object: id }
-            | EventKind::Free { object: id } => object(*id),
-            EventKind::Block { on: Awaited::End { child } } => {
-                Some(self.trace.threads[child.index()].name.clone())
-            }
-            EventKind::Block { on } => on.object().and_then(object),
-            EventKind::Fork { child } | EventKind::Join { child } => {
-                Some(self.trace.threads[child.index()].name.clone())
-            }
-            EventKind::Fence | EventKind::Start | EventKind::Exit | EventKind::Failure => None,
+            EventKind::Block { on: Awaited::End { child } }
+            | EventKind::Fork { child }
+            | EventKind::Join { child } => Some(self.trace.threads[child.index()].name.clone()),
+            kind => Some(self.trace.objects[kind.object()?.index()].name.clone()),
         }
     }
 

@@ -6,7 +6,8 @@ use explain::{Across, Flipped, Matching};
 use model::evaluate::Evaluation;
 use model::{Event, EventId, EventTrace, WriteSource};
 use render::Solution;
-use render::solution::{Alternate, DataFlow, DataFlows, Dsp, ValuePair};
+use render::solution::{Alternate, DataFlow, DataFlows, Dsp, EventValue, ValuePair};
+use std::collections::BTreeMap;
 
 /// Adds an alternate that was found by running the program along other paths: itself, the
 /// difference between the two, and the reordered pair as what is known of the root cause. `failing`
@@ -35,7 +36,8 @@ pub fn add_across(
         flipped,
         same_path: false,
         schedule: found.schedule.order.iter().map(|id| identifiers.of(*id)).collect(),
-        events: identifiers.events(&there, &found.evaluation),
+        events: identifiers.events(&here, &there, &found.evaluation),
+        values: changed_values(&here, &there, failing.1, found),
         replay: found.replay,
         replay_note: found.note.clone(),
     };
@@ -50,6 +52,25 @@ pub fn add_across(
         root_cause.orders = vec![cause];
         root_cause.minimal = false;
     }
+}
+
+/// What the events that both runs have read or write in the other run, where that differs.
+fn changed_values(
+    here: &Names<'_>,
+    there: &Names<'_>,
+    evaluation: &Evaluation,
+    found: &CrossAlternate,
+) -> Vec<EventValue> {
+    let both = here.trace.events.iter().filter_map(|event| {
+        let other = found.across.matching.in_passing(event.id)?;
+        Some((event, there.trace.event(other)))
+    });
+    both.filter_map(|(event, other)| {
+        let value = there.value(other, &found.evaluation);
+        (value != here.value(event, evaluation))
+            .then(|| EventValue { event: event.id.to_string(), value })
+    })
+    .collect()
 }
 
 fn dsp(
@@ -123,12 +144,36 @@ impl<'m> Identifiers<'m> {
         }
     }
 
-    fn events(&self, names: &Names<'_>, evaluation: &Evaluation) -> Vec<render::solution::Event> {
-        let events = self.alone.iter().map(|id| names.trace.event(*id));
-        let named = events.map(|event| render::solution::Event {
-            id: self.of(event.id),
-            ..names.event(event, Some(evaluation))
+    fn events(
+        &self,
+        here: &Names<'_>,
+        there: &Names<'_>,
+        evaluation: &Evaluation,
+    ) -> Vec<render::solution::Event> {
+        let places = self.places(here, there);
+        let events = self.alone.iter().map(|id| there.trace.event(*id));
+        let named = events.map(|event| {
+            let mut named = there.event(event, Some(evaluation));
+            named.id = self.of(event.id);
+            for target in &mut named.targets {
+                *target = places.get(target).cloned().unwrap_or_else(|| format!("a{target}"));
+            }
+            named
         });
         named.collect()
+    }
+
+    /// From the other run's identifiers of cells and objects to the failing run's. What the same
+    /// event touches in both is the same place.
+    fn places(&self, here: &Names<'_>, there: &Names<'_>) -> BTreeMap<String, String> {
+        let mut places = BTreeMap::new();
+        for event in &here.trace.events {
+            let Some(other) = self.matching.in_passing(event.id) else { continue };
+            let (mine, others) = (here.targets(event), there.targets(there.trace.event(other)));
+            if mine.len() == others.len() {
+                places.extend(others.into_iter().zip(mine));
+            }
+        }
+        places
     }
 }

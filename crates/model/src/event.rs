@@ -293,6 +293,37 @@ impl EventKind {
         }
     }
 
+    /// The lock, condition, semaphore, barrier or heap object that the event is about.
+    #[must_use]
+    pub fn object(&self) -> Option<ObjectId> {
+        match self {
+            Self::Lock { object, .. }
+            | Self::Unlock { object, .. }
+            | Self::TryLockFailed { object }
+            | Self::Wake { condition: object, .. }
+            | Self::WaitTimedOut { condition: object, .. }
+            | Self::Signal { condition: object }
+            | Self::Broadcast { condition: object }
+            | Self::SemaphoreWait { object }
+            | Self::SemaphoreWaitFailed { object }
+            | Self::SemaphorePost { object }
+            | Self::BarrierArrive { object }
+            | Self::BarrierLeave { object }
+            | Self::Allocate { object }
+            | Self::Free { object } => Some(*object),
+            Self::Block { on } => on.object(),
+            Self::Read { .. }
+            | Self::Write { .. }
+            | Self::ReadModifyWrite { .. }
+            | Self::Fence
+            | Self::Fork { .. }
+            | Self::Start
+            | Self::Exit
+            | Self::Join { .. }
+            | Self::Failure => None,
+        }
+    }
+
     /// The short name used in JSON, DOT and text output.
     #[must_use]
     pub fn name(&self) -> &'static str {

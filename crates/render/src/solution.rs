@@ -12,7 +12,9 @@ pub const FORMAT: &str = "symbiosis-solution";
 /// * 1.0: the first.
 /// * 1.1: what replay found (`replay_notes`, `Alternate::replay_note`), and alternates that leave
 ///   the recorded paths (`same_path` false): `Alternate::events` and the `a` identifiers.
-pub const VERSION: &str = "1.1";
+/// * 1.2: which cells and objects an event touches (`Event::targets`), and every value that an
+///   alternate changes (`Alternate::values`).
+pub const VERSION: &str = "1.2";
 
 /// Everything `symbiosis solve` found out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -142,6 +144,11 @@ pub struct Event {
     /// What it touches, in the source's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
+    /// What it touches, by identifier: cells of memory (`c40`) or a lock, condition, ... (`o3`).
+    /// The same place has the same identifier in all events, whatever the source calls it there;
+    /// one that only the run of an alternate on other paths touches begins with `a` (`ac40`).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub targets: Vec<String>,
     /// Where, innermost frame.
     pub location: Location,
     /// The callers, inner to outer.
@@ -181,11 +188,24 @@ pub struct Alternate {
     /// The events that only the other run has, `a0`, `a1`, ...; empty where `same_path` is true.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub events: Vec<Event>,
+    /// The values of the failing run's events that are others here than [`Event::value`]; without
+    /// a value where it is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub values: Vec<EventValue>,
     /// Has it been forced on the real program?
     pub replay: Replay,
     /// What replay has to say about it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub replay_note: Option<String>,
+}
+
+/// The value of one event in one schedule.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventValue {
+    /// The event.
+    pub event: String,
+    /// What it reads or writes there.
+    pub value: Option<String>,
 }
 
 /// The differential schedule projection.
