@@ -2,15 +2,15 @@
 //! identifiers.
 
 mod across;
+mod cause;
 
 pub use across::add_across;
+pub use cause::add_cause;
 
 use encoders::ConstraintSystem;
 use explain::{CauseKind, CutReason, Explanation, Phase};
 use model::evaluate::Evaluation;
-use model::{
-    Awaited, CellId, Event, EventId, EventKind, EventTrace, ExprId, Site, VarId, WriteSource,
-};
+use model::{CellId, Event, EventId, EventTrace, ExprId, Site, VarId, WriteSource};
 use render::Solution;
 use render::solution::{
     Alternate, DataFlow, DataFlows, Dsp, EventValue, FORMAT, Failure, Location, Replay, RootCause,
@@ -94,6 +94,7 @@ pub fn solution(parts: &Parts<'_>) -> Solution {
         verdict: verdict(&explanation.verdict),
         reason: reason(explanation),
         failure: names.failure(),
+        cause: None,
         threads: names.threads(),
         events: trace.events.iter().map(|event| names.event(event, evaluation)).collect(),
         schedule: failing.map(|failing| ids(&failing.schedule.order)).unwrap_or_default(),
@@ -275,7 +276,7 @@ impl Names<'_> {
             id: event.id.to_string(),
             thread: self.trace.threads[event.thread.index()].name.clone(),
             kind: event.kind.name().to_owned(),
-            object: self.object(event),
+            object: self.trace.subject(event).map(str::to_owned),
             targets: self.targets(event),
             location: location(event.site()),
             callers: event.stack.iter().skip(1).map(location).collect(),
@@ -288,23 +289,6 @@ impl Names<'_> {
         let cells: BTreeSet<CellId> = cells(event).into_iter().collect();
         let cells = cells.iter().map(ToString::to_string);
         cells.chain(event.kind.object().map(|object| object.to_string())).collect()
-    }
-
-    fn object(&self, event: &Event) -> Option<String> {
-        if let Some(name) = &event.name {
-            return Some(name.clone());
-        }
-        match &event.kind {
-            EventKind::Read { .. }
-            | EventKind::Write { .. }
-            | EventKind::ReadModifyWrite { .. } => {
-                Some(self.trace.cells[cells(event).first()?.index()].name.clone())
-            }
-            EventKind::Block { on: Awaited::End { child } }
-            | EventKind::Fork { child }
-            | EventKind::Join { child } => Some(self.trace.threads[child.index()].name.clone()),
-            kind => Some(self.trace.objects[kind.object()?.index()].name.clone()),
-        }
     }
 
     /// What the event reads or writes; for a read-modify-write `old -> new`.

@@ -138,8 +138,11 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     solution.stats.alternates_tried += across.attempts as u64;
     if let Some((found, failing)) = across.alternate.zip(explained.explanation.failing.as_ref()) {
         answer::add_across(&mut solution, (&explained.trace, &failing.evaluation), &found);
+        answer::add_cause(&mut solution, &explained.trace, &explained.explanation, Some(&found));
         let (replay, note, script) = (found.replay, found.note, Some(found.script));
         alternates = vec![Finding { replay, note, script }];
+    } else {
+        answer::add_cause(&mut solution, &explained.trace, &explained.explanation, None);
     }
     Ok(Answer { solution, warnings, cut_short, broke, failing, alternates })
 }

@@ -141,6 +141,13 @@ fn check(solution: &Solution, annotations: &Annotations) {
     assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
     let failure = solution.failure.as_ref().expect("a failure");
     annotations.check_failure(&failure.kind, failure.location.line);
+    let sentence = solution.cause.as_ref().expect("a sentence about the cause");
+    if !annotations.causes.is_empty() {
+        let named = sentence.events.iter().filter_map(|id| solution.event(id));
+        let named: Vec<(u32, &str)> =
+            named.map(|e| (e.location.line, e.object.as_deref().unwrap_or("?"))).collect();
+        annotations.check_cause(&sentence.pattern, &named);
+    }
     let first = solution.alternates.first().expect("an alternate");
     assert_eq!(first.replay, Replay::Confirmed, "{:?}", first.replay_note);
     if let Some(same_path) = annotations.same_path {

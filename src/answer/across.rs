@@ -123,21 +123,21 @@ fn dsp(
 }
 
 /// What the events of the other run are called.
-struct Identifiers<'m> {
+pub(super) struct Identifiers<'m> {
     matching: &'m Matching,
     /// The events that only that run has, in its trace's order.
     alone: Vec<EventId>,
 }
 
 impl<'m> Identifiers<'m> {
-    fn new(matching: &'m Matching, trace: &EventTrace) -> Self {
+    pub(super) fn new(matching: &'m Matching, trace: &EventTrace) -> Self {
         let all = trace.events.iter().map(|event| event.id);
         let alone = all.filter(|id| matching.in_failing(*id).is_none()).collect();
         Self { matching, alone }
     }
 
     /// The failing run's identifier, or an `a` and a number.
-    fn of(&self, id: EventId) -> String {
+    pub(super) fn of(&self, id: EventId) -> String {
         match (self.matching.in_failing(id), self.alone.binary_search(&id)) {
             (Some(failing), _) => failing.to_string(),
             (None, Ok(number)) | (None, Err(number)) => format!("a{number}"),

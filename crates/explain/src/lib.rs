@@ -16,6 +16,7 @@
 //! | `alternates`, `nearest` | schedules that do not fail, near the one that does |
 //! | `dsp`, `visible` | the difference, and what makes it visible |
 //! | `across`, `align`, `late` | the same for a run that takes other paths |
+//! | `cause` | the cause in one sentence |
 //! | `flips` | which pairs to try the other way round on the real program |
 //! | `ask`, `context`, `failing`, `extend`, `happens_before` | what these share |
 
@@ -23,6 +24,7 @@ mod across;
 mod align;
 mod alternates;
 mod ask;
+mod cause;
 mod cone;
 mod conflict;
 mod context;
@@ -47,6 +49,7 @@ mod visible;
 pub use across::{Across, Divergence, Flipped, Side, across};
 pub use align::{Matching, align};
 pub use alternates::{Alternate, Alternates};
+pub use cause::{Cause, CauseEvent, Passing, Pattern, cause};
 pub use conflict::{ConflictOrder, OrderKind, conflict_orders};
 pub use dsp::{AtomicBlock, Counts, DataFlow, Dsp, FinalWrite};
 pub use error::ExplainError;

@@ -1,6 +1,6 @@
 //! The event trace: everything the encoders need to know about one recorded run.
 
-use crate::event::Event;
+use crate::event::{Awaited, Event, EventKind};
 use crate::expr::ExprPool;
 use crate::ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
 use crate::{ExprId, Site};
@@ -279,5 +279,29 @@ impl EventTrace {
     #[must_use]
     pub fn thread_of(&self, id: EventId) -> &Thread {
         &self.threads[self.event(id).thread.index()]
+    }
+
+    /// What an event is about, in the source's words where they are known: the variable, the lock,
+    /// the thread. `None` for events that are about nothing but their thread.
+    #[must_use]
+    pub fn subject<'a>(&'a self, event: &'a Event) -> Option<&'a str> {
+        if let Some(name) = &event.name {
+            return Some(name);
+        }
+        let object = |id: ObjectId| self.objects.get(id.index()).map(|object| &*object.name);
+        let thread = |id: ThreadId| self.threads.get(id.index()).map(|thread| &*thread.name);
+        match &event.kind {
+            EventKind::Read { .. }
+            | EventKind::Write { .. }
+            | EventKind::ReadModifyWrite { .. } => {
+                let read = event.kind.reads().first().map(|part| part.cell);
+                let cell = read.or_else(|| Some(event.kind.writes().first()?.cell))?;
+                Some(&self.cells.get(cell.index())?.name)
+            }
+            EventKind::Block { on: Awaited::End { child } }
+            | EventKind::Fork { child }
+            | EventKind::Join { child } => thread(*child),
+            kind => kind.object().and_then(object),
+        }
     }
 }

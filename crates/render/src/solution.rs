@@ -13,7 +13,7 @@ pub const FORMAT: &str = "symbiosis-solution";
 /// * 1.1: what replay found (`replay_notes`, `Alternate::replay_note`), and alternates that leave
 ///   the recorded paths (`same_path` false): `Alternate::events` and the `a` identifiers.
 /// * 1.2: which cells and objects an event touches (`Event::targets`), and every value that an
-///   alternate changes (`Alternate::values`).
+///   alternate changes (`Alternate::values`); why it failed in one sentence (`Solution::cause`).
 pub const VERSION: &str = "1.2";
 
 /// Everything `symbiosis solve` found out.
@@ -31,6 +31,9 @@ pub struct Solution {
     /// The recorded failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+    /// Why it failed, in one sentence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<Cause>,
     /// The threads, parents before children.
     pub threads: Vec<Thread>,
     /// All events of the trace, grouped by thread.
@@ -157,6 +160,28 @@ pub struct Event {
     /// The value read or written in the failing schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
+}
+
+/// The cause in one sentence.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cause {
+    /// The family: `atomicity`, `multi-variable-atomicity`, `order`, `missed-wakeup`, `deadlock`,
+    /// `use-after-free`, `double-free`; `orders` where no pattern fits, `every-schedule` where the
+    /// order of events is not the cause.
+    pub pattern: String,
+    /// The member of the family, such as `read-write-read`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub case: Option<String>,
+    /// The sentence, without a full stop.
+    pub sentence: String,
+    /// What it is about: variables, locks and so on as the source calls them.
+    pub variables: Vec<String>,
+    /// The events that the sentence names, in its order; `e` and `a` identifiers.
+    pub events: Vec<String>,
+    /// 16 hexadecimal digits, the same for the same cause in another run: made from the pattern,
+    /// the functions and kinds of the events, how many lines they are apart within a function, and
+    /// the variables.
+    pub fingerprint: String,
 }
 
 /// The root cause.

@@ -1,8 +1,8 @@
 //! A small solved trace for the tests of the formats.
 
 use crate::solution::{
-    Alternate, DataFlow, DataFlows, Dsp, Event, FORMAT, Failure, Location, RootCause, Solution,
-    Stats, Thread, VERSION, ValuePair, Verdict,
+    Alternate, Cause, DataFlow, DataFlows, Dsp, Event, FORMAT, Failure, Location, RootCause,
+    Solution, Stats, Thread, VERSION, ValuePair, Verdict,
 };
 
 /// A lost update: two threads read 0, both write 1.
@@ -44,6 +44,16 @@ pub(crate) fn lost_update() -> Solution {
             event: "e5".to_owned(),
             location: location(30),
             message: "bank->total == \"2\"".to_owned(),
+        }),
+        cause: Some(Cause {
+            pattern: "atomicity".to_owned(),
+            case: Some("read-write-write".to_owned()),
+            sentence: "t0.1 wrote `bank->total` (bank.c:11) between t0.2's read (bank.c:10) and \
+                       its write (bank.c:11)"
+                .to_owned(),
+            variables: vec!["bank->total".to_owned()],
+            events: names(&["e1", "e2", "e3"]),
+            fingerprint: "0123456789abcdef".to_owned(),
         }),
         threads: vec![
             Thread { id: "t0".to_owned(), parent: None, entry: "main".to_owned() },

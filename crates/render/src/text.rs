@@ -12,7 +12,7 @@ pub struct TextOptions {
     pub full_schedule: bool,
 }
 
-/// The solution as text: the failure, the root cause, the DSP, the figures.
+/// The solution as text: the cause in one sentence, the failure, the root cause, the DSP, the figures.
 #[must_use]
 pub fn to_text(solution: &Solution, options: TextOptions) -> String {
     let mut out = String::new();
@@ -22,6 +22,9 @@ pub fn to_text(solution: &Solution, options: TextOptions) -> String {
 }
 
 fn write_text(out: &mut String, solution: &Solution, options: TextOptions) -> fmt::Result {
+    if let Some(cause) = &solution.cause {
+        writeln!(out, "cause: {}\n", cause.sentence)?;
+    }
     if let Some(failure) = &solution.failure {
         write_failure(out, failure)?;
         write_waits(out, solution)?;
@@ -296,6 +299,8 @@ mod tests {
     #[test]
     fn a_lost_update_reads_as_a_story() {
         expect![[r#"
+            cause: t0.1 wrote `bank->total` (bank.c:11) between t0.2's read (bank.c:10) and its write (bank.c:11)
+
             failure: assertion: bank->total == "2"
               at /src/bank.c:30:5 in deposit, thread t0
 

@@ -1,0 +1,174 @@
+//! One variable: another thread's access between two of one thread that belong together.
+
+use super::story::{Pair, Story};
+use super::words::{at, did, quoted};
+use super::{Found, Pattern};
+use model::{CellId, EventId, ThreadId};
+
+/// So many accesses before and behind the other thread's are tried, the nearest first.
+const NEIGHBOURS: usize = 3;
+
+/// Two accesses of one thread, and one of another between them.
+#[derive(Clone, Copy, Debug)]
+struct Triple {
+    first: EventId,
+    between: EventId,
+    second: EventId,
+    cell: CellId,
+}
+
+/// The unserialisable cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Case {
+    /// The second read returns what the first one did not.
+    ReadWriteRead,
+    /// The read does not return what the thread wrote itself.
+    WriteWriteRead,
+    /// The other thread reads what was not meant to be seen.
+    WriteReadWrite,
+    /// What the other thread wrote is overwritten by what does not know of it.
+    ReadWriteWrite,
+}
+
+impl Case {
+    fn name(self) -> &'static str {
+        match self {
+            Self::ReadWriteRead => "read-write-read",
+            Self::WriteWriteRead => "write-write-read",
+            Self::WriteReadWrite => "write-read-write",
+            Self::ReadWriteWrite => "read-write-write",
+        }
+    }
+}
+
+pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
+    let Pair::Reversed(order) = pair else { return None };
+    // The access that comes between may be either of the pair.
+    let ends = [(order.before, order.after), (order.after, order.before)];
+    for cell in story.common_cells(order.before, order.after) {
+        for (own, other) in ends {
+            let thread = story.event(own).thread;
+            let mut between = std::iter::once(other).chain(consequences(story, other, cell));
+            let triple = between.find_map(|between| around(story, thread, between, cell));
+            if let Some((triple, case)) = triple {
+                return Some(found(story, triple, case));
+            }
+        }
+    }
+    None
+}
+
+/// The next accesses of an access's thread, where they hang on what it reads: of two threads that
+/// both check and then act, the one's act lies between the other's check and act.
+fn consequences(story: &Story<'_>, id: EventId, cell: CellId) -> Vec<EventId> {
+    let accesses = story.accesses(story.event(id).thread, cell);
+    let later =
+        accesses.into_iter().filter(|other| story.event(*other).index > story.event(id).index);
+    let near = later.take(NEIGHBOURS);
+    near.filter(|other| story.decides(id, *other, cell) || story.feeds(id, *other, cell)).collect()
+}
+
+/// The accesses of a thread around another thread's access, where they belong together.
+fn around(
+    story: &Story<'_>,
+    thread: ThreadId,
+    between: EventId,
+    cell: CellId,
+) -> Option<(Triple, Case)> {
+    let accesses = story.accesses(thread, cell);
+    let split = accesses.iter().position(|id| story.before(between, *id))?;
+    let (earlier, later) = accesses.split_at(split);
+    for &first in earlier.iter().rev().take(NEIGHBOURS) {
+        for &second in later.iter().take(NEIGHBOURS) {
+            let triple = Triple { first, between, second, cell };
+            if let Some(case) = holds(story, triple) {
+                return Some(widened(story, triple, case));
+            }
+        }
+    }
+    None
+}
+
+/// Which of the cases it is, where what passes does not have it.
+fn holds(story: &Story<'_>, triple: Triple) -> Option<Case> {
+    case_of(story, triple).filter(|_| is_undone(story, triple))
+}
+
+/// Of several accesses of the other thread in between, the first that does the same is told.
+fn widened(story: &Story<'_>, triple: Triple, case: Case) -> (Triple, Case) {
+    let others = story.accesses(story.event(triple.between).thread, triple.cell);
+    let inside = others.into_iter().filter(|id| {
+        story.before(triple.first, *id)
+            && story.event(*id).index < story.event(triple.between).index
+    });
+    let mut wider = inside.map(|between| Triple { between, ..triple });
+    let first = wider.find(|wider| holds(story, *wider) == Some(case));
+    (first.unwrap_or(triple), case)
+}
+
+/// Which of the cases it is, provided that the two accesses belong together.
+fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
+    let Triple { first, between, second, cell } = triple;
+    let [a, b, c] = [first, between, second].map(|id| story.access(id, cell));
+    let linked = || story.decides(first, second, cell) || story.feeds(first, second, cell);
+    if b.writes {
+        if a.writes && c.reads && story.reads_otherwise(second) {
+            return Some(Case::WriteWriteRead);
+        }
+        let victim = || story.reads_otherwise(first) || story.reads_otherwise(second);
+        // Two rounds of a loop are no check and its use.
+        let together = || {
+            story.event(first).stack != story.event(second).stack
+                && (linked() || story.decide_together(first, second, cell))
+        };
+        if a.reads && c.reads && victim() && together() {
+            return Some(Case::ReadWriteRead);
+        }
+        if a.reads && c.writes && linked() {
+            return Some(Case::ReadWriteWrite);
+        }
+    }
+    // Of a loop that writes again and again each value may be meant to be seen.
+    let one_activation = || {
+        let [one, other] = [first, second].map(|id| &story.event(id).stack);
+        one[0].function == other[0].function
+            && one[1..] == other[1..]
+            && one[0].line != other[0].line
+    };
+    let dirty = a.writes && b.reads && !b.writes && c.writes;
+    let dirty = dirty && story.reads_otherwise(between) && one_activation();
+    dirty.then_some(Case::WriteReadWrite)
+}
+
+/// Does what passes have the other thread's access before or behind both?
+fn is_undone(story: &Story<'_>, triple: Triple) -> bool {
+    let Triple { first, between, second, .. } = triple;
+    let comes_after = story.before_when_passing(first, between);
+    let comes_before = story.before_when_passing(between, second);
+    // Where the passing run lacks one of them, nothing comes between.
+    !(comes_after == Some(true) && comes_before == Some(true))
+}
+
+fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
+    let Triple { first, between, second, cell } = triple;
+    let (own, other) = (story.thread(first), story.thread(between));
+    let what = format!(
+        "{other} {} {} ({}) between {own}'s",
+        did(story.event(between)),
+        quoted(story.subject(between)),
+        at(story, between)
+    );
+    let (one, two) = (at(story, first), at(story, second));
+    let decides = story.decides(first, second, cell);
+    let rest = match case {
+        Case::ReadWriteRead if decides => format!("check ({one}) and its use ({two})"),
+        Case::ReadWriteRead => format!("two reads of it ({one} and {two})"),
+        Case::WriteWriteRead => format!("write ({one}) and its read ({two})"),
+        Case::WriteReadWrite => format!("two writes of it ({one} and {two})"),
+        Case::ReadWriteWrite if decides => format!("check ({one}) and its write ({two})"),
+        Case::ReadWriteWrite => format!("read ({one}) and its write ({two})"),
+    };
+    let sentence = format!("{what} {rest}");
+    let events = [between, first, second];
+    Found { case: Some(case.name()), ..Found::new(Pattern::Atomicity, sentence, &events) }
+}

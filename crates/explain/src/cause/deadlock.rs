@@ -1,0 +1,190 @@
+//! Threads that wait for each other: what each holds, and what it asks for.
+
+use super::story::Story;
+use super::words::{at, quoted};
+use super::{Found, Pattern};
+use model::{Awaited, Event, EventId, EventKind, FailureKind, LockMode, ObjectId, ThreadId};
+
+/// A thread that waits for another one.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    /// Its request.
+    block: EventId,
+    /// Who has to get on.
+    on: ThreadId,
+    /// Where that one got what is waited for; `None` when it is waited for itself.
+    held: Option<EventId>,
+}
+
+pub(super) fn find(story: &Story<'_>) -> Option<Found> {
+    let failure = story.trace().failure.as_ref()?;
+    if !matches!(failure.kind, FailureKind::Deadlock | FailureKind::Hang) {
+        return None;
+    }
+    let waits: Vec<Wait> = blocks(story).flat_map(|block| waits_of(story, block)).collect();
+    match circle(story, &waits) {
+        Some(circle) => Some(told(story, &circle)),
+        None => starved(story, &waits),
+    }
+}
+
+fn blocks<'s>(story: &'s Story<'_>) -> impl Iterator<Item = &'s Event> {
+    story.trace().events.iter().filter(|event| matches!(event.kind, EventKind::Block { .. }))
+}
+
+/// Whom a thread waits for.
+fn waits_of(story: &Story<'_>, block: &Event) -> Vec<Wait> {
+    let EventKind::Block { on } = block.kind else { return Vec::new() };
+    let wait = |on, held| Wait { block: block.id, on, held };
+    match on {
+        Awaited::Lock { object, mode } => {
+            let mut waits: Vec<Wait> = holders(story, object)
+                .filter(|(_, held)| mode == LockMode::Exclusive || *held == LockMode::Exclusive)
+                .map(|(acquired, _)| wait(story.event(acquired).thread, Some(acquired)))
+                .collect();
+            if waits.is_empty() && mode == LockMode::Shared {
+                // A lock that lets waiting writers go first.
+                let writers = blocks(story).filter(|other| {
+                    let wanted = Awaited::Lock { object, mode: LockMode::Exclusive };
+                    other.kind == EventKind::Block { on: wanted }
+                });
+                waits.extend(writers.map(|writer| wait(writer.thread, Some(writer.id))));
+            }
+            waits
+        }
+        Awaited::Unit { object } => {
+            units(story, object).map(|unit| wait(story.event(unit).thread, Some(unit))).collect()
+        }
+        Awaited::End { child } => vec![wait(child, None)],
+        Awaited::Signal { .. } | Awaited::Arrivals { .. } | Awaited::Other => Vec::new(),
+    }
+}
+
+/// Who holds a lock at the end: the acquisitions.
+fn holders<'s>(
+    story: &'s Story<'_>,
+    lock: ObjectId,
+) -> impl Iterator<Item = (EventId, LockMode)> + 's {
+    story.trace().events.iter().filter_map(move |release| {
+        let EventKind::Unlock { object, mode, synthetic: true } = release.kind else { return None };
+        let own = story.trace().threads[release.thread.index()].events.iter().rev().copied();
+        let mut earlier = own.filter(|id| story.event(*id).index < release.index);
+        let acquired = earlier.find(
+            |id| matches!(story.event(*id).kind, EventKind::Lock { object: o, .. } if o == object),
+        );
+        acquired.filter(|_| object == lock).map(|acquired| (acquired, mode))
+    })
+}
+
+/// The waits by which threads have units of a semaphore at the end.
+fn units<'s>(story: &'s Story<'_>, semaphore: ObjectId) -> impl Iterator<Item = EventId> + 's {
+    story.trace().threads.iter().flat_map(move |thread| {
+        let mut taken = Vec::new();
+        for &id in &thread.events {
+            match story.event(id).kind {
+                EventKind::SemaphoreWait { object } if object == semaphore => taken.push(id),
+                EventKind::SemaphorePost { object } if object == semaphore => {
+                    taken.pop();
+                }
+                _ => {}
+            }
+        }
+        taken
+    })
+}
+
+/// A shortest circle of threads that wait for each other, from its first thread on.
+fn circle(story: &Story<'_>, waits: &[Wait]) -> Option<Vec<Wait>> {
+    let starts = story.trace().threads.iter().map(|thread| thread.id);
+    let circles = starts.filter_map(|start| circle_from(story, waits, start));
+    circles.min_by_key(Vec::len)
+}
+
+fn circle_from(story: &Story<'_>, waits: &[Wait], start: ThreadId) -> Option<Vec<Wait>> {
+    let from = |wait: &Wait| story.event(wait.block).thread;
+    let mut paths: Vec<Vec<Wait>> =
+        waits.iter().filter(|wait| from(wait) == start).map(|wait| vec![*wait]).collect();
+    for _ in 0..=story.trace().threads.len() {
+        if let Some(found) = paths.iter().find(|path| path.last().is_some_and(|w| w.on == start)) {
+            return Some(found.clone());
+        }
+        let mut longer = Vec::new();
+        for path in &paths {
+            let Some(last) = path.last() else { continue };
+            for wait in waits.iter().filter(|wait| from(wait) == last.on) {
+                let known = path.iter().any(|other| from(other) == last.on)
+                    || longer.iter().any(|other: &Vec<Wait>| {
+                        other.last().is_some_and(|w| w.block == wait.block && w.on == wait.on)
+                    });
+                if !known {
+                    longer.push(path.iter().copied().chain([*wait]).collect());
+                }
+            }
+        }
+        paths = longer;
+    }
+    None
+}
+
+fn told(story: &Story<'_>, circle: &[Wait]) -> Found {
+    let clauses: Vec<String> = circle.iter().map(|wait| clause(story, wait)).collect();
+    let sentence = match &clauses[..] {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first, rest @ ..] => format!("{first}, while {}", rest.join(", and ")),
+    };
+    let mut events: Vec<EventId> = Vec::new();
+    for wait in circle {
+        events.extend(wait.held.filter(|held| !events.contains(held)));
+        if !events.contains(&wait.block) {
+            events.push(wait.block);
+        }
+    }
+    Found::new(Pattern::Deadlock, sentence, &events)
+}
+
+/// ``t0.1 waits for `stock` (shop.c:11), which t0.2 took (shop.c:20)``.
+fn clause(story: &Story<'_>, wait: &Wait) -> String {
+    let me = story.thread(wait.block);
+    let other = &story.trace().threads[wait.on.index()].name;
+    let place = at(story, wait.block);
+    let Some(held) = wait.held else {
+        return format!("{me} waits for the end of {other} ({place})");
+    };
+    let what = quoted(story.subject(wait.block));
+    let got = at(story, held);
+    let how = if matches!(story.event(held).kind, EventKind::Block { .. }) {
+        format!("which {other} waits for to write ({got})")
+    } else if me == other {
+        format!("which it took itself ({got})")
+    } else {
+        format!("which {other} took ({got})")
+    };
+    format!("{me} waits for {what} ({place}), {how}")
+}
+
+/// No circle of locks: a thread waits for a signal and has what others need to go on, who might
+/// send it; or a lock was never given back.
+fn starved(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
+    let starving = waits.iter().find_map(|wait| {
+        let held = wait.held?;
+        let holder = blocks(story).find(|block| {
+            block.thread == wait.on
+                && matches!(block.kind, EventKind::Block { on: Awaited::Signal { .. } })
+        })?;
+        Some((wait, held, holder.id))
+    });
+    let (wait, held, holder) = starving?;
+    let sentence = format!(
+        "{} waits for {} ({}) while it holds {} ({}), for which {} waits ({})",
+        story.thread(holder),
+        quoted(story.subject(holder)),
+        at(story, holder),
+        quoted(story.subject(held)),
+        at(story, held),
+        story.thread(wait.block),
+        at(story, wait.block)
+    );
+    let found = Found::new(Pattern::Deadlock, sentence, &[held, holder, wait.block]);
+    Some(Found { case: Some("waits-while-holding"), ..found })
+}

@@ -1,0 +1,179 @@
+//! The cause in one sentence: what happened between what, from the orders of the root cause and
+//! the difference between the failing and the alternate schedule.
+//!
+//! One file per family of patterns. Each looks for its pattern and answers `None` when it is not
+//! there; [`cause`] asks them in turn. A pattern is only named when the schedules show it: its
+//! events are in the order that the sentence says, and in the alternate they are not. Where no
+//! pattern fits, the orders themselves are the sentence.
+//!
+//! The patterns are those of the literature: the four unserialisable cases of two accesses of one
+//! thread to one variable and another thread's access between them (Lu and others, AVIO), their
+//! generalisation to two variables that belong together (MUVI), order violations, missed wake-ups,
+//! and circles of threads that wait for each other.
+
+mod atomicity;
+mod deadlock;
+mod fingerprint;
+mod lifetime;
+mod order;
+mod orders;
+mod several;
+mod story;
+mod wakeup;
+mod words;
+
+use crate::across::{Across, Side};
+use crate::alternates::Alternate;
+use crate::dsp::Dsp;
+use crate::root_cause::RootCause;
+use model::EventId;
+use story::Story;
+
+/// The family that a cause belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pattern {
+    /// Another thread came between two accesses of one thread to one variable.
+    Atomicity,
+    /// Accesses of two threads to variables that belong together got mixed.
+    SeveralVariables,
+    /// One thread did something before, or after, another thread's step that it relies on.
+    Order,
+    /// A signal came when the thread that it was for did not wait yet, or woke another one.
+    MissedWakeup,
+    /// Threads wait for each other.
+    Deadlock,
+    /// An object was used after it had been freed.
+    UseAfterFree,
+    /// An object was freed twice.
+    DoubleFree,
+    /// None of these: the orders themselves.
+    Orders,
+    /// Every schedule along the recorded paths fails.
+    EverySchedule,
+}
+
+impl Pattern {
+    /// The name in the JSON answer.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Atomicity => "atomicity",
+            Self::SeveralVariables => "multi-variable-atomicity",
+            Self::Order => "order",
+            Self::MissedWakeup => "missed-wakeup",
+            Self::Deadlock => "deadlock",
+            Self::UseAfterFree => "use-after-free",
+            Self::DoubleFree => "double-free",
+            Self::Orders => "orders",
+            Self::EverySchedule => "every-schedule",
+        }
+    }
+}
+
+/// An event of the failing run, or one that only the passing run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CauseEvent {
+    /// By the failing run's identifier.
+    Failing(EventId),
+    /// By the passing run's own identifier.
+    Passing(EventId),
+}
+
+/// Why the run failed, for people and for telling whether two runs failed for the same reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// The family.
+    pub pattern: Pattern,
+    /// The member of the family, where it has several, such as `read-write-read`.
+    pub case: Option<&'static str>,
+    /// One sentence without a full stop; names as in the source.
+    pub sentence: String,
+    /// The variables, locks, condition variables and objects that it is about, without repetition.
+    pub variables: Vec<String>,
+    /// The events that the sentence names, in its order.
+    pub events: Vec<CauseEvent>,
+    /// The same for the same cause in another run: 16 hexadecimal digits over the pattern, the
+    /// functions and kinds of the events, how far apart their lines are within a function, and
+    /// the variables. Nothing in it is an address, a thread's name or an event's number.
+    pub fingerprint: String,
+}
+
+/// What the failing run is compared with.
+#[derive(Clone, Copy, Debug)]
+pub enum Passing<'a> {
+    /// Nothing: no schedule is known that passes.
+    None,
+    /// A schedule along the same paths.
+    SamePaths {
+        /// The schedule.
+        alternate: &'a Alternate,
+        /// What it differs in.
+        dsp: &'a Dsp,
+    },
+    /// A run of the program along other paths.
+    OtherPaths {
+        /// The run.
+        run: Side<'a>,
+        /// What it differs in.
+        across: &'a Across,
+    },
+}
+
+/// Says why the run failed. `None` for traces without a failure.
+#[must_use]
+pub fn cause(
+    failing: Side<'_>,
+    root_cause: Option<&RootCause>,
+    passing: Passing<'_>,
+) -> Option<Cause> {
+    failing.trace.failure.as_ref()?;
+    let story = Story::new(failing, root_cause, passing);
+    let found = deadlock::find(&story)
+        .or_else(|| wakeup::find(&story))
+        .or_else(|| lifetime::find(&story))
+        .or_else(|| by_pairs(&story))
+        .or_else(|| orders::find(&story))?;
+    Some(found.finish(&story))
+}
+
+/// The pattern of the first reversed pair that has one: the pair that the alternate was made with
+/// comes first.
+fn by_pairs(story: &Story<'_>) -> Option<Found> {
+    let pairs = story.pairs();
+    let telling = pairs.iter().find_map(|pair| {
+        several::find(story, *pair)
+            .or_else(|| atomicity::find(story, *pair))
+            .or_else(|| order::find(story, *pair).filter(|_| story.has_read(*pair)))
+    });
+    // Which of two writes came last shows only in what reads see.
+    telling.or_else(|| pairs.iter().find_map(|pair| order::find(story, *pair)))
+}
+
+/// A cause without what follows from it.
+struct Found {
+    pattern: Pattern,
+    case: Option<&'static str>,
+    sentence: String,
+    events: Vec<CauseEvent>,
+}
+
+impl Found {
+    fn new(pattern: Pattern, sentence: String, events: &[EventId]) -> Self {
+        let events = events.iter().copied().map(CauseEvent::Failing).collect();
+        Self { pattern, case: None, sentence, events }
+    }
+
+    fn finish(self, story: &Story<'_>) -> Cause {
+        let Self { pattern, case, sentence, events } = self;
+        let mut variables: Vec<String> = Vec::new();
+        for event in &events {
+            let Some(name) = story.subject_of(*event) else { continue };
+            let known = |other: &String| words::same_variable(other, name);
+            if !variables.iter().any(known) {
+                variables.push(name.to_owned());
+            }
+        }
+        let fingerprint = fingerprint::of(story, pattern, &events);
+        Cause { pattern, case, sentence, variables, events, fingerprint }
+    }
+}

@@ -1,0 +1,57 @@
+//! No pattern: the orders as they are.
+
+use super::order::{followed, told};
+use super::story::{Pair, Story};
+use super::{CauseEvent, Found, Pattern};
+use crate::root_cause::CauseKind;
+use model::EventId;
+use solver::Order;
+
+/// No more orders than this are told.
+const TOLD: usize = 3;
+
+pub(super) fn find(story: &Story<'_>) -> Option<Found> {
+    let mut orders: Vec<Order> = story
+        .root_cause
+        .iter()
+        .flat_map(|cause| cause.orders.iter().map(|conflict| conflict.order))
+        .collect();
+    if orders.is_empty() {
+        let first = story.pairs().into_iter().find_map(|pair| match pair {
+            Pair::Reversed(order) => Some(order),
+            Pair::Late { .. } => None,
+        });
+        orders.extend(first);
+    }
+    if orders.is_empty() {
+        let always = story.root_cause.is_some_and(|cause| cause.kind == CauseKind::FailsAlways);
+        let sentence = "every schedule along the recorded paths fails: the order of events is not \
+                        the cause";
+        return always.then(|| Found::new(Pattern::EverySchedule, sentence.to_owned(), &[]));
+    }
+    let more = orders.len().saturating_sub(TOLD);
+    let clauses: Vec<String> = orders
+        .iter()
+        .take(TOLD)
+        .map(|order| {
+            let subject = story.trace().subject(story.event(order.before)).unwrap_or_default();
+            format!(
+                "{} before {}",
+                told(story.trace(), order.before),
+                followed(story.trace(), order.after, subject)
+            )
+        })
+        .collect();
+    let mut sentence = clauses.join(", and ");
+    if more > 0 {
+        sentence.push_str(&format!(", and {more} more orderings"));
+    }
+    let mut events: Vec<EventId> = Vec::new();
+    for id in orders.iter().take(TOLD).flat_map(|order| [order.before, order.after]) {
+        if !events.contains(&id) {
+            events.push(id);
+        }
+    }
+    let events = events.into_iter().map(CauseEvent::Failing).collect();
+    Some(Found { pattern: Pattern::Orders, case: None, sentence, events })
+}

@@ -1,0 +1,146 @@
+//! Variables that belong together: one thread's accesses to them got between another thread's.
+//!
+//! That they belong together is taken from the failure: its condition compares what one thread read
+//! from both.
+
+use super::story::{Pair, Story};
+use super::words::{at, quoted, same_variable};
+use super::{Found, Pattern};
+use model::{CellId, EventId, ThreadId};
+
+/// The last reads of two variables by the thread whose reads decide the failure.
+#[derive(Clone, Copy, Debug)]
+struct Reads {
+    first: (EventId, CellId),
+    second: (EventId, CellId),
+}
+
+/// One write that a read sees, and its companion that the other read does not see.
+#[derive(Clone, Copy, Debug)]
+struct Torn {
+    /// The write that was seen, of the variable of the read.
+    seen: (EventId, EventId),
+    /// The read that missed, and the write that it missed, if the run got there.
+    missed: (EventId, Option<EventId>),
+}
+
+pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
+    let Pair::Reversed(order) = pair else { return None };
+    for (own, other) in [(order.before, order.after), (order.after, order.before)] {
+        let writer = story.event(other).thread;
+        for reads in compared(story, own, &story.common_cells(own, other)) {
+            if let Some(torn) = torn(story, reads, writer) {
+                return Some(found(story, reads, torn));
+            }
+        }
+    }
+    None
+}
+
+/// The read `own` of one of these cells, and reads of other variables by the same thread, that the
+/// failure's condition names together with it.
+fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
+    let named = story.failure_reads();
+    let cell_of = |event: EventId, part: u32| {
+        story.event(event).kind.reads().get(part as usize).map(|read| read.cell)
+    };
+    let mine = named.iter().find_map(|read| {
+        let cell = cell_of(read.event, read.part)?;
+        (read.event == own && cells.contains(&cell)).then_some((own, cell))
+    });
+    let Some(mine) = mine else { return Vec::new() };
+    let others = named.iter().filter_map(|read| {
+        let cell = cell_of(read.event, read.part)?;
+        let another = story.event(read.event).thread == story.event(own).thread
+            && cell != mine.1
+            && !same_variable(story.subject(read.event), story.subject(own));
+        another.then_some((read.event, cell))
+    });
+    others
+        .map(|other| {
+            let in_order = story.event(own).index <= story.event(other.0).index;
+            let (first, second) = if in_order { (mine, other) } else { (other, mine) };
+            Reads { first, second }
+        })
+        .collect()
+}
+
+/// Two writes of a thread that follow each other, of which the reads see one only.
+fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
+    let events = story.trace().threads[writer.index()].events.iter().copied();
+    let cells = [reads.first.1, reads.second.1];
+    let writes = |id: EventId, cell: CellId| story.access(id, cell).writes;
+    let own: Vec<EventId> =
+        events.filter(|id| cells.iter().any(|cell| writes(*id, *cell))).collect();
+    let sides = [(reads.first, reads.second), (reads.second, reads.first)];
+    for (seen_by, missed_by) in sides {
+        let saw = |id: EventId| writes(id, seen_by.1) && story.before(id, seen_by.0);
+        let misses = |id: EventId| writes(id, missed_by.1) && story.before(missed_by.0, id);
+        // Neighbours in the writer's order belong together, whichever comes first.
+        let torn = own.windows(2).rev().find_map(|two| {
+            let (a, b) = (two[0], two[1]);
+            let both = |seen: EventId, missed: EventId| {
+                let kept = story.before_when_passing(seen, seen_by.0) == Some(true)
+                    && story.before_when_passing(missed_by.0, missed) == Some(true);
+                (saw(seen) && misses(missed) && !kept).then_some((seen, missed))
+            };
+            both(a, b).or_else(|| both(b, a))
+        });
+        if let Some((seen, missed)) = torn {
+            return Some(Torn { seen: (seen, seen_by.0), missed: (missed_by.0, Some(missed)) });
+        }
+        // The run ended before the thread wrote the other one.
+        if let Some(&last) = own.last()
+            && saw(last)
+            && !writes(last, missed_by.1)
+            && story.before_when_passing(last, seen_by.0) != Some(true)
+        {
+            return Some(Torn { seen: (last, seen_by.0), missed: (missed_by.0, None) });
+        }
+    }
+    None
+}
+
+fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {
+    let (first, second) = (reads.first.0, reads.second.0);
+    let (seen, _) = torn.seen;
+    let (reader, writer) = (story.thread(first), story.thread(seen));
+    let named = |id: EventId| format!("{} ({})", quoted(story.subject(id)), at(story, id));
+    let both_reads = format!("{} and {}", named(first), named(second));
+    let Some(missed) = torn.missed.1 else {
+        let sentence = format!(
+            "{reader} read {both_reads} when {writer} had written only {} of the two",
+            named(seen)
+        );
+        return done(sentence, "half-written", &[first, second, seen]);
+    };
+    let [one, two] = if story.event(seen).index < story.event(missed).index {
+        [seen, missed]
+    } else {
+        [missed, seen]
+    };
+    let both_writes = format!("{} and {}", named(one), named(two));
+    let inside =
+        |id: EventId, from: EventId, to: EventId| story.before(from, id) && story.before(id, to);
+    if inside(one, first, second) && inside(two, first, second) {
+        let sentence =
+            format!("{writer} wrote {both_writes} between {reader}'s reads of {both_reads}");
+        return done(sentence, "writes-between-reads", &[one, two, first, second]);
+    }
+    if inside(first, one, two) && inside(second, one, two) {
+        let sentence =
+            format!("{reader} read {both_reads} between {writer}'s writes of {both_writes}");
+        return done(sentence, "reads-between-writes", &[first, second, one, two]);
+    }
+    let sentence = format!(
+        "{reader}'s reads of {both_reads} and {writer}'s writes of {both_writes} overlapped: it saw \
+         the new {} with the old {}",
+        quoted(story.subject(torn.seen.1)),
+        quoted(story.subject(torn.missed.0))
+    );
+    done(sentence, "overlap", &[first, second, one, two])
+}
+
+fn done(sentence: String, case: &'static str, events: &[EventId]) -> Found {
+    Found { case: Some(case), ..Found::new(Pattern::SeveralVariables, sentence, events) }
+}

@@ -1,0 +1,353 @@
+//! What the patterns look at: the failing schedule, what it is compared with, and which pairs of
+//! events the two have in another order.
+
+use super::{CauseEvent, Passing};
+use crate::across::{Flipped, Side};
+use crate::cone::{expression_reads, failure_reads};
+use crate::conflict::positions;
+use crate::dsp::DataFlow;
+use crate::root_cause::RootCause;
+use model::{
+    CellId, Event, EventId, EventTrace, PathConditionKind, ReadRef, Site, ThreadId, WriteSource,
+};
+use solver::Order;
+use std::collections::BTreeSet;
+
+/// A reversed pair, in the failing schedule's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pair {
+    /// Both runs have both.
+    Reversed(Order),
+    /// What the passing run waited for, or read, did not happen in the failing run, which ended
+    /// first.
+    Late {
+        /// The failing run's event that came too early.
+        before: EventId,
+        /// The passing run's event, by its identifier.
+        after: EventId,
+    },
+}
+
+pub(super) struct Story<'a> {
+    pub(super) failing: Side<'a>,
+    pub(super) root_cause: Option<&'a RootCause>,
+    passing: Passing<'a>,
+    place: Vec<u32>,
+    passing_place: Vec<u32>,
+}
+
+impl<'a> Story<'a> {
+    pub(super) fn new(
+        failing: Side<'a>,
+        root_cause: Option<&'a RootCause>,
+        passing: Passing<'a>,
+    ) -> Self {
+        let passing_place = match passing {
+            Passing::None => Vec::new(),
+            Passing::SamePaths { alternate, .. } => {
+                positions(failing.trace, &alternate.schedule.order)
+            }
+            Passing::OtherPaths { run, .. } => positions(run.trace, &run.schedule.order),
+        };
+        let place = positions(failing.trace, &failing.schedule.order);
+        Self { failing, root_cause, passing, place, passing_place }
+    }
+
+    pub(super) fn trace(&self) -> &'a EventTrace {
+        self.failing.trace
+    }
+
+    pub(super) fn event(&self, id: EventId) -> &'a Event {
+        self.trace().event(id)
+    }
+
+    /// The name of an event's thread.
+    pub(super) fn thread(&self, id: EventId) -> &'a str {
+        &self.trace().thread_of(id).name
+    }
+
+    /// An event and the trace that it is of.
+    pub(super) fn look_up(&self, id: CauseEvent) -> (&'a EventTrace, Option<&'a Event>) {
+        let (trace, id) = match (id, self.passing) {
+            (CauseEvent::Passing(id), Passing::OtherPaths { run, .. }) => (run.trace, id),
+            (CauseEvent::Failing(id) | CauseEvent::Passing(id), _) => (self.trace(), id),
+        };
+        (trace, trace.events.get(id.index()))
+    }
+
+    pub(super) fn subject_of(&self, id: CauseEvent) -> Option<&'a str> {
+        let (trace, event) = self.look_up(id);
+        trace.subject(event?)
+    }
+
+    /// What an event of the failing run is about.
+    pub(super) fn subject(&self, id: EventId) -> &'a str {
+        self.trace().subject(self.event(id)).unwrap_or("?")
+    }
+
+    /// The trace of the run along other paths.
+    pub(super) fn other_run(&self) -> Option<&'a EventTrace> {
+        match self.passing {
+            Passing::OtherPaths { run, .. } => Some(run.trace),
+            _ => None,
+        }
+    }
+
+    pub(super) fn site(&self, id: EventId) -> &'a Site {
+        self.event(id).site()
+    }
+
+    /// Does the failing schedule have the first before the second?
+    pub(super) fn before(&self, first: EventId, second: EventId) -> bool {
+        self.place[first.index()] < self.place[second.index()]
+    }
+
+    /// The same in what it is compared with; `None` where that does not have both.
+    pub(super) fn before_when_passing(&self, first: EventId, second: EventId) -> Option<bool> {
+        Some(self.place_when_passing(first)? < self.place_when_passing(second)?)
+    }
+
+    fn place_when_passing(&self, id: EventId) -> Option<u32> {
+        let id = match self.passing {
+            Passing::None => return None,
+            Passing::SamePaths { .. } => id,
+            Passing::OtherPaths { across, .. } => across.matching.in_passing(id)?,
+        };
+        self.passing_place.get(id.index()).copied().filter(|place| *place != u32::MAX)
+    }
+
+    /// The pairs that passing schedules have the other way round: the one that the alternate was
+    /// made with, the root cause's, and those by which data-flows differ.
+    pub(super) fn pairs(&self) -> Vec<Pair> {
+        let mut pairs = Vec::new();
+        match self.passing {
+            Passing::None => {}
+            Passing::SamePaths { alternate, .. } => {
+                let Order { before, after } = alternate.flipped;
+                pairs.push(Pair::Reversed(Order { before: after, after: before }));
+            }
+            Passing::OtherPaths { across, .. } => pairs.push(match across.flipped {
+                Flipped::Reversed(order) => Pair::Reversed(order),
+                Flipped::Late { before, after, .. } => Pair::Late { before, after },
+            }),
+        }
+        let causes = self.root_cause.iter().flat_map(|cause| cause.orders.iter().rev());
+        let causes: Vec<Order> = causes.map(|conflict| conflict.order).collect();
+        let (reversed, others): (Vec<Order>, Vec<Order>) = causes
+            .into_iter()
+            .partition(|order| self.before_when_passing(order.after, order.before) == Some(true));
+        let flows = self.flow_pairs();
+        if matches!(self.passing, Passing::OtherPaths { .. }) && !self.explains(&pairs) {
+            pairs.splice(0..0, flows.iter().copied().map(Pair::Reversed));
+        }
+        for order in reversed.into_iter().chain(flows).chain(others) {
+            let pair = Pair::Reversed(order);
+            if !pairs.contains(&pair) {
+                pairs.push(pair);
+            }
+        }
+        pairs
+    }
+
+    /// Is the reversed pair of a run along other paths about a variable by which it differs? Runs
+    /// differ in much that has nothing to do with the failure.
+    fn explains(&self, pairs: &[Pair]) -> bool {
+        let Passing::OtherPaths { across, .. } = self.passing else { return true };
+        pairs.iter().any(|pair| match pair {
+            Pair::Late { .. } => true,
+            Pair::Reversed(order) => {
+                let cells = self.common_cells(order.before, order.after);
+                across.failing_only.is_empty()
+                    || cells.is_empty()
+                    || across.failing_only.iter().any(|flow| {
+                        let reads = self.event(flow.read.event).kind.reads();
+                        let read = reads.get(flow.read.part as usize);
+                        read.is_some_and(|read| cells.contains(&read.cell))
+                    })
+            }
+        })
+    }
+
+    /// The reversed pairs by which reads return something else.
+    fn flow_pairs(&self) -> Vec<Order> {
+        match self.passing {
+            Passing::None => Vec::new(),
+            Passing::SamePaths { dsp, .. } => {
+                let both = dsp.failing_only.iter().zip(&dsp.alternate_only);
+                both.flat_map(|(failing, passing)| self.pairs_of_flow(failing, passing)).collect()
+            }
+            // Most of what both runs do they do in another order; what follows a read that returned
+            // something else is what it may have missed.
+            Passing::OtherPaths { across, .. } => {
+                let reads = across.failing_only.iter();
+                reads.filter_map(|flow| self.overwritten(flow.read)).collect()
+            }
+        }
+    }
+
+    /// A read, and the next write of the cell by another thread.
+    fn overwritten(&self, read: ReadRef) -> Option<Order> {
+        let before = read.event;
+        let parts = self.event(before).kind.reads();
+        let cell = parts.get(read.part as usize)?.cell;
+        let others = self.trace().events.iter().filter(|event| {
+            event.thread != self.event(before).thread
+                && event.kind.writes().iter().any(|part| part.cell == cell)
+                && self.before(before, event.id)
+        });
+        let after = others.map(|event| event.id).min_by_key(|id| self.place[id.index()])?;
+        Some(Order { before, after })
+    }
+
+    fn pairs_of_flow(&self, failing: &DataFlow, passing: &DataFlow) -> Vec<Order> {
+        let read = failing.read.event;
+        let mut orders = Vec::new();
+        if let WriteSource::Write(write) = failing.write {
+            orders.push(Order { before: write, after: read });
+        }
+        if let WriteSource::Write(write) = passing.write {
+            orders.push(Order { before: read, after: write });
+            if let WriteSource::Write(other) = failing.write {
+                orders.push(Order { before: write, after: other });
+            }
+        }
+        orders.retain(|order| {
+            self.event(order.before).thread != self.event(order.after).thread
+                && self.before(order.before, order.after)
+                && self.before_when_passing(order.after, order.before) == Some(true)
+        });
+        orders
+    }
+
+    /// Is one of the pair a read, or did it come too late?
+    pub(super) fn has_read(&self, pair: Pair) -> bool {
+        match pair {
+            Pair::Reversed(order) => [order.before, order.after]
+                .iter()
+                .any(|id| !self.event(*id).kind.reads().is_empty()),
+            Pair::Late { .. } => true,
+        }
+    }
+
+    /// The cells that both touch and one of them writes.
+    pub(super) fn common_cells(&self, one: EventId, other: EventId) -> Vec<CellId> {
+        let cells = self.cells(one);
+        let both = cells.into_iter().filter(|cell| {
+            let (a, b) = (self.access(one, *cell), self.access(other, *cell));
+            a.any() && b.any() && (a.writes || b.writes)
+        });
+        both.collect()
+    }
+
+    pub(super) fn cells(&self, id: EventId) -> Vec<CellId> {
+        let kind = &self.event(id).kind;
+        let reads = kind.reads().iter().map(|part| part.cell);
+        let cells: BTreeSet<CellId> =
+            reads.chain(kind.writes().iter().map(|part| part.cell)).collect();
+        cells.into_iter().collect()
+    }
+
+    pub(super) fn access(&self, id: EventId, cell: CellId) -> Access {
+        let kind = &self.event(id).kind;
+        Access {
+            reads: kind.reads().iter().any(|part| part.cell == cell),
+            writes: kind.writes().iter().any(|part| part.cell == cell),
+        }
+    }
+
+    /// A thread's accesses to a cell, in program order.
+    pub(super) fn accesses(&self, thread: ThreadId, cell: CellId) -> Vec<EventId> {
+        let events = self.trace().threads[thread.index()].events.iter().copied();
+        events.filter(|id| self.access(*id, cell).any()).collect()
+    }
+
+    /// Does the event read the cell, and the expression's or condition's set of reads have it?
+    fn names_read(&self, reads: &BTreeSet<ReadRef>, event: EventId, cell: CellId) -> bool {
+        let parts = (0u32..).zip(self.event(event).kind.reads());
+        parts
+            .filter(|(_, read)| read.cell == cell)
+            .any(|(part, _)| reads.contains(&ReadRef { event, part }))
+    }
+
+    /// Does a branch of the thread between the two events hang on what the first one reads?
+    pub(super) fn decides(&self, first: EventId, second: EventId, cell: CellId) -> bool {
+        let (first, second) = (self.event(first), self.event(second));
+        let between = |position: u32| first.index < position && position <= second.index;
+        let branches = self.trace().conditions.iter().filter(|condition| {
+            condition.thread == first.thread
+                && condition.kind != PathConditionKind::Address
+                && between(condition.position)
+        });
+        let mut branches = branches;
+        branches.any(|branch| {
+            self.names_read(&expression_reads(self.trace(), branch.expr), first.id, cell)
+        })
+    }
+
+    /// Does what the second event writes to the cell hang on what the first one reads?
+    pub(super) fn feeds(&self, first: EventId, second: EventId, cell: CellId) -> bool {
+        let mut written = self.event(second).kind.writes().iter().filter(|part| part.cell == cell);
+        written
+            .any(|part| self.names_read(&expression_reads(self.trace(), part.value), first, cell))
+    }
+
+    /// Do both reads decide one branch of their thread, or its failure?
+    pub(super) fn decide_together(&self, one: EventId, other: EventId, cell: CellId) -> bool {
+        let both = |reads: &BTreeSet<ReadRef>| {
+            self.names_read(reads, one, cell) && self.names_read(reads, other, cell)
+        };
+        let thread = self.event(one).thread;
+        let failure = self.trace().failure.as_ref().map(|failure| failure.event);
+        let own_failure = failure.is_some_and(|failure| self.event(failure).thread == thread);
+        if own_failure && both(&self.failure_reads()) {
+            return true;
+        }
+        let mut own = self.trace().conditions.iter().filter(|c| c.thread == thread);
+        own.any(|condition| both(&expression_reads(self.trace(), condition.expr)))
+    }
+
+    /// Does the event read from another source in what the failing schedule is compared with, or
+    /// not happen there at all?
+    pub(super) fn reads_otherwise(&self, id: EventId) -> bool {
+        let flows = match self.passing {
+            Passing::None => return true,
+            Passing::SamePaths { dsp, .. } => &dsp.failing_only,
+            Passing::OtherPaths { across, .. } => {
+                if across.matching.in_passing(id).is_none() {
+                    return true;
+                }
+                &across.failing_only
+            }
+        };
+        flows.iter().any(|flow| flow.read.event == id)
+    }
+
+    /// The reads that the failure's condition names.
+    pub(super) fn failure_reads(&self) -> BTreeSet<ReadRef> {
+        failure_reads(self.trace())
+    }
+
+    /// The last event of a kind that a thread performs before another event of the schedule.
+    pub(super) fn last_before(
+        &self,
+        end: EventId,
+        fits: impl Fn(&Event) -> bool,
+    ) -> Option<EventId> {
+        let events = self.trace().events.iter().filter(|event| fits(event));
+        let earlier = events.map(|event| event.id).filter(|id| self.before(*id, end));
+        earlier.max_by_key(|id| self.place[id.index()])
+    }
+}
+
+/// How an event touches a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+}
+
+impl Access {
+    pub(super) fn any(self) -> bool {
+        self.reads || self.writes
+    }
+}

@@ -1,0 +1,109 @@
+//! How events are put in words.
+
+use super::story::Story;
+use model::{Event, EventId, EventKind, Site};
+
+/// `queue.c:20`: the last component of the file and the line; `?` when unknown.
+pub(super) fn place(site: &Site) -> String {
+    if site.line == 0 && site.file.is_empty() {
+        return "?".to_owned();
+    }
+    let file = site.file.rsplit('/').next().unwrap_or(&site.file);
+    format!("{file}:{}", site.line)
+}
+
+/// The place of an event of the failing run.
+pub(super) fn at(story: &Story<'_>, id: EventId) -> String {
+    place(story.site(id))
+}
+
+/// `wrote`, `released`: what an event did, in the past.
+pub(super) fn did(event: &Event) -> &'static str {
+    match event.kind {
+        EventKind::Read { .. } => "read",
+        EventKind::Write { .. } => "wrote",
+        EventKind::ReadModifyWrite { .. } => "updated",
+        EventKind::Fence => "passed a fence",
+        EventKind::Lock { .. } => "took",
+        EventKind::Unlock { synthetic: true, .. } => "still held",
+        EventKind::Unlock { .. } => "gave back",
+        EventKind::TryLockFailed { .. } => "failed to take",
+        EventKind::Wake { .. } => "was woken at",
+        EventKind::WaitTimedOut { .. } => "gave up its wait for",
+        EventKind::Signal { .. } => "signalled",
+        EventKind::Broadcast { .. } => "broadcast",
+        EventKind::SemaphoreWait { .. } => "took a unit of",
+        EventKind::SemaphoreWaitFailed { .. } => "found no unit of",
+        EventKind::SemaphorePost { .. } => "posted",
+        EventKind::BarrierArrive { .. } => "arrived at",
+        EventKind::BarrierLeave { .. } => "left",
+        EventKind::Fork { .. } => "created",
+        EventKind::Start => "started",
+        EventKind::Exit => "ended",
+        EventKind::Join { .. } => "joined",
+        EventKind::Allocate { .. } => "allocated",
+        EventKind::Free { .. } => "freed",
+        EventKind::Block { .. } => "waited for",
+        EventKind::Failure => "failed",
+    }
+}
+
+/// ``t0.2 wrote `filled` (queue.c:20)``.
+pub(super) fn whole(story: &Story<'_>, id: EventId) -> String {
+    clause(story.thread(id), story.trace().subject(story.event(id)), story.event(id))
+}
+
+/// The same of any run's event.
+pub(super) fn clause(thread: &str, subject: Option<&str>, event: &Event) -> String {
+    let subject = subject.map(|name| format!(" {}", quoted(name))).unwrap_or_default();
+    format!("{thread} {}{subject} ({})", did(event), place(event.site()))
+}
+
+/// A name of the source.
+pub(super) fn quoted(name: &str) -> String {
+    format!("`{name}`")
+}
+
+/// Are these paths to the same member? The pointer that an access goes through has another name in
+/// each function, the member has one, and an index may be a variable.
+pub(super) fn same_variable(one: &str, other: &str) -> bool {
+    last_member(one) == last_member(other)
+}
+
+/// What follows the last `->` or `.`, with `[*]` for any index.
+pub(super) fn last_member(path: &str) -> String {
+    let plain = without_indices(path).replace("->", ".");
+    plain.rsplit('.').next().unwrap_or_default().to_owned()
+}
+
+/// Any index replaced by `[*]`; an index may be a path itself.
+fn without_indices(path: &str) -> String {
+    let (mut kept, mut depth) = (String::new(), 0u32);
+    for character in path.chars() {
+        match character {
+            '[' => {
+                if depth == 0 {
+                    kept.push_str("[*]");
+                }
+                depth += 1;
+            }
+            ']' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => kept.push(character),
+            _ => {}
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_member_tells_variables_apart() {
+        assert!(same_variable("queue->filled", "q->filled"));
+        assert!(same_variable("slots[stack->count]", "stack->slots[3]"));
+        assert!(!same_variable("bank->total", "bank->totals"));
+        assert_eq!(last_member("a.b[c->d[1]].e"), "e");
+    }
+}

@@ -1,0 +1,170 @@
+//! The cause in one sentence, for known programs as event traces.
+
+mod support;
+
+use encoders::dsl::{Parsed, parse};
+use explain::{Cause, CauseEvent, Passing, Pattern, Side, cause};
+use model::EventId;
+use support::explained;
+use support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
+
+fn trace(text: &str) -> Parsed {
+    parse(text).expect("the text is a trace")
+}
+
+fn cause_of(parsed: &Parsed) -> Cause {
+    let explanation = explained(&parsed.trace, 1);
+    let failing = explanation.failing.as_ref().expect("a failing schedule");
+    let side =
+        Side { trace: &parsed.trace, schedule: &failing.schedule, evaluation: &failing.evaluation };
+    let along = explanation.alternates.found.first().zip(explanation.dsps.first());
+    let passing =
+        along.map_or(Passing::None, |(alternate, dsp)| Passing::SamePaths { alternate, dsp });
+    cause(side, explanation.root_cause.as_ref(), passing).expect("a cause")
+}
+
+fn events(parsed: &Parsed, labels: &[&str]) -> Vec<CauseEvent> {
+    let ids: Vec<EventId> = labels.iter().map(|label| parsed.event(label)).collect();
+    ids.into_iter().map(CauseEvent::Failing).collect()
+}
+
+#[test]
+fn a_lost_update_is_a_write_between_read_and_write() {
+    let parsed = trace(BANK);
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-write")));
+    assert_eq!(cause.variables, ["balance"]);
+    let either = [["wb", "ra", "wa"], ["wa", "rb", "wb"]];
+    assert!(either.iter().any(|labels| cause.events == events(&parsed, labels)), "{cause:?}");
+    assert!(cause.sentence.contains(" wrote `balance` (") && cause.sentence.contains("'s read ("));
+}
+
+#[test]
+fn a_check_and_its_use_have_a_write_between_them() {
+    let parsed = trace(PFSCAN);
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-read")));
+    assert_eq!(cause.events, events(&parsed, &["dequeue", "r2", "assertion"]));
+    let sentence = "t0.1 wrote `filled` (trace:16) between t0.2's check (trace:19) and its use \
+                    (trace:22)";
+    assert_eq!(cause.sentence, sentence);
+}
+
+#[test]
+fn checks_of_a_counter_are_violated_by_a_write() {
+    let cause = cause_of(&trace(AIRLINE));
+    assert_eq!(cause.pattern, Pattern::Atomicity, "{cause:?}");
+    assert_eq!(cause.variables, ["sold"]);
+}
+
+#[test]
+fn variables_that_belong_together_are_both_named() {
+    let parsed = trace(TWO_STAGE);
+    let cause = cause_of(&parsed);
+    let case = Some("reads-between-writes");
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, case));
+    assert_eq!(cause.variables, ["x", "y"]);
+    assert_eq!(cause.events, events(&parsed, &["rx", "ry", "first", "second"]));
+}
+
+#[test]
+fn half_of_an_update_is_seen_where_the_run_ends_before_the_other_half() {
+    let parsed = trace(
+        "
+        cell x 32 = 1
+        cell y 32 = 1
+        a: W x 2
+        a: W y 2
+        a: [half] W x 3
+        b: [rx] R x -> q
+        b: [ry] R y -> r
+        b: fail q == 3 && r == 2
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("half-written")));
+    assert_eq!(cause.events, events(&parsed, &["rx", "ry", "half"]));
+}
+
+#[test]
+fn what_a_thread_wrote_itself_is_overwritten() {
+    let parsed = trace(
+        "
+        a: [own] W x 1
+        a: [back] R x -> p
+        a: fail p != 1
+        b: [other] W x 2
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("write-write-read")));
+    assert_eq!(cause.events, events(&parsed, &["other", "own", "back"]));
+}
+
+#[test]
+fn a_read_before_the_only_write_is_an_order_violation() {
+    let parsed = trace(
+        "
+        t0: fork b
+        t0: [publish] W pointer 77
+        b: [use] R pointer -> p
+        b: fail p == 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    let case = Some("use-before-initialisation");
+    assert_eq!((cause.pattern, cause.case), (Pattern::Order, case));
+    assert_eq!(cause.events, events(&parsed, &["use", "publish"]));
+    let sentence = "t0.1 read `pointer` (trace:4) before t0 wrote it (trace:3)";
+    assert_eq!(cause.sentence, sentence);
+}
+
+#[test]
+fn two_rounds_of_a_loop_do_not_belong_together() {
+    // The reader looks twice, but nothing hangs on the first look.
+    let parsed = trace(
+        "
+        a: R flag -> once
+        a: [late] R flag -> again
+        a: fail again == 1
+        b: [close] W flag 1
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Order, Some("read-after-write")));
+    assert_eq!(cause.events, events(&parsed, &["late", "close"]));
+}
+
+#[test]
+fn a_free_before_the_use() {
+    let parsed = trace(
+        "
+        t0: alloc h
+        t0: fork b
+        t0: [gone] free h
+        b: [used] R h_field -> p
+        b: fail before gone used
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.pattern, Pattern::UseAfterFree);
+    assert_eq!(cause.events, events(&parsed, &["gone", "used"]));
+}
+
+#[test]
+fn a_failure_under_every_schedule_has_no_order_to_blame() {
+    let cause = cause_of(&trace("a: W x 1\n b: R x -> p\n b: fail p < 2"));
+    assert_eq!(cause.pattern, Pattern::EverySchedule);
+    assert!(cause.events.is_empty() && cause.variables.is_empty());
+}
+
+/// The same bug between other threads has the same fingerprint, another bug has another one.
+#[test]
+fn fingerprints_tell_causes_apart() {
+    let first = cause_of(&trace(BANK));
+    let renamed = BANK.replace("a:", "c:").replace("fork a", "fork c").replace("join a", "join c");
+    assert_eq!(cause_of(&trace(&renamed)).fingerprint, first.fingerprint);
+    let other = BANK.replace("balance", "total");
+    assert_ne!(cause_of(&trace(&other)).fingerprint, first.fingerprint);
+    assert_ne!(cause_of(&trace(PFSCAN)).fingerprint, first.fingerprint);
+}
