@@ -59,6 +59,7 @@ enum Format {
     Json,
     Dot,
     Svg,
+    Html,
 }
 
 pub(super) fn parse_backend(text: &str) -> Result<Backend, String> {
@@ -122,7 +123,29 @@ fn rendered(solution: &Solution, args: &Args) -> Result<String, Failure> {
         Format::Dot => render::dot::to_dot(solution),
         Format::Svg => render::svg::to_svg(solution)
             .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))?,
+        Format::Html => to_html(solution)?,
     })
+}
+
+/// The page, with the sources that are found where the debug information says they were.
+pub(super) fn to_html(solution: &Solution) -> Result<String, Failure> {
+    let sources = render::html::Sources::gather(solution, read_source);
+    render::html::to_html(solution, &sources)
+        .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))
+}
+
+/// A trace may name anything as a source file, also a device that never ends.
+fn read_source(name: &str) -> Result<String, String> {
+    const LONGEST: u64 = 16 << 20;
+    let metadata = fs_err::metadata(name).map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err(format!("{name} is no regular file"));
+    }
+    if metadata.len() > LONGEST {
+        return Err(format!("{name} is longer than {} MB", LONGEST >> 20));
+    }
+    let bytes = fs_err::read(name).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn write(text: &str, output: Option<&Path>) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 //! [`Solution`] alone. Nothing here solves, replays or reads a trace.
 
 pub mod dot;
+pub mod html;
 pub mod json;
 pub mod lanes;
 pub mod solution;

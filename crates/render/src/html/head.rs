@@ -1,0 +1,167 @@
+//! The top of the page, which is there without scripts: what failed, and why.
+
+use super::escape;
+use crate::Solution;
+use crate::lanes::{describe, place};
+use crate::solution::{Failure, Replay, RootCause, Verdict};
+use std::fmt::Write as _;
+
+/// The window's title.
+pub(super) fn title(solution: &Solution) -> String {
+    match &solution.failure {
+        Some(failure) => {
+            format!("{} at {} - Symbiosis", words(failure), place(&failure.location))
+        }
+        None => "Symbiosis".to_owned(),
+    }
+}
+
+/// `assertion failed`, `deadlock`.
+fn words(failure: &Failure) -> String {
+    match failure.kind.as_str() {
+        "assertion" => "assertion failed".to_owned(),
+        kind => kind.replace('-', " "),
+    }
+}
+
+/// The header's content.
+pub(super) fn markup(solution: &Solution) -> String {
+    let mut out = String::new();
+    out.push_str("<section class=\"failed\" aria-labelledby=\"what\">");
+    if let Some(failure) = &solution.failure {
+        let _ = write!(
+            out,
+            "<h1 id=\"what\">{}{}</h1>",
+            escape(&capital(&words(failure))),
+            message(failure)
+        );
+        let location = &failure.location;
+        let _ = write!(out, "<p>at {}", event(&failure.event, &place(location)));
+        if !location.function.is_empty() {
+            let _ = write!(out, " in <code>{}</code>", escape(&location.function));
+        }
+        let _ = write!(out, ", thread <b>{}</b>", escape(&failure.thread));
+        if let Some(thread) = solution.threads.iter().find(|thread| thread.id == failure.thread) {
+            let _ = write!(out, " (<code>{}</code>)", escape(&thread.entry));
+        }
+        out.push_str("</p>");
+    } else {
+        out.push_str("<h1 id=\"what\">No failure is recorded</h1>");
+    }
+    out.push_str(&replayed(solution));
+    out.push_str("</section><section class=\"cause\" aria-labelledby=\"why\">");
+    out.push_str(&cause(solution));
+    out.push_str("</section>");
+    out
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(characters).collect()
+}
+
+/// What the program said, without the place, which is said beside it.
+fn message(failure: &Failure) -> String {
+    let message = failure.message.as_str();
+    let begin = format!("{}:{}: ", failure.location.file, failure.location.line);
+    let message = message.strip_prefix(&begin).unwrap_or(message);
+    if message.is_empty() {
+        return String::new();
+    }
+    format!(": <code>{}</code>", escape(message))
+}
+
+/// Something that leads to an event.
+fn event(id: &str, text: &str) -> String {
+    format!(
+        "<button type=\"button\" class=\"to\" data-event=\"{}\">{}</button>",
+        escape(id),
+        escape(text)
+    )
+}
+
+fn replayed(solution: &Solution) -> String {
+    if solution.schedule.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("<ul class=\"replayed\">");
+    let one = |out: &mut String, name: &str, replay: Replay, note: &str| {
+        let (class, word) = match replay {
+            Replay::Confirmed => ("good", "seen in a run of the program"),
+            Replay::Diverged => ("bad", "the program left it when it was replayed"),
+            Replay::NotRun => ("open", "not tried on the program"),
+        };
+        let _ = write!(out, "<li class=\"{class}\"><b>{name}</b> {word}");
+        if !note.is_empty() {
+            let _ = write!(out, ": {}", escape(note));
+        }
+        out.push_str("</li>");
+    };
+    one(&mut out, "Failing schedule:", solution.replay, &solution.replay_notes.join("; "));
+    if let Some(alternate) = solution.alternates.first() {
+        let name = if alternate.same_path { "Alternate schedule:" } else { "Passing run:" };
+        let note = alternate.replay_note.as_deref().unwrap_or("");
+        one(&mut out, name, alternate.replay, note);
+    }
+    out.push_str("</ul>");
+    out
+}
+
+fn cause(solution: &Solution) -> String {
+    let mut out = String::from("<h2 id=\"why\">Cause</h2>");
+    match solution.verdict {
+        Verdict::NoSchedule => {
+            out.push_str("<p>No order of the recorded events leads to this failure.</p>");
+        }
+        Verdict::Unknown => out.push_str("<p>unknown: no answer was found.</p>"),
+        Verdict::FailingSchedule => match &solution.root_cause {
+            Some(cause) => out.push_str(&orders(solution, cause)),
+            None => out.push_str("<p>The search for it ended early.</p>"),
+        },
+    }
+    if let Some(reason) = &solution.reason {
+        let _ = write!(out, "<p class=\"note\">Incomplete: {}</p>", escape(reason));
+    }
+    let gaps = solution.stats.model_gaps;
+    if gaps > 0 {
+        let _ = write!(
+            out,
+            "<p class=\"note\">{gaps} model gaps: not everything that the program did could be \
+             modelled; <code>symbiosis check</code> lists them.</p>"
+        );
+    }
+    out
+}
+
+fn orders(solution: &Solution, cause: &RootCause) -> String {
+    let other_path = solution.alternates.iter().any(|alternate| !alternate.same_path);
+    let words = match (cause.fails_always, other_path, cause.orders.len()) {
+        (true, false, _) | (false, _, 0) => {
+            return "<p>Every order of events along the recorded paths fails.</p>".to_owned();
+        }
+        (true, true, _) => {
+            "Every order of events along the recorded paths fails. With this one the other way \
+             round the program takes another path and passes:"
+        }
+        (false, _, 1) => "It fails because this comes before that:",
+        (false, ..) => "It fails because of these orders together:",
+    };
+    let mut out = format!("<p>{words}</p><ol class=\"orders\">");
+    for [before, after] in &cause.orders {
+        let _ = write!(
+            out,
+            "<li>{} <span class=\"before\">before</span> {}</li>",
+            end(solution, before),
+            end(solution, after)
+        );
+    }
+    out.push_str("</ol>");
+    out
+}
+
+fn end(solution: &Solution, id: &str) -> String {
+    let Some(found) = solution.event(id) else { return escape(id) };
+    let what = describe(found, found.value.as_deref());
+    event(id, &format!("{}: {what} ({})", found.thread, place(&found.location)))
+}
