@@ -147,9 +147,9 @@ pub struct Event {
     /// What it touches, in the source's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    /// What it touches, by identifier: cells of memory (`c40`) or a lock, condition, ... (`o3`).
+    /// What it touches, by identifier: cells of memory (`m40`) or a lock, condition, ... (`o3`).
     /// The same place has the same identifier in all events, whatever the source calls it there;
-    /// one that only the run of an alternate on other paths touches begins with `a` (`ac40`).
+    /// one that only the run of an alternate on other paths touches begins with `a` (`am40`).
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub targets: Vec<String>,
     /// Where, innermost frame.

@@ -18,7 +18,7 @@ pub(crate) fn lost_update() -> Solution {
         thread: thread.to_owned(),
         kind: kind.to_owned(),
         object: Some("bank->total".to_owned()),
-        targets: vec!["c0".to_owned()],
+        targets: vec!["m0".to_owned()],
         location: location(line),
         callers: Vec::new(),
         value: Some(value.to_owned()),

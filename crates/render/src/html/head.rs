@@ -65,7 +65,14 @@ fn capital(text: &str) -> String {
 fn message(failure: &Failure) -> String {
     let message = failure.message.as_str();
     let begin = format!("{}:{}: ", failure.location.file, failure.location.line);
-    let message = message.strip_prefix(&begin).unwrap_or(message);
+    let mut message = message.strip_prefix(&begin).unwrap_or(message);
+    // `assert` says in which function, too.
+    if let (true, Some((function, condition))) =
+        (failure.kind == "assertion", message.split_once(": "))
+        && function.contains('(')
+    {
+        message = condition;
+    }
     if message.is_empty() {
         return String::new();
     }

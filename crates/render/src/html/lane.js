@@ -6,8 +6,9 @@ const EXTRA_ROWS = 8;
 /** Browsers do not lay out much more than this; longer lists scroll in larger steps. */
 const TALLEST = 8000000;
 const NUMBERS = 52;
-const TEXT = 236;
-const NARROWEST = 56;
+const TEXT = 220;
+const LEAST_TEXT = 165;
+const NARROWEST = 40;
 
 class Lane {
   constructor(schedule, number, actions) {
@@ -36,7 +37,7 @@ class Lane {
     this.flows = element("ul", { class: "flows" });
     this.root = this.panel();
     this.grid.addEventListener("scroll", () => this.drawSoon());
-    new ResizeObserver(() => this.layOut()).observe(this.grid);
+    new ResizeObserver(() => requestAnimationFrame(() => this.layOut())).observe(this.grid);
     this.fold();
   }
 
@@ -164,7 +165,8 @@ class Lane {
     const room = this.grid.clientWidth - NUMBERS - TEXT;
     const between = count > 1 ? Math.floor(room / (count - 1)) : 0;
     this.spacing = Math.max(NARROWEST, Math.min(between, TEXT));
-    const width = Math.max(NUMBERS + this.spacing * (count - 1) + TEXT, this.grid.clientWidth);
+    const least = NUMBERS + this.spacing * (count - 1) + LEAST_TEXT;
+    const width = Math.max(least, this.grid.clientWidth);
     this.width = width;
     this.sizer.style.width = `${width}px`;
     this.head.style.width = `${width}px`;
@@ -180,7 +182,7 @@ class Lane {
         element("small", {}, entry),
       );
       head.style.left = `${this.left(column)}px`;
-      head.style.width = `${column === count - 1 ? TEXT : this.spacing}px`;
+      head.style.width = `${column === count - 1 ? LEAST_TEXT : this.spacing}px`;
       this.head.append(head);
     }
     this.draw();

@@ -101,7 +101,7 @@ class Source {
   }
 
   centre(line) {
-    const top = line.offsetTop - this.root.offsetTop;
+    const top = line.offsetTop;
     const { scrollTop, clientHeight } = this.root;
     if (top < scrollTop + 40 || top > scrollTop + clientHeight - 60) {
       this.root.scrollTop = top - clientHeight / 2;
