@@ -101,9 +101,10 @@ impl Case {
         let text = report.stdout();
         let allowed = report.code() == SUCCESS || report.code() == GAPS && !self.gaps.is_empty();
         assert!(allowed && !text.contains("STOPPED"), "{}", report.describe());
-        // Behind the sums of all threads stands how often there was which kind of gap.
+        // Behind the sums of all threads stands how often there was which kind of gap, and then what
+        // was called.
         let sums = text.lines().skip_while(|line| !line.contains(" gaps in "));
-        for line in sums.skip(1).filter(|line| line.starts_with("    ")) {
+        for line in sums.skip(1).take_while(|line| line.starts_with("    ")) {
             let kind = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim();
             assert!(self.gaps.iter().any(|gap| gap == kind), "{kind}: {}", report.describe());
         }

@@ -207,7 +207,7 @@ unsafe fn grow(kind: Kind) {
         let inside = &raw mut (*thread).gate.inside;
         let was_inside = read_volatile(inside);
         write_volatile(inside, true);
-        let mask = sys::set_signal_mask(u64::MAX);
+        let mut mask = sys::set_signal_mask(u64::MAX);
         let (stream, ring) = match kind {
             Kind::Path => (&raw mut (*thread).path, (*thread).path_ring()),
             Kind::Values => (&raw mut (*thread).values, (*thread).value_ring()),
@@ -218,7 +218,8 @@ unsafe fn grow(kind: Kind) {
             write_volatile(inside, false);
             handlers::deliver(thread);
             write_volatile(inside, true);
-            sys::set_signal_mask(u64::MAX);
+            // While the signal waited, all were blocked; now the mask is the program's again.
+            mask = sys::set_signal_mask(u64::MAX);
             make_room(thread, &cursor, stream, ring);
         }
         sys::set_signal_mask(mask);

@@ -7,7 +7,6 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use trace_format::layout::RuntimeEvent;
 use trace_format::{FailureKind, Trace};
 
 fn check(traced: &Traced, kind: FailureKind, code: i64, thread: &str) {

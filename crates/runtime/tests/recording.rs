@@ -214,7 +214,7 @@ fn cxx_threads_end_after_their_thread_local_objects() {
         assert!(entries.last().is_some_and(Entry::is_thread_exit), "{:?}", entries.last());
         let traced = run(Command::new(&program).arg("uncaught"));
         assert_eq!(traced.signal(), Some(6));
-        assert_eq!(traced.failure().kind, trace_format::FailureKind::Abort);
+        assert_eq!(traced.failure().kind, trace_format::FailureKind::Exception);
     }
 }
 

@@ -260,13 +260,13 @@ fn recursive_locks_appear_once() {
     let main = b.define("main", &[], VOID, vec![block]);
     let execution = straight(b, main, |t0| {
         for op in [SyncOp::MutexLock, SyncOp::MutexLock, SyncOp::MutexUnlock, SyncOp::MutexUnlock] {
-            t0.runtime(RuntimeEvent::SyncBegin, &[op as u64, COUNTER, 0, 1]);
-            t0.runtime(RuntimeEvent::SyncEnd, &[op as u64, COUNTER, 0, 0]).ret(&[0]);
+            t0.runtime(RuntimeEvent::SyncBegin, &[op as u64, COUNTER, 0, 1, 0]);
+            t0.runtime(RuntimeEvent::SyncEnd, &[op as u64, COUNTER, 0, 0, 0]).ret(&[0]);
         }
-        t0.runtime(RuntimeEvent::SyncBegin, &[SyncOp::MutexLock as u64, COUNTER, 0, 1]);
-        t0.runtime(RuntimeEvent::SyncEnd, &[SyncOp::MutexLock as u64, COUNTER, 0, 0]).ret(&[0]);
+        t0.runtime(RuntimeEvent::SyncBegin, &[SyncOp::MutexLock as u64, COUNTER, 0, 1, 0]);
+        t0.runtime(RuntimeEvent::SyncEnd, &[SyncOp::MutexLock as u64, COUNTER, 0, 0, 0]).ret(&[0]);
     });
-    assert_eq!(kinds(&execution, 0), ["start", "lock", "unlock", "lock", "unlock", "exit"]);
+    assert_eq!(kinds(&execution, 0), ["start", "lock", "unlock", "lock", "still-held", "exit"]);
     let synthetic =
         |event: &model::Event| matches!(event.kind, EventKind::Unlock { synthetic: true, .. });
     assert_eq!(execution.trace.events.iter().filter(|event| synthetic(event)).count(), 1);

@@ -207,7 +207,7 @@ impl Stream {
     }
 
     pub fn exit(&mut self) -> ThreadLog {
-        self.runtime(RuntimeEvent::ThreadExit, &[]);
+        self.runtime(RuntimeEvent::ThreadExit, &[0]);
         self.log.clone()
     }
 
