@@ -28,6 +28,9 @@ pub struct State {
     /// The thread is inside the scheduler: gates that a signal handler passes meanwhile are only
     /// counted. See [`enter`].
     pub inside: bool,
+    /// The thread is inside the scheduler because it waits in a call of its own: a signal handler
+    /// may be what ends the wait.
+    pub waits: bool,
     /// State of the thread's random numbers.
     pub random: u64,
 }
@@ -115,6 +118,7 @@ pub fn forked() {
         let thread = *tls::thread_slot();
         if !thread.is_null() {
             (*thread).gate.inside = false;
+            (*thread).gate.waits = false;
             if !(*thread).live {
                 write_volatile(&raw mut (*(*thread).control).gate_stop, u64::MAX);
             }

@@ -130,8 +130,11 @@ unsafe extern "C" fn arrived(signal: c_int, info: *mut u8, context: *mut u8) {
 /// Can a handler run at that place without harm to the streams, and known to be there?
 unsafe fn may_interrupt(thread: *mut Thread, pc: u64) -> bool {
     // SAFETY: the record is the calling thread's own.
-    let inside = unsafe { read_volatile(&raw const (*thread).gate.inside) };
-    !inside && (!modules::instrumented(pc) || modules::in_system_call(pc))
+    let (inside, waits) = unsafe {
+        let gate = &raw const (*thread).gate;
+        (read_volatile(&raw const (*gate).inside), read_volatile(&raw const (*gate).waits))
+    };
+    waits || !inside && (!modules::instrumented(pc) || modules::in_system_call(pc))
 }
 
 /// Puts the signal off.

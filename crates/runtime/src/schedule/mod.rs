@@ -433,7 +433,13 @@ pub fn wait(request: Request, point: Option<SyncPoint>) -> Option<Wake> {
         if request.cancellable && core.slots.get(inside.me).cancelled {
             core.cancel(inside.me);
         }
+        // SAFETY: the record is the calling thread's own. Volatile, because a signal handler looks.
+        let waits = unsafe { &raw mut (*inside.thread).gate.waits };
+        // SAFETY: as before.
+        unsafe { write_volatile(waits, true) };
         let mut held = held.wait_turn(inside.me);
+        // SAFETY: as before.
+        unsafe { write_volatile(waits, false) };
         let wake = held.core().slots.get(inside.me).wake;
         if point.is_some() {
             inside.pass(held);
