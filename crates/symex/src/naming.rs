@@ -234,9 +234,10 @@ impl<'r> Engine<'r> {
     }
 }
 
+/// Instructions that make room on the stack have no line: there the first one behind counts.
 fn place_of<'r>(frame: &CodeFrame<'r>) -> PlaceInCode<'r> {
-    let instruction = frame.info.function.instructions.get(frame.next.index());
-    let loc = instruction.and_then(|instruction| instruction.loc);
+    let rest = frame.info.function.instructions.get(frame.next.index()..).unwrap_or_default();
+    let loc = rest.iter().find_map(|instruction| instruction.loc);
     PlaceInCode { info: frame.info, module: frame.module, loc }
 }
 
