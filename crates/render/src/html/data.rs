@@ -20,8 +20,8 @@ pub(super) struct Page<'a> {
     events: Events<'a>,
     /// The failing schedule, then the alternates.
     lanes: Vec<Lane>,
-    /// The root cause.
-    orders: Vec<[usize; 2]>,
+    /// The events that the sentence about the cause names, in its order.
+    cause: Vec<usize>,
     failure: Option<usize>,
 }
 
@@ -117,12 +117,10 @@ pub(super) fn page<'a>(solution: &'a Solution, sources: &'a Sources) -> Page<'a>
             lanes.push(passing(solution, &mut tables, (number, alternate), &find));
         }
     }
-    let orders = solution.root_cause.iter().flat_map(|cause| &cause.orders);
-    // Ends that only the other run has are those of the first alternate.
-    let pair =
-        |[before, after]: &[String; 2]| Some([find(Some(0), before)?, find(Some(0), after)?]);
-    let orders = orders.filter_map(pair).collect();
-    Page { orders, failure, lanes, ..tables.finish() }
+    // Ones that only another run has are of the first alternate.
+    let named = solution.cause.iter().flat_map(|cause| &cause.events);
+    let cause = named.filter_map(|id| find(Some(0), id)).collect();
+    Page { cause, failure, lanes, ..tables.finish() }
 }
 
 fn failing<'a>(
@@ -134,8 +132,7 @@ fn failing<'a>(
     let dsp = solution.dsp.as_ref();
     let mut shown: BTreeSet<usize> = failure.into_iter().collect();
     let differ = dsp.iter().flat_map(|dsp| &dsp.failing);
-    let orders = solution.root_cause.iter().flat_map(|cause| cause.orders.iter().flatten());
-    shown.extend(differ.chain(orders).filter_map(|id| find(None, id)));
+    shown.extend(differ.chain(causes(solution)).filter_map(|id| find(None, id)));
     let waits = |event: &&Event| event.kind == "wait" || event.kind.starts_with("wait-for-");
     let waits = solution.events.iter().filter(waits);
     shown.extend(waits.filter_map(|event| find(None, &event.id)));
@@ -167,8 +164,7 @@ fn passing<'a>(
     let dsp = solution.dsp.as_ref().filter(|_| number == 0);
     let mut shown: BTreeSet<usize> = alternate.flipped.iter().filter_map(|id| find(id)).collect();
     shown.extend(dsp.iter().flat_map(|dsp| &dsp.alternate).filter_map(|id| find(id)));
-    let orders = solution.root_cause.iter().flat_map(|cause| cause.orders.iter().flatten());
-    shown.extend(orders.filter_map(|id| find(id)));
+    shown.extend(causes(solution).filter_map(|id| find(id)));
     let mut values: BTreeMap<usize, Option<usize>> = BTreeMap::new();
     for pair in dsp.iter().flat_map(|dsp| &dsp.values) {
         if let Some(event) = find(&pair.event).filter(|_| pair.alternate != pair.failing) {
@@ -201,6 +197,12 @@ fn passing<'a>(
             replay: alternate.replay,
         },
     )
+}
+
+/// The events of the root cause and those that the sentence about it names.
+fn causes(solution: &Solution) -> impl Iterator<Item = &String> {
+    let orders = solution.root_cause.iter().flat_map(|cause| cause.orders.iter().flatten());
+    orders.chain(solution.cause.iter().flat_map(|cause| &cause.events))
 }
 
 /// A lane with identifiers in place of numbers.
@@ -283,7 +285,7 @@ impl<'a> Tables<'a> {
             stacks: self.stacks,
             events: self.events,
             lanes: Vec::new(),
-            orders: Vec::new(),
+            cause: Vec::new(),
             failure: None,
         }
     }

@@ -93,7 +93,7 @@ class Details {
       const own = ACCESSES.has(kindOf(now)) && keyOf(now) === variable.key;
       return element(
         "tr",
-        { class: own ? "own" : null, "data-variable": variable.name },
+        { class: own ? "own" : null, "data-variable": variable.name, "data-key": variable.key },
         element("th", { scope: "row" }, element("code", {}, name)),
         element("td", { class: "value" }, element("code", {}, value)),
         element("td", {}, this.writer(lane, state?.by ?? null, state || variable.initial !== null)),

@@ -3,7 +3,7 @@
 use super::escape;
 use crate::Solution;
 use crate::lanes::{describe, place};
-use crate::solution::{Failure, Replay, RootCause, Verdict};
+use crate::solution::{Cause, Failure, Replay, RootCause, Verdict};
 use std::fmt::Write as _;
 
 /// The window's title.
@@ -122,10 +122,15 @@ fn cause(solution: &Solution) -> String {
             out.push_str("<p>No order of the recorded events leads to this failure.</p>");
         }
         Verdict::Unknown => out.push_str("<p>unknown: no answer was found.</p>"),
-        Verdict::FailingSchedule => match &solution.root_cause {
-            Some(cause) => out.push_str(&orders(solution, cause)),
-            None => out.push_str("<p>The search for it ended early.</p>"),
-        },
+        Verdict::FailingSchedule => {
+            if let Some(cause) = &solution.cause {
+                out.push_str(&sentence(solution, cause));
+            }
+            match &solution.root_cause {
+                Some(cause) => out.push_str(&orders(solution, cause)),
+                None => out.push_str("<p>The search for the root cause ended early.</p>"),
+            }
+        }
     }
     if let Some(reason) = &solution.reason {
         let _ = write!(out, "<p class=\"note\">Incomplete: {}</p>", escape(reason));
@@ -141,20 +146,49 @@ fn cause(solution: &Solution) -> String {
     out
 }
 
+/// The sentence, and the events that it names, numbered as in the schedules below.
+fn sentence(solution: &Solution, cause: &Cause) -> String {
+    let mut out = String::from("<p class=\"sentence\">");
+    for (index, part) in cause.sentence.split('`').enumerate() {
+        if index % 2 == 1 {
+            let _ = write!(out, "<code>{}</code>", escape(part));
+        } else {
+            out.push_str(&escape(part));
+        }
+    }
+    let kind = cause.case.iter().map(|case| format!(" ({})", case.replace('-', " ")));
+    let _ = write!(
+        out,
+        ".</p><p class=\"note\">{}{}</p>",
+        escape(&capital(&cause.pattern.replace('-', " "))),
+        escape(&kind.collect::<String>())
+    );
+    if !cause.events.is_empty() {
+        out.push_str("<ol class=\"named\">");
+        for id in &cause.events {
+            let _ = write!(out, "<li>{}</li>", end(solution, id));
+        }
+        out.push_str("</ol>");
+    }
+    out
+}
+
 fn orders(solution: &Solution, cause: &RootCause) -> String {
     let other_path = solution.alternates.iter().any(|alternate| !alternate.same_path);
-    let words = match (cause.fails_always, other_path, cause.orders.len()) {
-        (true, false, _) | (false, _, 0) => {
-            return "<p>Every order of events along the recorded paths fails.</p>".to_owned();
-        }
-        (true, true, _) => {
+    if cause.orders.is_empty() || (cause.fails_always && !other_path) {
+        return "<p>Every order of events along the recorded paths fails.</p>".to_owned();
+    }
+    let words = match (cause.fails_always, cause.orders.len()) {
+        (true, _) => {
             "Every order of events along the recorded paths fails. With this one the other way \
-             round the program takes another path and passes:"
+             round the program takes another path and passes"
         }
-        (false, _, 1) => "It fails because this comes before that:",
-        (false, ..) => "It fails because of these orders together:",
+        (false, 1) => "It fails because this comes before that",
+        (false, _) => "It fails because of these orders together",
     };
-    let mut out = format!("<p>{words}</p><ol class=\"orders\">");
+    // The sentence says it shorter, if there is one.
+    let open = if solution.cause.is_none() { " open" } else { "" };
+    let mut out = format!("<details{open}><summary>{words}</summary><ol class=\"orders\">");
     for [before, after] in &cause.orders {
         let _ = write!(
             out,
@@ -163,7 +197,7 @@ fn orders(solution: &Solution, cause: &RootCause) -> String {
             end(solution, after)
         );
     }
-    out.push_str("</ol>");
+    out.push_str("</ol></details>");
     out
 }
 

@@ -19,6 +19,8 @@ class Lane {
     this.marked = new Set();
     this.found = new Set();
     this.shown = new Uint8Array(schedule.length);
+    this.rows = [];
+    this.made = new Map();
     this.sizer = element("div", { class: "sizer", role: "rowgroup" });
     this.arrows = svgElement("svg", { class: "arrows", "aria-hidden": "true" });
     this.head = element("div", { class: "heads", role: "row", "aria-rowindex": "1" });
@@ -100,7 +102,7 @@ class Lane {
   }
 
   isUnfolded() {
-    return this.shown.every((shown) => shown === 1);
+    return !this.hasFolds;
   }
 
   reveal(step) {
@@ -122,6 +124,7 @@ class Lane {
       this.rows.push({ from, to: step, fold: true });
     }
     this.starts = this.rows.map((row) => row.from);
+    this.hasFolds = this.rows.some((row) => row.fold);
     this.grid.setAttribute("aria-rowcount", this.rows.length + 1);
   }
 
@@ -185,6 +188,8 @@ class Lane {
       head.style.width = `${column === count - 1 ? LEAST_TEXT : this.spacing}px`;
       this.head.append(head);
     }
+    // The rows that exist stand where the columns were.
+    this.place(new Map());
     this.draw();
   }
 
@@ -217,77 +222,81 @@ class Lane {
     const first = Math.max(0, Math.floor(top / ROW) - EXTRA_ROWS);
     const last = Math.min(this.rows.length, Math.ceil((top + view) / ROW) + EXTRA_ROWS);
     this.sizer.style.height = `${height}px`;
-    const focused = this.sizer.contains(document.activeElement)
-      ? document.activeElement.dataset.from
-      : undefined;
-    const rows = [];
+    const rows = new Map();
     let active = null;
     for (let index = first; index < last; index += 1) {
       const row = this.rows[index];
-      const made = row.fold ? this.foldRow(row, index) : this.eventRow(row, index);
+      const key = row.fold ? `${row.from}-${row.to}` : row.from;
+      const made = this.made.get(key) ?? (row.fold ? this.foldRow(row) : this.eventRow(row));
       made.style.top = `${index * ROW + shift}px`;
-      rows.push(made);
+      made.setAttribute("aria-rowindex", index + 2);
+      if (!row.fold) this.mark(made, row.from);
       if (!row.fold && row.from === this.current) active = made.id;
+      rows.set(key, made);
     }
-    this.sizer.replaceChildren(...rows, this.arrows);
-    if (focused) this.sizer.querySelector(`[data-from="${focused}"]`)?.focus({ preventScroll: true });
+    this.place(rows);
     if (active) this.grid.setAttribute("aria-activedescendant", active);
     else this.grid.removeAttribute("aria-activedescendant");
     this.drawArrows(height, shift, top, view);
   }
 
-  foldRow({ from, to }, index) {
+  /** Rows that stay are left where they are, so that a click or the focus is not lost. */
+  place(rows) {
+    for (const [key, row] of this.made) if (rows.get(key) !== row) row.remove();
+    this.made = rows;
+    let next = this.sizer.firstChild;
+    for (const row of rows.values()) {
+      if (row === next) next = next.nextSibling;
+      else this.sizer.insertBefore(row, next);
+    }
+    if (!this.arrows.isConnected) this.sizer.append(this.arrows);
+  }
+
+  foldRow({ from, to }) {
     const count = to - from;
     const words = `${count} ${count === 1 ? "event" : "events"} folded`;
     const button = element(
       "button",
-      { type: "button", class: "unfold", "data-from": from, "aria-label": `${words}, unfold`, onclick: () => this.actions.unfold(this, from, to) },
+      { type: "button", class: "unfold", "aria-label": `${words}, unfold`, onclick: () => this.actions.unfold(this, from, to) },
       words,
     );
     return element(
       "div",
-      { class: "row fold", role: "row", "aria-rowindex": index + 2 },
+      { class: "row fold", role: "row" },
       element("span", { role: "gridcell", class: "all", "aria-colindex": "1", "aria-colspan": this.columns.size + 1 }, button),
     );
   }
 
-  eventRow({ from: step }, index) {
+  eventRow({ from: step }) {
     const { schedule } = this;
     const event = schedule.order[step];
-    const thread = events.thread[event];
-    const column = this.columns.get(thread) ?? 0;
+    const column = this.columns.get(events.thread[event]) ?? 0;
     const { kind, object, value } = schedule.words(event);
-    const frame = frameOf(event);
-    const classes = ["row", threadColour(thread)];
-    const notes = [];
-    if (schedule.isFlipped.has(event)) {
-      classes.push("flipped");
-      notes.push("reordered");
-    }
-    if (isAlone(event, schedule)) notes.push("only here");
-    if (event === data.failure) classes.push("failure");
-    if (schedule.changed.has(event)) classes.push("changed");
-    if (step === this.current) classes.push("current");
-    if (event === this.twin) classes.push("twin");
-    if (this.marked.has(event)) classes.push("marked");
-    if (this.found.has(step)) classes.push("found");
     const cell = element(
       "span",
       { class: "event", role: "gridcell", "aria-colindex": column + 2 },
       element("span", { class: "unseen" }, `${threadOf(event).id} `),
-      element("span", { class: "what" }, kind, object ? " " : null, object ? element("b", {}, object) : null, value === null ? null : ` = `, value === null ? null : element("span", { class: "value" }, value)),
-      element("span", { class: "where" }, frame.place, ...notes.map((note) => element("em", {}, note))),
+      element(
+        "span",
+        { class: "what" },
+        kind,
+        ...(object ? [" ", element("b", {}, object)] : []),
+        ...(value === null ? [] : [" = ", element("span", { class: "value" }, value)]),
+      ),
+      element(
+        "span",
+        { class: "where" },
+        frameOf(event).place,
+        ...this.notes(event).map((note) => element("em", { class: note.split(" ")[0] }, note)),
+      ),
     );
     cell.style.left = `${this.left(column)}px`;
     cell.style.width = `${this.width - this.left(column)}px`;
     return element(
       "div",
       {
-        class: classes.join(" "),
         role: "row",
         id: `row-${this.number}-${step}`,
-        "aria-rowindex": index + 2,
-        "aria-selected": step === this.current,
         "data-step": step,
         "data-id": events.id[event],
         onclick: () => this.actions.go(this, step),
@@ -295,6 +304,30 @@ class Lane {
       element("span", { class: "number", role: "rowheader", "aria-colindex": "1" }, `${step + 1}`),
       cell,
     );
+  }
+
+  /** What is to be said of an event beside what it does. */
+  notes(event) {
+    const notes = [];
+    const named = data.cause.indexOf(event);
+    if (named >= 0) notes.push(`cause ${named + 1}`);
+    if (this.schedule.isFlipped.has(event)) notes.push("reordered");
+    if (isAlone(event, this.schedule)) notes.push("only here");
+    return notes;
+  }
+
+  /** How a row looks now. */
+  mark(row, step) {
+    const event = this.schedule.order[step];
+    const classes = ["row", threadColour(events.thread[event])];
+    if (event === data.failure) classes.push("failure");
+    if (this.schedule.changed.has(event)) classes.push("changed");
+    if (step === this.current) classes.push("current");
+    if (event === this.twin) classes.push("twin");
+    if (this.marked.has(event)) classes.push("marked");
+    if (this.found.has(step)) classes.push("found");
+    row.className = classes.join(" ");
+    row.setAttribute("aria-selected", step === this.current);
   }
 
   /** The y of the middle of an event's row, within the whole list. */

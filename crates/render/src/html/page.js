@@ -131,9 +131,9 @@ class Page {
       else lane.fold();
     }
     this.arrangeColumns();
-    const { current } = this.lane;
-    this.go(this.lane, this.lane.shown[current] ? current : this.lane.neighbour(current, -1));
-    if (!this.lane.shown[this.lane.current]) this.extreme(1);
+    const { current, shown } = this.lane;
+    const near = shown[current] ? current : this.lane.neighbour(current, -1);
+    this.go(this.lane, shown[near] ? near : this.lane.extreme(1));
   }
 
   tellFold() {
