@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 const THREADS: [usize; 2] = [4, 16];
 const SIZES: [usize; 4] = [100, 300, 1_000, 3_000];
+/// Without the clock no more accesses are tried.
+const LARGEST_UNCLOCKED: usize = 3_000;
 const SEEDS: u64 = 3;
 
 /// Shares of accesses under locks and cells by the number of accesses.
@@ -35,8 +37,10 @@ fn main() {
     let sizes = if sizes.is_empty() { SIZES.to_vec() } else { sizes };
     let limit = std::env::var("SYMBIOSIS_SCALE_TIMEOUT").ok().and_then(|text| text.parse().ok());
     let limits = Limits { time: Some(Duration::from_secs(limit.unwrap_or(60))), memory_mb: None };
-    println!("| accesses | contention | threads | events | encode | ordering | Z3 |");
-    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    println!(
+        "| accesses | contention | threads | events | clock, encode and solve | encode | ordering | Z3 |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
     for accesses in sizes {
         for contention in &CONTENTIONS {
             for threads in THREADS {
@@ -55,7 +59,8 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
         locked: contention.locked,
         branches: 30,
     };
-    let (mut encoding, mut ordering, mut z3, mut events) = (vec![], vec![], vec![], 0);
+    let (mut clock, mut encoding, mut ordering, mut z3, mut events) =
+        (vec![], vec![], vec![], vec![], 0);
     for seed in 0..SEEDS {
         let text = run::generate(&shape, seed);
         let trace = match encoders::dsl::parse(&text) {
@@ -63,6 +68,23 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
             Err(error) => panic!("seed {seed}: {error}"),
         };
         events = trace.events.len();
+        let began = Instant::now();
+        let clocked = match encoders::encode_recorded(&trace) {
+            Ok(system) => system,
+            Err(error) => panic!("seed {seed}: {error}"),
+        };
+        let encoded = began.elapsed();
+        clock.push(
+            find(|| OrderingSession::new(&trace, &clocked, limits), &trace)
+                .map(|time| time + encoded),
+        );
+        drop(clocked);
+        if accesses > LARGEST_UNCLOCKED {
+            encoding.push(None);
+            ordering.push(None);
+            z3.push(None);
+            continue;
+        }
         let began = Instant::now();
         let system = match encoders::encode(&trace) {
             Ok(system) => system,
@@ -74,12 +96,14 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
             Ok(session) => session,
             Err(error) => panic!("seed {seed}: {error}"),
         };
+        let wanted = std::env::var_os("SYMBIOSIS_SCALE_Z3").is_none_or(|wanted| wanted != "0");
         let hopeless = z3.last() == Some(&None);
-        z3.push(if hopeless { None } else { find(linked, &trace) });
+        z3.push(if hopeless || !wanted { None } else { find(linked, &trace) });
     }
     println!(
-        "| {accesses} | {} | {threads} | {events} | {} | {} | {} |",
+        "| {accesses} | {} | {threads} | {events} | {} | {} | {} | {} |",
         contention.name,
+        median(clock),
         median(encoding),
         median(ordering),
         median(z3)

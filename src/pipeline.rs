@@ -99,7 +99,8 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         return Err(no_failure(directory, &loaded, &execution));
     }
     let timing = Timing { symex, ..Timing::default() };
-    let mut work = Work { options, deadline, timing, pinned: false, rejected: Vec::new() };
+    let clock = explain::Clock::default();
+    let mut work = Work { options, deadline, timing, pinned: false, rejected: Vec::new(), clock };
     let Replayed { mut explained, failing, notes, mut alternates, across } =
         replayed::explain(directory, &execution, &mut work)?;
     // A spare alternate is none that was asked for.
@@ -119,6 +120,13 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
             "some values come neither from the program's own writes nor from the log (unknown \
              initial values, results that could not be modelled); cause and alternates take them \
              to be those of the failing schedule"
+                .to_owned(),
+        );
+    }
+    if work.clock == explain::Clock::Contradicted {
+        warnings.push(
+            "no failing schedule agrees with the times at which threads synchronised in the recorded \
+             run; the schedule was found without them"
                 .to_owned(),
         );
     }

@@ -4,6 +4,7 @@ use model::{EventId, EventTrace};
 
 /// A transitively closed partial order over a trace's events, kept as one vector clock per
 /// event. Program order is always part of it.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Closure {
     threads: usize,
     /// `clocks[event * threads + thread]`: how many events of `thread` come before the event, the

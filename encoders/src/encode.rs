@@ -5,8 +5,8 @@ use crate::locks::Regions;
 use crate::models::MemoryModel;
 use crate::{ConstraintSystem, EncodeError};
 use crate::{
-    barriers, bug, conditions, fork_join, lemmas, locks, path, program_order, read_write, saturate,
-    semaphores, validate,
+    barriers, bug, clock, conditions, fork_join, lemmas, locks, path, program_order, read_write,
+    saturate, semaphores, validate,
 };
 use model::EventTrace;
 
@@ -20,6 +20,20 @@ use model::EventTrace;
 /// # Errors
 /// When the trace does not make sense, as its verifier would have said.
 pub fn encode(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
+    encode_with(trace, false)
+}
+
+/// The system of the schedules that are like the recorded run as far as its clock tells
+/// ([`EventTrace::intervals`]): for the failing schedule, and for nothing else. That a schedule does
+/// not exist in it says only that the clock was wrong.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_recorded(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
+    encode_with(trace, true)
+}
+
+fn encode_with(trace: &EventTrace, clock: bool) -> Result<ConstraintSystem, EncodeError> {
     let span = tracing::debug_span!("encode", events = trace.events.len());
     let _guard = span.enter();
     validate::validate(trace)?;
@@ -31,6 +45,10 @@ pub fn encode(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
     program_order::encode(&context, model, &mut builder);
     fork_join::encode(&mut context, &mut builder);
     barriers::encode(&mut context, &mut builder);
+    if clock {
+        clock::encode(&mut context, &mut builder);
+        builder.system.moments = clock::moments(trace);
+    }
     saturate::saturate(&mut context, &mut builder);
     locks::encode(&context, &mut builder);
     let woken = conditions::encode(&context, &mut builder);
@@ -38,6 +56,7 @@ pub fn encode(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
     let resolved = lemmas::encode(&context, &mut builder, &read_write::roots(trace));
     read_write::encode(&context, &mut builder, &resolved);
     builder.system.failure = bug::encode(&context, &woken);
+    builder.system.closure = context.closure;
 
     tracing::debug!(constraints = builder.system.constraints.len(), "encoded");
     Ok(builder.system)

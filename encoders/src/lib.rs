@@ -8,6 +8,7 @@
 
 mod barriers;
 mod bug;
+mod clock;
 mod closure;
 mod conditions;
 mod context;
@@ -31,7 +32,7 @@ mod text;
 mod validate;
 mod values;
 
-pub use encode::encode;
+pub use encode::{encode, encode_recorded};
 pub use error::EncodeError;
 pub use size::SystemSize;
 pub use system::{ChoiceId, Constraint, ConstraintId, ConstraintKind, ConstraintSystem, Term};

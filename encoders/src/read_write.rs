@@ -2,6 +2,7 @@
 
 use crate::context::{Builder, Context, Write};
 use crate::lemmas::Resolved;
+use crate::locks::Region;
 use crate::system::{ConstraintKind, Term};
 use model::{EventId, EventTrace, ExprId, ReadPart, ReadRef, VarId, WriteSource};
 use std::collections::BTreeSet;
@@ -16,16 +17,19 @@ pub(crate) struct Candidate {
 /// Constrains every read on whose value something depends.
 pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder, resolved: &Resolved) {
     for (read, part) in relevant(context, resolved) {
-        let candidates = candidates(context, read, part);
+        let open = Open::of(context, read, part);
+        let candidates = candidates_among(context, read, part, &open);
+        let open: Vec<EventId> = open.events().collect();
         let sources = candidates.iter().map(|candidate| Term::ReadsFrom(read, candidate.source));
         builder.add(ConstraintKind::ReadFrom, [read.event], Term::any(sources));
         for candidate in &candidates {
-            let term = source(context, read, part, *candidate);
+            let term = source(context, read, part, *candidate, &open);
             let origins = std::iter::once(read.event).chain(event_of(candidate.source));
             let chosen = Term::ReadsFrom(read, candidate.source);
             let term = if candidates.len() == 1 { term } else { chosen.implies(term) };
             builder.add(ConstraintKind::ReadFrom, origins, term);
         }
+        builder.system.open_writes.insert(read, open);
     }
 }
 
@@ -86,50 +90,105 @@ fn part_of(context: &Context<'_>, read: ReadRef) -> Option<ReadPart> {
     event.kind.reads().get(read.part as usize).copied()
 }
 
-/// What follows from one source: it comes before the read, the values agree, and every other
-/// write of the cell is before the source or after the read.
-fn source(context: &Context<'_>, read: ReadRef, part: ReadPart, from: Candidate) -> Term {
-    let mut terms = Vec::new();
+/// What follows from one source: it comes before the read, the values agree, and no other write of
+/// the cell comes between.
+fn source(
+    context: &Context<'_>,
+    read: ReadRef,
+    part: ReadPart,
+    from: Candidate,
+    open: &[EventId],
+) -> Term {
     let source = event_of(from.source);
-    terms.extend(source.map(|write| context.before(write, read.event)));
-    if let Some(var) = context.variable(part.var) {
-        terms.push(if var == from.value { Term::True } else { Term::Equal(var, from.value) });
+    let earlier = source.map(|write| context.before(write, read.event));
+    let equal = context
+        .variable(part.var)
+        .filter(|&var| var != from.value)
+        .map(|var| Term::Equal(var, from.value));
+    let others = open.iter().any(|&other| Some(other) != source && other != read.event);
+    let alone = others.then_some(Term::Uninterrupted(read, from.source));
+    Term::all(earlier.into_iter().chain(equal).chain(alone))
+}
+
+/// The writes of a read's cell that matter to the read: those that neither come after it in every
+/// schedule nor are overwritten before it in every schedule. What is left out follows: it comes
+/// before a write that comes before the read, so that whatever the source is, that write comes
+/// before the source or is it.
+pub(crate) struct Open<'c> {
+    /// Of each thread that writes the cell, all of its writes and the range of the open ones.
+    threads: Vec<(&'c [Write], std::ops::Range<usize>)>,
+    /// Does some write come before the read in every schedule?
+    is_written: bool,
+}
+
+impl<'c> Open<'c> {
+    pub(crate) fn of(context: &'c Context<'_>, read: ReadRef, part: ReadPart) -> Self {
+        let trace = context.trace;
+        let (closure, all) = (&context.closure, context.writes(part.cell));
+        let index = |write: &Write| trace.event(write.event).index;
+        // Of each thread the last write that surely comes before the read.
+        let latest: Vec<Option<EventId>> = all
+            .iter()
+            .map(|(thread, writes)| {
+                let clock = closure.clock(read.event, *thread);
+                let before = &writes[..writes.partition_point(|write| index(write) < clock)];
+                let own = before.last().is_some_and(|write| write.event == read.event);
+                let before = &before[..before.len() - usize::from(own)];
+                before.last().map(|write| write.event)
+            })
+            .collect();
+        let threads = all
+            .iter()
+            .map(|(thread, writes)| {
+                let overwritten = latest.iter().flatten().map(|&later| {
+                    let own = trace.event(later).thread.index() == *thread;
+                    closure.clock(later, *thread) - u32::from(own)
+                });
+                let hidden = overwritten.max().unwrap_or(0);
+                let start = writes.partition_point(|write| index(write) < hidden);
+                let end = writes
+                    .partition_point(|write| !closure.before(read.event, write.event))
+                    .max(start);
+                (writes.as_slice(), start..end)
+            })
+            .collect();
+        Self { threads, is_written: latest.iter().any(Option::is_some) }
     }
-    for (_, writes) in context.writes(part.cell) {
-        for other in writes.iter().map(|write| write.event) {
-            if Some(other) == source || other == read.event {
-                continue;
-            }
-            let earlier = source.map_or(Term::False, |write| context.before(other, write));
-            terms.push(Term::any([earlier, context.before(read.event, other)]));
-        }
+
+    /// The open writes, a read-modify-write's own among them.
+    pub(crate) fn events(&self) -> impl Iterator<Item = EventId> + '_ {
+        let writes = self.threads.iter().flat_map(|(writes, range)| &writes[range.clone()]);
+        writes.map(|write| write.event)
     }
-    Term::all(terms)
 }
 
 /// The sources that a read may have: not after it, not surely overwritten before it, not of a
 /// value that contradicts a path condition.
 pub(crate) fn candidates(context: &Context<'_>, read: ReadRef, part: ReadPart) -> Vec<Candidate> {
-    let threads = context.writes(part.cell);
-    let latest: Vec<EventId> = threads
-        .iter()
-        .filter_map(|(thread, writes)| latest(context, read, *thread, writes))
-        .collect();
+    candidates_among(context, read, part, &Open::of(context, read, part))
+}
+
+fn candidates_among(
+    context: &Context<'_>,
+    read: ReadRef,
+    part: ReadPart,
+    open: &Open<'_>,
+) -> Vec<Candidate> {
     let mut found = Vec::new();
-    if latest.is_empty()
+    if !open.is_written
         && let Some(cell) = context.trace.cells.get(part.cell.index())
     {
         found.push(Candidate { source: WriteSource::Init, value: cell.init });
     }
-    for (_, writes) in threads {
-        for (index, write) in writes.iter().enumerate() {
-            let event = write.event;
-            let hidden = event == read.event
-                || context.closure.before(read.event, event)
-                || latest.iter().any(|&later| context.closure.before(event, later))
-                || overwritten_by_lock(context, read, part, writes, index);
+    let written = written_in_section(context, read, part);
+    for (writes, range) in &open.threads {
+        for (index, write) in writes.iter().enumerate().take(range.end).skip(range.start) {
+            let next = writes.get(index + 1).map(|next| next.event);
+            let hidden = write.event == read.event
+                || overwritten_by_lock(context, read, write.event, next, &written);
             if !hidden {
-                found.push(Candidate { source: WriteSource::Write(event), value: write.value });
+                let source = WriteSource::Write(write.event);
+                found.push(Candidate { source, value: write.value });
             }
         }
     }
@@ -137,19 +196,25 @@ pub(crate) fn candidates(context: &Context<'_>, read: ReadRef, part: ReadPart) -
     found
 }
 
-/// The last of a thread's writes that surely comes before the read.
-fn latest(
-    context: &Context<'_>,
+/// The critical sections around a read, and whether the section writes the cell before it reads.
+fn written_in_section<'c>(
+    context: &'c Context<'_>,
     read: ReadRef,
-    thread: usize,
-    writes: &[Write],
-) -> Option<EventId> {
-    let clock = context.closure.clock(read.event, thread);
-    writes
-        .iter()
-        .rev()
-        .map(|write| write.event)
-        .find(|&event| event != read.event && context.trace.event(event).index < clock)
+    part: ReadPart,
+) -> Vec<(&'c Region, bool)> {
+    let trace = context.trace;
+    let mut sections = context.regions.around(read.event).peekable();
+    if sections.peek().is_none() {
+        return Vec::new();
+    }
+    let event = trace.event(read.event);
+    let own = context.writes(part.cell).iter().find(|(thread, _)| *thread == event.thread.index());
+    let last = own.and_then(|(_, own)| {
+        let before = own.partition_point(|write| trace.event(write.event).index < event.index);
+        own[..before].last()
+    });
+    let writes = |region: &Region| last.is_some_and(|write| region.contains(trace, write.event));
+    sections.map(|region| (region, writes(region))).collect()
 }
 
 /// Is the read in a critical section that excludes one around the write, and does another write
@@ -158,24 +223,16 @@ fn latest(
 fn overwritten_by_lock(
     context: &Context<'_>,
     read: ReadRef,
-    part: ReadPart,
-    writes: &[Write],
-    index: usize,
+    write: EventId,
+    next: Option<EventId>,
+    sections: &[(&Region, bool)],
 ) -> bool {
-    let event = writes[index].event;
-    let trace = context.trace;
-    context.regions.around(event).any(|outer| {
-        context.regions.around(read.event).filter(|inner| inner.excludes(outer)).any(|inner| {
-            let again = writes.get(index + 1).is_some_and(|next| outer.contains(trace, next.event));
-            let reader = trace.event(read.event).thread.index();
-            let own = context.writes(part.cell).iter().find(|(thread, _)| *thread == reader);
-            again
-                || own.is_some_and(|(_, own)| {
-                    own.iter().any(|write| {
-                        inner.contains(trace, write.event)
-                            && context.closure.before(write.event, read.event)
-                    })
-                })
-        })
+    if sections.is_empty() {
+        return false;
+    }
+    debug_assert_ne!(read.event, write);
+    context.regions.around(write).any(|outer| {
+        let again = || next.is_some_and(|next| outer.contains(context.trace, next));
+        sections.iter().any(|&(inner, written)| inner.excludes(outer) && (written || again()))
     })
 }

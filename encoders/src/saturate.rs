@@ -81,7 +81,8 @@ fn after_all(
     }
 }
 
-/// A write that is no source and comes after every possible source comes after the read.
+/// A write that comes after every possible source comes after the read. Of each thread the first
+/// such write says it for those behind it.
 fn before_hiding(
     context: &Context<'_>,
     read: ReadRef,
@@ -89,20 +90,26 @@ fn before_hiding(
     sources: &[Candidate],
     findings: &mut Vec<Finding>,
 ) {
+    if sources.is_empty() {
+        return;
+    }
     for (_, writes) in context.writes(part.cell) {
-        for other in writes.iter().map(|write| write.event) {
+        let hides = |other: EventId| {
             let hides = |source: &Candidate| {
                 event_of(source.source).is_none_or(|write| context.closure.before(write, other))
             };
-            if other != read.event && !sources.is_empty() && sources.iter().all(hides) {
-                let origins = vec![read.event, other];
-                findings.push((ConstraintKind::ReadFrom, origins, (read.event, other)));
-            }
+            sources.iter().all(hides)
+        };
+        let first = writes.partition_point(|write| !hides(write.event));
+        if let Some(first) = writes.get(first).filter(|first| first.event != read.event) {
+            let origins = vec![read.event, first.event];
+            findings.push((ConstraintKind::ReadFrom, origins, (read.event, first.event)));
         }
     }
 }
 
-/// A write that surely comes before the read comes before the read's only source.
+/// A write that surely comes before the read comes before the read's only source. Of each thread
+/// the last such write says it for those before it.
 fn source_after_earlier(
     context: &Context<'_>,
     read: ReadRef,
@@ -110,12 +117,14 @@ fn source_after_earlier(
     source: EventId,
     findings: &mut Vec<Finding>,
 ) {
-    for (_, writes) in context.writes(part.cell) {
-        for other in writes.iter().map(|write| write.event) {
-            if other != source && other != read.event && context.closure.before(other, read.event) {
-                let origins = vec![read.event, source, other];
-                findings.push((ConstraintKind::ReadFrom, origins, (other, source)));
-            }
-        }
+    for (thread, writes) in context.writes(part.cell) {
+        let clock = context.closure.clock(read.event, *thread);
+        let index = |event: EventId| context.trace.event(event).index;
+        let before = writes.partition_point(|write| index(write.event) < clock);
+        let others = writes[..before].iter().rev().map(|write| write.event);
+        let last = others.filter(|&other| other != source && other != read.event).take(1);
+        findings.extend(last.map(|other| {
+            (ConstraintKind::ReadFrom, vec![read.event, source, other], (other, source))
+        }));
     }
 }

@@ -37,6 +37,11 @@ impl ConstraintSystem {
         for term in terms.chain(&self.failure) {
             seen.visit(trace, term);
         }
+        // A write between needs one order at least; which of them are needed is not counted here.
+        for (read, open) in &self.open_writes {
+            seen.events.insert(read.event);
+            seen.events.extend(open);
+        }
         let reads: BTreeSet<ReadRef> = seen.sources.iter().map(|&(read, _)| read).collect();
         SystemSize {
             constraints: self.constraints.len(),
@@ -54,7 +59,7 @@ impl Seen {
         match term {
             Term::True | Term::False | Term::Choice(_) => {}
             Term::Before(a, b) => self.events.extend([*a, *b]),
-            Term::ReadsFrom(read, source) => {
+            Term::ReadsFrom(read, source) | Term::Uninterrupted(read, source) => {
                 self.sources.insert((*read, *source));
             }
             Term::Value(expr) => self.variables.extend(trace.exprs.variables(*expr)),

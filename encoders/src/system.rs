@@ -1,6 +1,9 @@
 //! The constraint system: solver-independent, each constraint with its kind and origin events.
 
+use crate::closure::Closure;
 use model::{ConditionId, EventId, ExprId, ReadRef, WriteSource};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::fmt;
 
 /// A constraint of a [`ConstraintSystem`].
@@ -28,6 +31,9 @@ pub enum ConstraintKind {
     ProgramOrder,
     /// φsync: fork/start and exit/join.
     ForkJoin,
+    /// The recorded run's clock: no part of Φfail, but of the failing schedule's that is to be like
+    /// the recorded run.
+    Clock,
     /// φsync: mutual exclusion.
     Lock,
     /// φsync: failed trylocks.
@@ -61,6 +67,10 @@ pub enum Term {
     Before(EventId, EventId),
     /// The read takes its value from this source.
     ReadsFrom(ReadRef, WriteSource),
+    /// No other write of the cell comes between the source and the read: each comes before the
+    /// source or after the read. [`ConstraintSystem::uninterrupted`] writes it out; written out for
+    /// all reads of a contended cell it grows with the third power of the accesses.
+    Uninterrupted(ReadRef, WriteSource),
     /// A choice that a constraint introduces, such as "this signal wakes this wait". Chosen
     /// freely where nothing else constrains it.
     Choice(ChoiceId),
@@ -179,9 +189,94 @@ pub struct ConstraintSystem {
     pub failure: Option<Term>,
     /// How many [`Term::Choice`] booleans there are.
     pub choices: u32,
+    /// By constrained read: the writes of its cell that may be its source or come between.
+    pub(crate) open_writes: FxHashMap<ReadRef, Vec<EventId>>,
+    /// By event, about when it happened; empty when that is not known.
+    pub(crate) moments: Vec<u64>,
+    /// The orders that hold in every schedule, as far as they are known.
+    pub(crate) closure: Closure,
 }
 
 impl ConstraintSystem {
+    /// The writes of a constrained read's cell that some schedule may put between another one and
+    /// the read, the read's own event included where it writes the cell.
+    #[must_use]
+    pub fn open_writes(&self, read: ReadRef) -> &[EventId] {
+        self.open_writes.get(&read).map_or(&[], Vec::as_slice)
+    }
+
+    /// By event, about when it happened in the recorded run, in ticks of its clock; empty when that
+    /// is not known. A hint at which order to try first.
+    #[must_use]
+    pub fn moments(&self) -> &[u64] {
+        &self.moments
+    }
+
+    /// Does `a` come before `b` in every schedule of the system, as far as is known without search?
+    #[must_use]
+    pub fn surely_before(&self, a: EventId, b: EventId) -> bool {
+        self.closure.before(a, b)
+    }
+
+    /// What must hold of one other write of a read's cell for the read to see `source`: it comes
+    /// before the source or after the read.
+    #[must_use]
+    pub fn outside(&self, read: ReadRef, source: WriteSource, other: EventId) -> Term {
+        let before = |a: EventId, b: EventId| {
+            if self.closure.before(a, b) {
+                Term::True
+            } else if self.closure.before(b, a) {
+                Term::False
+            } else {
+                Term::Before(a, b)
+            }
+        };
+        match source {
+            WriteSource::Write(event) if event == other => Term::True,
+            _ if other == read.event => Term::True,
+            WriteSource::Write(event) => {
+                Term::any([before(other, event), before(read.event, other)])
+            }
+            WriteSource::Init => before(read.event, other),
+        }
+    }
+
+    /// [`Term::Uninterrupted`] written out.
+    #[must_use]
+    pub fn uninterrupted(&self, read: ReadRef, source: WriteSource) -> Term {
+        Term::all(self.open_writes(read).iter().map(|&other| self.outside(read, source, other)))
+    }
+
+    /// All constraints with their terms written out, one after the other.
+    pub fn written_out(&self) -> impl Iterator<Item = Cow<'_, Constraint>> {
+        self.constraints.iter().map(|constraint| match self.write_out(&constraint.term) {
+            None => Cow::Borrowed(constraint),
+            Some(term) => Cow::Owned(Constraint {
+                id: constraint.id,
+                kind: constraint.kind,
+                origins: constraint.origins.clone(),
+                term,
+            }),
+        })
+    }
+
+    /// The term written out; `None` when it is already.
+    fn write_out(&self, term: &Term) -> Option<Term> {
+        match term {
+            Term::Uninterrupted(read, source) => Some(self.uninterrupted(*read, *source)),
+            Term::And(parts) if parts.iter().any(|part| self.write_out(part).is_some()) => {
+                let parts = parts.iter();
+                let full = parts.map(|part| self.write_out(part).unwrap_or_else(|| part.clone()));
+                Some(Term::all(full))
+            }
+            Term::Implies(condition, then) => {
+                let then = self.write_out(then)?;
+                Some(condition.as_ref().clone().implies(then))
+            }
+            _ => None,
+        }
+    }
+
     /// Forbids these orders to hold all at once; nothing can satisfy the system when there are
     /// none.
     pub fn reject(&mut self, orders: &[(EventId, EventId)]) {

@@ -13,6 +13,7 @@ impl Display for ConstraintKind {
             Self::Path(condition) => write!(f, "path {condition}"),
             Self::ProgramOrder => f.write_str("program-order"),
             Self::ForkJoin => f.write_str("fork-join"),
+            Self::Clock => f.write_str("clock"),
             Self::Lock => f.write_str("lock"),
             Self::TryLock => f.write_str("try-lock"),
             Self::Condition => f.write_str("condition"),
@@ -32,7 +33,7 @@ impl ConstraintSystem {
     #[must_use]
     pub fn to_text(&self, trace: &EventTrace) -> String {
         let mut text = String::new();
-        for constraint in &self.constraints {
+        for constraint in self.written_out() {
             let origins: Vec<_> = constraint.origins.iter().map(ToString::to_string).collect();
             let shown = term(trace, &constraint.term);
             let (id, kind) = (constraint.id, constraint.kind);
@@ -73,6 +74,8 @@ fn term(trace: &EventTrace, of: &Term) -> String {
             };
             format!("{}.{} <- {source}", read.event, read.part)
         }
+        // Constraints are shown written out.
+        Term::Uninterrupted(read, _) => format!("uninterrupted {}.{}", read.event, read.part),
         Term::Choice(choice) => choice.to_string(),
         Term::Value(expr) => expression(trace, *expr, 0),
         Term::Equal(a, b) => {

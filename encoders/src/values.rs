@@ -12,13 +12,13 @@ use crate::context::Context;
 use crate::read_write::{Candidate, candidates};
 use model::{CmpOp, Expr, ExprId, ReadPart, ReadRef, VarId};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Larger sets become [`Values::Any`].
 const MAX_VALUES: usize = 48;
 /// More combinations of operands' values than this are not tried out.
 const MAX_COMBINATIONS: usize = 512;
-/// A fixpoint that takes more rounds is given up: nothing is then known.
+/// A fixpoint that takes more steps than so many per read is given up: nothing is then known.
 const MAX_ROUNDS: usize = 64;
 
 /// A set of values.
@@ -60,8 +60,16 @@ struct Reader {
     sources: Vec<Candidate>,
 }
 
+/// What a write may store.
+struct Written {
+    values: Values,
+    /// The reads that may take it, by number.
+    readers: Vec<usize>,
+}
+
 /// The values of all reads' variables.
 pub(crate) struct ValueSets {
+    readers: Vec<Reader>,
     sets: FxHashMap<VarId, Values>,
     /// The path conditions that mention a variable.
     conditions: FxHashMap<VarId, Vec<ExprId>>,
@@ -73,6 +81,7 @@ impl ValueSets {
     /// The fixpoint for the sources that are left.
     pub(crate) fn of(context: &Context<'_>) -> Self {
         let mut this = Self {
+            readers: Vec::new(),
             sets: FxHashMap::default(),
             conditions: FxHashMap::default(),
             variables: FxHashMap::default(),
@@ -82,35 +91,72 @@ impl ValueSets {
                 this.conditions.entry(var).or_default().push(condition.expr);
             }
         }
-        let readers = readers(context);
+        this.readers = readers(context);
+        let readers = std::mem::take(&mut this.readers);
         for reader in &readers {
             this.sets.insert(reader.part.var, Values::none());
         }
-        for _ in 0..MAX_ROUNDS {
-            if !this.round(context, &readers) {
-                return this;
-            }
+        if !this.grow(context, &readers) {
+            this.sets.clear();
         }
-        this.sets.clear();
+        this.readers = readers;
         this
     }
 
-    fn round(&mut self, context: &Context<'_>, readers: &[Reader]) -> bool {
-        let mut changed = false;
-        for reader in readers {
+    /// Lets the sets grow until nothing changes any more; false when that takes too long. A read is
+    /// looked at again when the values of something that its sources write have changed.
+    fn grow(&mut self, context: &Context<'_>, readers: &[Reader]) -> bool {
+        let mut written: FxHashMap<ExprId, Written> = FxHashMap::default();
+        let mut uses: FxHashMap<VarId, Vec<ExprId>> = FxHashMap::default();
+        for (number, reader) in readers.iter().enumerate() {
+            for source in &reader.sources {
+                let of = written.entry(source.value).or_insert_with(|| {
+                    for var in self.variables_of(context, source.value) {
+                        uses.entry(var).or_default().push(source.value);
+                    }
+                    let values = self.of_expression(context, source.value);
+                    Written { values, readers: Vec::new() }
+                });
+                of.readers.push(number);
+            }
+        }
+        let mut pending: VecDeque<usize> = (0..readers.len()).collect();
+        let mut is_pending = vec![true; readers.len()];
+        let mut steps = MAX_ROUNDS.saturating_mul(readers.len());
+        while let Some(number) = pending.pop_front() {
+            is_pending[number] = false;
+            if steps == 0 {
+                return false;
+            }
+            steps -= 1;
+            let reader = &readers[number];
             let var = reader.part.var;
             let mut values = Values::none();
             for source in &reader.sources {
-                let written = self.of_expression(context, source.value);
-                values.add(&written);
+                values.add(&written[&source.value].values);
+                if values == Values::Any {
+                    break;
+                }
             }
             let values = self.restrict(context, var, values, Conditions::OnItAlone);
-            if self.sets.get(&var) != Some(&values) {
-                self.sets.insert(var, values);
-                changed = true;
+            if self.sets.get(&var) == Some(&values) {
+                continue;
+            }
+            self.sets.insert(var, values);
+            for &expr in uses.get(&var).into_iter().flatten() {
+                let values = self.of_expression(context, expr);
+                let Some(of) = written.get_mut(&expr).filter(|of| of.values != values) else {
+                    continue;
+                };
+                of.values = values;
+                for &reader in &of.readers {
+                    if !std::mem::replace(&mut is_pending[reader], true) {
+                        pending.push_back(reader);
+                    }
+                }
             }
         }
-        changed
+        true
     }
 
     /// The sources that can give no value which the path conditions allow.
@@ -119,7 +165,7 @@ impl ValueSets {
         context: &Context<'_>,
     ) -> Vec<(ReadRef, model::WriteSource)> {
         let mut found = Vec::new();
-        for reader in readers(context) {
+        for reader in std::mem::take(&mut self.readers) {
             for source in &reader.sources {
                 let written = self.of_expression(context, source.value);
                 if self.restrict(context, reader.part.var, written, Conditions::All)

@@ -27,6 +27,7 @@ pub fn load(directory: &Path) -> Result<Loaded, PipelineError> {
         modules: Vec::with_capacity(trace.modules().len()),
         threads: Vec::with_capacity(trace.threads().len()),
         failure: trace.failure().map(failure),
+        common_clock: trace.manifest().common_clock,
     };
     let output = trace.stdout_tail();
     let output = String::from_utf8_lossy(&output);

@@ -29,6 +29,8 @@ pub(super) struct Work<'a> {
     pub(super) pinned: bool,
     /// What the program did not follow.
     pub(super) rejected: Vec<Rejected>,
+    /// What the recorded run's clock was good for.
+    pub(super) clock: explain::Clock,
 }
 
 impl Work<'_> {
@@ -70,6 +72,19 @@ impl Work<'_> {
         self.rejected.iter().any(holds)
     }
 
+    /// The system of the schedules that agree with the recorded run's clock, where it had one.
+    fn recorded(&self, trace: &EventTrace) -> Result<Option<ConstraintSystem>, PipelineError> {
+        if trace.intervals.is_empty() || matches!(self.options.backend, Backend::SmtLib(_)) {
+            return Ok(None);
+        }
+        let mut system = encoders::encode_recorded(trace)?;
+        for orders in &self.rejected {
+            system.reject(orders);
+        }
+        tracing::info!(constraints = system.constraints.len(), "encoded with the clock");
+        Ok(Some(system))
+    }
+
     fn explain_once(
         &mut self,
         trace: &EventTrace,
@@ -96,6 +111,14 @@ impl Work<'_> {
                 Box::new(SmtLibSession::new(trace, &system, command, limits)?)
             }
         };
+        let recorded = self.recorded(trace)?;
+        let mut recorded: Option<Box<dyn Session + '_>> = match (&recorded, &self.options.backend) {
+            (Some(system), Backend::Ordering) => {
+                Some(Box::new(OrderingSession::new(trace, system, limits)))
+            }
+            (Some(system), Backend::Z3) => Some(Box::new(Z3Session::new(trace, system, limits)?)),
+            (None, _) | (_, Backend::SmtLib(_)) => None,
+        };
         let deadline = self.deadline;
         let budget = || deadline.is_none_or(|deadline| Instant::now() < deadline);
         let clock = answer::PhaseClock::start(started);
@@ -106,11 +129,18 @@ impl Work<'_> {
             switch_work,
             ..explain::Options::default()
         };
+        let likely: Option<&mut dyn Session> = match recorded.as_mut() {
+            Some(recorded) => Some(recorded.as_mut()),
+            None => None,
+        };
+        let all: &mut dyn Session = session.as_mut();
+        let sessions = (all, likely);
         let explanation =
-            explain::explain_with(trace, &system, session.as_mut(), &options, &budget, &|phase| {
+            explain::explain_with(trace, &system, sessions, &options, &budget, &|phase| {
                 clock.enter(phase);
             })?;
-        drop(session);
+        drop((session, recorded));
+        self.clock = explanation.clock;
         clock.finish(&mut self.timing);
         Ok(Explained { trace: trace.clone(), system, explanation })
     }

@@ -158,6 +158,7 @@ impl Found {
         manifest.started_ms = origin.started / 1_000_000;
         manifest.noise.clone_from(&run.noise);
         manifest.seed = run.seed;
+        manifest.common_clock = run.common_clock;
         manifest.process = Some(origin.identity);
         manifest.outcome = origin.exit_status.map(Outcome::Exited);
         manifest.timed_out = manifest.outcome.is_none() && ended.contains(&origin.identity.pid);

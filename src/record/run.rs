@@ -250,7 +250,17 @@ fn new_manifest(program: &Program, options: &Options) -> Manifest {
     manifest.detect = options.detect.then(|| USE_AFTER_FREE.to_owned());
     manifest.fail_at = options.fail_at.as_ref().map(ToString::to_string);
     manifest.seed = options.perturbation.map(|perturbation| perturbation.seed);
+    manifest.common_clock = has_invariant_clock();
     manifest
+}
+
+/// Does the processor say that its time-stamp counter goes at one rate whatever its state?
+fn has_invariant_clock() -> bool {
+    const LARGEST: u32 = 0x8000_0000;
+    const POWER: u32 = 0x8000_0007;
+    const INVARIANT: u32 = 1 << 8;
+    let largest = std::arch::x86_64::__cpuid(LARGEST).eax;
+    largest >= POWER && std::arch::x86_64::__cpuid(POWER).edx & INVARIANT != 0
 }
 
 fn spawn(

@@ -133,6 +133,8 @@ pub struct Explanation {
     pub dsps: Vec<Dsp>,
     /// Phases that ended early.
     pub cut: Vec<Cut>,
+    /// What the recorded run's clock was good for.
+    pub clock: Clock,
     /// Counts.
     pub statistics: Statistics,
 }
@@ -146,6 +148,7 @@ impl Explanation {
             alternates: Alternates::default(),
             dsps: Vec::new(),
             cut: Vec::new(),
+            clock: Clock::default(),
             statistics: Statistics::default(),
         }
     }
@@ -173,31 +176,65 @@ pub fn explain(
     options: &Options,
     budget: &dyn Fn() -> bool,
 ) -> Result<Explanation, ExplainError> {
-    explain_with(trace, system, session, options, budget, &|_| {})
+    explain_with(trace, system, (session, None), options, budget, &|_| {})
 }
 
-/// [`explain`], which says at the start of each phase that it begins.
+/// [`explain`], which says at the start of each phase that it begins. `recorded` is a session over
+/// the schedules that are like the recorded run as far as its clock tells
+/// ([`encoders::encode_recorded`]): the failing schedule is looked for among them first.
 ///
 /// # Errors
 /// As [`explain`].
 pub fn explain_with(
     trace: &EventTrace,
     system: &ConstraintSystem,
-    session: &mut dyn Session,
+    (session, recorded): (&mut dyn Session, Option<&mut dyn Session>),
     options: &Options,
     budget: &dyn Fn() -> bool,
     begins: &dyn Fn(Phase),
 ) -> Result<Explanation, ExplainError> {
     begins(Phase::Schedule);
-    work(trace, system, session, budget, |context, asker| match find(trace, asker)? {
-        Outcome::Sat(found) => from_model(context, asker, options, &found, begins),
-        Outcome::Unsat(_) => Ok(Explanation::new(Verdict::NoSchedule)),
-        Outcome::Unknown(reason) => {
-            let mut explanation = Explanation::new(Verdict::Unknown(reason.clone()));
-            explanation.limit(Phase::Schedule, Some(reason));
-            Ok(explanation)
+    work(trace, system, session, budget, |context, asker| {
+        let mut clock = Clock::Unknown;
+        let mut found = None;
+        if let Some(recorded) = recorded {
+            let mut asker = Asker::new(recorded);
+            let answer = find(trace, &mut asker)?;
+            clock = match answer {
+                Outcome::Sat(_) => Clock::Followed,
+                Outcome::Unsat(_) => Clock::Contradicted,
+                Outcome::Unknown(_) => Clock::Unknown,
+            };
+            found = Some(answer).filter(|answer| matches!(answer, Outcome::Sat(_)));
         }
+        let found = match found {
+            Some(found) => found,
+            None => find(trace, asker)?,
+        };
+        let mut explanation = match found {
+            Outcome::Sat(found) => from_model(context, asker, options, &found, begins)?,
+            Outcome::Unsat(_) => Explanation::new(Verdict::NoSchedule),
+            Outcome::Unknown(reason) => {
+                let mut explanation = Explanation::new(Verdict::Unknown(reason.clone()));
+                explanation.limit(Phase::Schedule, Some(reason));
+                explanation
+            }
+        };
+        explanation.clock = clock;
+        Ok(explanation)
     })
+}
+
+/// What the recorded run's clock was good for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// Nothing: there is none, or what it shows was not enough to find a schedule in time.
+    #[default]
+    Unknown,
+    /// The failing schedule agrees with it.
+    Followed,
+    /// No failing schedule agrees with it, so that it was left out.
+    Contradicted,
 }
 
 /// Like [`explain`], from a failing schedule that is known already: only its `schedule` and the

@@ -54,8 +54,8 @@ pub use conflict::{ConflictOrder, OrderKind, conflict_orders};
 pub use dsp::{AtomicBlock, Counts, DataFlow, Dsp, FinalWrite};
 pub use error::ExplainError;
 pub use explanation::{
-    Cut, CutReason, Explanation, FailingSchedule, Options, Phase, Statistics, Verdict, explain,
-    explain_from, explain_with,
+    Clock, Cut, CutReason, Explanation, FailingSchedule, Options, Phase, Statistics, Verdict,
+    explain, explain_from, explain_with,
 };
 pub use flips::{Flip, MOST_FLIPS, flipped_order, flips, serial_order};
 pub use pin::{has_inputs, pin_inputs};

@@ -23,6 +23,6 @@ pub use ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
 pub use points::{Passage, Point, Points};
 pub use schedule::{Schedule, ScheduleError};
 pub use trace::{
-    Cell, EventTrace, Failure, FailureCondition, FailureKind, Object, ObjectKind, PathCondition,
-    PathConditionKind, Thread, Variable, VariableOrigin,
+    Cell, EventTrace, Failure, FailureCondition, FailureKind, Interval, Object, ObjectKind,
+    PathCondition, PathConditionKind, Thread, Variable, VariableOrigin,
 };

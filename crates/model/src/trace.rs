@@ -26,6 +26,26 @@ pub struct EventTrace {
     pub conditions: Vec<PathCondition>,
     /// The failure; `None` for a passing run.
     pub failure: Option<Failure>,
+    /// By event, when it happened in the recorded run; empty when that is not known. Known orders
+    /// for the failing schedule, which is to be like the recorded run, and for no other.
+    pub intervals: Vec<Interval>,
+}
+
+/// When an event happened in the recorded run, by a clock that is the same for all threads: not
+/// before `earliest` and not after `latest`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// A reading before the event.
+    pub earliest: u64,
+    /// A reading after it.
+    pub latest: u64,
+}
+
+impl Default for Interval {
+    /// Any time.
+    fn default() -> Self {
+        Self { earliest: 0, latest: u64::MAX }
+    }
 }
 
 /// One thread.

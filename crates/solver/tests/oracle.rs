@@ -16,7 +16,7 @@ use encoders::dsl::{Parsed, parse};
 use encoders::{ConstraintKind, ConstraintSystem};
 use enumerate::{Schedules, is_silent};
 use interpreter::Machine;
-use model::{EventId, EventTrace};
+use model::{EventId, EventTrace, Interval};
 use random::Random;
 use solver::{
     Goal, Limits, Model, Order, OrderingSession, Outcome, Session, SmtLibProcess, SmtLibSession,
@@ -63,10 +63,11 @@ fn both_back_ends_agree_with_all_schedules() {
         let mut linked = Z3Session::new(trace, &system, Limits::default()).expect("expressible");
         let mut piped = SmtLibSession::with_process(trace, &system, process).expect("expressible");
         let mut ordering = OrderingSession::new(trace, &system, Limits::default());
+        let mut lazy = OrderingSession::with_eager(trace, &system, Limits::default(), 0);
         for (goal, orders) in questions(trace, &schedules, seed) {
             let expected = schedules.satisfiable(goal, &orders);
             let question = format!("{context}{goal:?} {orders:?}");
-            for session in [&mut ordering as &mut dyn Session, &mut linked, &mut piped] {
+            for session in [&mut ordering as &mut dyn Session, &mut lazy, &mut linked, &mut piped] {
                 let outcome = session.check(goal, &orders).expect("an answer");
                 tally.check(&machine, &schedules, (goal, &orders), &outcome, expected, &question);
             }
@@ -151,6 +152,69 @@ impl Tally {
         assert!(share(self.nonempty_cores, 50), "{self:?}");
         assert!(share(self.counters, 10), "{self:?}");
         assert!(share(self.undecided_counters, 3), "{self:?}");
+    }
+}
+
+/// The recorded run's clock never rules out the recorded order, however wide or narrow the intervals
+/// are, and what is found under it is real.
+#[test]
+fn the_clock_keeps_the_recorded_order() {
+    let first = setting("SYMBIOSIS_ORACLE_SEED", 1);
+    let traces = setting("SYMBIOSIS_ORACLE_TRACES", TRACES) / 4;
+    let (mut recorded_runs, mut narrowed) = (0, 0);
+    for seed in first..first + traces {
+        let (text, parsed, schedules) = trace_of(seed);
+        let Some(recorded) = schedules.found.iter().find(|found| found.fails) else { continue };
+        let mut random = Random::new(seed ^ 0x00c1_0c4e);
+        let mut trace = parsed.trace;
+        let width = [1, 25, 60][random.below(3)];
+        let interval = |event: &model::Event| {
+            // Events that nobody can see have no place of their own.
+            let place = recorded.places[event.id.index()];
+            if is_silent(&event.kind) || random.chance(20) {
+                return Interval::default();
+            }
+            let now = 1_000 + 10 * place as u64;
+            let (before, after) = (random.below(width) as u64, random.below(width) as u64);
+            Interval { earliest: now - before, latest: now + after }
+        };
+        trace.intervals = trace.events.iter().map(interval).collect();
+        let context = format!("seed {seed}\n{text}{}", encoders::events_text(&trace));
+        let system = encoders::encode_recorded(&trace).expect("the trace can be encoded");
+        let machine = Machine::new(&trace);
+        let events: Vec<EventId> = trace.events.iter().map(|event| event.id).collect();
+        let visible: Vec<EventId> =
+            events.into_iter().filter(|&event| !is_silent(&trace.event(event).kind)).collect();
+        let orders = all_orders(&trace, &visible, &recorded.places);
+        let all = schedules.found.iter().filter(|found| found.fails).count();
+        let mut within = OrderingSession::new(&trace, &system, Limits::default());
+        let mut lazy = OrderingSession::with_eager(&trace, &system, Limits::default(), 0);
+        for session in [&mut within, &mut lazy] {
+            for orders in [&[][..], &orders] {
+                let outcome = session.check(Goal::Fail, orders).expect("an answer");
+                let Outcome::Sat(model) = outcome else {
+                    panic!("the recorded order is ruled out: {context}{orders:?}: {outcome:?}")
+                };
+                is_real(&machine, Goal::Fail, orders, &model, &context);
+            }
+        }
+        recorded_runs += 1;
+        // Another failing schedule's order contradicts narrow intervals, as a rule.
+        let others = schedules.found.iter().filter(|found| found.fails).take(8);
+        narrowed += u64::from(
+            all > 1 && {
+                let rejected = |found: &enumerate::Found| {
+                    let orders = all_orders(&trace, &visible, &found.places);
+                    let outcome = within.check(Goal::Fail, &orders).expect("an answer");
+                    matches!(outcome, Outcome::Unsat(_))
+                };
+                others.into_iter().any(rejected)
+            },
+        );
+    }
+    println!("{recorded_runs} recorded runs, {narrowed} of them with a clock that rules some out");
+    if traces * 4 >= TRACES {
+        assert!(recorded_runs * 4 >= traces && narrowed * 10 >= recorded_runs);
     }
 }
 

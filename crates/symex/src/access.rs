@@ -7,9 +7,10 @@ use crate::heap::{HEAP, PRIVATE, USER_END};
 use crate::image::element_offsets;
 use crate::memory::{self, Bytes, MemoryByte};
 use crate::report::GapKind;
+use crate::thread::Frame;
 use crate::value::{Scalar, Value};
 use ir::types::{Module, Operand, Type, TypeId};
-use model::{CellId, EventKind, ExprId, ReadPart, WritePart};
+use model::{CellId, EventKind, ExprId, Interval, ReadPart, WritePart};
 
 /// A place to access, and what names it.
 #[derive(Clone, Copy)]
@@ -33,6 +34,10 @@ pub(crate) enum Grain {
     Access,
     Cell,
 }
+
+/// So many ticks after a time stamp what a thread did before it is seen by all threads at the
+/// latest, see docs/clock.md.
+const STAMP_SLACK: u64 = 4_096;
 
 impl Engine<'_> {
     /// The internal address behind a recorded one; `None` when no user-space address is like it.
@@ -95,6 +100,25 @@ impl Engine<'_> {
         let thread = &self.threads[t];
         let next = self.learned.stamps.get(t).and_then(|stamps| stamps.get(thread.stamps));
         (thread.last_stamp, next.copied().unwrap_or(u64::MAX))
+    }
+
+    /// When what the thread does at present happened.
+    pub fn happened(&self, t: usize) -> Interval {
+        let thread = &self.threads[t];
+        let call = match thread.frames.last() {
+            Some(Frame::External(frame)) => frame.call.as_ref(),
+            _ => None,
+        };
+        let around = match (thread.call_time, call) {
+            (Some(around), _) => around,
+            // What a call does it may do before stamps that it takes itself, and behind them.
+            (None, Some(call)) => Interval { earliest: call.stamp, latest: u64::MAX },
+            (None, None) => {
+                let (earliest, latest) = self.interval(t);
+                Interval { earliest, latest }
+            }
+        };
+        Interval { latest: around.latest.saturating_add(STAMP_SLACK), ..around }
     }
 
     /// Notes a time stamp of the thread.

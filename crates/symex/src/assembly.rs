@@ -50,6 +50,7 @@ impl<'r> Engine<'r> {
             text: None,
             assembly: Some(Box::new(assembly)),
             tail: false,
+            stamp: self.threads[t].last_stamp,
         };
         self.threads[t].frames.push(Frame::External(Box::new(ExternalFrame { call: Some(call) })));
         Ok(())

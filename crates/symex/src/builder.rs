@@ -4,8 +4,8 @@
 use model::trace::ValueDisplay;
 use model::{
     Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, ExprPool, Failure,
-    Object, ObjectId, ObjectKind, PathCondition, PathConditionKind, Site, Thread, ThreadId, VarId,
-    Variable, VariableOrigin,
+    Interval, Object, ObjectId, ObjectKind, PathCondition, PathConditionKind, Site, Thread,
+    ThreadId, VarId, Variable, VariableOrigin,
 };
 use std::sync::Arc;
 
@@ -37,6 +37,8 @@ pub(crate) struct PendingCondition {
 #[derive(Default)]
 pub(crate) struct ThreadEvents {
     pub events: Vec<Event>,
+    /// By event, when it happened.
+    pub intervals: Vec<Interval>,
     pub conditions: Vec<PendingCondition>,
 }
 
@@ -71,7 +73,9 @@ impl Builder {
         kind: EventKind,
         stack: Arc<[Site]>,
         name: Option<String>,
+        interval: Interval,
     ) -> u32 {
+        self.threads[thread].intervals.push(interval);
         let events = &mut self.threads[thread].events;
         let index = events.len() as u32;
         let stack = if stack.is_empty() { Arc::from([Site::default()]) } else { stack };
@@ -181,6 +185,7 @@ impl Builder {
             |thread: usize, event: u32| EventId(first.get(thread).copied().unwrap_or(0) + event);
         let mut events = Vec::with_capacity(total as usize);
         let mut conditions = Vec::new();
+        let mut intervals = Vec::with_capacity(total as usize);
         for (index, log) in std::mem::take(&mut self.threads).into_iter().enumerate() {
             for mut event in log.events {
                 self.name_by_cell(&mut event);
@@ -195,6 +200,7 @@ impl Builder {
                 }
                 events.push(event);
             }
+            intervals.extend(log.intervals);
             for condition in log.conditions.into_iter().filter(|condition| condition.kept) {
                 conditions.push(PathCondition {
                     id: ConditionId::from_index(conditions.len()),
@@ -232,6 +238,7 @@ impl Builder {
             variables,
             conditions,
             failure,
+            intervals,
         }
     }
 }

@@ -145,6 +145,7 @@ impl<'r> Engine<'r> {
                 text,
                 assembly: None,
                 tail: call.must_tail,
+                stamp: self.threads[t].last_stamp,
             }),
         };
         self.threads[t].frames.push(Frame::External(Box::new(frame)));
@@ -305,10 +306,13 @@ impl<'r> Engine<'r> {
                 self.collect_input(t, &call, &logged);
                 self.count_call(&call);
                 self.change_errno(t, &call, Some(number));
+                self.threads[t].call_time =
+                    Some(model::Interval { earliest: call.stamp, ..self.happened(t) });
                 let value = self.model_external(t, &call, logged)?;
                 if let Some(declaration) = ir::effects::effect(call.name) {
                     self.leave_described(t, &call, declaration);
                 }
+                self.threads[t].call_time = None;
                 value
             }
         };

@@ -656,7 +656,8 @@ impl<'r> Engine<'r> {
         }
         let stack = self.stack(t);
         self.points.event(t, &kind);
-        self.out.event(t, kind, stack, name)
+        let interval = self.happened(t);
+        self.out.event(t, kind, stack, name, interval)
     }
 }
 

@@ -121,7 +121,11 @@ fn collect(engine: Engine<'_>, image: &Image<'_>) -> Execution {
         inputs_left_out,
         timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
     };
-    let trace = engine.out.finish(engine.pool, threads, engine.failure);
+    let mut trace = engine.out.finish(engine.pool, threads, engine.failure);
+    let is_sorted = engine.learned.stamps.iter().all(|stamps| stamps.is_sorted());
+    if !engine.recording.common_clock || !is_sorted {
+        trace.intervals.clear();
+    }
     Execution { trace, points: engine.points.finish(), inputs, gaps: engine.gaps, report }
 }
 

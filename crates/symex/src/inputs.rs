@@ -154,6 +154,7 @@ mod tests {
             text: None,
             assembly: None,
             tail: false,
+            stamp: 0,
         }
     }
 

@@ -11,6 +11,8 @@ pub struct Recording {
     pub threads: Vec<ThreadLog>,
     /// How the run failed; `None` for a passing run.
     pub failure: Option<RecordedFailure>,
+    /// Can time stamps of different threads be compared?
+    pub common_clock: bool,
 }
 
 /// A module as it was loaded in the recorded process.

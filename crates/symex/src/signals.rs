@@ -52,6 +52,7 @@ impl<'r> Engine<'r> {
                 tail: false,
                 read: true,
                 text: None,
+                stamp: self.threads[t].last_stamp,
             }),
         };
         let reads = std::mem::take(&mut self.pending_reads);

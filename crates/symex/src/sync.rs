@@ -7,7 +7,7 @@ use crate::memory::{Bytes, MemoryByte};
 use crate::report::{BlockedCall, GapKind};
 use crate::signals::SIGNAL_WORDS;
 use crate::thread::{HeldLock, PendingSync, Stop, contradiction};
-use model::{EventId, EventKind, LockMode, ObjectId, ObjectKind};
+use model::{EventId, EventKind, Interval, LockMode, ObjectId, ObjectKind};
 use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
 
 /// `ETIMEDOUT` of Linux.
@@ -91,7 +91,9 @@ impl<'r> Engine<'r> {
             }
             (RuntimeEvent::SyncEnd, [op, address, second, result, tsc]) => {
                 self.stamp(t, *tsc);
-                return self.sync_end(t, *op, *address, *second, *result);
+                let ended = self.sync_end(t, *op, *address, *second, *result);
+                self.threads[t].call_time = None;
+                return ended;
             }
             (RuntimeEvent::ExternalWrite, [address, length, bytes @ ..]) => {
                 if let Some(call) = self.threads[t].external_call() {
@@ -101,6 +103,7 @@ impl<'r> Engine<'r> {
             }
             _ => {}
         }
+        self.threads[t].call_time = None;
         Ok(())
     }
 
@@ -159,6 +162,9 @@ impl<'r> Engine<'r> {
     }
 
     fn allocate(&mut self, t: usize, address: u64, size: u64, tsc: u64) {
+        // The object was obtained before the stamp.
+        self.threads[t].call_time =
+            Some(Interval { earliest: self.threads[t].last_stamp, latest: tsc });
         self.stamp(t, tsc);
         let ordinal = self.threads[t].allocations;
         self.threads[t].allocations += 1;
@@ -293,7 +299,9 @@ impl<'r> Engine<'r> {
             stack: if self.symbolic() { self.stack(t).to_vec() } else { Vec::new() },
         };
         let depth = self.threads[t].frames.len();
-        let pending = PendingSync { operation, address, second, argument, depth, name, blocked };
+        let stamp = self.threads[t].last_stamp;
+        let pending =
+            PendingSync { operation, address, second, argument, depth, stamp, name, blocked };
         self.threads[t].pending_sync.push(pending);
         if operation == SyncOp::Once {
             self.acquire(t, address, LockMode::Exclusive, WORD_SIZE);
@@ -326,6 +334,8 @@ impl<'r> Engine<'r> {
             self.gap(t, GapKind::Synchronisation, detail);
             return Ok(());
         };
+        let latest = self.threads[t].last_stamp;
+        self.threads[t].call_time = Some(Interval { earliest: begun.stamp, latest });
         self.sync_effect(t, &begun, second, result);
         let performed = never_waits(operation) && result == 0;
         if let Some(call) = self.threads[t].external_call().filter(|_| performed) {

@@ -10,7 +10,7 @@ use crate::strings::Text;
 use crate::value::Value;
 use ir::assembly::Assembly;
 use ir::types::{BlockId, InstId, Module, Operand, TypeId};
-use model::ExprId;
+use model::{ExprId, Interval};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::layout::{RuntimeEvent, SyncOp, tag};
 
@@ -118,6 +118,8 @@ pub(crate) struct ExternalCall<'r> {
     pub assembly: Option<Box<Assembly>>,
     /// `musttail`: the callee returns to the caller's caller, and nothing is logged of its return.
     pub tail: bool,
+    /// The last time stamp before it.
+    pub stamp: u64,
 }
 
 /// Uninstrumented code.
@@ -154,6 +156,8 @@ pub(crate) struct PendingSync {
     pub argument: u64,
     /// How many frames the thread had.
     pub depth: usize,
+    /// The time stamp at its beginning.
+    pub stamp: u64,
     pub name: Option<String>,
     pub blocked: BlockedCall,
 }
@@ -199,6 +203,8 @@ pub(crate) struct Thread<'r> {
     /// Time stamps seen so far.
     pub stamps: usize,
     pub last_stamp: u64,
+    /// While the end of a call is walked: the time stamps between which its events happened.
+    pub call_time: Option<Interval>,
     pub branch_sequence: u64,
     pub frame_serial: u64,
     /// Per thread-local global: its private address.
@@ -245,6 +251,7 @@ impl<'r> Thread<'r> {
             frees: 0,
             stamps: 0,
             last_stamp: 0,
+            call_time: None,
             branch_sequence: 0,
             frame_serial: 0,
             thread_locals: FxHashMap::default(),

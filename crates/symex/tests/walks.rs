@@ -69,7 +69,7 @@ fn counter(failing: bool) -> Recording {
         message: "counter == 2".into(),
     });
     let threads = vec![t0, thread("t0.1", 2), thread("t0.2", 3)];
-    Recording { modules: vec![b.finish()], threads, failure }
+    Recording { modules: vec![b.finish()], threads, failure, common_clock: true }
 }
 
 fn run(recording: &Recording) -> Execution {
@@ -162,8 +162,12 @@ fn straight(b: ModuleBuilder, main: FuncId, fill: impl FnOnce(&mut Stream)) -> E
     let mut t0 = Stream::new("t0", 1, 0, None);
     t0.enter(main, &[]);
     fill(&mut t0);
-    let recording =
-        Recording { modules: vec![b.finish()], threads: vec![t0.exit()], failure: None };
+    let recording = Recording {
+        modules: vec![b.finish()],
+        threads: vec![t0.exit()],
+        failure: None,
+        common_clock: true,
+    };
     run(&recording)
 }
 
@@ -329,7 +333,8 @@ fn a_reused_heap_address_is_another_place() {
     };
     let t0 = Stream::new("t0", 1, 0, None).enter(main, &[]).exit();
     let threads = vec![t0, thread("t0.1", 2, 100), thread("t0.2", 3, 200)];
-    let recording = Recording { modules: vec![b.finish()], threads, failure: None };
+    let recording =
+        Recording { modules: vec![b.finish()], threads, failure: None, common_clock: true };
     let execution = run(&recording);
     assert_eq!(execution.trace.cells, [], "the threads never touch the same object");
     assert!(execution.report.threads.iter().all(|thread| thread.reached_end));

@@ -226,6 +226,10 @@ pub struct Manifest {
     /// Which process it was, where the recording has several.
     #[serde(default)]
     pub process: Option<ProcessIdentity>,
+    /// Does the time-stamp counter go at one rate in all states of the processor? Then the threads'
+    /// readings can be compared.
+    #[serde(default)]
+    pub common_clock: bool,
     /// The threads in serial order; once sealed.
     pub threads: Vec<ThreadRecord>,
 }
@@ -266,6 +270,7 @@ impl Manifest {
             fail_at: None,
             fail_if: None,
             process: None,
+            common_clock: false,
             threads: Vec::new(),
         }
     }

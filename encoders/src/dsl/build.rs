@@ -3,7 +3,7 @@
 use super::{DslError, Parsed, expr};
 use model::{
     Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, Failure,
-    FailureCondition, FailureKind, LockMode, Object, ObjectId, ObjectKind, PathCondition,
+    FailureCondition, FailureKind, Interval, LockMode, Object, ObjectId, ObjectKind, PathCondition,
     PathConditionKind, ReadPart, Site, Thread, ThreadId, VarId, Variable, VariableOrigin,
     WritePart,
 };
@@ -25,6 +25,8 @@ struct ThreadDraft {
     label: String,
     parent: Option<usize>,
     events: Vec<Draft>,
+    /// Readings of the clock, each with how many of the events come before it.
+    times: Vec<(usize, u64)>,
 }
 
 #[derive(Default)]
@@ -38,6 +40,8 @@ struct Builder {
     reads: Vec<(VarId, usize, usize)>,
     /// The failing thread and the condition, or the labels of two events in the failing order.
     failure: Option<(usize, FailureText)>,
+    /// Readings of the clock: the thread, its first event after the reading, and the time.
+    times: Vec<(ThreadId, usize, u64)>,
 }
 
 enum FailureText {
@@ -134,6 +138,12 @@ impl Builder {
             "wait" | "wait-timed-out" => return self.wait(line, thread, verb, rest),
             "assume" => return self.assume(line, thread, rest),
             "fail" => return self.fail(line, thread, rest),
+            "time" => {
+                let time = rest.parse().map_err(|_| bad_number(rest))?;
+                let thread = &mut self.threads[thread];
+                thread.times.push((thread.events.len(), time));
+                return Ok(());
+            }
             "barrier" | "arrive" => return self.barrier(line, thread, verb, rest),
             "lock" => EventKind::Lock { object: self.lock(rest)?, mode: exclusive },
             "rdlock" => EventKind::Lock { object: self.lock(rest)?, mode: LockMode::Shared },
@@ -410,6 +420,8 @@ impl Builder {
         for &child in forks {
             self.emit(id, 0, None, EventKind::Fork { child: place[&child] });
         }
+        let times = std::mem::take(&mut self.threads[old].times);
+        self.times.extend(times.into_iter().map(|(at, time)| (id, first + at, time)));
         let fails = drafts.iter().any(|draft| draft.kind == EventKind::Failure);
         for mut draft in drafts {
             match &mut draft.kind {
@@ -455,6 +467,19 @@ impl Builder {
         for (var, thread, position) in std::mem::take(&mut self.reads) {
             let event = EventId::from_index(first[&thread] + position);
             self.trace.variables[var.index()].origin = VariableOrigin::Read { event, part: 0 };
+        }
+        if !self.times.is_empty() {
+            self.trace.intervals = vec![Interval::default(); self.trace.events.len()];
+        }
+        for (thread, at, time) in std::mem::take(&mut self.times) {
+            for &event in &self.trace.threads[thread.index()].events {
+                let interval = &mut self.trace.intervals[event.index()];
+                if event.index() < at {
+                    interval.latest = interval.latest.min(time);
+                } else {
+                    interval.earliest = interval.earliest.max(time);
+                }
+            }
         }
         let forks = (first[&0] - 1) as u32;
         for condition in &mut self.trace.conditions {

@@ -26,6 +26,7 @@
 //! sem-wait s | sem-failed s | post s
 //! barrier b | arrive b  arrival and leaving, or the arrival alone
 //! fork t2 | join t2 | fence | alloc h | free h
+//! time 12               the recorded run's clock here
 //! assume a == 1         a path condition
 //! fail a != b           the failure with its condition; `fail` alone always holds
 //! fail before w r       fails when the event labelled w comes before the one labelled r

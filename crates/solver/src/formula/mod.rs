@@ -50,6 +50,7 @@ impl Mentioned {
     fn visit(&mut self, term: &Term) {
         match term {
             Term::True | Term::False | Term::Choice(_) | Term::Before(..) => {}
+            Term::Uninterrupted(..) => {}
             Term::ReadsFrom(read, source) => {
                 self.sources.insert((*read, *source));
             }
@@ -75,8 +76,8 @@ impl Formula {
         let mut formula = Self { has_failure: system.failure.is_some(), ..Self::default() };
         formula.declare(trace, system, &mentioned);
         let expressions = Expressions::define(trace, &mentioned.expressions, &mut formula)?;
-        for constraint in &system.constraints {
-            formula.comment(constraint);
+        for constraint in system.written_out() {
+            formula.comment(&constraint);
             formula.assert(&expressions, &[], &constraint.term, true);
         }
         if let Some(failure) = &system.failure {

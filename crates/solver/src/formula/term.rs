@@ -81,6 +81,8 @@ fn literal(expressions: &Expressions<'_>, term: &Term, positive: bool) -> String
         Term::Before(a, b) => order(*b, *a),
         Term::ReadsFrom(read, source) => signed(source_name(*read, *source)),
         Term::Choice(choice) => signed(choice.to_string()),
+        // Constraints are written out before they come here.
+        Term::Uninterrupted(read, source) => signed(source_name(*read, *source)),
         Term::Value(expr) => signed(expressions.as_bool(*expr)),
         Term::Equal(a, b) => signed(expressions.equal(*a, *b)),
         Term::Not(inner) => literal(expressions, inner, !positive),

@@ -42,11 +42,12 @@ impl Clauses {
     }
 
     /// Adds a clause of two or more literals to the formula.
-    pub(super) fn add(&mut self, literals: Vec<Literal>, has_order: bool) {
+    pub(super) fn add(&mut self, literals: Vec<Literal>, has_order: bool) -> ClauseId {
         let id = self.store(literals, 0);
         if has_order {
             self.with_orders.push(id);
         }
+        id
     }
 
     /// Adds a clause of two or more literals that follows from others.

@@ -3,7 +3,8 @@
 //! directed acyclic graphs", 2006): only the part between the ends of a new edge is sorted again.
 
 use super::literal::Literal;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// An edge, seen from one of its ends.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +38,9 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// The graph of orders that always hold; `None` when they close a cycle.
-    pub(super) fn new(events: usize, edges: &[(u32, u32)]) -> Option<Self> {
+    /// The graph of orders that always hold; `None` when they close a cycle. Where `moments` are
+    /// given, one for each event, the first topological order follows them as far as it can.
+    pub(super) fn new(events: usize, edges: &[(u32, u32)], moments: &[u64]) -> Option<Self> {
         let nothing = Reached { by: 0, literal: None, distance: 0 };
         let mut graph = Self {
             places: vec![0; events],
@@ -55,17 +57,23 @@ impl Graph {
             graph.predecessors[to as usize].push(Edge { other: from, literal: None });
             missing[to as usize] += 1;
         }
-        let mut ready: VecDeque<u32> =
-            (0..events as u32).filter(|&event| missing[event as usize] == 0).collect();
+        // Without moments, first come, first served.
+        let mut arrived = 0;
+        let mut arrives = |event: u32| {
+            arrived += 1;
+            Reverse((moments.get(event as usize).copied().unwrap_or(0), arrived, event))
+        };
+        let first = (0..events as u32).filter(|&event| missing[event as usize] == 0);
+        let mut ready: BinaryHeap<Reverse<(u64, u32, u32)>> = first.map(&mut arrives).collect();
         let mut place = 0;
-        while let Some(event) = ready.pop_front() {
+        while let Some(Reverse((_, _, event))) = ready.pop() {
             graph.places[event as usize] = place;
             place += 1;
             for edge in &graph.successors[event as usize] {
                 let missing = &mut missing[edge.other as usize];
                 *missing -= 1;
                 if *missing == 0 {
-                    ready.push_back(edge.other);
+                    ready.push(arrives(edge.other));
                 }
             }
         }
@@ -213,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_order_follows_the_edges_and_cycles_are_explained() {
-        let mut graph = Graph::new(4, &[(0, 1), (2, 3)]).expect("no cycle");
+        let mut graph = Graph::new(4, &[(0, 1), (2, 3)], &[]).expect("no cycle");
         graph.add(3, 0, literal(7)).expect("no cycle");
         assert!(graph.precedes(2, 1) && graph.precedes(3, 0));
         assert_eq!(graph.add(1, 2, literal(8)), Err(vec![literal(7)]));
@@ -225,12 +233,12 @@ mod tests {
 
     #[test]
     fn a_cycle_of_orders_that_always_hold_leaves_no_graph() {
-        assert!(Graph::new(2, &[(0, 1), (1, 0)]).is_none());
+        assert!(Graph::new(2, &[(0, 1), (1, 0)], &[]).is_none());
     }
 
     #[test]
     fn explanations_have_few_literals() {
-        let mut graph = Graph::new(5, &[(0, 4)]).expect("no cycle");
+        let mut graph = Graph::new(5, &[(0, 4)], &[]).expect("no cycle");
         for (number, (from, to)) in [(0, 1), (1, 2), (2, 4), (4, 3)].into_iter().enumerate() {
             graph.add(from, to, literal(number as u32)).expect("no cycle");
         }

@@ -5,6 +5,8 @@ use super::literal::Variable;
 const NOWHERE: u32 = u32::MAX;
 /// Activities are brought down when one gets larger than this.
 const LARGEST: f64 = 1e100;
+/// Less than what one conflict brings.
+const PREFERRED: f64 = 0.5;
 /// How fast old conflicts are forgotten.
 const DECAY: f64 = 0.95;
 
@@ -28,6 +30,12 @@ impl Activities {
 
     pub(super) fn get(&self, variable: Variable) -> f64 {
         self.of[variable.index()]
+    }
+
+    /// The variable comes before others that took part in no conflict.
+    pub(super) fn prefer(&mut self, variable: Variable) {
+        let activity = &mut self.of[variable.index()];
+        *activity = activity.max(PREFERRED);
     }
 
     /// The variable took part in a conflict.

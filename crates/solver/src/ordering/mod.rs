@@ -5,6 +5,7 @@
 //! What evaluation alone cannot settle, because it depends on inputs, is left to Z3.
 
 mod clauses;
+mod flows;
 mod graph;
 mod heap;
 mod literal;
@@ -47,6 +48,19 @@ impl<'a> OrderingSession<'a> {
     /// A session over the system of a trace.
     #[must_use]
     pub fn new(trace: &'a EventTrace, system: &'a ConstraintSystem, limits: Limits) -> Self {
+        Self::with_eager(trace, system, limits, terms::EAGER)
+    }
+
+    /// Like [`new`](Self::new), with the clauses about writes between reads and their sources there
+    /// from the start when they are up to `eager` many. The answers are the same, apart from which
+    /// schedule is found.
+    #[must_use]
+    pub fn with_eager(
+        trace: &'a EventTrace,
+        system: &'a ConstraintSystem,
+        limits: Limits,
+        eager: usize,
+    ) -> Self {
         let mut session = Self {
             trace,
             system,
@@ -56,11 +70,12 @@ impl<'a> OrderingSession<'a> {
             has_inputs: false,
             fallback: None,
         };
-        let Some(graph) = Graph::new(trace.events.len(), &certain(trace, system)) else {
+        let Some(graph) = Graph::new(trace.events.len(), &certain(trace, system), system.moments())
+        else {
             return session;
         };
-        let mut search = Search::new(trace, graph);
-        let mut clauses = Clauses::new(&mut search, &trace.exprs);
+        let mut search = Search::new(trace, system, graph);
+        let mut clauses = Clauses::new(&mut search, system, &trace.exprs, eager);
         let constraints = system.constraints.iter().map(|constraint| &constraint.term);
         let open = constraints.filter(|term| !matches!(term, Term::Before(..)));
         let asserted = open.into_iter().try_for_each(|term| clauses.assert(term));
@@ -70,6 +85,7 @@ impl<'a> OrderingSession<'a> {
             let origin = trace.variables.get(var.index()).map(|variable| variable.origin);
             !matches!(origin, Some(VariableOrigin::Read { .. }))
         });
+        search.prefer();
         session.failure = failure;
         session.search = Some(search);
         session

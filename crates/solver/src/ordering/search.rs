@@ -6,11 +6,13 @@
 //! orders. Only where it leaves a clause unsatisfied another order is decided.
 
 use super::clauses::{ClauseId, Clauses};
+use super::flows::Flow;
 use super::graph::Graph;
 use super::heap::{Activities, Heap};
 use super::literal::{Literal, Variable};
 use super::values::{Claim, Consequence, Values};
 use crate::session::UnknownReason;
+use encoders::{ConstraintSystem, Term};
 use model::{EventTrace, ReadRef, WriteSource};
 use rustc_hash::FxHashMap;
 
@@ -58,6 +60,11 @@ pub(super) struct Search<'t> {
     clauses: Clauses,
     graph: Graph,
     values: Values<'t>,
+    pub(super) system: &'t ConstraintSystem,
+    /// What is known of reads' sources, and looked at when all else is decided.
+    pub(super) flows: Vec<Flow>,
+    /// The place of every event in the first topological order.
+    first_places: Vec<u32>,
     kinds: Vec<Kind>,
     /// By variable.
     assigned: Vec<Option<bool>>,
@@ -91,9 +98,12 @@ pub(super) struct Search<'t> {
 
 impl<'t> Search<'t> {
     /// A search without clauses. `graph` has the orders that always hold.
-    pub(super) fn new(trace: &'t EventTrace, graph: Graph) -> Self {
+    pub(super) fn new(trace: &'t EventTrace, system: &'t ConstraintSystem, graph: Graph) -> Self {
         Self {
             clauses: Clauses::default(),
+            system,
+            flows: Vec::new(),
+            first_places: graph.places().to_vec(),
             graph,
             values: Values::new(trace),
             kinds: Vec::new(),
@@ -569,9 +579,58 @@ impl<'t> Search<'t> {
                 Decision::Contradicts(assumption) => {
                     return Answer::Unsatisfiable(self.core(assumption));
                 }
-                Decision::Nothing => return Answer::Satisfiable,
+                Decision::Nothing => match self.interrupted() {
+                    None => return Answer::Satisfiable,
+                    Some(Err(Unsatisfiable)) => {
+                        self.broken = true;
+                        return Answer::Unsatisfiable(Vec::new());
+                    }
+                    Some(Ok(())) => {}
+                },
             }
         }
+    }
+
+    /// Adds a clause of the formula within the search, and goes back as far as it takes for the
+    /// clause not to be false.
+    pub(super) fn add_lemma(&mut self, mut clause: Vec<Literal>) -> Result<(), Unsatisfiable> {
+        clause.sort_unstable();
+        clause.dedup();
+        let level = |this: &Self, l: Literal| match this.value(l) {
+            Some(false) => this.levels[l.variable().index()],
+            _ => u32::MAX,
+        };
+        clause.sort_by_key(|&l| std::cmp::Reverse(level(self, l)));
+        let [first, rest @ ..] = &clause[..] else { return Err(Unsatisfiable) };
+        let first = *first;
+        let Some(&second) = rest.first() else {
+            self.cancel(0);
+            return match self.value(first) {
+                Some(true) => Ok(()),
+                Some(false) => Err(Unsatisfiable),
+                None => {
+                    self.assign(first, None);
+                    Ok(())
+                }
+            };
+        };
+        if level(self, first) == 0 {
+            return Err(Unsatisfiable);
+        }
+        // Below the level of the first literal it is open again; below that of the second it
+        // would not follow.
+        let (highest, next) = (level(self, first), level(self, second));
+        if highest != u32::MAX {
+            let back = if next < highest { next } else { highest - 1 };
+            self.cancel(back as usize);
+        } else if next != u32::MAX {
+            self.cancel(next as usize);
+        }
+        let id = self.clauses.add(clause, true);
+        if self.value(first).is_none() && self.value(second) == Some(false) {
+            self.assign(first, Some(id));
+        }
+        Ok(())
     }
 
     fn learn(&mut self, learned: Vec<Literal>) {
@@ -643,13 +702,86 @@ impl<'t> Search<'t> {
             }
             let open = literals.iter().filter(|&&literal| self.value(literal).is_none());
             let activity = |l: &Literal| self.activities.get(l.variable());
-            let best = open.copied().max_by(|a, b| activity(a).total_cmp(&activity(b)));
+            let best = open.copied().max_by(|a, b| {
+                let first = || self.was_first(*a).cmp(&self.was_first(*b));
+                activity(a).total_cmp(&activity(b)).then_with(first)
+            });
             if let Some(best) = best {
                 self.cursor = at;
                 return Some(best);
             }
         }
         None
+    }
+
+    /// Is it an order that the first topological order has?
+    fn was_first(&self, literal: Literal) -> bool {
+        match self.kinds[literal.variable().index()] {
+            Kind::Order(a, b) => {
+                let first = self.first_places[a as usize] < self.first_places[b as usize];
+                first == literal.is_positive()
+            }
+            _ => false,
+        }
+    }
+
+    /// Of a read's sources, has the one tried first that comes last before the read in the first
+    /// topological order.
+    pub(super) fn prefer(&mut self) {
+        let mut nearest: FxHashMap<ReadRef, (u32, Variable)> = FxHashMap::default();
+        for (&(read, source), &variable) in &self.sources {
+            let WriteSource::Write(write) = source else { continue };
+            let place = self.first_places[write.index()];
+            if place >= self.first_places[read.event.index()] {
+                continue;
+            }
+            let best = nearest.entry(read).or_insert((place, variable));
+            if place > best.0 {
+                *best = (place, variable);
+            }
+        }
+        let mut variables: Vec<Variable> = nearest.into_values().map(|(_, best)| best).collect();
+        variables.sort_unstable();
+        for variable in variables {
+            self.activities.prefer(variable);
+            self.first.raise(&self.activities, variable);
+        }
+    }
+
+    /// The literal of a term that is true, false or one order; `Err` with its truth otherwise.
+    fn order_of(&mut self, term: &Term) -> Result<Literal, bool> {
+        match term {
+            Term::Before(a, b) => Ok(self.order(a.0, b.0)),
+            Term::True => Err(true),
+            _ => Err(false),
+        }
+    }
+
+    /// The clause that has a write be outside of a flow; none when that holds anyway.
+    pub(super) fn outside(
+        &mut self,
+        others: &[Literal],
+        (read, source): (ReadRef, WriteSource),
+        write: model::EventId,
+    ) -> Option<Vec<Literal>> {
+        let mut clause = others.to_vec();
+        let term = self.system.outside(read, source, write);
+        let parts = match &term {
+            Term::Or(parts) => parts.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        for part in parts {
+            match self.order_of(part) {
+                Ok(literal) => clause.push(literal),
+                Err(true) => return None,
+                Err(false) => {}
+            }
+        }
+        Some(clause)
+    }
+
+    pub(super) fn value_of(&self, literal: Literal) -> Option<bool> {
+        self.value(literal)
     }
 
     /// The place of every event, once an answer was satisfiable.

@@ -3,16 +3,38 @@
 use super::literal::Literal;
 use super::search::{Search, Unsatisfiable};
 use super::values::Claim;
-use encoders::Term;
-use model::{BinOp, Expr, ExprId, ExprPool};
+use encoders::{ConstraintSystem, Term};
+use model::{BinOp, Expr, ExprId, ExprPool, ReadRef, WriteSource};
 use rustc_hash::FxHashMap;
 
 /// Expressions are taken to pieces down to this depth; what is below counts as one claim.
 const DEEPEST: u32 = 64;
 
+/// Up to so many clauses about writes between a source and a read are there from the start, since
+/// more follows from them then; more would take too much memory.
+pub(super) const EAGER: usize = 1_000_000;
+
+/// How many clauses the writes between sources and reads make.
+fn size(system: &ConstraintSystem) -> usize {
+    let reads = system.constraints.iter().filter_map(|constraint| uninterrupted(&constraint.term));
+    reads.map(|read| system.open_writes(read).len()).fold(0, usize::saturating_add)
+}
+
+fn uninterrupted(term: &Term) -> Option<ReadRef> {
+    match term {
+        Term::Uninterrupted(read, _) => Some(*read),
+        Term::And(parts) => parts.iter().find_map(uninterrupted),
+        Term::Implies(_, then) => uninterrupted(then),
+        _ => None,
+    }
+}
+
 /// Takes terms to pieces.
 pub(super) struct Clauses<'s, 't> {
     search: &'s mut Search<'t>,
+    system: &'t ConstraintSystem,
+    /// Are writes between a source and a read looked for once the rest is decided?
+    lazy: bool,
     pool: &'t ExprPool,
     depth: u32,
     /// The literals that imply an expression's value.
@@ -20,8 +42,14 @@ pub(super) struct Clauses<'s, 't> {
 }
 
 impl<'s, 't> Clauses<'s, 't> {
-    pub(super) fn new(search: &'s mut Search<'t>, pool: &'t ExprPool) -> Self {
-        Self { search, pool, depth: 0, implying: FxHashMap::default() }
+    pub(super) fn new(
+        search: &'s mut Search<'t>,
+        system: &'t ConstraintSystem,
+        pool: &'t ExprPool,
+        eager: usize,
+    ) -> Self {
+        let lazy = size(system) > eager;
+        Self { search, system, lazy, pool, depth: 0, implying: FxHashMap::default() }
     }
 
     /// Has the term hold.
@@ -79,11 +107,34 @@ impl<'s, 't> Clauses<'s, 't> {
                 self.any(others, &[(condition, false), (then, true)])
             }
             (Term::Value(expr), _) => self.value(others, *expr, value),
+            (Term::Uninterrupted(read, source), true) => self.uninterrupted(others, *read, *source),
+            // No constraint says that some write does come between.
+            (Term::Uninterrupted(read, source), false) => {
+                let term = self.system.uninterrupted(*read, *source);
+                self.unless(others, &term, false)
+            }
             // These are atoms.
             (Term::Before(..) | Term::ReadsFrom(..) | Term::Choice(_) | Term::Equal(..), _) => {
                 Ok(())
             }
         }
+    }
+
+    fn uninterrupted(
+        &mut self,
+        others: &mut Vec<Literal>,
+        read: ReadRef,
+        source: WriteSource,
+    ) -> Result<(), Unsatisfiable> {
+        if self.lazy {
+            self.search.add_flow(others, read, source);
+            return Ok(());
+        }
+        let system = self.system;
+        system
+            .open_writes(read)
+            .iter()
+            .try_for_each(|&other| self.unless(others, &system.outside(read, source, other), true))
     }
 
     /// Has one of the literals hold or one of the parts have its value. The last part that is no

@@ -32,8 +32,10 @@ pub fn generate(shape: &Shape, seed: u64) -> String {
     let programs: Vec<Vec<Step>> =
         (0..shape.threads).map(|_| program(shape, &mut random)).collect();
     let mut text = String::new();
+    // What happens between two readings of a thread's clock may have happened at any time between.
+    let mut now = 1;
     for thread in 1..=shape.threads {
-        let _ = writeln!(text, "t0: fork t{thread}");
+        let _ = writeln!(text, "t0: time {now}\nt0: fork t{thread}\nt{thread}: time {now}");
     }
     let mut memory = vec![0i64; shape.cells];
     let mut holders: Vec<Option<usize>> = vec![None; shape.cells];
@@ -50,6 +52,11 @@ pub fn generate(shape: &Shape, seed: u64) -> String {
             continue;
         };
         let name = thread + 1;
+        now += 2;
+        let synchronises = matches!(step, Step::Lock(_) | Step::Unlock(_));
+        if synchronises && !matches!(step, Step::Lock(lock) if holders[lock].is_some()) {
+            let _ = writeln!(text, "t{name}: time {now}");
+        }
         match step {
             Step::Lock(lock) if holders[lock].is_some() => {
                 thread = random.below(shape.threads);
@@ -89,10 +96,18 @@ pub fn generate(shape: &Shape, seed: u64) -> String {
                 let _ = writeln!(text, "t{name}: W x{cell} {shown}");
             }
         }
+        if synchronises {
+            let _ = writeln!(text, "t{name}: time {}", now + 1);
+        }
         next[thread] += 1;
+        if next[thread] == programs[thread].len() {
+            now += 2;
+            let _ = writeln!(text, "t{name}: time {now}");
+        }
     }
+    now += 2;
     for thread in 1..=shape.threads {
-        let _ = writeln!(text, "t0: join t{thread}");
+        let _ = writeln!(text, "t0: join t{thread}\nt0: time {now}");
     }
     let _ = writeln!(text, "t0: R x0 -> end\nt0: fail end == {}", memory[0]);
     text
