@@ -30,6 +30,7 @@ fn solution() -> Solution {
         location: location(line),
         callers: Vec::new(),
         value: Some("1".to_owned()),
+        targets: Vec::new(),
     };
     Solution {
         verdict: Verdict::FailingSchedule,
