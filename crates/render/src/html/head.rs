@@ -61,22 +61,28 @@ fn capital(text: &str) -> String {
     first.into_iter().flatten().chain(characters).collect()
 }
 
-/// What the program said, without the place, which is said beside it.
+/// What the program said.
 fn message(failure: &Failure) -> String {
-    let message = failure.message.as_str();
-    let begin = format!("{}:{}: ", failure.location.file, failure.location.line);
-    let mut message = message.strip_prefix(&begin).unwrap_or(message);
-    // `assert` says in which function, too.
-    if let (true, Some((function, condition))) =
-        (failure.kind == "assertion", message.split_once(": "))
-        && function.contains('(')
-    {
-        message = condition;
-    }
+    let message = match failure.kind.as_str() {
+        "assertion" => condition(failure),
+        _ => failure.message.as_str(),
+    };
     if message.is_empty() {
         return String::new();
     }
     format!(": <code>{}</code>", escape(message))
+}
+
+/// What was asserted, without the place and the function, which are said beside it. The message is
+/// `FILE:LINE: FUNCTION: CONDITION`.
+fn condition(failure: &Failure) -> &str {
+    let message = failure.message.as_str();
+    let line = format!(":{}: ", failure.location.line);
+    let message = message.split_once(&line).map_or(message, |(_, behind)| behind);
+    match message.split_once(": ") {
+        Some((function, condition)) if function.contains('(') => condition,
+        _ => message,
+    }
 }
 
 /// Something that leads to an event.
@@ -205,4 +211,34 @@ fn end(solution: &Solution, id: &str) -> String {
     let Some(found) = solution.event(id) else { return escape(id) };
     let what = describe(found, found.value.as_deref());
     event(id, &format!("{}: {what} ({})", found.thread, place(&found.location)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::lost_update;
+
+    #[test]
+    fn an_assertion_is_shown_without_its_place() {
+        let mut failure = lost_update().failure.unwrap();
+        for (said, shown) in [
+            ("bank.c:30: void deposit(struct bank *): total == 2", "total == 2"),
+            ("/src/bank.c:30: check: total > 1 ? a : b", "check: total > 1 ? a : b"),
+            ("total == 2", "total == 2"),
+            ("bank.cc:30: int main()::<lambda()>: a == std::max(b, c)", "a == std::max(b, c)"),
+        ] {
+            failure.message = said.to_owned();
+            assert_eq!(condition(&failure), shown);
+        }
+    }
+
+    #[test]
+    fn the_sentence_comes_first_and_its_names_are_code() {
+        let mut solution = lost_update();
+        let markup = markup(&solution);
+        assert!(markup.contains("wrote <code>bank-&gt;total</code> (bank.c:11)"), "{markup}");
+        assert!(markup.contains("<details><summary>"), "the orders are folded behind it");
+        solution.cause = None;
+        assert!(super::markup(&solution).contains("<details open>"), "without it they are shown");
+    }
 }

@@ -6,7 +6,7 @@ const EXTRA_ROWS = 8;
 /** Browsers do not lay out much more than this; longer lists scroll in larger steps. */
 const TALLEST = 8000000;
 const NUMBERS = 52;
-const TEXT = 220;
+const TEXT = 256;
 const LEAST_TEXT = 165;
 const NARROWEST = 40;
 

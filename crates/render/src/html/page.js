@@ -21,7 +21,14 @@ class Page {
     this.addKeys();
     this.addTheme();
     byId("figures").textContent = this.figures();
-    this.go(this.lane, this.lane.extreme(1), { quiet: true });
+    this.go(this.lane, this.beginning(), { quiet: true });
+  }
+
+  /** The step to begin with: where the cause begins, or the first that is shown. */
+  beginning() {
+    const { stepOf } = this.lane.schedule;
+    const steps = data.cause.map((event) => stepOf.get(event)).filter((step) => step !== undefined);
+    return steps.length > 0 ? Math.min(...steps) : this.lane.extreme(1);
   }
 
   figures() {
