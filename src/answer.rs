@@ -279,7 +279,8 @@ impl Names<'_> {
             object: self.trace.subject(event).map(str::to_owned),
             targets: self.targets(event),
             location: location(event.site()),
-            callers: event.stack.iter().skip(1).map(location).collect(),
+            callers: event.stack.iter().skip(event.depth() + 1).map(location).collect(),
+            library: event.stack.iter().take(event.depth()).map(location).collect(),
             value: evaluation.and_then(|evaluation| self.value(event, evaluation)),
         }
     }

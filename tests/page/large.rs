@@ -70,6 +70,7 @@ fn event(name: &str, thread: usize, counter: usize, offset: usize, kind: &str) -
         object: Some(if lock { format!("locks[{counter}]") } else { format!("{name}[{counter}]") }),
         targets: vec![format!("{}{counter}", if lock { "o" } else { "m" })],
         location: location(10 + offset as u32, "add"),
+        library: Vec::new(),
         callers: vec![location(20 + thread as u32, "round"), location(40, "count")],
         ..Event::default()
     }

@@ -25,10 +25,18 @@ pub struct Event {
 }
 
 impl Event {
-    /// The innermost source place.
+    /// The place in the source that a person looks at: the innermost one outside of the headers of
+    /// installed libraries (`std::atomic<T>::load` is in one), or just the innermost when all are
+    /// in such headers.
     #[must_use]
     pub fn site(&self) -> &Site {
-        &self.stack[0]
+        &self.stack[self.depth()]
+    }
+
+    /// How many places of the stack are inside of libraries, called from [`site`](Self::site).
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.stack.iter().position(|site| !site.is_in_library()).unwrap_or(0)
     }
 }
 
@@ -44,6 +52,15 @@ pub struct Site {
     pub column: u32,
     /// The function, demangled where possible; empty when unknown.
     pub function: String,
+}
+
+impl Site {
+    /// Is this a header of an installed library, by where headers are installed?
+    #[must_use]
+    pub fn is_in_library(&self) -> bool {
+        let installed = self.file.starts_with("/usr/") && self.file.contains("/include/");
+        installed && !["/usr/src/", "/usr/local/src/"].iter().any(|at| self.file.starts_with(at))
+    }
 }
 
 /// One cell that a read event reads, and the variable that stands for the value.

@@ -152,8 +152,11 @@ pub struct Event {
     /// one that only the run of an alternate on other paths touches begins with `a` (`am40`).
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub targets: Vec<String>,
-    /// Where, innermost frame.
+    /// Where, in the innermost frame outside of installed libraries' headers.
     pub location: Location,
+    /// What the location calls in such headers, inner to outer.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub library: Vec<Location>,
     /// The callers, inner to outer.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub callers: Vec<Location>,

@@ -20,6 +20,7 @@ pub(crate) fn lost_update() -> Solution {
         object: Some("bank->total".to_owned()),
         targets: vec!["m0".to_owned()],
         location: location(line),
+        library: Vec::new(),
         callers: Vec::new(),
         value: Some(value.to_owned()),
     };

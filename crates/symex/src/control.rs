@@ -319,11 +319,14 @@ impl<'r> Engine<'r> {
         let thread = &mut self.threads[t];
         let Some(Frame::Code(frame)) = thread.frames.pop() else { return };
         thread.private_next = frame.private_base;
-        if let Some(caller) = thread.code_mut() {
-            let call = caller.next;
-            if let Some(history) = &mut caller.history {
-                history.returned.insert(call, frame);
+        match thread.code_mut() {
+            Some(caller) => {
+                let call = caller.next;
+                if let Some(history) = &mut caller.history {
+                    history.returned.insert(call, frame);
+                }
             }
+            None => thread.left = Some(frame),
         }
     }
 

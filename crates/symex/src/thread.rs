@@ -169,6 +169,8 @@ pub(crate) struct Thread<'r> {
     path_at: usize,
     value_at: usize,
     pub frames: Vec<Frame<'r>>,
+    /// The outermost instrumented frame, once it has returned.
+    pub left: Option<Box<CodeFrame<'r>>>,
     pub clock: VectorClock,
     /// Where its `errno` lies, as internal address.
     pub errno: Option<u64>,
@@ -229,6 +231,7 @@ impl<'r> Thread<'r> {
             path_at: 0,
             value_at: 0,
             frames: vec![Frame::External(Box::default())],
+            left: None,
             clock: VectorClock::default(),
             errno: None,
             started: index == 0,
@@ -333,6 +336,14 @@ impl<'r> Thread<'r> {
         match self.frames.last_mut() {
             Some(Frame::Code(frame)) => Some(frame),
             _ => None,
+        }
+    }
+
+    /// A thread that failed behind the end of its outermost function, in code of the compiler's (a
+    /// check of the stack), failed in that function.
+    pub fn back_to_last_frame(&mut self) {
+        if self.innermost_code().is_none() && let Some(frame) = self.left.take() {
+            self.frames.push(Frame::Code(frame));
         }
     }
 

@@ -3,6 +3,7 @@
 mod frameworks;
 mod lifetime;
 mod output;
+mod overrun;
 mod reached;
 mod search;
 
@@ -54,6 +55,7 @@ impl<'r> Engine<'r> {
     /// Ends the thread with the failure. `condition` of `None` does not depend on shared data.
     fn fail(&mut self, t: usize, kind: FailureKind, condition: Option<ExprId>) -> Stop {
         self.release_all(t);
+        self.threads[t].back_to_last_frame();
         let name = None;
         let event = self.event(t, EventKind::Failure, name);
         let condition = condition.unwrap_or_else(|| self.pool.boolean(true));
@@ -128,7 +130,7 @@ impl<'r> Engine<'r> {
         }
         let (kind, found) = match kind {
             RecordedFailureKind::Assertion => (FailureKind::Assertion, self.search(t)),
-            RecordedFailureKind::Abort => (FailureKind::Abort, self.search(t)),
+            RecordedFailureKind::Abort => (FailureKind::Abort, self.aborted(t)),
             RecordedFailureKind::Exit { .. } => (FailureKind::Exit, self.search(t)),
             RecordedFailureKind::Signal { signo: SIGSEGV | SIGBUS, fault_address } => {
                 let place = self.faulting_argument(t, fault_address);
@@ -143,7 +145,7 @@ impl<'r> Engine<'r> {
                 self.gap(t, GapKind::Failure, "division".to_owned());
                 (FailureKind::DivisionByZero, None)
             }
-            RecordedFailureKind::Signal { .. } => (FailureKind::Abort, self.search(t)),
+            RecordedFailureKind::Signal { .. } => (FailureKind::Abort, self.aborted(t)),
             RecordedFailureKind::UseAfterFree { address } => {
                 self.touch_freed(t, address, 1, (None, false));
                 (FailureKind::UseAfterFree, None)
@@ -160,6 +162,11 @@ impl<'r> Engine<'r> {
         };
         let condition = found.map(|found| self.take(t, found));
         self.fail(t, kind, condition);
+    }
+
+    /// What made libc end the run, or the branch that led there.
+    fn aborted(&mut self, t: usize) -> Option<Found> {
+        self.overrun(t).or_else(|| self.search(t))
     }
 
     /// The branch that led to an exception that nobody caught. Where it was thrown may have been
