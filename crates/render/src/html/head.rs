@@ -6,6 +6,9 @@ use crate::lanes::{describe, place};
 use crate::solution::{Cause, Failure, Replay, RootCause, Verdict};
 use std::fmt::Write as _;
 
+/// The pattern of a cause where the order of events is none.
+const EVERY_SCHEDULE: &str = "every-schedule";
+
 /// The window's title.
 pub(super) fn title(solution: &Solution) -> String {
     match &solution.failure {
@@ -155,20 +158,21 @@ fn cause(solution: &Solution) -> String {
 /// The sentence, and the events that it names, numbered as in the schedules below.
 fn sentence(solution: &Solution, cause: &Cause) -> String {
     let mut out = String::from("<p class=\"sentence\">");
-    for (index, part) in cause.sentence.split('`').enumerate() {
+    let thread = solution.threads.iter().any(|thread| cause.sentence.starts_with(&thread.id));
+    let said = if thread { cause.sentence.clone() } else { capital(&cause.sentence) };
+    for (index, part) in said.split('`').enumerate() {
         if index % 2 == 1 {
             let _ = write!(out, "<code>{}</code>", escape(part));
         } else {
             out.push_str(&escape(part));
         }
     }
-    let kind = cause.case.iter().map(|case| format!(" ({})", case.replace('-', " ")));
-    let _ = write!(
-        out,
-        ".</p><p class=\"note\">{}{}</p>",
-        escape(&capital(&cause.pattern.replace('-', " "))),
-        escape(&kind.collect::<String>())
-    );
+    out.push_str(".</p>");
+    if cause.pattern != EVERY_SCHEDULE && cause.pattern != "orders" {
+        let case = cause.case.iter().map(|case| format!(" ({})", case.replace('-', " ")));
+        let kind = capital(&cause.pattern.replace('-', " ")) + &case.collect::<String>();
+        let _ = write!(out, "<p class=\"note\">{}</p>", escape(&kind));
+    }
     if !cause.events.is_empty() {
         out.push_str("<ol class=\"named\">");
         for id in &cause.events {
@@ -182,7 +186,10 @@ fn sentence(solution: &Solution, cause: &Cause) -> String {
 fn orders(solution: &Solution, cause: &RootCause) -> String {
     let other_path = solution.alternates.iter().any(|alternate| !alternate.same_path);
     if cause.orders.is_empty() || (cause.fails_always && !other_path) {
-        return "<p>Every order of events along the recorded paths fails.</p>".to_owned();
+        // The sentence has said so.
+        let said = solution.cause.as_ref().is_some_and(|cause| cause.pattern == EVERY_SCHEDULE);
+        let words = "<p>Every order of events along the recorded paths fails.</p>";
+        return if said { String::new() } else { words.to_owned() };
     }
     let words = match (cause.fails_always, cause.orders.len()) {
         (true, _) => {

@@ -168,8 +168,10 @@ class Lane {
     const room = this.grid.clientWidth - NUMBERS - TEXT;
     const between = count > 1 ? Math.floor(room / (count - 1)) : 0;
     this.spacing = Math.max(NARROWEST, Math.min(between, TEXT));
-    const least = NUMBERS + this.spacing * (count - 1) + LEAST_TEXT;
-    const width = Math.max(least, this.grid.clientWidth);
+    const across = NUMBERS + this.spacing * (count - 1);
+    // What has to be scrolled anyway may be as wide as it likes.
+    const fits = across + LEAST_TEXT <= this.grid.clientWidth;
+    const width = fits ? this.grid.clientWidth : across + TEXT;
     this.width = width;
     this.sizer.style.width = `${width}px`;
     this.head.style.width = `${width}px`;
@@ -379,5 +381,14 @@ class Lane {
     if (y - margin < top) target = y - margin;
     else if (y + ROW + margin > top + view) target = y + ROW + margin - view;
     if (target !== top) this.grid.scrollTop = Math.max(0, target) / ratio;
+    this.scrollAcross(this.left(this.columns.get(events.thread[this.schedule.order[step]]) ?? 0));
+  }
+
+  /** The same across, for what begins at `x`. */
+  scrollAcross(x) {
+    const { scrollLeft, clientWidth } = this.grid;
+    if (x - NUMBERS < scrollLeft) this.grid.scrollLeft = x - NUMBERS;
+    const end = Math.min(x + TEXT, this.width);
+    if (end > scrollLeft + clientWidth) this.grid.scrollLeft = end - clientWidth;
   }
 }

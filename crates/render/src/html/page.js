@@ -34,7 +34,8 @@ class Page {
   figures() {
     const { schedule } = this.lane;
     const shown = this.lane.rows.filter((row) => !row.fold).length;
-    return `${schedule.length} events of ${data.threads.length} threads; ${shown} of them matter most and are shown first.`;
+    const all = `${schedule.length} events of ${data.threads.length} threads`;
+    return shown === 1 ? `${all}; one is shown first.` : `${all}; ${shown} that matter are shown first.`;
   }
 
   /** One button for each schedule. */

@@ -1,6 +1,7 @@
 // The source panel: the file of the current event, with the lines where the threads stand.
 
-const contextOfEnd = 2;
+/** So many lines before and behind an end of a data-flow. */
+const AROUND_END = 2;
 
 class Source {
   constructor(root, title) {
@@ -34,9 +35,7 @@ class Source {
     const file = data.files[number];
     const lines = new Map();
     const code = element("div", { class: "code" });
-    if (file.missing) {
-      code.append(element("p", { class: "missing" }, `The source is not on this page: ${file.missing}.`));
-    }
+    if (file.missing) code.append(this.missing(file.missing));
     let end = 1;
     for (const part of file.parts) {
       if (part.first > end) code.append(element("div", { class: "gap" }, "⋯"));
@@ -49,6 +48,10 @@ class Source {
       });
     }
     return { code, lines };
+  }
+
+  missing(reason) {
+    return element("p", { class: "missing" }, `The source is not on this page: ${reason}.`);
   }
 
   line(file, number, content) {
@@ -76,7 +79,7 @@ class Source {
     this.lit = [];
     if (frame.file === null) {
       this.title.textContent = "Source";
-      this.root.replaceChildren(element("p", { class: "missing" }, "It is not known which line this is."));
+      this.root.replaceChildren(this.missing("its file is not known"));
       return;
     }
     const { name } = data.files[frame.file];
@@ -128,7 +131,9 @@ class Source {
     const thread = threadOf(event);
     const words = `${word} ${thread.id} (${thread.entry}) at ${frame.place}, step ${schedule.stepOf.get(event) + 1}`;
     const code = element("div", { class: "code" });
-    for (let line = frame.line - contextOfEnd; line <= frame.line + contextOfEnd; line += 1) {
+    const missing = frame.file === null ? "its file is not known" : data.files[frame.file].missing;
+    if (missing) code.append(this.missing(missing));
+    for (let line = frame.line - AROUND_END; line <= frame.line + AROUND_END; line += 1) {
       const content = frame.file === null ? null : this.text(frame.file, line);
       if (content === null) continue;
       const made = this.line(frame.file, line, content);
