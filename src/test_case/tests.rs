@@ -28,7 +28,6 @@ fn solution() -> Solution {
         kind: kind.to_owned(),
         object: Some("bank->total".to_owned()),
         location: location(line),
-        targets: Vec::new(),
         library: Vec::new(),
         callers: Vec::new(),
         value: Some("1".to_owned()),
