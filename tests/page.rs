@@ -216,6 +216,11 @@ fn a_solved_fixture_is_shown_as_the_answer_says() {
             expected.compare_row(row);
         }
     }
+    // The sensor's two writes, or the display's two reads. A run that ends early may have neither.
+    let brackets = "return document.querySelectorAll('[data-lane=\"0\"] .block').length";
+    let atomicity = cause.pattern.ends_with("atomicity");
+    assert_eq!(browser.run(brackets).as_u64() >= Some(1), atomicity, "{cause:?}");
+
     let first = Expected::of(&solution, 0).shown();
     let begins = first.iter().find(|id| cause.events.contains(id)).expect("the cause is shown");
     assert_eq!(current(&browser), *begins);

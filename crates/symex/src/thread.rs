@@ -342,7 +342,9 @@ impl<'r> Thread<'r> {
     /// A thread that failed behind the end of its outermost function, in code of the compiler's (a
     /// check of the stack), failed in that function.
     pub fn back_to_last_frame(&mut self) {
-        if self.innermost_code().is_none() && let Some(frame) = self.left.take() {
+        if self.innermost_code().is_none()
+            && let Some(frame) = self.left.take()
+        {
             self.frames.push(Frame::Code(frame));
         }
     }

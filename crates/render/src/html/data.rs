@@ -22,6 +22,8 @@ pub(super) struct Page<'a> {
     lanes: Vec<Lane>,
     /// The events that the sentence about the cause names, in its order.
     cause: Vec<usize>,
+    /// Of these, the ones of one thread that nothing should have come between.
+    blocks: Vec<Vec<usize>>,
     failure: Option<usize>,
 }
 
@@ -119,8 +121,9 @@ pub(super) fn page<'a>(solution: &'a Solution, sources: &'a Sources) -> Page<'a>
     }
     // Ones that only another run has are of the first alternate.
     let named = solution.cause.iter().flat_map(|cause| &cause.events);
-    let cause = named.filter_map(|id| find(Some(0), id)).collect();
-    Page { cause, failure, lanes, ..tables.finish() }
+    let cause: Vec<usize> = named.filter_map(|id| find(Some(0), id)).collect();
+    let blocks = blocks(solution, &cause, &tables.events.thread);
+    Page { cause, blocks, failure, lanes, ..tables.finish() }
 }
 
 fn failing<'a>(
@@ -197,6 +200,19 @@ fn passing<'a>(
             replay: alternate.replay,
         },
     )
+}
+
+/// The cause's events by thread, where the cause is that a thread was not left alone.
+fn blocks(solution: &Solution, cause: &[usize], threads: &[usize]) -> Vec<Vec<usize>> {
+    let atomicity = ["atomicity", "multi-variable-atomicity"];
+    if !solution.cause.iter().any(|cause| atomicity.contains(&cause.pattern.as_str())) {
+        return Vec::new();
+    }
+    let mut blocks: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+    for event in cause {
+        blocks.entry(threads.get(*event).copied()).or_default().push(*event);
+    }
+    blocks.into_values().filter(|events| events.len() > 1).collect()
 }
 
 /// The events of the root cause and those that the sentence about it names.
@@ -286,6 +302,7 @@ impl<'a> Tables<'a> {
             events: self.events,
             lanes: Vec::new(),
             cause: Vec::new(),
+            blocks: Vec::new(),
             failure: None,
         }
     }

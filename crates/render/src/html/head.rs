@@ -171,7 +171,12 @@ fn sentence(solution: &Solution, cause: &Cause) -> String {
     if cause.pattern != EVERY_SCHEDULE && cause.pattern != "orders" {
         let case = cause.case.iter().map(|case| format!(" ({})", case.replace('-', " ")));
         let kind = capital(&cause.pattern.replace('-', " ")) + &case.collect::<String>();
-        let _ = write!(out, "<p class=\"note\">{}</p>", escape(&kind));
+        // Where it is about that, scripts draw brackets.
+        let legend = match cause.pattern.ends_with("atomicity") {
+            true => ". In the schedules, a bracket is beside what should be atomic.",
+            false => "",
+        };
+        let _ = write!(out, "<p class=\"note\">{}{legend}</p>", escape(&kind));
     }
     if !cause.events.is_empty() {
         out.push_str("<ol class=\"named\">");

@@ -350,7 +350,19 @@ class Lane {
       if (Math.max(begin, end) < origin || Math.min(begin, end) > top + view + ROW) return;
       drawn.push(this.arrow(flow, index, begin - origin, end - origin));
     });
-    this.arrows.replaceChildren(...drawn);
+    const blocks = data.blocks.map((block) => this.block(block, origin));
+    this.arrows.replaceChildren(...blocks.filter((block) => block !== null), ...drawn);
+  }
+
+  /** A bracket beside what one thread should have done without others between. */
+  block(block, origin) {
+    const steps = block.map((event) => this.schedule.stepOf.get(event));
+    if (steps.includes(undefined)) return null;
+    const column = this.columns.get(events.thread[block[0]]) ?? 0;
+    const begin = this.rowOf(Math.min(...steps)) * ROW - origin + 2;
+    const end = (this.rowOf(Math.max(...steps)) + 1) * ROW - origin - 2;
+    const right = this.left(column) - 1;
+    return svgElement("path", { class: "block", d: `M ${right} ${begin} h -6 V ${end} h 6` });
   }
 
   arrow(flow, index, begin, end) {
