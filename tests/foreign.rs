@@ -1,5 +1,5 @@
-//! A shared library that plain gcc built: it makes the threads, holds the locks, and calls back into
-//! instrumented code.
+//! Shared libraries that plain gcc built: one makes the threads, holds the locks, and calls back into
+//! instrumented code; another changes structures of its caller.
 
 #[path = "fixtures/workspace.rs"]
 mod workspace;
@@ -14,26 +14,46 @@ use workspace::Workspace;
 const SUCCESS: i32 = 0;
 const RUNS: &str = "3000";
 
-/// The library and the program, the one built by gcc and the other by `symbiosis cc`.
-fn build(workspace: &Workspace, level: &str) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/foreign");
-    for file in ["pool.h", "pool.c", "program.c"] {
-        fs::copy(folder.join(file), workspace.path(file)).expect("the source can be copied");
+/// A library and a program of the same folder, the one built by gcc and the other by `symbiosis cc`.
+fn build(workspace: &Workspace, folder: &str, library: &str, program: &str, level: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(folder);
+    for file in [format!("{library}.h"), format!("{library}.c"), format!("{program}.c")] {
+        fs::copy(folder.join(&file), workspace.path(&file)).expect("the source can be copied");
     }
-    let library = Command::new("gcc")
+    let built = Command::new("gcc")
         .current_dir(workspace.path(""))
-        .args(["-O2", "-shared", "-fPIC", "-pthread", "pool.c", "-o", "libpool.so"])
+        .args(["-O2", "-shared", "-fPIC", "-pthread", &format!("{library}.c")])
+        .args(["-o", &format!("lib{library}.so")])
         .output()
         .expect("gcc starts");
-    assert!(library.status.success(), "gcc: {}", String::from_utf8_lossy(&library.stderr));
-    let compile = ["cc", "-g", level, "-pthread", "program.c", "-o", "program"];
-    let link = ["-L.", "-lpool", "-Wl,-rpath,$ORIGIN"];
+    assert!(built.status.success(), "gcc: {}", String::from_utf8_lossy(&built.stderr));
+    let (source, library) = (format!("{program}.c"), format!("-l{library}"));
+    let compile = ["cc", "-g", level, "-pthread", &source, "-o", "program"];
+    let link = ["-L.", &library, "-Wl,-rpath,$ORIGIN"];
     workspace.symbiosis(compile.into_iter().chain(link)).expect_code(SUCCESS);
+}
+
+fn what_a_library_writes_is_known(level: &str) {
+    let workspace = Workspace::new(&format!("library{level}"));
+    build(&workspace, "library", "codec", "user", level);
+    workspace.symbiosis(["record", "-o", "run.trace", "--", "./program"]).expect_code(SUCCESS);
+    let check = workspace.symbiosis(["check", "run.trace"]).expect_code(SUCCESS);
+    assert!(check.stdout().contains(" 0 gaps in "), "{}", check.describe());
+}
+
+#[test]
+fn what_a_library_writes_behind_parameters_is_known_without_optimisation() {
+    what_a_library_writes_is_known("-O0");
+}
+
+#[test]
+fn what_a_library_writes_behind_parameters_is_known_optimised() {
+    what_a_library_writes_is_known("-O2");
 }
 
 fn callbacks_are_recorded_solved_and_replayed(level: &str) {
     let workspace = Workspace::new(&format!("foreign{level}"));
-    build(&workspace, level);
+    build(&workspace, "foreign", "pool", "program", level);
     let record = ["record", "--until-failure", RUNS, "--noise", "--timeout", "60"];
     let program = ["-o", "failing.trace", "--", "./program"];
     workspace.symbiosis(record.into_iter().chain(program)).expect_code(SUCCESS);

@@ -11,7 +11,7 @@ use symex::{Execution, FunctionCalls, FunctionUse};
 pub struct Args {
     /// The trace directory
     trace: PathBuf,
-    /// Print at most this many gaps one by one
+    /// Print at most this many places that have gaps
     #[arg(long, default_value_t = 20)]
     gaps: usize,
 }
@@ -61,8 +61,9 @@ fn print(execution: &Execution, most: usize) {
     }
     for gap in execution.gaps.iter().take(most) {
         let site = &gap.site;
+        let times = if gap.times > 1 { format!(" ({} times)", gap.times) } else { String::new() };
         println!(
-            "  {} {}:{} {}: {} {}",
+            "  {} {}:{} {}: {} {}{times}",
             gap.thread, site.file, site.line, site.function, gap.what, gap.detail
         );
     }

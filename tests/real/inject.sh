@@ -43,7 +43,7 @@ names_place() { # solution file places
             lines_of "$3" "$2" | while read -r first last; do
                 if [ "$line" -ge "$first" ] && [ "$line" -le "$last" ]; then echo yes; fi
             done
-        done | grep -q yes
+        done | grep -c yes >/dev/null
 }
 
 injected() { # name

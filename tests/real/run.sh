@@ -59,6 +59,7 @@ input() { [ -e "$place/$1" ] || make_input "$place/$1" "$2"; }
 # Records a passing run, checks it, and adds a line to the table.
 recorded() { # name command...
     local run=$1 trace=$place/$1.trace check=$place/$1.check record_time check_time status=0
+    local name=$project
     shift
     rm -rf "$trace"
     if ! logged "$place/$run.record.log" "$symbiosis" record --timeout 120 -o "$trace" -- "$@"; then
@@ -90,7 +91,8 @@ recorded() { # name command...
 }
 
 project() { # name
-    name=$1
+    project=$1
+    local name=$project
     place=$work/projects/$name
     source='' packages='' quick=''
     unset -f build own_tests runs

@@ -30,6 +30,7 @@ declare void @__symbiosis_grow_path() cold nounwind
 declare void @__symbiosis_grow_values() cold nounwind
 declare void @__symbiosis_external_write(ptr, i64) nounwind
 declare void @__symbiosis_fallback_write(ptr, ptr, i64) nounwind
+declare void @__symbiosis_pointee_write(ptr, ptr, i64) nounwind
 
 define void @__symbiosis_construct() {
   call void @__symbiosis_register(ptr @__symbiosis_module)
@@ -261,6 +262,12 @@ done:
 ; Reports that a callee of which nothing is known may have written an object.
 define void @__symbiosis_hook_fallback(ptr %callee, ptr %object, i64 %size) alwaysinline nounwind {
   call void @__symbiosis_fallback_write(ptr %callee, ptr %object, i64 %size)
+  ret void
+}
+
+; The same, where only the type of a pointer says that there is an object.
+define void @__symbiosis_hook_pointee(ptr %callee, ptr %object, i64 %size) alwaysinline nounwind {
+  call void @__symbiosis_pointee_write(ptr %callee, ptr %object, i64 %size)
   ret void
 }
 

@@ -40,6 +40,8 @@ pub struct Hooks {
     pub construct: LLVMValueRef,
     /// `(ptr callee, ptr object, i64 size)`.
     pub fallback: Callable,
+    /// As `fallback`, for memory that may not be there.
+    pub pointee: Callable,
     /// `(ptr place, i64 offset) -> i64`.
     pub word: Callable,
     /// `(ptr place) -> i64`.
@@ -86,6 +88,7 @@ pub fn link(module: &Module<'_>) -> Result<Hooks, InstrumentError> {
         construct: own("__symbiosis_construct")?.value,
         table: own("__symbiosis_hook_table")?,
         fallback: own("__symbiosis_hook_fallback")?,
+        pointee: own("__symbiosis_hook_pointee")?,
         word: own("__symbiosis_hook_word")?,
         number: own("__symbiosis_hook_number")?,
         gate: gates::assembly(module),

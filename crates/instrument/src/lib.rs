@@ -23,6 +23,7 @@ mod emit;
 mod gates;
 mod hooks;
 mod place;
+mod pointees;
 mod scan;
 mod structors;
 mod values;

@@ -2,6 +2,7 @@
 
 use crate::build::Builder;
 use crate::hooks::{Callable, Hooks};
+use crate::pointees;
 use crate::scan::{self, Conversion};
 use crate::values::underlying_object;
 use ir::assembly::Assembly;
@@ -49,6 +50,9 @@ impl Returned<'_> {
         };
         let Some(declaration) = name.as_deref().and_then(effect) else {
             self.report_objects(callee);
+            if name.is_none() {
+                self.report_candidates(callee);
+            }
             return;
         };
         if !self.fits(declaration) {
@@ -73,6 +77,41 @@ impl Returned<'_> {
         }
         if let Some((format, Some(conversions))) = conversions {
             self.report_scanned(format, &conversions);
+        }
+    }
+
+    /// Reports what a call through a pointer wrote if it went to one of the described functions whose
+    /// address the module takes, such as those in a table of system calls.
+    fn report_candidates(&self, callee: LLVMValueRef) {
+        let llvm = self.llvm();
+        for function in self.module.functions() {
+            // SAFETY: call and functions are alive.
+            let candidate = unsafe {
+                llvm.LLVMIsDeclaration(function) != 0
+                    && llvm.LLVMGlobalGetValueType(function)
+                        == llvm.LLVMGetCalledFunctionType(self.call)
+                    && is_address_taken(llvm, function)
+            };
+            // SAFETY: the function is alive.
+            let declaration = candidate.then(|| effect(&unsafe { llvm.value_name(function) }));
+            let Some(declaration) = declaration.flatten() else { continue };
+            if declaration.kind == Kind::Computed || !self.fits(declaration) {
+                continue;
+            }
+            let regions = declaration.writes.iter().filter(|region| is_plain(region));
+            let regions: Vec<&Region> = regions.collect();
+            if regions.is_empty() {
+                continue;
+            }
+            let builder = self.builder;
+            let [called, known] = [callee, function].map(|value| builder.pointer_to_i64(value));
+            let mut wrote = builder.compare(LLVMIntPredicate::LLVMIntEQ, called, known);
+            if let Some(when) = declaration.when {
+                wrote = builder.select(wrote, self.success(when), wrote);
+            }
+            for region in regions {
+                self.report_region(region, Some(wrote));
+            }
         }
     }
 
@@ -344,7 +383,7 @@ impl Returned<'_> {
     }
 
     /// Reports the objects that the arguments point into: those of known size as a whole, of
-    /// others what a C++ reference promises to be there.
+    /// others what a C++ reference promises to be there, or what the pointer's type says.
     fn report_objects(&self, callee: LLVMValueRef) {
         self.report_objects_of(callee, |_| true);
     }
@@ -370,10 +409,32 @@ impl Returned<'_> {
                     None => (argument, self.dereferenceable(callee, index)),
                 }
             };
-            let Some(size) = size.filter(|_| !reported.contains(&object)) else { continue };
+            if reported.contains(&object) {
+                continue;
+            }
+            let (hook, size) = match size {
+                Some(size) => (self.hooks.fallback, size),
+                None => match self.pointee_size(callee, index, argument) {
+                    Some(size) => (self.hooks.pointee, size),
+                    None => continue,
+                },
+            };
             reported.push(object);
             let size = self.builder.i64(size.min(LONGEST_FALLBACK));
-            self.builder.call(self.hooks.fallback, &mut [callee, object, size]);
+            self.builder.call(hook, &mut [callee, object, size]);
+        }
+    }
+
+    /// How much memory lies behind a pointer, if it is what its type says.
+    fn pointee_size(&self, callee: LLVMValueRef, index: u8, argument: LLVMValueRef) -> Option<u64> {
+        // Pointers of inline assembly are what its constraints say.
+        // SAFETY: module, call, callee and argument are alive.
+        unsafe {
+            if !self.llvm().LLVMIsAInlineAsm(callee).is_null() {
+                return None;
+            }
+            pointees::declared_size(self.llvm(), callee, index)
+                .or_else(|| pointees::used_size(self.llvm(), self.module.raw(), argument))
         }
     }
 
@@ -488,6 +549,43 @@ impl Returned<'_> {
             _ => None,
         }
     }
+}
+
+/// Does a region follow from arguments and result alone, without a look at memory that another callee
+/// may not have been given?
+fn is_plain(region: &Region) -> bool {
+    let mut plain = region.place.path.is_empty();
+    match &region.extent {
+        Extent::Bytes(number) => number.for_each(&mut |part| {
+            plain &= !matches!(part, Number::Pointed32(_) | Number::Word(..));
+        }),
+        Extent::Text(_) | Extent::Wide(_) => {}
+        _ => plain = false,
+    }
+    plain
+}
+
+/// Is the function used other than by calling it?
+///
+/// # Safety
+/// The function must be alive.
+unsafe fn is_address_taken(llvm: &Llvm, function: LLVMValueRef) -> bool {
+    // SAFETY: as the caller promises; only calls are asked for their callee.
+    unsafe {
+        let calls = |user| {
+            let call =
+                !llvm.LLVMIsACallInst(user).is_null() || !llvm.LLVMIsAInvokeInst(user).is_null();
+            call && llvm.LLVMGetCalledValue(user) == function
+        };
+        let mut next = llvm.LLVMGetFirstUse(function);
+        while !next.is_null() {
+            if !calls(llvm.LLVMGetUser(next)) {
+                return true;
+            }
+            next = llvm.LLVMGetNextUse(next);
+        }
+    }
+    false
 }
 
 /// Has the module's constructor report the tables that the module may come to use: before there are

@@ -4,6 +4,7 @@ use crate::layout::{EXTERNAL_WRITE_LIMIT, RuntimeEvent};
 use crate::modules;
 use crate::process;
 use crate::streams;
+use crate::sys;
 use crate::tls;
 use core::ffi::c_void;
 
@@ -38,4 +39,35 @@ pub unsafe extern "C" fn __symbiosis_fallback_write(
     }
     // SAFETY: passed on.
     unsafe { __symbiosis_external_write(p, n) }
+}
+
+/// As [`__symbiosis_fallback_write`], where only a pointer's type says that there are so many bytes:
+/// those that cannot be read are left out.
+#[cfg_attr(symbiosis_export, unsafe(no_mangle))]
+pub unsafe extern "C" fn __symbiosis_pointee_write(
+    callee: *const c_void,
+    p: *const c_void,
+    n: u64,
+) {
+    if n == 0 || p.is_null() || tls::recording().is_null() {
+        return;
+    }
+    let start = p as u64;
+    let Some(end) = start.checked_add(n) else { return };
+    let length = (readable_end(start, end) - start).min(n);
+    // SAFETY: the bytes can be read.
+    unsafe { __symbiosis_fallback_write(callee, p, length) }
+}
+
+/// How far memory from `start` on can be read, up to `end`.
+fn readable_end(start: u64, end: u64) -> u64 {
+    const PAGE: u64 = 4096;
+    let mut page = start & !(PAGE - 1);
+    while page < end {
+        if !sys::is_readable(page) {
+            return page.max(start);
+        }
+        page += PAGE;
+    }
+    end
 }

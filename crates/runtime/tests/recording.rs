@@ -152,11 +152,12 @@ fn writes_of_uninstrumented_code_are_logged() {
     let traced = scenario("writes");
     let writes = traced.events("t0", 0, RuntimeEvent::ExternalWrite);
     let first = u64::from_le_bytes(*b"01234567");
-    assert_eq!(writes.len(), 4, "not that of a function that the module defines");
+    assert_eq!(writes.len(), 5, "not that of a function that the module defines");
     assert_eq!(writes[0][1..], [10, first, u64::from(u16::from_le_bytes(*b"89"))]);
     assert_eq!(writes[1][1..], [3, first & 0xff_ffff]);
     assert_eq!(writes[2][1..], [8, first]);
     assert_eq!(writes[3][1], 1 << 20);
+    assert_eq!(writes[4][1..], [8, first], "the next page cannot be read");
     assert_eq!(traced.trace.manifest().cut_writes, 1);
 }
 

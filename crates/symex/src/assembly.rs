@@ -46,6 +46,7 @@ impl<'r> Engine<'r> {
             created: None,
             allocated: None,
             written: None,
+            doubted: false,
             read: false,
             text: None,
             assembly: Some(Box::new(assembly)),

@@ -141,6 +141,7 @@ impl<'r> Engine<'r> {
                 created: None,
                 allocated: None,
                 written: None,
+                doubted: false,
                 read: false,
                 text,
                 assembly: None,

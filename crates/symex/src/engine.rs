@@ -76,6 +76,8 @@ pub(crate) struct Engine<'r> {
     pub collected: Collected,
     pub learned: Learned,
     pub gaps: Vec<Gap>,
+    /// Thread, place and kind of each of them: its index.
+    gap_places: FxHashMap<(usize, model::Site, GapKind), usize>,
     pub gap_counts: BTreeMap<GapKind, u64>,
     /// How often uninstrumented functions were called, by symbol.
     pub functions: BTreeMap<&'r str, (FunctionUse, u64)>,
@@ -131,6 +133,7 @@ impl<'r> Engine<'r> {
             threads,
             learned,
             gaps: Vec::new(),
+            gap_places: FxHashMap::default(),
             gap_counts: BTreeMap::new(),
             functions: BTreeMap::new(),
             guessing: false,
@@ -642,10 +645,13 @@ impl<'r> Engine<'r> {
             return;
         }
         *self.gap_counts.entry(what.clone()).or_default() += 1;
-        if self.gaps.len() < self.options.max_gaps {
+        let site = self.site(t);
+        if let Some(&index) = self.gap_places.get(&(t, site.clone(), what.clone())) {
+            self.gaps[index].times += 1;
+        } else if self.gaps.len() < self.options.max_gaps {
+            self.gap_places.insert((t, site.clone(), what.clone()), self.gaps.len());
             let thread = self.threads[t].log.name.clone();
-            let site = self.site(t);
-            self.gaps.push(Gap { thread, site, what, detail });
+            self.gaps.push(Gap { thread, site, what, detail, times: 1 });
         }
     }
 

@@ -150,6 +150,7 @@ mod tests {
             created: None,
             allocated: None,
             written: written.map(|words| (8 * words.len() as u64, words)),
+            doubted: false,
             read: false,
             text: None,
             assembly: None,

@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::eval::{self, float::format_of};
+use crate::processor;
 use crate::report::GapKind;
 use crate::thread::{Entry, Stop};
 use crate::value::{self, Scalar, Value};
@@ -73,6 +74,7 @@ impl<'r> Engine<'r> {
         }
         let computed = match family {
             "vector" => reduce(&mut self.pool, short, arguments),
+            "x86" => processor::compute(&mut self.pool, short, arguments),
             "sadd" | "uadd" | "ssub" | "usub" | "smul" | "umul" => {
                 overflow(&mut self.pool, short, arguments)
             }

@@ -52,6 +52,7 @@ mod memory;
 mod memory_ops;
 mod naming;
 mod points;
+mod processor;
 mod recording;
 mod report;
 mod shadow;

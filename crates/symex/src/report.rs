@@ -51,7 +51,8 @@ pub struct Execution {
     pub points: Points,
     /// What calls gave that a replay cannot compute anew, by thread and function.
     pub inputs: Vec<Input>,
-    /// What could not be modelled; at most [`Options::max_gaps`] of them.
+    /// What could not be modelled, once per thread, place and kind; at most [`Options::max_gaps`] of
+    /// them.
     pub gaps: Vec<Gap>,
     /// How far each thread came.
     pub report: Report,
@@ -66,12 +67,14 @@ pub struct Gap {
     pub site: Site,
     /// What.
     pub what: GapKind,
-    /// More, for people.
+    /// More, for people: of the first time.
     pub detail: String,
+    /// How often it happened there.
+    pub times: u64,
 }
 
 /// The kinds of [`Gap`].
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GapKind {
     /// An instruction that the executor does not know, by opcode or operation.
     Instruction(String),

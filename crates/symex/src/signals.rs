@@ -48,6 +48,7 @@ impl<'r> Engine<'r> {
                 created: None,
                 allocated: None,
                 written: None,
+                doubted: false,
                 assembly: None,
                 tail: false,
                 read: true,

@@ -6,7 +6,7 @@ use crate::externals::is_computed;
 use crate::memory::{Bytes, MemoryByte};
 use crate::report::{BlockedCall, GapKind};
 use crate::signals::SIGNAL_WORDS;
-use crate::thread::{HeldLock, PendingSync, Stop, contradiction};
+use crate::thread::{Frame, HeldLock, PendingSync, Stop, contradiction};
 use model::{EventId, EventKind, Interval, LockMode, ObjectId, ObjectKind};
 use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
 
@@ -223,6 +223,15 @@ impl<'r> Engine<'r> {
         }
         let guessed = self.is_guess(t);
         let Some(internal) = self.resolve(t, address) else { return };
+        let mut length = length;
+        if guessed {
+            self.doubt(t);
+            // A type may promise more than the object has.
+            if let Some(index) = self.learned.heap.at_internal(internal) {
+                let object = &self.learned.heap.objects[index];
+                length = length.min(object.base + object.size - internal);
+            }
+        }
         self.note_external_store(t, internal, length);
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
         let bytes: Bytes =
@@ -245,6 +254,20 @@ impl<'r> Engine<'r> {
             at += run.max(1);
         }
         self.guessing = false;
+    }
+
+    /// Forgets what the objects behind a call's arguments hold, before the first word of the log
+    /// about what they hold after the call.
+    fn doubt(&mut self, t: usize) {
+        let Some(Frame::External(mut frame)) = self.threads[t].frames.pop() else { return };
+        if let Some(call) = &mut frame.call
+            && call.assembly.is_none()
+            && !call.doubted
+        {
+            call.doubted = true;
+            self.unknown_effect(t, call);
+        }
+        self.threads[t].frames.push(Frame::External(frame));
     }
 
     /// Does the log only say that an object has these bytes after the call? It does when nobody

@@ -110,6 +110,8 @@ pub(crate) struct ExternalCall<'r> {
     pub allocated: Option<usize>,
     /// What it wrote first, as the log says: bytes, and the words that hold them.
     pub written: Option<(u64, &'r [u64])>,
+    /// What its arguments point to has been forgotten, because nobody described it.
+    pub doubted: bool,
     /// The string that it appends to, as it was before.
     pub text: Option<Text>,
     /// The events of what it reads have been made.

@@ -105,6 +105,10 @@ void __symbiosis_fallback_write(const void *callee, const void *object, uint64_t
   __symbiosis_external_write(object, length);
 }
 
+void __symbiosis_pointee_write(const void *callee, const void *object, uint64_t length) {
+  if (object) __symbiosis_fallback_write(callee, object, length);
+}
+
 /* An open gate keeps the flags and all registers. */
 uint64_t gates_passed, anchors_passed;
 __asm__(".text\n.globl __symbiosis_gate, __symbiosis_gate_anchor\n"

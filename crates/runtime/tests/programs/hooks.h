@@ -37,6 +37,7 @@ struct Module {
 void __symbiosis_register(const struct Module *);
 void __symbiosis_external_write(const void *, uint64_t);
 void __symbiosis_fallback_write(const void *, const void *, uint64_t);
+void __symbiosis_pointee_write(const void *, const void *, uint64_t);
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,6 @@
 /* One scenario per argument; the tests say what the trace must hold. */
 #include "hooks.h"
+#include <sys/mman.h>
 #include <threads.h>
 
 static uint32_t base;
@@ -114,6 +115,11 @@ static void writes(void) {
   __symbiosis_fallback_write(0, text, 8);
   static char large[3 << 20];
   __symbiosis_external_write(large, sizeof large);
+  char *pages = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(pages + 4088, text, 8);
+  mprotect(pages + 4096, 4096, PROT_NONE);
+  __symbiosis_pointee_write(0, pages + 4088, 16);
+  __symbiosis_pointee_write(0, pages + 4096, 16);
 }
 
 static void *asserts(void *argument) { block(1); assert(!argument); return 0; }
