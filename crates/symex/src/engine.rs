@@ -19,7 +19,7 @@ use crate::value::{Scalar, Value};
 use ir::types::{
     ConstantKind, FuncId, Global, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
 };
-use model::{Expr, ExprId, ExprPool, Failure, ObjectId, PathConditionKind, Site, VarId};
+use model::{BinOp, Expr, ExprId, ExprPool, Failure, ObjectId, PathConditionKind, Site, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -545,6 +545,37 @@ impl<'r> Engine<'r> {
                 let value = value & model::expr::mask(self.pool.width(inner));
                 self.learn(inner, value);
             }
+            Expr::Not(inner) => {
+                let mask = model::expr::mask(self.pool.width(inner));
+                self.learn(inner, !value & mask);
+            }
+            Expr::Concat { high, low } => {
+                let width = self.pool.width(low);
+                self.learn(low, value & model::expr::mask(width));
+                self.learn(high, value >> width);
+            }
+            Expr::Bin(op @ (BinOp::Add | BinOp::Sub | BinOp::Xor), a, b) => {
+                self.learn_operand(op, a, b, value);
+            }
+            _ => {}
+        }
+    }
+
+    /// The operand of a sum, difference or exclusive or, of which the other operand is known: the
+    /// pool may have put what is computed with it into another form.
+    fn learn_operand(&mut self, op: BinOp, a: ExprId, b: ExprId, value: u128) {
+        let width = self.pool.width(a);
+        let constant = |engine: &Self, id: ExprId| {
+            engine.pool.as_const(id).or_else(|| engine.known.get(&id).copied())
+        };
+        let compute = |op: BinOp, x: u128, y: u128| crate::concrete::binary(op, width, x, y);
+        match (op, constant(self, a), constant(self, b)) {
+            (BinOp::Add, None, Some(b)) => self.learn(a, compute(BinOp::Sub, value, b)),
+            (BinOp::Add, Some(a), None) => self.learn(b, compute(BinOp::Sub, value, a)),
+            (BinOp::Sub, None, Some(b)) => self.learn(a, compute(BinOp::Add, value, b)),
+            (BinOp::Sub, Some(a), None) => self.learn(b, compute(BinOp::Sub, a, value)),
+            (BinOp::Xor, None, Some(b)) => self.learn(a, compute(BinOp::Xor, value, b)),
+            (BinOp::Xor, Some(a), None) => self.learn(b, compute(BinOp::Xor, value, a)),
             _ => {}
         }
     }
