@@ -13,8 +13,8 @@ use model::evaluate::Evaluation;
 use model::{CellId, Event, EventId, EventTrace, ExprId, Site, VarId, WriteSource};
 use render::Solution;
 use render::solution::{
-    Alternate, DataFlow, DataFlows, Dsp, EventValue, FORMAT, Failure, Location, Replay, RootCause,
-    Stats, Thread, VERSION, ValuePair, Verdict,
+    Alternate, AtomicBlock, DataFlow, DataFlows, Dsp, EventValue, FORMAT, Failure, Location,
+    Replay, RootCause, Stats, Thread, VERSION, ValuePair, Verdict,
 };
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -199,7 +199,17 @@ fn dsp(names: &Names<'_>, explanation: &Explanation) -> Option<Dsp> {
             alternate_only: names.data_flows(&found.alternate_only, alternate),
         },
         values,
+        atomic_blocks: found.atomic_blocks.iter().map(|block| atomic_block(names, block)).collect(),
     })
+}
+
+fn atomic_block(names: &Names<'_>, block: &explain::AtomicBlock) -> AtomicBlock {
+    AtomicBlock {
+        thread: names.trace.threads[block.thread.index()].name.clone(),
+        first: block.first.to_string(),
+        last: block.last.to_string(),
+        interrupted_by: ids(&block.interrupted_by),
+    }
 }
 
 fn stats(parts: &Parts<'_>) -> Stats {

@@ -35,6 +35,7 @@ need "ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.ubsan_standalone-*.a"
 need "command -v chromium" chromium
 need "command -v chromedriver" chromium-driver
 need "command -v pytest-3 || command -v pytest" python3-pytest
+need "/usr/bin/python3 -c 'import jsonschema'" python3-jsonschema
 
 if [ "${#missing[@]}" -gt 0 ]; then
     echo "installing: ${missing[*]}" >&2

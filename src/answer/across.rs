@@ -119,6 +119,7 @@ fn dsp(
                 .collect(),
         },
         values,
+        atomic_blocks: Vec::new(),
     }
 }
 

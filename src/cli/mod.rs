@@ -2,10 +2,12 @@
 
 pub mod cc;
 pub mod check;
+pub mod completions;
 pub mod doctor;
 pub mod exit_codes;
 pub mod record;
 pub mod replay;
+pub mod show;
 pub mod solve;
 pub mod test_case;
 
@@ -29,6 +31,7 @@ Typical use:
   symbiosis cc -g -O1 -pthread queue.c -o queue
   symbiosis record --until-failure 1000 -- ./queue
   symbiosis solve queue.trace
+  symbiosis show queue.trace --format html -o queue.html
   symbiosis replay queue.trace
   symbiosis test-case queue.trace -o tests/queue
 
@@ -57,12 +60,18 @@ enum Command {
     Check(check::Args),
     /// Find the failing schedule, the root cause, alternates and the DSP
     Solve(solve::Args),
+    /// Show the answer of `solve` again, in any format
+    Show(show::Args),
     /// Run the program again under the failing schedule, or under an alternate
     Replay(replay::Args),
     /// Make a regression test from the failing schedule
     TestCase(test_case::Args),
     /// Say what is found on this machine and what is missing
     Doctor(doctor::Args),
+    /// Print a script that completes the command line
+    Completions(completions::Args),
+    /// Print the manual page, or write one for each command
+    Man(completions::ManArgs),
 }
 
 /// An error with its exit code.
@@ -121,9 +130,12 @@ fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         }
         Command::Check(args) => check::run(&args),
         Command::Solve(args) => solve::run(&args),
+        Command::Show(args) => show::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::TestCase(args) => test_case::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => completions::man(&args),
     }
 }
 

@@ -1,12 +1,10 @@
 //! `symbiosis solve`: the failing schedule, the root cause, alternates and the DSP.
 
 use super::record::seconds;
-use super::{Failure, exit_codes};
+use super::{Failure, exit_codes, show};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
-use render::Solution;
 use render::solution::{Replay, Verdict};
-use render::text::TextOptions;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Arguments of `solve`.
@@ -14,12 +12,8 @@ use std::time::Duration;
 pub struct Args {
     /// The trace directory
     trace: PathBuf,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write to this file instead of standard output
-    #[arg(short, long)]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: show::Output,
     /// Look for this many alternate schedules
     #[arg(long, default_value_t = 1, value_name = "K")]
     alternates: usize,
@@ -35,9 +29,6 @@ pub struct Args {
     /// Let the solver use at most this many megabytes
     #[arg(long, value_name = "MEGABYTES")]
     memory: Option<u32>,
-    /// In text, print every event of the failing schedule too
-    #[arg(long)]
-    full_schedule: bool,
     /// Do not run the program: leave every schedule at the solver's claim
     #[arg(long)]
     no_replay: bool,
@@ -50,16 +41,6 @@ pub struct Args {
     /// Look for another failing schedule so many times when the program does not follow one
     #[arg(long, value_name = "N", default_value_t = 3, conflicts_with = "no_replay")]
     attempts: usize,
-}
-
-/// An output format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-    Dot,
-    Svg,
-    Html,
 }
 
 pub(super) fn parse_backend(text: &str) -> Result<Backend, String> {
@@ -95,8 +76,11 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     for warning in &answer.warnings {
         eprintln!("symbiosis: warning: {warning}");
     }
-    let text = rendered(&answer.solution, args)?;
-    write(&text, args.output.as_deref())?;
+    // Whoever only reads the trace gets the answer all the same.
+    if let Err(error) = show::keep(&args.trace, &answer.solution) {
+        eprintln!("symbiosis: warning: `symbiosis show` will not find the answer: {error}");
+    }
+    args.output.write(&answer.solution)?;
     Ok(if answer.broke {
         exit_codes::UNEXPECTED
     } else if answer.cut_short {
@@ -111,53 +95,4 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
             Verdict::Unknown => exit_codes::LIMIT,
         }
     })
-}
-
-fn rendered(solution: &Solution, args: &Args) -> Result<String, Failure> {
-    Ok(match args.format {
-        Format::Text => {
-            render::text::to_text(solution, TextOptions { full_schedule: args.full_schedule })
-        }
-        Format::Json => render::json::to_json(solution)
-            .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))?,
-        Format::Dot => render::dot::to_dot(solution),
-        Format::Svg => render::svg::to_svg(solution)
-            .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))?,
-        Format::Html => to_html(solution)?,
-    })
-}
-
-/// The page, with the sources that are found where the debug information says they were.
-pub(super) fn to_html(solution: &Solution) -> Result<String, Failure> {
-    let sources = render::html::Sources::gather(solution, read_source);
-    render::html::to_html(solution, &sources)
-        .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))
-}
-
-/// A trace may name anything as a source file, also a device that never ends.
-fn read_source(name: &str) -> Result<String, String> {
-    const LONGEST: u64 = 16 << 20;
-    let metadata = fs_err::metadata(name).map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err(format!("{name} is no regular file"));
-    }
-    if metadata.len() > LONGEST {
-        return Err(format!("{name} is longer than {} MB", LONGEST >> 20));
-    }
-    let bytes = fs_err::read(name).map_err(|error| error.to_string())?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn write(text: &str, output: Option<&Path>) -> Result<(), Failure> {
-    use std::io::Write as _;
-    let result = match output {
-        Some(path) => fs_err::write(path, text),
-        None => std::io::stdout().lock().write_all(text.as_bytes()),
-    };
-    match result {
-        // A reader such as `head` that has seen enough is no error.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failure::new(exit_codes::UNEXPECTED, error)),
-        Ok(()) => Ok(()),
-    }
 }

@@ -142,6 +142,7 @@ fn solution(all: Vec<Event>, schedule: &[usize], (a, b, turns): (usize, usize, u
                 alternate_only: vec![flow(b + 2, a + 1, after_b)],
             },
             values: values.to_vec(),
+            ..Dsp::default()
         }),
         events: all,
         ..Solution::default()

@@ -28,6 +28,7 @@ pub fn to_dot(solution: &Solution) -> String {
         Some([failing, alternate]) => {
             let replayed = solution.alternates.first().map_or(Replay::NotRun, |a| a.replay);
             let mut panel = Panel {
+                solution,
                 prefix: "f",
                 left: 0.0,
                 colour: FAILING_COLOUR,
@@ -36,6 +37,7 @@ pub fn to_dot(solution: &Solution) -> String {
             };
             let width = panel.draw(&failing, &mut stmts);
             panel = Panel {
+                solution,
                 prefix: "a",
                 left: width + PANEL_GAP,
                 colour: ALTERNATE_COLOUR,
@@ -89,7 +91,8 @@ fn failure_text(failure: &Failure) -> String {
 }
 
 /// One side of the picture.
-struct Panel {
+struct Panel<'s> {
+    solution: &'s Solution,
     prefix: &'static str,
     left: f64,
     colour: &'static str,
@@ -98,13 +101,13 @@ struct Panel {
     end: String,
 }
 
-impl Panel {
+impl Panel<'_> {
     /// Adds the side's statements and returns its width in points.
     fn draw(&self, lane: &Lane, stmts: &mut Vec<Stmt>) -> f64 {
         let threads = threads(lane);
         let length = |row: &Row| {
             let alone = row.alone.map_or(0, |words| words.chars().count() + 2);
-            row.what.chars().count().max(alone)
+            row.what.chars().count().max(alone).max(holding(row).chars().count())
         };
         let longest = lane.rows.iter().map(length).max().unwrap_or(0);
         let box_width = (longest.max(14) as f64) * CHARACTER + 18.0;
@@ -112,6 +115,8 @@ impl Panel {
         let width = (step * threads.len().max(1) as f64 - COLUMN_GAP).max(box_width);
         self.titles(lane, &threads, step, width, box_width, stmts);
         self.footer(self.left + width / 2.0, lane.rows.len(), stmts);
+        // Behind the events, so before them.
+        self.blocks(lane, &threads, step, box_width, stmts);
         for (index, row) in lane.rows.iter().enumerate() {
             let column = threads.iter().position(|thread| *thread == row.thread).unwrap_or(0);
             let x = self.left + step * column as f64 + box_width / 2.0;
@@ -153,7 +158,7 @@ impl Panel {
                 vec![
                     attribute("shape", "plaintext"),
                     escaped("style", ""),
-                    escaped("label", &format!("thread {thread}")),
+                    escaped("label", &self.thread_title(thread)),
                     position(x, -34.0),
                 ],
             ));
@@ -186,13 +191,77 @@ impl Panel {
         ));
     }
 
+    /// A frame around events of one thread that nothing interrupts on this side.
+    fn blocks(
+        &self,
+        lane: &Lane,
+        threads: &[&str],
+        step: f64,
+        box_width: f64,
+        stmts: &mut Vec<Stmt>,
+    ) {
+        let rows: Vec<&Row> = lane.rows.iter().collect();
+        let runs = rows.chunk_by(|a, b| a.atomic && b.atomic && a.thread == b.thread);
+        let mut from = 0;
+        for (number, run) in runs.enumerate() {
+            let (first, last) = (from as f64 + 1.0, (from + run.len()) as f64);
+            from += run.len();
+            let Some(row) = run.first().filter(|row| row.atomic && run.len() > 1) else { continue };
+            let column = threads.iter().position(|thread| *thread == row.thread).unwrap_or(0);
+            let x = self.left + step * column as f64 + box_width / 2.0;
+            let y = -TITLE_HEIGHT - ROW_HEIGHT * (first + last) / 2.0;
+            let height = ROW_HEIGHT * (last - first) + 62.0;
+            stmts.push(node(
+                &format!("{}_block{number}", self.prefix),
+                vec![
+                    escaped("label", "not interrupted"),
+                    attribute("labelloc", "t"),
+                    attribute("fontsize", "9"),
+                    escaped("fontcolor", self.colour),
+                    escaped("color", self.colour),
+                    escaped("style", "dashed"),
+                    position(x, y),
+                    attribute("width", &format!("{:.2}", (box_width + 18.0) / 72.0)),
+                    attribute("height", &format!("{:.2}", height / 72.0)),
+                ],
+            ));
+        }
+    }
+
+    /// `thread t0.1 (serve)`.
+    fn thread_title(&self, thread: &str) -> String {
+        let entry = self.solution.threads.iter().find(|other| other.id == thread);
+        let entry = entry.map(|thread| format!(" ({})", thread.entry)).unwrap_or_default();
+        format!("thread {thread}{entry}")
+    }
+
+    /// Where the event happens, and who called: what pictures show under the pointer.
+    fn stack(&self, id: &str) -> String {
+        let Some(event) = self.solution.event(id) else { return id.to_owned() };
+        let mut text = id.to_owned();
+        let places = [&event.location].into_iter().chain(&event.callers);
+        for (depth, location) in places.enumerate() {
+            text.push_str(if depth == 0 { ": " } else { "\ncalled at " });
+            text.push_str(&place(location));
+            if !location.function.is_empty() {
+                text.push_str(" in ");
+                text.push_str(&location.function);
+            }
+        }
+        text
+    }
+
     fn event(&self, row: &Row, x: f64, y: f64, width: f64) -> Stmt {
         let alone = row.alone.map(|words| format!("\n({words})")).unwrap_or_default();
+        let held = if row.held.is_empty() { String::new() } else { format!("\n{}", holding(row)) };
+        let more = usize::from(row.alone.is_some()) + usize::from(!row.held.is_empty());
+        let height = ["0.46", "0.6", "0.74"][more];
         let mut attributes = vec![
-            escaped("label", &format!("{}\n{}{alone}", row.place, row.what)),
+            escaped("label", &format!("{}\n{}{held}{alone}", row.place, row.what)),
+            escaped("tooltip", &self.stack(&row.event)),
             position(x, y),
             attribute("width", &format!("{:.2}", width / 72.0)),
-            attribute("height", if row.alone.is_some() { "0.6" } else { "0.46" }),
+            attribute("height", height),
         ];
         if row.alone.is_some() {
             attributes.push(escaped("style", "rounded,filled,dashed"));
@@ -235,6 +304,11 @@ impl Panel {
     fn name(&self, event: &str) -> String {
         format!("{}_{event}", self.prefix)
     }
+}
+
+/// `holding queue->lock`; empty when there is no lock.
+fn holding(row: &Row) -> String {
+    if row.held.is_empty() { String::new() } else { format!("holding {}", row.held.join(", ")) }
 }
 
 /// The threads of a side, in the order of their names.
@@ -303,6 +377,26 @@ mod tests {
             assert!(dot.contains(part), "{part} is missing in\n{dot}");
         }
         assert!(!to_dot(&lost_update()).contains("only in the"), "both runs have the same events");
+    }
+
+    #[test]
+    fn blocks_stacks_and_entries_are_shown() {
+        let mut solution = lost_update();
+        if let Some(dsp) = &mut solution.dsp {
+            dsp.failing = ["e0", "e2", "e1"].map(str::to_owned).to_vec();
+            dsp.alternate = ["e0", "e1", "e2"].map(str::to_owned).to_vec();
+            dsp.atomic_blocks.push(crate::solution::AtomicBlock {
+                thread: "t0.1".to_owned(),
+                first: "e0".to_owned(),
+                last: "e1".to_owned(),
+                interrupted_by: vec!["e2".to_owned()],
+            });
+        }
+        let dot = to_dot(&solution);
+        graphviz_rust::parse(&dot).expect("the output is DOT");
+        assert_eq!(dot.matches("not interrupted").count(), 1, "{dot}");
+        assert!(dot.contains("thread t0.1 (deposit)"), "{dot}");
+        assert!(dot.contains("e1: bank.c:11 in deposit"), "{dot}");
     }
 
     #[test]

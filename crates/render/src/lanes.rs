@@ -1,6 +1,7 @@
 //! The two sides of a DSP as rows, the common ground of the text, DOT and SVG formats.
 
 use crate::Solution;
+use crate::held::held;
 use crate::solution::{DataFlow, Event, Location};
 use std::collections::BTreeSet;
 
@@ -28,6 +29,10 @@ pub struct Row {
     pub what: String,
     /// Is it one of the reordered pair?
     pub flipped: bool,
+    /// The locks that the thread holds.
+    pub held: Vec<String>,
+    /// Is it in a block that this side does not interrupt and the other one does?
+    pub atomic: bool,
     /// In words, that the other side does not have the event; `None` when it has.
     pub alone: Option<&'static str>,
 }
@@ -75,6 +80,15 @@ fn rows(solution: &Solution, events: &[String], side: Side) -> Vec<Row> {
             .then_some("does not happen there"),
         Side::Alternate => id.starts_with('a').then_some("only in the passing run"),
     };
+    let schedule = match (side, alternate) {
+        (Side::Alternate, Some(alternate)) => &alternate.schedule,
+        _ => &solution.schedule,
+    };
+    let locks = held(solution, schedule);
+    let blocks = match side {
+        Side::Failing => Vec::new(),
+        Side::Alternate => blocks(solution, events),
+    };
     events
         .iter()
         .filter_map(|id| solution.event(id))
@@ -90,10 +104,27 @@ fn rows(solution: &Solution, events: &[String], side: Side) -> Vec<Row> {
                 place: place(&event.location),
                 what: describe(event, value),
                 flipped: flipped(&event.id),
+                held: locks
+                    .get(event.id.as_str())
+                    .map(|names| names.iter().map(|name| (*name).to_owned()).collect())
+                    .unwrap_or_default(),
+                atomic: blocks.contains(&event.id.as_str()),
                 alone: alone(&event.id),
             }
         })
         .collect()
+}
+
+/// The events of the alternate that belong to blocks which only it keeps whole.
+fn blocks<'s>(solution: &'s Solution, events: &'s [String]) -> Vec<&'s str> {
+    let all = solution.dsp.iter().flat_map(|dsp| &dsp.atomic_blocks);
+    let spans = all.filter_map(|block| {
+        let place = |id: &String| events.iter().position(|other| other == id);
+        let (from, to) = (place(&block.first)?, place(&block.last)?);
+        events.get(from..=to)
+    });
+    // A block of one event is none.
+    spans.filter(|span| span.len() > 1).flatten().map(String::as_str).collect()
 }
 
 /// `bank.c:20`: the file's last component and the line.

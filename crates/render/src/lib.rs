@@ -2,9 +2,13 @@
 //! [`Solution`] alone. Nothing here solves, replays or reads a trace.
 
 pub mod dot;
+pub mod held;
 pub mod html;
 pub mod json;
 pub mod lanes;
+pub mod mermaid;
+pub mod perfetto;
+pub mod sarif;
 pub mod solution;
 pub mod svg;
 pub mod text;

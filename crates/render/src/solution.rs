@@ -13,7 +13,8 @@ pub const FORMAT: &str = "symbiosis-solution";
 /// * 1.1: what replay found (`replay_notes`, `Alternate::replay_note`), and alternates that leave
 ///   the recorded paths (`same_path` false): `Alternate::events` and the `a` identifiers.
 /// * 1.2: which cells and objects an event touches (`Event::targets`), and every value that an
-///   alternate changes (`Alternate::values`); why it failed in one sentence (`Solution::cause`).
+///   alternate changes (`Alternate::values`); why it failed in one
+///   sentence (`Solution::cause`); what should be atomic (`Dsp::atomic_blocks`).
 pub const VERSION: &str = "1.2";
 
 /// Everything `symbiosis solve` found out.
@@ -247,6 +248,23 @@ pub struct Dsp {
     pub data_flows: DataFlows,
     /// Values in both schedules, for the projected reads and writes.
     pub values: Vec<ValuePair>,
+    /// Blocks that the alternate keeps whole and the failing schedule does not: what should be
+    /// atomic. Only of alternates along the same paths.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub atomic_blocks: Vec<AtomicBlock>,
+}
+
+/// Events of one thread that nothing else of the projection comes between in the alternate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtomicBlock {
+    /// The thread.
+    pub thread: String,
+    /// The block's first event.
+    pub first: String,
+    /// The block's last event.
+    pub last: String,
+    /// The events of other threads that come between in the failing schedule, in its order.
+    pub interrupted_by: Vec<String>,
 }
 
 /// The data-flows of one schedule only.

@@ -92,6 +92,7 @@ pub(crate) fn lost_update() -> Solution {
                 alternate_only: vec![flow("e1", "e2", "1")],
             },
             values: vec![pair("e2", "0", "1"), pair("e1", "1", "1")],
+            atomic_blocks: Vec::new(),
         }),
         stats: Stats {
             events: 6,

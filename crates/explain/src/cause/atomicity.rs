@@ -94,16 +94,19 @@ fn holds(story: &Story<'_>, triple: Triple) -> Option<Case> {
     case_of(story, triple).filter(|_| is_undone(story, triple))
 }
 
-/// Of several accesses of the other thread in between, the first that does the same is told.
+/// Where the other thread did something else to the variable just before, with the same effect, that
+/// is told: who overwrites and then clears a variable has done harm by the first of the two.
 fn widened(story: &Story<'_>, triple: Triple, case: Case) -> (Triple, Case) {
     let others = story.accesses(story.event(triple.between).thread, triple.cell);
-    let inside = others.into_iter().filter(|id| {
+    let elsewhere = |id: EventId| story.site(id).line != story.site(triple.between).line;
+    let inside = others.into_iter().rev().filter(|id| {
         story.before(triple.first, *id)
             && story.event(*id).index < story.event(triple.between).index
+            && elsewhere(*id)
     });
-    let mut wider = inside.map(|between| Triple { between, ..triple });
-    let first = wider.find(|wider| holds(story, *wider) == Some(case));
-    (first.unwrap_or(triple), case)
+    let mut wider = inside.take(NEIGHBOURS).map(|between| Triple { between, ..triple });
+    let found = wider.find(|wider| holds(story, *wider) == Some(case));
+    (found.unwrap_or(triple), case)
 }
 
 /// Which of the cases it is, provided that the two accesses belong together.

@@ -1,32 +1,64 @@
 //! Plain text for a terminal or a log.
 
+mod sides;
+mod steps;
+mod style;
+
 use crate::Solution;
 use crate::lanes::{Lane, describe, lanes, place};
 use crate::solution::{Event, Failure, RootCause, Verdict};
 use std::fmt::{self, Write as _};
+use style::{Paint, paint, wrap};
 
-/// How much to print.
+/// How much to print, and for what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextOptions {
     /// Print every event of the failing schedule too.
     pub full_schedule: bool,
+    /// Columns of the terminal; none for a log, where lines may have any length.
+    pub width: Option<usize>,
+    /// Use the terminal's colours.
+    pub colour: bool,
 }
 
-/// The solution as text: the cause in one sentence, the failure, the root cause, the DSP, the figures.
+/// Gives a line of a source file, without its end, by the file's name in the answer and the line's
+/// number from 1; `None` where there is no such file or line.
+pub type SourceLine<'s> = dyn Fn(&str, u32) -> Option<String> + 's;
+
+/// The solution as text: the cause in one sentence, the failure, the root cause, the DSP, the
+/// figures.
 #[must_use]
 pub fn to_text(solution: &Solution, options: TextOptions) -> String {
+    to_text_with_source(solution, options, &|_, _| None)
+}
+
+/// The same with lines of the program.
+#[must_use]
+pub fn to_text_with_source(
+    solution: &Solution,
+    options: TextOptions,
+    source: &SourceLine<'_>,
+) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = write_text(&mut out, solution, options);
+    let _ = write_text(&mut out, solution, options, source);
     out
 }
 
-fn write_text(out: &mut String, solution: &Solution, options: TextOptions) -> fmt::Result {
+fn write_text(
+    out: &mut String,
+    solution: &Solution,
+    options: TextOptions,
+    source: &SourceLine<'_>,
+) -> fmt::Result {
     if let Some(cause) = &solution.cause {
-        writeln!(out, "cause: {}\n", cause.sentence)?;
+        let sentence = wrap(&cause.sentence, options.width, 7, "  ");
+        writeln!(out, "{} {sentence}\n", heading(options, "cause:"))?;
+        steps::write(out, solution, options, source)?;
     }
     if let Some(failure) = &solution.failure {
-        write_failure(out, failure)?;
+        write_failure(out, failure, options)?;
+        steps::write_lines(out, &failure.location, options, source)?;
         write_waits(out, solution)?;
     }
     match solution.verdict {
@@ -41,12 +73,16 @@ fn write_text(out: &mut String, solution: &Solution, options: TextOptions) -> fm
     write_stats(out, solution)
 }
 
+fn heading(options: TextOptions, text: &str) -> String {
+    paint(options.colour, Paint::Heading, text)
+}
+
 fn reason(solution: &Solution) -> String {
     solution.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default()
 }
 
-fn write_failure(out: &mut String, failure: &Failure) -> fmt::Result {
-    write!(out, "failure: {}", failure.kind)?;
+fn write_failure(out: &mut String, failure: &Failure, options: TextOptions) -> fmt::Result {
+    write!(out, "{} {}", heading(options, "failure:"), failure.kind)?;
     if !failure.message.is_empty() {
         write!(out, ": {}", failure.message)?;
     }
@@ -103,7 +139,8 @@ fn write_schedule(out: &mut String, solution: &Solution, options: TextOptions) -
     let stats = &solution.stats;
     writeln!(
         out,
-        "\nfailing schedule: {} events of {} threads, {} context switches ({})",
+        "\n{} {} events of {} threads, {} context switches ({})",
+        heading(options, "failing schedule:"),
         solution.schedule.len(),
         solution.threads.len(),
         stats.context_switches,
@@ -115,10 +152,10 @@ fn write_schedule(out: &mut String, solution: &Solution, options: TextOptions) -
     if options.full_schedule {
         write_full_schedule(out, solution)?;
     }
-    write_root_cause(out, solution)?;
-    write_alternates(out, solution)?;
+    write_root_cause(out, solution, options)?;
+    write_alternates(out, solution, options)?;
     if let Some([failing, alternate]) = lanes(solution) {
-        write_lanes(out, &failing, &alternate)?;
+        sides::write(out, &failing, &alternate, options)?;
         write_flows(out, solution, &failing)?;
         write_flows(out, solution, &alternate)?;
     }
@@ -142,7 +179,7 @@ fn write_full_schedule(out: &mut String, solution: &Solution) -> fmt::Result {
     Ok(())
 }
 
-fn write_root_cause(out: &mut String, solution: &Solution) -> fmt::Result {
+fn write_root_cause(out: &mut String, solution: &Solution, options: TextOptions) -> fmt::Result {
     let Some(cause) = &solution.root_cause else { return Ok(()) };
     if cause.fails_always {
         return write_unavoidable(out, solution, cause);
@@ -150,7 +187,7 @@ fn write_root_cause(out: &mut String, solution: &Solution) -> fmt::Result {
     let minimal = if cause.minimal { "minimal" } else { "not proved minimal" };
     let count = cause.orders.len();
     let noun = if count == 1 { "ordering" } else { "orderings" };
-    writeln!(out, "\nroot cause: {count} {noun} ({minimal})")?;
+    writeln!(out, "\n{} {count} {noun} ({minimal})", heading(options, "root cause:"))?;
     write_orders(out, solution, cause)
 }
 
@@ -200,7 +237,7 @@ fn one_event(solution: &Solution, id: &str) -> String {
     }
 }
 
-fn write_alternates(out: &mut String, solution: &Solution) -> fmt::Result {
+fn write_alternates(out: &mut String, solution: &Solution, options: TextOptions) -> fmt::Result {
     let fails_always = solution.root_cause.as_ref().is_some_and(|cause| cause.fails_always);
     if solution.alternates.is_empty() && !fails_always {
         return writeln!(
@@ -212,39 +249,13 @@ fn write_alternates(out: &mut String, solution: &Solution) -> fmt::Result {
     for (index, alternate) in solution.alternates.iter().enumerate() {
         let [before, after] = &alternate.flipped;
         let path = if alternate.same_path { "" } else { "takes another path and " };
-        writeln!(out, "\nalternate {index} {path}does not fail ({})", alternate.replay.words())?;
+        let title = heading(options, &format!("alternate {index}"));
+        writeln!(out, "\n{title} {path}does not fail ({})", alternate.replay.words())?;
         writeln!(out, "  {}", one_event(solution, before))?;
         writeln!(out, "    now before {}", one_event(solution, after))?;
         if let Some(note) = &alternate.replay_note {
             writeln!(out, "  replay: {note}")?;
         }
-    }
-    Ok(())
-}
-
-fn write_lanes(out: &mut String, failing: &Lane, alternate: &Lane) -> fmt::Result {
-    let line = |row: Option<&crate::lanes::Row>| {
-        row.map_or_else(String::new, |row| {
-            let mark = if row.flipped { '*' } else { ' ' };
-            let alone = row.alone.map(|words| format!(" ({words})")).unwrap_or_default();
-            format!("{mark} {:<5} {:<18} {}{alone}", row.thread, row.place, row.what)
-        })
-    };
-    let left: Vec<String> = failing.rows.iter().map(|row| line(Some(row))).collect();
-    let right: Vec<String> = alternate.rows.iter().map(|row| line(Some(row))).collect();
-    let width = left
-        .iter()
-        .map(|line| line.chars().count())
-        .max()
-        .unwrap_or(0)
-        .max(failing.title.len() + 2);
-    writeln!(out, "\ndifferential schedule projection (* the reordered pair)")?;
-    writeln!(out, "  {:<width$} | {}", failing.title, alternate.title)?;
-    writeln!(out, "  {:-<width$}-+-{:-<30}", "", "")?;
-    for index in 0..left.len().max(right.len()) {
-        let a = left.get(index).map_or("", String::as_str);
-        let b = right.get(index).map_or("", String::as_str);
-        writeln!(out, "  {}", format!("{a:<width$} | {b}").trim_end())?;
     }
     Ok(())
 }
@@ -300,6 +311,13 @@ mod tests {
     fn a_lost_update_reads_as_a_story() {
         expect![[r#"
             cause: t0.1 wrote `bank->total` (bank.c:11) between t0.2's read (bank.c:10) and its write (bank.c:11)
+
+              1. t0.2: read bank->total = 0 (1 when it passes) [e2]
+                 at bank.c:10 in deposit
+              2. t0.1 (deposit): write bank->total = 1 [e1]
+                 at bank.c:11 in deposit
+              3. t0.2: write bank->total = 1 [e3]
+                 at bank.c:11 in deposit
 
             failure: assertion: bank->total == "2"
               at /src/bank.c:30:5 in deposit, thread t0
@@ -391,5 +409,79 @@ mod tests {
         let marked =
             |what: &str| text.lines().any(|line| line.contains('*') && line.contains(what));
         assert!(marked("bank->note = 7") && marked("read bank->total = 1"), "{text}");
+    }
+
+    /// The lost update with locks, a block that should be atomic, and source.
+    fn told(options: TextOptions) -> String {
+        let mut solution = lost_update();
+        let lock = |id: &str, thread: &str| Event {
+            id: id.to_owned(),
+            thread: thread.to_owned(),
+            kind: "lock".to_owned(),
+            object: Some("bank->lock".to_owned()),
+            targets: vec!["o1".to_owned()],
+            ..Event::default()
+        };
+        solution.events.push(lock("e6", "t0.1"));
+        solution.schedule.insert(0, "e6".to_owned());
+        solution.alternates[0].schedule.insert(0, "e6".to_owned());
+        let block = crate::solution::AtomicBlock {
+            thread: "t0.1".to_owned(),
+            first: "e0".to_owned(),
+            last: "e1".to_owned(),
+            interrupted_by: vec!["e2".to_owned()],
+        };
+        if let Some(dsp) = &mut solution.dsp {
+            dsp.failing.insert(0, "e0".to_owned());
+            dsp.alternate.insert(0, "e0".to_owned());
+            dsp.atomic_blocks.push(block);
+        }
+        to_text_with_source(&solution, options, &|file, line| {
+            (file == "/src/bank.c").then(|| format!("\tsource of line {line};"))
+        })
+    }
+
+    #[test]
+    fn events_of_the_cause_come_with_source_and_locks() {
+        let text = told(TextOptions::default());
+        let (_, text) = text.split_once("\n\n").expect("a paragraph");
+        let (steps, _) = text.split_once("\n\n").expect("a paragraph");
+        expect![[r#"
+              1. t0.2: read bank->total = 0 (1 when it passes) [e2]
+                 at bank.c:10 in deposit
+                      9 |     source of line 9;
+                 >   10 |     source of line 10;
+                     11 |     source of line 11;
+              2. t0.1 (deposit): write bank->total = 1, holding bank->lock [e1]
+                 at bank.c:11 in deposit
+                     10 |     source of line 10;
+                 >   11 |     source of line 11;
+                     12 |     source of line 12;
+              3. t0.2: write bank->total = 1 [e3]
+                 at bank.c:11 in deposit
+                     10 |     source of line 10;
+                 >   11 |     source of line 11;
+                     12 |     source of line 12;"#]]
+        .assert_eq(steps);
+    }
+
+    #[test]
+    fn narrow_terminals_get_one_side_after_the_other() {
+        let wide = told(TextOptions { width: Some(200), ..TextOptions::default() });
+        assert!(wide.contains(" | alternate schedule\n"), "{wide}");
+        assert!(wide.contains("*| t0.1") || wide.contains("*|t0.1"), "{wide}");
+        assert!(wide.contains("{bank->lock}"), "{wide}");
+        let narrow = told(TextOptions { width: Some(80), ..TextOptions::default() });
+        assert!(!narrow.contains(" | alternate schedule\n"), "{narrow}");
+        assert!(narrow.contains("\n  alternate schedule\n"), "{narrow}");
+        let cause = narrow.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>();
+        assert!(cause.len() == 2 && cause.iter().all(|line| line.len() <= 80), "{cause:?}");
+    }
+
+    #[test]
+    fn colour_is_only_where_it_is_asked_for() {
+        let colour = TextOptions { colour: true, ..TextOptions::default() };
+        assert!(told(colour).contains("\u{1b}[1mcause:\u{1b}[0m"));
+        assert!(!told(TextOptions::default()).contains('\u{1b}'));
     }
 }
