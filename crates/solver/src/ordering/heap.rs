@@ -32,10 +32,11 @@ impl Activities {
         self.of[variable.index()]
     }
 
-    /// The variable comes before others that took part in no conflict.
-    pub(super) fn prefer(&mut self, variable: Variable) {
+    /// The variable comes before others that took part in no conflict, and among such ones before
+    /// those with a smaller share, which is of 1.
+    pub(super) fn prefer(&mut self, variable: Variable, share: f64) {
         let activity = &mut self.of[variable.index()];
-        *activity = activity.max(PREFERRED);
+        *activity = activity.max(PREFERRED * share);
     }
 
     /// The variable took part in a conflict.

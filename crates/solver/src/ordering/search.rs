@@ -14,7 +14,7 @@ use super::values::{Claim, Consequence, Values};
 use crate::session::UnknownReason;
 use encoders::{ConstraintSystem, Term};
 use model::{EventTrace, ReadRef, WriteSource};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Nothing can satisfy the clauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,12 @@ pub(super) struct Search<'t> {
     pub(super) system: &'t ConstraintSystem,
     /// What is known of reads' sources, and looked at when all else is decided.
     pub(super) flows: Vec<Flow>,
+    /// By variable: the flow that the source begins.
+    pub(super) flow_of: FxHashMap<Variable, u32>,
+    /// Flows that have become what is decided, and have not been looked at since.
+    pub(super) entered: Vec<u32>,
+    /// The writes, by flow, about which there is a clause.
+    pub(super) parted: FxHashSet<(u32, u32)>,
     /// The place of every event in the first topological order.
     first_places: Vec<u32>,
     kinds: Vec<Kind>,
@@ -83,6 +89,10 @@ pub(super) struct Search<'t> {
     theorised: usize,
     /// How many sources of each read are true.
     served: Vec<u32>,
+    /// The sources of each read.
+    sources_of: Vec<Vec<(Variable, Option<u32>)>>,
+    /// The event of each read.
+    readers: Vec<u32>,
     orders: FxHashMap<(u32, u32), Variable>,
     sources: FxHashMap<(ReadRef, WriteSource), Variable>,
     reads: FxHashMap<ReadRef, u32>,
@@ -103,6 +113,9 @@ impl<'t> Search<'t> {
             clauses: Clauses::default(),
             system,
             flows: Vec::new(),
+            flow_of: FxHashMap::default(),
+            entered: Vec::new(),
+            parted: FxHashSet::default(),
             first_places: graph.places().to_vec(),
             graph,
             values: Values::new(trace),
@@ -119,6 +132,8 @@ impl<'t> Search<'t> {
             propagated: 0,
             theorised: 0,
             served: Vec::new(),
+            sources_of: Vec::new(),
+            readers: Vec::new(),
             orders: FxHashMap::default(),
             sources: FxHashMap::default(),
             reads: FxHashMap::default(),
@@ -196,8 +211,15 @@ impl<'t> Search<'t> {
         let number = *self.reads.entry(read).or_insert(next);
         if number == next {
             self.served.push(0);
+            self.sources_of.push(Vec::new());
+            self.readers.push(read.event.0);
         }
         let variable = self.variable(Kind::Source(number));
+        let write = match source {
+            WriteSource::Init => None,
+            WriteSource::Write(write) => Some(write.0),
+        };
+        self.sources_of[number as usize].push((variable, write));
         self.sources.insert((read, source), variable);
         variable.literal(true)
     }
@@ -286,7 +308,12 @@ impl<'t> Search<'t> {
             let variable = literal.variable();
             match self.kinds[variable.index()] {
                 Kind::Order(..) if position < self.theorised => edges += 1,
-                Kind::Source(read) if literal.is_positive() => self.served[read as usize] -= 1,
+                Kind::Source(read) if literal.is_positive() => {
+                    self.served[read as usize] -= 1;
+                    for &(other, _) in &self.sources_of[read as usize] {
+                        self.first.insert(&self.activities, other);
+                    }
+                }
                 _ => {}
             }
             self.assigned[variable.index()] = None;
@@ -410,6 +437,9 @@ impl<'t> Search<'t> {
                     }
                 }
                 Kind::Claim(atom) => self.values.assigned(atom),
+                Kind::Source(_) if literal.is_positive() => {
+                    self.entered.extend(self.flow_of.get(&literal.variable()));
+                }
                 Kind::Source(_) | Kind::Choice | Kind::Auxiliary => {}
             }
             self.theorised += 1;
@@ -540,6 +570,7 @@ impl<'t> Search<'t> {
         if self.broken {
             return Answer::Unsatisfiable(Vec::new());
         }
+        self.enter_sure();
         let (mut steps, mut restarts, mut since) = (0u64, 1u64, 0u64);
         let mut most = self.clauses.learned() + LEARNED;
         loop {
@@ -578,6 +609,11 @@ impl<'t> Search<'t> {
                 Decision::Held => self.limits.push(self.trail.len()),
                 Decision::Contradicts(assumption) => {
                     return Answer::Unsatisfiable(self.core(assumption));
+                }
+                Decision::Again => {}
+                Decision::Broken => {
+                    self.broken = true;
+                    return Answer::Unsatisfiable(Vec::new());
                 }
                 Decision::Nothing => match self.interrupted() {
                     None => return Answer::Satisfiable,
@@ -663,6 +699,9 @@ impl<'t> Search<'t> {
                 None => Decision::Literal(assumption),
             };
         }
+        if let Some(decision) = self.look_at_entered() {
+            return decision;
+        }
         loop {
             let next = match self.first.pop(&self.activities) {
                 Some(variable) => Some(variable),
@@ -672,13 +711,18 @@ impl<'t> Search<'t> {
             if self.assigned[variable.index()].is_some() {
                 continue;
             }
-            let value = match self.kinds[variable.index()] {
-                // One source is enough.
-                Kind::Source(read) if self.served[read as usize] > 0 => false,
-                Kind::Source(_) => true,
-                _ => self.phases[variable.index()],
+            let Kind::Source(read) = self.kinds[variable.index()] else {
+                return Decision::Literal(variable.literal(self.phases[variable.index()]));
             };
-            return Decision::Literal(variable.literal(value));
+            // One source is enough: what is not decided does not hold then.
+            if self.served[read as usize] > 0 {
+                continue;
+            }
+            let nearest = self.nearest(read).unwrap_or(variable);
+            if nearest != variable {
+                self.first.insert(&self.activities, variable);
+            }
+            return Decision::Literal(nearest.literal(true));
         }
         self.unsatisfied().map_or(Decision::Nothing, Decision::Literal)
     }
@@ -714,8 +758,22 @@ impl<'t> Search<'t> {
         None
     }
 
+    /// Of a read's sources that may still be, the write that comes last before it in the topological
+    /// order, so that nothing has to be moved; when there is none, the first one behind it.
+    fn nearest(&self, read: u32) -> Option<Variable> {
+        let places = self.graph.places();
+        let own = i64::from(places[self.readers[read as usize] as usize]);
+        let open = self.sources_of[read as usize].iter();
+        let open = open.filter(|(variable, _)| self.assigned[variable.index()].is_none());
+        open.min_by_key(|(_, write)| {
+            let place = write.map_or(-1, |write| i64::from(places[write as usize]));
+            (place > own, (own - place).abs())
+        })
+        .map(|&(variable, _)| variable)
+    }
+
     /// Is it an order that the first topological order has?
-    fn was_first(&self, literal: Literal) -> bool {
+    pub(super) fn was_first(&self, literal: Literal) -> bool {
         match self.kinds[literal.variable().index()] {
             Kind::Order(a, b) => {
                 let first = self.first_places[a as usize] < self.first_places[b as usize];
@@ -730,8 +788,10 @@ impl<'t> Search<'t> {
     pub(super) fn prefer(&mut self) {
         let mut nearest: FxHashMap<ReadRef, (u32, Variable)> = FxHashMap::default();
         for (&(read, source), &variable) in &self.sources {
-            let WriteSource::Write(write) = source else { continue };
-            let place = self.first_places[write.index()];
+            let place = match source {
+                WriteSource::Init => 0,
+                WriteSource::Write(write) => self.first_places[write.index()],
+            };
             if place >= self.first_places[read.event.index()] {
                 continue;
             }
@@ -740,10 +800,15 @@ impl<'t> Search<'t> {
                 *best = (place, variable);
             }
         }
-        let mut variables: Vec<Variable> = nearest.into_values().map(|(_, best)| best).collect();
-        variables.sort_unstable();
-        for variable in variables {
-            self.activities.prefer(variable);
+        // Read after read in that order, so that what is decided hangs together.
+        let count = self.first_places.len() as f64;
+        let mut preferred: Vec<(u32, Variable)> = nearest
+            .into_iter()
+            .map(|(read, (_, best))| (self.first_places[read.event.index()], best))
+            .collect();
+        preferred.sort_unstable();
+        for (place, variable) in preferred {
+            self.activities.prefer(variable, 1.0 - f64::from(place) / count);
             self.first.raise(&self.activities, variable);
         }
     }
@@ -804,12 +869,16 @@ impl<'t> Search<'t> {
 }
 
 /// What the search does next.
-enum Decision {
+pub(super) enum Decision {
     Literal(Literal),
     /// The assumption holds already.
     Held,
     /// The assumption does not hold.
     Contradicts(Literal),
+    /// Clauses were added: there are conclusions to be drawn first.
+    Again,
+    /// The clauses contradict each other.
+    Broken,
     /// There is nothing left to decide.
     Nothing,
 }

@@ -126,15 +126,15 @@ impl<'s, 't> Clauses<'s, 't> {
         read: ReadRef,
         source: WriteSource,
     ) -> Result<(), Unsatisfiable> {
+        let flow = self.search.add_flow(others, read, source);
         if self.lazy {
-            self.search.add_flow(others, read, source);
             return Ok(());
         }
         let system = self.system;
-        system
-            .open_writes(read)
-            .iter()
-            .try_for_each(|&other| self.unless(others, &system.outside(read, source, other), true))
+        system.open_writes(read).iter().try_for_each(|&other| {
+            self.search.parted.insert((flow, other.0));
+            self.unless(others, &system.outside(read, source, other), true)
+        })
     }
 
     /// Has one of the literals hold or one of the parts have its value. The last part that is no
