@@ -41,9 +41,9 @@ fn main() {
     let limit = std::env::var("SYMBIOSIS_SCALE_TIMEOUT").ok().and_then(|text| text.parse().ok());
     let limits = Limits { time: Some(Duration::from_secs(limit.unwrap_or(60))), memory_mb: None };
     println!(
-        "| accesses | contention | threads | events | clock, encode and solve | encode | ordering | Z3 |"
+        "| accesses | contention | threads | events | clock, encode and solve | encode | ordering | Z3 | paper |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let only = std::env::var("SYMBIOSIS_SCALE_ONLY").ok();
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
     for accesses in sizes {
@@ -64,8 +64,9 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
         locked: contention.locked,
         branches: 30,
     };
-    let (mut clock, mut encoding, mut ordering, mut z3, mut events) =
-        (vec![], vec![], vec![], vec![], 0);
+    let (mut clock, mut encoding, mut ordering, mut z3, mut paper, mut events) =
+        (vec![], vec![], vec![], vec![], vec![], 0);
+    let wanted = std::env::var_os("SYMBIOSIS_SCALE_Z3").is_none_or(|wanted| wanted != "0");
     for seed in 0..SEEDS {
         let text = run::generate(&shape, seed);
         let trace = match encoders::dsl::parse(&text) {
@@ -88,6 +89,7 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
             encoding.push(None);
             ordering.push(None);
             z3.push(None);
+            paper.push(None);
             continue;
         }
         let began = spent();
@@ -101,17 +103,19 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
             Ok(session) => session,
             Err(error) => panic!("seed {seed}: {error}"),
         };
-        let wanted = std::env::var_os("SYMBIOSIS_SCALE_Z3").is_none_or(|wanted| wanted != "0");
         let hopeless = z3.last() == Some(&None);
         z3.push(if hopeless || !wanted { None } else { find(linked, &trace) });
+        let hopeless = paper.last() == Some(&None);
+        paper.push(if hopeless || !wanted { None } else { as_in_the_paper(&trace, limits) });
     }
     println!(
-        "| {accesses} | {} | {threads} | {events} | {} | {} | {} | {} |",
+        "| {accesses} | {} | {threads} | {events} | {} | {} | {} | {} | {} |",
         contention.name,
         median(clock),
         median(encoding),
         median(ordering),
-        median(z3)
+        median(z3),
+        median(paper)
     );
 }
 
@@ -124,6 +128,21 @@ fn spent() -> Duration {
         text.split_whitespace().next()?.parse::<u64>().ok()
     });
     Duration::from_nanos(times.sum())
+}
+
+/// Encoding as in the paper and solving with Z3.
+fn as_in_the_paper(trace: &EventTrace, limits: Limits) -> Option<Duration> {
+    let began = spent();
+    let system = match encoders::encode_paper(trace) {
+        Ok(system) => system,
+        Err(error) => panic!("{error}"),
+    };
+    let session = || match Z3Session::new(trace, &system, limits) {
+        Ok(session) => session,
+        Err(error) => panic!("{error}"),
+    };
+    let encoded = spent().saturating_sub(began);
+    find(session, trace).map(|time| time + encoded)
 }
 
 /// How long the failing schedule took; none when it was not found.

@@ -27,6 +27,8 @@ pub enum Backend {
     Ordering,
     /// The linked Z3.
     Z3,
+    /// The linked Z3 over the paper's encoding.
+    Paper,
     /// This command, which reads SMT-LIB 2 from standard input.
     SmtLib(String),
 }

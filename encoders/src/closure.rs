@@ -27,6 +27,13 @@ impl Closure {
         closure
     }
 
+    /// A closure that knows no order at all, not even program order.
+    pub(crate) fn nothing(trace: &EventTrace) -> Self {
+        let mut closure = Self::of_program_order(trace);
+        closure.clocks.fill(0);
+        closure
+    }
+
     /// Does `a` come before `b` in every schedule?
     pub(crate) fn before(&self, a: EventId, b: EventId) -> bool {
         let (thread, index) = self.places[a.index()];

@@ -1,5 +1,6 @@
 //! The encoders, one after the other.
 
+use crate::closure::Closure;
 use crate::context::{Builder, Context};
 use crate::locks::Regions;
 use crate::models::MemoryModel;
@@ -31,6 +32,33 @@ pub fn encode(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
 /// As [`encode`].
 pub fn encode_recorded(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
     encode_with(trace, true)
+}
+
+/// The system as the paper has it ([S] 3.2): every read may take its value from every write of its
+/// cell, nothing is decided beforehand, and nothing is left out. The baseline that [`encode`] is
+/// measured against; both have the same schedules.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_paper(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
+    let span = tracing::debug_span!("encode_paper", events = trace.events.len());
+    let _guard = span.enter();
+    validate::validate(trace)?;
+    let mut context = Context::new(trace, Regions::of(trace)?);
+    let mut builder = Builder::default();
+
+    path::encode(&context, &mut builder);
+    program_order::encode(&context, MemoryModel::SequentialConsistency, &mut builder);
+    fork_join::encode(&mut context, &mut builder);
+    barriers::encode(&mut context, &mut builder);
+    context.closure = Closure::nothing(trace);
+    locks::encode(&context, &mut builder);
+    let woken = conditions::encode(&context, &mut builder);
+    semaphores::encode(&context, &mut builder);
+    read_write::encode_all(&context, &mut builder);
+    builder.system.failure = bug::encode(&context, &woken);
+    builder.system.closure = context.closure;
+    Ok(builder.system)
 }
 
 fn encode_with(trace: &EventTrace, clock: bool) -> Result<ConstraintSystem, EncodeError> {

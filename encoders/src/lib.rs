@@ -32,7 +32,7 @@ mod text;
 mod validate;
 mod values;
 
-pub use encode::{encode, encode_recorded};
+pub use encode::{encode, encode_paper, encode_recorded};
 pub use error::EncodeError;
 pub use size::SystemSize;
 pub use system::{ChoiceId, Constraint, ConstraintId, ConstraintKind, ConstraintSystem, Term};

@@ -16,7 +16,20 @@ pub(crate) struct Candidate {
 
 /// Constrains every read on whose value something depends.
 pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder, resolved: &Resolved) {
-    for (read, part) in relevant(context, resolved) {
+    encode_each(context, builder, relevant(context, resolved));
+}
+
+/// Constrains every read.
+pub(crate) fn encode_all(context: &Context<'_>, builder: &mut Builder) {
+    let reads = context.trace.events.iter().flat_map(|event| {
+        let parts = event.kind.reads().iter().enumerate();
+        parts.map(|(index, part)| (ReadRef { event: event.id, part: index as u32 }, *part))
+    });
+    encode_each(context, builder, reads.collect());
+}
+
+fn encode_each(context: &Context<'_>, builder: &mut Builder, reads: Vec<(ReadRef, ReadPart)>) {
+    for (read, part) in reads {
         let open = Open::of(context, read, part);
         let candidates = candidates_among(context, read, part, &open);
         let open: Vec<EventId> = open.events().collect();

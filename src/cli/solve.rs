@@ -20,6 +20,9 @@ pub struct Args {
     /// `ordering`, `z3`, or `smtlib:COMMAND` for any SMT-LIB 2 solver that reads standard input
     #[arg(long, default_value = "ordering", value_parser = parse_backend)]
     solver: Backend,
+    /// How the constraints are made: `paper` leaves everything to Z3, for comparison
+    #[arg(long, value_enum, default_value_t = Encoding::Reduced)]
+    encoding: Encoding,
     /// Write the constraint system for the failing schedule as SMT-LIB 2
     #[arg(long, value_name = "FILE")]
     dump_smt: Option<PathBuf>,
@@ -43,6 +46,16 @@ pub struct Args {
     attempts: usize,
 }
 
+
+/// How the constraints are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Encoding {
+    /// What can be decided without search is decided, and what does not matter is left out.
+    Reduced,
+    /// As in the paper: a place for every event, every write as a source of every read.
+    Paper,
+}
+
 pub(super) fn parse_backend(text: &str) -> Result<Backend, String> {
     match text.split_once(':') {
         None if text == "ordering" => Ok(Backend::Ordering),
@@ -61,7 +74,10 @@ pub(super) fn parse_backend(text: &str) -> Result<Backend, String> {
 pub fn run(args: &Args) -> Result<u8, Failure> {
     let options = SolveOptions {
         alternates: args.alternates,
-        backend: args.solver.clone(),
+        backend: match args.encoding {
+            Encoding::Reduced => args.solver.clone(),
+            Encoding::Paper => Backend::Paper,
+        },
         time: Duration::from_secs(args.timeout),
         memory_mb: args.memory,
         dump_smt: args.dump_smt.clone(),

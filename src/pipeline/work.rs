@@ -74,7 +74,8 @@ impl Work<'_> {
 
     /// The system of the schedules that agree with the recorded run's clock, where it had one.
     fn recorded(&self, trace: &EventTrace) -> Result<Option<ConstraintSystem>, PipelineError> {
-        if trace.intervals.is_empty() || matches!(self.options.backend, Backend::SmtLib(_)) {
+        let uses_clock = matches!(self.options.backend, Backend::Ordering | Backend::Z3);
+        if trace.intervals.is_empty() || !uses_clock {
             return Ok(None);
         }
         let mut system = encoders::encode_recorded(trace)?;
@@ -91,7 +92,10 @@ impl Work<'_> {
         switch_work: u64,
     ) -> Result<Explained, PipelineError> {
         let started = Instant::now();
-        let mut system = encoders::encode(trace)?;
+        let mut system = match self.options.backend {
+            Backend::Paper => encoders::encode_paper(trace)?,
+            _ => encoders::encode(trace)?,
+        };
         for orders in &self.rejected {
             system.reject(orders);
         }
@@ -106,7 +110,7 @@ impl Work<'_> {
         let limits = Limits { time: Some(left), memory_mb: self.options.memory_mb };
         let mut session: Box<dyn Session + '_> = match &self.options.backend {
             Backend::Ordering => Box::new(OrderingSession::new(trace, &system, limits)),
-            Backend::Z3 => Box::new(Z3Session::new(trace, &system, limits)?),
+            Backend::Z3 | Backend::Paper => Box::new(Z3Session::new(trace, &system, limits)?),
             Backend::SmtLib(command) => {
                 Box::new(SmtLibSession::new(trace, &system, command, limits)?)
             }
@@ -117,7 +121,7 @@ impl Work<'_> {
                 Some(Box::new(OrderingSession::new(trace, system, limits)))
             }
             (Some(system), Backend::Z3) => Some(Box::new(Z3Session::new(trace, system, limits)?)),
-            (None, _) | (_, Backend::SmtLib(_)) => None,
+            (None, _) | (_, Backend::SmtLib(_) | Backend::Paper) => None,
         };
         let deadline = self.deadline;
         let budget = || deadline.is_none_or(|deadline| Instant::now() < deadline);
@@ -140,7 +144,10 @@ impl Work<'_> {
                 clock.enter(phase);
             })?;
         drop((session, recorded));
-        self.clock = explanation.clock;
+        // With schedules ruled out besides, a contradiction does not show that the clock is wrong.
+        if self.rejected.is_empty() {
+            self.clock = explanation.clock;
+        }
         clock.finish(&mut self.timing);
         Ok(Explained { trace: trace.clone(), system, explanation })
     }

@@ -471,14 +471,19 @@ impl Builder {
         if !self.times.is_empty() {
             self.trace.intervals = vec![Interval::default(); self.trace.events.len()];
         }
+        let mut readings: BTreeMap<ThreadId, Vec<(usize, u64)>> = BTreeMap::new();
         for (thread, at, time) in std::mem::take(&mut self.times) {
+            readings.entry(thread).or_default().push((at, time));
+        }
+        for (thread, readings) in readings {
+            let mut readings = readings.into_iter().peekable();
+            let mut earliest = 0;
             for &event in &self.trace.threads[thread.index()].events {
-                let interval = &mut self.trace.intervals[event.index()];
-                if event.index() < at {
-                    interval.latest = interval.latest.min(time);
-                } else {
-                    interval.earliest = interval.earliest.max(time);
+                while let Some((_, time)) = readings.next_if(|&(at, _)| at <= event.index()) {
+                    earliest = time;
                 }
+                let latest = readings.peek().map_or(u64::MAX, |&(_, time)| time);
+                self.trace.intervals[event.index()] = Interval { earliest, latest };
             }
         }
         let forks = (first[&0] - 1) as u32;
