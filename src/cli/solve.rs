@@ -46,7 +46,6 @@ pub struct Args {
     attempts: usize,
 }
 
-
 /// How the constraints are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Encoding {
