@@ -57,11 +57,13 @@ pub struct Runtime {
     pub exports: PathBuf,
 }
 
-/// The link command. `objects` are the compiled sources in order; with a runtime, it is linked in.
+/// The link command. `objects` are the compiled sources in order; `library` is an object of ours behind
+/// all of the user's; with a runtime, it is linked in.
 pub fn command(
     arguments: &Arguments,
     product: Product,
     objects: &[PathBuf],
+    library: Option<&Path>,
     runtime: Option<&Runtime>,
 ) -> Vec<OsString> {
     let mut command: Vec<OsString> = Vec::new();
@@ -86,6 +88,7 @@ pub fn command(
         Product::Relocatable => options,
     };
     command.extend(options.into_iter().flatten());
+    command.extend(library.map(Into::into));
     command.extend(runtime.iter().flat_map(|runtime| runtime_arguments(runtime)));
     if let Some(output) = &arguments.output {
         command.extend(["-o".into(), output.into()]);
@@ -169,7 +172,7 @@ mod tests {
         let runtime = Runtime { archive: "/r/lib.a".into(), exports: "/r/list".into() };
         let product = product(&arguments).unwrap();
         assert_eq!(
-            text(&command(&arguments, product, &objects, Some(&runtime))),
+            text(&command(&arguments, product, &objects, None, Some(&runtime))),
             "-Qunused-arguments first.o /t/0-a.o lib.a /t/1-b.o -lm -Wl,--whole-archive /r/lib.a \
              -Wl,--no-whole-archive -Xlinker --dynamic-list=/r/list -lpthread -ldl -o prog"
         );
@@ -183,7 +186,7 @@ mod tests {
         let product = product(&arguments).unwrap();
         assert_eq!(product, Product::SharedLibrary);
         let expected = "-shared a.o -Wl,-z,now -Wl,-soname,x -Wl,-z,relro";
-        assert_eq!(text(&command(&arguments, product, &[], None)), expected);
+        assert_eq!(text(&command(&arguments, product, &[], None, None)), expected);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod arguments;
 mod compile;
 mod error;
 mod header;
+mod library;
 mod link;
 mod options;
 mod response;
@@ -52,7 +53,7 @@ pub fn run(cxx: bool, args: &[OsString], archive: ArchiveSource<'_>) -> Result<u
     match arguments.mode {
         Mode::PassThrough => pass_through(&clang, &arguments, args),
         Mode::Compile => compile_only(&clang, &arguments, args),
-        Mode::Link => compile_and_link(&clang, &arguments, archive),
+        Mode::Link => compile_and_link(&clang, cxx, &arguments, archive),
     }
 }
 
@@ -100,6 +101,7 @@ fn is_special(output: &Path) -> bool {
 /// A command that links, sources or not.
 fn compile_and_link(
     clang: &Clang,
+    cxx: bool,
     arguments: &Arguments,
     archive: ArchiveSource<'_>,
 ) -> Result<u8, CcError> {
@@ -121,7 +123,13 @@ fn compile_and_link(
         Product::Executable => Some(runtime(directory.path(), archive)?),
         Product::SharedLibrary | Product::Relocatable => None,
     };
-    clang.run(&link::command(arguments, product, &objects, runtime.as_ref()))
+    let library = match product {
+        Product::Executable | Product::SharedLibrary if library::is_wanted(cxx, arguments) => {
+            library::compile(clang, directory.path())?
+        }
+        _ => None,
+    };
+    clang.run(&link::command(arguments, product, &objects, library.as_deref(), runtime.as_ref()))
 }
 
 fn runtime(directory: &Path, archive: ArchiveSource<'_>) -> Result<Runtime, CcError> {

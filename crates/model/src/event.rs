@@ -55,9 +55,13 @@ pub struct Site {
 }
 
 impl Site {
-    /// Is this a header of an installed library, by where headers are installed?
+    /// Is this a header of an installed library, by where headers are installed, or code without
+    /// debug information?
     #[must_use]
     pub fn is_in_library(&self) -> bool {
+        if self.file.is_empty() {
+            return true;
+        }
         let installed = self.file.starts_with("/usr/") && self.file.contains("/include/");
         installed && !["/usr/src/", "/usr/local/src/"].iter().any(|at| self.file.starts_with(at))
     }

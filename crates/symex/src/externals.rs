@@ -4,7 +4,6 @@
 //! bytes it becomes path conditions (`strlen` = n: n non-zero bytes and a zero).
 
 use crate::access::{Grain, Place};
-use crate::containers::is_container;
 use crate::engine::{Engine, Pass};
 use crate::libatomic::is_atomic;
 use crate::memory::{self, Bytes, MemoryByte};
@@ -120,7 +119,6 @@ impl<'r> Engine<'r> {
                     self.write_string(t, argument(0), 0, &bytes, operand(0));
                 }
             }
-            name if is_container(name) => self.model_container(t, call),
             _ => match effect(call.name) {
                 Some(described) if described.kind == Kind::Completed => self.append_text(t, call),
                 Some(described) if !described.objects => {}

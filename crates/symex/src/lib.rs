@@ -33,7 +33,6 @@ mod call;
 mod cells;
 mod clock;
 mod concrete;
-mod containers;
 mod control;
 mod dependence;
 mod described;
