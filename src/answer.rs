@@ -265,9 +265,22 @@ impl Names<'_> {
             .map(|thread| Thread {
                 id: thread.name.clone(),
                 parent: thread.parent.map(name),
-                entry: thread.entry.clone(),
+                entry: self.entry(thread),
             })
             .collect()
+    }
+
+    /// The function that a thread starts in. Where that is a library's (`std::thread` has one of
+    /// its own), the outermost function of the program that is seen in it.
+    fn entry(&self, thread: &model::Thread) -> String {
+        let own = thread.events.iter().find_map(|&id| {
+            let stack = &self.trace.event(id).stack;
+            stack.iter().rev().find(|site| !site.is_in_library())
+        });
+        match own {
+            Some(site) if thread.entry.starts_with("0x") => site.function.clone(),
+            _ => thread.entry.clone(),
+        }
     }
 
     fn failure(&self) -> Option<Failure> {
@@ -282,6 +295,7 @@ impl Names<'_> {
     }
 
     fn event(&self, event: &Event, evaluation: Option<&Evaluation>) -> render::solution::Event {
+        let callers = event.stack.iter().skip(event.depth() + 1);
         render::solution::Event {
             id: event.id.to_string(),
             thread: self.trace.threads[event.thread.index()].name.clone(),
@@ -289,7 +303,7 @@ impl Names<'_> {
             object: self.trace.subject(event).map(str::to_owned),
             targets: self.targets(event),
             location: location(event.site()),
-            callers: event.stack.iter().skip(event.depth() + 1).map(location).collect(),
+            callers: callers.filter(|site| !site.is_in_library()).map(location).collect(),
             library: event.stack.iter().take(event.depth()).map(location).collect(),
             value: evaluation.and_then(|evaluation| self.value(event, evaluation)),
         }

@@ -57,8 +57,8 @@ pub struct Runtime {
     pub exports: PathBuf,
 }
 
-/// The link command. `objects` are the compiled sources in order; `library` is an object of ours behind
-/// all of the user's; with a runtime, it is linked in.
+/// The link command. `objects` are the compiled sources in order; `library` is an archive of ours
+/// that goes before libstdc++; with a runtime, it is linked in.
 pub fn command(
     arguments: &Arguments,
     product: Product,
@@ -87,8 +87,11 @@ pub fn command(
         Product::Executable => scripts::without(options),
         Product::Relocatable => options,
     };
+    if let Some(library) = library {
+        let named = options.iter().position(|option| option == &["-lstdc++"]);
+        options.insert(named.unwrap_or(options.len()), vec![library.into()]);
+    }
     command.extend(options.into_iter().flatten());
-    command.extend(library.map(Into::into));
     command.extend(runtime.iter().flat_map(|runtime| runtime_arguments(runtime)));
     if let Some(output) = &arguments.output {
         command.extend(["-o".into(), output.into()]);

@@ -125,7 +125,7 @@ fn compile_and_link(
     };
     let library = match product {
         Product::Executable | Product::SharedLibrary if library::is_wanted(cxx, arguments) => {
-            library::compile(clang, directory.path())?
+            library::archive(clang, directory.path())?
         }
         _ => None,
     };

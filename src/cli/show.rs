@@ -140,6 +140,10 @@ fn kept(trace: &Path) -> Result<Solution, ShowError> {
         Err(error) => return Err(ShowError::Read(error)),
     };
     let no_answer = |source| ShowError::NoAnswer { path: path.clone(), source };
+    // A list would do for a structure whose members all have defaults.
+    if text.trim_start().starts_with('[') {
+        return Err(no_answer(serde::de::Error::custom("it is a list and not an object")));
+    }
     let head: Head = serde_json::from_str(&text).map_err(no_answer)?;
     if (head.format.as_str(), head.version.as_str()) != (FORMAT, VERSION) {
         let found = format!("{} {}", head.format, head.version);

@@ -1,7 +1,8 @@
 //! The functions behind the interposed ones: the next definition in the dynamic linker's order.
 
 use crate::sys::{self, Pthread};
-use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// A thread's start routine.
@@ -14,7 +15,9 @@ type P = *mut c_void;
 type Time = *const c_void;
 
 /// Finds a function, once. The condition variables exist in two versions of which only the newer
-/// one fits the program's objects, so that one is asked for first.
+/// one fits the program's objects, so that one is asked for first. Nobody else's version is: a search
+/// in vain allocates, and an allocator (jemalloc, say) locks mutexes, whose functions are looked for
+/// here.
 fn find(slot: &AtomicUsize, name: *const c_char) -> usize {
     let known = slot.load(Ordering::Relaxed);
     if known != 0 {
@@ -22,7 +25,11 @@ fn find(slot: &AtomicUsize, name: *const c_char) -> usize {
     }
     // SAFETY: both names end with a zero.
     let address = sys::keeping_errno(|| unsafe {
-        let versioned = sys::dlvsym(sys::RTLD_NEXT, name, c"GLIBC_2.3.2".as_ptr());
+        let versioned = if CStr::from_ptr(name).to_bytes().starts_with(b"pthread_cond_") {
+            sys::dlvsym(sys::RTLD_NEXT, name, c"GLIBC_2.3.2".as_ptr())
+        } else {
+            null_mut()
+        };
         if versioned.is_null() { sys::dlsym(sys::RTLD_NEXT, name) } else { versioned }
     }) as usize;
     slot.store(address, Ordering::Relaxed);

@@ -116,7 +116,7 @@ fn symbols_are_found_by_their_readable_names() {
         ("_ZNSt6thread4joinEv", "std::thread::join"),
         ("_ZNSt6localeC1Ev", "std::locale::locale"),
         ("_ZNSt6locale5_ImplD1Ev", "std::locale::_Impl::*"),
-        ("_ZSt18_Rb_tree_incrementPKSt18_Rb_tree_node_base", "std::_Rb_tree_increment"),
+        ("_ZSt20_Rb_tree_black_countPKSt18_Rb_tree_node_baseS1_", "std::_Rb_tree_black_count"),
     ] {
         assert_eq!(name(symbol), Some(expected), "{symbol}");
     }

@@ -406,6 +406,9 @@ impl<'m> Namer<'m> {
             }
             InstKind::Binary(op, left, right) => {
                 let (left, right) = (self.index_text(*left, depth)?, self.small(*right)?);
+                let sum = matches!(op, BinaryOp::Add | BinaryOp::Sub);
+                let loose: &[char] = if sum { &['&'] } else { &['+', '-', '&'] };
+                let left = if has_operator(&left, loose) { format!("({left})") } else { left };
                 match op {
                     BinaryOp::Add => Some(format!("{left}{right:+}")),
                     BinaryOp::Sub => Some(format!("{left}{:+}", right.checked_neg()?)),
@@ -428,6 +431,38 @@ impl<'m> Namer<'m> {
                 Some((words.first()? << shift).cast_signed() >> shift)
             }
             _ => None,
+        }
+    }
+}
+
+/// Does a text have one of these operators outside of all brackets? `->` is none.
+fn has_operator(text: &str, operators: &[char]) -> bool {
+    let mut open = 0_u32;
+    let plain = text.replace("->", ".");
+    plain.chars().any(|character| {
+        match character {
+            '(' | '[' => open += 1,
+            ')' | ']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        open == 0 && operators.contains(&character)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_count_outside_of_brackets_only() {
+        for (text, expected) in [
+            ("i+1", true),
+            ("(i+1)", false),
+            ("q->at[i+1]", false),
+            ("q->n", false),
+            ("a[0]-1", true),
+        ] {
+            assert_eq!(has_operator(text, &['+', '-']), expected, "{text}");
         }
     }
 }

@@ -107,11 +107,16 @@ fn write_waits(out: &mut String, solution: &Solution) -> fmt::Result {
         if !wait.kind.starts_with("wait-for-lock") {
             continue;
         }
-        let held = |event: &&Event| event.kind == "still-held" && event.object == wait.object;
+        // Different objects may have the same name: that of the array's element in each thread.
+        let same = |event: &Event, other: &Event| {
+            event.targets == other.targets
+                && (!event.targets.is_empty() || event.object == other.object)
+        };
+        let held = |event: &&Event| event.kind == "still-held" && same(event, wait);
         for release in solution.events.iter().filter(held) {
             let acquires = |event: &&Event| {
                 event.thread == release.thread
-                    && event.object == release.object
+                    && same(event, release)
                     && matches!(event.kind.as_str(), "lock" | "lock-shared")
             };
             if let Some(lock) = solution.events.iter().rfind(acquires) {
@@ -446,6 +451,9 @@ mod tests {
         let text = told(TextOptions::default());
         let (_, text) = text.split_once("\n\n").expect("a paragraph");
         let (steps, _) = text.split_once("\n\n").expect("a paragraph");
+        // What is expected stands without the indentation that is common to all lines.
+        let steps: Vec<&str> =
+            steps.lines().map(|line| line.strip_prefix("  ").expect("an indented line")).collect();
         expect![[r#"
               1. t0.2: read bank->total = 0 (1 when it passes) [e2]
                  at bank.c:10 in deposit
@@ -462,7 +470,7 @@ mod tests {
                      10 |     source of line 10;
                  >   11 |     source of line 11;
                      12 |     source of line 12;"#]]
-        .assert_eq(steps);
+        .assert_eq(&steps.join("\n"));
     }
 
     #[test]
