@@ -33,6 +33,8 @@ const LOCK: u8 = 0;
 const CONDITION: u8 = 1;
 const SEMAPHORE: u8 = 2;
 const BARRIER: u8 = 3;
+/// `EOWNERDEAD`: only functions on mutexes give it.
+const OWNER_DEAD: u64 = 130;
 
 impl<'r> Engine<'r> {
     /// Handles the runtime entry that comes next, and moves past it.
@@ -369,7 +371,8 @@ impl<'r> Engine<'r> {
 
     fn sync_effect(&mut self, t: usize, begun: &PendingSync, second: u64, result: u64) {
         let address = begun.address;
-        let failed = result != 0;
+        // Whoever is told that a robust mutex's owner ended with it has it.
+        let failed = result != 0 && result != OWNER_DEAD;
         let size = object_size(begun.operation);
         match begun.operation {
             SyncOp::MutexLock | SyncOp::SpinLock | SyncOp::RwWriteLock if !failed => {

@@ -26,7 +26,7 @@ pub(super) fn did(event: &Event) -> &'static str {
         EventKind::Fence => "passed a fence",
         EventKind::Lock { .. } => "took",
         EventKind::Unlock { synthetic: true, .. } => "still held",
-        EventKind::Unlock { .. } => "gave back",
+        EventKind::Unlock { .. } => "released",
         EventKind::TryLockFailed { .. } => "failed to take",
         EventKind::Wake { .. } => "was woken at",
         EventKind::WaitTimedOut { .. } => "gave up its wait for",
