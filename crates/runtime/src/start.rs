@@ -268,8 +268,11 @@ fn complain(what: &str, name: &[u8], error: c_int) {
     report::complain(text.as_bytes());
 }
 
-/// Finds a variable and takes it out of the environment. An empty one counts as none.
-unsafe fn take_variable<'a>(environment: *mut *mut c_char, name: &str) -> Option<&'a [u8]> {
+/// Finds a variable: its entry in the environment, and its value.
+unsafe fn variable<'a>(
+    environment: *mut *mut c_char,
+    name: &str,
+) -> Option<(*mut *mut c_char, &'a [u8])> {
     if environment.is_null() {
         return None;
     }
@@ -279,11 +282,7 @@ unsafe fn take_variable<'a>(environment: *mut *mut c_char, name: &str) -> Option
         while !(*at).is_null() {
             let entry = core::slice::from_raw_parts((*at).cast::<u8>(), sys::strlen(*at));
             if let Some(value) = value_of(entry, name) {
-                while !(*at).is_null() {
-                    *at = *at.add(1);
-                    at = at.add(1);
-                }
-                return if value.is_empty() { None } else { Some(value) };
+                return Some((at, value));
             }
             at = at.add(1);
         }
@@ -291,23 +290,24 @@ unsafe fn take_variable<'a>(environment: *mut *mut c_char, name: &str) -> Option
     None
 }
 
-/// Finds a variable and leaves it where it is. An empty one counts as none.
-unsafe fn find_variable<'a>(environment: *mut *mut c_char, name: &str) -> Option<&'a [u8]> {
-    if environment.is_null() {
-        return None;
-    }
-    // SAFETY: the caller vouches for the array.
+/// Finds a variable and takes it out of the environment. An empty one counts as none.
+unsafe fn take_variable<'a>(environment: *mut *mut c_char, name: &str) -> Option<&'a [u8]> {
+    // SAFETY: the caller vouches for the array, which ends with a null pointer.
     unsafe {
-        let mut at = environment;
+        let (mut at, value) = variable(environment, name)?;
         while !(*at).is_null() {
-            let entry = core::slice::from_raw_parts((*at).cast::<u8>(), sys::strlen(*at));
-            if let Some(value) = value_of(entry, name) {
-                return if value.is_empty() { None } else { Some(value) };
-            }
+            *at = *at.add(1);
             at = at.add(1);
         }
+        Some(value).filter(|value| !value.is_empty())
     }
-    None
+}
+
+/// Finds a variable and leaves it where it is. An empty one counts as none.
+unsafe fn find_variable<'a>(environment: *mut *mut c_char, name: &str) -> Option<&'a [u8]> {
+    // SAFETY: the caller vouches for the array.
+    let (_, value) = unsafe { variable(environment, name) }?;
+    Some(value).filter(|value| !value.is_empty())
 }
 
 /// The variable's value, when this entry is it.
