@@ -387,3 +387,23 @@ impl EventKind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(file: &str, line: u32) -> Site {
+        Site { file: file.to_owned(), line, ..Site::default() }
+    }
+
+    #[test]
+    fn places_in_libraries_are_told_from_the_programs_own() {
+        let gcc = "/usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12/mutex";
+        for library in [gcc, "/usr/include/x86_64-linux-gnu/bits/string_fortified.h", ""] {
+            assert!(site(library, 1).is_in_library(), "{library}");
+        }
+        for own in ["queue.c", "/home/me/include/queue.h", "/usr/src/queue/include/queue.h"] {
+            assert!(!site(own, 1).is_in_library(), "{own}");
+        }
+    }
+}
