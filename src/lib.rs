@@ -3,6 +3,7 @@
 pub mod answer;
 pub mod cc;
 pub mod cli;
+pub mod fix;
 pub mod pipeline;
 pub mod record;
 pub mod replay;

@@ -5,6 +5,7 @@ pub mod check;
 pub mod completions;
 pub mod doctor;
 pub mod exit_codes;
+pub mod fix;
 pub mod record;
 pub mod replay;
 pub mod show;
@@ -33,6 +34,7 @@ Typical use:
   symbiosis solve queue.trace
   symbiosis show queue.trace --format html -o queue.html
   symbiosis replay queue.trace
+  symbiosis fix queue.trace
   symbiosis test-case queue.trace -o tests/queue
 
 Exit codes: 0 done; 1 unexpected error; 2 wrong usage; 10 replay differs; 11 no schedule;
@@ -62,6 +64,8 @@ enum Command {
     Solve(solve::Args),
     /// Show the answer of `solve` again, in any format
     Show(show::Args),
+    /// Find repairs, each checked against the recorded run
+    Fix(fix::Args),
     /// Run the program again under the failing schedule, or under an alternate
     Replay(replay::Args),
     /// Make a regression test from the failing schedule
@@ -131,6 +135,7 @@ fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Solve(args) => solve::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Fix(args) => fix::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::TestCase(args) => test_case::run(&args),
         Command::Doctor(args) => doctor::run(&args),

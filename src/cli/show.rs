@@ -1,6 +1,6 @@
 //! `symbiosis show`: the answer that `solve` found, again, in any format. Nothing is solved or run.
 
-mod sources;
+pub(super) mod sources;
 
 use super::{Failure, exit_codes};
 use render::Solution;
@@ -62,7 +62,7 @@ enum Format {
 
 /// Why a kept answer cannot be shown.
 #[derive(Debug, Error)]
-enum ShowError {
+pub(super) enum ShowError {
     #[error("{0} is no trace directory")]
     NoTrace(PathBuf),
     #[error("{0} was not solved yet: run `symbiosis solve {0}` first")]
@@ -127,7 +127,11 @@ struct Head {
     version: String,
 }
 
-fn kept(trace: &Path) -> Result<Solution, ShowError> {
+/// The answer that a trace keeps.
+///
+/// # Errors
+/// When there is none, or none of this version.
+pub(super) fn kept(trace: &Path) -> Result<Solution, ShowError> {
     let path = trace.join(FILE);
     let text = match fs_err::read_to_string(&path) {
         Ok(text) => text,

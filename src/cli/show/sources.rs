@@ -22,13 +22,13 @@ pub(super) fn read(name: &str) -> Result<String, String> {
 
 /// Lines of files, each of which is read once.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(in crate::cli) struct Lines {
     files: RefCell<BTreeMap<String, Vec<String>>>,
 }
 
 impl Lines {
     /// A line from 1, for a terminal: without control characters, which could do anything to it.
-    pub(super) fn line(&self, file: &str, line: u32) -> Option<String> {
+    pub(in crate::cli) fn line(&self, file: &str, line: u32) -> Option<String> {
         if file.is_empty() {
             return None;
         }

@@ -29,6 +29,8 @@ use crate::root_cause::RootCause;
 use model::EventId;
 use story::Story;
 
+pub use words::same_variable;
+
 /// The family that a cause belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pattern {
@@ -53,6 +55,19 @@ pub enum Pattern {
 }
 
 impl Pattern {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Atomicity,
+        Self::SeveralVariables,
+        Self::Order,
+        Self::MissedWakeup,
+        Self::Deadlock,
+        Self::UseAfterFree,
+        Self::DoubleFree,
+        Self::Orders,
+        Self::EverySchedule,
+    ];
+
     /// The name in the JSON answer.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -66,7 +66,8 @@ pub(super) fn quoted(name: &str) -> String {
 
 /// Are these paths to the same member? The pointer that an access goes through has another name in
 /// each function, the member has one, and an index may be a variable.
-pub(super) fn same_variable(one: &str, other: &str) -> bool {
+#[must_use]
+pub fn same_variable(one: &str, other: &str) -> bool {
     last_member(one) == last_member(other)
 }
 

@@ -1,0 +1,140 @@
+//! What could be changed, by the pattern of the cause. One file per family of patterns; each gives
+//! its candidates in the order in which a maintainer would want to hear of them.
+
+mod atomicity;
+mod deadlock;
+mod order;
+mod wakeup;
+
+use crate::Bug;
+use crate::check::Checked;
+use crate::edit::Edited;
+use crate::enforce::Rule;
+use crate::source::Span;
+use explain::Pattern;
+
+/// What kind of change a repair is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Do not give a lock back between two sections.
+    HoldAcross,
+    /// Make lines one critical section, under a lock that is there or a new one.
+    CriticalSection,
+    /// Let a statement come earlier or later in its own thread.
+    Move,
+    /// Join a thread first.
+    JoinFirst,
+    /// Wait for another thread's step.
+    WaitFor,
+    /// Ask under the mutex whether it has happened already before waiting for the signal.
+    TestBeforeWait,
+    /// Broadcast instead of signal.
+    Broadcast,
+    /// Take locks in one order.
+    LockOrder,
+    /// Give a lock back before waiting.
+    ReleaseFirst,
+}
+
+impl Kind {
+    /// The name in the JSON answer and in annotations.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HoldAcross => "hold-across",
+            Self::CriticalSection => "critical-section",
+            Self::Move => "move",
+            Self::JoinFirst => "join-first",
+            Self::WaitFor => "wait-for",
+            Self::TestBeforeWait => "test-before-wait",
+            Self::Broadcast => "broadcast",
+            Self::LockOrder => "lock-order",
+            Self::ReleaseFirst => "release-first",
+        }
+    }
+}
+
+/// The lock of a repair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// Its name as in the source; what it is for when it is new.
+    pub name: String,
+    /// Is it one that the program does not have yet?
+    pub new: bool,
+}
+
+/// A change to the program, in words and places.
+#[derive(Clone, Debug)]
+pub struct Repair {
+    /// What kind of change.
+    pub kind: Kind,
+    /// What to do, one line each, without full stops; the first is the change itself.
+    pub steps: Vec<String>,
+    /// The lock, where it is about one.
+    pub lock: Option<Guard>,
+    /// The variables, condition variables and threads that it is about.
+    pub variables: Vec<String>,
+    /// The lines to change.
+    pub places: Vec<Span>,
+    /// What a running program is held to so that it does as the repaired one would.
+    pub rule: Rule,
+    /// What was shown; `None` before.
+    pub checked: Option<Checked>,
+}
+
+impl Repair {
+    /// Would a person do the same?
+    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.steps == other.steps && self.lock == other.lock
+    }
+
+    /// Is it the same change but for how far it goes, so that the simpler one is enough?
+    pub(crate) fn is_variant_of(&self, other: &Self) -> bool {
+        let moved = self.kind == Kind::Move && other.kind == Kind::Move;
+        let guarded = self.lock.is_some() && self.lock == other.lock && self.kind == other.kind;
+        (moved && self.places.first() == other.places.first()) || guarded
+    }
+}
+
+/// A repair and the trace that it would make.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) repair: Repair,
+    pub(crate) edited: Edited,
+}
+
+/// All candidates, the simplest first.
+pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
+    match bug.pattern {
+        Pattern::Atomicity | Pattern::SeveralVariables => {
+            let mut found = atomicity::candidates(bug);
+            found.extend(order::candidates(bug));
+            found
+        }
+        Pattern::Order | Pattern::UseAfterFree | Pattern::DoubleFree | Pattern::Orders => {
+            let mut found = order::candidates(bug);
+            found.extend(atomicity::candidates(bug));
+            found
+        }
+        Pattern::MissedWakeup => wakeup::candidates(bug),
+        Pattern::Deadlock => deadlock::candidates(bug),
+        Pattern::EverySchedule => Vec::new(),
+    }
+}
+
+/// A name of the source.
+fn quoted(name: &str) -> String {
+    format!("`{name}`")
+}
+
+/// What the events of the cause are about, without repetition.
+fn variables(bug: &Bug<'_>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for id in bug.events {
+        let Some(name) = bug.trace.subject(bug.trace.event(*id)) else { continue };
+        if !names.iter().any(|other| explain::same_variable(other, name)) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}

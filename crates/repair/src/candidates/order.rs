@@ -1,0 +1,323 @@
+//! One step has to come before another thread's: statements change places, or somebody waits.
+
+use super::{Candidate, Kind, Repair, quoted};
+use crate::Bug;
+use crate::edit::{Edit, Edited};
+use crate::enforce::{Rule, Stretch};
+use crate::sections::{around, sections};
+use crate::source::{Span, frames};
+use crate::statements::{Statement, move_earlier, move_later, statements};
+use model::{Event, EventId, EventKind, EventTrace, ObjectKind, Site};
+
+/// So many other lines of a function are tried as places to move a statement to.
+const LINES: usize = 8;
+/// So many functions outwards a statement is looked at.
+const FUNCTIONS: usize = 3;
+
+/// The first has to come before the second, and did not.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    first: EventId,
+    then: EventId,
+}
+
+pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
+    let Some(wanted) = wanted(bug) else { return Vec::new() };
+    let mut found = earlier(bug, wanted);
+    found.extend(later(bug, wanted));
+    found.extend(join(bug, wanted));
+    found.extend(wait(bug, wanted));
+    found
+}
+
+/// The two events of the cause, of two threads, the other way round than in the failing schedule.
+fn wanted(bug: &Bug<'_>) -> Option<Wanted> {
+    let [one, two] = bug.events else { return None };
+    let place = |id: &EventId| bug.schedule.iter().position(|other| other == id);
+    if bug.trace.event(*one).thread == bug.trace.event(*two).thread {
+        return None;
+    }
+    let (first, then) = if place(one)? < place(two)? { (*two, *one) } else { (*one, *two) };
+    let stays = |id: EventId| matches!(bug.trace.event(id).kind, EventKind::Failure);
+    (!stays(first) && !stays(then)).then_some(Wanted { first, then })
+}
+
+/// The functions that an event was performed in, inner to outer, each with the line in it.
+fn functions(event: &Event) -> Vec<Site> {
+    frames(event).into_iter().rev().take(FUNCTIONS).cloned().collect()
+}
+
+/// The statement of a function that an event belongs to, and all of its thread's.
+fn own_statements(
+    trace: &EventTrace,
+    id: EventId,
+    function: &Site,
+) -> Option<(usize, Vec<Statement>)> {
+    let all = statements(trace, trace.event(id).thread, function);
+    let at = all.iter().position(|statement| statement.events.contains(&id))?;
+    Some((at, all))
+}
+
+/// The other lines of the activation, nearest first, each once; those that only lock come last.
+fn lines<'s>(
+    trace: &EventTrace,
+    own: &Statement,
+    others: impl Iterator<Item = &'s Statement>,
+) -> Vec<u32> {
+    let mut lines: Vec<(bool, u32)> = Vec::new();
+    for other in others.take_while(|other| other.activation == own.activation) {
+        if other.line != own.line && !lines.iter().any(|(_, line)| *line == other.line) {
+            lines.push((is_locking(trace, other), other.line));
+        }
+        if lines.len() >= LINES {
+            break;
+        }
+    }
+    lines.sort_by_key(|(locking, _)| *locking);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// Does the statement only take or give back locks? What is said before or after such a line is less
+/// telling than what is said before or after the step that others look at.
+fn is_locking(trace: &EventTrace, statement: &Statement) -> bool {
+    statement.events.iter().all(|id| {
+        matches!(
+            trace.event(*id).kind,
+            EventKind::Lock { .. } | EventKind::Unlock { .. } | EventKind::TryLockFailed { .. }
+        )
+    })
+}
+
+/// The first step comes earlier in its own thread: before what lets the other thread go on.
+fn earlier(bug: &Bug<'_>, wanted: Wanted) -> Vec<Candidate> {
+    let trace = bug.trace;
+    let mut found = Vec::new();
+    for function in functions(trace.event(wanted.first)) {
+        let Some((at, all)) = own_statements(trace, wanted.first, &function) else { continue };
+        for line in lines(trace, &all[at], all[..at].iter().rev()) {
+            let edited = move_earlier(trace, &function, function.line, line).and_then(Edit::finish);
+            let Some(edited) = edited else { continue };
+            let Some(target) = all[..at].iter().rev().find(|other| other.line == line) else {
+                continue;
+            };
+            // Whoever comes between would see the one without the other.
+            let mut stretches = stretches(trace, &function, line, function.line);
+            stretches.extend(passages_of(trace, wanted.then));
+            found.push(moved(
+                bug,
+                wanted.first,
+                (&function, line),
+                target,
+                (edited, stretches),
+                true,
+            ));
+        }
+    }
+    found
+}
+
+/// The second step comes later in its own thread: behind what it has to wait for.
+fn later(bug: &Bug<'_>, wanted: Wanted) -> Vec<Candidate> {
+    let trace = bug.trace;
+    let mut found = Vec::new();
+    for function in functions(trace.event(wanted.then)) {
+        let Some((at, all)) = own_statements(trace, wanted.then, &function) else { continue };
+        for line in lines(trace, &all[at], all[at + 1..].iter()) {
+            let edited = move_later(trace, &function, function.line, line).and_then(Edit::finish);
+            let Some(edited) = edited else { continue };
+            let Some(target) = all[at + 1..].iter().find(|other| other.line == line) else {
+                continue;
+            };
+            let mut candidate =
+                moved(bug, wanted.then, (&function, line), target, (edited, Vec::new()), false);
+            candidate.repair.rule = after(trace, wanted);
+            found.push(candidate);
+        }
+    }
+    found
+}
+
+/// From each passage through one line to the next one through the other.
+fn stretches(trace: &EventTrace, function: &Site, from: u32, to: u32) -> Vec<Stretch> {
+    let mut found = Vec::new();
+    for thread in &trace.threads {
+        let all = statements(trace, thread.id, function);
+        for (at, statement) in all.iter().enumerate().filter(|(_, s)| s.line == from) {
+            let mut later = all[at..].iter().take_while(|s| s.activation == statement.activation);
+            let last = later.find(|s| s.line == to).map_or(statement.last(), Statement::last);
+            found.push(Stretch { first: statement.first(), last });
+        }
+    }
+    found
+}
+
+/// All events of the same place and kind.
+fn like(trace: &EventTrace, id: EventId) -> Vec<EventId> {
+    let event = trace.event(id);
+    let same =
+        |other: &&Event| other.site() == event.site() && other.kind.name() == event.kind.name();
+    trace.events.iter().filter(same).map(|event| event.id).collect()
+}
+
+fn passages_of(trace: &EventTrace, id: EventId) -> impl Iterator<Item = Stretch> {
+    like(trace, id).into_iter().map(|id| Stretch { first: id, last: id })
+}
+
+fn after(trace: &EventTrace, wanted: Wanted) -> Rule {
+    Rule::After { first: like(trace, wanted.first), then: like(trace, wanted.then) }
+}
+
+fn moved(
+    bug: &Bug<'_>,
+    id: EventId,
+    (function, line): (&Site, u32),
+    target: &Statement,
+    (edited, stretches): (Edited, Vec<Stretch>),
+    earlier: bool,
+) -> Candidate {
+    let trace = bug.trace;
+    let span = Span::of(function);
+    let place = Span { first: line, last: line, ..span.clone() };
+    let end = if earlier { target.first() } else { target.last() };
+    let word = if earlier { "before" } else { "only after" };
+    let step = format!(
+        "in {}, {} ({}) {word} {} ({})",
+        span.function,
+        act(trace, id, function, false),
+        span.begin(),
+        act(trace, end, function, true),
+        place.begin()
+    );
+    let repair = Repair {
+        kind: Kind::Move,
+        steps: vec![step],
+        lock: None,
+        variables: super::variables(bug),
+        places: vec![span, place],
+        rule: if earlier { Rule::Alone(stretches) } else { Rule::None },
+        checked: None,
+    };
+    Candidate { repair, edited }
+}
+
+/// What an event does, in words for a sentence about the program: the call, where the event is
+/// inside of one. `ing` for what follows "before".
+fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -> String {
+    let event = trace.event(id);
+    let frames = frames(event);
+    let depth = frames
+        .iter()
+        .position(|site| site.function == function.function && site.file == function.file);
+    let form = |plain: &'static str, going: &'static str| if ing { going } else { plain };
+    if let Some(callee) = depth.and_then(|depth| frames.get(depth + 1)) {
+        return format!("{} {}", form("call", "calling"), callee.function);
+    }
+    let what = trace.subject(event).map(quoted).unwrap_or_default();
+    let does = match event.kind {
+        EventKind::Read { .. } => form("read", "reading"),
+        EventKind::Write { .. } => form("write", "writing"),
+        EventKind::ReadModifyWrite { .. } => form("update", "updating"),
+        EventKind::Lock { .. } | EventKind::TryLockFailed { .. } => form("take", "taking"),
+        EventKind::Unlock { .. } => form("give back", "giving back"),
+        EventKind::Wake { .. }
+        | EventKind::WaitTimedOut { .. }
+        | EventKind::SemaphoreWait { .. }
+        | EventKind::SemaphoreWaitFailed { .. } => form("wait for", "waiting for"),
+        EventKind::Signal { .. } => form("signal", "signalling"),
+        EventKind::Broadcast { .. } => form("broadcast", "broadcasting"),
+        EventKind::SemaphorePost { .. } => form("post", "posting"),
+        EventKind::BarrierArrive { .. } | EventKind::BarrierLeave { .. } => {
+            form("wait at", "waiting at")
+        }
+        EventKind::Fork { .. } => form("create", "creating"),
+        EventKind::Join { .. } => form("join", "joining"),
+        EventKind::Allocate { .. } => form("allocate", "allocating"),
+        EventKind::Free { .. } => form("free", "freeing"),
+        _ => return form("go on", "going on").to_owned(),
+    };
+    format!("{does} {what}").trim_end().to_owned()
+}
+
+/// The second step's thread joins the first step's: it can do so earlier.
+fn join(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
+    let trace = bug.trace;
+    let (first, then) = (trace.event(wanted.first), trace.event(wanted.then));
+    let own = trace.thread_of(wanted.then).events.iter().skip(then.index as usize + 1);
+    let joins = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Join { child } if child == first.thread);
+    let join = *own.clone().find(joins)?;
+    let mut edit = Edit::new(trace);
+    edit.move_before(join, wanted.then);
+    let edited = edit.finish()?;
+    let places = [join, wanted.then].map(|id| Span::of(trace.event(id).site()));
+    let step = format!(
+        "join {} ({}) before {} reaches {}",
+        quoted(&trace.thread_of(wanted.first).name),
+        places[0].begin(),
+        places[1].function,
+        places[1].begin(),
+    );
+    let repair = Repair {
+        kind: Kind::JoinFirst,
+        steps: vec![step],
+        lock: None,
+        variables: super::variables(bug),
+        places: places.to_vec(),
+        rule: after(trace, wanted),
+        checked: None,
+    };
+    Some(Candidate { repair, edited })
+}
+
+/// Somebody waits until the first step has been taken.
+fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
+    let trace = bug.trace;
+    let (first, then) = (like(trace, wanted.first), like(trace, wanted.then));
+    let done = bug.schedule.iter().find(|id| first.contains(id))?;
+    let mut edit = Edit::new(trace);
+    let object = edit.object(ObjectKind::Semaphore { initial: 0 }, "a new semaphore");
+    let all = sections(trace);
+    let needed: Vec<_> = trace
+        .thread_of(*done)
+        .events
+        .iter()
+        .take(trace.event(*done).index as usize)
+        .filter_map(|id| match trace.event(*id).kind {
+            EventKind::Lock { object, .. } => Some(object),
+            _ => None,
+        })
+        .collect();
+    for &id in &then {
+        if trace.event(id).thread == trace.event(*done).thread {
+            continue;
+        }
+        // Whoever holds what the other one needs first must not wait.
+        let held = around(trace, &all, id);
+        let outer = held.iter().find(|section| needed.contains(&section.object));
+        edit.before(outer.map_or(id, |s| s.lock), EventKind::SemaphoreWait { object });
+        edit.after(*done, EventKind::SemaphorePost { object });
+    }
+    let edited = edit.finish()?;
+    let places = [wanted.then, *done].map(|id| Span::of(trace.event(id).site()));
+    let [here, there] = &places;
+    let site = |id: EventId| trace.event(id).site();
+    let step = format!(
+        "in {}, {} ({}) only after {} in {} ({}): wait for that with a semaphore, or a flag and a \
+         condition variable",
+        here.function,
+        act(trace, wanted.then, site(wanted.then), false),
+        here.begin(),
+        act(trace, *done, site(*done), true),
+        there.function,
+        there.begin(),
+    );
+    let repair = Repair {
+        kind: Kind::WaitFor,
+        steps: vec![step],
+        lock: None,
+        variables: super::variables(bug),
+        places: places.to_vec(),
+        rule: after(trace, wanted),
+        checked: None,
+    };
+    Some(Candidate { repair, edited })
+}

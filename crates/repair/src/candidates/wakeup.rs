@@ -1,0 +1,272 @@
+//! A signal that came too early, or woke another thread.
+
+use super::{Candidate, Guard, Kind, Repair, quoted};
+use crate::Bug;
+use crate::edit::Edit;
+use crate::enforce::Rule;
+use crate::sections::{Section, around, guard, sections};
+use crate::source::{Span, passages, span};
+use model::{
+    Awaited, Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ObjectId,
+    PathCondition, PathConditionKind, ReadPart, VarId, Variable, VariableOrigin, WritePart,
+};
+use std::collections::BTreeSet;
+
+/// The wait that nobody ends, and the signals that might have.
+struct Missed<'a> {
+    bug: &'a Bug<'a>,
+    all: Vec<Section>,
+    /// The request.
+    wait: &'a Event,
+    condition: ObjectId,
+    /// The section of the mutex that the wait gives back.
+    waiting: Section,
+    /// The signal that the cause names.
+    signal: &'a Event,
+}
+
+pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
+    let Some(missed) = Missed::of(bug) else { return Vec::new() };
+    let stolen = bug.events.len() > 2;
+    let mut found: Vec<Candidate> = Vec::new();
+    found.extend(missed.under_mutex());
+    if stolen {
+        found.extend(missed.broadcast());
+    }
+    found.extend(missed.test_first());
+    if !stolen {
+        found.extend(missed.broadcast());
+    }
+    found
+}
+
+impl<'a> Missed<'a> {
+    fn of(bug: &'a Bug<'a>) -> Option<Self> {
+        let trace = bug.trace;
+        let events = || bug.events.iter().map(|id| trace.event(*id));
+        let (wait, condition) = events().find_map(|event| match event.kind {
+            EventKind::Block { on: Awaited::Signal { condition } } => Some((event, condition)),
+            _ => None,
+        })?;
+        let signal = events().find(|event| {
+            matches!(event.kind, EventKind::Signal { .. } | EventKind::Broadcast { .. })
+        })?;
+        let all = sections(trace);
+        let own = trace.thread_of(wait.id).events.iter().take(wait.index as usize).rev();
+        let began =
+            own.copied().find(|id| matches!(trace.event(*id).kind, EventKind::Unlock { .. }))?;
+        let waiting = *all.iter().find(|section| section.unlock == began)?;
+        Some(Self { bug, all, wait, condition, waiting, signal })
+    }
+
+    fn trace(&self) -> &'a EventTrace {
+        self.bug.trace
+    }
+
+    fn name(&self, object: ObjectId) -> String {
+        let object = self.trace().objects.get(object.index());
+        object.map_or_else(String::new, |object| object.name.clone())
+    }
+
+    fn guard(&self) -> Option<Guard> {
+        Some(Guard { name: self.name(self.waiting.object), new: false })
+    }
+
+    /// The cells that the waiting thread looked at in the section before it waited.
+    fn tested(&self) -> BTreeSet<CellId> {
+        let index = |id: EventId| self.trace().event(id).index as usize;
+        let own = &self.trace().thread_of(self.wait.id).events;
+        let inside = own.get(index(self.waiting.lock)..=index(self.waiting.unlock));
+        let reads =
+            inside.into_iter().flatten().flat_map(|id| self.trace().event(*id).kind.reads());
+        reads.map(|part| part.cell).collect()
+    }
+
+    /// Does the thread of an event hold the mutex of the wait there?
+    fn is_guarded(&self, id: EventId) -> bool {
+        let object = self.waiting.object;
+        around(self.trace(), &self.all, id).iter().any(|section| section.object == object)
+    }
+
+    /// What the waiting thread tests is written, and signalled, under the mutex.
+    fn under_mutex(&self) -> Option<Candidate> {
+        let trace = self.trace();
+        let tested = self.tested();
+        let writes = |id: &&EventId| {
+            trace.event(**id).kind.writes().iter().any(|part| tested.contains(&part.cell))
+        };
+        let own = trace.thread_of(self.signal.id).events.iter();
+        let mut before = own.take(self.signal.index as usize).rev();
+        let write = *before.find(writes)?;
+        if self.is_guarded(write) {
+            return None;
+        }
+        let last = if self.is_guarded(self.signal.id) { write } else { self.signal.id };
+        let lines = span(trace.event(write), trace.event(last))?;
+        let mut edit = Edit::new(trace);
+        let object = self.waiting.object;
+        guard(&mut edit, object, &passages(trace, &lines));
+        let edited = edit.finish()?;
+        let name = quoted(&self.name(object));
+        let step = super::atomicity::held(&name, &lines);
+        let why = format!(
+            "{} is tested under it before the wait at {}",
+            quoted(trace.subject(trace.event(write)).unwrap_or("it")),
+            Span::of(self.wait.site()).begin()
+        );
+        let rule = super::atomicity::alone(trace, &edited, object);
+        let repair = Repair {
+            kind: Kind::CriticalSection,
+            steps: vec![step, why],
+            lock: self.guard(),
+            variables: super::variables(self.bug),
+            places: vec![lines],
+            rule,
+            checked: None,
+        };
+        Some(Candidate { repair, edited })
+    }
+
+    /// Every signal of this place wakes all.
+    fn broadcast(&self) -> Option<Candidate> {
+        let trace = self.trace();
+        let mut edit = Edit::new(trace);
+        let mut changed = false;
+        for event in &trace.events {
+            if let EventKind::Signal { condition } = event.kind
+                && condition == self.condition
+                && event.site() == self.signal.site()
+            {
+                edit.replace(event.id, EventKind::Broadcast { condition });
+                changed = true;
+            }
+        }
+        let edited = edit.finish().filter(|_| changed)?;
+        let place = Span::of(self.signal.site());
+        let step = format!(
+            "in {}, broadcast {} rather than signal it ({})",
+            place.function,
+            quoted(&self.name(self.condition)),
+            place.begin()
+        );
+        let repair = Repair {
+            kind: Kind::Broadcast,
+            steps: vec![step],
+            lock: None,
+            variables: vec![self.name(self.condition)],
+            places: vec![place],
+            rule: Rule::None,
+            checked: None,
+        };
+        Some(Candidate { repair, edited })
+    }
+
+    /// The waiting thread asks first whether the signal came already: modelled by a flag that the
+    /// other thread sets before it signals, and that was not set on this path.
+    fn test_first(&self) -> Option<Candidate> {
+        let trace = self.trace();
+        let mut with_flag = trace.clone();
+        let (cell, var) = flag(&mut with_flag, self.wait, self.waiting.unlock)?;
+        let set = with_flag.exprs.constant(8, 1);
+        let mut edit = Edit::new(&with_flag);
+        let read = EventKind::Read { parts: vec![ReadPart { cell, var }] };
+        edit.before(self.waiting.unlock, read);
+        // What is not signalled under the mutex could come between the test and the wait.
+        let unguarded = !self.is_guarded(self.signal.id);
+        let signals = trace.events.iter().filter(|event| {
+            event.thread != self.wait.thread
+                && matches!(event.kind, EventKind::Signal { condition: c }
+                    | EventKind::Broadcast { condition: c } if c == self.condition)
+        });
+        let signals: Vec<EventId> = signals.map(|event| event.id).collect();
+        let bare = signals.iter().copied().filter(|id| !self.is_guarded(*id));
+        let bare: Vec<(EventId, EventId)> = bare.map(|id| (id, id)).collect();
+        guard(&mut edit, self.waiting.object, &bare);
+        for &id in &signals {
+            edit.before(id, EventKind::Write { parts: vec![WritePart { cell, value: set }] });
+        }
+        let edited = edit.finish()?;
+        let here = Span::of(self.wait.site());
+        let there = Span::of(self.signal.site());
+        let mutex = quoted(&self.name(self.waiting.object));
+        let what = match self.news() {
+            Some(name) => format!("whether {} says that it has happened", quoted(&name)),
+            None => "whether it has happened".to_owned(),
+        };
+        let mut steps = vec![format!(
+            "in {}, test under {mutex} {what} before waiting for {} ({}), and wait in a loop",
+            here.function,
+            quoted(&self.name(self.condition)),
+            here.begin(),
+        )];
+        let mut places = vec![here];
+        if unguarded {
+            steps.push(format!(
+                "in {}, hold {mutex} while noting it and signalling ({})",
+                there.function,
+                there.begin()
+            ));
+            places.push(there);
+        } else {
+            steps.push(format!(
+                "in {}, note under {mutex} that it has happened, before signalling ({})",
+                there.function,
+                there.begin()
+            ));
+        }
+        let signals = trace.events.iter().filter(|event| {
+            event.site() == self.signal.site()
+                && matches!(event.kind, EventKind::Signal { .. } | EventKind::Broadcast { .. })
+        });
+        let rule = Rule::After {
+            first: vec![self.waiting.unlock],
+            then: signals.map(|event| event.id).collect(),
+        };
+        let repair = Repair {
+            kind: Kind::TestBeforeWait,
+            steps,
+            lock: self.guard(),
+            variables: vec![self.name(self.condition)],
+            places,
+            rule,
+            checked: None,
+        };
+        Some(Candidate { repair, edited })
+    }
+
+    /// What the signalling thread wrote last in the same section of the mutex before it signalled.
+    fn news(&self) -> Option<String> {
+        let trace = self.trace();
+        let object = self.waiting.object;
+        let around = around(trace, &self.all, self.signal.id);
+        let section = around.into_iter().find(|section| section.object == object)?;
+        let index = |id: EventId| trace.event(id).index as usize;
+        let own = trace.thread_of(self.signal.id).events.get(index(section.lock)..);
+        let before = own?.iter().take_while(|id| index(**id) < self.signal.index as usize);
+        let write = before.filter(|id| !trace.event(**id).kind.writes().is_empty()).last()?;
+        trace.subject(trace.event(*write)).map(str::to_owned)
+    }
+}
+
+/// Adds a cell that is 0 at first, and a variable for its value that is 0 on the path that led to
+/// the wait.
+fn flag(trace: &mut EventTrace, wait: &Event, began: EventId) -> Option<(CellId, VarId)> {
+    let cell = CellId::from_index(trace.cells.len());
+    let var = VarId::from_index(trace.variables.len());
+    let init = trace.exprs.constant(8, 0);
+    let display = model::trace::ValueDisplay::Unsigned;
+    trace.cells.push(Cell { id: cell, width: 8, init, name: "a new flag".to_owned(), display });
+    let origin = VariableOrigin::Read { event: began, part: 0 };
+    trace.variables.push(Variable { id: var, width: 8, origin, recorded: Some(0) });
+    let value = trace.exprs.var(var, 8);
+    let expr = trace.exprs.eq(value, init);
+    trace.conditions.push(PathCondition {
+        id: ConditionId::from_index(trace.conditions.len()),
+        thread: wait.thread,
+        position: trace.events.get(began.index())?.index,
+        expr,
+        kind: PathConditionKind::Branch,
+        site: wait.site().clone(),
+    });
+    Some((cell, var))
+}

@@ -1,0 +1,130 @@
+//! Does a repair do what it is for?
+
+use crate::edit::Edited;
+use crate::waits::new_circle;
+use model::evaluate::Evaluator;
+use model::{EventId, EventTrace, VarId, VariableOrigin};
+use solver::{Goal, Model, OrderingSession, Outcome, Session, SolverError};
+use std::time::Duration;
+use thiserror::Error;
+
+/// How much a check may take.
+#[derive(Clone, Copy)]
+pub struct Limits<'b> {
+    /// For one question to the solver.
+    pub time: Duration,
+    /// For the solver's memory, in megabytes.
+    pub memory_mb: Option<u32>,
+    /// Asked before each candidate; ends the search by answering false.
+    pub budget: &'b dyn Fn() -> bool,
+}
+
+/// Why a candidate is no repair.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// A schedule with it fails all the same.
+    #[error("a schedule with it fails all the same")]
+    Fails,
+    /// No schedule with it runs at all.
+    #[error("with it nothing can run to the end")]
+    Vacuous,
+    /// Threads could wait for each other.
+    #[error("threads could wait for each other: {}", .0.join(" -> "))]
+    Deadlock(Vec<String>),
+    /// The solver gave no answer.
+    #[error("undecided: {0}")]
+    Undecided(String),
+}
+
+/// The outcome.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// It holds.
+    Holds(Checked),
+    /// It does not, or that is not known.
+    Refused(Refusal),
+}
+
+/// What was shown of a repair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The constraints of the system with the repair, no schedule of which fails.
+    pub constraints: usize,
+    /// A schedule with the repair that passes on the recorded paths, as the recorded run's events;
+    /// `None` where none keeps to the recorded paths, because only the bug made them possible.
+    pub passing: Option<Vec<EventId>>,
+}
+
+pub(crate) fn check(
+    recorded: &EventTrace,
+    edited: &Edited,
+    limits: Limits<'_>,
+) -> Result<Verdict, SolverError> {
+    if let Some(circle) = new_circle(recorded, &edited.trace) {
+        return Ok(Verdict::Refused(Refusal::Deadlock(circle)));
+    }
+    let trace = &edited.trace;
+    let system = match encoders::encode(trace) {
+        Ok(system) => system,
+        Err(error) => return Ok(Verdict::Refused(Refusal::Undecided(error.to_string()))),
+    };
+    let solver_limits = solver::Limits { time: Some(limits.time), memory_mb: limits.memory_mb };
+    let mut session = OrderingSession::new(trace, &system, solver_limits);
+    match session.check(Goal::Fail, &[])? {
+        Outcome::Unsat(_) => {}
+        Outcome::Sat(_) => return Ok(Verdict::Refused(Refusal::Fails)),
+        Outcome::Unknown(reason) => {
+            return Ok(Verdict::Refused(Refusal::Undecided(reason.to_string())));
+        }
+    }
+    let constraints = system.constraints.len();
+    match session.check(Goal::Pass, &[])? {
+        Outcome::Sat(found) => {
+            if !passes(trace, &found) {
+                let why = "the evaluator does not accept the schedule that passes".to_owned();
+                return Ok(Verdict::Refused(Refusal::Undecided(why)));
+            }
+            let recorded = found.schedule.order.iter();
+            let recorded =
+                recorded.filter_map(|id| edited.origin.get(id.index()).copied().flatten());
+            let passing = Some(recorded.collect());
+            Ok(Verdict::Holds(Checked { constraints, passing }))
+        }
+        Outcome::Unknown(reason) => Ok(Verdict::Refused(Refusal::Undecided(reason.to_string()))),
+        Outcome::Unsat(_) => off_path(trace, constraints, solver_limits),
+    }
+}
+
+/// No schedule keeps to the recorded paths. Where the synchronisation alone lets the threads run,
+/// the bug made the paths possible, and the repaired program takes others.
+fn off_path(
+    trace: &EventTrace,
+    constraints: usize,
+    limits: solver::Limits,
+) -> Result<Verdict, SolverError> {
+    let mut free = trace.clone();
+    free.conditions.clear();
+    let system = match encoders::encode(&free) {
+        Ok(system) => system,
+        Err(error) => return Ok(Verdict::Refused(Refusal::Undecided(error.to_string()))),
+    };
+    let mut session = OrderingSession::new(&free, &system, limits);
+    Ok(match session.check(Goal::Any, &[])? {
+        Outcome::Sat(_) => Verdict::Holds(Checked { constraints, passing: None }),
+        Outcome::Unsat(_) => Verdict::Refused(Refusal::Vacuous),
+        Outcome::Unknown(reason) => Verdict::Refused(Refusal::Undecided(reason.to_string())),
+    })
+}
+
+/// Does the evaluator, which knows nothing of the solver, see the schedule pass on its paths?
+fn passes(trace: &EventTrace, found: &Model) -> bool {
+    let input = |var: VarId| {
+        let variable = trace.variables.get(var.index())?;
+        match variable.origin {
+            VariableOrigin::Read { .. } => None,
+            _ => Some(found.values.get(&var).copied().or(variable.recorded).unwrap_or(0)),
+        }
+    };
+    let evaluation = Evaluator::new(trace).run(&found.schedule.order, &input);
+    evaluation.is_ok_and(|e| e.follows_paths() && e.failure_known && !e.fails)
+}

@@ -1,0 +1,87 @@
+//! Repairs: what a person could change so that a run cannot fail this way again, each checked
+//! against the recorded run before anybody sees it.
+//!
+//! A repair is an edit of the event trace (`edit`): sections of a lock that are added or made
+//! longer, statements that change places, signals that become broadcasts. The edited trace goes
+//! through the same verifier, encoders, solver and evaluator as the recorded one (`check`):
+//!
+//! * no schedule of it fails. The solver has to prove it; without an answer nothing is claimed;
+//! * some schedule of it passes, so that the repair does not just keep the program from running;
+//! * nobody waits for anybody in a circle that was not there before (`waits`).
+//!
+//! Where the candidates come from is the cause that `explain` found (`candidates`). What is shown
+//! holds along the recorded paths; replaying the program with the repair's order enforced is the
+//! caller's, who can run programs. This crate does no IO and reads no clock.
+
+mod candidates;
+mod check;
+mod edit;
+mod enforce;
+mod sections;
+mod source;
+mod statements;
+mod waits;
+
+pub use candidates::{Guard, Kind, Repair};
+pub use check::{Checked, Limits, Refusal, Verdict};
+pub use enforce::{Rule, Stretch};
+pub use source::Span;
+
+use explain::Pattern;
+use model::{EventId, EventTrace};
+use solver::SolverError;
+
+/// What is to be repaired: the cause of a failing run, as `explain` found it.
+#[derive(Clone, Copy, Debug)]
+pub struct Bug<'a> {
+    /// The recorded run.
+    pub trace: &'a EventTrace,
+    /// The pattern of the cause.
+    pub pattern: Pattern,
+    /// The events that the sentence about the cause names, in its order.
+    pub events: &'a [EventId],
+    /// The failing schedule.
+    pub schedule: &'a [EventId],
+}
+
+/// Repairs that passed the checks, the one to try first in front, and how many did not.
+#[derive(Clone, Debug, Default)]
+pub struct Repairs {
+    /// Those that passed.
+    pub found: Vec<Repair>,
+    /// Those that did not, with the reason; never shown as repairs.
+    pub refused: Vec<(Repair, Refusal)>,
+}
+
+/// Looks for repairs and checks them, until `wanted` have passed or there are no more candidates.
+///
+/// # Errors
+/// When the solver breaks. That it gives no answer in time refuses the candidate
+/// ([`Refusal::Undecided`]).
+pub fn repairs(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, SolverError> {
+    let mut repairs = Repairs::default();
+    for candidate in candidates::all(bug) {
+        if repairs.found.len() >= wanted || !(limits.budget)() {
+            break;
+        }
+        let known = |other: &Repair| other.says_the_same(&candidate.repair);
+        let better = |other: &Repair| known(other) || candidate.repair.is_variant_of(other);
+        if repairs.found.iter().any(better) || repairs.refused.iter().any(|(other, _)| known(other))
+        {
+            continue;
+        }
+        let mut repair = candidate.repair;
+        match check::check(bug.trace, &candidate.edited, limits)? {
+            Verdict::Holds(checked) => {
+                tracing::info!(kind = repair.kind.name(), "a repair holds");
+                repair.checked = Some(checked);
+                repairs.found.push(repair);
+            }
+            Verdict::Refused(why) => {
+                tracing::info!(kind = repair.kind.name(), %why, "a repair is refused");
+                repairs.refused.push((repair, why));
+            }
+        }
+    }
+    Ok(repairs)
+}

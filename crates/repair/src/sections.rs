@@ -1,0 +1,166 @@
+//! Critical sections of a trace, and making them larger.
+
+use crate::edit::Edit;
+use model::{Awaited, EventId, EventKind, EventTrace, LockMode, ObjectId};
+use std::collections::BTreeMap;
+
+/// A critical section of one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) object: ObjectId,
+    pub(crate) mode: LockMode,
+    pub(crate) lock: EventId,
+    pub(crate) unlock: EventId,
+}
+
+/// All critical sections, thread by thread, in the order of their ends.
+pub(crate) fn sections(trace: &EventTrace) -> Vec<Section> {
+    let mut found = Vec::new();
+    for thread in &trace.threads {
+        let mut open: BTreeMap<ObjectId, (EventId, LockMode)> = BTreeMap::new();
+        for &id in &thread.events {
+            match trace.event(id).kind {
+                EventKind::Lock { object, mode } => {
+                    open.entry(object).or_insert((id, mode));
+                }
+                EventKind::Unlock { object, .. } => {
+                    if let Some((lock, mode)) = open.remove(&object) {
+                        found.push(Section { object, mode, lock, unlock: id });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// The sections that an event lies in or bounds, outermost first.
+pub(crate) fn around(trace: &EventTrace, all: &[Section], id: EventId) -> Vec<Section> {
+    let event = trace.event(id);
+    let index = |id: EventId| trace.event(id).index;
+    let has = |section: &&Section| {
+        trace.event(section.lock).thread == event.thread
+            && index(section.lock) <= event.index
+            && event.index <= index(section.unlock)
+    };
+    let mut around: Vec<Section> = all.iter().filter(has).copied().collect();
+    around.sort_by_key(|section| index(section.lock));
+    around
+}
+
+/// Makes these parts of threads, each from its first to its last event, critical sections of the
+/// lock. What they touch of the lock's sections becomes one section with them. A wait on a condition
+/// variable gives the lock back all the same.
+pub(crate) fn guard(edit: &mut Edit<'_>, lock: ObjectId, regions: &[(EventId, EventId)]) {
+    let trace = edit.trace;
+    let all = sections(trace);
+    let shares = all.iter().any(|s| s.object == lock && s.mode == LockMode::Shared);
+    let index = |id: EventId| trace.event(id).index;
+    for thread in &trace.threads {
+        let own = |id: EventId| trace.event(id).thread == thread.id;
+        let known: Vec<Section> =
+            all.iter().filter(|s| s.object == lock && own(s.lock)).copied().collect();
+        let mut wanted: Vec<(EventId, EventId)> =
+            regions.iter().filter(|(first, _)| own(*first)).copied().collect();
+        wanted.sort_by_key(|(first, _)| index(*first));
+        let mut merged: Vec<(EventId, EventId)> = Vec::new();
+        for (mut first, mut last) in wanted {
+            // Sections that overlap become part of it, and those may overlap others.
+            loop {
+                let overlaps = |from: EventId, to: EventId| {
+                    index(from) <= index(last) && index(to) >= index(first)
+                };
+                let sections = known.iter().map(|section| (section.lock, section.unlock));
+                let wider = sections.chain(merged.iter().copied()).find(|(from, to)| {
+                    overlaps(*from, *to)
+                        && (index(*from) < index(first) || index(*to) > index(last))
+                });
+                let Some((from, to)) = wider else { break };
+                first = if index(from) < index(first) { from } else { first };
+                last = if index(to) > index(last) { to } else { last };
+            }
+            merged.retain(|(from, to)| index(*to) < index(first) || index(*from) > index(last));
+            merged.push((first, last));
+        }
+        for (first, last) in merged {
+            one(edit, (lock, shares), &known, first, last);
+        }
+    }
+}
+
+/// One section from the first to the last event.
+fn one(
+    edit: &mut Edit<'_>,
+    (object, shares): (ObjectId, bool),
+    known: &[Section],
+    first: EventId,
+    last: EventId,
+) {
+    let trace = edit.trace;
+    let (from, to) = (trace.event(first).index, trace.event(last).index);
+    let inside = |id: EventId| (from..=to).contains(&trace.event(id).index);
+    let own = &trace.thread_of(first).events[from as usize..=to as usize];
+    let writes = own.iter().any(|id| !trace.event(*id).kind.writes().is_empty());
+    let merged: Vec<&Section> = known.iter().filter(|section| inside(section.lock)).collect();
+    let exclusive = merged.iter().any(|section| section.mode == LockMode::Exclusive);
+    let mode = match shares && !writes && !exclusive {
+        true => LockMode::Shared,
+        false => LockMode::Exclusive,
+    };
+    let mut open = false;
+    for (number, section) in merged.iter().enumerate() {
+        // The wait of the section before has just given the lock back, or it is where it begins.
+        let begins = section.lock == first || open;
+        if begins {
+            edit.replace(section.lock, EventKind::Lock { object, mode });
+        } else {
+            edit.remove(section.lock);
+        }
+        let is_last = number + 1 == merged.len();
+        let waits = begins_wait(trace, section.unlock);
+        let EventKind::Unlock { synthetic, .. } = trace.event(section.unlock).kind else {
+            continue;
+        };
+        if section.unlock == last || waits {
+            edit.replace(section.unlock, EventKind::Unlock { object, mode, synthetic });
+        } else {
+            edit.remove(section.unlock);
+        }
+        open = waits && !is_last;
+    }
+    if !known.iter().any(|section| section.lock == first) {
+        edit.before(first, EventKind::Lock { object, mode });
+    }
+    if !known.iter().any(|section| section.unlock == last) {
+        let synthetic = is_end(trace, last);
+        edit.after(last, EventKind::Unlock { object, mode, synthetic });
+    }
+}
+
+/// Is this release the beginning of a wait on a condition variable?
+pub(crate) fn begins_wait(trace: &EventTrace, unlock: EventId) -> bool {
+    let event = trace.event(unlock);
+    let later = trace.thread_of(unlock).events.iter().skip(event.index as usize + 1);
+    let mut later = later.map(|id| &trace.event(*id).kind);
+    later.any(|kind| match kind {
+        EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } => *began == unlock,
+        _ => false,
+    }) || is_last_release(trace, unlock)
+}
+
+/// Is this the release of a wait that did not come to an end?
+fn is_last_release(trace: &EventTrace, unlock: EventId) -> bool {
+    let event = trace.event(unlock);
+    let next = trace.thread_of(unlock).events.get(event.index as usize + 1);
+    next.is_some_and(|id| {
+        matches!(trace.event(*id).kind, EventKind::Block { on: Awaited::Signal { .. } })
+    })
+}
+
+/// Is there nothing behind the event that the thread's code did?
+fn is_end(trace: &EventTrace, id: EventId) -> bool {
+    let event = trace.event(id);
+    let mut later = trace.thread_of(id).events.iter().skip(event.index as usize + 1);
+    later.all(|id| matches!(trace.event(*id).kind, EventKind::Unlock { synthetic: true, .. }))
+}

@@ -1,0 +1,126 @@
+//! Places of the source, and where threads came through them.
+
+use model::{Event, EventId, EventTrace, Site};
+
+/// Lines of one function.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span {
+    /// The file as the debug information names it.
+    pub file: String,
+    /// The function.
+    pub function: String,
+    /// The first line.
+    pub first: u32,
+    /// The last line; not before the first.
+    pub last: u32,
+}
+
+impl Span {
+    /// One line.
+    pub(crate) fn of(site: &Site) -> Self {
+        Self {
+            file: site.file.clone(),
+            function: site.function.clone(),
+            first: site.line,
+            last: site.line,
+        }
+    }
+
+    /// Is this place in it?
+    pub(crate) fn has(&self, site: &Site) -> bool {
+        (self.first..=self.last).contains(&site.line)
+            && site.function == self.function
+            && site.file == self.file
+    }
+
+    /// `queue.c:80`: the first line.
+    pub(crate) fn begin(&self) -> String {
+        format!("{}:{}", self.file_name(), self.first)
+    }
+
+    /// `queue.c:90`: the last line.
+    pub(crate) fn end(&self) -> String {
+        format!("{}:{}", self.file_name(), self.last)
+    }
+
+    fn file_name(&self) -> &str {
+        self.file.rsplit('/').next().unwrap_or(&self.file)
+    }
+}
+
+/// The lines from one event to a later one of the same thread, in the innermost function that both
+/// were performed in or called from. `None` when there is none, or when the second stands above
+/// the first, as in a loop.
+pub(crate) fn span(one: &Event, other: &Event) -> Option<Span> {
+    let (a, b) = (frames(one), frames(other));
+    let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let (first, last) = match (a.get(common), b.get(common)) {
+        (Some(first), Some(last)) if same_function(first, last) => (first, last),
+        // One line that calls both, or does one and calls the other.
+        _ => {
+            let shared = a.get(common.checked_sub(1)?)?;
+            (shared, shared)
+        }
+    };
+    let known = first.line != 0 && last.line != 0 && first.line <= last.line;
+    let span = Span {
+        file: first.file.clone(),
+        function: first.function.clone(),
+        first: first.line,
+        last: last.line,
+    };
+    known.then_some(span)
+}
+
+/// The frames of an event's stack in the program's own code, outer to inner.
+pub(crate) fn frames(event: &Event) -> Vec<&Site> {
+    let own = event.stack.iter().skip(event.depth());
+    let mut frames: Vec<&Site> = own.collect();
+    frames.reverse();
+    frames
+}
+
+fn same_function(one: &Site, other: &Site) -> bool {
+    one.function == other.function && one.file == other.file
+}
+
+/// The passages of the threads through these lines: first and last event of each.
+pub(crate) fn passages(trace: &EventTrace, span: &Span) -> Vec<(EventId, EventId)> {
+    let mut found = Vec::new();
+    for thread in &trace.threads {
+        let mut open: Option<Open> = None;
+        for &id in &thread.events {
+            let event = trace.event(id);
+            let inside = frames(event).iter().position(|site| span.has(site)).map(|depth| {
+                let frames = frames(event);
+                let path = frames[..depth].iter().map(|site| (*site).clone()).collect();
+                (path, frames[depth].line)
+            });
+            let Some((path, line)) = inside else {
+                found.extend(open.take().map(|open| (open.first, open.last)));
+                continue;
+            };
+            match &mut open {
+                // Further down in the same activation, or back in a loop that does not begin anew.
+                Some(open) if open.path == path && !(line == span.first && line < open.line) => {
+                    (open.last, open.line) = (id, line);
+                }
+                _ => {
+                    found.extend(open.take().map(|open| (open.first, open.last)));
+                    open = Some(Open { first: id, last: id, path, line });
+                }
+            }
+        }
+        found.extend(open.map(|open| (open.first, open.last)));
+    }
+    found
+}
+
+/// A passage that is not over.
+struct Open {
+    first: EventId,
+    last: EventId,
+    /// The calls that led to the function.
+    path: Vec<Site>,
+    line: u32,
+}

@@ -1,0 +1,203 @@
+//! The statements of a function as threads came through them, and moving them.
+
+use crate::edit::Edit;
+use crate::source::frames;
+use model::{
+    Event, EventId, EventKind, EventTrace, PathConditionKind, Site, ThreadId, VarId, VariableOrigin,
+};
+use std::collections::BTreeSet;
+
+/// A line of a function, once passed: the events of that line and of what it calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Statement {
+    pub(crate) line: u32,
+    pub(crate) events: Vec<EventId>,
+    /// Which activation of the function it is, counted per thread.
+    pub(crate) activation: u32,
+}
+
+impl Statement {
+    pub(crate) fn first(&self) -> EventId {
+        self.events[0]
+    }
+
+    pub(crate) fn last(&self) -> EventId {
+        self.events[self.events.len() - 1]
+    }
+}
+
+/// A thread's passages through a function, statement by statement.
+pub(crate) fn statements(trace: &EventTrace, thread: ThreadId, function: &Site) -> Vec<Statement> {
+    let mut found: Vec<Statement> = Vec::new();
+    let mut current: Option<(Vec<&Site>, u32)> = None;
+    let mut activation = 0;
+    for &id in &trace.threads[thread.index()].events {
+        let event = trace.event(id);
+        let frames = frames(event);
+        let depth = frames
+            .iter()
+            .position(|site| site.function == function.function && site.file == function.file);
+        let Some(depth) = depth.filter(|_| is_own(event)) else {
+            current = None;
+            continue;
+        };
+        let (path, line) = (frames[..depth].to_vec(), frames[depth].line);
+        match &current {
+            Some((other, number)) if *other == path => {
+                if *number == line
+                    && let Some(statement) = found.last_mut()
+                {
+                    statement.events.push(id);
+                } else {
+                    found.push(Statement { line, events: vec![id], activation });
+                }
+            }
+            _ => {
+                activation += 1;
+                found.push(Statement { line, events: vec![id], activation });
+            }
+        }
+        current = Some((path, line));
+    }
+    found
+}
+
+/// Was the event performed by code?
+fn is_own(event: &Event) -> bool {
+    !matches!(
+        event.kind,
+        EventKind::Start
+            | EventKind::Exit
+            | EventKind::Failure
+            | EventKind::Unlock { synthetic: true, .. }
+    )
+}
+
+/// Moves every passage through one line of the function before the last passage through the other
+/// line that precedes it in the same activation. `None` where that would change what the moved
+/// statement, or what it passes, computes.
+pub(crate) fn move_earlier<'t>(
+    trace: &'t EventTrace,
+    function: &Site,
+    line: u32,
+    before: u32,
+) -> Option<Edit<'t>> {
+    let mut edit = Edit::new(trace);
+    let mut moved = false;
+    for thread in &trace.threads {
+        let all = statements(trace, thread.id, function);
+        for (at, statement) in all.iter().enumerate().filter(|(_, s)| s.line == line) {
+            let target = all[..at]
+                .iter()
+                .rev()
+                .take_while(|other| other.activation == statement.activation)
+                .find(|other| other.line == before);
+            let Some(target) = target else { continue };
+            if !is_independent(trace, statement, target.first(), statement.first()) {
+                return None;
+            }
+            for &id in &statement.events {
+                edit.move_before(id, target.first());
+            }
+            moved = true;
+        }
+    }
+    moved.then_some(edit)
+}
+
+/// The same, behind the next passage through the other line.
+pub(crate) fn move_later<'t>(
+    trace: &'t EventTrace,
+    function: &Site,
+    line: u32,
+    behind: u32,
+) -> Option<Edit<'t>> {
+    let mut edit = Edit::new(trace);
+    let mut moved = false;
+    for thread in &trace.threads {
+        let all = statements(trace, thread.id, function);
+        for (at, statement) in all.iter().enumerate().filter(|(_, s)| s.line == line) {
+            let target = all[at + 1..]
+                .iter()
+                .take_while(|other| other.activation == statement.activation)
+                .find(|other| other.line == behind);
+            let Some(target) = target else { continue };
+            if !is_independent(trace, statement, statement.last(), target.last()) {
+                return None;
+            }
+            let mut last = target.last();
+            for &id in &statement.events {
+                edit.move_after(id, last);
+                last = id;
+            }
+            moved = true;
+        }
+    }
+    moved.then_some(edit)
+}
+
+/// May the statement change places with what its thread does between the two events, both of them
+/// included? It may when neither uses what the other computes, no branch between hangs on it or
+/// guards it, and the locks of both stay what they are.
+fn is_independent(trace: &EventTrace, statement: &Statement, from: EventId, to: EventId) -> bool {
+    let thread = trace.thread_of(from);
+    let (low, high) = (trace.event(from).index, trace.event(to).index);
+    let moved: BTreeSet<EventId> = statement.events.iter().copied().collect();
+    let passed = thread.events[low as usize..=high as usize].iter();
+    let passed: Vec<EventId> = passed.filter(|id| !moved.contains(id)).copied().collect();
+    let conflict = |a: &EventId, b: &EventId| {
+        let (a, b) = (&trace.event(*a).kind, &trace.event(*b).kind);
+        let touches = |kind: &EventKind, cell| {
+            kind.reads().iter().any(|part| part.cell == cell)
+                || kind.writes().iter().any(|part| part.cell == cell)
+        };
+        a.writes().iter().any(|part| touches(b, part.cell))
+            || b.writes().iter().any(|part| touches(a, part.cell))
+    };
+    if moved.iter().any(|a| passed.iter().any(|b| conflict(a, b))) {
+        return false;
+    }
+    let (own, others) = (variables(trace, &moved), variables(trace, &passed));
+    let uses = |events: &[EventId], of: &BTreeSet<VarId>| {
+        events.iter().flat_map(|id| trace.event(*id).kind.writes()).any(|part| {
+            trace.exprs.variables(part.value).iter().any(|variable| of.contains(variable))
+        })
+    };
+    if uses(&statement.events, &others) || uses(&passed, &own) {
+        return false;
+    }
+    trace.conditions.iter().filter(|condition| condition.thread == thread.id).all(|condition| {
+        let between = low < condition.position && condition.position <= high;
+        let mut used = trace.exprs.variables(condition.expr).into_iter();
+        let mut used_any = |of: &BTreeSet<VarId>| used.any(|variable| of.contains(&variable));
+        // A branch that hangs on what is passed may guard the statement.
+        match condition.kind {
+            _ if !between => true,
+            PathConditionKind::Branch | PathConditionKind::CallTarget => {
+                trace.exprs.variables(condition.expr).is_empty()
+                    || !is_guard(trace, condition.position, statement) && !used_any(&own)
+            }
+            PathConditionKind::Address | PathConditionKind::Assumption => !used_any(&own),
+        }
+    })
+}
+
+/// Could a branch at this position of the thread decide whether the statement is reached?
+fn is_guard(trace: &EventTrace, position: u32, statement: &Statement) -> bool {
+    position <= trace.event(statement.first()).index
+}
+
+/// The variables that events read.
+fn variables<'e>(
+    trace: &EventTrace,
+    events: impl IntoIterator<Item = &'e EventId>,
+) -> BTreeSet<VarId> {
+    let reads = events.into_iter().flat_map(|id| trace.event(*id).kind.reads());
+    let known = |var: &VarId| {
+        trace
+            .variables
+            .get(var.index())
+            .is_some_and(|variable| matches!(variable.origin, VariableOrigin::Read { .. }))
+    };
+    reads.map(|part| part.var).filter(known).collect()
+}

@@ -1,0 +1,177 @@
+//! Who may wait for whom: does a repair add a way for threads to wait for each other?
+
+use model::{Awaited, EventId, EventKind, EventTrace, ObjectId, ThreadId};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a thread can wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Awaitable {
+    /// An object of synchronisation.
+    Object(ObjectId),
+    /// A thread's end.
+    End(ThreadId),
+}
+
+/// "Whoever has the first may wait for the second, or the second comes only from whoever gets the
+/// first", and the threads by which that is so.
+#[derive(Clone, Debug, Default)]
+struct Waits(BTreeMap<(Awaitable, Awaitable), BTreeSet<ThreadId>>);
+
+/// A circle that the edited trace has and the recorded one does not have, as the names of what is
+/// waited for.
+pub(crate) fn new_circle(recorded: &EventTrace, edited: &EventTrace) -> Option<Vec<String>> {
+    let (before, after) = (waits(recorded), waits(edited));
+    let new = after.0.keys().filter(|edge| !before.0.contains_key(edge));
+    for &(from, to) in new {
+        if let Some(path) = after.path(to, from) {
+            let mut circle = vec![from];
+            circle.extend(path);
+            if after.needs_two_threads(&circle) {
+                return Some(circle.iter().map(|node| name(edited, *node)).collect());
+            }
+        }
+    }
+    None
+}
+
+fn name(trace: &EventTrace, node: Awaitable) -> String {
+    match node {
+        Awaitable::Object(id) => {
+            trace.objects.get(id.index()).map_or_else(|| id.to_string(), |o| o.name.clone())
+        }
+        Awaitable::End(id) => {
+            let thread = trace.threads.get(id.index());
+            format!("the end of {}", thread.map_or("a thread", |thread| &thread.name))
+        }
+    }
+}
+
+fn waits(trace: &EventTrace) -> Waits {
+    let mut waits = Waits::default();
+    let mut givers: BTreeMap<ObjectId, Vec<EventId>> = BTreeMap::new();
+    for event in &trace.events {
+        match event.kind {
+            EventKind::Signal { condition: object }
+            | EventKind::Broadcast { condition: object }
+            | EventKind::SemaphorePost { object }
+            | EventKind::BarrierArrive { object } => {
+                givers.entry(object).or_default().push(event.id)
+            }
+            _ => {}
+        }
+    }
+    for thread in &trace.threads {
+        let mut held: Vec<ObjectId> = Vec::new();
+        for &id in &thread.events {
+            let awaited = match trace.event(id).kind {
+                EventKind::Lock { object, .. } => {
+                    waits.all(&held, Awaitable::Object(object), thread.id);
+                    held.push(object);
+                    continue;
+                }
+                EventKind::Unlock { object, .. } => {
+                    held.retain(|other| *other != object);
+                    continue;
+                }
+                EventKind::Wake { condition: object, .. }
+                | EventKind::SemaphoreWait { object }
+                | EventKind::BarrierLeave { object } => Awaitable::Object(object),
+                EventKind::Join { child } => Awaitable::End(child),
+                EventKind::Block { on: Awaited::End { child } } => Awaitable::End(child),
+                EventKind::Block { on } => match on.object() {
+                    Some(object) => Awaitable::Object(object),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            waits.all(&held, awaited, thread.id);
+            // What has to be taken before it is given.
+            match awaited {
+                Awaitable::End(child) => {
+                    waits.needed(trace, awaited, child, None);
+                }
+                Awaitable::Object(object) => {
+                    for giver in givers.get(&object).into_iter().flatten() {
+                        let other = trace.event(*giver).thread;
+                        if other != thread.id {
+                            waits.needed(trace, awaited, other, Some(*giver));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    waits
+}
+
+impl Waits {
+    fn all(&mut self, held: &[ObjectId], awaited: Awaitable, thread: ThreadId) {
+        for &object in held {
+            self.add(Awaitable::Object(object), awaited, thread);
+        }
+    }
+
+    fn add(&mut self, from: Awaitable, to: Awaitable, thread: ThreadId) {
+        if from != to {
+            self.0.entry((from, to)).or_default().insert(thread);
+        }
+    }
+
+    /// Everything that a thread waits for, up to an event.
+    fn needed(
+        &mut self,
+        trace: &EventTrace,
+        given: Awaitable,
+        thread: ThreadId,
+        until: Option<EventId>,
+    ) {
+        let last = until.map_or(u32::MAX, |id| trace.event(id).index);
+        let own = trace.threads.get(thread.index()).map_or(&[][..], |thread| &thread.events);
+        let earlier = own.iter().map(|id| trace.event(*id)).take_while(|event| event.index < last);
+        for event in earlier {
+            let needs = match event.kind {
+                EventKind::Lock { object, .. }
+                | EventKind::SemaphoreWait { object }
+                | EventKind::Wake { condition: object, .. }
+                | EventKind::BarrierLeave { object } => Awaitable::Object(object),
+                EventKind::Join { child } => Awaitable::End(child),
+                _ => continue,
+            };
+            self.add(given, needs, thread);
+        }
+    }
+
+    fn path(&self, from: Awaitable, to: Awaitable) -> Option<Vec<Awaitable>> {
+        let mut before: BTreeMap<Awaitable, Option<Awaitable>> = BTreeMap::from([(from, None)]);
+        let mut open = vec![from];
+        while let Some(node) = open.pop() {
+            if node == to {
+                let mut path = vec![node];
+                let mut at = node;
+                while let Some(Some(previous)) = before.get(&at) {
+                    path.push(*previous);
+                    at = *previous;
+                }
+                path.reverse();
+                return Some(path);
+            }
+            for &(_, next) in self.0.keys().filter(|(source, _)| *source == node) {
+                if let Entry::Vacant(entry) = before.entry(next) {
+                    entry.insert(Some(node));
+                    open.push(next);
+                }
+            }
+        }
+        None
+    }
+
+    /// One thread alone, which takes locks in one order and later in another, waits for nobody.
+    fn needs_two_threads(&self, circle: &[Awaitable]) -> bool {
+        let mut threads: BTreeSet<ThreadId> = BTreeSet::new();
+        for two in circle.windows(2) {
+            threads.extend(self.0.get(&(two[0], two[1])).into_iter().flatten());
+        }
+        threads.len() > 1
+    }
+}

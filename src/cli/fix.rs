@@ -1,0 +1,121 @@
+//! `symbiosis fix`: what could be changed so that the run cannot fail this way.
+
+use super::show::sources::Lines;
+use super::{Failure, exit_codes, show};
+use crate::fix::{self, FixError};
+use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
+use render::Solution;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Find repairs of the cause that `solve` found, each checked against the recorded run.
+///
+/// Exit codes: 0 a repair passed its checks; 11 none did; 12 none did before the time ended, or
+/// without an answer of the solver; 20 bad trace.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The trace directory; it is solved first where that was not done yet
+    trace: PathBuf,
+    /// Look for this many repairs
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    repairs: usize,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write to this file instead of standard output
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// Stop after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+    /// Let the solver use at most this many megabytes
+    #[arg(long, value_name = "MEGABYTES")]
+    memory: Option<u32>,
+}
+
+/// An output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// For a terminal or a log
+    Text,
+    /// For programs (docs/fix.md)
+    Json,
+}
+
+impl From<FixError> for Failure {
+    fn from(error: FixError) -> Self {
+        match error {
+            FixError::Pipeline(error) => error.into(),
+            FixError::Solver(_) => Self::new(exit_codes::UNEXPECTED, error),
+            FixError::Stale(_) => Self::new(exit_codes::BAD_TRACE, error),
+        }
+    }
+}
+
+/// Finds repairs and prints them.
+///
+/// # Errors
+/// When the trace cannot be read or solved, or the output cannot be written.
+pub fn run(args: &Args) -> Result<u8, Failure> {
+    let time = Duration::from_secs(args.timeout);
+    let solution = solution(&args.trace, time)?;
+    let execution = fix::execution(&args.trace)?;
+    let options = fix::Options { wanted: args.repairs, time, memory_mb: args.memory };
+    let fixes = fix::fix(&execution, &solution, options)?;
+    let text = match args.format {
+        Format::Text => {
+            let lines = Lines::default();
+            fixes.to_text(&|file, line| lines.line(file, line))
+        }
+        Format::Json => {
+            let json = serde_json::to_string_pretty(&fixes)
+                .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))?;
+            format!("{json}\n")
+        }
+    };
+    write(args.output.as_deref(), &text)?;
+    Ok(match () {
+        () if !fixes.repairs.is_empty() => exit_codes::SUCCESS,
+        () if fixes.out_of_time || fixes.undecided > 0 => exit_codes::LIMIT,
+        () => exit_codes::NO_SCHEDULE,
+    })
+}
+
+/// The answer that the trace keeps; where there is none of this version, it is solved.
+pub(super) fn solution(trace: &Path, time: Duration) -> Result<Solution, Failure> {
+    if let Ok(solution) = show::kept(trace) {
+        return Ok(solution);
+    }
+    let options = SolveOptions {
+        alternates: 1,
+        backend: Backend::Ordering,
+        time,
+        memory_mb: None,
+        dump_smt: None,
+        replay: Some(ReplayOptions::default()),
+    };
+    let answer = pipeline::solve(trace, &options)?;
+    for warning in &answer.warnings {
+        eprintln!("symbiosis: warning: {warning}");
+    }
+    if let Err(error) = show::keep(trace, &answer.solution) {
+        eprintln!("symbiosis: warning: the answer cannot be kept in the trace: {error}");
+    }
+    Ok(answer.solution)
+}
+
+/// Writes a text to a file or to standard output.
+pub(super) fn write(output: Option<&Path>, text: &str) -> Result<(), Failure> {
+    let result = match output {
+        Some(path) => fs_err::write(path, text),
+        None => std::io::stdout().lock().write_all(text.as_bytes()),
+    };
+    match result {
+        // A reader such as `head` that has seen enough is no error.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(exit_codes::UNEXPECTED, error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,241 @@
+//! The answer of `symbiosis fix`, as data and as text (`docs/fix.md`).
+
+use render::Solution;
+use repair::Span;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// The value of [`Fixes::format`].
+pub const FORMAT: &str = "symbiosis-fixes";
+/// The version of the format.
+pub const VERSION: &str = "1.0";
+
+/// What `symbiosis fix` found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fixes {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: String,
+    /// The sentence about the cause; absent where none was found.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<String>,
+    /// The cause's fingerprint.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fingerprint: Option<String>,
+    /// The repairs that passed all checks, the first to try in front.
+    pub repairs: Vec<Repair>,
+    /// How many candidates did not pass.
+    pub refused: u64,
+    /// For how many there was no answer; they are not among the repairs.
+    pub undecided: u64,
+    /// Did the time end before all candidates were looked at?
+    pub out_of_time: bool,
+    /// Why there are none, where that is known beforehand.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+}
+
+/// A repair that passed all checks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repair {
+    /// `hold-across`, `critical-section`, `move`, ...
+    pub kind: String,
+    /// What to do, in words; the first step is the change itself.
+    pub steps: Vec<String>,
+    /// The lock that it is about.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lock: Option<Lock>,
+    /// What it is about: variables, condition variables, locks.
+    pub variables: Vec<String>,
+    /// The lines to change.
+    pub places: Vec<Lines>,
+    /// What was shown.
+    pub checks: Checks,
+}
+
+/// The lock of a repair.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lock {
+    /// As in the source; what it is for when it is new.
+    pub name: String,
+    /// The program does not have it yet.
+    pub new: bool,
+}
+
+/// Lines of a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lines {
+    /// As the debug information names it.
+    pub file: String,
+    /// The function.
+    pub function: String,
+    /// The first line, from 1.
+    pub first: u32,
+    /// The last line.
+    pub last: u32,
+}
+
+/// What was shown of a repair.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checks {
+    /// No schedule of the recorded run fails with it: this many constraints together with the
+    /// failure cannot be satisfied.
+    pub unsatisfiable_constraints: u64,
+    /// A schedule with it passes along the recorded paths. Where it is false, none keeps to these
+    /// paths, because only the bug made them possible, but the threads' synchronisation lets them
+    /// run.
+    pub passes_on_recorded_paths: bool,
+    /// It adds no way for the threads to wait for each other.
+    pub no_new_deadlock: bool,
+    /// The program under the failing schedule with the repair's order enforced.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub replay: Option<Replays>,
+}
+
+/// Runs of the program with a repair's order enforced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replays {
+    /// How many.
+    pub runs: u32,
+    /// How many of them did not fail.
+    pub passed: u32,
+}
+
+impl Fixes {
+    /// Nothing yet.
+    #[must_use]
+    pub fn of(solution: &Solution) -> Self {
+        let cause = solution.cause.as_ref();
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION.to_owned(),
+            cause: cause.map(|cause| cause.sentence.clone()),
+            fingerprint: cause.map(|cause| cause.fingerprint.clone()),
+            ..Self::default()
+        }
+    }
+
+    /// For a terminal or a log. `source` gives a line of a file.
+    #[must_use]
+    pub fn to_text(&self, source: &dyn Fn(&str, u32) -> Option<String>) -> String {
+        let mut out = String::new();
+        if let Some(cause) = &self.cause {
+            let _ = writeln!(out, "cause: {cause}\n");
+        }
+        for (number, repair) in self.repairs.iter().enumerate() {
+            repair.write(&mut out, number + 1, source);
+        }
+        if self.repairs.is_empty() {
+            let reason = match &self.reason {
+                Some(reason) => reason.clone(),
+                None if self.cause.is_none() => "no cause is known".to_owned(),
+                None => "no candidate passed the checks".to_owned(),
+            };
+            let _ = writeln!(out, "no repair: {reason}");
+        }
+        self.write_rest(&mut out);
+        out
+    }
+
+    fn write_rest(&self, out: &mut String) {
+        let many = |count: u64, one: &str, more: &str| {
+            if count == 1 { format!("1 {one}") } else { format!("{count} {more}") }
+        };
+        if self.refused > 0 {
+            let what = many(self.refused, "other candidate was", "other candidates were");
+            let _ = writeln!(out, "{what} refused by the checks");
+        }
+        if self.undecided > 0 {
+            let what = many(self.undecided, "candidate was", "candidates were");
+            let _ = writeln!(out, "{what} left undecided");
+        }
+        if self.out_of_time {
+            let _ = writeln!(out, "the time ended before all candidates were checked (--timeout)");
+        }
+    }
+}
+
+impl Repair {
+    /// A checked repair.
+    #[must_use]
+    pub fn of(repair: &repair::Repair) -> Self {
+        let checked = repair.checked.as_ref();
+        Self {
+            kind: repair.kind.name().to_owned(),
+            steps: repair.steps.clone(),
+            lock: repair.lock.as_ref().map(|lock| Lock { name: lock.name.clone(), new: lock.new }),
+            variables: repair.variables.clone(),
+            places: repair.places.iter().map(Lines::of).collect(),
+            checks: Checks {
+                unsatisfiable_constraints: checked.map_or(0, |c| c.constraints as u64),
+                passes_on_recorded_paths: checked.is_some_and(|c| c.passing.is_some()),
+                no_new_deadlock: checked.is_some(),
+                replay: None,
+            },
+        }
+    }
+
+    fn write(&self, out: &mut String, number: usize, source: &dyn Fn(&str, u32) -> Option<String>) {
+        for (index, step) in self.steps.iter().enumerate() {
+            let head = if index == 0 { format!("repair {number}: ") } else { "  and ".to_owned() };
+            let _ = writeln!(out, "{head}{step}");
+        }
+        for place in &self.places {
+            place.write(out, source);
+        }
+        let Checks { unsatisfiable_constraints: constraints, .. } = self.checks;
+        let _ = writeln!(
+            out,
+            "  no schedule of this run fails with it ({constraints} constraints, unsatisfiable)"
+        );
+        if !self.checks.passes_on_recorded_paths {
+            let _ = writeln!(
+                out,
+                "  the recorded paths themselves are no longer possible: the program takes others"
+            );
+        }
+        let _ = writeln!(out, "  no thread can come to wait in a circle that was not there before");
+        if let Some(Replays { runs, passed }) = self.checks.replay {
+            let _ = writeln!(
+                out,
+                "  the failing schedule with its order enforced: {passed} of {runs} runs pass"
+            );
+        }
+        let _ = writeln!(out);
+    }
+}
+
+/// No more lines of a place are printed than this.
+const SHOWN: u32 = 12;
+
+impl Lines {
+    fn of(span: &Span) -> Self {
+        Self {
+            file: span.file.clone(),
+            function: span.function.clone(),
+            first: span.first,
+            last: span.last,
+        }
+    }
+
+    fn write(&self, out: &mut String, source: &dyn Fn(&str, u32) -> Option<String>) {
+        let length = self.last.saturating_sub(self.first) + 1;
+        let shown = |line: u32| {
+            let index = line - self.first;
+            length <= SHOWN || index < SHOWN / 2 || index >= length - SHOWN / 2
+        };
+        let lines: Vec<(u32, String)> = (self.first..=self.last)
+            .filter(|line| shown(*line))
+            .filter_map(|line| Some((line, source(&self.file, line)?)))
+            .collect();
+        let mut last = self.first;
+        for (line, text) in &lines {
+            if *line > last + 1 {
+                let _ = writeln!(out, "         ...");
+            }
+            let _ = writeln!(out, "  {line:>5} | {}", text.trim_end());
+            last = *line;
+        }
+    }
+}
