@@ -142,12 +142,12 @@ fn check(solution: &Solution, annotations: &Annotations) {
     let failure = solution.failure.as_ref().expect("a failure");
     annotations.check_failure(&failure.kind, failure.location.line);
     let sentence = solution.cause.as_ref().expect("a sentence about the cause");
-    if !annotations.causes.is_empty() {
-        let named = sentence.events.iter().filter_map(|id| solution.event(id));
-        let named: Vec<(u32, &str)> =
-            named.map(|e| (e.location.line, e.object.as_deref().unwrap_or("?"))).collect();
-        annotations.check_cause(&sentence.pattern, &named);
-    }
+    assert!(!annotations.causes.is_empty(), "no CAUSE annotation");
+    // What came too late may be an event that only the alternate has.
+    let named = sentence.events.iter().map(|id| solution.event(id).expect("a known event"));
+    let named: Vec<(u32, &str)> =
+        named.map(|e| (e.location.line, e.object.as_deref().unwrap_or("?"))).collect();
+    annotations.check_cause(&sentence.pattern, &named);
     let first = solution.alternates.first().expect("an alternate");
     assert_eq!(first.replay, Replay::Confirmed, "{:?}", first.replay_note);
     if let Some(same_path) = annotations.same_path {

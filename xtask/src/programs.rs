@@ -25,10 +25,19 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     Ok(target.join("release/symbiosis"))
 }
 
-/// The fixtures' folders, sorted.
+/// The folders of the larger fixtures, sorted.
 pub fn fixtures(root: &Path) -> Result<Vec<PathBuf>> {
+    folders(&root.join("fixtures/programs"))
+}
+
+/// The folders of the small ones, one for each family of synchronisation and kind of failure.
+pub fn families(root: &Path) -> Result<Vec<PathBuf>> {
+    folders(&root.join("fixtures/families"))
+}
+
+fn folders(of: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(root.join("fixtures/programs"))? {
+    for entry in std::fs::read_dir(of)? {
         let path = entry?.path();
         if path.is_dir() {
             found.push(path);
@@ -50,6 +59,23 @@ pub fn source(fixture: &Path) -> Result<PathBuf> {
 /// Is it C, and not C++?
 pub fn is_c(source: &Path) -> bool {
     source.extension().is_some_and(|extension| extension == "c")
+}
+
+/// The options of an annotation such as `//~ FLAGS: -std=c++20`; one with spaces stands in single
+/// quotes (fixtures/README.md).
+pub fn options(text: &str, annotation: &str) -> Vec<String> {
+    let start = format!("//~ {annotation}: ");
+    let line = text.lines().find_map(|line| line.split_once(&start));
+    let body = line.map(|(_, rest)| rest.split("//~").next().unwrap_or_default());
+    let mut words = Vec::new();
+    for (number, part) in body.unwrap_or_default().split('\'').enumerate() {
+        if number % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
 }
 
 /// Compiles with the compiler that the command begins with.

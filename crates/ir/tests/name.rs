@@ -321,3 +321,22 @@ fn functions_have_readable_names() {
     let module = cpp("-O1", "namespace n { int g(int x) { return x; } }");
     assert_eq!(function_name(&module, function(&module, "_ZN1n1gEi")), "g");
 }
+
+#[test]
+fn a_member_whose_type_is_only_declared_has_its_name() {
+    // The constructor is elsewhere, and with it what the debug information says about the type.
+    for level in LEVELS {
+        let module = cpp(
+            level,
+            "struct Bell { Bell(); ~Bell(); void ring(); private: char inside[48]; };
+             struct Pool { long jobs; Bell wake; Bell end; int left; void stop(); };
+             void Pool::stop() { wake.ring(); end.ring(); left = 1; }",
+        );
+        let f = function(&module, "_ZN4Pool4stopEv");
+        let calls = common::instructions(f, |kind| kind.as_call().is_some());
+        let rung: Vec<String> =
+            calls.into_iter().filter_map(|call| argument_path(&module, f, call, 0, None)).collect();
+        assert_eq!(rung, ["this->wake", "this->end"], "{level}");
+        assert!(stored(&module, "_ZN4Pool4stopEv").contains(&"this->left".to_owned()), "{level}");
+    }
+}

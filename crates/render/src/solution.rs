@@ -2,6 +2,7 @@
 //! from. Documented for outsiders in `docs/solution-format.md`.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The value of [`Solution::format`].
 pub const FORMAT: &str = "symbiosis-solution";
@@ -348,5 +349,46 @@ impl Solution {
     #[must_use]
     pub fn values_of(&self, id: &str) -> Option<&ValuePair> {
         self.dsp.as_ref()?.values.iter().find(|pair| pair.event == id)
+    }
+
+    /// How many operations a person has to understand: those that take part in the data-flow
+    /// variations, that is, the reads and writes of all data-flows that only one of the two
+    /// schedules has ([S] table 2, "Ops to Grok"). An initial value is no operation. Where no
+    /// data-flow varies, as in deadlocks, which the paper does not have: the operations that the
+    /// sentence about the cause names.
+    #[must_use]
+    pub fn operations_to_grok(&self) -> usize {
+        let flows = self.dsp.iter().flat_map(|dsp| {
+            dsp.data_flows.failing_only.iter().chain(&dsp.data_flows.alternate_only)
+        });
+        let ends = flows.flat_map(|flow| [flow.write.as_str(), flow.read.as_str()]);
+        let operations: BTreeSet<&str> = ends.filter(|id| self.event(id).is_some()).collect();
+        if !operations.is_empty() {
+            return operations.len();
+        }
+        let named = self.cause.iter().flat_map(|cause| &cause.events);
+        named.collect::<BTreeSet<_>>().len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::lost_update;
+
+    #[test]
+    fn operations_to_grok_are_those_of_varying_data_flows_or_of_the_cause() {
+        let mut solution = lost_update();
+        let dsp = solution.dsp.as_mut().expect("a projection");
+        dsp.data_flows.failing_only[0].write = "init".to_owned();
+        dsp.data_flows.failing_only[0].read = "e2".to_owned();
+        dsp.data_flows.alternate_only[0].write = "e1".to_owned();
+        dsp.data_flows.alternate_only[0].read = "e2".to_owned();
+        assert_eq!(solution.operations_to_grok(), 2);
+        let dsp = solution.dsp.as_mut().expect("a projection");
+        dsp.data_flows.failing_only[0].write = "e3".to_owned();
+        assert_eq!(solution.operations_to_grok(), 3);
+        solution.dsp = None;
+        let named = solution.cause.as_ref().expect("a cause").events.len();
+        assert_eq!(solution.operations_to_grok(), named);
     }
 }

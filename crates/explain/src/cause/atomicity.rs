@@ -78,8 +78,10 @@ fn around(
     let accesses = story.accesses(thread, cell);
     let split = accesses.iter().position(|id| story.before(between, *id))?;
     let (earlier, later) = accesses.split_at(split);
-    for &first in earlier.iter().rev().take(NEIGHBOURS) {
-        for &second in later.iter().take(NEIGHBOURS) {
+    let earlier = nearest(story, earlier.iter().rev().copied(), cell);
+    let later = nearest(story, later.iter().copied(), cell);
+    for &first in &earlier {
+        for &second in &later {
             let triple = Triple { first, between, second, cell };
             if let Some(case) = holds(story, triple) {
                 return Some(widened(story, triple, case));
@@ -87,6 +89,28 @@ fn around(
         }
     }
     None
+}
+
+/// The first few of these, one for each place: a loop reads the same again and again.
+fn nearest(
+    story: &Story<'_>,
+    accesses: impl Iterator<Item = EventId>,
+    cell: CellId,
+) -> Vec<EventId> {
+    let mut found: Vec<EventId> = Vec::new();
+    for id in accesses {
+        let known = found.iter().any(|other| {
+            story.event(*other).stack == story.event(id).stack
+                && story.access(*other, cell) == story.access(id, cell)
+        });
+        if !known {
+            found.push(id);
+        }
+        if found.len() == NEIGHBOURS {
+            break;
+        }
+    }
+    found
 }
 
 /// Which of the cases it is, where what passes does not have it.
@@ -158,7 +182,7 @@ fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
     let what = format!(
         "{other} {} {} ({}) between {own}'s",
         did(story.event(between)),
-        quoted(story.subject(between)),
+        quoted(&story.subject(between)),
         at(story, between)
     );
     let (one, two) = (at(story, first), at(story, second));

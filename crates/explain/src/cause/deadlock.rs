@@ -151,7 +151,7 @@ fn clause(story: &Story<'_>, wait: &Wait) -> String {
     let Some(held) = wait.held else {
         return format!("{me} waits for the end of {other} ({place})");
     };
-    let what = quoted(story.subject(wait.block));
+    let what = quoted(&story.subject(wait.block));
     let got = at(story, held);
     let how = if matches!(story.event(held).kind, EventKind::Block { .. }) {
         format!("which {other} waits for to write ({got})")
@@ -178,9 +178,9 @@ fn starved(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
     let sentence = format!(
         "{} waits for {} ({}) while it holds {} ({}), for which {} waits ({})",
         story.thread(holder),
-        quoted(story.subject(holder)),
+        quoted(&story.subject(holder)),
         at(story, holder),
-        quoted(story.subject(held)),
+        quoted(&story.subject(held)),
         at(story, held),
         story.thread(wait.block),
         at(story, wait.block)

@@ -12,10 +12,7 @@ const PRIME: u64 = 0x0000_0100_0000_01b3;
 /// it stands below the first of the cause's lines in that function, and the member that it is
 /// about. The events are sorted: which thread came first may differ from run to run.
 pub(super) fn of(story: &Story<'_>, pattern: Pattern, events: &[CauseEvent]) -> String {
-    let known = |id: &CauseEvent| {
-        let (trace, event) = story.look_up(*id);
-        event.map(|event| (trace, event))
-    };
+    let known = |id: &CauseEvent| story.look_up(*id).1.map(|event| (*id, event));
     let mut first_lines: BTreeMap<&str, u32> = BTreeMap::new();
     for (_, event) in events.iter().filter_map(known) {
         let site = event.site();
@@ -25,10 +22,10 @@ pub(super) fn of(story: &Story<'_>, pattern: Pattern, events: &[CauseEvent]) -> 
     let mut words: Vec<String> = events
         .iter()
         .filter_map(known)
-        .map(|(trace, event)| {
+        .map(|(id, event)| {
             let site = event.site();
             let first = first_lines.get(site.function.as_str()).copied().unwrap_or(site.line);
-            let member = trace.subject(event).map(last_member).unwrap_or_default();
+            let member = story.name(id).map(|name| last_member(&name)).unwrap_or_default();
             let (kind, line) = (event.kind.name(), site.line.saturating_sub(first));
             format!("{kind}\t{}\t{line}\t{member}", site.function)
         })

@@ -14,7 +14,8 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let (pattern, what) = if twice {
         (Pattern::DoubleFree, format!("{} freed it again", story.thread(access)))
     } else {
-        let name = story.trace().subject(used).map(quoted).unwrap_or_else(|| "it".to_owned());
+        let name = story.trace().subject(used).map(|_| quoted(&story.subject(access)));
+        let name = name.unwrap_or_else(|| "it".to_owned());
         let did = if used.kind.writes().is_empty() { "read" } else { "wrote" };
         (Pattern::UseAfterFree, format!("{} {did} {name}", story.thread(access)))
     };

@@ -11,12 +11,16 @@
 //! generalisation to two variables that belong together (MUVI), order violations, missed wake-ups,
 //! and circles of threads that wait for each other.
 
+mod announced;
 mod atomicity;
+mod crossed;
 mod deadlock;
+mod decision;
 mod fingerprint;
 mod lifetime;
 mod order;
 mod orders;
+mod sections;
 mod several;
 mod story;
 mod wakeup;
@@ -158,6 +162,7 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     let telling = pairs.iter().find_map(|pair| {
         several::find(story, *pair)
             .or_else(|| atomicity::find(story, *pair))
+            .or_else(|| crossed::find(story, *pair))
             .or_else(|| order::find(story, *pair).filter(|_| story.has_read(*pair)))
     });
     // Which of two writes came last shows only in what reads see.
@@ -182,10 +187,10 @@ impl Found {
         let Self { pattern, case, sentence, events } = self;
         let mut variables: Vec<String> = Vec::new();
         for event in &events {
-            let Some(name) = story.subject_of(*event) else { continue };
-            let known = |other: &String| words::same_variable(other, name);
+            let Some(name) = story.name(*event) else { continue };
+            let known = |other: &String| words::same_variable(other, &name);
             if !variables.iter().any(known) {
-                variables.push(name.to_owned());
+                variables.push(name);
             }
         }
         let fingerprint = fingerprint::of(story, pattern, &events);

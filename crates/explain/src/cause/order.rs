@@ -1,9 +1,9 @@
 //! One step came before another that it relies on, or after one that it must precede.
 
 use super::story::{Pair, Story};
-use super::words::{at, clause, did, place, quoted, same_variable};
-use super::{CauseEvent, Found, Pattern};
-use model::{Event, EventId, EventKind, EventTrace, ReadRef, WriteSource};
+use super::words::{at, did, place, quoted, same_variable, told};
+use super::{CauseEvent, Found, Pattern, announced, decision};
+use model::{EventId, EventKind, ReadRef, WriteSource};
 
 pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
     match pair {
@@ -21,13 +21,21 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
         (true, false) => "read-after-write",
         _ => "write-before-write",
     };
+    let reason = match case {
+        "read-after-write" => decision::find(story, before, after),
+        "write-before-write" => None,
+        _ => announced::find(story, before, after),
+    };
+    if reason.is_some() {
+        return reason;
+    }
     // What was read too late is told from the reader's side.
     let sentence = if case == "read-after-write" {
         format!(
             "{} {} {} ({}) after {} had {} it ({})",
             story.thread(after),
             did(story.event(after)),
-            quoted(story.subject(after)),
+            quoted(&story.subject(after)),
             at(story, after),
             story.thread(before),
             if matches!(story.event(before).kind, EventKind::Write { .. }) {
@@ -38,8 +46,8 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
             at(story, before)
         )
     } else {
-        let trace = story.trace();
-        format!("{} before {}", told(trace, before), followed(trace, after, story.subject(before)))
+        let [before, after] = [before, after].map(CauseEvent::Failing);
+        format!("{} before {}", told(story, before), followed(story, after, before))
     };
     let events = if a.writes && !b.writes { [after, before] } else { [before, after] };
     Some(Found { case: Some(case), ..Found::new(Pattern::Order, sentence, &events) })
@@ -56,38 +64,32 @@ fn reads_initial(story: &Story<'_>, event: EventId) -> bool {
 }
 
 fn late(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found> {
-    let run = story.other_run()?;
     let event = story.event(before);
-    let end = matches!(event.kind, EventKind::Failure);
-    let first = if end {
-        format!("{} came here ({})", story.thread(before), at(story, before))
+    let ends = [CauseEvent::Failing(before), CauseEvent::Passing(after)];
+    let sentence = if matches!(event.kind, EventKind::Failure) {
+        let (thread, place) = (story.thread(before), at(story, before));
+        format!("{thread} failed ({place}) before {}", told(story, ends[1]))
     } else {
-        told(story.trace(), before)
+        format!("{} before {}", told(story, ends[0]), followed(story, ends[1], ends[0]))
     };
-    let subject = if end { "" } else { story.subject(before) };
-    let sentence = format!("{first} before {}", followed(run, after, subject));
     Some(Found {
         pattern: Pattern::Order,
         case: Some("too-early"),
         sentence,
-        events: vec![CauseEvent::Failing(before), CauseEvent::Passing(after)],
+        events: ends.to_vec(),
     })
 }
 
-/// An event with its thread, its subject and its place.
-pub(super) fn told(trace: &EventTrace, id: EventId) -> String {
-    let event = trace.event(id);
-    clause(&trace.thread_of(id).name, trace.subject(event), event)
-}
-
-/// The same behind one that was about `subject` already: `t0.1 wrote it (queue.c:20)`.
-pub(super) fn followed(trace: &EventTrace, id: EventId, subject: &str) -> String {
-    let event: &Event = trace.event(id);
-    match trace.subject(event) {
-        Some(name) if !subject.is_empty() && same_variable(name, subject) => {
-            let thread = &trace.thread_of(id).name;
+/// [`told`] behind an event that may have named what it is about already:
+/// `t0.1 wrote it (queue.c:20)`.
+pub(super) fn followed(story: &Story<'_>, id: CauseEvent, earlier: CauseEvent) -> String {
+    let (trace, event) = story.look_up(id);
+    let named = story.name(id).zip(story.name(earlier));
+    match (event, named) {
+        (Some(event), Some((name, other))) if same_variable(&name, &other) => {
+            let thread = &trace.threads[event.thread.index()].name;
             format!("{thread} {} it ({})", did(event), place(event.site()))
         }
-        _ => told(trace, id),
+        _ => told(story, id),
     }
 }

@@ -1,7 +1,8 @@
 //! No pattern: the orders as they are.
 
-use super::order::{followed, told};
+use super::order::followed;
 use super::story::{Pair, Story};
+use super::words::told;
 use super::{CauseEvent, Found, Pattern};
 use crate::root_cause::CauseKind;
 use model::EventId;
@@ -34,12 +35,8 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
         .iter()
         .take(TOLD)
         .map(|order| {
-            let subject = story.trace().subject(story.event(order.before)).unwrap_or_default();
-            format!(
-                "{} before {}",
-                told(story.trace(), order.before),
-                followed(story.trace(), order.after, subject)
-            )
+            let [before, after] = [order.before, order.after].map(CauseEvent::Failing);
+            format!("{} before {}", told(story, before), followed(story, after, before))
         })
         .collect();
     let mut sentence = clauses.join(", and ");

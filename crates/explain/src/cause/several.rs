@@ -1,18 +1,24 @@
 //! Variables that belong together: one thread's accesses to them got between another thread's.
 //!
 //! That they belong together is taken from the failure: its condition compares what one thread read
-//! from both.
+//! from both, or names one, and the thread's way there was decided by the other.
 
 use super::story::{Pair, Story};
 use super::words::{at, quoted, same_variable};
 use super::{Found, Pattern};
-use model::{CellId, EventId, ThreadId};
+use crate::cone::expression_reads;
+use model::{CellId, EventId, PathConditionKind, ThreadId};
+
+/// No more of the reads that a thread's branches depend on are looked at.
+const CHECKS: usize = 4;
 
 /// The last reads of two variables by the thread whose reads decide the failure.
 #[derive(Clone, Copy, Debug)]
 struct Reads {
     first: (EventId, CellId),
     second: (EventId, CellId),
+    /// The first is named by no condition together with the second: it only led there.
+    check: bool,
 }
 
 /// One write that a read sees, and its companion that the other read does not see.
@@ -53,16 +59,46 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
         let cell = cell_of(read.event, read.part)?;
         let another = story.event(read.event).thread == story.event(own).thread
             && cell != mine.1
-            && !same_variable(story.subject(read.event), story.subject(own));
+            && story.is_named(read.event)
+            && !same_variable(&story.subject(read.event), &story.subject(own));
         another.then_some((read.event, cell))
     });
-    others
-        .map(|other| {
-            let in_order = story.event(own).index <= story.event(other.0).index;
-            let (first, second) = if in_order { (mine, other) } else { (other, mine) };
-            Reads { first, second }
-        })
-        .collect()
+    // What the thread looked at to get to the read belongs to it, too: "nothing is left, so the
+    // sum must be zero".
+    let checks = checks(story, own).into_iter().flat_map(|check| {
+        let cells = story.cells(check).into_iter();
+        let reads = cells.filter(move |cell| story.access(check, *cell).reads);
+        let other = reads.filter(|cell| {
+            *cell != mine.1 && !same_variable(&story.subject(check), &story.subject(own))
+        });
+        other.map(move |cell| (check, cell)).collect::<Vec<_>>()
+    });
+    let others = others.map(|other| {
+        let in_order = story.event(own).index <= story.event(other.0).index;
+        let (first, second) = if in_order { (mine, other) } else { (other, mine) };
+        Reads { first, second, check: false }
+    });
+    others.chain(checks.map(|first| Reads { first, second: mine, check: true })).collect()
+}
+
+/// The reads of the thread before this one that decide its branches between the two, the last first.
+fn checks(story: &Story<'_>, own: EventId) -> Vec<EventId> {
+    let event = story.event(own);
+    let branches = story.trace().conditions.iter().filter(|condition| {
+        condition.thread == event.thread
+            && condition.kind == PathConditionKind::Branch
+            && condition.position <= event.index
+    });
+    let reads = branches.flat_map(|branch| expression_reads(story.trace(), branch.expr));
+    let earlier = reads.map(|read| read.event).filter(|read| {
+        let read = story.event(*read);
+        read.thread == event.thread && read.index < event.index
+    });
+    let mut checks: Vec<EventId> = earlier.filter(|read| story.is_named(*read)).collect();
+    checks.sort_by_key(|id| std::cmp::Reverse(story.event(*id).index));
+    checks.dedup();
+    checks.truncate(CHECKS);
+    checks
 }
 
 /// Two writes of a thread that follow each other, of which the reads see one only.
@@ -73,7 +109,8 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
     let own: Vec<EventId> =
         events.filter(|id| cells.iter().any(|cell| writes(*id, *cell))).collect();
     let sides = [(reads.first, reads.second), (reads.second, reads.first)];
-    for (seen_by, missed_by) in sides {
+    // A check that saw what was new, and a read of what was old: it was announced too early.
+    for (seen_by, missed_by) in sides.into_iter().skip(usize::from(reads.check)) {
         let saw = |id: EventId| writes(id, seen_by.1) && story.before(id, seen_by.0);
         let misses = |id: EventId| writes(id, missed_by.1) && story.before(missed_by.0, id);
         // Neighbours in the writer's order belong together, whichever comes first.
@@ -91,6 +128,7 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
         }
         // The run ended before the thread wrote the other one.
         if let Some(&last) = own.last()
+            && !reads.check
             && saw(last)
             && !writes(last, missed_by.1)
             && story.before_when_passing(last, seen_by.0) != Some(true)
@@ -105,7 +143,7 @@ fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {
     let (first, second) = (reads.first.0, reads.second.0);
     let (seen, _) = torn.seen;
     let (reader, writer) = (story.thread(first), story.thread(seen));
-    let named = |id: EventId| format!("{} ({})", quoted(story.subject(id)), at(story, id));
+    let named = |id: EventId| format!("{} ({})", quoted(&story.subject(id)), at(story, id));
     let both_reads = format!("{} and {}", named(first), named(second));
     let Some(missed) = torn.missed.1 else {
         let sentence = format!(
@@ -135,8 +173,8 @@ fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {
     let sentence = format!(
         "{reader}'s reads of {both_reads} and {writer}'s writes of {both_writes} overlapped: it saw \
          the new {} with the old {}",
-        quoted(story.subject(torn.seen.1)),
-        quoted(story.subject(torn.missed.0))
+        quoted(&story.subject(torn.seen.1)),
+        quoted(&story.subject(torn.missed.0))
     );
     done(sentence, "overlap", &[first, second, one, two])
 }

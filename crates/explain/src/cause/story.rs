@@ -1,8 +1,9 @@
 //! What the patterns look at: the failing schedule, what it is compared with, and which pairs of
 //! events the two have in another order.
 
-use super::{CauseEvent, Passing};
-use crate::across::{Flipped, Side};
+use super::words::{outside_of_library, without_indices};
+use super::{CauseEvent, Passing, sections};
+use crate::across::{Across, Flipped, Side};
 use crate::cone::{expression_reads, failure_reads};
 use crate::conflict::positions;
 use crate::dsp::DataFlow;
@@ -75,22 +76,9 @@ impl<'a> Story<'a> {
         (trace, trace.events.get(id.index()))
     }
 
-    pub(super) fn subject_of(&self, id: CauseEvent) -> Option<&'a str> {
-        let (trace, event) = self.look_up(id);
-        trace.subject(event?)
-    }
-
-    /// What an event of the failing run is about.
-    pub(super) fn subject(&self, id: EventId) -> &'a str {
-        self.trace().subject(self.event(id)).unwrap_or("?")
-    }
-
-    /// The trace of the run along other paths.
-    pub(super) fn other_run(&self) -> Option<&'a EventTrace> {
-        match self.passing {
-            Passing::OtherPaths { run, .. } => Some(run.trace),
-            _ => None,
-        }
+    /// What an event of the failing run is about, as [`Self::name`] has it.
+    pub(super) fn subject(&self, id: EventId) -> String {
+        self.name(CauseEvent::Failing(id)).unwrap_or_else(|| "?".to_owned())
     }
 
     pub(super) fn site(&self, id: EventId) -> &'a Site {
@@ -146,7 +134,51 @@ impl<'a> Story<'a> {
                 pairs.push(pair);
             }
         }
-        pairs
+        self.with_sections(pairs)
+    }
+
+    /// Behind each pair of critical sections, the accesses in them that the pair orders: that one
+    /// thread had a lock before another is no cause by itself.
+    fn with_sections(&self, pairs: Vec<Pair>) -> Vec<Pair> {
+        let mut all: Vec<Pair> = Vec::new();
+        for pair in pairs {
+            let Pair::Reversed(order) = pair else {
+                all.push(pair);
+                continue;
+            };
+            let inner = sections::accesses(self, order);
+            for pair in [pair].into_iter().chain(inner.into_iter().map(Pair::Reversed)) {
+                if !all.contains(&pair) {
+                    all.push(pair);
+                }
+            }
+        }
+        all
+    }
+
+    /// How a person calls what an event is about: [`Self::subject`], without what is inside of a
+    /// library's types. Where that leaves nothing but `this`, the event being in the library
+    /// itself, the name that an event elsewhere has for the same place.
+    pub(super) fn name(&self, id: CauseEvent) -> Option<String> {
+        let (trace, event) = self.look_up(id);
+        let event = event?;
+        let own = trace.subject(event)?;
+        let plain = outside_of_library(own);
+        if !is_inside(plain) {
+            return Some(plain.to_owned());
+        }
+        let same_place = |other: &&Event| match event.kind.object() {
+            Some(object) => other.kind.object() == Some(object),
+            None => {
+                let cells = cells_of(event);
+                !cells.is_empty() && cells_of(other).first() == cells.first()
+            }
+        };
+        let mut others = trace.events.iter().filter(same_place);
+        let better = others.find_map(|other| {
+            trace.subject(other).map(outside_of_library).filter(|name| !is_inside(name))
+        });
+        Some(better.unwrap_or(own).to_owned())
     }
 
     /// Is the reversed pair of a run along other paths about a variable by which it differs? Runs
@@ -240,11 +272,7 @@ impl<'a> Story<'a> {
     }
 
     pub(super) fn cells(&self, id: EventId) -> Vec<CellId> {
-        let kind = &self.event(id).kind;
-        let reads = kind.reads().iter().map(|part| part.cell);
-        let cells: BTreeSet<CellId> =
-            reads.chain(kind.writes().iter().map(|part| part.cell)).collect();
-        cells.into_iter().collect()
+        cells_of(self.event(id))
     }
 
     pub(super) fn access(&self, id: EventId, cell: CellId) -> Access {
@@ -291,6 +319,28 @@ impl<'a> Story<'a> {
             .any(|part| self.names_read(&expression_reads(self.trace(), part.value), first, cell))
     }
 
+    /// Does anything that the second event writes hang on what the first one reads from the cell?
+    pub(super) fn computes(&self, first: EventId, second: EventId, cell: CellId) -> bool {
+        let mut written = self.event(second).kind.writes().iter();
+        written
+            .any(|part| self.names_read(&expression_reads(self.trace(), part.value), first, cell))
+    }
+
+    /// Does any branch of its thread hang on what the event reads from the cell?
+    pub(super) fn decides_something(&self, id: EventId, cell: CellId) -> bool {
+        let own = self.trace().conditions.iter().filter(|condition| {
+            condition.thread == self.event(id).thread && condition.kind == PathConditionKind::Branch
+        });
+        let mut own = own;
+        own.any(|branch| self.names_read(&expression_reads(self.trace(), branch.expr), id, cell))
+    }
+
+    /// Is there a name of the program for what the event is about, and not only one of a library?
+    pub(super) fn is_named(&self, id: EventId) -> bool {
+        let name = self.name(CauseEvent::Failing(id));
+        name.is_some_and(|name| outside_of_library(&name).len() == name.len())
+    }
+
     /// Do both reads decide one branch of their thread, or its failure?
     pub(super) fn decide_together(&self, one: EventId, other: EventId, cell: CellId) -> bool {
         let both = |reads: &BTreeSet<ReadRef>| {
@@ -312,14 +362,29 @@ impl<'a> Story<'a> {
         let flows = match self.passing {
             Passing::None => return true,
             Passing::SamePaths { dsp, .. } => &dsp.failing_only,
-            Passing::OtherPaths { across, .. } => {
-                if across.matching.in_passing(id).is_none() {
-                    return true;
-                }
-                &across.failing_only
+            Passing::OtherPaths { run, across } => {
+                return self.reads_otherwise_there(id, run, across);
             }
         };
         flows.iter().any(|flow| flow.read.event == id)
+    }
+
+    /// The same of a run along other paths: all reads are compared, not only those that it shows.
+    fn reads_otherwise_there(&self, id: EventId, run: Side<'_>, across: &Across) -> bool {
+        let Some(partner) = across.matching.in_passing(id) else { return true };
+        let parts = 0..u32::try_from(self.event(id).kind.reads().len()).unwrap_or(0);
+        parts.into_iter().any(|part| {
+            let here = self.failing.evaluation.reads_from.get(&ReadRef { event: id, part });
+            let there = run.evaluation.reads_from.get(&ReadRef { event: partner, part });
+            let expected = here.map(|source| match source {
+                WriteSource::Init => Some(WriteSource::Init),
+                WriteSource::Write(write) => {
+                    across.matching.in_passing(*write).map(WriteSource::Write)
+                }
+            });
+            // What the failing run knows as there from the start may have a write in the other.
+            !matches!((expected, there), (Some(Some(source)), Some(other)) if source == *other)
+        })
     }
 
     /// The reads that the failure's condition names.
@@ -337,6 +402,21 @@ impl<'a> Story<'a> {
         let earlier = events.map(|event| event.id).filter(|id| self.before(*id, end));
         earlier.max_by_key(|id| self.place[id.index()])
     }
+}
+
+/// The cells that an event touches, sorted.
+fn cells_of(event: &Event) -> Vec<CellId> {
+    let reads = event.kind.reads().iter().map(|part| part.cell);
+    let writes = event.kind.writes().iter().map(|part| part.cell);
+    let cells: BTreeSet<CellId> = reads.chain(writes).collect();
+    cells.into_iter().collect()
+}
+
+/// Does a name say no more than that a member function was called?
+fn is_inside(name: &str) -> bool {
+    let plain = without_indices(name);
+    let bare = plain.trim_matches(|c| matches!(c, '*' | '(' | ')' | '[' | ']'));
+    matches!(bare, "this" | "")
 }
 
 /// How an event touches a cell.

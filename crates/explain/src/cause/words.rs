@@ -1,5 +1,6 @@
 //! How events are put in words.
 
+use super::CauseEvent;
 use super::story::Story;
 use model::{Event, EventId, EventKind, Site};
 
@@ -50,18 +51,49 @@ pub(super) fn did(event: &Event) -> &'static str {
 
 /// ``t0.2 wrote `filled` (queue.c:20)``.
 pub(super) fn whole(story: &Story<'_>, id: EventId) -> String {
-    clause(story.thread(id), story.trace().subject(story.event(id)), story.event(id))
+    told(story, CauseEvent::Failing(id))
 }
 
 /// The same of any run's event.
+pub(super) fn told(story: &Story<'_>, id: CauseEvent) -> String {
+    let (trace, event) = story.look_up(id);
+    let Some(event) = event else { return String::new() };
+    clause(&trace.threads[event.thread.index()].name, story.name(id).as_deref(), event)
+}
+
+/// The same with a name that is given.
 pub(super) fn clause(thread: &str, subject: Option<&str>, event: &Event) -> String {
     let subject = subject.map(|name| format!(" {}", quoted(name))).unwrap_or_default();
     format!("{thread} {}{subject} ({})", did(event), place(event.site()))
 }
 
-/// A name of the source.
+/// A name of the source. What has none is told by where it was allocated.
 pub(super) fn quoted(name: &str) -> String {
-    format!("`{name}`")
+    if name.starts_with("heap object ") { format!("the {name}") } else { format!("`{name}`") }
+}
+
+/// A path up to the first member whose name the language reserves for its library:
+/// `cache.entries_` of `cache.entries_._M_t._M_impl._M_header._M_parent`.
+pub(super) fn outside_of_library(path: &str) -> &str {
+    let mut depth = 0u32;
+    for (at, character) in path.char_indices() {
+        match character {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            '.' | '-' if depth == 0 => {
+                let rest = &path[at..];
+                let member = rest.strip_prefix("->").or_else(|| rest.strip_prefix('.'));
+                let mut start = member.unwrap_or_default().chars();
+                let reserved = start.next() == Some('_')
+                    && start.next().is_some_and(|c| c == '_' || c.is_ascii_uppercase());
+                if reserved {
+                    return &path[..at];
+                }
+            }
+            _ => {}
+        }
+    }
+    path
 }
 
 /// Are these paths to the same member? The pointer that an access goes through has another name in
@@ -78,7 +110,7 @@ pub(super) fn last_member(path: &str) -> String {
 }
 
 /// Any index replaced by `[*]`; an index may be a path itself.
-fn without_indices(path: &str) -> String {
+pub(super) fn without_indices(path: &str) -> String {
     let (mut kept, mut depth) = (String::new(), 0u32);
     for character in path.chars() {
         match character {
@@ -99,6 +131,15 @@ fn without_indices(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_insides_of_library_types_are_left_out() {
+        let path = "cache.entries_._M_t._M_impl._M_header._M_parent";
+        assert_eq!(outside_of_library(path), "cache.entries_");
+        assert_eq!(outside_of_library("this->_M_impl._M_start"), "this");
+        assert_eq!(outside_of_library("q->items[p->_Mine].key_"), "q->items[p->_Mine].key_");
+        assert_eq!(outside_of_library("q->low_"), "q->low_");
+    }
 
     #[test]
     fn the_member_tells_variables_apart() {

@@ -258,7 +258,9 @@ impl State<'_> {
         match strip(self.module, member.ty) {
             // A flexible array member goes on to the end of the allocation.
             Some(DebugType::Array { length: 0, .. }) => true,
-            Some(DebugType::Composite { members, .. }) if members.is_empty() => false,
+            // An empty base class. What is larger has members: compilers leave them out where the
+            // type's constructors are elsewhere, as those of `std::condition_variable` are.
+            Some(DebugType::Composite { members, size: ..=1, .. }) if members.is_empty() => false,
             _ => self.offset < member.offset + size(self.module, member.ty),
         }
     }

@@ -1,0 +1,54 @@
+//! A thread said that something is there before it was.
+
+use super::story::Story;
+use super::words::{at, did, quoted};
+use super::{Found, Pattern};
+use crate::cone::expression_reads;
+use model::{EventId, PathConditionKind, ReadRef, WriteSource};
+
+/// For a read that came before another thread's write: did the reader go there because of something
+/// that the writer had written before?
+pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
+    let (reader, writer) = (story.event(read), story.event(write));
+    let branches = story.trace().conditions.iter().filter(|condition| {
+        condition.thread == reader.thread
+            && condition.kind == PathConditionKind::Branch
+            && condition.position <= reader.index
+    });
+    let reads = branches.flat_map(|branch| expression_reads(story.trace(), branch.expr));
+    let sources = &story.failing.evaluation.reads_from;
+    let source = |look: &ReadRef| match sources.get(look) {
+        Some(WriteSource::Write(source)) => Some(*source),
+        _ => None,
+    };
+    let announcements = reads.filter_map(|look| {
+        let announcement = story.event(source(&look)?);
+        let fits = announcement.thread == writer.thread
+            && announcement.index < writer.index
+            && story.event(look.event).index < reader.index
+            && story.is_named(look.event)
+            // What the thread said in an earlier round was about something else.
+            && announcement.stack.last().map(|site| &site.function)
+                == writer.stack.last().map(|site| &site.function);
+        fits.then_some((announcement.id, look.event))
+    });
+    let (announcement, look) = announcements.max_by_key(|(_, look)| story.event(*look).index)?;
+    let sentence = format!(
+        "{} {} {} ({}) before it wrote {} ({}), and {}, which saw the one ({}), read the other ({}) \
+         in between",
+        story.thread(write),
+        did(story.event(announcement)),
+        quoted(&story.subject(announcement)),
+        at(story, announcement),
+        quoted(&story.subject(write)),
+        at(story, write),
+        story.thread(read),
+        at(story, look),
+        at(story, read)
+    );
+    let events = [announcement, write, look, read];
+    Some(Found {
+        case: Some("announced-too-early"),
+        ..Found::new(Pattern::Order, sentence, &events)
+    })
+}
