@@ -145,8 +145,8 @@ fn check(solution: &Solution, annotations: &Annotations) {
     assert!(!annotations.causes.is_empty(), "no CAUSE annotation");
     // What came too late may be an event that only the alternate has.
     let named = sentence.events.iter().map(|id| solution.event(id).expect("a known event"));
-    let named: Vec<(u32, &str)> =
-        named.map(|e| (e.location.line, e.object.as_deref().unwrap_or("?"))).collect();
+    let names = sentence.names.iter().map(String::as_str);
+    let named: Vec<(u32, &str)> = named.map(|e| e.location.line).zip(names).collect();
     annotations.check_cause(&sentence.pattern, &named);
     let first = solution.alternates.first().expect("an alternate");
     assert_eq!(first.replay, Replay::Confirmed, "{:?}", first.replay_note);

@@ -42,6 +42,7 @@ pub fn add_cause(
         sentence: cause.sentence,
         variables: cause.variables,
         events: cause.events.iter().map(identifier).collect(),
+        names: cause.names,
         fingerprint: cause.fingerprint,
     });
 }

@@ -168,3 +168,59 @@ fn fingerprints_tell_causes_apart() {
     assert_ne!(cause_of(&trace(&other)).fingerprint, first.fingerprint);
     assert_ne!(cause_of(&trace(PFSCAN)).fingerprint, first.fingerprint);
 }
+
+#[test]
+fn a_flag_that_is_set_before_its_data_is_named() {
+    let parsed = trace(
+        "
+        a: [flag] W ready 1
+        a: [data] W value 7
+        b: [look] R ready -> seen
+        b: assume seen == 1
+        b: [take] R value -> got
+        b: fail got == 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Order, Some("announced-too-early")));
+    assert_eq!(cause.events, events(&parsed, &["flag", "data", "look", "take"]));
+    assert_eq!(cause.names, ["ready", "value", "ready", "value"]);
+}
+
+#[test]
+fn a_decision_that_another_thread_had_a_say_in_is_named() {
+    // The reader counts itself after the writer has found that nobody is left.
+    let parsed = trace(
+        "
+        cell alive 32 = 1
+        a: [check] R users -> left
+        a: assume left == 0
+        a: [clear] W alive 0
+        b: [enter] W users 1
+        b: [use] R alive -> still
+        b: fail still == 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Order, Some("decided-too-early")));
+    assert_eq!(cause.events, events(&parsed, &["check", "enter", "clear", "use"]));
+}
+
+#[test]
+fn what_led_to_the_read_belongs_to_it() {
+    // Nothing is left, so nothing can be open; but both come in between.
+    let parsed = trace(
+        "
+        a: [item] W items 1
+        a: [sum] W bytes 8
+        b: [empty] R items -> left
+        b: assume left == 0
+        b: [total] R bytes -> open
+        b: fail open != 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    let case = Some("writes-between-reads");
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, case));
+    assert_eq!(cause.events, events(&parsed, &["item", "sum", "empty", "total"]));
+}

@@ -183,6 +183,10 @@ pub struct Cause {
     pub variables: Vec<String>,
     /// The events that the sentence names, in its order; `e` and `a` identifiers.
     pub events: Vec<String>,
+    /// What each of the events is about, as the sentence calls it; empty where it is about nothing.
+    /// Other than `events[].object`, this leaves out what is inside of a library's types.
+    #[serde(default)]
+    pub names: Vec<String>,
     /// 16 hexadecimal digits, the same for the same cause in another run: made from the pattern,
     /// the functions and kinds of the events, how many lines they are apart within a function, and
     /// the variables.

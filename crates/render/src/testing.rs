@@ -54,6 +54,7 @@ pub(crate) fn lost_update() -> Solution {
                 .to_owned(),
             variables: vec!["bank->total".to_owned()],
             events: names(&["e1", "e2", "e3"]),
+            names: names(&["bank->total"; 3]),
             fingerprint: "0123456789abcdef".to_owned(),
         }),
         threads: vec![

@@ -111,6 +111,8 @@ pub struct Cause {
     pub variables: Vec<String>,
     /// The events that the sentence names, in its order.
     pub events: Vec<CauseEvent>,
+    /// What each of the events is about, as the sentence calls it; empty where there is nothing.
+    pub names: Vec<String>,
     /// The same for the same cause in another run: 16 hexadecimal digits over the pattern, the
     /// functions and kinds of the events, how far apart their lines are within a function, and
     /// the variables. Nothing in it is an address, a thread's name or an event's number.
@@ -186,14 +188,15 @@ impl Found {
     fn finish(self, story: &Story<'_>) -> Cause {
         let Self { pattern, case, sentence, events } = self;
         let mut variables: Vec<String> = Vec::new();
-        for event in &events {
-            let Some(name) = story.name(*event) else { continue };
-            let known = |other: &String| words::same_variable(other, &name);
+        let names: Vec<String> =
+            events.iter().map(|event| story.name(*event).unwrap_or_default()).collect();
+        for name in names.iter().filter(|name| !name.is_empty()) {
+            let known = |other: &String| words::same_variable(other, name);
             if !variables.iter().any(known) {
-                variables.push(name);
+                variables.push(name.clone());
             }
         }
         let fingerprint = fingerprint::of(story, pattern, &events);
-        Cause { pattern, case, sentence, variables, events, fingerprint }
+        Cause { pattern, case, sentence, variables, events, names, fingerprint }
     }
 }
