@@ -3,9 +3,11 @@
 pub mod answer;
 pub mod cc;
 pub mod cli;
+pub mod compare;
 pub mod fix;
 pub mod pipeline;
 pub mod record;
 pub mod replay;
 pub mod runtime_archive;
 pub mod test_case;
+pub mod verify;

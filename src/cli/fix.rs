@@ -2,7 +2,7 @@
 
 use super::show::sources::Lines;
 use super::{Failure, exit_codes, show};
-use crate::fix::{self, FixError};
+use crate::fix::{self, FixError, Recorded};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use render::Solution;
 use std::io::Write as _;
@@ -26,6 +26,14 @@ pub struct Args {
     /// Write to this file instead of standard output
     #[arg(short, long)]
     output: Option<PathBuf>,
+    /// Run the program so many times under the failing schedule with each repair's order enforced;
+    /// 0 for not at all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    runs: u32,
+    /// Write the first repair's avoidance rule to this file: with SYMBIOSIS_AVOID=FILE the program
+    /// as it is keeps to the repair's order (docs/fix.md)
+    #[arg(long, value_name = "FILE")]
+    avoid: Option<PathBuf>,
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     timeout: u64,
@@ -47,6 +55,7 @@ impl From<FixError> for Failure {
     fn from(error: FixError) -> Self {
         match error {
             FixError::Pipeline(error) => error.into(),
+            FixError::Replay(error) => Self::new(error.exit_code(), error),
             FixError::Solver(_) => Self::new(exit_codes::UNEXPECTED, error),
             FixError::Stale(_) => Self::new(exit_codes::BAD_TRACE, error),
         }
@@ -60,19 +69,22 @@ impl From<FixError> for Failure {
 pub fn run(args: &Args) -> Result<u8, Failure> {
     let time = Duration::from_secs(args.timeout);
     let solution = solution(&args.trace, time)?;
-    let execution = fix::execution(&args.trace)?;
-    let options = fix::Options { wanted: args.repairs, time, memory_mb: args.memory };
-    let fixes = fix::fix(&execution, &solution, options)?;
+    let recorded = Recorded::open(&args.trace)?;
+    let options =
+        fix::Options { wanted: args.repairs, time, memory_mb: args.memory, runs: args.runs };
+    let fixes = fix::fix(&recorded, &solution, options)?;
+    if let Some(file) = &args.avoid {
+        match fixes.repairs.iter().find_map(|repair| repair.rule.as_ref()) {
+            Some(rule) => write(Some(file), rule)?,
+            None => eprintln!("symbiosis: warning: no repair has a rule to write"),
+        }
+    }
     let text = match args.format {
         Format::Text => {
             let lines = Lines::default();
             fixes.to_text(&|file, line| lines.line(file, line))
         }
-        Format::Json => {
-            let json = serde_json::to_string_pretty(&fixes)
-                .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))?;
-            format!("{json}\n")
-        }
+        Format::Json => json(&fixes)?,
     };
     write(args.output.as_deref(), &text)?;
     Ok(match () {
@@ -103,6 +115,13 @@ pub(super) fn solution(trace: &Path, time: Duration) -> Result<Solution, Failure
         eprintln!("symbiosis: warning: the answer cannot be kept in the trace: {error}");
     }
     Ok(answer.solution)
+}
+
+/// An answer as JSON.
+pub(super) fn json(answer: &impl serde::Serialize) -> Result<String, Failure> {
+    let json = serde_json::to_string_pretty(answer)
+        .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))?;
+    Ok(format!("{json}\n"))
 }
 
 /// Writes a text to a file or to standard output.

@@ -3,6 +3,7 @@
 pub mod cc;
 pub mod check;
 pub mod completions;
+pub mod diff;
 pub mod doctor;
 pub mod exit_codes;
 pub mod fix;
@@ -11,6 +12,7 @@ pub mod replay;
 pub mod show;
 pub mod solve;
 pub mod test_case;
+pub mod verify;
 
 use clap::{Parser, Subcommand};
 use std::error::Error;
@@ -64,12 +66,16 @@ enum Command {
     Solve(solve::Args),
     /// Show the answer of `solve` again, in any format
     Show(show::Args),
+    /// Say whether two traces failed for the same cause
+    Diff(diff::Args),
     /// Find repairs, each checked against the recorded run
     Fix(fix::Args),
     /// Run the program again under the failing schedule, or under an alternate
     Replay(replay::Args),
     /// Make a regression test from the failing schedule
     TestCase(test_case::Args),
+    /// Run a patched program and say whether the recorded cause is still possible
+    Verify(verify::Args),
     /// Say what is found on this machine and what is missing
     Doctor(doctor::Args),
     /// Print a script that completes the command line
@@ -135,9 +141,11 @@ fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Solve(args) => solve::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Fix(args) => fix::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::TestCase(args) => test_case::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => completions::man(&args),

@@ -52,6 +52,10 @@ pub struct Repair {
     pub places: Vec<Lines>,
     /// What was shown.
     pub checks: Checks,
+    /// The avoidance rule: what makes the program as it is do what the repaired one would; absent
+    /// where that is no order of events.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rule: Option<String>,
 }
 
 /// The lock of a repair.
@@ -91,6 +95,9 @@ pub struct Checks {
     /// The program under the failing schedule with the repair's order enforced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub replay: Option<Replays>,
+    /// Why it was not run, where it was to be.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub not_replayed: Option<String>,
 }
 
 /// Runs of the program with a repair's order enforced.
@@ -100,6 +107,8 @@ pub struct Replays {
     pub runs: u32,
     /// How many of them did not fail.
     pub passed: u32,
+    /// In how many of them a thread was let go too early, because it was held back for too long.
+    pub gave_up: u32,
 }
 
 impl Fixes {
@@ -172,7 +181,9 @@ impl Repair {
                 passes_on_recorded_paths: checked.is_some_and(|c| c.passing.is_some()),
                 no_new_deadlock: checked.is_some(),
                 replay: None,
+                not_replayed: None,
             },
+            rule: None,
         }
     }
 
@@ -196,11 +207,19 @@ impl Repair {
             );
         }
         let _ = writeln!(out, "  no thread can come to wait in a circle that was not there before");
-        if let Some(Replays { runs, passed }) = self.checks.replay {
-            let _ = writeln!(
+        if let Some(Replays { runs, passed, gave_up }) = self.checks.replay {
+            let _ = write!(
                 out,
-                "  the failing schedule with its order enforced: {passed} of {runs} runs pass"
+                "  the program under the failing schedule, with the repair's order enforced: passed \
+                 {passed} of {runs}"
             );
+            let _ = match gave_up {
+                0 => writeln!(out),
+                _ => writeln!(out, " (in {gave_up} runs a thread was held back for too long)"),
+            };
+        }
+        if let Some(why) = &self.checks.not_replayed {
+            let _ = writeln!(out, "  not replayed: {why}");
         }
         let _ = writeln!(out);
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 use trace_format::layout::{
-    self, LeftReason, NOISE_VARIABLE, PATIENCE_VARIABLE, REPORT_MAGIC, REPORT_VARIABLE,
-    SCHEDULE_VARIABLE,
+    self, AVOID_VARIABLE, LeftReason, NOISE_VARIABLE, PATIENCE_VARIABLE, REPORT_MAGIC,
+    REPORT_VARIABLE, SCHEDULE_VARIABLE,
 };
 use trace_format::{Manifest, Trace, files};
 
@@ -52,6 +52,10 @@ pub struct Report {
     pub deadlock: bool,
     /// For people.
     pub message: String,
+    /// How often avoidance rules held a thread back.
+    pub held_back: u64,
+    /// How often such a thread was let go too early, because it took too long.
+    pub gave_up: u64,
 }
 
 /// Where a schedule was left.
@@ -85,7 +89,16 @@ pub fn run(
         fs_err::write(&schedule, script_text)
             .map_err(|source| ReplayError::Io { action: "write the schedule", source })?;
         environment.push((SCHEDULE_VARIABLE, schedule.into()));
+    }
+    let reports = !script_text.is_empty() || settings.avoid.is_some();
+    if reports {
         environment.push((REPORT_VARIABLE, report.clone().into()));
+    }
+    if let Some(rules) = &settings.avoid {
+        let file = scratch.path().join("rules");
+        fs_err::write(&file, rules)
+            .map_err(|source| ReplayError::Io { action: "write the avoidance rules", source })?;
+        environment.push((AVOID_VARIABLE, file.into()));
     }
     if let Some(noise) = &settings.noise {
         environment.push((NOISE_VARIABLE, noise.into()));
@@ -124,9 +137,9 @@ pub fn run(
             .map_err(|source| ReplayError::Io { action: "keep the program's output", source })?;
     }
     trace_format::read_raw(&directory, &mut manifest)?;
-    let report = match script_text.is_empty() {
-        true => Report::default(),
-        false => Report::read(&report, target)?,
+    let report = match reports {
+        false => Report::default(),
+        true => Report::read(&report, target)?,
     };
     let original = Arc::clone(&target.original);
     let attempt = Attempt {
@@ -173,7 +186,8 @@ impl Report {
     }
 
     /// The report in a report file's bytes; none when it is not one.
-    fn decode(bytes: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| {
             let part = bytes.get(at..at + 4).and_then(|part| part.try_into().ok());
             part.map_or(0, u32::from_le_bytes)
@@ -204,6 +218,8 @@ impl Report {
             switches: long(offset_of!(layout::Report, switches)),
             deadlock: word(offset_of!(layout::Report, deadlock)) != 0,
             message: String::from_utf8_lossy(message).into_owned(),
+            held_back: long(offset_of!(layout::Report, held_back)),
+            gave_up: long(offset_of!(layout::Report, gave_up)),
         })
     }
 }

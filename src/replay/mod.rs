@@ -54,6 +54,8 @@ pub struct Settings {
     pub show_output: bool,
     /// The value of `SYMBIOSIS_NOISE`; none for no noise.
     pub noise: Option<String>,
+    /// Avoidance rules to follow, as text; none for none.
+    pub avoid: Option<String>,
     /// What the program reads as standard input; none for an empty one.
     pub input: Option<PathBuf>,
 }
@@ -68,6 +70,7 @@ impl Settings {
             timeout: LEAST_TIME.saturating_add(recorded.saturating_mul(SLOWER)),
             show_output: false,
             noise: None,
+            avoid: None,
             input: redirected_input(),
         }
     }

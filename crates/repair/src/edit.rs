@@ -27,6 +27,7 @@ pub(crate) struct Edit<'t> {
     threads: Vec<Vec<Step>>,
     kinds: BTreeMap<EventId, EventKind>,
     objects: Vec<Object>,
+    condition: Option<FailureCondition>,
 }
 
 /// A trace with a repair.
@@ -46,6 +47,7 @@ impl<'t> Edit<'t> {
             threads: trace.threads.iter().map(|thread| kept(&thread.events)).collect(),
             kinds: BTreeMap::new(),
             objects: Vec::new(),
+            condition: None,
         }
     }
 
@@ -108,6 +110,11 @@ impl<'t> Edit<'t> {
         if let Some((thread, at)) = self.find(id) {
             self.threads[thread].remove(at);
         }
+    }
+
+    /// Says anew what has to hold for the run to fail, in the recorded trace's events.
+    pub(crate) fn fails_when(&mut self, condition: FailureCondition) {
+        self.condition = Some(condition);
     }
 
     /// Makes an event one of another kind.
@@ -175,6 +182,9 @@ impl<'t> Edit<'t> {
         }
         if let Some(failure) = &mut trace.failure {
             failure.event = place(failure.event)?;
+            if let Some(condition) = &self.condition {
+                failure.condition = condition.clone();
+            }
             relocate(&mut failure.condition, &place)?;
         }
         match verify(&trace) {

@@ -17,6 +17,7 @@ mod candidates;
 mod check;
 mod edit;
 mod enforce;
+mod possible;
 mod sections;
 mod source;
 mod statements;
@@ -25,7 +26,8 @@ mod waits;
 pub use candidates::{Guard, Kind, Repair};
 pub use check::{Checked, Limits, Refusal, Verdict};
 pub use enforce::{Rule, Stretch};
-pub use source::Span;
+pub use possible::{Possible, possible};
+pub use source::{Span, span as lines};
 
 use explain::Pattern;
 use model::{EventId, EventTrace};

@@ -138,6 +138,14 @@ fn one(
     }
 }
 
+/// What the program calls a lock: as its acquisitions do, or else as the object is called.
+pub(crate) fn lock_name(trace: &EventTrace, object: ObjectId) -> String {
+    let takes = |event: &&model::Event| matches!(event.kind, EventKind::Lock { object: other, .. } if other == object);
+    let first = trace.events.iter().find(takes).and_then(|event| trace.subject(event));
+    let own = || trace.objects.get(object.index()).map(|object| object.name.as_str());
+    first.or_else(own).map_or_else(|| object.to_string(), str::to_owned)
+}
+
 /// Is this release the beginning of a wait on a condition variable?
 pub(crate) fn begins_wait(trace: &EventTrace, unlock: EventId) -> bool {
     let event = trace.event(unlock);

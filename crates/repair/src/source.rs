@@ -51,7 +51,8 @@ impl Span {
 /// The lines from one event to a later one of the same thread, in the innermost function that both
 /// were performed in or called from. `None` when there is none, or when the second stands above
 /// the first, as in a loop.
-pub(crate) fn span(one: &Event, other: &Event) -> Option<Span> {
+#[must_use]
+pub fn span(one: &Event, other: &Event) -> Option<Span> {
     let (a, b) = (frames(one), frames(other));
     let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
     let (first, last) = match (a.get(common), b.get(common)) {

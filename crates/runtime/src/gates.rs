@@ -6,6 +6,7 @@
 //! for anchors always, [`__symbiosis_gate_reached`] is called with all registers saved, and counts
 //! when the scheduler lets the thread go on.
 
+use crate::avoid;
 use crate::handlers;
 use crate::layout::{Control, GATE_NOP, ModuleDescriptor, SiteEntry};
 use crate::memory::{self, List};
@@ -33,6 +34,9 @@ pub struct State {
     pub waits: bool,
     /// State of the thread's random numbers.
     pub random: u64,
+    /// The avoidance rules, one bit each, behind whose entries the thread is again when the wait on
+    /// a condition variable is over that it is in.
+    pub suspended: u32,
 }
 
 /// Bytes of a gate.
@@ -42,6 +46,8 @@ const ANCHOR_ENTRY: u64 = 16;
 const PAGE: u64 = 4096;
 
 static WANTED: AtomicBool = AtomicBool::new(false);
+/// Only those that avoidance rules name.
+static NAMED_ONLY: AtomicBool = AtomicBool::new(false);
 static SCRIPT: AtomicPtr<Script> = AtomicPtr::new(null_mut());
 static OBJECTS: AtomicPtr<Object> = AtomicPtr::new(null_mut());
 
@@ -61,6 +67,12 @@ pub fn start(script: Option<&'static Script>) {
         SCRIPT.store(core::ptr::from_ref(script).cast_mut(), Ordering::Release);
     }
     WANTED.store(true, Ordering::Release);
+}
+
+/// As [`start`], but only the gates that avoidance rules name are opened.
+pub fn start_named() {
+    NAMED_ONLY.store(true, Ordering::Release);
+    start(None);
 }
 
 /// Does this process open its gates, that is, was a schedule or noise asked for?
@@ -113,6 +125,7 @@ pub fn forked() {
     report::forget();
     order::forget();
     noise::forget();
+    avoid::forget();
     // SAFETY: the record is the calling thread's own.
     unsafe {
         let thread = *tls::thread_slot();
@@ -136,15 +149,20 @@ pub unsafe extern "C" fn __symbiosis_gate_reached(return_address: u64) {
     // SAFETY: the record is the calling thread's own, and there is always a control page.
     unsafe {
         let thread = *tls::thread_slot();
-        if wanted() && !thread.is_null() && enter(thread) {
-            sys::keeping_errno(|| {
-                if schedule::active() {
-                    schedule::at_gate(thread, site_at(return_address));
-                } else {
-                    noise::at_gate(thread);
-                }
-            });
-            leave(thread);
+        if wanted() && !thread.is_null() {
+            let site = site_at(return_address);
+            avoid::arrive(thread, site);
+            if enter(thread) {
+                sys::keeping_errno(|| {
+                    if schedule::active() {
+                        schedule::at_gate(thread, site);
+                    } else {
+                        noise::at_gate(thread);
+                    }
+                });
+                leave(thread);
+                avoid::pass(thread, site);
+            }
         }
         // One instruction, as in the fast path, because a signal handler counts too.
         let control: *mut Control = *tls::control_slot();
@@ -295,7 +313,8 @@ unsafe fn patch(mut gates: &[(u64, u64)], thunk: u64) -> (u64, c_int) {
                 skipped += run.len() as u64;
                 continue;
             }
-            for &(gate, site) in run {
+            let all = !NAMED_ONLY.load(Ordering::Relaxed);
+            for &(gate, site) in run.iter().filter(|(_, site)| all || avoid::is_named(*site)) {
                 skipped += u64::from(!open_one(gate, site, thunk));
             }
             sys::mprotect(at, length, sys::PROT_READ_EXEC);
@@ -306,7 +325,7 @@ unsafe fn patch(mut gates: &[(u64, u64)], thunk: u64) -> (u64, c_int) {
 
 /// Writes the call. False when there is not the `nop`, or the thunk is out of reach.
 unsafe fn open_one(gate: u64, site: u64, thunk: u64) -> bool {
-    let anchor = script().is_some_and(|script| script.is_anchor(site));
+    let anchor = script().is_some_and(|script| script.is_anchor(site)) || avoid::is_named(site);
     let target = if anchor { thunk + ANCHOR_ENTRY } else { thunk };
     let Ok(distance) = i32::try_from(target.wrapping_sub(gate + GATE) as i64) else {
         return false;

@@ -27,6 +27,7 @@ pub mod layout;
 mod interpose;
 pub mod allocation;
 pub mod allocator;
+pub mod avoid;
 pub mod c11;
 pub mod children;
 pub mod clocks;

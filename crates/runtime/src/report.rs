@@ -104,6 +104,20 @@ pub fn deadlock(message: &[u8]) {
     }
 }
 
+/// How often avoidance rules held threads back so far, and how often they were let go too early.
+pub fn avoided(held_back: u64, gave_up: u64) {
+    with(|page| unsafe {
+        write_volatile(&raw mut (*page).held_back, held_back);
+        write_volatile(&raw mut (*page).gave_up, gave_up);
+    });
+}
+
+/// Is there a report?
+#[must_use]
+pub fn is_there() -> bool {
+    !REPORT.load(Ordering::Acquire).is_null()
+}
+
 /// Something that is wrong with the run: into the report and onto standard error.
 pub fn problem(message: &[u8]) {
     complain(message);

@@ -1,5 +1,6 @@
 //! The start: before any constructor of the program, or at the first registration.
 
+use crate::avoid;
 use crate::children;
 use crate::exceptions;
 use crate::exits;
@@ -9,8 +10,9 @@ use crate::forks;
 use crate::gates;
 use crate::guard;
 use crate::layout::{
-    CHILDREN_VARIABLE, DEFAULT_PATIENCE_MS, DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_VARIABLE,
-    PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_HEAD, SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
+    AVOID_VARIABLE, CHILDREN_VARIABLE, DEFAULT_PATIENCE_MS, DETECT_VARIABLE, FAIL_AT_VARIABLE,
+    NOISE_VARIABLE, PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_HEAD, SCHEDULE_VARIABLE,
+    TRACE_DIR_VARIABLE,
 };
 use crate::memory;
 use crate::noise;
@@ -85,8 +87,13 @@ fn start(environment: *mut *mut c_char) {
         let scheduled =
             config.script.is_some() || matches!(config.noise, noise::Config::Pct { .. });
         let noisy = config.noise != noise::Config::Off;
+        if let Some(rules) = settings.avoid.map(read_rules) {
+            avoid::start(rules);
+        }
         if scheduled || noisy {
             gates::start(config.script);
+        } else if settings.avoid.is_some() {
+            gates::start_named();
         }
         match config.noise {
             noise::Config::Random { seed, rate, micros } if !scheduled => {
@@ -134,6 +141,7 @@ struct Settings<'a> {
     report: Option<&'a [u8]>,
     detect: Option<&'a [u8]>,
     fail_at: Option<&'a [u8]>,
+    avoid: Option<&'a [u8]>,
 }
 
 impl Settings<'_> {
@@ -159,6 +167,7 @@ impl Settings<'_> {
             report: take(REPORT_VARIABLE),
             detect: take(DETECT_VARIABLE),
             fail_at: take(FAIL_AT_VARIABLE),
+            avoid: take(AVOID_VARIABLE),
         }
     }
 
@@ -210,6 +219,19 @@ fn read_script(value: &[u8]) -> &'static Script {
         Ok(script) => memory::keep(script)
             .unwrap_or_else(|| refuse(name, 0, b"there is no memory for the schedule")),
         Err(problem) => refuse(name, problem.line, problem.what.as_bytes()),
+    }
+}
+
+fn read_rules(name: &[u8]) -> &'static avoid::Rules {
+    let Some(text) = read_file(name) else {
+        let mut problem = Text::<128>::new();
+        problem.push(b"the rules cannot be read (errno ");
+        refuse(name, 0, problem.push_decimal(sys::errno() as u64).push(b")").as_bytes())
+    };
+    match avoid::Rules::parse(text) {
+        Ok(rules) => memory::keep(rules)
+            .unwrap_or_else(|| refuse(name, 0, b"there is no memory for the rules")),
+        Err((line, what)) => refuse(name, line, what.as_bytes()),
     }
 }
 

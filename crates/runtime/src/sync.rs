@@ -1,6 +1,7 @@
 //! The synchronisation calls of pthreads: each is a sync point, and is logged before and after, in
 //! the calling thread. What blocks is in `emulate` when a scheduler decides.
 
+use crate::avoid;
 use crate::emulate::{self, Limit, Use};
 use crate::layout::{RuntimeEvent, SyncOp, SyncPoint};
 use crate::real;
@@ -62,6 +63,13 @@ pub unsafe fn around(
     meaning: impl FnOnce(c_int) -> c_int,
 ) -> c_int {
     schedule::at_point(SyncPoint::Begin, Some(call.op));
+    let work = || {
+        let result = work();
+        if matches!(call.op, SyncOp::CondWait | SyncOp::CondTimedWait) {
+            avoid::woken();
+        }
+        result
+    };
     let thread = tls::recording();
     if thread.is_null() {
         return work();

@@ -559,6 +559,11 @@ pub const DEFAULT_PATIENCE_MS: u64 = 5000;
 /// The environment variable with the name of the file for the scheduler's [`Report`].
 pub const REPORT_VARIABLE: &str = "SYMBIOSIS_REPORT";
 
+/// The environment variable with the name of a file of avoidance rules, see docs/fix.md.
+pub const AVOID_VARIABLE: &str = "SYMBIOSIS_AVOID";
+/// What such a file begins with.
+pub const AVOID_HEAD: &str = "symbiosis-avoid 1";
+
 /// A function of which a schedule can give back what it gave in the recorded run
 /// (`docs/schedule-format.md`, `input`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -648,6 +653,10 @@ pub struct Report {
     pub message_length: u32,
     /// For people, in UTF-8: why the schedule was left, which thread waits for what.
     pub message: [u8; 2048],
+    /// How often avoidance rules held a thread back.
+    pub held_back: u64,
+    /// How often a thread that was held back was let go because it took too long.
+    pub gave_up: u64,
 }
 
 /// Why a schedule was left.

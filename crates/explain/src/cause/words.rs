@@ -104,7 +104,8 @@ pub fn same_variable(one: &str, other: &str) -> bool {
 }
 
 /// What follows the last `->` or `.`, with `[*]` for any index.
-pub(super) fn last_member(path: &str) -> String {
+#[must_use]
+pub fn last_member(path: &str) -> String {
     let plain = without_indices(path).replace("->", ".");
     plain.rsplit('.').next().unwrap_or_default().to_owned()
 }

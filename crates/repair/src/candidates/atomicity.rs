@@ -4,7 +4,7 @@ use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
-use crate::sections::{Section, around, guard, sections};
+use crate::sections::{Section, around, guard, lock_name, sections};
 use crate::source::{Span, passages, span};
 use encoders::ConstraintSystem;
 use model::{CellId, EventId, EventTrace, ObjectId, ObjectKind};
@@ -129,7 +129,8 @@ fn locks(trace: &EventTrace, all: &[Section], blocks: &[Block]) -> Vec<Option<Ob
     let held = |id: &EventId| around(trace, all, *id).into_iter().map(|section| section.object);
     let mut objects: Vec<ObjectId> = Vec::new();
     for object in ends.iter().flat_map(held) {
-        if !objects.contains(&object) {
+        // What libraries lock inside is not the program's to hold.
+        if !objects.contains(&object) && !is_internal(&lock_name(trace, object)) {
             objects.push(object);
         }
     }
@@ -137,6 +138,12 @@ fn locks(trace: &EventTrace, all: &[Section], blocks: &[Block]) -> Vec<Option<Ob
         |object: &ObjectId| ends.iter().filter(|id| held(id).any(|other| other == *object)).count();
     objects.sort_by_key(|object| std::cmp::Reverse(count(object)));
     objects.into_iter().map(Some).collect()
+}
+
+/// Is this a name that only the implementation uses?
+fn is_internal(name: &str) -> bool {
+    let last = name.rsplit(['.', '>']).next().unwrap_or(name);
+    last.starts_with("__") || (last.starts_with('_') && last[1..].starts_with(char::is_uppercase))
 }
 
 struct Planner<'a> {
@@ -223,7 +230,8 @@ impl Planner<'_> {
         for event in trace.events.iter().filter(|event| touches(trace, event.id, &cells)) {
             let conflicts = !event.kind.writes().is_empty() || touches(trace, event.id, &written);
             let line = Span::of(event.site());
-            if !conflicts || line.first == 0 || lines.contains(&line) || inside(event.id) {
+            let own = !event.site().is_in_library();
+            if !conflicts || !own || lines.contains(&line) || inside(event.id) {
                 continue;
             }
             let at_once = same_places.iter().any(|other| {
@@ -250,8 +258,11 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
     guard(&mut edit, object, &plan.regions);
     let edited = edit.finish()?;
     let kind = if plan.only_longer { Kind::HoldAcross } else { Kind::CriticalSection };
-    let (name, lock) = match plan.lock.and_then(|id| trace.objects.get(id.index())) {
-        Some(object) => (quoted(&object.name), Guard { name: object.name.clone(), new: false }),
+    let (name, lock) = match plan.lock {
+        Some(object) => {
+            let name = lock_name(trace, object);
+            (quoted(&name), Guard { name, new: false })
+        }
         None => {
             let what: Vec<String> = variables.iter().map(|name| quoted(name)).collect();
             let name = format!("a new mutex for {}", what.join(" and "));

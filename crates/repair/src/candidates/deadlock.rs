@@ -4,9 +4,9 @@ use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::{Rule, Stretch};
-use crate::sections::{Section, around, sections};
+use crate::sections::{Section, around, lock_name, sections};
 use crate::source::Span;
-use model::{Awaited, Event, EventId, EventKind, EventTrace, LockMode, ObjectId};
+use model::{Awaited, Event, EventId, EventKind, FailureCondition, LockMode, ObjectId};
 
 pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let trace = bug.trace;
@@ -18,6 +18,7 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         .filter(|event| matches!(event.kind, EventKind::Block { .. }))
         .collect();
     let mut found = Vec::new();
+    found.extend(one_order(bug, &all, &blocks));
     // Who came last is the likeliest to be the one that does it otherwise than the rest.
     for block in blocks.iter().rev() {
         let Some(held) = held(bug, &all, block) else { continue };
@@ -46,6 +47,53 @@ fn held(bug: &Bug<'_>, all: &[Section], block: &Event) -> Option<Section> {
     named.or_else(|| around.iter().find(waited_for)).copied()
 }
 
+/// All threads of the circle run the same code: the lines cannot change places, but the locks can
+/// be taken in one order, whoever takes them.
+fn one_order(bug: &Bug<'_>, all: &[Section], blocks: &[&Event]) -> Option<Candidate> {
+    let trace = bug.trace;
+    let first = blocks.first()?;
+    if blocks.len() < 2 || blocks.iter().any(|block| block.site() != first.site()) {
+        return None;
+    }
+    let mut edit = Edit::new(trace);
+    let mut place = None;
+    for block in blocks {
+        let EventKind::Block { on: Awaited::Lock { object, mode } } = block.kind else {
+            return None;
+        };
+        let held = held(bug, all, block)?;
+        place = Some(trace.event(held.lock).site());
+        // The order of the trace's objects stands for any that all threads agree on.
+        if object < held.object {
+            edit.before(held.lock, EventKind::Lock { object, mode });
+            edit.after(held.unlock, EventKind::Unlock { object, mode, synthetic: true });
+        }
+    }
+    let edited = edit.finish()?;
+    let places = [place?, first.site()].map(Span::of);
+    let locks: Vec<String> =
+        blocks.iter().filter_map(|block| Some(lock_name(trace, block.kind.object()?))).collect();
+    let named: Vec<String> = locks.iter().map(|lock| quoted(lock)).collect();
+    let step = format!(
+        "in {}, take the locks of {} and {} in one order in all threads, by their numbers or \
+         addresses: {}",
+        places[0].function,
+        places[0].begin(),
+        places[1].begin(),
+        named.join(", ")
+    );
+    let repair = Repair {
+        kind: Kind::LockOrder,
+        steps: vec![step],
+        lock: None,
+        variables: locks,
+        places: places.to_vec(),
+        rule: alone(bug, all),
+        checked: None,
+    };
+    Some(Candidate { repair, edited })
+}
+
 /// Takes the lock that is asked for before the one that is held.
 fn in_order(
     bug: &Bug<'_>,
@@ -68,8 +116,8 @@ fn in_order(
     edit.before(held.lock, EventKind::Lock { object, mode });
     edit.after(held.unlock, EventKind::Unlock { object, mode, synthetic: true });
     let edited = edit.finish()?;
-    let lock = name(trace, object);
-    let other = name(trace, held.object);
+    let lock = lock_name(trace, object);
+    let other = lock_name(trace, held.object);
     let places = [block.id, held.lock].map(|id| Span::of(site(id)));
     let step = format!(
         "in {}, take {} ({}) before {} ({})",
@@ -89,10 +137,6 @@ fn in_order(
         checked: None,
     };
     Some(Candidate { repair, edited })
-}
-
-fn name(trace: &EventTrace, object: ObjectId) -> String {
-    trace.objects.get(object.index()).map_or_else(|| object.to_string(), |o| o.name.clone())
 }
 
 /// Only one thread at a time on its way from the first lock to the second.
@@ -119,8 +163,13 @@ fn release_first(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidat
     let mut edit = Edit::new(trace);
     edit.move_before(held.unlock, target);
     edit.replace(held.unlock, EventKind::Unlock { object, mode, synthetic: false });
+    // Others wait for the lock for ever only when its holder still has it where it waits itself:
+    // on the recorded run that is so whatever the order.
+    let failure = trace.failure.as_ref()?;
+    let still_held = FailureCondition::Before(block.id, held.unlock);
+    edit.fails_when(FailureCondition::All(vec![failure.condition.clone(), still_held]));
     let edited = edit.finish()?;
-    let lock = name(trace, object);
+    let lock = lock_name(trace, object);
     let places = [block.id, held.lock].map(|id| Span::of(trace.event(id).site()));
     let what = match block.kind {
         EventKind::Block { on: Awaited::End { child } } => {

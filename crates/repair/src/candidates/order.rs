@@ -4,10 +4,10 @@ use super::{Candidate, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
-use crate::sections::{around, sections};
+use crate::sections::{Section, around, sections};
 use crate::source::{Span, frames};
 use crate::statements::{Statement, move_earlier, move_later, statements};
-use model::{Event, EventId, EventKind, EventTrace, ObjectKind, Site};
+use model::{Event, EventId, EventKind, EventTrace, ObjectId, ObjectKind, Site};
 
 /// So many other lines of a function are tried as places to move a statement to.
 const LINES: usize = 8;
@@ -163,8 +163,29 @@ fn passages_of(trace: &EventTrace, id: EventId) -> impl Iterator<Item = Stretch>
     like(trace, id).into_iter().map(|id| Stretch { first: id, last: id })
 }
 
+/// The second step is held back, and where its thread would hold a lock by then that the first
+/// step's needs, before that.
 fn after(trace: &EventTrace, wanted: Wanted) -> Rule {
-    Rule::After { first: like(trace, wanted.first), then: like(trace, wanted.then) }
+    let (all, needed) = (sections(trace), needed(trace, wanted.first));
+    let then = like(trace, wanted.then).into_iter().map(|id| outer(trace, &all, &needed, id));
+    Rule::After { first: like(trace, wanted.first), then: then.collect() }
+}
+
+/// The locks that a thread takes before an event.
+fn needed(trace: &EventTrace, id: EventId) -> Vec<ObjectId> {
+    let own = trace.thread_of(id).events.iter().take(trace.event(id).index as usize);
+    let locks = own.filter_map(|id| match trace.event(*id).kind {
+        EventKind::Lock { object, .. } => Some(object),
+        _ => None,
+    });
+    locks.collect()
+}
+
+/// The event, or the acquisition of the outermost section around it of one of these locks.
+fn outer(trace: &EventTrace, all: &[Section], needed: &[ObjectId], id: EventId) -> EventId {
+    let held = around(trace, all, id);
+    let outer = held.iter().find(|section| needed.contains(&section.object));
+    outer.map_or(id, |section| section.lock)
 }
 
 fn moved(
@@ -276,24 +297,13 @@ fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     let mut edit = Edit::new(trace);
     let object = edit.object(ObjectKind::Semaphore { initial: 0 }, "a new semaphore");
     let all = sections(trace);
-    let needed: Vec<_> = trace
-        .thread_of(*done)
-        .events
-        .iter()
-        .take(trace.event(*done).index as usize)
-        .filter_map(|id| match trace.event(*id).kind {
-            EventKind::Lock { object, .. } => Some(object),
-            _ => None,
-        })
-        .collect();
+    let needed = needed(trace, *done);
     for &id in &then {
         if trace.event(id).thread == trace.event(*done).thread {
             continue;
         }
         // Whoever holds what the other one needs first must not wait.
-        let held = around(trace, &all, id);
-        let outer = held.iter().find(|section| needed.contains(&section.object));
-        edit.before(outer.map_or(id, |s| s.lock), EventKind::SemaphoreWait { object });
+        edit.before(outer(trace, &all, &needed, id), EventKind::SemaphoreWait { object });
         edit.after(*done, EventKind::SemaphorePost { object });
     }
     let edited = edit.finish()?;

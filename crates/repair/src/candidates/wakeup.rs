@@ -4,11 +4,12 @@ use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::Rule;
-use crate::sections::{Section, around, guard, sections};
+use crate::sections::{Section, around, guard, lock_name, sections};
 use crate::source::{Span, passages, span};
 use model::{
-    Awaited, Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ObjectId,
-    PathCondition, PathConditionKind, ReadPart, VarId, Variable, VariableOrigin, WritePart,
+    Awaited, Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, FailureCondition,
+    ObjectId, PathCondition, PathConditionKind, ReadPart, VarId, Variable, VariableOrigin,
+    WritePart,
 };
 use std::collections::BTreeSet;
 
@@ -64,8 +65,7 @@ impl<'a> Missed<'a> {
     }
 
     fn name(&self, object: ObjectId) -> String {
-        let object = self.trace().objects.get(object.index());
-        object.map_or_else(String::new, |object| object.name.clone())
+        lock_name(self.trace(), object)
     }
 
     fn guard(&self) -> Option<Guard> {
@@ -80,6 +80,13 @@ impl<'a> Missed<'a> {
         let reads =
             inside.into_iter().flatten().flat_map(|id| self.trace().event(*id).kind.reads());
         reads.map(|part| part.cell).collect()
+    }
+
+    /// The acquisition of the mutex's section around an event; the event itself outside of one.
+    fn section_of(&self, id: EventId) -> EventId {
+        let around = around(self.trace(), &self.all, id);
+        let own = around.iter().find(|section| section.object == self.waiting.object);
+        own.map_or(id, |section| section.lock)
     }
 
     /// Does the thread of an event hold the mutex of the wait there?
@@ -141,6 +148,10 @@ impl<'a> Missed<'a> {
                 changed = true;
             }
         }
+        // On the recorded run, "no signal is left for the wait" may hold whatever the order, because
+        // others need all of them; with broadcasts it is a matter of order.
+        let began = self.waiting.unlock;
+        edit.fails_when(FailureCondition::Unwoken { condition: self.condition, began });
         let edited = edit.finish().filter(|_| changed)?;
         let place = Span::of(self.signal.site());
         let step = format!(
@@ -220,7 +231,7 @@ impl<'a> Missed<'a> {
         });
         let rule = Rule::After {
             first: vec![self.waiting.unlock],
-            then: signals.map(|event| event.id).collect(),
+            then: signals.map(|event| self.section_of(event.id)).collect(),
         };
         let repair = Repair {
             kind: Kind::TestBeforeWait,

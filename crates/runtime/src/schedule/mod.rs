@@ -28,6 +28,7 @@ pub use slots::{NEVER, NONE, WaitKind, Wake};
 use self::core::Plan;
 use self::park::Held;
 use self::slots::{MOST, Slots, State, Wait};
+use crate::avoid;
 use crate::gates;
 use crate::layout::{SyncOp, SyncPoint, site_hash, sync_point_name};
 use crate::noise;
@@ -236,6 +237,8 @@ fn site(point: SyncPoint, operation: Option<SyncOp>) -> u64 {
 /// on. `operation` is for [`SyncPoint::Begin`].
 #[inline]
 pub fn at_point(point: SyncPoint, operation: Option<SyncOp>) {
+    // SAFETY: the record is the calling thread's own.
+    unsafe { avoid::at_point(*tls::thread_slot(), (point, operation), || site(point, operation)) };
     if active() {
         sys::keeping_errno(|| match Inside::enter() {
             Some(inside) => inside.point(site(point, operation)),

@@ -1,0 +1,315 @@
+//! After a patch: can the order of events that made the old program fail still come up in the new
+//! one? Asked of a run of the new program that passed, whose events are found again by kind, function
+//! and variable.
+
+use crate::check::Limits;
+use crate::sections::{around, lock_name, sections};
+use crate::{Bug, source::Span};
+use explain::{Pattern, last_member};
+use model::{CellId, Event, EventId, EventKind, EventTrace, ThreadId};
+use solver::{Goal, Order, OrderingSession, Outcome, Session, SolverError};
+use std::collections::BTreeSet;
+
+/// So many combinations of events are asked about.
+const MOST: usize = 600;
+
+/// What is known about the order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Possible {
+    /// No schedule along the paths of the run has it; how that comes, in words.
+    No(String),
+    /// Some schedule along the paths of the run has it: where, in words.
+    Yes(String),
+    /// It is not known; why, in words.
+    Unknown(String),
+}
+
+/// Can the order of the bug's events come up in another run's schedules?
+///
+/// # Errors
+/// When the solver breaks.
+pub fn possible(
+    bug: &Bug<'_>,
+    run: &EventTrace,
+    limits: Limits<'_>,
+) -> Result<Possible, SolverError> {
+    match bug.pattern {
+        Pattern::Atomicity | Pattern::SeveralVariables | Pattern::Order | Pattern::Orders => {
+            Search::ask(bug, run, limits)
+        }
+        Pattern::UseAfterFree | Pattern::DoubleFree => Search::ask(bug, run, limits),
+        Pattern::Deadlock => Ok(circle(bug, run)),
+        Pattern::MissedWakeup | Pattern::EverySchedule => Ok(Possible::Unknown(format!(
+            "whether a cause of the pattern {} is gone cannot be seen in a run that passes",
+            bug.pattern.name()
+        ))),
+    }
+}
+
+/// What an event looks like in any build of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Look {
+    kind: &'static str,
+    function: String,
+    member: String,
+}
+
+impl Look {
+    fn of(trace: &EventTrace, event: &Event) -> Self {
+        Self {
+            kind: event.kind.name(),
+            function: event.site().function.clone(),
+            member: trace.subject(event).map(last_member).unwrap_or_default(),
+        }
+    }
+
+    /// The same access, also where it became part of an atomic update, or came into another
+    /// function.
+    fn fits(&self, other: &Self, in_function: bool) -> bool {
+        let same_kind = self.kind == other.kind
+            || (other.kind == "read-modify-write" && matches!(self.kind, "read" | "write"));
+        same_kind
+            && self.member == other.member
+            && (!in_function || self.function == other.function)
+    }
+}
+
+/// Orders that together are the failing one, with the events that they are about.
+struct Combination {
+    orders: Vec<Order>,
+    own: (EventId, EventId),
+    other: EventId,
+}
+
+struct Search<'a> {
+    bug: &'a Bug<'a>,
+    run: &'a EventTrace,
+}
+
+impl Search<'_> {
+    fn ask(bug: &Bug<'_>, run: &EventTrace, limits: Limits<'_>) -> Result<Possible, SolverError> {
+        let combinations = match (Search { bug, run }).combinations() {
+            Ok(combinations) => combinations,
+            Err(why) => return Ok(Possible::Unknown(why)),
+        };
+        let system = match encoders::encode(run) {
+            Ok(system) => system,
+            Err(error) => return Ok(Possible::Unknown(error.to_string())),
+        };
+        let time = solver::Limits { time: Some(limits.time), memory_mb: limits.memory_mb };
+        let mut session = OrderingSession::new(run, &system, time);
+        let surely = |order: &Order| system.surely_before(order.after, order.before);
+        for combination in &combinations {
+            if combination.orders.iter().any(surely) {
+                continue;
+            }
+            if !(limits.budget)() {
+                return Ok(Possible::Unknown("the time ended".to_owned()));
+            }
+            match session.check(Goal::Any, &combination.orders)? {
+                Outcome::Unsat(_) => {}
+                Outcome::Sat(_) => {
+                    let events = [combination.own.0, combination.other, combination.own.1];
+                    let mut lines: Vec<String> = events.iter().map(|id| place(run, *id)).collect();
+                    lines.dedup();
+                    return Ok(Possible::Yes(lines.join(", then ")));
+                }
+                Outcome::Unknown(reason) => return Ok(Possible::Unknown(reason.to_string())),
+            }
+        }
+        Ok(Possible::No(how(run, &combinations)))
+    }
+
+    /// The events of the run that look like one of the bug's.
+    fn like(&self, id: EventId) -> Vec<EventId> {
+        let trace = self.bug.trace;
+        let look = Look::of(trace, trace.event(id));
+        let find = |in_function: bool| -> Vec<EventId> {
+            let all = self.run.events.iter();
+            let found = all.filter(|event| look.fits(&Look::of(self.run, event), in_function));
+            found.map(|event| event.id).collect()
+        };
+        let near = find(true);
+        if near.is_empty() { find(false) } else { near }
+    }
+
+    fn combinations(&self) -> Result<Vec<Combination>, String> {
+        let trace = self.bug.trace;
+        let threads: BTreeSet<ThreadId> =
+            self.bug.events.iter().map(|id| trace.event(*id).thread).collect();
+        let groups: Vec<Vec<EventId>> = threads
+            .into_iter()
+            .map(|thread| {
+                let own = self.bug.events.iter().copied();
+                let mut own: Vec<EventId> =
+                    own.filter(|id| trace.event(*id).thread == thread).collect();
+                own.sort_by_key(|id| trace.event(*id).index);
+                own
+            })
+            .collect();
+        let [a, b] = &groups[..] else {
+            return Err("the cause is about more than two threads".to_owned());
+        };
+        for id in self.bug.events {
+            if self.like(*id).is_empty() {
+                let look = Look::of(trace, trace.event(*id));
+                let (kind, member) = (look.kind, look.member);
+                return Err(format!("the run has no {kind} of `{member}` any more"));
+            }
+        }
+        let found = match (&a[..], &b[..]) {
+            ([one], [other]) => self.pairs(*one, *other),
+            ([first, .., last], others) | (others, [first, .., last]) => {
+                let others: Vec<EventId> = others.iter().flat_map(|id| self.like(*id)).collect();
+                self.triples(*first, *last, &others)
+            }
+            _ => Vec::new(),
+        };
+        match found.len() {
+            0 => {
+                Err("in the run the accesses of the cause are not made by several threads to one \
+                      place"
+                    .to_owned())
+            }
+            n if n > MOST => Err(format!("the run has {n} combinations of the cause's accesses")),
+            _ => Ok(found),
+        }
+    }
+
+    /// Two events of two threads, in the order of the failing schedule.
+    fn pairs(&self, one: EventId, other: EventId) -> Vec<Combination> {
+        let place = |id: EventId| self.bug.schedule.iter().position(|event| *event == id);
+        let (before, after) = if place(one) < place(other) { (one, other) } else { (other, one) };
+        let mut found = Vec::new();
+        for before in self.like(before) {
+            for &after in &self.like(after) {
+                if self.meet(before, after) {
+                    let orders = vec![Order { before, after }];
+                    found.push(Combination { orders, own: (before, before), other: after });
+                }
+            }
+        }
+        found
+    }
+
+    /// An event of another thread between two that follow each other in one.
+    fn triples(&self, first: EventId, last: EventId, others: &[EventId]) -> Vec<Combination> {
+        let (firsts, lasts) = (self.like(first), self.like(last));
+        let index = |id: EventId| self.run.event(id).index;
+        let thread = |id: EventId| self.run.event(id).thread;
+        let mut found = Vec::new();
+        for &last in &lasts {
+            let earlier = firsts
+                .iter()
+                .copied()
+                .filter(|first| thread(*first) == thread(last) && index(*first) < index(last));
+            let Some(first) = earlier.max_by_key(|first| index(*first)) else { continue };
+            for &other in others {
+                if self.meet(first, other) || self.meet(last, other) {
+                    let orders = vec![
+                        Order { before: first, after: other },
+                        Order { before: other, after: last },
+                    ];
+                    found.push(Combination { orders, own: (first, last), other });
+                }
+            }
+        }
+        found
+    }
+
+    /// Are they of two threads and about one place?
+    fn meet(&self, one: EventId, other: EventId) -> bool {
+        let (a, b) = (self.run.event(one), self.run.event(other));
+        let objects = a.kind.object().zip(b.kind.object()).is_some_and(|(a, b)| a == b);
+        let uses =
+            matches!(a.kind, EventKind::Free { .. }) || matches!(b.kind, EventKind::Free { .. });
+        a.thread != b.thread && (objects || uses || !cells(a).is_disjoint(&cells(b)))
+    }
+}
+
+fn cells(event: &Event) -> BTreeSet<CellId> {
+    let reads = event.kind.reads().iter().map(|part| part.cell);
+    reads.chain(event.kind.writes().iter().map(|part| part.cell)).collect()
+}
+
+fn place(trace: &EventTrace, id: EventId) -> String {
+    Span::of(trace.event(id).site()).begin()
+}
+
+/// The lock that all combinations are kept apart by, if it is one.
+fn how(run: &EventTrace, combinations: &[Combination]) -> String {
+    let all = sections(run);
+    let locks = combinations.iter().map(|combination| {
+        let (first, last) = combination.own;
+        let end = around(run, &all, last);
+        let own = around(run, &all, first).into_iter().filter(|section| end.contains(section));
+        let other: BTreeSet<_> =
+            around(run, &all, combination.other).iter().map(|s| s.object).collect();
+        own.map(|section| section.object).find(|object| other.contains(object))
+    });
+    let locks: BTreeSet<_> = locks.collect();
+    let names: BTreeSet<String> = locks
+        .iter()
+        .map(|lock| lock.map(|lock| lock_name(run, lock)).unwrap_or_default())
+        .collect();
+    match (names.iter().next(), names.len()) {
+        (Some(name), 1) if !name.is_empty() => format!("`{name}` is held on both sides"),
+        _ => "the threads' synchronisation rules them out".to_owned(),
+    }
+}
+
+/// Do threads of the run still take the locks of a deadlock in a circle?
+fn circle(bug: &Bug<'_>, run: &EventTrace) -> Possible {
+    let old = bug.events.iter().map(|id| bug.trace.event(*id));
+    let names: BTreeSet<String> = old
+        .filter_map(|event| event.kind.object())
+        .map(|object| last_member(&lock_name(bug.trace, object)))
+        .collect();
+    let known = |object| {
+        let name = last_member(&lock_name(run, object));
+        names.contains(&name)
+    };
+    let all = sections(run);
+    let mut used: BTreeSet<(ThreadId, _)> = BTreeSet::new();
+    let mut edges = BTreeSet::new();
+    for section in all.iter().filter(|section| known(section.object)) {
+        used.insert((run.event(section.lock).thread, section.object));
+        for outer in around(run, &all, section.lock) {
+            if outer.object != section.object && known(outer.object) {
+                edges.insert((outer.object, section.object));
+            }
+        }
+    }
+    let threads: BTreeSet<ThreadId> = used.iter().map(|(thread, _)| *thread).collect();
+    if threads.len() < 2 {
+        return Possible::Unknown(
+            "in the run the locks are not taken by several threads".to_owned(),
+        );
+    }
+    // Longer circles than of two locks go through every lock: each is entered and left.
+    let mut open: Vec<_> = edges.iter().copied().collect();
+    loop {
+        let before = open.len();
+        let entered: BTreeSet<_> = open.iter().map(|edge| edge.1).collect();
+        let left: BTreeSet<_> = open.iter().map(|edge| edge.0).collect();
+        open.retain(|(from, to)| entered.contains(from) && left.contains(to));
+        if open.len() == before {
+            break;
+        }
+    }
+    match (open.first(), edges.first()) {
+        (Some((from, to)), _) => Possible::Yes(format!(
+            "`{}` is taken while `{}` is held, and the other way round",
+            lock_name(run, *to),
+            lock_name(run, *from)
+        )),
+        (None, Some((from, to))) => Possible::No(format!(
+            "the locks are taken in one order, `{}` before `{}`",
+            lock_name(run, *from),
+            lock_name(run, *to)
+        )),
+        (None, None) => {
+            Possible::No("no thread takes one of the locks while it holds another".to_owned())
+        }
+    }
+}

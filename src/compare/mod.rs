@@ -1,0 +1,199 @@
+//! Are two failures the same bug? By the fingerprints of their causes, and by what differs.
+
+use render::Solution;
+use render::solution::Event;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The value of [`Comparison::format`].
+pub const FORMAT: &str = "symbiosis-comparison";
+/// The version of the format.
+pub const VERSION: &str = "1.0";
+
+/// What `symbiosis diff` found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: String,
+    /// Is it the same cause?
+    pub same: bool,
+    /// What the two have to say, in the order in which they were given.
+    pub sides: [Side; 2],
+    /// In what they differ: what, and both sides.
+    pub differences: Vec<Difference>,
+}
+
+/// One of two failures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Side {
+    /// The sentence about the cause; empty when none is known.
+    pub cause: String,
+    /// The fingerprint; empty when none is known.
+    pub fingerprint: String,
+    /// The failure's kind and place.
+    pub failure: String,
+}
+
+/// A difference.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// `pattern`, `case`, `variables`, `events`, `lines`, `threads` or `failure`.
+    pub what: String,
+    /// Both sides.
+    pub sides: [String; 2],
+}
+
+/// Compares two answers. Only the fingerprints say whether the cause is the same; two answers
+/// without a cause are never the same.
+#[must_use]
+pub fn compare(one: &Solution, other: &Solution) -> Comparison {
+    let sides = [one, other].map(side);
+    let same = !sides[0].fingerprint.is_empty() && sides[0].fingerprint == sides[1].fingerprint;
+    let mut differences = Vec::new();
+    for (what, of) in ASPECTS {
+        let sides = [one, other].map(of);
+        if sides[0] != sides[1] {
+            differences.push(Difference { what: (*what).to_owned(), sides });
+        }
+    }
+    let (format, version) = (FORMAT.to_owned(), VERSION.to_owned());
+    Comparison { format, version, same, sides, differences }
+}
+
+type Aspect = (&'static str, fn(&Solution) -> String);
+
+const ASPECTS: &[Aspect] = &[
+    ("pattern", |s| s.cause.as_ref().map(|c| c.pattern.clone()).unwrap_or_default()),
+    ("case", |s| s.cause.as_ref().and_then(|c| c.case.clone()).unwrap_or_default()),
+    ("variables", variables),
+    ("events", |s| listed(s, |event| format!("{} in {}", event.kind, event.location.function))),
+    ("lines", |s| {
+        listed(s, |event| {
+            let file = event.location.file.rsplit('/').next().unwrap_or_default();
+            format!("{file}:{}", event.location.line)
+        })
+    }),
+    ("threads", threads),
+    ("failure", failure),
+];
+
+fn side(solution: &Solution) -> Side {
+    let cause = solution.cause.as_ref();
+    Side {
+        cause: cause.map(|cause| cause.sentence.clone()).unwrap_or_default(),
+        fingerprint: cause.map(|cause| cause.fingerprint.clone()).unwrap_or_default(),
+        failure: failure(solution),
+    }
+}
+
+/// The events of the cause, by identifier, those of an alternate on other paths included.
+#[must_use]
+pub fn cause_events(solution: &Solution) -> Vec<&Event> {
+    let others = solution.alternates.iter().flat_map(|alternate| &alternate.events);
+    let all: BTreeMap<&str, &Event> =
+        solution.events.iter().chain(others).map(|event| (event.id.as_str(), event)).collect();
+    let named = solution.cause.iter().flat_map(|cause| &cause.events);
+    named.filter_map(|id| all.get(id.as_str()).copied()).collect()
+}
+
+fn listed(solution: &Solution, text: impl Fn(&Event) -> String) -> String {
+    let mut words: Vec<String> = cause_events(solution).into_iter().map(text).collect();
+    // Which thread came first may differ from run to run.
+    words.sort_unstable();
+    words.join(", ")
+}
+
+/// The members that the cause is about: the pointer that leads there has many names.
+fn variables(solution: &Solution) -> String {
+    let variables = solution.cause.iter().flat_map(|cause| &cause.variables);
+    let mut names: Vec<String> = variables.map(|name| explain::last_member(name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
+/// The functions that the threads of the cause start in.
+fn threads(solution: &Solution) -> String {
+    let events = cause_events(solution);
+    let entry = |name: &str| {
+        let thread = solution.threads.iter().find(|thread| thread.id == name);
+        thread.map_or_else(|| name.to_owned(), |thread| thread.entry.clone())
+    };
+    let mut named: Vec<&str> = events.iter().map(|event| event.thread.as_str()).collect();
+    named.sort_unstable();
+    named.dedup();
+    let mut entries: Vec<String> = named.into_iter().map(entry).collect();
+    entries.sort_unstable();
+    entries.join(", ")
+}
+
+fn failure(solution: &Solution) -> String {
+    let Some(failure) = &solution.failure else { return String::new() };
+    let file = failure.location.file.rsplit('/').next().unwrap_or_default();
+    format!("{} at {file}:{}", failure.kind, failure.location.line)
+}
+
+impl Comparison {
+    /// For a terminal or a log.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        let word = if self.same { "the same cause" } else { "not the same cause" };
+        let _ = writeln!(out, "{word}");
+        for (number, side) in (1..).zip(&self.sides) {
+            let cause = if side.cause.is_empty() { "no cause is known" } else { &side.cause };
+            let _ = writeln!(out, "  {number}: {cause}");
+            if !side.fingerprint.is_empty() {
+                let _ = writeln!(out, "     fingerprint {}, {}", side.fingerprint, side.failure);
+            }
+        }
+        for Difference { what, sides } in &self.differences {
+            let sides = sides.each_ref().map(|side| if side.is_empty() { "none" } else { side });
+            let _ = writeln!(out, "{what}: {} | {}", sides[0], sides[1]);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use render::solution::{Cause, Location};
+
+    fn solution(fingerprint: &str, line: u32) -> Solution {
+        let event = Event {
+            id: "e1".to_owned(),
+            thread: "t0".to_owned(),
+            kind: "write".to_owned(),
+            location: Location { file: "/a/q.c".into(), line, column: 1, function: "put".into() },
+            ..Event::default()
+        };
+        let cause = Cause {
+            pattern: "order".to_owned(),
+            fingerprint: fingerprint.to_owned(),
+            variables: vec!["queue->filled".to_owned()],
+            events: vec!["e1".to_owned()],
+            ..Cause::default()
+        };
+        Solution { events: vec![event], cause: Some(cause), ..Solution::default() }
+    }
+
+    #[test]
+    fn the_fingerprint_decides_and_the_lines_are_told() {
+        let found = compare(&solution("a", 7), &solution("a", 9));
+        assert!(found.same);
+        let lines = found.differences.iter().find(|other| other.what == "lines");
+        assert_eq!(lines.map(|lines| &lines.sides[1]), Some(&"q.c:9".to_owned()));
+        let found = compare(&solution("a", 7), &solution("b", 7));
+        assert!(!found.same && found.differences.is_empty());
+        assert!(found.to_text().starts_with("not the same cause"));
+    }
+
+    #[test]
+    fn answers_without_a_cause_are_not_the_same() {
+        assert!(!compare(&Solution::default(), &Solution::default()).same);
+    }
+}

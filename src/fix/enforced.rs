@@ -1,0 +1,78 @@
+//! The real program under the failing schedule, held to a repair's order.
+
+use super::answer::Replays;
+use crate::pipeline::ReplayOptions;
+use crate::replay::{self, Claim, ReplayError, Settings, Target};
+use model::{EventTrace, Points, Schedule};
+use std::path::Path;
+use symex::Input;
+use trace_format::{Manifest, State};
+
+/// What is to be run.
+pub(super) struct Enforced {
+    /// The program and the schedule; or why it cannot be run.
+    ready: Result<(Target, String), String>,
+    settings: Settings,
+}
+
+impl Enforced {
+    /// Finds the program and makes the schedule's text.
+    ///
+    /// # Errors
+    /// When the trace cannot be read.
+    pub(super) fn new(
+        directory: &Path,
+        trace: &EventTrace,
+        points: &Points,
+        inputs: &[Input],
+        schedule: &Schedule,
+    ) -> Result<Self, ReplayError> {
+        let mut manifest = Manifest::read(directory)?;
+        if manifest.state == State::Recording {
+            trace_format::read_raw(directory, &mut manifest)?;
+        }
+        let options = ReplayOptions::default();
+        let settings = options.settings(&manifest);
+        let script = replay::script(Claim::Fails, trace, points, inputs, schedule);
+        let ready = match (options.target(directory, &manifest), script) {
+            (Ok(target), Ok(script)) => Ok((target, script)),
+            (Err(error), _) => Err(error.to_string()),
+            (_, Err(why)) => Err(why),
+        };
+        Ok(Self { ready, settings })
+    }
+
+    /// Runs the program so many times. The inner error says why that was not possible.
+    ///
+    /// # Errors
+    /// When the user interrupts.
+    pub(super) fn runs(
+        &mut self,
+        rule: &str,
+        runs: u32,
+    ) -> Result<Result<Replays, String>, ReplayError> {
+        let (target, script) = match &self.ready {
+            Ok(ready) => ready,
+            Err(why) => return Ok(Err(why.clone())),
+        };
+        self.settings.avoid = Some(rule.to_owned());
+        let mut replays = Replays::default();
+        for _ in 0..runs {
+            let attempt = match replay::run(target, script, &self.settings) {
+                Ok(attempt) => attempt,
+                Err(error @ ReplayError::Interrupted(_)) => return Err(error),
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            let passed = attempt.manifest.failure.is_none() && !attempt.report.deadlock;
+            tracing::debug!(passed, report = ?attempt.report, "run with a rule");
+            replays.runs += 1;
+            replays.passed += u32::from(passed);
+            replays.gave_up += u32::from(attempt.report.gave_up > 0);
+            // A repair with which the program fails is not shown, however often it does not.
+            if !passed {
+                break;
+            }
+        }
+        Ok(Ok(replays))
+    }
+}

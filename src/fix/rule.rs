@@ -1,0 +1,150 @@
+//! A repair's order as an avoidance rule: at which gates of the program threads are held back.
+//! The runtime follows it (`crates/runtime/src/avoid.rs`); the form is in docs/fix.md.
+
+use model::{EventId, EventTrace, Points, Site};
+use repair::{Rule, Span, Stretch, lines};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use symex::Recording;
+use trace_format::layout::AVOID_HEAD;
+
+/// A gate, and where it stands in the source: inlined calls expanded, innermost first.
+struct Gate {
+    site: String,
+    frames: Vec<Place>,
+}
+
+struct Place {
+    file: String,
+    function: String,
+    line: u32,
+}
+
+/// The program's gates.
+pub struct Gates(Vec<Gate>);
+
+impl Gates {
+    /// Of all modules of a recording.
+    #[must_use]
+    pub fn of(recording: &Recording) -> Self {
+        let mut all = Vec::new();
+        for module in &recording.modules {
+            let module = &module.ir;
+            for function in module.functions.iter().filter(|f| !f.blocks.is_empty()) {
+                for gate in ir::gates::gates(module, function) {
+                    let instruction = function.instructions.get(gate.instruction.index());
+                    let mut next = instruction.and_then(|instruction| instruction.loc);
+                    let mut frames = Vec::new();
+                    while let Some(location) =
+                        next.and_then(|loc| module.debug.locations.get(loc.index()))
+                    {
+                        let scope = module.debug.scopes.get(location.scope.index());
+                        frames.push(Place {
+                            file: scope.map(|scope| scope.file.clone()).unwrap_or_default(),
+                            function: scope.map(|s| s.function.clone()).unwrap_or_default(),
+                            line: location.line,
+                        });
+                        next = location.inlined_at;
+                    }
+                    all.push(Gate { site: gate.site, frames });
+                }
+            }
+        }
+        Self(all)
+    }
+
+    /// The gates that a thread comes to when it is no longer in any of these stretches: those of
+    /// their functions outside of their lines, and those of the functions that called them.
+    fn behind(&self, stretches: &BTreeSet<Lines>) -> BTreeSet<&str> {
+        let inside = |place: &Place| stretches.iter().any(|lines| lines.has(place));
+        let near = |place: &Place| stretches.iter().any(|lines| lines.is_near(place));
+        let behind = self
+            .0
+            .iter()
+            .filter(|gate| gate.frames.iter().any(near) && !gate.frames.iter().any(inside));
+        behind.map(|gate| gate.site.as_str()).collect()
+    }
+}
+
+/// Where a stretch is in the source.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Lines {
+    span: Span,
+    /// File and function of those that led there.
+    callers: BTreeSet<(String, String)>,
+}
+
+impl Lines {
+    fn of(trace: &EventTrace, stretch: Stretch) -> Option<Self> {
+        let (first, last) = (trace.event(stretch.first), trace.event(stretch.last));
+        let span = lines(first, last)?;
+        let own = |site: &&Site| site.function == span.function && site.file == span.file;
+        let outer = first.stack.iter().rev().take_while(|site| !own(site));
+        let callers = outer.map(|site| (site.file.clone(), site.function.clone())).collect();
+        Some(Self { span, callers })
+    }
+
+    fn has(&self, place: &Place) -> bool {
+        self.is_own(place) && (self.span.first..=self.span.last).contains(&place.line)
+    }
+
+    fn is_own(&self, place: &Place) -> bool {
+        place.function == self.span.function && place.file == self.span.file
+    }
+
+    fn is_near(&self, place: &Place) -> bool {
+        let named = (place.file.clone(), place.function.clone());
+        self.is_own(place) || self.callers.contains(&named)
+    }
+}
+
+/// The text of a rule; `None` when the repair is no order of events, or its events have no places
+/// where a thread can be stopped.
+#[must_use]
+pub fn text(rule: &Rule, trace: &EventTrace, points: &Points, gates: &Gates) -> Option<String> {
+    let mut places: BTreeSet<(&'static str, String)> = BTreeSet::new();
+    let mut stretches_in_source: BTreeSet<Lines> = BTreeSet::new();
+    let kind = match rule {
+        Rule::Alone(stretches) => {
+            for stretch in stretches {
+                let site = site(points, stretch.first)?;
+                // The runtime sees to it that who waits on a condition variable is outside
+                // meanwhile.
+                if !matches!(site.as_str(), "~relock" | "~wake") {
+                    places.insert(("enter", site));
+                }
+                stretches_in_source.extend(Lines::of(trace, *stretch));
+            }
+            "alone"
+        }
+        Rule::After { first, then } => {
+            for &id in first {
+                places.insert(("first", site(points, id)?));
+                stretches_in_source.extend(Lines::of(trace, Stretch { first: id, last: id }));
+            }
+            for &id in then {
+                places.insert(("then", site(points, id)?));
+            }
+            "after"
+        }
+        Rule::None => return None,
+    };
+    if places.is_empty() {
+        return None;
+    }
+    let entries: BTreeSet<String> = places.iter().map(|place| place.1.clone()).collect();
+    let behind = gates.behind(&stretches_in_source);
+    let behind = behind.into_iter().filter(|site| !entries.contains(*site));
+    places.extend(behind.map(|site| ("leave", site.to_owned())));
+    let mut text = format!("{AVOID_HEAD}\nrule {kind}\n");
+    for (role, site) in &places {
+        let _ = writeln!(text, "{role} {site}");
+    }
+    Some(text)
+}
+
+fn site(points: &Points, id: EventId) -> Option<String> {
+    let point = points.point(id)?;
+    let name = points.site(point);
+    (name != "?" && !name.is_empty()).then(|| name.to_owned())
+}

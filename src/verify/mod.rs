@@ -1,0 +1,271 @@
+//! After a patch: is the same cause still possible in the new program?
+//!
+//! The new program runs under the failing schedule, as far as its places still exist, and under
+//! noise. What fails is solved, and its cause compared; what passes is asked whether the order of
+//! the cause could still come up along its paths. Nothing is claimed that was not seen or shown.
+
+mod runs;
+
+use crate::compare::{Comparison, compare};
+use crate::fix::{FixError, Recorded, bug};
+use crate::pipeline::{self, Backend, SolveOptions};
+use render::Solution;
+use repair::{Limits, Possible, possible};
+use runs::{Kind, Runner, Taken};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The value of [`Verification::format`].
+pub const FORMAT: &str = "symbiosis-verification";
+/// The version of the format.
+pub const VERSION: &str = "1.0";
+
+/// So many runs that passed are asked whether the order could still come up.
+const ASKED: usize = 3;
+
+/// What to verify, and how hard.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The new program.
+    pub program: PathBuf,
+    /// Its arguments; none for the recorded ones.
+    pub arguments: Option<Vec<std::ffi::OsString>>,
+    /// How often to run it under the failing schedule.
+    pub scheduled: u32,
+    /// How often to run it under noise.
+    pub noisy: u32,
+    /// Wall-clock time for all of it.
+    pub time: Duration,
+    /// Where to keep the trace of a run that shows that it still fails.
+    pub keep: Option<PathBuf>,
+}
+
+/// The verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// A run failed for the same cause.
+    StillFails,
+    /// Runs failed, none of them for the same cause as far as is known.
+    FailsOtherwise,
+    /// No run failed, and along the paths of those that were asked the order cannot come up.
+    NoLongerPossible,
+    /// No run failed, and more is not known.
+    #[default]
+    Undecided,
+}
+
+/// What `symbiosis verify` found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verification {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, in words.
+    pub reason: String,
+    /// The cause of the recorded failure.
+    pub cause: String,
+    /// How many runs there were under the failing schedule.
+    pub scheduled_runs: u32,
+    /// In how many of them the schedule was followed to its end, as far as it goes.
+    pub followed: u32,
+    /// How many runs there were under noise.
+    pub noisy_runs: u32,
+    /// How many runs failed.
+    pub failed_runs: u32,
+    /// How many runs that passed were asked whether the order could still come up.
+    pub asked_runs: u32,
+    /// The comparison with the failure that was found, if one was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub comparison: Option<Comparison>,
+    /// The trace of the run that shows it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shown_by: Option<PathBuf>,
+}
+
+/// Runs the new program and says whether the cause is still possible.
+///
+/// # Errors
+/// When the program cannot be run or does not record, or the solution is another trace's.
+pub fn verify(
+    recorded: &Recorded,
+    solution: &Solution,
+    options: &Options,
+) -> Result<Verification, FixError> {
+    let started = Instant::now();
+    let budget = || started.elapsed() < options.time;
+    let mut found = Verification {
+        format: FORMAT.to_owned(),
+        version: VERSION.to_owned(),
+        cause: solution.cause.as_ref().map(|cause| cause.sentence.clone()).unwrap_or_default(),
+        ..Verification::default()
+    };
+    let runner = Runner::new(recorded, solution, options)?;
+    let plan = runner.plan(options);
+    let mut passed: Vec<Taken> = Vec::new();
+    for kind in plan {
+        if !budget() {
+            break;
+        }
+        let taken = runner.run(kind)?;
+        match kind {
+            Kind::Scheduled => {
+                found.scheduled_runs += 1;
+                found.followed += u32::from(taken.followed);
+            }
+            Kind::Noisy(_) => found.noisy_runs += 1,
+        }
+        if !taken.failed {
+            let of_kind =
+                passed.iter().filter(|other| other.kind.is_scheduled() == kind.is_scheduled());
+            if of_kind.count() < ASKED {
+                passed.push(taken);
+            }
+            continue;
+        }
+        found.failed_runs += 1;
+        let Some(comparison) = compared(&taken, solution, options.time / 4) else {
+            found.reason = "a run failed, and its cause is not known".to_owned();
+            found.verdict = Verdict::FailsOtherwise;
+            continue;
+        };
+        let same = comparison.same;
+        if same || found.comparison.is_none() {
+            found.verdict = if same { Verdict::StillFails } else { Verdict::FailsOtherwise };
+            let how = match kind {
+                Kind::Scheduled => "under the failing schedule",
+                Kind::Noisy(_) => "under noise",
+            };
+            found.reason = format!("a run {how} failed: {}", comparison.sides[1].cause);
+            found.comparison = Some(comparison);
+            found.shown_by = taken.keep(options.keep.as_deref())?;
+        }
+        if same {
+            return Ok(found);
+        }
+    }
+    if found.verdict == Verdict::FailsOtherwise {
+        return Ok(found);
+    }
+    ask(recorded, solution, &passed, &mut found, &budget)?;
+    Ok(found)
+}
+
+/// Solves a failing run and compares its cause. `None` when it has no cause.
+fn compared(taken: &Taken, solution: &Solution, time: Duration) -> Option<Comparison> {
+    let options = SolveOptions {
+        alternates: 1,
+        backend: Backend::Ordering,
+        time,
+        memory_mb: None,
+        dump_smt: None,
+        replay: None,
+    };
+    let answer = pipeline::solve(&taken.directory, &options);
+    let answer = answer.inspect_err(|error| tracing::info!(%error, "a failing run is not solved"));
+    let other = answer.ok()?.solution;
+    other.cause.as_ref()?;
+    Some(compare(solution, &other))
+}
+
+/// Asks runs that passed whether the order of the cause can still come up along their paths.
+fn ask(
+    recorded: &Recorded,
+    solution: &Solution,
+    passed: &[Taken],
+    found: &mut Verification,
+    budget: &dyn Fn() -> bool,
+) -> Result<(), FixError> {
+    let mut undecided = |why: String| {
+        found.verdict = Verdict::Undecided;
+        found.reason = why;
+    };
+    let (events, schedule, pattern) = match bug(recorded, solution)? {
+        Ok(bug) => bug,
+        Err(why) => {
+            undecided(why);
+            return Ok(());
+        }
+    };
+    let trace = &recorded.execution.trace;
+    let bug = repair::Bug { trace, pattern, events: &events, schedule: &schedule };
+    // One run under the schedule, and others, whose paths may differ.
+    let (scheduled, noisy): (Vec<&Taken>, Vec<&Taken>) =
+        passed.iter().partition(|taken| taken.kind.is_scheduled());
+    let asked: Vec<&Taken> = scheduled.into_iter().take(1).chain(noisy).take(ASKED).collect();
+    let mut why = String::new();
+    let mut count = 0;
+    for taken in asked {
+        let execution = match Recorded::open(&taken.directory) {
+            Ok(recorded) => recorded.execution,
+            Err(error) => {
+                undecided(format!("a run that passed cannot be executed: {error}"));
+                return Ok(());
+            }
+        };
+        let gaps = execution.report.gap_count();
+        if gaps > 0 {
+            undecided(format!("a run that passed has {gaps} gaps in the model"));
+            return Ok(());
+        }
+        let limits = Limits { time: Duration::from_secs(60), memory_mb: None, budget };
+        match possible(&bug, &execution.trace, limits)? {
+            Possible::No(how) => {
+                why = how;
+                count += 1;
+            }
+            Possible::Yes(place) => {
+                undecided(format!(
+                    "no run failed, but the order of the cause can still come up along the paths of \
+                     one that passed ({place})"
+                ));
+                return Ok(());
+            }
+            Possible::Unknown(reason) => {
+                undecided(format!("no run failed; {reason}"));
+                return Ok(());
+            }
+        }
+    }
+    if count == 0 {
+        undecided("no run passed that could be asked".to_owned());
+        return Ok(());
+    }
+    found.asked_runs = count;
+    found.verdict = Verdict::NoLongerPossible;
+    found.reason = format!(
+        "along the paths of the runs that passed, the order of the cause is no longer possible: {why}"
+    );
+    Ok(())
+}
+
+impl Verification {
+    /// For a terminal or a log.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        let verdict = match self.verdict {
+            Verdict::StillFails => "still fails in the same way",
+            Verdict::FailsOtherwise => "fails, in another way",
+            Verdict::NoLongerPossible => "no longer possible",
+            Verdict::Undecided => "undecided",
+        };
+        let _ = writeln!(out, "{verdict}: {}", self.reason);
+        let _ = writeln!(out, "  the recorded cause: {}", self.cause);
+        let _ = writeln!(
+            out,
+            "  runs: {} under the failing schedule ({} followed it), {} under noise; {} failed, {} of \
+             those that passed were asked",
+            self.scheduled_runs, self.followed, self.noisy_runs, self.failed_runs, self.asked_runs
+        );
+        if let Some(path) = &self.shown_by {
+            let _ = writeln!(out, "  the run that shows it: {}", path.display());
+        }
+        out
+    }
+}

@@ -1,0 +1,191 @@
+//! Runs of the new program.
+
+use super::Options;
+use crate::fix::{FixError, Recorded};
+use crate::record::{self, Confined, FailAt, Interrupts, Noise, Program, RecordError, draw_seed};
+use crate::replay::{self, Claim, ReplayError, Report, Settings};
+use model::{EventId, Schedule};
+use render::Solution;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use trace_format::Manifest;
+use trace_format::layout::{PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_VARIABLE};
+
+/// Pauses at one gate of fifty, as `record --noise` has them.
+const NOISE: Noise = Noise::Random { per_million: 20_000, microseconds: 200 };
+
+/// Under what a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The failing schedule.
+    Scheduled,
+    /// Random pauses with this seed.
+    Noisy(u64),
+}
+
+impl Kind {
+    pub(super) fn is_scheduled(self) -> bool {
+        self == Self::Scheduled
+    }
+}
+
+/// A run that is over; its trace lives as long as this does.
+pub(super) struct Taken {
+    pub(super) kind: Kind,
+    pub(super) failed: bool,
+    /// The schedule was followed to its end.
+    pub(super) followed: bool,
+    pub(super) directory: PathBuf,
+    _scratch: TempDir,
+}
+
+impl Taken {
+    /// Keeps the trace at this place, if there is one.
+    pub(super) fn keep(&self, place: Option<&Path>) -> Result<Option<PathBuf>, FixError> {
+        let Some(place) = place else { return Ok(None) };
+        let failed = |source| ReplayError::Io { action: "keep the trace", source };
+        copy(&self.directory, place).map_err(failed)?;
+        Ok(Some(place.to_owned()))
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs_err::create_dir(to)?;
+    for entry in fs_err::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs_err::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs the new program as the old one was recorded.
+pub(super) struct Runner {
+    manifest: Manifest,
+    program: Program,
+    script: String,
+    settings: Settings,
+}
+
+impl Runner {
+    pub(super) fn new(
+        recorded: &Recorded,
+        solution: &Solution,
+        options: &Options,
+    ) -> Result<Self, FixError> {
+        let mut manifest = Manifest::read(&recorded.directory).map_err(ReplayError::from)?;
+        if manifest.state == trace_format::State::Recording {
+            trace_format::read_raw(&recorded.directory, &mut manifest)
+                .map_err(ReplayError::from)?;
+        }
+        let file = std::path::absolute(&options.program)
+            .map_err(|source| ReplayError::Io { action: "find the new program", source })?;
+        let mut command = vec![file.clone().into_os_string()];
+        match &options.arguments {
+            Some(arguments) => command.extend(arguments.iter().cloned()),
+            None => command.extend(manifest.command.iter().skip(1).map(OsString::from)),
+        }
+        let settings = Settings::of(&manifest);
+        let execution = &recorded.execution;
+        let order: Option<Vec<EventId>> =
+            solution.schedule.iter().map(|id| crate::fix::event(id)).collect();
+        let schedule = Schedule { order: order.unwrap_or_default() };
+        let script = match schedule.order.len() == execution.trace.events.len() {
+            true => replay::script(
+                Claim::Fails,
+                &execution.trace,
+                &execution.points,
+                &execution.inputs,
+                &schedule,
+            )
+            .unwrap_or_default(),
+            false => String::new(),
+        };
+        Ok(Self { manifest, program: Program::at(&file, command), script, settings })
+    }
+
+    /// The runs to take.
+    pub(super) fn plan(&self, options: &Options) -> Vec<Kind> {
+        let scheduled = if self.script.is_empty() { 0 } else { options.scheduled };
+        let scheduled = (0..scheduled).map(|_| Kind::Scheduled);
+        scheduled.chain((0..options.noisy).map(|seed| Kind::Noisy(u64::from(seed) + 1))).collect()
+    }
+
+    pub(super) fn run(&self, kind: Kind) -> Result<Taken, FixError> {
+        let io = |action| move |source| ReplayError::Io { action, source };
+        let scratch = tempfile::Builder::new()
+            .prefix("symbiosis-verify")
+            .tempdir()
+            .map_err(io("make a temporary directory"))?;
+        let directory = scratch.path().join("run.trace");
+        let report = scratch.path().join("report");
+        let mut environment: Vec<(&'static str, OsString)> = Vec::new();
+        let mut perturbation = None;
+        match kind {
+            Kind::Scheduled => {
+                let schedule = scratch.path().join("schedule");
+                fs_err::write(&schedule, &self.script).map_err(io("write the schedule"))?;
+                environment.push((SCHEDULE_VARIABLE, schedule.into()));
+                environment.push((REPORT_VARIABLE, report.clone().into()));
+                let patience = self.settings.patience.as_millis().max(1);
+                environment.push((PATIENCE_VARIABLE, patience.to_string().into()));
+            }
+            Kind::Noisy(seed) => {
+                perturbation = Some(NOISE.of_run(draw_seed() ^ seed, None));
+            }
+        }
+        let fail_at = match &self.manifest.fail_at {
+            Some(place) => Some(
+                FailAt::find(self.program_file(), place)
+                    .map_err(RecordError::from)
+                    .map_err(ReplayError::from)?,
+            ),
+            None => None,
+        };
+        let options = record::Options {
+            timeout: Some(self.settings.timeout),
+            detect: self.manifest.detect.is_some(),
+            fail_at,
+            fail_if: self.manifest.fail_if.as_ref().map(|check| check.command.clone()),
+            show_output: false,
+            follow: false,
+            environment,
+            confined: Some(Confined {
+                directory: PathBuf::from(&self.manifest.directory),
+                input: self.settings.input.clone(),
+            }),
+            perturbation,
+        };
+        let interrupts = Interrupts::catch();
+        let run = record::run(&self.program, &directory, &options, &interrupts)
+            .map_err(ReplayError::from)?;
+        if let Some(signal) = interrupts.received() {
+            return Err(ReplayError::Interrupted(signal).into());
+        }
+        drop(interrupts);
+        let mut manifest = run.manifest;
+        manifest.write(&directory).map_err(ReplayError::from)?;
+        for (name, tail) in [
+            (trace_format::files::STDOUT_TAIL, &run.stdout),
+            (trace_format::files::STDERR_TAIL, &run.stderr),
+        ] {
+            fs_err::write(directory.join(name), tail).map_err(io("keep the program's output"))?;
+        }
+        trace_format::read_raw(&directory, &mut manifest).map_err(ReplayError::from)?;
+        let report = fs_err::read(&report).ok().and_then(|bytes| Report::decode(&bytes));
+        let followed = report.as_ref().is_some_and(|report| report.left.is_none());
+        let deadlock = report.is_some_and(|report| report.deadlock);
+        let failed = manifest.failure.is_some() || deadlock;
+        tracing::debug!(?kind, failed, followed, "a run of the new program");
+        Ok(Taken { kind, failed, followed, directory, _scratch: scratch })
+    }
+
+    fn program_file(&self) -> &Path {
+        &self.program.file
+    }
+}
