@@ -3,9 +3,11 @@
 
 mod across;
 mod cause;
+mod sources;
 
 pub use across::add_across;
 pub use cause::add_cause;
+pub use sources::add_sources;
 
 use encoders::ConstraintSystem;
 use explain::{CauseKind, CutReason, Explanation, Phase};
@@ -108,6 +110,7 @@ pub fn solution(parts: &Parts<'_>) -> Solution {
         dsp: dsp(&names, explanation),
         replay: Replay::NotRun,
         replay_notes: Vec::new(),
+        sources: Vec::new(),
         stats: stats(parts),
     }
 }

@@ -154,6 +154,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     } else {
         answer::add_cause(&mut solution, &explained.trace, &explained.explanation, None);
     }
+    answer::add_sources(&mut solution, &loaded.recording);
     Ok(Answer { solution, warnings, cut_short, broke, failing, alternates })
 }
 

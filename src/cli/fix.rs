@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     }
     let text = match args.format {
         Format::Text => {
-            let lines = Lines::default();
+            let lines = Lines::of(&solution);
             fixes.to_text(&|file, line| lines.line(file, line))
         }
         Format::Json => json(&fixes)?,

@@ -8,7 +8,7 @@ use render::sarif::SarifOptions;
 use render::solution::{FORMAT, VERSION};
 use render::text::TextOptions;
 use serde::Deserialize;
-use sources::Lines;
+use sources::{Files, Lines};
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -182,15 +182,18 @@ impl Output {
         }
         match self.format {
             Format::Text => {
-                let lines = Lines::default();
+                let lines = Lines::of(solution);
                 let source = |file: &str, line: u32| lines.line(file, line);
-                Ok(render::text::to_text_with_source(solution, self.text_options(), &source))
+                let options = self.text_options();
+                let text = render::text::to_text_with_source(solution, options, &source);
+                Ok(text + &lines.notes())
             }
             Format::Json => render::json::to_json(solution).map_err(unexpected),
             Format::Dot => Ok(render::dot::to_dot(solution)),
             Format::Svg => render::svg::to_svg(solution).map_err(unexpected),
             Format::Html => {
-                let sources = render::html::Sources::gather(solution, sources::read);
+                let files = Files::of(solution);
+                let sources = render::html::Sources::gather(solution, |name| files.read(name));
                 render::html::to_html(solution, &sources).map_err(unexpected)
             }
             Format::Mermaid => Ok(render::mermaid::to_mermaid(solution)),

@@ -4,6 +4,7 @@
 //! appearance, functions and globals in module order (declarations included). The instrumenter
 //! relies on these orders to find the LLVM values again.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 macro_rules! index {
@@ -586,6 +587,9 @@ pub struct DebugInfo {
     pub scopes: Vec<Scope>,
     /// Types.
     pub types: Vec<DebugType>,
+    /// Source files that locations name, and the MD5 sum of the text that was compiled, in lower-case
+    /// hexadecimal digits; empty where the compiler did not say (before DWARF 5).
+    pub files: BTreeMap<String, String>,
 }
 
 /// A source location.

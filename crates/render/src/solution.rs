@@ -56,6 +56,9 @@ pub struct Solution {
     /// schedules were found and rejected before this one. Empty when there is nothing to say.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub replay_notes: Vec<String>,
+    /// The source files that locations name, sorted.
+    #[serde(default)]
+    pub sources: Vec<SourceFile>,
     /// Figures.
     pub stats: Stats,
 }
@@ -165,6 +168,17 @@ pub struct Event {
     /// The value read or written in the failing schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
+}
+
+/// A source file that the program was compiled from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// As in [`Location::file`].
+    pub file: String,
+    /// The MD5 sum of the text that was compiled, in lower-case hexadecimal digits; absent where the
+    /// debug information does not have it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub md5: Option<String>,
 }
 
 /// The cause in one sentence.

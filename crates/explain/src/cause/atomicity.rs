@@ -2,7 +2,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, did, quoted};
-use super::{Found, Pattern};
+use super::{CauseEvent, Found, Pattern};
 use model::{CellId, EventId, ThreadId};
 
 /// So many accesses before and behind the other thread's are tried, the nearest first.
@@ -197,5 +197,17 @@ fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
     };
     let sentence = format!("{what} {rest}");
     let events = [between, first, second];
-    Found { case: Some(case.name()), ..Found::new(Pattern::Atomicity, sentence, &events) }
+    let also = source_of(story, between, cell).filter(|_| case == Case::ReadWriteWrite);
+    let also = also.into_iter().map(CauseEvent::Failing).collect();
+    Found { case: Some(case.name()), also, ..Found::new(Pattern::Atomicity, sentence, &events) }
+}
+
+/// The last read by which the write's own thread came to write what it wrote.
+fn source_of(story: &Story<'_>, write: EventId, cell: CellId) -> Option<EventId> {
+    let own = story.accesses(story.event(write).thread, cell);
+    let earlier = own.into_iter().rev().filter(|id| {
+        story.event(*id).index < story.event(write).index && story.access(*id, cell).reads
+    });
+    let mut near = earlier.take(NEIGHBOURS);
+    near.find(|id| story.decides(*id, write, cell) || story.feeds(*id, write, cell))
 }

@@ -177,16 +177,19 @@ struct Found {
     case: Option<&'static str>,
     sentence: String,
     events: Vec<CauseEvent>,
+    /// What the fingerprint is made of besides: where two threads do harm to each other, which of
+    /// the two the sentence is about depends on the run.
+    also: Vec<CauseEvent>,
 }
 
 impl Found {
     fn new(pattern: Pattern, sentence: String, events: &[EventId]) -> Self {
         let events = events.iter().copied().map(CauseEvent::Failing).collect();
-        Self { pattern, case: None, sentence, events }
+        Self { pattern, case: None, sentence, events, also: Vec::new() }
     }
 
     fn finish(self, story: &Story<'_>) -> Cause {
-        let Self { pattern, case, sentence, events } = self;
+        let Self { pattern, case, sentence, events, also } = self;
         let mut variables: Vec<String> = Vec::new();
         let names: Vec<String> =
             events.iter().map(|event| story.name(*event).unwrap_or_default()).collect();
@@ -196,7 +199,8 @@ impl Found {
                 variables.push(name.clone());
             }
         }
-        let fingerprint = fingerprint::of(story, pattern, &events);
+        let whole: Vec<CauseEvent> = events.iter().chain(&also).copied().collect();
+        let fingerprint = fingerprint::of(story, pattern, &whole);
         Cause { pattern, case, sentence, variables, events, names, fingerprint }
     }
 }

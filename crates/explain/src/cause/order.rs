@@ -3,7 +3,8 @@
 use super::story::{Pair, Story};
 use super::words::{at, did, place, quoted, same_variable, told};
 use super::{CauseEvent, Found, Pattern, announced, decision};
-use model::{EventId, EventKind, ReadRef, WriteSource};
+use model::{CellId, EventId, EventKind, ReadRef, WriteSource};
+use std::cmp::Ordering;
 
 pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
     match pair {
@@ -22,7 +23,9 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
         _ => "write-before-write",
     };
     let reason = match case {
-        "read-after-write" => decision::find(story, before, after),
+        "read-after-write" => {
+            decision::find(story, before, after).or_else(|| unfinished(story, after, cell))
+        }
         "write-before-write" => None,
         _ => announced::find(story, before, after),
     };
@@ -53,6 +56,18 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
     Some(Found { case: Some(case), ..Found::new(Pattern::Order, sentence, &events) })
 }
 
+/// A read that came between what another thread had announced and what that thread wrote then.
+fn unfinished(story: &Story<'_>, read: EventId, cell: CellId) -> Option<Found> {
+    let events = story.trace().events.iter();
+    let mut later: Vec<EventId> = events
+        .filter(|event| event.thread != story.event(read).thread)
+        .map(|event| event.id)
+        .filter(|id| story.access(*id, cell).writes && story.before(read, *id))
+        .collect();
+    later.sort_by(|a, b| if story.before(*a, *b) { Ordering::Less } else { Ordering::Greater });
+    later.into_iter().find_map(|write| announced::find(story, read, write))
+}
+
 /// Does the event read what was there from the start?
 fn reads_initial(story: &Story<'_>, event: EventId) -> bool {
     let sources = &story.failing.evaluation.reads_from;
@@ -77,6 +92,7 @@ fn late(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found> {
         case: Some("too-early"),
         sentence,
         events: ends.to_vec(),
+        also: Vec::new(),
     })
 }
 

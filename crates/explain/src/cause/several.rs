@@ -116,6 +116,9 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
         // Neighbours in the writer's order belong together, whichever comes first.
         let torn = own.windows(2).rev().find_map(|two| {
             let (a, b) = (two[0], two[1]);
+            if !forward(story, a, b) {
+                return None;
+            }
             let both = |seen: EventId, missed: EventId| {
                 let kept = story.before_when_passing(seen, seen_by.0) == Some(true)
                     && story.before_when_passing(missed_by.0, missed) == Some(true);
@@ -137,6 +140,15 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
         }
     }
     None
+}
+
+/// Does the second of a thread's two accesses come behind the first in the program's text, and not in
+/// the next round of a loop?
+fn forward(story: &Story<'_>, first: EventId, second: EventId) -> bool {
+    let [one, other] = [first, second].map(|id| &story.event(id).stack);
+    let mut both = one.iter().rev().zip(other.iter().rev());
+    let parting = both.find(|(a, b)| a != b);
+    parting.is_none_or(|(a, b)| a.function != b.function || a.line <= b.line)
 }
 
 fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {

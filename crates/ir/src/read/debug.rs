@@ -12,6 +12,8 @@ mod operand {
     pub(super) const SCOPE_PARENT: usize = 1;
     /// Of a subprogram.
     pub(super) const SUBPROGRAM_NAME: usize = 2;
+    /// Of a file.
+    pub(super) const FILE_CHECKSUM: usize = 2;
     /// Of a variable.
     pub(super) const VARIABLE_NAME: usize = 1;
     /// Of a variable.
@@ -57,7 +59,9 @@ impl Reader<'_> {
         }
         let (function, line) = self.enclosing_function(node);
         let file = call!(self, LLVMDIScopeGetFile(node));
-        let scope = Scope { file: self.file(file), function, line };
+        let name = self.file(file);
+        self.note_checksum(file, &name);
+        let scope = Scope { file: name, function, line };
         let id = ScopeId(u32::try_from(self.module.debug.scopes.len()).unwrap_or(u32::MAX));
         self.module.debug.scopes.push(scope);
         self.scopes.insert(node, id);
@@ -108,6 +112,18 @@ impl Reader<'_> {
             return name;
         }
         Path::new(&directory).join(name).to_string_lossy().into_owned()
+    }
+
+    /// Keeps what a file's text is known by.
+    fn note_checksum(&mut self, file: LLVMMetadataRef, name: &str) {
+        const MD5_DIGITS: usize = 32;
+        if file.is_null() || name.is_empty() || self.module.debug.files.contains_key(name) {
+            return;
+        }
+        let sum = self.string(&self.operands_of(file), operand::FILE_CHECKSUM);
+        let digits = sum.len() == MD5_DIGITS && sum.chars().all(|c| c.is_ascii_hexdigit());
+        let sum = if digits { sum.to_ascii_lowercase() } else { String::new() };
+        self.module.debug.files.insert(name.to_owned(), sum);
     }
 
     /// What the debug information says about a global variable.

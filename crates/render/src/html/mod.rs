@@ -45,6 +45,7 @@ pub fn to_html(solution: &Solution, sources: &Sources) -> Result<String, serde_j
         ("style", STYLE.to_owned()),
         ("head", head::markup(solution)),
         ("text", escape(&to_text(solution, TextOptions::default()))),
+        ("carried", escape(&sources.carried())),
         ("data", json_for_script(&data)),
         ("script", SCRIPT.to_owned()),
     ];

@@ -59,6 +59,16 @@ impl Sources {
         Self { files }
     }
 
+    /// Whose text is on the page, for whoever hands it on.
+    pub(super) fn carried(&self) -> String {
+        let there = self.files.iter().filter(|(_, parts)| parts.is_ok());
+        let names: Vec<&str> = there.map(|(name, _)| name.as_str()).collect();
+        if names.is_empty() {
+            return "No source text is on this page.".to_owned();
+        }
+        format!("Text of these files is on this page: {}.", names.join(", "))
+    }
+
     pub(super) fn file(&self, name: &str) -> Result<&[Part], &str> {
         match self.files.get(name) {
             Some(Ok(parts)) => Ok(parts),
@@ -149,6 +159,9 @@ mod tests {
         let solution = lost_update();
         let missing = Sources::gather(&solution, |_| Err("no such file".to_owned()));
         assert_eq!(missing.file("/src/bank.c"), Err("no such file"));
+        assert_eq!(missing.carried(), "No source text is on this page.");
+        let there = Sources::gather(&solution, |_| Ok("x\n".repeat(40)));
+        assert!(there.carried().contains("/src/bank.c"), "{}", there.carried());
         let changed = Sources::gather(&solution, |_| Ok("one line\n".to_owned()));
         let reason = changed.file("/src/bank.c").unwrap_err();
         assert!(reason.contains("1 lines") && reason.contains("line 30"), "{reason}");
