@@ -193,6 +193,34 @@ fn survive(family: &Family) {
     assert!(report.stdout().contains(" 0 gaps"), "{}", report.describe());
 }
 
+/// Families whose failures tell their cause by the same fingerprint, whichever thread is the victim.
+const FINGERPRINTED: [&str; 3] = ["bit_fields", "deadlock_mutex", "exit_status"];
+
+/// The cause has the same fingerprint in every failing run, and no other program's.
+fn keep_fingerprints(families: &[Family]) {
+    let mut all: Vec<String> = Vec::new();
+    for family in families {
+        let name = &family.name;
+        let workspace = Workspace::new(&format!("family-{name}{}-fingerprint", family.level));
+        family.compile(&workspace, "buggy");
+        let own: Vec<String> = (0..3)
+            .map(|round| {
+                let trace = format!("{round}.trace");
+                let mut arguments = recording(&family.annotations(), RUNS);
+                arguments.extend(["-o", &trace, "--", "./buggy"].map(str::to_owned));
+                workspace.symbiosis(arguments).expect_code(SUCCESS);
+                let solve = ["solve", &trace, "--timeout", TIME_OUT, "--format", "json"];
+                let answer = workspace.symbiosis(solve).expect_code(SUCCESS).stdout();
+                let solution: Solution = serde_json::from_str(&answer).expect("an answer");
+                solution.cause.expect("a cause").fingerprint
+            })
+            .collect();
+        assert!(own.iter().all(|print| *print == own[0]), "{name}: {own:?}");
+        assert!(!all.contains(&own[0]), "{name} has another program's fingerprint {}", own[0]);
+        all.extend(own);
+    }
+}
+
 fn trials(family: Family, report: &Arc<Mutex<Report>>) -> [Trial; 2] {
     let name = format!("{}::{}", family.name, family.level.trim_start_matches('-'));
     let (family, report) = (Arc::new(family), Arc::clone(report));
@@ -235,6 +263,15 @@ fn main() -> ExitCode {
             all.extend(trials(family, &report));
         }
     }
+    let fingerprinted = FINGERPRINTED.map(|name| Family {
+        name: name.to_owned(),
+        level: "-O1".to_owned(),
+        folder: folder.join(name),
+    });
+    all.push(Trial::test("fingerprints::stay", move || {
+        keep_fingerprints(&fingerprinted);
+        Ok(())
+    }));
     let conclusion = libtest_mimic::run(&arguments, all);
     if let Ok(path) = env::var("SYMBIOSIS_FAMILY_TABLE") {
         let table = report.lock().unwrap_or_else(PoisonError::into_inner).table();

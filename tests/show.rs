@@ -47,6 +47,7 @@ fn an_answer_is_shown_again_in_every_format() {
     check_text(&solve.stdout(), &solution);
     check_sarif(&json(&shown(&workspace, "sarif")), &solution);
     check_perfetto(&json(&shown(&workspace, "perfetto")), &solution);
+    check_in_trace_processor(&workspace, &shown(&workspace, "perfetto"));
     let mermaid = shown(&workspace, "mermaid");
     assert!(mermaid.starts_with("sequenceDiagram\n"), "{mermaid}");
     assert!(shown(&workspace, "dot").starts_with("digraph"));
@@ -171,6 +172,33 @@ fn check_perfetto(document: &Value, solution: &Solution) {
         starts.iter().any(|start| start["cat"] == "data-flow,changed" && start["pid"] == process)
     };
     assert!(changed(1) && changed(2), "the data-flows that differ are among the arrows");
+}
+
+/// Perfetto's own importer finds all slices and flows, where it is there. No package has its trace
+/// processor: the `perfetto` of PyPI fetches it when it is used, from a host that not every machine
+/// reaches, and Debian's package comes without it.
+fn check_in_trace_processor(workspace: &Workspace, document: &str) {
+    let Some(shell) = std::env::var_os("SYMBIOSIS_TRACE_PROCESSOR") else {
+        eprintln!(
+            "skipped: Perfetto's trace processor is not known; SYMBIOSIS_TRACE_PROCESSOR may name \
+             its trace_processor_shell"
+        );
+        return;
+    };
+    let (trace, query) = (workspace.path("perfetto.json"), workspace.path("count.sql"));
+    fs::write(&trace, document).expect("the trace can be written");
+    let text = "select (select count(*) from slice), (select count(*) from flow);";
+    fs::write(&query, text).expect("the query can be written");
+    let output = Command::new(&shell).arg("-q").args([&query, &trace]).output();
+    let output = output.expect("the trace processor starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let last = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let counts: Vec<usize> = last.split(',').filter_map(|n| n.trim().parse().ok()).collect();
+    let events = json(document);
+    let events = events["traceEvents"].as_array().expect("events");
+    let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
+    assert_eq!(counts, [of("X"), of("s")], "slices and flows in {printed}");
 }
 
 #[test]

@@ -8,8 +8,12 @@
 //! [FIXTURE ...]` counts how often fixtures fail by themselves and under noise (the table of
 //! docs/noise.md); without names those that are marked as rare.
 //!
-//! Both use the `symbiosis` that the environment variable `SYMBIOSIS_BINARY` names, if it is set.
+//! `cargo xtask guide [--check]` runs what the user's guide (docs/guide) says and pastes what is printed,
+//! or checks that it is still so.
+//!
+//! All use the `symbiosis` that the environment variable `SYMBIOSIS_BINARY` names, if it is set.
 
+mod guide;
 mod noise;
 mod programs;
 mod reductions;
@@ -21,7 +25,10 @@ fn main() -> ExitCode {
     let result = match args.split_first() {
         Some((command, rest)) if command == "reductions" => reductions::run(rest),
         Some((command, rest)) if command == "noise" => noise::run(rest),
-        _ => Err("usage: cargo xtask reductions|noise [-O0|-O1|-O2] [FIXTURE ...]".into()),
+        Some((command, rest)) if command == "guide" => guide::run(rest),
+        _ => Err("usage: cargo xtask reductions|noise [-O0|-O1|-O2] [FIXTURE ...], or \
+                  cargo xtask guide [--check]"
+            .into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
