@@ -60,6 +60,9 @@ const ROUNDS: usize = 6;
 const FEW: usize = 3;
 /// How many pairs the session is asked about then.
 const ASKED: usize = 4;
+/// So many pairs that are no orders of the root cause, nor between their events, are reversed in
+/// vain before no more are.
+const PATIENCE: usize = 48;
 
 pub(crate) struct Found {
     pub(crate) alternates: Alternates,
@@ -117,14 +120,20 @@ impl Search<'_> {
     /// that differs little, by blocks of one thread.
     fn locally(&mut self, context: &mut Context<'_, '_>, pairs: &[(Rank, Order)]) {
         let mut moves = Moves::new(context, self.failing);
+        let mut in_vain = 0;
         for &(rank, pair) in pairs {
-            if context.effort.expired() || (rank > Rank::BetweenCores && self.is_enough()) {
+            let further = rank > Rank::BetweenCores;
+            let enough = || self.is_enough() || (in_vain >= PATIENCE && !self.found.is_empty());
+            if context.effort.expired() || (further && enough()) {
                 break;
             }
             self.tried += 1;
+            let best = self.least_varying();
             if let Some(flip) = moves.cheapest(context, self.failing, pair) {
                 self.add(context, flip.order);
             }
+            let better = self.least_varying() < best;
+            in_vain = if better { 0 } else { in_vain + usize::from(further) };
         }
         for &(_, pair) in pairs {
             let differs_little = self.found.iter().any(|candidate| candidate.cost.0 <= FEW);
@@ -136,6 +145,11 @@ impl Search<'_> {
                 self.add(context, flip.order);
             }
         }
+    }
+
+    /// The data-flow differences of the schedule that has the fewest.
+    fn least_varying(&self) -> usize {
+        self.found.iter().map(|candidate| candidate.cost.0).min().unwrap_or(usize::MAX)
     }
 
     /// Cannot the rest of the pairs bring anything better?

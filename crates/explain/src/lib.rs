@@ -12,7 +12,7 @@
 //! | `switches` | few context switches |
 //! | `cone`, `root_cause` | which of the orders matter, and a minimal set of them |
 //! | `pairs` | which pairs of events to reverse |
-//! | `network`, `local` | reversing a pair with little else changed |
+//! | `network`, `flow`, `local` | reversing a pair with little else changed |
 //! | `alternates`, `nearest` | schedules that do not fail, near the one that does |
 //! | `dsp`, `visible` | the difference, and what makes it visible |
 //! | `across`, `align`, `late` | the same for a run that takes other paths |
@@ -34,6 +34,7 @@ mod explanation;
 mod extend;
 mod failing;
 mod flips;
+mod flow;
 mod happens_before;
 mod held;
 mod late;

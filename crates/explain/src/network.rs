@@ -9,9 +9,10 @@
 
 use crate::conflict::{ConflictOrder, OrderKind};
 use crate::context::Context;
+use crate::flow::Flow;
 use crate::happens_before::HappensBefore;
 use model::{EventId, EventKind, EventTrace, ObjectId, ThreadId, WriteSource};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// The price of one data flow.
 pub(crate) const FLOW: u32 = 64;
@@ -54,11 +55,10 @@ pub(crate) struct Prices {
 /// The events of a schedule as a flow network; an edge is paid when its tail is late and its head
 /// early.
 pub(crate) struct Network {
-    /// Edges by tail; an edge and its reverse are neighbours.
-    edges_of: Vec<Vec<u32>>,
-    heads: Vec<u32>,
-    capacities: Vec<u32>,
-    left: Vec<u32>,
+    nodes: usize,
+    /// Tail, head and capacity, while edges are added.
+    added: Vec<(u32, u32, u32)>,
+    flow: Flow,
 }
 
 /// A critical section.
@@ -77,10 +77,9 @@ impl Network {
     ) -> Self {
         let trace = context.trace;
         let mut network = Self {
-            edges_of: vec![Vec::new(); trace.events.len()],
-            heads: Vec::new(),
-            capacities: Vec::new(),
-            left: Vec::new(),
+            nodes: trace.events.len(),
+            added: Vec::new(),
+            flow: Flow::default(),
         };
         network.program_order(trace);
         if locks == Locks::Whole {
@@ -97,6 +96,7 @@ impl Network {
             };
             network.price(conflict.order.before, conflict.order.after, price);
         }
+        network.flow = Flow::new(network.nodes, &std::mem::take(&mut network.added));
         network
     }
 
@@ -108,17 +108,12 @@ impl Network {
         if capacity == 0 || tail == head {
             return;
         }
-        for (from, to, capacity) in [(tail, head, capacity), (head, tail, 0)] {
-            let edge = u32::try_from(self.heads.len()).unwrap_or(u32::MAX);
-            self.edges_of[from as usize].push(edge);
-            self.heads.push(to);
-            self.capacities.push(capacity);
-        }
+        self.added.push((tail, head, capacity));
     }
 
     fn node(&mut self) -> u32 {
-        self.edges_of.push(Vec::new());
-        u32::try_from(self.edges_of.len() - 1).unwrap_or(u32::MAX)
+        self.nodes += 1;
+        u32::try_from(self.nodes - 1).unwrap_or(u32::MAX)
     }
 
     fn program_order(&mut self, trace: &EventTrace) {
@@ -250,69 +245,14 @@ impl Network {
     /// the fewest late events and the one with the most. Empty when there is none, or when all are
     /// too dear.
     pub(crate) fn part(&mut self, late: &[EventId], early: &[EventId]) -> Vec<Vec<bool>> {
-        self.left.clone_from(&self.capacities);
-        let mut paid = 0;
-        while let Some(found) = self.augment(late, early) {
-            paid += found;
-            if paid > MOST {
-                return Vec::new();
-            }
+        let late: Vec<u32> = late.iter().map(|id| id.0).collect();
+        let early: Vec<u32> = early.iter().map(|id| id.0).collect();
+        if !self.flow.saturate(&late, &early, MOST) {
+            return Vec::new();
         }
-        let fewest = self.reached(late, |network, edge| network.left[edge] > 0);
-        let reaches = self.reached(early, |network, edge| network.left[edge ^ 1] > 0);
-        let most: Vec<bool> = reaches.iter().map(|reaches| !reaches).collect();
+        let fewest = self.flow.reached_from(&late);
+        let most = self.flow.not_reaching(&early);
         if fewest == most { vec![fewest] } else { vec![fewest, most] }
-    }
-
-    /// Finds a path from `late` to `early` with something left, and takes it.
-    fn augment(&mut self, late: &[EventId], early: &[EventId]) -> Option<u32> {
-        let mut by: Vec<Option<u32>> = vec![None; self.edges_of.len()];
-        let mut seen = vec![false; self.edges_of.len()];
-        let mut queue: VecDeque<u32> = late.iter().map(|id| id.0).collect();
-        late.iter().for_each(|id| seen[id.index()] = true);
-        let mut end = early.iter().find(|id| seen[id.index()]).map(|id| id.0);
-        while let (None, Some(node)) = (end, queue.pop_front()) {
-            for &edge in &self.edges_of[node as usize] {
-                let head = self.heads[edge as usize];
-                if self.left[edge as usize] > 0 && !seen[head as usize] {
-                    seen[head as usize] = true;
-                    by[head as usize] = Some(edge);
-                    queue.push_back(head);
-                    if early.iter().any(|id| id.0 == head) {
-                        end = Some(head);
-                    }
-                }
-            }
-        }
-        let mut node = end?;
-        let mut path = Vec::new();
-        while let Some(edge) = by[node as usize] {
-            path.push(edge as usize);
-            node = self.heads[edge as usize ^ 1];
-        }
-        // An event that is to be both late and early cannot be had.
-        let least = path.iter().map(|edge| self.left[*edge]).min().unwrap_or(FORBIDDEN);
-        for edge in path {
-            self.left[edge] -= least;
-            self.left[edge ^ 1] += least;
-        }
-        Some(least)
-    }
-
-    fn reached(&self, from: &[EventId], passable: impl Fn(&Self, usize) -> bool) -> Vec<bool> {
-        let mut seen = vec![false; self.edges_of.len()];
-        let mut stack: Vec<u32> = from.iter().map(|id| id.0).collect();
-        stack.iter().for_each(|node| seen[*node as usize] = true);
-        while let Some(node) = stack.pop() {
-            for &edge in &self.edges_of[node as usize] {
-                let head = self.heads[edge as usize];
-                if !seen[head as usize] && passable(self, edge as usize) {
-                    seen[head as usize] = true;
-                    stack.push(head);
-                }
-            }
-        }
-        seen
     }
 }
 
