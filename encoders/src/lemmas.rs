@@ -29,10 +29,14 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
-    /// The variables that an expression depends on, apart from conditions that are determined, in
-    /// identifier order.
-    pub(crate) fn open_variables(&self, context: &Context<'_>, expr: ExprId) -> BTreeSet<VarId> {
-        let mut seen = FxHashSet::default();
+    /// The variables that an expression depends on, apart from conditions that are determined, and
+    /// from what is below the expressions in `seen`, where all that was looked at is added.
+    pub(crate) fn open_variables(
+        &self,
+        context: &Context<'_>,
+        expr: ExprId,
+        seen: &mut FxHashSet<ExprId>,
+    ) -> BTreeSet<VarId> {
         let mut found = BTreeSet::new();
         let mut pending = vec![expr];
         while let Some(id) = pending.pop() {

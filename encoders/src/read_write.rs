@@ -4,8 +4,9 @@ use crate::context::{Builder, Context, Write};
 use crate::lemmas::Resolved;
 use crate::locks::Region;
 use crate::system::{ConstraintKind, Term};
-use model::{EventId, EventTrace, ExprId, ReadPart, ReadRef, VarId, WriteSource};
-use std::collections::BTreeSet;
+use model::{EventId, EventTrace, ExprId, ReadPart, ReadRef, WriteSource};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 
 /// A source that a read may have.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +17,8 @@ pub(crate) struct Candidate {
 
 /// Constrains every read on whose value something depends.
 pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder, resolved: &Resolved) {
-    encode_each(context, builder, relevant(context, resolved));
+    let relevant = relevant(context, resolved).into_iter();
+    encode_each(context, builder, relevant.map(|reader| (reader.read, reader.part)).collect());
 }
 
 /// Constrains every read.
@@ -63,29 +65,35 @@ pub(crate) fn roots(trace: &EventTrace) -> Vec<ExprId> {
     roots
 }
 
+/// A read that matters, with the sources that it may have.
+pub(crate) struct Reader {
+    pub(crate) read: ReadRef,
+    pub(crate) part: ReadPart,
+    pub(crate) sources: Vec<Candidate>,
+}
+
 /// The reads that path conditions and the failure condition depend on, through however many
-/// writes of values read elsewhere, and that lemmas do not make superfluous.
-fn relevant(context: &Context<'_>, resolved: &Resolved) -> Vec<(ReadRef, ReadPart)> {
+/// writes of values read elsewhere.
+pub(crate) fn readers(context: &Context<'_>) -> Vec<Reader> {
+    relevant(context, &Resolved::default())
+}
+
+/// Those of [`readers`] that lemmas do not make superfluous.
+fn relevant(context: &Context<'_>, resolved: &Resolved) -> Vec<Reader> {
     let mut pending = roots(context.trace);
-    let mut expanded: BTreeSet<ExprId> = BTreeSet::new();
-    let mut variables: BTreeSet<VarId> = BTreeSet::new();
-    let mut found = BTreeSet::new();
+    let mut seen: FxHashSet<ExprId> = FxHashSet::default();
+    let mut found: BTreeMap<ReadRef, Reader> = BTreeMap::new();
     while let Some(expr) = pending.pop() {
-        if !expanded.insert(expr) {
-            continue;
-        }
-        for var in resolved.open_variables(context, expr) {
-            if !variables.insert(var) {
-                continue;
-            }
+        for var in resolved.open_variables(context, expr, &mut seen) {
             let Some(read) = context.read_of(var) else { continue };
             if let Some(part) = part_of(context, read) {
-                found.insert(read);
-                pending.extend(candidates(context, read, part).iter().map(|from| from.value));
+                let sources = candidates(context, read, part);
+                pending.extend(sources.iter().map(|from| from.value));
+                found.insert(read, Reader { read, part, sources });
             }
         }
     }
-    found.into_iter().filter_map(|read| Some((read, part_of(context, read)?))).collect()
+    found.into_values().collect()
 }
 
 fn values(condition: &model::FailureCondition, found: &mut Vec<ExprId>) {

@@ -4,7 +4,7 @@
 
 use crate::context::{Builder, Context};
 use crate::locks;
-use crate::read_write::{Candidate, candidates, event_of};
+use crate::read_write::{Candidate, Reader, event_of, readers};
 use crate::system::{ConstraintKind, Term};
 use crate::values::ValueSets;
 use model::{EventId, ReadPart, ReadRef};
@@ -22,12 +22,19 @@ type Finding = (ConstraintKind, Vec<EventId>, Edge);
 /// Extends the closure until nothing new follows.
 pub(crate) fn saturate(context: &mut Context<'_>, builder: &mut Builder) {
     for _ in 0..MAX_ROUNDS {
-        let excluded = ValueSets::of(context).impossible(context);
+        let mut readers = readers(context);
+        let excluded = ValueSets::of(context, &readers).impossible(context, &readers);
         let progress = !excluded.is_empty();
         context.excluded.extend(excluded);
+        for reader in &mut readers {
+            let is_left = |source: &Candidate| {
+                !context.excluded.contains(&(reader.read, source.source))
+            };
+            reader.sources.retain(is_left);
+        }
 
         let mut findings = locks::forced(context);
-        reads(context, &mut findings);
+        reads(context, &readers, &mut findings);
         let mut edges: BTreeSet<Edge> = BTreeSet::new();
         findings.retain(|&(_, _, (a, b))| !context.closure.before(a, b) && edges.insert((a, b)));
         let edges: Vec<Edge> = findings.iter().map(|&(.., edge)| edge).collect();
@@ -41,18 +48,14 @@ pub(crate) fn saturate(context: &mut Context<'_>, builder: &mut Builder) {
     }
 }
 
-fn reads(context: &Context<'_>, findings: &mut Vec<Finding>) {
-    for event in &context.trace.events {
-        for (index, part) in event.kind.reads().iter().enumerate() {
-            let read = ReadRef { event: event.id, part: index as u32 };
-            let sources = candidates(context, read, *part);
-            after_all(context, read, &sources, findings);
-            before_hiding(context, read, *part, &sources, findings);
-            if let [only] = sources[..]
-                && let Some(write) = event_of(only.source)
-            {
-                source_after_earlier(context, read, *part, write, findings);
-            }
+fn reads(context: &Context<'_>, readers: &[Reader], findings: &mut Vec<Finding>) {
+    for &Reader { read, part, ref sources } in readers {
+        after_all(context, read, sources, findings);
+        before_hiding(context, read, part, sources, findings);
+        if let [only] = sources[..]
+            && let Some(write) = event_of(only.source)
+        {
+            source_after_earlier(context, read, part, write, findings);
         }
     }
 }

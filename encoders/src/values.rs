@@ -9,8 +9,8 @@
 //! every value there can be, and all conditions apply.
 
 use crate::context::Context;
-use crate::read_write::{Candidate, candidates};
-use model::{CmpOp, Expr, ExprId, ReadPart, ReadRef, VarId};
+use crate::read_write::Reader;
+use model::{CmpOp, Expr, ExprId, ReadRef, VarId};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -53,13 +53,6 @@ enum Conditions {
     All,
 }
 
-/// A read with its sources, while the fixpoint is computed.
-struct Reader {
-    read: ReadRef,
-    part: ReadPart,
-    sources: Vec<Candidate>,
-}
-
 /// What a write may store.
 struct Written {
     values: Values,
@@ -67,9 +60,8 @@ struct Written {
     readers: Vec<usize>,
 }
 
-/// The values of all reads' variables.
+/// The values of the variables of all reads that matter.
 pub(crate) struct ValueSets {
-    readers: Vec<Reader>,
     sets: FxHashMap<VarId, Values>,
     /// The path conditions that mention a variable.
     conditions: FxHashMap<VarId, Vec<ExprId>>,
@@ -79,9 +71,8 @@ pub(crate) struct ValueSets {
 
 impl ValueSets {
     /// The fixpoint for the sources that are left.
-    pub(crate) fn of(context: &Context<'_>) -> Self {
+    pub(crate) fn of(context: &Context<'_>, readers: &[Reader]) -> Self {
         let mut this = Self {
-            readers: Vec::new(),
             sets: FxHashMap::default(),
             conditions: FxHashMap::default(),
             variables: FxHashMap::default(),
@@ -91,15 +82,12 @@ impl ValueSets {
                 this.conditions.entry(var).or_default().push(condition.expr);
             }
         }
-        this.readers = readers(context);
-        let readers = std::mem::take(&mut this.readers);
-        for reader in &readers {
+        for reader in readers {
             this.sets.insert(reader.part.var, Values::none());
         }
-        if !this.grow(context, &readers) {
+        if !this.grow(context, readers) {
             this.sets.clear();
         }
-        this.readers = readers;
         this
     }
 
@@ -163,9 +151,10 @@ impl ValueSets {
     pub(crate) fn impossible(
         &mut self,
         context: &Context<'_>,
+        readers: &[Reader],
     ) -> Vec<(ReadRef, model::WriteSource)> {
         let mut found = Vec::new();
-        for reader in std::mem::take(&mut self.readers) {
+        for reader in readers {
             for source in &reader.sources {
                 let written = self.of_expression(context, source.value);
                 if self.restrict(context, reader.part.var, written, Conditions::All)
@@ -290,16 +279,4 @@ fn equal_to(context: &Context<'_>, condition: ExprId, var: VarId) -> Option<u128
         (_, Some(value)) if is_var(a) => Some(value),
         _ => None,
     }
-}
-
-fn readers(context: &Context<'_>) -> Vec<Reader> {
-    let mut readers = Vec::new();
-    for event in &context.trace.events {
-        for (index, part) in event.kind.reads().iter().enumerate() {
-            let read = ReadRef { event: event.id, part: index as u32 };
-            let sources = candidates(context, read, *part);
-            readers.push(Reader { read, part: *part, sources });
-        }
-    }
-    readers
 }

@@ -6,6 +6,11 @@
 /// No level: not reached.
 const NONE: u32 = u32::MAX;
 
+/// A flow is given up after so many visits of edges, or so many per edge, whichever is more. What
+/// takes longer in a large network is nearly always too dear.
+const VISITS: usize = 2_000_000;
+const VISITS_PER_EDGE: usize = 6;
+
 /// A network. Nodes are numbered from 0; every edge has a reverse with a capacity of its own,
 /// which is 0 unless something flows.
 #[derive(Debug, Default)]
@@ -23,6 +28,8 @@ pub(crate) struct Flow {
     /// By node, the edge to try next.
     next: Vec<u32>,
     queue: Vec<u32>,
+    /// Visits of edges that are left.
+    visits: usize,
 }
 
 impl Flow {
@@ -58,6 +65,7 @@ impl Flow {
             levels: vec![NONE; nodes],
             next: first.clone(),
             queue: Vec::new(),
+            visits: 0,
             first,
             heads,
             reverse,
@@ -69,15 +77,19 @@ impl Flow {
         self.first[node as usize] as usize..self.first[node as usize + 1] as usize
     }
 
-    /// Lets as much flow from `sources` to `sinks` as can. False when that is more than `most`, or
-    /// when a node is both.
+    /// Lets as much flow from `sources` to `sinks` as can. False when that is more than `most`, when
+    /// it takes too long to say, and when a node is both.
     pub(crate) fn saturate(&mut self, sources: &[u32], sinks: &[u32], most: u32) -> bool {
         if sources.iter().any(|source| sinks.contains(source)) {
             return false;
         }
         self.left.clone_from(&self.capacities);
+        self.visits = VISITS.max(VISITS_PER_EDGE * self.heads.len());
         let mut total = 0u32;
         while self.level(sources, sinks) {
+            if self.visits == 0 {
+                return false;
+            }
             self.next.copy_from_slice(&self.first);
             for &source in sources {
                 while let Some(found) = self.augment(source, sinks) {
@@ -106,7 +118,9 @@ impl Flow {
             if level >= last {
                 break;
             }
-            for edge in self.edges_of(node) {
+            let edges = self.edges_of(node);
+            self.visits = self.visits.saturating_sub(edges.len());
+            for edge in edges {
                 let head = self.heads[edge] as usize;
                 if self.left[edge] > 0 && self.levels[head] == NONE {
                     self.levels[head] = level + 1;
