@@ -9,7 +9,7 @@ pub use across::add_across;
 pub use cause::add_cause;
 pub use sources::add_sources;
 
-use encoders::ConstraintSystem;
+use encoders::SystemSize;
 use explain::{CauseKind, CutReason, Explanation, Phase};
 use model::evaluate::Evaluation;
 use model::{CellId, Event, EventId, EventTrace, ExprId, Site, VarId, WriteSource};
@@ -73,8 +73,8 @@ impl PhaseClock {
 pub struct Parts<'a> {
     /// The event trace.
     pub trace: &'a EventTrace,
-    /// Its constraints.
-    pub system: &'a ConstraintSystem,
+    /// How large its constraints are.
+    pub size: SystemSize,
     /// The explanation.
     pub explanation: &'a Explanation,
     /// Model gaps.
@@ -216,8 +216,7 @@ fn atomic_block(names: &Names<'_>, block: &explain::AtomicBlock) -> AtomicBlock 
 }
 
 fn stats(parts: &Parts<'_>) -> Stats {
-    let Parts { trace, system, explanation, gaps, timing } = parts;
-    let size = system.size(trace);
+    let Parts { trace, size, explanation, gaps, timing } = parts;
     let accesses =
         |event: &&Event| !event.kind.reads().is_empty() || !event.kind.writes().is_empty();
     let counts = explanation.dsps.first().map(|dsp| dsp.counts).unwrap_or_default();

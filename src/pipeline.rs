@@ -134,7 +134,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     let mut solution = answer::solution(&answer::Parts {
         trace: &explained.trace,
-        system: &explained.system,
+        size: explained.size,
         explanation: &explained.explanation,
         gaps: execution.report.gap_count(),
         timing: work.timing,

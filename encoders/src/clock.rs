@@ -19,7 +19,7 @@ pub(crate) fn encode(context: &mut Context<'_>, builder: &mut Builder) {
 
 /// A thread's intervals, narrowed by program order: an event happened after whatever the events
 /// before it happened after.
-fn narrowed(trace: &EventTrace, thread: &Thread) -> Vec<Interval> {
+pub(crate) fn narrowed(trace: &EventTrace, thread: &Thread) -> Vec<Interval> {
     let interval =
         |event: &EventId| trace.intervals.get(event.index()).copied().unwrap_or_default();
     let mut intervals: Vec<Interval> = thread.events.iter().map(interval).collect();

@@ -27,6 +27,7 @@ mod read_write;
 mod saturate;
 mod semaphores;
 mod size;
+mod slice;
 pub mod system;
 mod text;
 mod validate;
@@ -35,6 +36,7 @@ mod values;
 pub use encode::{encode, encode_paper, encode_recorded};
 pub use error::EncodeError;
 pub use size::SystemSize;
+pub use slice::{Slice, slice};
 pub use system::{ChoiceId, Constraint, ConstraintId, ConstraintKind, ConstraintSystem, Term};
 #[doc(hidden)]
 pub use text::events_text;

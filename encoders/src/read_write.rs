@@ -4,7 +4,7 @@ use crate::context::{Builder, Context, Write};
 use crate::lemmas::Resolved;
 use crate::locks::Region;
 use crate::system::{ConstraintKind, Term};
-use model::{EventId, EventTrace, ExprId, ReadPart, ReadRef, WriteSource};
+use model::{CellId, EventId, EventTrace, ExprId, ReadPart, ReadRef, WriteSource};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
@@ -58,11 +58,17 @@ pub(crate) fn event_of(source: WriteSource) -> Option<EventId> {
 
 /// The path conditions and the expressions of the failure condition.
 pub(crate) fn roots(trace: &EventTrace) -> Vec<ExprId> {
-    let mut roots: Vec<ExprId> = trace.conditions.iter().map(|condition| condition.expr).collect();
+    let conditions = trace.conditions.iter().map(|condition| condition.expr);
+    conditions.chain(failure_values(trace)).collect()
+}
+
+/// The expressions of the failure condition.
+pub(crate) fn failure_values(trace: &EventTrace) -> Vec<ExprId> {
+    let mut found = Vec::new();
     if let Some(failure) = &trace.failure {
-        values(&failure.condition, &mut roots);
+        values(&failure.condition, &mut found);
     }
-    roots
+    found
 }
 
 /// A read that matters, with the sources that it may have.
@@ -106,7 +112,7 @@ fn values(condition: &model::FailureCondition, found: &mut Vec<ExprId>) {
     }
 }
 
-fn part_of(context: &Context<'_>, read: ReadRef) -> Option<ReadPart> {
+pub(crate) fn part_of(context: &Context<'_>, read: ReadRef) -> Option<ReadPart> {
     let event = context.trace.events.get(read.event.index())?;
     event.kind.reads().get(read.part as usize).copied()
 }
@@ -174,6 +180,16 @@ impl<'c> Open<'c> {
             })
             .collect();
         Self { threads, is_written: latest.iter().any(Option::is_some) }
+    }
+
+    /// Of each thread that writes the cell, which of its writes are open.
+    pub(crate) fn ranges(
+        &self,
+        context: &Context<'_>,
+        cell: CellId,
+    ) -> Vec<(usize, std::ops::Range<usize>)> {
+        let threads = context.writes(cell).iter().map(|(thread, _)| *thread);
+        threads.zip(self.threads.iter().map(|(_, range)| range.clone())).collect()
     }
 
     /// The open writes, a read-modify-write's own among them.

@@ -27,9 +27,8 @@ pub(crate) fn saturate(context: &mut Context<'_>, builder: &mut Builder) {
         let progress = !excluded.is_empty();
         context.excluded.extend(excluded);
         for reader in &mut readers {
-            let is_left = |source: &Candidate| {
-                !context.excluded.contains(&(reader.read, source.source))
-            };
+            let is_left =
+                |source: &Candidate| !context.excluded.contains(&(reader.read, source.source));
             reader.sources.retain(is_left);
         }
 

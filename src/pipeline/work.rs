@@ -2,7 +2,7 @@
 
 use super::{Backend, PipelineError, SolveOptions};
 use crate::answer::{self, Timing};
-use encoders::ConstraintSystem;
+use encoders::{ConstraintSystem, Slice, SystemSize};
 use explain::{CauseKind, Explanation, FailingSchedule};
 use model::{EventId, EventTrace, Schedule};
 use solver::{Goal, Limits, OrderingSession, Session, SmtLibSession, Z3Session};
@@ -13,7 +13,8 @@ use std::time::Instant;
 pub(super) struct Explained {
     /// The event trace; with fixed inputs, where that was necessary.
     pub(super) trace: EventTrace,
-    pub(super) system: ConstraintSystem,
+    /// How large the constraints were.
+    pub(super) size: SystemSize,
     pub(super) explanation: Explanation,
 }
 
@@ -86,7 +87,45 @@ impl Work<'_> {
         Ok(Some(system))
     }
 
+    /// Explains the part of the trace that matters, where that is much less than all of it, and all
+    /// of it otherwise.
     fn explain_once(
+        &mut self,
+        trace: &EventTrace,
+        switch_work: u64,
+    ) -> Result<Explained, PipelineError> {
+        if let Some(slice) = self.slice(trace)? {
+            let before = self.timing;
+            let rejected = self.rejected.clone();
+            self.rejected = rejected.iter().map(|orders| within(&slice, orders)).collect();
+            let found = self.explain_all(&slice.trace, switch_work);
+            self.rejected = rejected;
+            let Explained { size, explanation, .. } = found?;
+            if let Some(explanation) = explain::widen(trace, &slice, explanation) {
+                return Ok(Explained { trace: trace.clone(), size, explanation });
+            }
+            tracing::info!("a schedule of the slice is none of the whole trace");
+            self.timing = before;
+        }
+        self.explain_all(trace, switch_work)
+    }
+
+    /// The part of the trace that matters; `None` when there is nothing to gain, or when the whole
+    /// is asked for: the paper's encoding leaves nothing out, and a schedule that is ruled out by
+    /// what is not in the slice would rule out too many.
+    fn slice(&self, trace: &EventTrace) -> Result<Option<Slice>, PipelineError> {
+        if trace.events.len() < SLICED || self.options.backend == Backend::Paper {
+            return Ok(None);
+        }
+        let slice = encoders::slice(trace)?;
+        let events = slice.trace.events.len();
+        tracing::info!(events, of = trace.events.len(), "sliced");
+        let known = |orders: &Rejected| within(&slice, orders).len() == orders.len();
+        let gains = events < trace.events.len() / 4 * 3;
+        Ok((gains && self.rejected.iter().all(known)).then_some(slice))
+    }
+
+    fn explain_all(
         &mut self,
         trace: &EventTrace,
         switch_work: u64,
@@ -149,12 +188,21 @@ impl Work<'_> {
             self.clock = explanation.clock;
         }
         clock.finish(&mut self.timing);
-        Ok(Explained { trace: trace.clone(), system, explanation })
+        Ok(Explained { trace: trace.clone(), size: system.size(trace), explanation })
     }
 }
 
 /// So many more alternates are kept for when the first ones are not what the program does.
 const SPARE: usize = 5;
+
+/// Traces with fewer events are explained as a whole.
+const SLICED: usize = 2_000;
+
+/// The orders whose events are in the slice, with their names there.
+fn within(slice: &Slice, orders: &Rejected) -> Rejected {
+    let pairs = orders.iter().filter_map(|(a, b)| Some((slice.find(*a)?, slice.find(*b)?)));
+    pairs.collect()
+}
 
 impl Explained {
     fn by_inputs(&self) -> bool {

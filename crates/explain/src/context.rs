@@ -22,7 +22,7 @@ impl InputValues {
         Self(trace.variables.iter().map(value).collect())
     }
 
-    fn get(&self, var: VarId) -> Option<u128> {
+    pub(crate) fn get(&self, var: VarId) -> Option<u128> {
         self.0.get(var.index()).copied().flatten()
     }
 }

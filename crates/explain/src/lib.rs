@@ -17,6 +17,7 @@
 //! | `dsp`, `visible` | the difference, and what makes it visible |
 //! | `across`, `align`, `late` | the same for a run that takes other paths |
 //! | `cause` | the cause in one sentence |
+//! | `widen` | from the part of a trace that matters to the whole |
 //! | `flips` | which pairs to try the other way round on the real program |
 //! | `ask`, `context`, `failing`, `extend`, `happens_before` | what these share |
 
@@ -46,6 +47,7 @@ mod pin;
 mod root_cause;
 mod switches;
 mod visible;
+mod widen;
 
 pub use across::{Across, Divergence, Flipped, Side, across};
 pub use align::{Matching, align};
@@ -62,3 +64,4 @@ pub use flips::{Flip, MOST_FLIPS, flipped_order, flips, serial_order};
 pub use pin::{has_inputs, pin_inputs};
 pub use root_cause::{CauseKind, RootCause};
 pub use switches::context_switches;
+pub use widen::widen;

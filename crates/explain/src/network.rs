@@ -76,11 +76,8 @@ impl Network {
         locks: Locks,
     ) -> Self {
         let trace = context.trace;
-        let mut network = Self {
-            nodes: trace.events.len(),
-            added: Vec::new(),
-            flow: Flow::default(),
-        };
+        let mut network =
+            Self { nodes: trace.events.len(), added: Vec::new(), flow: Flow::default() };
         network.program_order(trace);
         if locks == Locks::Whole {
             network.locks(trace, base.order);

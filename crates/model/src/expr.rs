@@ -520,6 +520,57 @@ impl ExprPool {
         fold::evaluate(self, id, value_of)
     }
 
+    /// The value of every expression, by identifier, as far as it follows from the values that
+    /// `value_of` gives to variables. Linear in the size of the pool.
+    #[must_use]
+    pub fn evaluate_all(&self, value_of: &impl Fn(VarId) -> Option<u128>) -> Vec<Option<u128>> {
+        let mut values: Vec<Option<u128>> = Vec::with_capacity(self.nodes.len());
+        for &(expr, _) in &self.nodes {
+            let known = |id: ExprId| values.get(id.0 as usize).copied().flatten();
+            let value = match expr {
+                Expr::Const { value, .. } => Some(value),
+                Expr::Var { var, .. } => value_of(var),
+                _ => self.apply(expr, known),
+            };
+            values.push(value);
+        }
+        values
+    }
+
+    /// A pool of the expressions below `roots` alone, with other variables, and the new identifier
+    /// of each expression that is in it, by old identifier.
+    #[must_use]
+    pub fn restricted(
+        &self,
+        roots: impl IntoIterator<Item = ExprId>,
+        mut rename: impl FnMut(VarId) -> VarId,
+    ) -> (Self, Vec<Option<ExprId>>) {
+        let mut wanted = vec![false; self.nodes.len()];
+        let mut pending: Vec<ExprId> = roots.into_iter().collect();
+        while let Some(id) = pending.pop() {
+            if !std::mem::replace(&mut wanted[id.0 as usize], true) {
+                self.get(id).for_each_operand(|operand| pending.push(operand));
+            }
+        }
+        let mut pool = Self::default();
+        let mut images: Vec<Option<ExprId>> = vec![None; self.nodes.len()];
+        for (index, &(expr, width)) in self.nodes.iter().enumerate() {
+            if !wanted[index] {
+                continue;
+            }
+            // Identifiers keep their order, so that equations keep theirs.
+            let mut expr = expr;
+            if let Expr::Var { var, .. } = &mut expr {
+                *var = rename(*var);
+            }
+            expr.for_each_operand_mut(|operand| {
+                *operand = images[operand.0 as usize].unwrap_or(*operand);
+            });
+            images[index] = Some(pool.intern(expr, width));
+        }
+        (pool, images)
+    }
+
     /// The variables that an expression depends on, in identifier order, each once.
     #[must_use]
     pub fn variables(&self, id: ExprId) -> Vec<VarId> {
@@ -559,6 +610,31 @@ impl Operands {
 }
 
 impl Expr {
+    /// Lets `f` replace every operand, first to last.
+    fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut ExprId)) {
+        match self {
+            Self::Const { .. } | Self::Var { .. } => {}
+            Self::Not(a) | Self::ZExt(a, _) | Self::SExt(a, _) | Self::FloatIsNan(_, a) => f(a),
+            Self::Extract { of, .. }
+            | Self::FloatToFloat { of, .. }
+            | Self::FloatToInt { of, .. }
+            | Self::IntToFloat { of, .. } => f(of),
+            Self::Bin(_, a, b)
+            | Self::Cmp(_, a, b)
+            | Self::FloatBin(_, _, a, b)
+            | Self::FloatCmp(_, _, a, b)
+            | Self::Concat { high: a, low: b } => {
+                f(a);
+                f(b);
+            }
+            Self::Ite(c, a, b) => {
+                f(c);
+                f(a);
+                f(b);
+            }
+        }
+    }
+
     /// Calls `f` with every operand, first to last.
     pub fn for_each_operand(self, mut f: impl FnMut(ExprId)) {
         match self {
@@ -640,6 +716,21 @@ mod tests {
         assert_eq!(pool.extract(wide, 0, 32), low);
         let top = pool.extract(wide, 32, 32);
         assert_eq!(pool.as_const(top), Some(0));
+    }
+
+    #[test]
+    fn a_part_of_a_pool_is_one() {
+        let mut pool = ExprPool::default();
+        let (x, y) = (pool.var(VarId(0), 32), pool.var(VarId(7), 32));
+        let _other = pool.bin(BinOp::Mul, x, y);
+        let three = pool.constant(32, 3);
+        let sum = pool.bin(BinOp::Add, y, three);
+        let known = pool.evaluate_all(&|var| (var == VarId(7)).then_some(4));
+        assert_eq!((known[sum.0 as usize], known[x.0 as usize]), (Some(7), None));
+        let (part, images) = pool.restricted([sum], |_| VarId(0));
+        assert_eq!((part.len(), images[x.0 as usize]), (3, None));
+        let image = images[sum.0 as usize].expect("it was wanted");
+        assert_eq!(part.evaluate(image, &|var| (var == VarId(0)).then_some(4)), Some(7));
     }
 
     #[test]

@@ -58,6 +58,12 @@ impl<'t> BruteForce<'t> {
         self.known.iter().filter(|k| k.check == Check::Passes).map(|k| &k.order[..])
     }
 
+    /// All schedules that follow the paths.
+    #[allow(dead_code, reason = "not every test file looks at them")]
+    pub fn known(&self) -> impl Iterator<Item = (&[EventId], Check)> {
+        self.known.iter().map(|known| (known.order.as_slice(), known.check))
+    }
+
     pub fn satisfiable(&mut self, goal: Goal, orders: &[Order]) -> bool {
         matches!(self.check(goal, orders), Ok(Outcome::Sat(_)))
     }

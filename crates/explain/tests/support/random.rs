@@ -19,6 +19,8 @@ enum Step {
     Take,
     Give,
     Barrier,
+    /// A write that nobody reads, in a critical section or not.
+    Unread(bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -90,6 +92,17 @@ pub fn program() -> impl Strategy<Value = Program> {
         .prop_map(|(threads, seed, decided, from_end)| Program { threads, seed, decided, from_end })
 }
 
+impl Program {
+    /// The program with something that does not matter before each of its steps.
+    pub fn with_unread(mut self) -> Self {
+        for (thread, steps) in self.threads.iter_mut().enumerate() {
+            let unread = (thread..).map(|number| Step::Unread(number % 3 != 0));
+            *steps = unread.zip(std::mem::take(steps)).flat_map(|(a, b)| [a, b]).collect();
+        }
+        self
+    }
+}
+
 /// The text of a program; `names` gets a name per read.
 fn text(program: &Program, names: &mut Vec<String>, tail: &[String]) -> String {
     let mut text = String::from("barrier b 2\nt0: R c0 -> unused\n");
@@ -116,6 +129,10 @@ fn text(program: &Program, names: &mut Vec<String>, tail: &[String]) -> String {
                 Step::Barrier => writeln!(text, "w{thread}: barrier b"),
                 Step::Take => writeln!(text, "w{thread}: sem-wait s"),
                 Step::Give => writeln!(text, "w{thread}: post s"),
+                Step::Unread(false) => writeln!(text, "w{thread}: W c7 1"),
+                Step::Unread(true) => {
+                    writeln!(text, "w{thread}: lock m\nw{thread}: W c7 2\nw{thread}: unlock m")
+                }
                 Step::Section(cell) => {
                     let name = read(names);
                     writeln!(

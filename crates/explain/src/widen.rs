@@ -1,0 +1,118 @@
+//! From an explanation of a slice to one of the whole trace.
+
+use crate::context::InputValues;
+use crate::dsp::{AtomicBlock, DataFlow, Dsp, FinalWrite};
+use crate::explanation::Explanation;
+use crate::switches::context_switches;
+use crate::{ConflictOrder, OrderKind};
+use encoders::Slice;
+use model::evaluate::{Evaluation, Evaluator};
+use model::{EventId, EventTrace, Schedule, VariableOrigin};
+use solver::Order;
+use std::collections::BTreeMap;
+
+/// An explanation of `slice`'s trace as one of the whole trace. Every schedule was accepted by the
+/// evaluator again; `None` when one of them cannot be had in the whole trace.
+#[must_use]
+pub fn widen(whole: &EventTrace, slice: &Slice, narrow: Explanation) -> Option<Explanation> {
+    let mut wide = narrow;
+    let Some(failing) = &mut wide.failing else { return Some(wide) };
+    // What no read fixes has the values that the failing schedule has.
+    let mut values = BTreeMap::new();
+    for variable in &slice.trace.variables {
+        let value = failing.evaluation.values.get(variable.id.index()).copied().flatten();
+        if let (false, Some(value)) =
+            (matches!(variable.origin, VariableOrigin::Read { .. }), value)
+        {
+            values.insert(slice.variable(variable.id), value);
+        }
+    }
+    let mut run = Run {
+        whole,
+        slice,
+        inputs: InputValues::new(whole, &values),
+        evaluator: Evaluator::new(whole),
+    };
+    (failing.schedule, failing.evaluation) = run.schedule(&failing.schedule, true)?;
+    wide.statistics.switches = context_switches(whole, &failing.schedule);
+    let data_flows = failing.evaluation.reads_from.len();
+    for alternate in &mut wide.alternates.found {
+        (alternate.schedule, alternate.evaluation) = run.schedule(&alternate.schedule, false)?;
+        alternate.flipped = run.order(alternate.flipped);
+    }
+    if let Some(cause) = &mut wide.root_cause {
+        cause.orders.iter_mut().for_each(|order| *order = run.conflict(*order));
+    }
+    for dsp in &mut wide.dsps {
+        *dsp = run.dsp(dsp);
+        dsp.counts.schedule_events = whole.events.len();
+        dsp.counts.schedule_data_flows = data_flows;
+    }
+    Some(wide)
+}
+
+struct Run<'t> {
+    whole: &'t EventTrace,
+    slice: &'t Slice,
+    inputs: InputValues,
+    evaluator: Evaluator<'t>,
+}
+
+impl Run<'_> {
+    fn schedule(&mut self, narrow: &Schedule, fails: bool) -> Option<(Schedule, Evaluation)> {
+        let order = self.slice.widen(self.whole, &narrow.order)?;
+        let inputs = &self.inputs;
+        let evaluation = self.evaluator.run(&order, &|var| inputs.get(var)).ok()?;
+        let same = evaluation.failure_known && evaluation.fails == fails;
+        (same && evaluation.follows_paths()).then_some((Schedule { order }, evaluation))
+    }
+
+    fn order(&self, order: Order) -> Order {
+        Order { before: self.slice.event(order.before), after: self.slice.event(order.after) }
+    }
+
+    fn conflict(&self, conflict: ConflictOrder) -> ConflictOrder {
+        let cell = |cell| self.slice.cell(cell);
+        let kind = match conflict.kind {
+            OrderKind::ReadFrom(of) => OrderKind::ReadFrom(cell(of)),
+            OrderKind::FromRead(of) => OrderKind::FromRead(cell(of)),
+            OrderKind::WriteSerialisation(of) => OrderKind::WriteSerialisation(cell(of)),
+            kind @ (OrderKind::Failure
+            | OrderKind::Lock(_)
+            | OrderKind::Condition(_)
+            | OrderKind::Semaphore(_)
+            | OrderKind::Barrier(_)) => kind,
+        };
+        ConflictOrder { order: self.order(conflict.order), kind }
+    }
+
+    fn dsp(&self, dsp: &Dsp) -> Dsp {
+        let slice = self.slice;
+        let events = |ids: &[EventId]| ids.iter().map(|id| slice.event(*id)).collect();
+        let flow = |flow: &DataFlow| DataFlow {
+            write: slice.source(flow.write),
+            read: slice.read(flow.read),
+        };
+        let last = |last: &FinalWrite| FinalWrite {
+            cell: slice.cell(last.cell),
+            failing: slice.source(last.failing),
+            alternate: slice.source(last.alternate),
+        };
+        let block = |block: &AtomicBlock| AtomicBlock {
+            thread: block.thread,
+            first: slice.event(block.first),
+            last: slice.event(block.last),
+            interrupted_by: events(&block.interrupted_by),
+        };
+        Dsp {
+            failing: events(&dsp.failing),
+            alternate: events(&dsp.alternate),
+            failing_only: dsp.failing_only.iter().map(flow).collect(),
+            alternate_only: dsp.alternate_only.iter().map(flow).collect(),
+            final_writes: dsp.final_writes.iter().map(last).collect(),
+            moved: dsp.moved.iter().map(|(a, b)| (slice.event(*a), slice.event(*b))).collect(),
+            atomic_blocks: dsp.atomic_blocks.iter().map(block).collect(),
+            counts: dsp.counts,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Slicing: the part of a trace that decides whether a schedule follows the recorded paths and
+//! fails.
+//!
+//! A schedule is possible, follows the paths and fails, or does not, whatever the reads return on
+//! which neither a path condition nor the failure condition depends. Those reads go, with the
+//! writes that no other read can see, and the critical sections in which nothing is left. A
+//! path condition goes when all reads that it depends on have one value in every schedule.
+//!
+//! What went comes back by [`Slice::widen`]: every thread does it as soon as it can. A section that
+//! goes has only such accesses in it, so that it can happen at one moment, at any one at which
+//! its lock is free.
+
+mod build;
+mod relevance;
+mod widen;
+
+use crate::EncodeError;
+use crate::barriers;
+use crate::context::{Builder, Context};
+use crate::fork_join;
+use crate::locks::Regions;
+use crate::validate;
+use model::{CellId, EventId, EventTrace, ReadRef, VarId, WriteSource};
+use relevance::Relevant;
+use rustc_hash::FxHashMap;
+
+/// A part of an event trace. Identifiers of events, cells and variables are its own; threads and
+/// objects are those of the whole trace.
+#[derive(Clone, Debug, Default)]
+pub struct Slice {
+    /// The part, a trace like any other: each of its schedules that follows the paths can be widened
+    /// to one of the whole trace that does the same, unless [`widen`](Self::widen) says otherwise,
+    /// and what is left of a schedule of the whole trace is one of its own.
+    pub trace: EventTrace,
+    /// By event, which one it is of the whole trace; ascending.
+    events: Vec<EventId>,
+    /// By cell, which one it is of the whole trace.
+    cells: Vec<CellId>,
+    /// By variable, which one it is of the whole trace.
+    variables: Vec<VarId>,
+    /// The read parts that have another number in the whole trace.
+    parts: FxHashMap<ReadRef, u32>,
+}
+
+/// The part of the trace that matters.
+///
+/// # Errors
+/// When the trace does not make sense, as its verifier would have said.
+pub fn slice(trace: &EventTrace) -> Result<Slice, EncodeError> {
+    validate::validate(trace)?;
+    let mut context = Context::new(trace, Regions::of(trace)?);
+    let mut ignored = Builder::default();
+    fork_join::encode(&mut context, &mut ignored);
+    barriers::encode(&mut context, &mut ignored);
+    let relevant = Relevant::of(&context);
+    Ok(build::build(&context, &relevant))
+}
+
+impl Slice {
+    /// An event in the whole trace.
+    ///
+    /// # Panics
+    /// When the event is not of the slice.
+    #[must_use]
+    pub fn event(&self, id: EventId) -> EventId {
+        self.events[id.index()]
+    }
+
+    /// An event of the whole trace in the slice, where it is there.
+    #[must_use]
+    pub fn find(&self, id: EventId) -> Option<EventId> {
+        self.events.binary_search(&id).ok().map(EventId::from_index)
+    }
+
+    /// A cell in the whole trace.
+    ///
+    /// # Panics
+    /// When the cell is not of the slice.
+    #[must_use]
+    pub fn cell(&self, id: CellId) -> CellId {
+        self.cells[id.index()]
+    }
+
+    /// A variable in the whole trace.
+    ///
+    /// # Panics
+    /// When the variable is not of the slice.
+    #[must_use]
+    pub fn variable(&self, id: VarId) -> VarId {
+        self.variables[id.index()]
+    }
+
+    /// A read in the whole trace.
+    ///
+    /// # Panics
+    /// When the read is not of the slice.
+    #[must_use]
+    pub fn read(&self, read: ReadRef) -> ReadRef {
+        let part = self.parts.get(&read).copied().unwrap_or(read.part);
+        ReadRef { event: self.event(read.event), part }
+    }
+
+    /// A source in the whole trace.
+    ///
+    /// # Panics
+    /// When the source is not of the slice.
+    #[must_use]
+    pub fn source(&self, source: WriteSource) -> WriteSource {
+        match source {
+            WriteSource::Init => WriteSource::Init,
+            WriteSource::Write(event) => WriteSource::Write(self.event(event)),
+        }
+    }
+}
