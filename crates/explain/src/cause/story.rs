@@ -178,7 +178,19 @@ impl<'a> Story<'a> {
         let better = others.find_map(|other| {
             trace.subject(other).map(outside_of_library).filter(|name| !is_inside(name))
         });
-        Some(better.unwrap_or(own).to_owned())
+        if let Some(better) = better {
+            return Some(better.to_owned());
+        }
+        if !own.starts_with(ADDRESS) {
+            return Some(own.to_owned());
+        }
+        // Addresses differ from run to run, and tell nobody anything.
+        let library = event.depth().checked_sub(1).and_then(|outer| event.stack.get(outer));
+        let function = library.map(|site| site.function.split('<').next().unwrap_or_default());
+        Some(match function.filter(|name| !name.is_empty()) {
+            Some(function) => format!("memory that {function} uses"),
+            None => "memory without a name".to_owned(),
+        })
     }
 
     /// Is the reversed pair of a run along other paths about a variable by which it differs? Runs
@@ -338,7 +350,9 @@ impl<'a> Story<'a> {
     /// Is there a name of the program for what the event is about, and not only one of a library?
     pub(super) fn is_named(&self, id: EventId) -> bool {
         let name = self.name(CauseEvent::Failing(id));
-        name.is_some_and(|name| outside_of_library(&name).len() == name.len())
+        name.is_some_and(|name| {
+            outside_of_library(&name).len() == name.len() && !name.starts_with("memory ")
+        })
     }
 
     /// Do both reads decide one branch of their thread, or its failure?
@@ -412,11 +426,14 @@ fn cells_of(event: &Event) -> Vec<CellId> {
     cells.into_iter().collect()
 }
 
-/// Does a name say no more than that a member function was called?
+/// How the name of a place that has none begins.
+const ADDRESS: &str = "*0x";
+
+/// Does a name say no more than that a member function was called, or where in memory it is?
 fn is_inside(name: &str) -> bool {
     let plain = without_indices(name);
     let bare = plain.trim_matches(|c| matches!(c, '*' | '(' | ')' | '[' | ']'));
-    matches!(bare, "this" | "")
+    matches!(bare, "this" | "") || name.starts_with(ADDRESS)
 }
 
 /// How an event touches a cell.

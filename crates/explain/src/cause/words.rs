@@ -69,7 +69,13 @@ pub(super) fn clause(thread: &str, subject: Option<&str>, event: &Event) -> Stri
 
 /// A name of the source. What has none is told by where it was allocated.
 pub(super) fn quoted(name: &str) -> String {
-    if name.starts_with("heap object ") { format!("the {name}") } else { format!("`{name}`") }
+    if name.starts_with("heap object ") {
+        format!("the {name}")
+    } else if name.starts_with("memory ") {
+        name.to_owned()
+    } else {
+        format!("`{name}`")
+    }
 }
 
 /// A path up to the first member whose name the language reserves for its library:
