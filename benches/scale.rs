@@ -5,7 +5,8 @@
 //! for more than the time limit (`SYMBIOSIS_SCALE_TIMEOUT`, 60 s on the wall; what is shown is
 //! processor time). `SYMBIOSIS_SCALE_Z3=0` leaves Z3 out, `SYMBIOSIS_SCALE_ONLY=low` one contention.
 //! "Clock" is with the known orders of the recorded run's clock, as the failing schedule is looked
-//! for first; its readings are taken where threads lock and unlock.
+//! for first; its readings are taken where threads lock and unlock, and, where
+//! `SYMBIOSIS_SCALE_READING` is set, after so many accesses of a thread.
 
 #[path = "../crates/solver/tests/support/random.rs"]
 mod random;
@@ -38,8 +39,8 @@ const CONTENTIONS: [Contention; 2] = [
 fn main() {
     let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
     let sizes = if sizes.is_empty() { SIZES.to_vec() } else { sizes };
-    let limit = std::env::var("SYMBIOSIS_SCALE_TIMEOUT").ok().and_then(|text| text.parse().ok());
-    let limits = Limits { time: Some(Duration::from_secs(limit.unwrap_or(60))), memory_mb: None };
+    let limit = number("SYMBIOSIS_SCALE_TIMEOUT").unwrap_or(60);
+    let limits = Limits { time: Some(Duration::from_secs(limit)), memory_mb: None };
     println!(
         "| accesses | contention | threads | events | clock, encode and solve | encode | ordering | Z3 | paper |"
     );
@@ -55,6 +56,11 @@ fn main() {
     }
 }
 
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
 /// The medians over a few traces.
 fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits) {
     let shape = Shape {
@@ -63,6 +69,7 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
         cells: (contention.cells)(accesses),
         locked: contention.locked,
         branches: 30,
+        reading: number("SYMBIOSIS_SCALE_READING").unwrap_or(0) as usize,
     };
     let (mut clock, mut encoding, mut ordering, mut z3, mut paper, mut events) =
         (vec![], vec![], vec![], vec![], vec![], 0);
@@ -124,18 +131,18 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
 /// others' in steps of 10 ms.
 fn spent() -> Duration {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let number = |text: &str, at: usize| -> u64 {
+    let field = |text: &str, at: usize| -> u64 {
         text.split_whitespace().nth(at).and_then(|word| word.parse().ok()).unwrap_or(0)
     };
     // Behind the name in parentheses: user and system time are the 12th and 13th field.
     let ticks = |path: &str| {
         let text = read(path);
         let fields = text.rsplit(')').next().unwrap_or_default();
-        number(fields, 11) + number(fields, 12)
+        field(fields, 11) + field(fields, 12)
     };
     let main = format!("/proc/self/task/{}/stat", std::process::id());
     let others = ticks("/proc/self/stat").saturating_sub(ticks(&main));
-    Duration::from_nanos(number(&read("/proc/self/schedstat"), 0))
+    Duration::from_nanos(field(&read("/proc/self/schedstat"), 0))
         + Duration::from_millis(10 * others)
 }
 

@@ -154,12 +154,30 @@ impl ValueSets {
         readers: &[Reader],
     ) -> Vec<(ReadRef, model::WriteSource)> {
         let mut found = Vec::new();
+        // Many reads may have one write as their source.
+        let mut written: FxHashMap<ExprId, Values> = FxHashMap::default();
         for reader in readers {
+            let mut refused: FxHashMap<ExprId, bool> = FxHashMap::default();
             for source in &reader.sources {
-                let written = self.of_expression(context, source.value);
-                if self.restrict(context, reader.part.var, written, Conditions::All)
-                    == Values::none()
-                {
+                let is_refused = match refused.get(&source.value) {
+                    Some(&known) => known,
+                    None => {
+                        let values = match written.get(&source.value) {
+                            Some(values) => values.clone(),
+                            None => {
+                                let values = self.of_expression(context, source.value);
+                                written.insert(source.value, values.clone());
+                                values
+                            }
+                        };
+                        let var = reader.part.var;
+                        let left = self.restrict(context, var, values, Conditions::All);
+                        let none = left == Values::none();
+                        refused.insert(source.value, none);
+                        none
+                    }
+                };
+                if is_refused {
                     found.push((reader.read, source.source));
                 }
             }

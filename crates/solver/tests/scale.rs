@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 #[test]
 fn failing_schedules_of_larger_traces_are_found_and_real() {
     for seed in 0..4 {
-        let shape = run::Shape { threads: 6, accesses: 12, cells: 4, locked: 35, branches: 40 };
+        let shape =
+            run::Shape { threads: 6, accesses: 12, cells: 4, locked: 35, branches: 40, reading: 0 };
         let text = run::generate(&shape, seed);
         let parsed = encoders::dsl::parse(&text).expect("the trace is well formed");
         let system = encoders::encode(&parsed.trace).expect("the trace can be encoded");

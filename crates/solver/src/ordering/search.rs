@@ -16,7 +16,12 @@ use encoders::{ConstraintSystem, Term};
 use model::{EventTrace, ReadRef, WriteSource};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+mod decisions;
+mod learning;
 mod sources;
+
+pub(super) use decisions::Decision;
+use decisions::Turn;
 
 /// Nothing can satisfy the clauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +88,10 @@ pub(super) struct Search<'t> {
     /// Sources and choices; auxiliary variables and claims; orders are decided apart.
     first: Heap,
     second: Heap,
+    /// Sources and choices again, in the order of the recorded run.
+    line: Heap,
+    places_in_line: Activities,
+    turn: Turn,
     trail: Vec<Literal>,
     /// Where on the trail each level begins.
     limits: Vec<usize>,
@@ -105,7 +114,6 @@ pub(super) struct Search<'t> {
     /// Where the last search for an unsatisfied clause ended.
     cursor: usize,
     seen: Vec<bool>,
-    conflicts: u64,
 }
 
 impl<'t> Search<'t> {
@@ -129,6 +137,9 @@ impl<'t> Search<'t> {
             activities: Activities::default(),
             first: Heap::default(),
             second: Heap::default(),
+            line: Heap::default(),
+            places_in_line: Activities::default(),
+            turn: Turn::default(),
             trail: Vec::new(),
             limits: Vec::new(),
             propagated: 0,
@@ -144,7 +155,6 @@ impl<'t> Search<'t> {
             broken: false,
             cursor: 0,
             seen: Vec::new(),
-            conflicts: 0,
         }
     }
 
@@ -158,6 +168,13 @@ impl<'t> Search<'t> {
         self.seen.push(false);
         self.clauses.add_variable();
         self.activities.add(0.0);
+        self.places_in_line.add(match kind {
+            Kind::Source(read) => {
+                let place = self.first_places[self.readers[read as usize] as usize];
+                1.0 - f64::from(place) / self.first_places.len() as f64
+            }
+            _ => 0.0,
+        });
         self.queue(variable);
         variable
     }
@@ -165,7 +182,10 @@ impl<'t> Search<'t> {
     /// Puts an unassigned variable where decisions are taken from.
     fn queue(&mut self, variable: Variable) {
         match self.kinds[variable.index()] {
-            Kind::Source(_) | Kind::Choice => self.first.insert(&self.activities, variable),
+            Kind::Source(_) | Kind::Choice => {
+                self.first.insert(&self.activities, variable);
+                self.line.insert(&self.places_in_line, variable);
+            }
             Kind::Claim(_) | Kind::Auxiliary => self.second.insert(&self.activities, variable),
             Kind::Order(..) => {}
         }
@@ -314,6 +334,7 @@ impl<'t> Search<'t> {
                     self.served[read as usize] -= 1;
                     for &(other, _) in &self.sources_of[read as usize] {
                         self.first.insert(&self.activities, other);
+                        self.line.insert(&self.places_in_line, other);
                     }
                 }
                 _ => {}
@@ -449,118 +470,6 @@ impl<'t> Search<'t> {
         None
     }
 
-    /// A clause that prevents the conflict, and the level to go back to; the first literal is the
-    /// one that it implies there. `None` when the conflict depends on no decision.
-    fn analyse(&mut self, mut conflict: Vec<Literal>) -> Option<(Vec<Literal>, usize)> {
-        let level = |this: &Self, l: Literal| this.levels[l.variable().index()] as usize;
-        let highest = conflict.iter().map(|&l| level(self, l)).max().unwrap_or(0);
-        if highest == 0 {
-            return None;
-        }
-        // A theory may notice late.
-        self.cancel(highest);
-        let mut learned = vec![conflict[0]];
-        let mut open = 0;
-        let mut position = self.trail.len();
-        let mut cleared = Vec::new();
-        loop {
-            for literal in conflict.drain(..) {
-                let variable = literal.variable();
-                if self.seen[variable.index()] || self.levels[variable.index()] == 0 {
-                    continue;
-                }
-                self.seen[variable.index()] = true;
-                cleared.push(variable);
-                self.bump(variable);
-                if self.levels[variable.index()] as usize == highest {
-                    open += 1;
-                } else {
-                    learned.push(literal);
-                }
-            }
-            let literal = loop {
-                position -= 1;
-                let literal = self.trail[position];
-                if self.seen[literal.variable().index()] {
-                    break literal;
-                }
-            };
-            open -= 1;
-            if open == 0 {
-                learned[0] = !literal;
-                break;
-            }
-            if let Some(reason) = self.reasons[literal.variable().index()] {
-                self.clauses.used(reason);
-                conflict.extend(
-                    self.clauses.literals(reason).iter().filter(|&&l| l != literal).copied(),
-                );
-            }
-        }
-        self.shorten(&mut learned);
-        cleared.iter().for_each(|variable| self.seen[variable.index()] = false);
-        let mut back = 0;
-        if learned.len() > 1 {
-            let latest = (1..learned.len()).max_by_key(|&index| level(self, learned[index]));
-            if let Some(latest) = latest {
-                learned.swap(1, latest);
-                back = level(self, learned[1]);
-            }
-        }
-        Some((learned, back))
-    }
-
-    /// Drops literals that follow from the others by one clause.
-    fn shorten(&self, learned: &mut Vec<Literal>) {
-        let implied = |literal: &Literal| {
-            let Some(reason) = self.reasons[literal.variable().index()] else { return false };
-            self.clauses.literals(reason).iter().all(|other| {
-                let variable = other.variable();
-                variable == literal.variable()
-                    || self.seen[variable.index()]
-                    || self.levels[variable.index()] == 0
-            })
-        };
-        let first = learned[0];
-        learned.retain(|literal| *literal == first || !implied(literal));
-    }
-
-    fn bump(&mut self, variable: Variable) {
-        self.activities.bump(variable);
-        self.first.raise(&self.activities, variable);
-        self.second.raise(&self.activities, variable);
-    }
-
-    /// The assumptions from which it follows that `literal`, itself one, is false.
-    fn core(&mut self, literal: Literal) -> Vec<Literal> {
-        let mut core = vec![literal];
-        let start = self.limits.first().copied().unwrap_or(self.trail.len());
-        self.seen[literal.variable().index()] = true;
-        for position in (start..self.trail.len()).rev() {
-            let assigned = self.trail[position];
-            let index = assigned.variable().index();
-            if !std::mem::take(&mut self.seen[index]) {
-                continue;
-            }
-            match self.reasons[index] {
-                // Whatever was decided so far is an assumption.
-                None => core.push(assigned),
-                Some(reason) => {
-                    for other in self.clauses.literals(reason) {
-                        let other = other.variable().index();
-                        if other != index && self.levels[other] > 0 {
-                            self.seen[other] = true;
-                        }
-                    }
-                }
-            }
-        }
-        self.seen[literal.variable().index()] = false;
-        core.sort_unstable();
-        core.dedup();
-        core
-    }
-
     /// Searches for an assignment in which all of `assumptions` hold. `goes_on` is asked now and
     /// then.
     pub(super) fn solve(
@@ -583,7 +492,7 @@ impl<'t> Search<'t> {
                 return Answer::Unknown(reason);
             }
             if let Some(conflict) = self.propagate() {
-                self.conflicts += 1;
+                self.turn.count();
                 since += 1;
                 let Some((learned, back)) = self.analyse(conflict) else {
                     self.broken = true;
@@ -594,7 +503,8 @@ impl<'t> Search<'t> {
                 self.activities.decay();
                 continue;
             }
-            if since >= RESTART * luby(restarts) {
+            let is_over = self.turn.pass();
+            if is_over || (!self.turn.in_order && since >= RESTART * luby(restarts)) {
                 restarts += 1;
                 since = 0;
                 self.cancel(assumptions.len().min(self.limits.len()));
@@ -671,95 +581,6 @@ impl<'t> Search<'t> {
         Ok(())
     }
 
-    fn learn(&mut self, learned: Vec<Literal>) {
-        let literal = learned[0];
-        if learned.len() == 1 {
-            self.assign(literal, None);
-            return;
-        }
-        let mut levels: Vec<u32> =
-            learned.iter().map(|l| self.levels[l.variable().index()]).collect();
-        levels.sort_unstable();
-        levels.dedup();
-        let id = self.clauses.learn(learned, levels.len() as u32);
-        self.assign(literal, Some(id));
-    }
-
-    fn forget(&mut self) {
-        let (reasons, trail) = (&self.reasons, &self.trail);
-        let mut locked: Vec<ClauseId> =
-            trail.iter().filter_map(|literal| reasons[literal.variable().index()]).collect();
-        locked.sort_unstable();
-        self.clauses.forget(&locked);
-    }
-
-    fn decide(&mut self, assumptions: &[Literal]) -> Decision {
-        if let Some(&assumption) = assumptions.get(self.limits.len()) {
-            return match self.value(assumption) {
-                Some(true) => Decision::Held,
-                Some(false) => Decision::Contradicts(assumption),
-                None => Decision::Literal(assumption),
-            };
-        }
-        if let Some(decision) = self.look_at_entered() {
-            return decision;
-        }
-        loop {
-            let next = match self.first.pop(&self.activities) {
-                Some(variable) => Some(variable),
-                None => self.second.pop(&self.activities),
-            };
-            let Some(variable) = next else { break };
-            if self.assigned[variable.index()].is_some() {
-                continue;
-            }
-            let Kind::Source(read) = self.kinds[variable.index()] else {
-                return Decision::Literal(variable.literal(self.phases[variable.index()]));
-            };
-            // One source is enough: what is not decided does not hold then.
-            if self.served[read as usize] > 0 {
-                continue;
-            }
-            let nearest = self.nearest(read).unwrap_or(variable);
-            if nearest != variable {
-                self.first.insert(&self.activities, variable);
-            }
-            return Decision::Literal(nearest.literal(true));
-        }
-        self.unsatisfied().map_or(Decision::Nothing, Decision::Literal)
-    }
-
-    /// An order to decide, from a clause that the topological order does not satisfy.
-    fn unsatisfied(&mut self) -> Option<Literal> {
-        let clauses = self.clauses.with_orders();
-        let count = clauses.len();
-        for step in 0..count {
-            let at = (self.cursor + step) % count;
-            let literals = self.clauses.literals(clauses[at]);
-            let holds = |literal: Literal| match self.value(literal) {
-                Some(value) => value,
-                None => match self.kinds[literal.variable().index()] {
-                    Kind::Order(a, b) => self.graph.precedes(a, b) == literal.is_positive(),
-                    _ => false,
-                },
-            };
-            if literals.iter().any(|&literal| holds(literal)) {
-                continue;
-            }
-            let open = literals.iter().filter(|&&literal| self.value(literal).is_none());
-            let activity = |l: &Literal| self.activities.get(l.variable());
-            let best = open.copied().max_by(|a, b| {
-                let first = || self.was_first(*a).cmp(&self.was_first(*b));
-                activity(a).total_cmp(&activity(b)).then_with(first)
-            });
-            if let Some(best) = best {
-                self.cursor = at;
-                return Some(best);
-            }
-        }
-        None
-    }
-
     /// The place of every event, once an answer was satisfiable.
     pub(super) fn places(&self) -> &[u32] {
         self.graph.places()
@@ -777,21 +598,6 @@ impl<'t> Search<'t> {
             _ => false,
         })
     }
-}
-
-/// What the search does next.
-pub(super) enum Decision {
-    Literal(Literal),
-    /// The assumption holds already.
-    Held,
-    /// The assumption does not hold.
-    Contradicts(Literal),
-    /// Clauses were added: there are conclusions to be drawn first.
-    Again,
-    /// The clauses contradict each other.
-    Broken,
-    /// There is nothing left to decide.
-    Nothing,
 }
 
 /// The terms of Luby's series: 1, 1, 2, 1, 1, 2, 4, ...

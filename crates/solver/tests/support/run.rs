@@ -15,6 +15,9 @@ pub struct Shape {
     pub locked: usize,
     /// Of all reads, in percent.
     pub branches: usize,
+    /// A thread reads the clock after so many accesses, besides where it locks and unlocks; never
+    /// when 0.
+    pub reading: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -41,6 +44,7 @@ pub fn generate(shape: &Shape, seed: u64) -> String {
     let mut holders: Vec<Option<usize>> = vec![None; shape.cells];
     let mut next = vec![0; shape.threads];
     let mut last: Vec<Option<(String, i64)>> = vec![None; shape.threads];
+    let mut since = vec![0usize; shape.threads];
     let mut names = 0;
     let mut thread = 0;
     while (0..shape.threads).any(|thread| next[thread] < programs[thread].len()) {
@@ -96,7 +100,11 @@ pub fn generate(shape: &Shape, seed: u64) -> String {
                 let _ = writeln!(text, "t{name}: W x{cell} {shown}");
             }
         }
-        if synchronises {
+        let reads_clock = !synchronises && shape.reading > 0 && {
+            since[thread] += 1;
+            since[thread].is_multiple_of(shape.reading)
+        };
+        if synchronises || reads_clock {
             let _ = writeln!(text, "t{name}: time {}", now + 1);
         }
         next[thread] += 1;

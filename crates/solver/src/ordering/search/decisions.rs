@@ -1,0 +1,152 @@
+//! What is decided next.
+//!
+//! There are two ways to go about it, which take turns, since each finds in moments what the other
+//! does not find in hours. One decides what took part in the latest conflicts, as solvers do. The
+//! other goes through the reads in the order of the recorded run as far as it is known: conflicts
+//! are then between events near each other in time, however long the run was, and what was settled
+//! of its beginning stays. Both learn clauses, and keep what the other has learned.
+
+use super::{Kind, Literal, Search};
+
+/// What the search does next.
+pub(in super::super) enum Decision {
+    Literal(Literal),
+    /// The assumption holds already.
+    Held,
+    /// The assumption does not hold.
+    Contradicts(Literal),
+    /// Clauses were added: there are conclusions to be drawn first.
+    Again,
+    /// The clauses contradict each other.
+    Broken,
+    /// There is nothing left to decide.
+    Nothing,
+}
+
+/// So many conflicts the first turn takes; each pair of turns takes twice as many as the one before.
+const TURN: u64 = 2_000;
+
+/// Whose turn it is.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// Do reads come in the order of the recorded run?
+    pub(super) in_order: bool,
+    /// How many conflicts it is long, and how many there have been in it.
+    length: u64,
+    conflicts: u64,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self { in_order: true, length: TURN, conflicts: 0 }
+    }
+}
+
+impl Turn {
+    /// There has been a conflict.
+    pub(super) fn count(&mut self) {
+        self.conflicts += 1;
+    }
+
+    /// Ends the turn when it is over; says whether it was.
+    pub(super) fn pass(&mut self) -> bool {
+        if self.conflicts < self.length {
+            return false;
+        }
+        if !self.in_order {
+            self.length = self.length.saturating_mul(2);
+        }
+        self.in_order = !self.in_order;
+        self.conflicts = 0;
+        true
+    }
+}
+
+impl Search<'_> {
+    pub(super) fn decide(&mut self, assumptions: &[Literal]) -> Decision {
+        if let Some(&assumption) = assumptions.get(self.limits.len()) {
+            return match self.value(assumption) {
+                Some(true) => Decision::Held,
+                Some(false) => Decision::Contradicts(assumption),
+                None => Decision::Literal(assumption),
+            };
+        }
+        if let Some(decision) = self.look_at_entered() {
+            return decision;
+        }
+        loop {
+            let of_the_trace = if self.turn.in_order {
+                self.line.pop(&self.places_in_line)
+            } else {
+                self.first.pop(&self.activities)
+            };
+            let next = of_the_trace.or_else(|| self.second.pop(&self.activities));
+            let Some(variable) = next else { break };
+            if self.assigned[variable.index()].is_some() {
+                continue;
+            }
+            let Kind::Source(read) = self.kinds[variable.index()] else {
+                return Decision::Literal(variable.literal(self.phases[variable.index()]));
+            };
+            // One source is enough: what is not decided does not hold then.
+            if self.served[read as usize] > 0 {
+                continue;
+            }
+            let nearest = self.nearest(read).unwrap_or(variable);
+            if nearest != variable {
+                self.queue(variable);
+            }
+            return Decision::Literal(nearest.literal(true));
+        }
+        self.unsatisfied().map_or(Decision::Nothing, Decision::Literal)
+    }
+
+    /// An order to decide, from a clause that the topological order does not satisfy.
+    fn unsatisfied(&mut self) -> Option<Literal> {
+        let clauses = self.clauses.with_orders();
+        let count = clauses.len();
+        for step in 0..count {
+            let at = (self.cursor + step) % count;
+            let literals = self.clauses.literals(clauses[at]);
+            let holds = |literal: Literal| match self.value(literal) {
+                Some(value) => value,
+                None => match self.kinds[literal.variable().index()] {
+                    Kind::Order(a, b) => self.graph.precedes(a, b) == literal.is_positive(),
+                    _ => false,
+                },
+            };
+            if literals.iter().any(|&literal| holds(literal)) {
+                continue;
+            }
+            let open = literals.iter().filter(|&&literal| self.value(literal).is_none());
+            let activity = |l: &Literal| self.activities.get(l.variable());
+            let best = open.copied().max_by(|a, b| {
+                let first = || self.was_first(*a).cmp(&self.was_first(*b));
+                activity(a).total_cmp(&activity(b)).then_with(first)
+            });
+            if let Some(best) = best {
+                self.cursor = at;
+                return Some(best);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TURN, Turn};
+
+    #[test]
+    fn turns_alternate_and_get_longer() {
+        let mut turn = Turn::default();
+        let mut ends = Vec::new();
+        for conflict in 1..=6 * TURN {
+            turn.count();
+            if turn.pass() {
+                ends.push((conflict / TURN, turn.in_order));
+            }
+        }
+        assert_eq!(ends, [(1, false), (2, true), (4, false), (6, true)]);
+    }
+}
