@@ -1,7 +1,7 @@
 //! A repair's order as an avoidance rule: at which gates of the program threads are held back.
 //! The runtime follows it (`crates/runtime/src/avoid.rs`); the form is in docs/fix.md.
 
-use model::{EventId, EventTrace, Points, Site};
+use model::{Awaited, EventId, EventKind, EventTrace, Points, Site};
 use repair::{Rule, Span, Stretch, lines};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -119,7 +119,14 @@ pub fn text(rule: &Rule, trace: &EventTrace, points: &Points, gates: &Gates) -> 
         }
         Rule::After { first, then } => {
             for &id in first {
-                places.insert(("first", site(points, id)?));
+                // A lock is taken behind the call's own sync point, which does not tell yet.
+                let taken = matches!(
+                    trace.event(id).kind,
+                    EventKind::Lock { .. } | EventKind::Block { on: Awaited::Lock { .. } }
+                );
+                let calls = points.point(id).is_some_and(|point| point.through.is_some());
+                let role = if taken && calls { "call" } else { "first" };
+                places.insert((role, site(points, id)?));
                 stretches_in_source.extend(Lines::of(trace, Stretch { first: id, last: id }));
             }
             for &id in then {

@@ -167,7 +167,7 @@ fn is_last_release(trace: &EventTrace, unlock: EventId) -> bool {
 }
 
 /// Is there nothing behind the event that the thread's code did?
-fn is_end(trace: &EventTrace, id: EventId) -> bool {
+pub(crate) fn is_end(trace: &EventTrace, id: EventId) -> bool {
     let event = trace.event(id);
     let mut later = trace.thread_of(id).events.iter().skip(event.index as usize + 1);
     later.all(|id| matches!(trace.event(*id).kind, EventKind::Unlock { synthetic: true, .. }))

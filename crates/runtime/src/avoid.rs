@@ -36,6 +36,8 @@ enum Role {
     Leave,
     /// What others wait for happens right behind it.
     First,
+    /// As `First`, of what a call does that has a sync point of its own before it.
+    Call,
     /// Who comes here waits until that has happened once.
     Then,
 }
@@ -54,6 +56,8 @@ struct State {
     owner: AtomicI32,
     /// The thread that is behind the first place, and may not have done it yet.
     doing: AtomicI32,
+    /// The thread that is on its way into a call that does it.
+    calling: AtomicI32,
     /// It has happened.
     done: AtomicU32,
     /// Changes with all of these, for waiting threads to sleep on.
@@ -65,6 +69,7 @@ impl State {
         Self {
             owner: AtomicI32::new(0),
             doing: AtomicI32::new(0),
+            calling: AtomicI32::new(0),
             done: AtomicU32::new(0),
             change: AtomicU32::new(0),
         }
@@ -102,7 +107,7 @@ impl State {
                 taken.is_ok() || taken == Err(me)
             }
             Role::Then => self.done.load(Ordering::Acquire) != 0,
-            Role::Leave | Role::First => true,
+            Role::Leave | Role::First | Role::Call => true,
         }
     }
 }
@@ -124,8 +129,8 @@ static GAVE_UP: AtomicU64 = AtomicU64::new(0);
 pub type Problem = (u32, &'static str);
 
 const NO_HEAD: Problem = (1, "`symbiosis-avoid 1` expected");
-const FORM: &str = "`rule alone`, `rule after`, `patience MILLISECONDS`, or `enter`, `leave`, `first` \
-                    or `then` with a site expected";
+const FORM: &str = "`rule alone`, `rule after`, `patience MILLISECONDS`, or `enter`, `leave`, `first`, \
+                    `call` or `then` with a site expected";
 
 impl Rules {
     /// Reads a file's text.
@@ -171,6 +176,7 @@ impl Rules {
                 b"enter" => Role::Enter,
                 b"leave" => Role::Leave,
                 b"first" => Role::First,
+                b"call" => Role::Call,
                 b"then" => Role::Then,
                 _ => return Err((line, FORM)),
             };
@@ -246,6 +252,7 @@ pub unsafe fn pass(thread: *mut Thread, site: u64) {
         let Some(state) = rules.states.get(place.rule) else { continue };
         match place.role {
             Role::First => state.doing.store(me, Ordering::Relaxed),
+            Role::Call => state.calling.store(me, Ordering::Relaxed),
             Role::Enter | Role::Then if !state.admits(place.role, me) => {
                 sys::keeping_errno(|| hold_back(rules, state, place.role, me));
             }
@@ -276,6 +283,10 @@ pub unsafe fn at_point(
             // What it was about to do is done, and one that ends is nowhere any more.
             if point == SyncPoint::Exit || state.doing.load(Ordering::Relaxed) == me {
                 sys::keeping_errno(|| state.leave(me));
+            }
+            if state.calling.load(Ordering::Relaxed) == me {
+                state.calling.store(0, Ordering::Relaxed);
+                state.doing.store(me, Ordering::Relaxed);
             }
         }
         let site = site();

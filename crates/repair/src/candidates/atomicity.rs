@@ -4,17 +4,22 @@ use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
-use crate::sections::{Section, around, guard, lock_name, sections};
+use crate::sections::{Section, around, guard, is_end, lock_name, sections};
 use crate::source::{Span, passages, span};
 use encoders::ConstraintSystem;
-use model::{CellId, EventId, EventTrace, ObjectId, ObjectKind};
+use explain::Pattern;
+use model::{
+    CellId, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind, VariableOrigin,
+};
 use std::collections::BTreeSet;
 
 /// What one thread does that nothing may come between.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Block {
     first: EventId,
     last: EventId,
+    /// The same in lines, where the recorded run ended in between but other passages tell.
+    lines: Option<Span>,
 }
 
 /// Which lock, and where it is to be held.
@@ -33,14 +38,20 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let Ok(system) = encoders::encode(trace) else { return Vec::new() };
     let all = sections(trace);
     let mut found = Vec::new();
-    for wide in [false, true] {
-        let blocks = blocks(bug, &all, wide);
+    for width in [Width::Named, Width::Call, Width::Function] {
+        let blocks = blocks(bug, &all, width);
         let mut locks: Vec<Option<ObjectId>> = locks(trace, &all, &blocks);
         locks.push(None);
         for lock in locks {
-            let plan = Planner { trace, system: &system, all: &all, lock }.plan(&blocks);
+            let planner = Planner { trace, system: &system, all: &all, lock, complete: true };
+            let plan = planner.plan(&blocks);
             found.extend(plan.and_then(|plan| candidate(bug, &all, plan)));
         }
+    }
+    // What is read too early was let loose by a section that ended too early; elsewhere, sections that
+    // come before have nothing to do with it.
+    if bug.pattern == Pattern::Order {
+        found.extend(extended(bug, &system, &all));
     }
     // What only makes sections longer is the smallest change; a new lock is the largest.
     found.sort_by_key(|candidate| {
@@ -50,10 +61,57 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     found
 }
 
+/// How much of what a thread does with the variables belongs together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    /// What the cause names, and a single access with the rest of its critical section.
+    Named,
+    /// A single access with the rest of its call of the function.
+    Call,
+    /// All lines of the function that touch them, in any passage.
+    Function,
+}
+
+/// The threads' sections before the events of the cause, in the same calls: each is held until the
+/// event has happened.
+fn extended(bug: &Bug<'_>, system: &ConstraintSystem, all: &[Section]) -> Vec<Candidate> {
+    let trace = bug.trace;
+    let thread = |id: EventId| trace.event(id).thread;
+    let index = |id: EventId| trace.event(id).index;
+    // The section of a lock that a thread has left last before an event.
+    let before = |id: EventId, lock: Option<ObjectId>| {
+        let earlier = all.iter().filter(|section| {
+            thread(section.lock) == thread(id)
+                && index(section.unlock) < index(id)
+                && lock.is_none_or(|lock| lock == section.object)
+        });
+        earlier.max_by_key(|section| index(section.lock)).copied()
+    };
+    let block = |id: EventId, section: Section| {
+        let inner = around(trace, all, id).into_iter().next_back();
+        Block { first: section.lock, last: inner.map_or(id, |s| s.unlock), lines: None }
+    };
+    let mut found = Vec::new();
+    for &id in bug.events {
+        let Some(section) = before(id, None) else { continue };
+        let lock = Some(section.object);
+        let one = vec![block(id, section)];
+        // The others do the same, where they have such a section.
+        let others = bug.events.iter().filter(|other| thread(**other) != thread(id));
+        let others = others.filter_map(|other| Some(block(*other, before(*other, lock)?)));
+        let both: Vec<Block> = one.iter().cloned().chain(others).collect();
+        for blocks in [one, both] {
+            let planner = Planner { trace, system, all, lock, complete: false };
+            found.extend(planner.plan(&blocks).and_then(|plan| candidate(bug, all, plan)));
+        }
+    }
+    found
+}
+
 /// Thread by thread, from the first to the last event that the cause names. A single access is
 /// widened to what its thread does with the variable in the same critical section, or, where that
 /// is asked for, in the same call of the function.
-fn blocks(bug: &Bug<'_>, all: &[Section], wide: bool) -> Vec<Block> {
+fn blocks(bug: &Bug<'_>, all: &[Section], width: Width) -> Vec<Block> {
     let trace = bug.trace;
     let index = |id: EventId| trace.event(id).index;
     let threads: BTreeSet<_> = bug.events.iter().map(|id| trace.event(*id).thread).collect();
@@ -62,12 +120,17 @@ fn blocks(bug: &Bug<'_>, all: &[Section], wide: bool) -> Vec<Block> {
         let block = Block {
             first: own().min_by_key(|id| index(*id))?,
             last: own().max_by_key(|id| index(*id))?,
+            lines: None,
         };
         let is_one = block.first == block.last;
-        Some(if is_one {
-            widened(trace, all, block, &cells(trace, bug.events), wide)
-        } else {
-            block
+        let cells = cells(trace, bug.events);
+        Some(match width {
+            Width::Function => {
+                let lines = function_lines(trace, all, &block, &cells);
+                Block { lines, ..block }
+            }
+            _ if is_one => widened(trace, all, block, &cells, width == Width::Call),
+            _ => block,
         })
     });
     blocks.collect()
@@ -104,7 +167,57 @@ fn widened(
         .unwrap_or_default();
     let mut accesses = inside.iter().copied().filter(|id| touches(trace, *id, cells));
     let first = accesses.next().unwrap_or(block.first);
-    Block { first, last: accesses.next_back().unwrap_or(first) }
+    Block { first, last: accesses.next_back().unwrap_or(first), lines: None }
+}
+
+/// The lines of the block's function at which any thread touches the cells, or those that the
+/// failure's condition compares with them, with the sections around them as far as they are taken
+/// and given back in the function. `None` for a single line.
+fn function_lines(
+    trace: &EventTrace,
+    all: &[Section],
+    block: &Block,
+    cells: &BTreeSet<CellId>,
+) -> Option<Span> {
+    let site = trace.event(block.first).site();
+    let own = |id: EventId| {
+        let other = trace.event(id).site();
+        other.function == site.function && other.file == site.file && other.line != 0
+    };
+    let mut cells = cells.clone();
+    cells.extend(compared(trace));
+    let accesses = trace.events.iter().map(|event| event.id);
+    let accesses = accesses.filter(|id| own(*id) && touches(trace, *id, &cells));
+    let mut lines: BTreeSet<u32> = BTreeSet::new();
+    for id in accesses {
+        lines.insert(trace.event(id).site().line);
+        for section in around(trace, all, id) {
+            if own(section.lock) && own(section.unlock) {
+                lines.extend([section.lock, section.unlock].map(|id| trace.event(id).site().line));
+            }
+        }
+    }
+    let (first, last) = (*lines.first()?, *lines.last()?);
+    (first < last).then(|| Span { first, last, ..Span::of(site) })
+}
+
+/// The cells whose values decide the failure.
+fn compared(trace: &EventTrace) -> BTreeSet<CellId> {
+    let Some(FailureCondition::Value(expr)) =
+        trace.failure.as_ref().map(|failure| &failure.condition)
+    else {
+        return BTreeSet::new();
+    };
+    let origins = trace.exprs.variables(*expr).into_iter();
+    let origins = origins.filter_map(|var| Some(trace.variables.get(var.index())?.origin));
+    let cells = origins.filter_map(|origin| match origin {
+        VariableOrigin::Read { event, part } => {
+            trace.event(event).kind.reads().get(part as usize).map(|read| read.cell)
+        }
+        VariableOrigin::Init(cell) => Some(cell),
+        VariableOrigin::Input => None,
+    });
+    cells.collect()
 }
 
 fn cells(trace: &EventTrace, events: &[EventId]) -> BTreeSet<CellId> {
@@ -151,6 +264,8 @@ struct Planner<'a> {
     system: &'a ConstraintSystem,
     all: &'a [Section],
     lock: Option<ObjectId>,
+    /// Every access that may come at the same time is guarded, too.
+    complete: bool,
 }
 
 impl Planner<'_> {
@@ -165,6 +280,10 @@ impl Planner<'_> {
             Plan { lock: self.lock, spans: Vec::new(), regions: Vec::new(), only_longer: true };
         for block in blocks {
             let (one, two) = (self.section(block.first), self.section(block.last));
+            if let Some(lines) = &block.lines {
+                self.add_lines(&mut plan, block, lines);
+                continue;
+            }
             if one.is_some() && one == two {
                 continue;
             }
@@ -177,12 +296,34 @@ impl Planner<'_> {
         if plan.spans.is_empty() {
             return None;
         }
-        for line in self.unguarded(&plan, blocks) {
-            plan.only_longer = false;
-            self.add(&mut plan, line);
+        if self.complete {
+            for line in self.unguarded(&plan, blocks) {
+                plan.only_longer = false;
+                self.add(&mut plan, line);
+            }
         }
         plan.spans.sort();
         Some(plan)
+    }
+
+    /// Adds the lines of a function, unless each passage is one section of the lock already.
+    fn add_lines(&self, plan: &mut Plan, block: &Block, lines: &Span) {
+        let cells = cells(self.trace, &[block.first, block.last]);
+        let all = passages(self.trace, lines);
+        let guarded = all.iter().all(|(first, last)| {
+            self.section(*first).is_some_and(|one| self.section(*last) == Some(one))
+        });
+        if guarded {
+            return;
+        }
+        let index = |id: EventId| self.trace.event(id).index as usize;
+        let mut accesses = all.iter().flat_map(|(first, last)| {
+            let own = &self.trace.thread_of(*first).events;
+            own.get(index(*first)..=index(*last)).unwrap_or_default()
+        });
+        plan.only_longer &=
+            accesses.all(|id| !touches(self.trace, *id, &cells) || self.section(*id).is_some());
+        self.add(plan, lines.clone());
     }
 
     fn add(&self, plan: &mut Plan, span: Span) {
@@ -256,6 +397,9 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
         None => edit.object(ObjectKind::Lock, "a new lock"),
     };
     guard(&mut edit, object, &plan.regions);
+    if let Some(condition) = while_held(trace, all, object, &plan) {
+        edit.fails_when(condition);
+    }
     let edited = edit.finish()?;
     let kind = if plan.only_longer { Kind::HoldAcross } else { Kind::CriticalSection };
     let (name, lock) = match plan.lock {
@@ -288,6 +432,50 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+/// Where a thread's log ends in the middle of what is to be one section, nobody gets the lock after
+/// it, since the code that gives it back was not reached: then the run fails only in schedules that
+/// have the others' sections before. `None` where all sections are whole.
+fn while_held(
+    trace: &EventTrace,
+    all: &[Section],
+    lock: ObjectId,
+    plan: &Plan,
+) -> Option<FailureCondition> {
+    let is_open = |last: EventId| {
+        let event = trace.event(last);
+        let inside = |span: &Span| {
+            let mut frames = event.stack.iter();
+            frames.any(|site| span.has(site) && site.line < span.last)
+        };
+        is_end(trace, last)
+            && !matches!(event.kind, EventKind::Exit | EventKind::Failure | EventKind::Block { .. })
+            && trace.failure.as_ref().is_some_and(|f| trace.event(f.event).thread != event.thread)
+            && plan.spans.iter().any(inside)
+    };
+    let thread = |id: EventId| trace.event(id).thread;
+    let index = |id: EventId| trace.event(id).index;
+    // Sections that become part of a longer one no longer have ends of their own.
+    let merged = |section: &Section| {
+        plan.regions.iter().any(|(first, last)| {
+            thread(*first) == thread(section.lock)
+                && index(*first) <= index(section.unlock)
+                && index(section.lock) <= index(*last)
+        })
+    };
+    let known = all.iter().filter(|s| s.object == lock && !merged(s)).map(|s| (s.lock, s.unlock));
+    let others: Vec<(EventId, EventId)> = known.chain(plan.regions.iter().copied()).collect();
+    let mut parts = Vec::new();
+    for (first, _) in plan.regions.iter().filter(|(_, last)| is_open(*last)) {
+        let others = others.iter().filter(|(other, _)| thread(*other) != thread(*first));
+        parts.extend(others.map(|(_, last)| FailureCondition::Before(*last, *first)));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    parts.push(trace.failure.as_ref()?.condition.clone());
+    Some(FailureCondition::All(parts))
 }
 
 /// ``hold `queue->lock` from queue.c:80 to queue.c:90 in get_file``.

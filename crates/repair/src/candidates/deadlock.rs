@@ -18,12 +18,16 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         .filter(|event| matches!(event.kind, EventKind::Block { .. }))
         .collect();
     let mut found = Vec::new();
-    found.extend(one_order(bug, &all, &blocks));
+    let one_order = one_order(bug, &all, &blocks);
+    let same_code = one_order.is_some();
+    found.extend(one_order);
     // Who came last is the likeliest to be the one that does it otherwise than the rest.
     for block in blocks.iter().rev() {
         let Some(held) = held(bug, &all, block) else { continue };
         match block.kind {
-            EventKind::Block { on: Awaited::Lock { object, mode } } if object != held.object => {
+            EventKind::Block { on: Awaited::Lock { object, mode } }
+                if object != held.object && !same_code =>
+            {
                 found.extend(in_order(bug, &all, (block, object, mode), held));
             }
             EventKind::Block { on: Awaited::Lock { .. } } => {}
@@ -32,6 +36,23 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         }
     }
     found
+}
+
+/// The failure's condition, and that all threads of the circle ask while all of them have what they
+/// have: who got on before another one asked is not waited for. In the recorded run nobody gives
+/// anything back, so that it says no more there; with a repair, the releases are real.
+fn at_once(bug: &Bug<'_>, all: &[Section]) -> Option<FailureCondition> {
+    let trace = bug.trace;
+    let mut parts = vec![trace.failure.as_ref()?.condition.clone()];
+    let blocks = || {
+        let events = bug.events.iter().map(|id| trace.event(*id));
+        events.filter(|event| matches!(event.kind, EventKind::Block { .. }))
+    };
+    for held in blocks().filter_map(|block| held(bug, all, block)) {
+        let before = |block: &Event| FailureCondition::Before(block.id, held.unlock);
+        parts.extend(blocks().map(before));
+    }
+    Some(FailureCondition::All(parts))
 }
 
 /// What the thread of a request holds that another thread of the circle waits for.
@@ -69,6 +90,7 @@ fn one_order(bug: &Bug<'_>, all: &[Section], blocks: &[&Event]) -> Option<Candid
             edit.after(held.unlock, EventKind::Unlock { object, mode, synthetic: true });
         }
     }
+    edit.fails_when(at_once(bug, all)?);
     let edited = edit.finish()?;
     let places = [place?, first.site()].map(Span::of);
     let locks: Vec<String> =
@@ -115,6 +137,7 @@ fn in_order(
     }
     edit.before(held.lock, EventKind::Lock { object, mode });
     edit.after(held.unlock, EventKind::Unlock { object, mode, synthetic: true });
+    edit.fails_when(at_once(bug, all)?);
     let edited = edit.finish()?;
     let lock = lock_name(trace, object);
     let other = lock_name(trace, held.object);
@@ -163,11 +186,7 @@ fn release_first(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidat
     let mut edit = Edit::new(trace);
     edit.move_before(held.unlock, target);
     edit.replace(held.unlock, EventKind::Unlock { object, mode, synthetic: false });
-    // Others wait for the lock for ever only when its holder still has it where it waits itself:
-    // on the recorded run that is so whatever the order.
-    let failure = trace.failure.as_ref()?;
-    let still_held = FailureCondition::Before(block.id, held.unlock);
-    edit.fails_when(FailureCondition::All(vec![failure.condition.clone(), still_held]));
+    edit.fails_when(at_once(bug, &sections(trace))?);
     let edited = edit.finish()?;
     let lock = lock_name(trace, object);
     let places = [block.id, held.lock].map(|id| Span::of(trace.event(id).site()));
@@ -184,6 +203,7 @@ fn release_first(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidat
         places[1].begin(),
         places[0].begin()
     );
+    // Whoever wants the lock comes before it is taken.
     let wanting = trace.events.iter().filter(|event| {
         event.thread != block.thread
             && matches!(event.kind, EventKind::Block { on } if on.object() == Some(object))

@@ -22,24 +22,43 @@ struct Wanted {
 }
 
 pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
-    let Some(wanted) = wanted(bug) else { return Vec::new() };
-    let mut found = earlier(bug, wanted);
-    found.extend(later(bug, wanted));
-    found.extend(join(bug, wanted));
-    found.extend(wait(bug, wanted));
+    let mut found = Vec::new();
+    for wanted in wanted(bug) {
+        found.extend(earlier(bug, wanted));
+        found.extend(later(bug, wanted));
+        found.extend(join(bug, wanted));
+        found.extend(wait(bug, wanted));
+    }
     found
 }
 
-/// The two events of the cause, of two threads, the other way round than in the failing schedule.
-fn wanted(bug: &Bug<'_>) -> Option<Wanted> {
-    let [one, two] = bug.events else { return None };
-    let place = |id: &EventId| bug.schedule.iter().position(|other| other == id);
-    if bug.trace.event(*one).thread == bug.trace.event(*two).thread {
-        return None;
+/// Pairs of the cause's events, of two threads and about one place, the other way round than in the
+/// failing schedule: what was read too early first.
+fn wanted(bug: &Bug<'_>) -> Vec<Wanted> {
+    let trace = bug.trace;
+    let place = |id: EventId| bug.schedule.iter().position(|other| *other == id);
+    let mut found: Vec<Wanted> = Vec::new();
+    for &then in bug.events {
+        for &first in bug.events.iter().filter(|first| place(then) < place(**first)) {
+            let (a, b) = (trace.event(then), trace.event(first));
+            let stays = [a, b].iter().any(|event| matches!(event.kind, EventKind::Failure));
+            if a.thread != b.thread && !stays && (bug.events.len() == 2 || meet(a, b)) {
+                found.push(Wanted { first, then });
+            }
+        }
     }
-    let (first, then) = if place(one)? < place(two)? { (*two, *one) } else { (*one, *two) };
-    let stays = |id: EventId| matches!(bug.trace.event(id).kind, EventKind::Failure);
-    (!stays(first) && !stays(then)).then_some(Wanted { first, then })
+    found.sort_by_key(|wanted| !trace.event(wanted.then).kind.writes().is_empty());
+    found
+}
+
+/// Do both touch one place, and one of them writes it?
+fn meet(one: &Event, other: &Event) -> bool {
+    let touches = |event: &Event, cell| {
+        event.kind.reads().iter().any(|part| part.cell == cell)
+            || event.kind.writes().iter().any(|part| part.cell == cell)
+    };
+    one.kind.writes().iter().any(|part| touches(other, part.cell))
+        || other.kind.writes().iter().any(|part| touches(one, part.cell))
 }
 
 /// The functions that an event was performed in, inner to outer, each with the line in it.

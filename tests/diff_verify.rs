@@ -1,0 +1,133 @@
+//! `symbiosis diff` and `symbiosis verify`, live: two runs of one bug have one cause, those of two bugs
+//! have not; the buggy program still fails in the same way, and in the fixed twin the order of the
+//! cause is no longer possible.
+
+#[path = "fixtures/annotations.rs"]
+mod annotations;
+#[path = "fixtures/workspace.rs"]
+mod workspace;
+
+use annotations::Annotations;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use workspace::Workspace;
+
+const SUCCESS: i32 = 0;
+/// Not the same cause; still fails.
+const DIFFERS: i32 = 10;
+const UNDECIDED: i32 = 12;
+
+fn source(name: &str, variant: &str) -> PathBuf {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let rooms = ["families", "programs"].map(|room| fixtures.join(room).join(name));
+    let files = rooms.iter().map(|folder| folder.join(variant).with_extension("c"));
+    files.into_iter().find(|file| file.exists()).expect("a fixture of this name")
+}
+
+/// Compiles a variant of a fixture to a program of the variant's name.
+fn compile(workspace: &Workspace, name: &str, variant: &str) {
+    // Schedules name places by their files: the twins have to be of one name.
+    fs::copy(source(name, variant), workspace.path("program.c")).expect("a copy of the source");
+    let arguments = ["cc", "-g", "-O1", "-pthread", "program.c", "-o", variant];
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+}
+
+fn record(workspace: &Workspace, name: &str, trace: &str) {
+    let text = fs::read_to_string(source(name, "buggy")).expect("the source can be read");
+    let annotations: Annotations = annotations::parse(&text).expect("well-formed annotations");
+    let mut arguments = vec!["record", "--until-failure", "3000"];
+    if !annotations.record.iter().any(|option| option == "--timeout") {
+        arguments.extend(["--timeout", "60"]);
+    }
+    if annotations.noise {
+        arguments.push("--noise");
+    }
+    arguments.extend(annotations.record.iter().map(String::as_str));
+    arguments.extend(["-o", trace, "--", "./buggy"]);
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+}
+
+#[test]
+fn two_runs_of_one_bug_have_one_cause_and_those_of_two_bugs_have_not() {
+    let workspace = Workspace::new("diff");
+    compile(&workspace, "trap", "buggy");
+    record(&workspace, "trap", "one.trace");
+    record(&workspace, "trap", "two.trace");
+    let same = workspace.symbiosis(["diff", "one.trace", "two.trace"]).expect_code(SUCCESS);
+    assert!(same.stdout().starts_with("the same cause\n"), "{}", same.describe());
+    compile(&workspace, "barrier", "buggy");
+    record(&workspace, "barrier", "other.trace");
+    let other = ["diff", "one.trace", "other.trace", "--format", "json"];
+    let other = workspace.symbiosis(other).expect_code(DIFFERS);
+    let other: Value = serde_json::from_str(&other.stdout()).expect("JSON");
+    assert_eq!(other["same"], false);
+    let pattern = other["differences"].as_array().into_iter().flatten();
+    let pattern = pattern.filter(|difference| difference["what"] == "pattern").collect::<Vec<_>>();
+    assert_eq!(pattern[0]["sides"], serde_json::json!(["atomicity", "order"]));
+}
+
+/// Verifies both programs of a fixture against the buggy one's trace.
+fn verify(name: &str, how: &str) {
+    let workspace = Workspace::new(&format!("verify-{name}"));
+    compile(&workspace, name, "buggy");
+    record(&workspace, name, "failing.trace");
+    let buggy = ["verify", "failing.trace", "--program", "buggy", "--keep", "again.trace"];
+    let buggy = workspace.symbiosis(buggy).expect_code(DIFFERS);
+    assert!(buggy.stdout().starts_with("still fails in the same way: "), "{}", buggy.describe());
+    // The run that shows it is a trace like any other.
+    workspace.symbiosis(["diff", "failing.trace", "again.trace"]).expect_code(SUCCESS);
+    compile(&workspace, name, "fixed");
+    let fixed =
+        ["verify", "failing.trace", "--program", "fixed", "--noisy", "5", "--format", "json"];
+    let fixed = workspace.symbiosis(fixed).expect_code(SUCCESS);
+    let fixed: Value = serde_json::from_str(&fixed.stdout()).expect("JSON");
+    assert_eq!(fixed["verdict"], "no-longer-possible");
+    assert_eq!(fixed["failed_runs"], 0);
+    assert!(fixed["asked_runs"].as_u64() > Some(0));
+    let reason = fixed["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains(how), "{reason}");
+}
+
+#[test]
+fn a_lock_that_is_kept_rules_the_cause_out() {
+    verify("trap", "`lock` is held on both sides");
+}
+
+#[test]
+fn a_new_lock_rules_the_cause_out() {
+    verify("bank", "total_lock` is held on both sides");
+}
+
+#[test]
+fn a_write_that_comes_earlier_rules_the_cause_out() {
+    verify("barrier", "synchronisation rules them out");
+}
+
+#[test]
+fn locks_in_one_order_rule_the_circle_out() {
+    verify("deadlock_mutex", "`stock` before `orders`");
+}
+
+/// What no run shows is not claimed, and a patch that changes lines but not the bug is no fix.
+#[test]
+fn a_patch_that_does_not_help_is_not_taken_for_one_that_does() {
+    let workspace = Workspace::new("verify-no-fix");
+    compile(&workspace, "trap", "buggy");
+    record(&workspace, "trap", "failing.trace");
+    let text = fs::read_to_string(workspace.path("program.c")).expect("the source");
+    let patched = text.replace("pthread_mutex_lock(&lock);", "pthread_mutex_lock(&lock); taken++;");
+    let patched = patched.replacen("static ", "static int taken;\nstatic ", 1);
+    assert_ne!(patched, text);
+    fs::write(workspace.path("program.c"), patched).expect("the source can be written");
+    let arguments = ["cc", "-g", "-O1", "-pthread", "program.c", "-o", "patched"];
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let verify =
+        ["verify", "failing.trace", "--program", "patched", "--scheduled", "0", "--noisy", "0"];
+    let answer = workspace.symbiosis(verify).expect_code(UNDECIDED);
+    assert!(answer.stdout().starts_with("undecided: "), "{}", answer.describe());
+    // The failing schedule finds its places again.
+    let verify = ["verify", "failing.trace", "--program", "patched", "--noisy", "0"];
+    let answer = workspace.symbiosis(verify).expect_code(DIFFERS);
+    assert!(answer.stdout().contains("under the failing schedule failed"), "{}", answer.describe());
+}
