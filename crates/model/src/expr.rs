@@ -5,10 +5,11 @@
 //! one pool have equal identifiers, and an expression over constants alone is a constant.
 
 mod fold;
+mod store;
 
 use crate::ids::VarId;
-use rustc_hash::FxHashMap;
 use std::fmt;
+use store::Store;
 
 /// The widest expression in bits. Wider program values are handled in pieces.
 pub const MAX_WIDTH: u32 = 128;
@@ -119,15 +120,15 @@ pub enum FloatPred {
     Le,
 }
 
-/// An expression. Operands are identifiers of the same pool.
+/// An expression. Operands are identifiers of the same pool. `V` is how a constant's value is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Expr {
+pub enum Expr<V = u128> {
     /// A constant; bits from `width` up are 0.
     Const {
         /// Bits.
         width: u32,
         /// The value.
-        value: u128,
+        value: V,
     },
     /// A value variable.
     Var {
@@ -204,8 +205,7 @@ pub enum Expr {
 /// An arena of expressions.
 #[derive(Clone, Debug, Default)]
 pub struct ExprPool {
-    nodes: Vec<(Expr, u32)>,
-    ids: FxHashMap<Expr, ExprId>,
+    store: Store,
 }
 
 /// The low `width` bits set.
@@ -225,13 +225,13 @@ impl ExprPool {
     /// The number of expressions.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.store.len()
     }
 
     /// Is the pool empty?
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.store.len() == 0
     }
 
     /// The expression behind an identifier. Operands have smaller identifiers than the
@@ -241,7 +241,7 @@ impl ExprPool {
     /// When the identifier is not of this pool.
     #[must_use]
     pub fn get(&self, id: ExprId) -> Expr {
-        self.nodes[id.0 as usize].0
+        self.store.get(id)
     }
 
     /// Width in bits.
@@ -250,7 +250,7 @@ impl ExprPool {
     /// When the identifier is not of this pool.
     #[must_use]
     pub fn width(&self, id: ExprId) -> u32 {
-        self.nodes[id.0 as usize].1
+        self.store.width(id)
     }
 
     /// The value of a constant expression.
@@ -264,13 +264,7 @@ impl ExprPool {
 
     fn intern(&mut self, expr: Expr, width: u32) -> ExprId {
         debug_assert!((1..=MAX_WIDTH).contains(&width), "width {width} of {expr:?}");
-        if let Some(&id) = self.ids.get(&expr) {
-            return id;
-        }
-        let id = ExprId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push((expr, width));
-        self.ids.insert(expr, id);
-        id
+        self.store.intern(expr, width)
     }
 
     /// A constant; `value` is cut to `width`.
@@ -524,8 +518,8 @@ impl ExprPool {
     /// `value_of` gives to variables. Linear in the size of the pool.
     #[must_use]
     pub fn evaluate_all(&self, value_of: &impl Fn(VarId) -> Option<u128>) -> Vec<Option<u128>> {
-        let mut values: Vec<Option<u128>> = Vec::with_capacity(self.nodes.len());
-        for &(expr, _) in &self.nodes {
+        let mut values: Vec<Option<u128>> = Vec::with_capacity(self.len());
+        for expr in (0..self.len()).map(|index| self.get(ExprId(index as u32))) {
             let known = |id: ExprId| values.get(id.0 as usize).copied().flatten();
             let value = match expr {
                 Expr::Const { value, .. } => Some(value),
@@ -545,7 +539,7 @@ impl ExprPool {
         roots: impl IntoIterator<Item = ExprId>,
         mut rename: impl FnMut(VarId) -> VarId,
     ) -> (Self, Vec<Option<ExprId>>) {
-        let mut wanted = vec![false; self.nodes.len()];
+        let mut wanted = vec![false; self.len()];
         let mut pending: Vec<ExprId> = roots.into_iter().collect();
         while let Some(id) = pending.pop() {
             if !std::mem::replace(&mut wanted[id.0 as usize], true) {
@@ -553,13 +547,11 @@ impl ExprPool {
             }
         }
         let mut pool = Self::default();
-        let mut images: Vec<Option<ExprId>> = vec![None; self.nodes.len()];
-        for (index, &(expr, width)) in self.nodes.iter().enumerate() {
-            if !wanted[index] {
-                continue;
-            }
+        let mut images: Vec<Option<ExprId>> = vec![None; self.len()];
+        for index in (0..self.len()).filter(|index| wanted[*index]) {
             // Identifiers keep their order, so that equations keep theirs.
-            let mut expr = expr;
+            let id = ExprId(index as u32);
+            let (mut expr, width) = (self.get(id), self.width(id));
             if let Expr::Var { var, .. } = &mut expr {
                 *var = rename(*var);
             }
@@ -606,6 +598,32 @@ impl Operands {
 
     fn iter(&self) -> impl Iterator<Item = ExprId> + '_ {
         self.ids.iter().flatten().copied()
+    }
+}
+
+impl<V> Expr<V> {
+    /// The expression with its constant's value, if it is a constant, given in another way.
+    fn with_value<W>(self, f: impl FnOnce(V) -> W) -> Expr<W> {
+        match self {
+            Self::Const { width, value } => Expr::Const { width, value: f(value) },
+            Self::Var { var, width } => Expr::Var { var, width },
+            Self::Bin(op, a, b) => Expr::Bin(op, a, b),
+            Self::Cmp(op, a, b) => Expr::Cmp(op, a, b),
+            Self::Not(a) => Expr::Not(a),
+            Self::Ite(c, a, b) => Expr::Ite(c, a, b),
+            Self::Extract { of, low, width } => Expr::Extract { of, low, width },
+            Self::Concat { high, low } => Expr::Concat { high, low },
+            Self::ZExt(a, width) => Expr::ZExt(a, width),
+            Self::SExt(a, width) => Expr::SExt(a, width),
+            Self::FloatBin(op, format, a, b) => Expr::FloatBin(op, format, a, b),
+            Self::FloatCmp(pred, format, a, b) => Expr::FloatCmp(pred, format, a, b),
+            Self::FloatIsNan(format, a) => Expr::FloatIsNan(format, a),
+            Self::FloatToFloat { of, from, to } => Expr::FloatToFloat { of, from, to },
+            Self::FloatToInt { of, from, signed, width } => {
+                Expr::FloatToInt { of, from, signed, width }
+            }
+            Self::IntToFloat { of, signed, to } => Expr::IntToFloat { of, signed, to },
+        }
     }
 }
 
