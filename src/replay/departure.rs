@@ -132,10 +132,10 @@ fn differences(original: &EventTrace, now: &EventTrace) -> Vec<Difference> {
 }
 
 fn described(trace: &EventTrace, event: &Event) -> String {
-    let name = event.name.clone().or_else(|| {
+    let name = event.name.as_deref().or_else(|| {
         let reads = event.kind.reads().iter().map(|part| part.cell);
         let cell = reads.chain(event.kind.writes().iter().map(|part| part.cell)).next()?;
-        Some(trace.cells[cell.index()].name.clone())
+        Some(&trace.cells[cell.index()].name)
     });
     let kind = event.kind.name();
     match name {

@@ -21,7 +21,7 @@ pub struct Event {
     pub stack: Arc<[Site]>,
     /// What the event touches in the source's words, such as `q->filled` or `accounts[3].balance`
     /// or a mutex's name; `None` when debug information does not tell.
-    pub name: Option<String>,
+    pub name: Option<Arc<str>>,
 }
 
 impl Event {

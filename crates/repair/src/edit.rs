@@ -203,7 +203,9 @@ impl<'t> Edit<'t> {
         place: &impl Fn(EventId) -> Option<EventId>,
     ) -> Option<Event> {
         let (mut kind, stack, name) = match step {
-            Step::Added { kind, stack, name } => (kind.clone(), Arc::clone(stack), name.clone()),
+            Step::Added { kind, stack, name } => {
+                (kind.clone(), Arc::clone(stack), name.as_deref().map(Arc::from))
+            }
             Step::Kept(old) => {
                 let event = self.trace.event(*old);
                 let kind = self.kinds.get(old).unwrap_or(&event.kind).clone();

@@ -7,6 +7,7 @@ use model::{
     Interval, Object, ObjectId, ObjectKind, PathCondition, PathConditionKind, Site, Thread,
     ThreadId, VarId, Variable, VariableOrigin,
 };
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// Where a variable comes from, with the event as (thread, index in the thread).
@@ -60,6 +61,18 @@ pub(crate) struct Builder {
     variables: Vec<PendingVariable>,
     pub cells: Vec<Cell>,
     pub objects: Vec<Object>,
+    /// The events' names, each once.
+    names: FxHashSet<Arc<str>>,
+}
+
+/// The one copy of a name.
+fn shared(names: &mut FxHashSet<Arc<str>>, name: &str) -> Arc<str> {
+    if let Some(known) = names.get(name) {
+        return Arc::clone(known);
+    }
+    let name: Arc<str> = name.into();
+    names.insert(Arc::clone(&name));
+    name
 }
 
 impl Builder {
@@ -78,6 +91,7 @@ impl Builder {
         self.threads[thread].intervals.push(interval);
         let events = &mut self.threads[thread].events;
         let index = events.len() as u32;
+        let name = name.map(|name| shared(&mut self.names, &name));
         let stack = if stack.is_empty() { Arc::from([Site::default()]) } else { stack };
         events.push(Event {
             id: EventId(index),
@@ -155,7 +169,7 @@ impl Builder {
     }
 
     /// Gives an event without a good name of its own the name of the one cell that it touches.
-    fn name_by_cell(&self, event: &mut Event) {
+    fn name_by_cell(&mut self, event: &mut Event) {
         let reads = event.kind.reads().iter().map(|part| part.cell);
         let mut cells = reads.chain(event.kind.writes().iter().map(|part| part.cell));
         let Some(first) = cells.next() else { return };
@@ -164,7 +178,7 @@ impl Builder {
         }
         let Some(cell) = self.cells.get(first.index()) else { return };
         if event.name.as_deref().is_none_or(|name| name_quality(name) < name_quality(&cell.name)) {
-            event.name = Some(cell.name.clone());
+            event.name = Some(shared(&mut self.names, &cell.name));
         }
     }
 

@@ -453,6 +453,7 @@ impl Builder {
         let index = thread.events.len() as u32;
         thread.events.push(event);
         let stack = [site(line)].into();
+        let name = name.map(Into::into);
         self.trace.events.push(Event { id: event, thread: id, index, kind, stack, name });
         event
     }
