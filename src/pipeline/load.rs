@@ -74,12 +74,14 @@ fn module(trace: &Trace, index: usize) -> Result<RecordedModule, PipelineError> 
 /// A thread's streams. The failing thread's are cut at the failure: what its exit handlers did
 /// afterwards explains nothing.
 fn log(trace: &Trace, thread: &trace_format::Thread) -> Result<ThreadLog, PipelineError> {
-    let mut path = trace.path_entries(thread)?;
+    let own = |failure: &&Failure| failure.thread_serial == Some(thread.serial);
+    let failure = trace.failure().filter(own).filter(|failure| failure.path_bytes > 0);
+    let path = match failure {
+        Some(failure) => trace.path_entries_until(thread, failure.path_bytes)?,
+        None => trace.path_entries(thread)?,
+    };
     let mut values = trace.value_words(thread)?;
-    if let Some(failure) = trace.failure().filter(|f| f.thread_serial == Some(thread.serial))
-        && failure.path_bytes > 0
-    {
-        path.truncate(usize::try_from(failure.path_bytes / 4).unwrap_or(usize::MAX));
+    if let Some(failure) = failure {
         values.truncate(usize::try_from(failure.value_bytes / 8).unwrap_or(usize::MAX));
     }
     Ok(ThreadLog {

@@ -21,7 +21,7 @@ struct Control { uint64_t next, limit; };
 extern __thread struct Control *__symbiosis_control;
 void __symbiosis_grow_path(void);
 void __symbiosis_register(const void *);
-static struct { uint32_t w[4]; uint64_t q[6]; uint32_t *base; void *none[4]; } module = {{2}, {1}};
+static struct { uint32_t w[4]; uint64_t q[6]; uint32_t *base; void *none[4]; } module = {{3}, {1}};
 static uint32_t base;
 __attribute__((constructor)) static void construct(void) {
   module.base = &base;
@@ -30,8 +30,9 @@ __attribute__((constructor)) static void construct(void) {
 static void block(uint32_t index) {
   struct Control *c = __symbiosis_control;
   if (c->next >= c->limit) { __symbiosis_grow_path(); c = __symbiosis_control; }
-  *(uint32_t *)c->next = index + 1;
-  c->next += 4;
+  *(uint8_t *)c->next = 0x82;
+  *(uint32_t *)(c->next + 1) = index;
+  c->next += 5;
 }
 int main(int n, char **v) {
   const char *what = n > 1 ? v[1] : "";

@@ -9,7 +9,7 @@ use super::original::executed;
 use crate::record::ending;
 use model::{EventKind, EventTrace, FailureCondition, Site};
 use std::collections::BTreeSet;
-use trace_format::{Failure, FailureKind, Manifest, Module, Trace};
+use trace_format::{Failure, FailureKind, Manifest, Module, Trace, outcomes};
 
 /// What a schedule is said to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,15 +269,12 @@ fn address(modules: &[Module], pc: u64) -> Option<(usize, usize, u64)> {
     nearest
 }
 
-/// The failing thread's path up to the failure.
+/// The failing thread's path up to the failure, see [`trace_format::outcomes`].
 fn path_of_failing(trace: &Trace, failure: &Failure) -> Option<Vec<u32>> {
     let serial = failure.thread_serial?;
     let thread = trace.threads().iter().find(|thread| thread.serial == serial)?;
-    let mut path = trace.path_entries(thread).ok()?;
-    if failure.path_bytes > 0 {
-        path.truncate(usize::try_from(failure.path_bytes / 4).unwrap_or(usize::MAX));
-    }
-    Some(path)
+    let bytes = if failure.path_bytes > 0 { failure.path_bytes } else { u64::MAX };
+    Some(outcomes(&trace.path_entries_until(thread, bytes).ok()?))
 }
 
 /// Did the thread that failed in the recorded run come further than it did then? A failure at the
@@ -295,7 +292,7 @@ fn went_past(original: &Manifest, attempt: &Attempt) -> bool {
         let trace = Trace::open(&attempt.directory).ok()?;
         match own {
             Some(own) => path_of_failing(&trace, own),
-            None => trace.path_entries(thread).ok(),
+            None => Some(outcomes(&trace.path_entries(thread).ok()?)),
         }
     };
     let then = attempt.original.trace().and_then(|trace| path_of_failing(trace, failure));

@@ -43,6 +43,16 @@ impl Builder {
         }
     }
 
+    /// Goes before the first instruction of a block, for a phi: debug records stay behind.
+    pub fn at_front(&self, first: LLVMValueRef) {
+        // SAFETY: the instruction is in a block.
+        unsafe {
+            self.llvm.LLVMPositionBuilderBeforeInstrAndDbgRecords(self.raw, first);
+            let location = self.llvm.LLVMInstructionGetDebugLoc(first);
+            self.llvm.LLVMSetCurrentDebugLocation2(self.raw, location);
+        }
+    }
+
     /// Goes to the end of a block that has no terminator yet; takes on the location of `like`.
     pub fn at_end(&self, block: LLVMBasicBlockRef, like: LLVMValueRef) {
         // SAFETY: block and instruction are alive.
@@ -76,6 +86,11 @@ impl Builder {
     pub fn phi(&self, ty: LLVMTypeRef) -> LLVMValueRef {
         // SAFETY: the type is of this context.
         unsafe { self.llvm.LLVMBuildPhi(self.raw, ty, NO_NAME) }
+    }
+
+    pub fn i8(&self, value: u8) -> LLVMValueRef {
+        // SAFETY: the type is an integer type.
+        unsafe { self.llvm.LLVMConstInt(self.int_type(8), u64::from(value), 0) }
     }
 
     pub fn i32(&self, value: u32) -> LLVMValueRef {

@@ -44,8 +44,8 @@ define void @__symbiosis_gate_thunk() naked noinline nounwind align 16 {
   unreachable
 }
 
-; Appends an entry to the thread's path stream.
-define void @__symbiosis_hook_path(i32 %entry) alwaysinline nounwind {
+; Appends a token of one byte to the thread's path stream.
+define void @__symbiosis_hook_path(i8 %token) alwaysinline nounwind {
 begin:
   %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
   %control = load volatile ptr, ptr %slot, align 8
@@ -64,10 +64,100 @@ grow:
 write:
   %to.control = phi ptr [ %control, %begin ], [ %grown.control, %grow ]
   %to = phi ptr [ %next, %begin ], [ %grown.next, %grow ]
-  store volatile i32 %entry, ptr %to, align 4
-  %after = getelementptr inbounds i8, ptr %to, i64 4
+  store volatile i8 %token, ptr %to, align 1
+  %after = getelementptr inbounds i8, ptr %to, i64 1
   store volatile ptr %after, ptr %to.control, align 8
   ret void
+}
+
+; Appends a token and its number to the thread's path stream.
+define void @__symbiosis_hook_path_number(i8 %token, i32 %number) alwaysinline nounwind {
+begin:
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next = load volatile ptr, ptr %control, align 8
+  %limit.slot = getelementptr inbounds i8, ptr %control, i64 8
+  %limit = load volatile ptr, ptr %limit.slot, align 8
+  %full = icmp uge ptr %next, %limit
+  br i1 %full, label %grow, label %write, !prof !0
+
+grow:
+  call void @__symbiosis_grow_path()
+  %grown.control = load volatile ptr, ptr %slot, align 8
+  %grown.next = load volatile ptr, ptr %grown.control, align 8
+  br label %write
+
+write:
+  %to.control = phi ptr [ %control, %begin ], [ %grown.control, %grow ]
+  %to = phi ptr [ %next, %begin ], [ %grown.next, %grow ]
+  store volatile i8 %token, ptr %to, align 1
+  %behind = getelementptr inbounds i8, ptr %to, i64 1
+  store volatile i32 %number, ptr %behind, align 1
+  %after = getelementptr inbounds i8, ptr %to, i64 5
+  store volatile ptr %after, ptr %to.control, align 8
+  ret void
+}
+
+; Leaves the choices of a region where they are found when the process ends.
+define void @__symbiosis_hook_choices(i32 %choices) alwaysinline nounwind {
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next = load volatile ptr, ptr %control, align 8
+  %token = trunc i32 %choices to i8
+  store volatile i8 %token, ptr %next, align 1
+  ret void
+}
+
+; Ends a region. There is room for its token; afterwards there has to be room for the next one.
+define void @__symbiosis_hook_end(i32 %choices) alwaysinline nounwind {
+begin:
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next = load volatile ptr, ptr %control, align 8
+  %token = trunc i32 %choices to i8
+  store volatile i8 %token, ptr %next, align 1
+  %after = getelementptr inbounds i8, ptr %next, i64 1
+  store volatile ptr %after, ptr %control, align 8
+  %limit.slot = getelementptr inbounds i8, ptr %control, i64 8
+  %limit = load volatile ptr, ptr %limit.slot, align 8
+  %full = icmp uge ptr %after, %limit
+  br i1 %full, label %grow, label %done, !prof !0
+
+grow:
+  call void @__symbiosis_grow_path()
+  br label %done
+
+done:
+  ret void
+}
+
+; Ends a region when its choices are not below `%most`, and returns the choices of the region that
+; goes on.
+define i32 @__symbiosis_hook_check(i32 %choices, i32 %most) alwaysinline nounwind {
+begin:
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next = load volatile ptr, ptr %control, align 8
+  %token = trunc i32 %choices to i8
+  store volatile i8 %token, ptr %next, align 1
+  %many = icmp uge i32 %choices, %most
+  br i1 %many, label %end, label %done
+
+end:
+  %after = getelementptr inbounds i8, ptr %next, i64 1
+  store volatile ptr %after, ptr %control, align 8
+  %limit.slot = getelementptr inbounds i8, ptr %control, i64 8
+  %limit = load volatile ptr, ptr %limit.slot, align 8
+  %full = icmp uge ptr %after, %limit
+  br i1 %full, label %grow, label %done, !prof !0
+
+grow:
+  call void @__symbiosis_grow_path()
+  br label %done
+
+done:
+  %left = phi i32 [ %choices, %begin ], [ 1, %end ], [ 1, %grow ]
+  ret i32 %left
 }
 
 ; Appends a word to the thread's values stream.

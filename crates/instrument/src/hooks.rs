@@ -18,8 +18,16 @@ pub struct Callable {
 
 /// The hooks of one module.
 pub struct Hooks {
-    /// `(i32 entry)`.
+    /// `(i8 token)`.
     pub path: Callable,
+    /// `(i8 token, i32 number)`.
+    pub path_number: Callable,
+    /// `(i32 choices)`.
+    pub choices: Callable,
+    /// `(i32 choices)`.
+    pub end: Callable,
+    /// `(i32 choices, i32 most) -> i32`.
+    pub check: Callable,
     /// `(i64 word)`.
     pub value: Callable,
     /// `(ptr place, i64 length)`.
@@ -52,6 +60,8 @@ pub struct Hooks {
     pub gate_thunk: LLVMValueRef,
     /// Where the entries of the gates begin and end, or null at run time.
     pub sites: [LLVMValueRef; 2],
+    /// `(i32 function, i32 block)`, of a program whose path has a witness.
+    pub witness: Option<Callable>,
     /// The module's base, an `i32`.
     pub base: LLVMValueRef,
     /// The descriptor.
@@ -59,7 +69,7 @@ pub struct Hooks {
 }
 
 /// Links the hooks into the module. Everything they define becomes internal.
-pub fn link(module: &Module<'_>) -> Result<Hooks, InstrumentError> {
+pub fn link(module: &Module<'_>, witness: bool) -> Result<Hooks, InstrumentError> {
     if global(module, "__symbiosis_module").is_ok() {
         return Err(InstrumentError::Twice);
     }
@@ -78,6 +88,10 @@ pub fn link(module: &Module<'_>) -> Result<Hooks, InstrumentError> {
     own_global("__symbiosis_tables")?;
     Ok(Hooks {
         path: own("__symbiosis_hook_path")?,
+        path_number: own("__symbiosis_hook_path_number")?,
+        choices: own("__symbiosis_hook_choices")?,
+        end: own("__symbiosis_hook_end")?,
+        check: own("__symbiosis_hook_check")?,
         value: own("__symbiosis_hook_value")?,
         write: own("__symbiosis_hook_write")?,
         write_text: own("__symbiosis_hook_write_text")?,
@@ -97,9 +111,22 @@ pub fn link(module: &Module<'_>) -> Result<Hooks, InstrumentError> {
             global(module, "__start_symbiosis_sites")?,
             global(module, "__stop_symbiosis_sites")?,
         ],
+        witness: witness.then(|| declare_witness(module)),
         base: own_global("__symbiosis_base")?,
         descriptor: own_global("__symbiosis_module")?,
     })
+}
+
+fn declare_witness(module: &Module<'_>) -> Callable {
+    let (llvm, context) = (module.llvm(), module.context().raw());
+    // SAFETY: module and context are alive, and the name is a C string.
+    unsafe {
+        let mut parameters = [llvm.LLVMInt32TypeInContext(context); 2];
+        let void = llvm.LLVMVoidTypeInContext(context);
+        let ty = llvm.LLVMFunctionType(void, parameters.as_mut_ptr(), 2, 0);
+        let name = c"__symbiosis_witness";
+        Callable { value: llvm.LLVMAddFunction(module.raw(), name.as_ptr(), ty), ty }
+    }
 }
 
 /// The hook module's text, under the layout and triple of the module it goes into.

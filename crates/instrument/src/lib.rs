@@ -17,6 +17,7 @@
 mod accesses;
 mod attributes;
 mod build;
+mod choices;
 mod descriptor;
 mod edges;
 mod emit;
@@ -54,11 +55,15 @@ pub struct Options {
     pub level: OptLevel,
     /// Check the instrumented module against LLVM's rules before machine code is made.
     pub verify: bool,
+    /// Beside everything else, call `__symbiosis_witness(function, block)` at the start of every
+    /// block, with the function's process-wide number: for tests that compare the recorded path
+    /// with the path itself. The program has to define it.
+    pub witness: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { level: OptLevel::Default, verify: cfg!(debug_assertions) }
+        Self { level: OptLevel::Default, verify: cfg!(debug_assertions), witness: false }
     }
 }
 
@@ -132,7 +137,7 @@ fn instrumented<'c>(
     emit::check_target(&module)?;
     let source = ir::read_bitcode(bitcode).map_err(InstrumentError::Read)?;
     let handles = descriptor::Handles::collect(&module, &source)?;
-    let hooks = hooks::link(&module)?;
+    let hooks = hooks::link(&module, options.witness)?;
     attributes::strip(&module);
     let resolvers = attributes::resolvers(&module);
     for (id, (function, &value)) in source.functions.iter().zip(&handles.functions).enumerate() {

@@ -7,6 +7,7 @@
 
 use crate::InstrumentError;
 use crate::build::Builder;
+use crate::choices::Choices;
 use crate::edges;
 use crate::gates;
 use crate::hooks::Hooks;
@@ -15,12 +16,13 @@ use crate::words;
 use crate::writes::{self, Returned};
 use ir::assembly::Assembly;
 use ir::plan::FunctionPlan;
+use ir::regions::ends_region;
 use ir::types::{Call, Callee, Function, InstId, InstKind, Type, TypeId};
 use llvm::{Llvm, Module};
 use llvm_sys::prelude::LLVMValueRef;
 use llvm_sys::{LLVMOpcode, LLVMTailCallKind};
 use std::collections::HashMap;
-use trace_format::layout::tag;
+use trace_format::layout::token;
 
 /// The function to instrument, as the executor sees it and as LLVM has it.
 pub struct Target<'a> {
@@ -47,7 +49,17 @@ pub fn function(
     let mut placer = Placer { module, hooks, target, plan: &plan, sites, builder, body };
     placer.gather_stack_objects();
     placer.returns_of_invokes()?;
-    placer.blocks()
+    // SAFETY: the body's instructions are alive.
+    let mut choices = unsafe {
+        Choices::begin(module.llvm(), &placer.builder, target.function, &plan, |block| {
+            let &(first, _) = placer.body.blocks.get(block)?;
+            placer.body.at(first)
+        })
+    };
+    placer.blocks(&mut choices)?;
+    // SAFETY: the function is alive, and nothing was removed from it.
+    unsafe { choices.join(module.llvm(), &placer.builder, target.value) };
+    Ok(())
 }
 
 /// A function's instructions in their original order.
@@ -199,23 +211,68 @@ impl Placer<'_> {
         jump
     }
 
-    fn blocks(&self) -> Result<(), InstrumentError> {
+    fn blocks(&self, choices: &mut Choices) -> Result<(), InstrumentError> {
         for (block, &(first, end)) in self.body.blocks.iter().enumerate() {
             let entry = block == 0;
             let anchor = self.anchor(first, entry)?;
+            let mut number = None;
             if entry && self.plan.entry {
                 self.builder.before(anchor);
                 self.enter()?;
-            } else if !entry && self.plan.blocks.get(block).copied().unwrap_or(false) {
+            } else if !entry {
                 self.builder.before(anchor);
-                self.path(tag::BLOCK, block as u32 + tag::BLOCK_BIAS);
+                number = self.start(block, choices);
+            }
+            if let Some(witness) = self.hooks.witness {
+                self.builder.before(anchor);
+                let base = self.builder.load_i32(self.hooks.base);
+                let function = self.builder.add(base, self.builder.i32(self.target.index as u32));
+                self.builder.call(witness, &mut [function, self.builder.i32(block as u32)]);
             }
             for index in first..end {
+                self.end_region(index, &mut number);
                 self.gate(index);
                 self.after_instruction(index, entry)?;
             }
+            choices.at_end(block, number);
         }
         Ok(())
+    }
+
+    /// What a block logs at its start. Gives the number that collects choices from then on.
+    fn start(&self, block: usize, choices: &Choices) -> Option<LLVMValueRef> {
+        let number = choices.at_start(block);
+        if self.plan.blocks.get(block).copied().unwrap_or(false) {
+            if let Some(number) = number {
+                self.builder.call(self.hooks.end, &mut [number]);
+            }
+            let index = self.builder.i32(block as u32);
+            let token = self.builder.i8(token::BLOCK);
+            self.builder.call(self.hooks.path_number, &mut [token, index]);
+            return None;
+        }
+        let number = number?;
+        if let Some(most) = choices.most(block, self.plan) {
+            let most = self.builder.i32(most);
+            return Some(self.builder.call(self.hooks.check, &mut [number, most]));
+        }
+        if choices.is_chosen(block) {
+            self.builder.call(self.hooks.choices, &mut [number]);
+        }
+        Some(number)
+    }
+
+    /// Ends the region before an instruction that asks for it.
+    fn end_region(&self, index: usize, number: &mut Option<LLVMValueRef>) {
+        let instruction = self.target.function.instructions.get(index);
+        let ends = instruction.is_some_and(|it| ends_region(self.target.module, it));
+        if ends
+            && let Some(place) = self.body.at(index)
+            && let Some(number) = number.take()
+        {
+            self.builder.before(place);
+            self.builder.call(self.hooks.end, &mut [number]);
+        }
     }
 
     /// The gate of an instruction. What is logged between it and the instruction before has its
@@ -289,17 +346,18 @@ impl Placer<'_> {
                 Callee::Direct(_) | Callee::Indirect(_) => returning.report(),
             }
         }
-        self.path(tag::RETURN, 1);
+        let token = self.builder.i8(token::RETURN);
+        self.builder.call(self.hooks.path, &mut [token]);
         self.log(ty, value)
     }
 
     /// `ENTER` and the arguments.
     fn enter(&self) -> Result<(), InstrumentError> {
         self.program_arguments();
-        let number = (tag::ENTER << tag::SHIFT) | (self.target.index as u32 & tag::PAYLOAD);
         let base = self.builder.load_i32(self.hooks.base);
-        let entry = self.builder.add(base, self.builder.i32(number));
-        self.builder.call(self.hooks.path, &mut [entry]);
+        let number = self.builder.add(base, self.builder.i32(self.target.index as u32));
+        let token = self.builder.i8(token::ENTER);
+        self.builder.call(self.hooks.path_number, &mut [token, number]);
         for (index, parameter) in (0..).zip(&self.target.function.params) {
             // SAFETY: the function is alive and has the parameters that the executor sees.
             let value = unsafe { self.llvm().LLVMGetParam(self.target.value, index) };
@@ -325,11 +383,6 @@ impl Placer<'_> {
             (self.llvm().LLVMGetParam(function, 0), self.llvm().LLVMGetParam(function, 1))
         };
         self.builder.call(self.hooks.arguments, &mut [count, arguments]);
-    }
-
-    fn path(&self, kind: u32, payload: u32) {
-        let entry = self.builder.i32((kind << tag::SHIFT) | payload);
-        self.builder.call(self.hooks.path, &mut [entry]);
     }
 
     /// Logs a value, and checks that the executor will read as many words.

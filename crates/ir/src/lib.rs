@@ -11,6 +11,7 @@ pub mod name;
 pub mod opaque;
 pub mod plan;
 mod read;
+pub mod regions;
 pub mod stack;
 pub mod types;
 mod visit;

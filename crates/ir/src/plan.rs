@@ -6,6 +6,8 @@
 //!
 //! * on entry to a function with [`FunctionPlan::entry`]: an `ENTER` path entry, then every
 //!   argument in the values stream ([`words`] words each);
+//! * at a branch that chooses ([`regions::choice`]): which way it goes, together with the choices
+//!   before and after it ([`regions`]);
 //! * on entry to a block of [`FunctionPlan::blocks`]: a `BLOCK` path entry. On function entry,
 //!   block 0 is never recorded;
 //! * after an instruction of [`FunctionPlan::values`]: its value ([`words`] words);
@@ -30,6 +32,7 @@ use crate::feeding::address_feeding;
 use crate::foreign::Foreign;
 use crate::intrinsics;
 use crate::opaque::is_opaque;
+use crate::regions::{self, Regions};
 use crate::stack::StackObjects;
 use crate::types::{
     BlockId, Callee, Function, InstId, InstKind, Instruction, Module, Type, TypeId,
@@ -43,6 +46,8 @@ pub struct FunctionPlan {
     pub entry: bool,
     /// Per block: is its entry recorded?
     pub blocks: Vec<bool>,
+    /// Where the choices of branches are written.
+    pub regions: Regions,
     /// Instructions whose result is logged right after them: address-feeding loads, stack objects
     /// whose address escapes, and what the executor does not compute ([`is_opaque`]).
     pub values: BTreeSet<InstId>,
@@ -73,17 +78,20 @@ pub fn words(module: &Module, ty: TypeId) -> usize {
 /// The plan of a function with a body.
 #[must_use]
 pub fn plan(module: &Module, function: &Function) -> FunctionPlan {
+    let blocks = recorded_blocks(function);
     FunctionPlan {
         entry: !function.internal
             || function.address_taken
             || function.params.iter().any(|param| param.byval.is_some()),
-        blocks: recorded_blocks(function),
+        regions: regions::regions(module, function, &blocks),
+        blocks,
         values: logged_values(module, function),
         returns: logged_returns(module, function),
     }
 }
 
-/// Blocks that the path does not follow from the block before.
+/// Blocks that follow neither from the block before nor from a choice: landing pads, the targets of
+/// indirect branches and of switches too wide for a choice.
 fn recorded_blocks(function: &Function) -> Vec<bool> {
     let mut recorded = vec![false; function.blocks.len()];
     let mut record = |block: BlockId| {
@@ -96,7 +104,10 @@ fn recorded_blocks(function: &Function) -> Vec<bool> {
         let Some(last) = function.instructions.get(block.terminator().index()) else { continue };
         let successors = last.kind.successors();
         let several = successors.iter().any(|block| Some(block) != successors.first());
-        if several || matches!(last.kind, InstKind::IndirectBr(..)) {
+        let wide = several
+            && matches!(last.kind, InstKind::Switch(..))
+            && regions::choice(&last.kind).is_none();
+        if wide || matches!(last.kind, InstKind::IndirectBr(..)) {
             successors.into_iter().for_each(&mut record);
         }
         unknown |= matches!(last.kind, InstKind::Other(..));

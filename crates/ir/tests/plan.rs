@@ -4,6 +4,7 @@ mod common;
 
 use common::{c, cpp, function, instructions, loads};
 use ir::plan::{FunctionPlan, plan, words};
+use ir::regions::{REGION_BITS, choice, ends_region};
 use ir::types::{Function, InstId, InstKind, Module, Type, TypeId};
 use std::collections::BTreeSet;
 
@@ -171,7 +172,7 @@ fn entries_are_logged_where_code_elsewhere_can_enter() {
 }
 
 #[test]
-fn blocks_are_logged_after_a_choice_and_returns_after_unseen_code() {
+fn choices_and_returns_after_unseen_code_are_logged() {
     let source = "int unseen(int); __attribute__((noinline)) static int seen(int x) { return x; }
         int f(int x, int (*p)(int)) {
             if (x) x = unseen(x); else x = seen(x);
@@ -182,7 +183,8 @@ fn blocks_are_logged_after_a_choice_and_returns_after_unseen_code() {
     let f = function(&module, "f");
     let plan = planned(&module, "f");
     // Entry, then, else, join.
-    assert_eq!(plan.blocks, [false, true, true, false]);
+    assert_eq!(plan.blocks, [false; 4]);
+    assert_eq!(plan.regions.filled, [false, true, true, false], "calls end the regions");
     let mut expected = calls_of(&module, f, "unseen");
     expected.extend(instructions(f, |kind| {
         kind.as_call().is_some_and(|call| matches!(call.callee, ir::types::Callee::Indirect(_)))
@@ -236,9 +238,8 @@ fn a_branch_to_one_place_is_no_choice() {
     for block in &f.blocks {
         let successors = f.instructions[block.terminator().index()].kind.successors();
         let distinct: BTreeSet<_> = successors.iter().collect();
-        if distinct.len() > 1 {
-            assert!(distinct.iter().all(|block| plan.blocks[block.index()]));
-        }
+        let choice = choice(&f.instructions[block.terminator().index()].kind);
+        assert_eq!(choice.is_some(), distinct.len() > 1);
     }
     assert!(!plan.blocks[0]);
 }
@@ -269,7 +270,92 @@ fn computed_jumps_and_landing_pads_are_recorded() {
             _ => None,
         })
         .expect("an invoke");
-    assert!(plan.blocks[invoke.0.index()] && plan.blocks[invoke.1.index()]);
+    assert!(!plan.blocks[invoke.0.index()] && plan.blocks[invoke.1.index()]);
+}
+
+#[test]
+fn a_wide_switch_records_its_targets() {
+    let cases = |count: u32| {
+        let cases: String = (0..count).map(|n| format!("case {n}: g({}); break;", n * n)).collect();
+        c("-O0", &format!("void g(int); void f(int x) {{ switch (x) {{ {cases} }} }}"))
+    };
+    for (count, bits) in [(1, Some(1)), (3, Some(2)), (4, Some(3)), (63, Some(6)), (64, None)] {
+        let module = cases(count);
+        let f = function(&module, "f");
+        let switch = &f.instructions[f.blocks[0].terminator().index()].kind;
+        assert_eq!(choice(switch).map(|choice| choice.bits), bits, "{count}");
+        let recorded = plan(&module, f).blocks.iter().filter(|recorded| **recorded).count();
+        let targets = if bits.is_some() { 0 } else { count as usize + 1 };
+        assert_eq!(recorded, targets, "{count}");
+    }
+}
+
+/// Whatever way a function takes, its choices fit into their tokens.
+#[test]
+fn no_region_gets_too_long() {
+    let source = "int g(int);
+        static int many(int a, int b, int c) {
+            int r = 0;
+            for (int i = 0; i < a; i++) {
+                if (a & i) r++; if (b & i) r += 2; if (c & i) r += 3; if (r & 8) r ^= b;
+                if (r & 16) r ^= c; if (r & 32) r ^= a; if (r & 64) continue;
+                switch (r & 15) { case 1: r++; break; case 3: r--; case 5: r += b; break;
+                    case 9: r = g(r); break; case 12: return r; default: break; }
+                while (r > 100) { r /= 2; do { r -= i; if (r == b) break; } while (r > 50); }
+            }
+            return r;
+        }
+        int f(int a, int b, int c) {
+          again:
+            if (a && b && c) { if (many(a, b, c) > 3 || (a > b && b > c && a > 9)) return 1; }
+            if (--a > 0) goto again;
+            return g(a) ? 2 : 3;
+        }";
+    for level in ["-O0", "-O1", "-O2"] {
+        let module = c(level, source);
+        let (mut longest, mut checked) = (0, 0);
+        for f in module.functions.iter().filter(|f| !f.is_declaration()) {
+            let plan = plan(&module, f);
+            for seed in 1..400 {
+                let (bits, checks) = wander(&module, f, &plan, seed);
+                longest = longest.max(bits);
+                checked += checks;
+            }
+        }
+        assert_eq!(longest, REGION_BITS, "{level}: tokens get full");
+        assert!(checked > 100, "{level}: loops end their regions");
+    }
+}
+
+/// Walks a function at random; gives the longest region, and how many ended at a check.
+fn wander(module: &Module, f: &Function, plan: &FunctionPlan, seed: u64) -> (u32, usize) {
+    let (mut block, mut bits, mut longest, mut checks) = (0, 0, 0, 0);
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..300 {
+        assert!(bits == 0 || plan.regions.filled[block], "block {block} may be reached with bits");
+        if plan.blocks[block] {
+            bits = 0;
+        }
+        if let Some(most) = plan.regions.checks[block]
+            && bits > most
+        {
+            (bits, checks) = (0, checks + 1);
+        }
+        for id in f.blocks[block].instructions() {
+            if ends_region(module, &f.instructions[id.index()]) {
+                bits = 0;
+            }
+        }
+        let last = &f.instructions[f.blocks[block].terminator().index()].kind;
+        let targets = last.successors();
+        let Some(count) = std::num::NonZeroUsize::new(targets.len()) else { break };
+        bits += choice(last).map_or(0, |choice| choice.bits);
+        assert!(bits <= REGION_BITS, "{bits} bits at the end of block {block}");
+        longest = longest.max(bits);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        block = targets[(state >> 33) as usize % count].index();
+    }
+    (longest, checks)
 }
 
 #[test]

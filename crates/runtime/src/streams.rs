@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::handlers;
-use crate::layout::{Control, RuntimeEvent, tag};
+use crate::layout::{Control, RuntimeEvent, token};
 use crate::process;
 use crate::sys;
 use crate::text::Text;
@@ -195,7 +195,7 @@ unsafe fn grow(kind: Kind) {
         let thread = *tls::thread_slot();
         if thread.is_null() {
             sys::keeping_errno(threads::attach_late);
-            let step = if kind == Kind::Path { 4 } else { 8 };
+            let step = if kind == Kind::Path { 1 } else { 8 };
             let shared = cursor(tls::sink(), kind);
             // The hook that called may still hold the shared sink: let it write there once, and
             // then stand at the limit again, so that the next such thread calls too.
@@ -214,13 +214,18 @@ unsafe fn grow(kind: Kind) {
         };
         make_room(thread, &cursor, stream, ring);
         // A signal handler writes entries of its own.
-        while kind == Kind::Path && !was_inside && handlers::waits(thread) {
+        let deliver = kind == Kind::Path && !was_inside;
+        while deliver && handlers::waits(thread) {
             write_volatile(inside, false);
             handlers::deliver(thread);
             write_volatile(inside, true);
             // While the signal waited, all were blocked; now the mask is the program's again.
             mask = sys::set_signal_mask(u64::MAX);
             make_room(thread, &cursor, stream, ring);
+        }
+        if kind == Kind::Path && handlers::waits(thread) {
+            // The next hook has to call again.
+            write_volatile(cursor.limit, 0);
         }
         sys::set_signal_mask(mask);
         write_volatile(inside, was_inside);
@@ -265,7 +270,8 @@ unsafe fn stop(thread: *mut Thread, cursor: &Cursor, stream: *mut Stream, ring: 
     }
 }
 
-/// The hook found the path stream at its limit: afterwards at least one entry fits.
+/// The hook found the path stream at its limit, or wrote choices up to it: afterwards at least one
+/// entry fits.
 #[cfg_attr(symbiosis_export, unsafe(no_mangle))]
 pub unsafe extern "C" fn __symbiosis_grow_path() {
     // SAFETY: works on the calling thread's own streams.
@@ -280,19 +286,40 @@ pub unsafe extern "C" fn __symbiosis_grow_values() {
 }
 
 #[inline]
-unsafe fn put_path(thread: *mut Thread, entry: u32) {
+unsafe fn put_path(thread: *mut Thread, entry: u8) {
     // SAFETY: the cursor of a live thread points into mapped memory, and below its limit at least
     // one entry fits. Volatile keeps the order: first the entry, then the cursor.
     unsafe {
         let control = (*thread).control;
+        close_choices(control);
         if read_volatile(&raw const (*control).path_next)
             >= read_volatile(&raw const (*control).path_limit)
         {
             grow(Kind::Path);
         }
         let at = read_volatile(&raw const (*control).path_next);
-        write_volatile(at as *mut u32, entry);
-        write_volatile(&raw mut (*control).path_next, at + 4);
+        write_volatile(at as *mut u8, entry);
+        write_volatile(&raw mut (*control).path_next, at + 1);
+    }
+}
+
+/// Are there choices where the next token goes?
+unsafe fn has_choices(control: *mut Control) -> bool {
+    // SAFETY: the cursor of a live thread points into mapped memory.
+    unsafe {
+        token::is_open(read_volatile(read_volatile(&raw const (*control).path_next) as *const u8))
+    }
+}
+
+/// Keeps the choices of a region that goes on: an entry comes in the middle of it, for a fault, say.
+unsafe fn close_choices(control: *mut Control) {
+    // SAFETY: as for `has_choices`; there is room for two tokens behind the limit.
+    unsafe {
+        if has_choices(control) {
+            let at = read_volatile(&raw const (*control).path_next);
+            write_volatile((at + 1) as *mut u8, token::OPEN);
+            write_volatile(&raw mut (*control).path_next, at + 2);
+        }
     }
 }
 
@@ -321,7 +348,7 @@ unsafe fn put_word(thread: *mut Thread, word: u64) {
 pub unsafe fn event(thread: *mut Thread, kind: RuntimeEvent, payload: &[u64]) {
     // SAFETY: the caller vouches for the record.
     unsafe {
-        put_path(thread, tag::RUNTIME << tag::SHIFT | kind as u32);
+        put_path(thread, token::RUNTIME + kind as u8);
         for &word in payload {
             put_word(thread, word);
         }
@@ -352,7 +379,8 @@ pub unsafe fn bytes(thread: *mut Thread, data: *const u8, length: u64) {
     }
 }
 
-/// How many bytes the two streams have. What a stopped stream got is in its final length.
+/// How many bytes the two streams have, choices behind the path's last token included. What a
+/// stopped stream got is in its final length.
 ///
 /// # Safety
 ///
@@ -363,7 +391,10 @@ pub unsafe fn lengths(thread: *mut Thread) -> (u64, u64) {
         let length = |kind| {
             let cursor = cursor((*thread).control, kind);
             match read_volatile(cursor.last) {
-                0 => read_volatile(cursor.next) - read_volatile(cursor.base),
+                0 => {
+                    let open = kind == Kind::Path && has_choices((*thread).control);
+                    read_volatile(cursor.next) - read_volatile(cursor.base) + u64::from(open)
+                }
                 last => last - 1,
             }
         };

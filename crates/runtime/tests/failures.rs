@@ -22,7 +22,7 @@ fn an_assertion_is_recorded_with_its_message() {
     let message = &traced.failure().message;
     assert!(message.contains("scenarios.c:"), "{message}");
     assert!(message.ends_with(": void *asserts(void *): !argument"), "{message}");
-    assert_eq!(traced.failure().path_bytes, 4, "what printing the message added is behind");
+    assert_eq!(traced.failure().path_bytes, 5, "what printing the message added is behind");
     assert_eq!(traced.signal(), Some(6));
 }
 

@@ -129,7 +129,7 @@ fn load(directory: &Path) -> Result<Recording, AnyError> {
         if let Some(failure) = failure.filter(|f| f.thread_serial == Some(thread.serial))
             && failure.path_bytes > 0
         {
-            path.truncate(usize::try_from(failure.path_bytes / 4)?);
+            path = trace.path_entries_until(thread, failure.path_bytes)?;
             values.truncate(usize::try_from(failure.value_bytes / 8)?);
         }
         recording.threads.push(ThreadLog {

@@ -171,6 +171,7 @@ impl<'r> Engine<'r> {
                 self.cancelled(t);
                 self.unwind(t, false)
             }
+            Some(Entry::Choice) => contradiction("a choice inside a call"),
         }
     }
 
@@ -183,7 +184,7 @@ impl<'r> Engine<'r> {
             return call.walked_result.is_some();
         }
         match next {
-            Some(Entry::Block(_) | Entry::Return) => true,
+            Some(Entry::Block(_) | Entry::Return | Entry::Choice) => true,
             Some(Entry::Enter(number)) => !image.by_number(number).is_some_and(|(m, f)| {
                 call.address.is_some_and(|address| address == image.function_address(m, f))
                     || image.info(m, f).is_some_and(|info| info.function.name == call.name)
@@ -374,6 +375,7 @@ impl<'r> Engine<'r> {
 
     /// Puts the top frame back to an instruction; gives the instruction's type.
     fn resume_at(&mut self, t: usize, id: InstId) -> TypeId {
+        self.threads[t].leave_region();
         let Some(frame) = self.threads[t].code_mut() else { return TypeId(0) };
         frame.next = id;
         let function = frame.info.function;

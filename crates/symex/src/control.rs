@@ -7,6 +7,7 @@ use crate::image::FunctionInfo;
 use crate::report::GapKind;
 use crate::thread::{BranchRecord, CodeFrame, Entry, Frame, History, Stop, contradiction};
 use crate::value::{self, Scalar, Value};
+use ir::regions;
 use ir::types::{BlockId, ConstId, InstId, InstKind, Instruction, Operand};
 use model::{CmpOp, ExprPool, PathConditionKind};
 use smallvec::SmallVec;
@@ -41,7 +42,6 @@ impl<'r> Engine<'r> {
         };
         let phis = self.phis(t, info, target);
         let thread = &mut self.threads[t];
-        thread.report.blocks += 1;
         let Some(frame) = thread.code_mut() else { return contradiction("no function") };
         let from = frame.block;
         if let Some(history) = &mut frame.history {
@@ -52,6 +52,47 @@ impl<'r> Engine<'r> {
         for (offset, value) in phis.into_iter().enumerate() {
             if let Some(register) = frame.registers.get_mut(block.first.index() + offset) {
                 *register = value;
+            }
+        }
+        if recorded {
+            thread.leave_region();
+        }
+        self.check_region(t, info, target)?;
+        self.note_block(t, info, target);
+        Ok(())
+    }
+
+    /// A region that has got long ends at the start of a block, and there a signal handler may run.
+    fn check_region(
+        &mut self,
+        t: usize,
+        info: &'r FunctionInfo<'r>,
+        block: BlockId,
+    ) -> Result<(), Stop> {
+        let Some(&Some(bits)) = info.plan.regions.checks.get(block.index()) else { return Ok(()) };
+        if !self.threads[t].fills_region(bits) {
+            return Ok(());
+        }
+        self.threads[t].end_region();
+        self.handle_late_signals(t)
+    }
+
+    /// A region ends before the instruction, or goes on. Where it ends a signal handler may run; one
+    /// that runs next in a call of something outside is met there.
+    pub fn pass_instruction(&mut self, t: usize, inst: &'r Instruction) -> Result<(), Stop> {
+        let Some((info, _)) = self.current(t) else { return Ok(()) };
+        let module = self.image.module(info.module);
+        let inside = match &inst.kind {
+            InstKind::Ret(_) | InstKind::Resume(_) => true,
+            InstKind::Call(call) | InstKind::Invoke { call, .. } => {
+                call.target(module).is_some_and(|callee| !callee.is_declaration())
+            }
+            _ => return Ok(()),
+        };
+        if regions::ends_region(module, inst) {
+            self.threads[t].end_region();
+            if inside {
+                self.handle_late_signals(t)?;
             }
         }
         Ok(())
@@ -86,13 +127,30 @@ impl<'r> Engine<'r> {
     pub fn branch(&mut self, t: usize, id: InstId, inst: &'r Instruction) -> Result<(), Stop> {
         let Some((info, _)) = self.current(t) else { return contradiction("no function") };
         let successors = inst.kind.successors();
-        let recorded = |block: &BlockId| info.plan.blocks.get(block.index()) == Some(&true);
         let target = match successors.first() {
-            Some(&only) if !successors.iter().any(recorded) => only,
+            Some(&only)
+                if !matches!(inst.kind, InstKind::IndirectBr(..))
+                    && successors.iter().all(|&block| block == only) =>
+            {
+                only
+            }
             _ if self.in_tail(t) => self.certain_successor(t, inst)?,
             _ if let Some(block) = self.forbidden_block(t, &successors) => block,
             _ => match self.next_entry(t)? {
-                Entry::Block(block) if successors.contains(&BlockId(block)) => BlockId(block),
+                Entry::Block(block) if successors.contains(&BlockId(block)) => {
+                    // In the place of a choice the entry is no block's own.
+                    if regions::choice(&inst.kind).is_some() {
+                        self.threads[t].advance();
+                    }
+                    BlockId(block)
+                }
+                Entry::Choice if let Some(choice) = regions::choice(&inst.kind) => {
+                    let way = self.threads[t].choose(choice.bits)?;
+                    match choice.targets.get(way as usize) {
+                        Some(&target) => target,
+                        None => return contradiction(format!("{id} has no way {way}")),
+                    }
+                }
                 entry => {
                     let name = &info.function.name;
                     return contradiction(format!("{entry:?} where {name} {id} branches"));
@@ -253,7 +311,6 @@ impl<'r> Engine<'r> {
         let thread = &mut self.threads[t];
         thread.frame_serial += 1;
         let first = info.function.blocks.first().map_or(InstId(0), |block| block.first);
-        thread.report.blocks += 1;
         let frame = CodeFrame {
             info,
             module,
@@ -263,10 +320,21 @@ impl<'r> Engine<'r> {
             next: first,
             private_base: thread.private_next,
             history: keep_history.then(|| Box::new(History::default())),
+            open: None,
             serial: thread.frame_serial,
         };
         thread.frames.push(Frame::Code(Box::new(frame)));
+        self.note_block(t, info, BlockId(0));
         Ok(())
+    }
+
+    fn note_block(&mut self, t: usize, info: &FunctionInfo<'_>, block: BlockId) {
+        let report = &mut self.threads[t].report;
+        report.blocks += 1;
+        if self.options.keep_path {
+            let base = self.recording.modules.get(info.module).map_or(0, |m| m.base);
+            report.path.push((base + info.id.0, block.0));
+        }
     }
 
     /// The callee's own copy of a `byval` argument.

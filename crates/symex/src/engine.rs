@@ -320,6 +320,7 @@ impl<'r> Engine<'r> {
         self.check_reached(t, id)?;
         self.pass_gate(t, info, id);
         self.handle_fault(t, instruction)?;
+        self.pass_instruction(t, instruction)?;
         self.execute(t, id, instruction)
     }
 

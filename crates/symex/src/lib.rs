@@ -31,6 +31,7 @@ mod assembly;
 mod builder;
 mod call;
 mod cells;
+mod choices;
 mod clock;
 mod concrete;
 mod control;

@@ -34,11 +34,13 @@ pub struct Options {
     pub tail_limit: u64,
     /// The most [`Gap`]s kept with their details; all are counted.
     pub max_gaps: usize,
+    /// Keep every block that the threads enter, in [`ThreadReport::path`].
+    pub keep_path: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { tail_limit: 1_000_000, max_gaps: 1000 }
+        Self { tail_limit: 1_000_000, max_gaps: 1000, keep_path: false }
     }
 }
 
@@ -177,6 +179,9 @@ pub struct ThreadReport {
     pub instructions: u64,
     /// Basic blocks entered.
     pub blocks: u64,
+    /// All of them, when [`Options::keep_path`] says so: the function's process-wide number and the
+    /// block's index in it.
+    pub path: Vec<(u32, u32)>,
     /// Did the walk use up the streams, without a contradiction?
     pub reached_end: bool,
     /// Why the walk stopped: the normal end, the failure, the end of the streams, or what is

@@ -1,8 +1,9 @@
 //! Signal handlers, walked where they interrupted the thread.
 //!
-//! The runtime lets a handler run where an entry of the path would come next, or in uninstrumented
-//! code (`crates/runtime/src/handlers.rs`): the walk meets it at the same place. Only the handler of a
-//! fault runs in the middle of a block, before the instruction that caused it.
+//! The runtime lets a handler run where an entry of the path would come next, where a region of
+//! choices ends because it has got long, or in uninstrumented code
+//! (`crates/runtime/src/handlers.rs`): the walk meets it at the same place. Only the handler of a fault
+//! runs in the middle of a block, before the instruction that caused it.
 
 use crate::engine::Engine;
 use crate::thread::{Entry, ExternalCall, ExternalFrame, Frame, Stop, contradiction};
@@ -58,6 +59,8 @@ impl<'r> Engine<'r> {
         };
         let reads = std::mem::take(&mut self.pending_reads);
         let non_local = std::mem::take(&mut self.threads[t].non_local);
+        // The interrupted function's region goes on.
+        let made = std::mem::take(&mut self.threads[t].choices.made);
         self.threads[t].frames.push(Frame::External(Box::new(frame)));
         let depth = self.threads[t].frames.len();
         loop {
@@ -68,6 +71,7 @@ impl<'r> Engine<'r> {
                 self.threads[t].frames.pop();
                 self.pending_reads = reads;
                 self.threads[t].non_local = non_local;
+                self.threads[t].choices.made = made;
                 return Ok(());
             }
             match self.step(t) {
@@ -79,6 +83,16 @@ impl<'r> Engine<'r> {
                 return Err(Stop::Left);
             }
         }
+    }
+
+    /// Walks the handlers of signals that came before, at the end of a region.
+    pub fn handle_late_signals(&mut self, t: usize) -> Result<(), Stop> {
+        while self.threads[t].peek()? == Some(Entry::Runtime(RuntimeEvent::SignalBegin))
+            && self.threads[t].peek_word(FAULT) != Some(1)
+        {
+            self.runtime(t, RuntimeEvent::SignalBegin)?;
+        }
+        Ok(())
     }
 
     /// Walks the handler of a fault before the instruction that caused it.

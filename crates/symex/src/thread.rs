@@ -1,5 +1,6 @@
 //! One thread's walk: its place in its streams, its frames, and what it holds.
 
+use crate::choices::{Choices, choices};
 use crate::clock::VectorClock;
 use crate::failure::Found;
 use crate::heap::PRIVATE;
@@ -39,6 +40,8 @@ pub(crate) enum Entry {
     Block(u32),
     Enter(u32),
     Return,
+    /// The way of a branch, see [`Thread::choose`].
+    Choice,
     Runtime(RuntimeEvent),
 }
 
@@ -85,6 +88,8 @@ pub(crate) struct CodeFrame<'r> {
     /// The thread's private stack pointer at entry.
     pub private_base: u64,
     pub history: Option<Box<History<'r>>>,
+    /// Choices that were made and come once more, behind a leading one.
+    pub open: Option<u32>,
     /// Counts frames of the thread.
     pub serial: u64,
 }
@@ -170,6 +175,8 @@ pub(crate) struct Thread<'r> {
     pub log: &'r ThreadLog,
     path_at: usize,
     value_at: usize,
+    /// Choices that were read and not yet made.
+    pub choices: Choices,
     pub frames: Vec<Frame<'r>>,
     /// The outermost instrumented frame, once it has returned.
     pub left: Option<Box<CodeFrame<'r>>>,
@@ -232,6 +239,7 @@ impl<'r> Thread<'r> {
             log,
             path_at: 0,
             value_at: 0,
+            choices: Choices::default(),
             frames: vec![Frame::External(Box::default())],
             left: None,
             clock: VectorClock::default(),
@@ -269,7 +277,11 @@ impl<'r> Thread<'r> {
     }
 
     /// The next path entry, which stays.
-    pub fn peek(&self) -> Result<Option<Entry>, Stop> {
+    pub fn peek(&mut self) -> Result<Option<Entry>, Stop> {
+        self.pass_repeated();
+        if self.choices.left > 0 {
+            return Ok(Some(Entry::Choice));
+        }
         let Some(&word) = self.log.path.get(self.path_at) else { return Ok(None) };
         let payload = word & tag::PAYLOAD;
         Ok(Some(match word >> tag::SHIFT {
@@ -278,6 +290,10 @@ impl<'r> Thread<'r> {
                 None => return contradiction(format!("empty path entry {}", self.path_at)),
             },
             tag::ENTER => Entry::Enter(payload),
+            tag::RETURN if choices(word).is_some() => Entry::Choice,
+            tag::RETURN if payload == tag::OPEN => {
+                return contradiction(format!("no choices before path entry {}", self.path_at));
+            }
             tag::RETURN => Entry::Return,
             _ => match RuntimeEvent::from_code(payload & 0xff) {
                 Some(event) => Entry::Runtime(event),
@@ -292,7 +308,12 @@ impl<'r> Thread<'r> {
         }))
     }
 
-    /// Moves past the entry that `peek` showed.
+    /// The next path entry as it is written, which stays.
+    pub fn path_word(&self) -> Option<u32> {
+        self.log.path.get(self.path_at).copied()
+    }
+
+    /// Moves past the entry that `peek` showed, unless that is a choice.
     pub fn advance(&mut self) {
         self.path_at += 1;
     }
@@ -317,7 +338,7 @@ impl<'r> Thread<'r> {
 
     pub fn unused(&self) -> (usize, usize) {
         (
-            self.log.path.len().saturating_sub(self.path_at),
+            self.log.path.len().saturating_sub(self.path_at) + usize::from(self.choices.left > 0),
             self.log.values.len().saturating_sub(self.value_at),
         )
     }

@@ -4,14 +4,15 @@
 //! A thread has two streams, written by that thread alone into its own mapped files, and a control
 //! page that says how far each has come, so that SIGKILL loses at most the entry being written.
 //!
-//! * **path**: little-endian `u32` entries, see [`Tag`]. Zero is never written.
+//! * **path**: tokens of one byte, some of which a `u32` follows, see [`token`]. Zero is never
+//!   written at the beginning of a token.
 //! * **values**: little-endian `u64` words. Which words are there, and in which order, follows
 //!   from the path and from the logging plan of the IR (`ir::plan`), but for the payloads of
 //!   runtime entries, which are given with [`RuntimeEvent`].
 
 /// Changes whenever a binary built by an older instrumenter could be misread: the layout of the
 /// streams, the control page, the module descriptor, or the logging plan.
-pub const INSTRUMENTATION_VERSION: u32 = 2;
+pub const INSTRUMENTATION_VERSION: u32 = 3;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
@@ -32,25 +33,65 @@ pub const CONTROL_MAGIC: u64 = u64::from_le_bytes(*b"SYMBCTL1");
 /// First word of `process.bin`: the bytes `SYMBPRC1`.
 pub const PROCESS_MAGIC: u64 = u64::from_le_bytes(*b"SYMBPRC1");
 
-/// The entries of the path stream: bits 31..30 say which.
+/// The path stream as it is written: tokens.
+///
+/// A token below [`token::FIRST`] holds choices: the ways that branches went, in order, from the
+/// highest bit behind the leading one to the lowest. A branch with two ways takes one bit, a switch
+/// as many as the number of its distinct targets needs (`ir::regions`).
+///
+/// A thread keeps the choices that do not fill a token yet in the byte where its next token goes
+/// (at `Control::path_next`, so not counted by it): whatever ends the process finds them there. A
+/// byte there that is no token of choices is nothing.
+pub mod token {
+    /// Choices without any: nothing happened.
+    pub const EMPTY: u8 = 1;
+    /// The first token that holds no choices. Tokens of choices are `EMPTY` to `FIRST - 1`.
+    pub const FIRST: u8 = 0x80;
+    /// How many bits of choices a token holds.
+    pub const BITS: u32 = 6;
+    /// A call whose target is not known to be in the same module returned. The result follows in
+    /// the values stream where the plan says so.
+    pub const RETURN: u8 = 0x80;
+    /// A function with an entry record was entered; a `u32` follows, the process-wide function
+    /// number: the module's base plus the function's index among the module's functions. The
+    /// arguments follow in the values stream, one word each (two for 65 to 128 bits).
+    pub const ENTER: u8 = 0x81;
+    /// A recorded basic block was entered; a `u32` follows, its index in the function.
+    pub const BLOCK: u8 = 0x82;
+    /// The runtime had something to say before the choices in the token before this one were
+    /// complete: when the function goes on, its next token of choices begins with them once more.
+    pub const OPEN: u8 = 0x83;
+    /// The runtime saw something: the [`super::RuntimeEvent`] is added.
+    pub const RUNTIME: u8 = 0x90;
+
+    /// Does a byte behind the last token hold choices?
+    #[must_use]
+    pub const fn is_open(byte: u8) -> bool {
+        byte > EMPTY && byte < FIRST
+    }
+}
+
+/// The entries of the path stream as they are read: bits 31..30 say which.
 pub mod tag {
     /// Which kind of entry.
     pub const SHIFT: u32 = 30;
     /// A recorded basic block was entered; bits 29..0 are its index in the function.
     pub const BLOCK: u32 = 0;
-    /// A function with an entry record was entered; bits 29..0 are the process-wide function
-    /// number: the module's base plus the function's index among the module's functions. The
-    /// arguments follow in the values stream, one word each (two for 65 to 128 bits).
+    /// A function with an entry record was entered; bits 29..0 are the function number
+    /// ([`super::token::ENTER`]).
     pub const ENTER: u32 = 1;
-    /// A call whose target is not known to be in the same module returned; bits 29..0 are 1. The
-    /// result follows in the values stream where the plan says so.
+    /// Bits 29..0 are 1: a call returned; [`OPEN`] or [`CHOICES`].
     pub const RETURN: u32 = 2;
     /// The runtime saw something; bits 7..0 are the [`super::RuntimeEvent`].
     pub const RUNTIME: u32 = 3;
     /// Mask of the payload bits.
     pub const PAYLOAD: u32 = (1 << SHIFT) - 1;
-    /// A block's index is written plus one, so that no entry is zero.
+    /// A block's index is plus one, so that no entry is zero.
     pub const BLOCK_BIAS: u32 = 1;
+    /// Payload of `RETURN`: the choices before come once more ([`super::token::OPEN`]).
+    pub const OPEN: u32 = 2;
+    /// Payload of `RETURN`: bits 6..0 are a token of choices.
+    pub const CHOICES: u32 = 0x80;
 }
 
 /// What the runtime reports in a thread's own stream. The payload words in the values stream are
@@ -219,10 +260,10 @@ impl SyncOp {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
-    /// Where the next path entry goes.
+    /// Where the next path token goes; the byte there may hold choices already ([`token`]).
     pub path_next: u64,
-    /// When `path_next` has reached this, the hook calls the runtime before it writes on. At least
-    /// one entry always fits behind it.
+    /// When `path_next` has reached this, the hook calls the runtime before it writes on, or after
+    /// it wrote choices. Some entries always fit behind it.
     pub path_limit: u64,
     /// Where the next value word goes.
     pub value_next: u64,

@@ -4,11 +4,12 @@ use crate::chunks::{long_at, word_at};
 use crate::error::TraceError;
 use crate::layout::{
     CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, INSTRUMENTATION_VERSION, MODULE_MAGIC,
-    ModuleRecordHeader, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure,
+    ModuleRecordHeader, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure, token,
 };
 use crate::manifest::{Failure, FailureKind, ThreadRecord, WriteFailure};
 use crate::trace::Module;
 use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
 use std::mem::{offset_of, size_of};
 use std::path::Path;
 
@@ -141,6 +142,14 @@ fn control(path: &Path) -> Result<Option<ThreadRecord>, TraceError> {
         }),
         last => Ok(last - 1),
     };
+    let mut path_bytes = length(
+        offset_of!(Control, path_final),
+        offset_of!(Control, path_next),
+        offset_of!(Control, path_base),
+    )?;
+    if long(offset_of!(Control, path_final)) == 0 && holds_choices(&path, path_bytes)? {
+        path_bytes += 1;
+    }
     Ok(Some(ThreadRecord {
         name: String::new(),
         file: path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -151,17 +160,28 @@ fn control(path: &Path) -> Result<Option<ThreadRecord>, TraceError> {
         children: long(offset_of!(Control, children)),
         ended: long(offset_of!(Control, ended)) != 0,
         overflow_errno: long(offset_of!(Control, overflow_errno)) as i32,
-        path_bytes: length(
-            offset_of!(Control, path_final),
-            offset_of!(Control, path_next),
-            offset_of!(Control, path_base),
-        )?,
+        path_bytes,
         value_bytes: length(
             offset_of!(Control, value_final),
             offset_of!(Control, value_next),
             offset_of!(Control, value_base),
         )?,
     }))
+}
+
+/// Are there choices behind the last token of a thread's path stream? See [`token`].
+fn holds_choices(control: &Path, path_bytes: u64) -> Result<bool, TraceError> {
+    let path = control.with_extension("path");
+    let mut file = match fs_err::File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(TraceError::io("open", &path, 0, error)),
+    };
+    let failed = |error| TraceError::io("read", &path, path_bytes, error);
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(path_bytes)).map_err(failed)?;
+    let there = file.read(&mut byte).map_err(failed)?;
+    Ok(there == 1 && token::is_open(byte[0]))
 }
 
 /// Names the threads by who created them ([S] 4.2). A creator always has the lower serial.

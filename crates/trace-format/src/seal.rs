@@ -113,7 +113,7 @@ fn seal_order(directory: &Path) -> Result<Option<u64>, TraceError> {
 }
 
 fn seal_streams(threads: &Path, thread: &mut ThreadRecord) -> Result<(), TraceError> {
-    let streams = [("path", &mut thread.path_bytes, 4), ("values", &mut thread.value_bytes, 8)];
+    let streams = [("path", &mut thread.path_bytes, 1), ("values", &mut thread.value_bytes, 8)];
     for (kind, length, unit) in streams {
         *length -= *length % unit;
         let raw = threads.join(format!("{}.{kind}", thread.file));

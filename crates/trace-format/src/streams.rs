@@ -1,7 +1,7 @@
 //! Readers of a thread's two streams.
 
 use crate::error::TraceError;
-use crate::layout::{RuntimeEvent, tag};
+use crate::layout::{RuntimeEvent, tag, token};
 use crate::source::Source;
 use std::fmt;
 use std::sync::Arc;
@@ -30,6 +30,10 @@ pub enum PathEntry {
     },
     /// A call out of the module returned.
     Return,
+    /// Branches went these ways: bits behind a leading one ([`token`]).
+    Choices(u8),
+    /// The choices before are not complete, and come once more ([`token::OPEN`]).
+    Open,
     /// The runtime saw something; the payload is in the values stream.
     Runtime(RuntimeEvent),
 }
@@ -81,11 +85,13 @@ pub struct PathReader {
     buffer: Buffer,
     /// The modules' function ranges: base, count, module; sorted by base.
     functions: Arc<[(u32, u32, ModuleId)]>,
+    /// Entries passed.
+    entries: u64,
 }
 
 impl PathReader {
     pub(crate) fn new(source: Source, functions: Arc<[(u32, u32, ModuleId)]>) -> Self {
-        Self { buffer: Buffer::new(source), functions }
+        Self { buffer: Buffer::new(source), functions, entries: 0 }
     }
 
     /// The next entry, or none at the end of the stream.
@@ -95,11 +101,7 @@ impl PathReader {
     /// When the stream is damaged or an entry makes no sense.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<PathEntry>, TraceError> {
-        let entry = self.peek()?;
-        if entry.is_some() {
-            self.buffer.at += 4;
-        }
-        Ok(entry)
+        self.take(|reader, word| reader.decode(word))
     }
 
     /// The next entry without passing it.
@@ -108,29 +110,83 @@ impl PathReader {
     ///
     /// As for [`Self::next`].
     pub fn peek(&mut self) -> Result<Option<PathEntry>, TraceError> {
-        match self.buffer.array()? {
+        match self.ahead()? {
             None => Ok(None),
-            Some(word) => self.decode(u32::from_le_bytes(word)).map(Some),
+            Some((word, _)) => self.decode(word).map(Some),
         }
     }
 
-    /// The next entry as it is written, or none at the end of the stream.
+    /// The next entry as [`tag`] describes it, or none at the end of the stream.
     ///
     /// # Errors
     ///
     /// When the stream is damaged.
     pub fn next_raw(&mut self) -> Result<Option<u32>, TraceError> {
-        let word = self.buffer.array()?.map(u32::from_le_bytes);
-        if word.is_some() {
-            self.buffer.at += 4;
-        }
-        Ok(word)
+        self.take(|_, word| Ok(word))
+    }
+
+    fn take<T>(
+        &mut self,
+        decode: impl FnOnce(&Self, u32) -> Result<T, TraceError>,
+    ) -> Result<Option<T>, TraceError> {
+        let Some((word, length)) = self.ahead()? else { return Ok(None) };
+        let entry = decode(self, word)?;
+        self.buffer.at += length;
+        self.entries += 1;
+        Ok(Some(entry))
     }
 
     /// How many entries were passed.
     #[must_use]
     pub fn position(&self) -> u64 {
-        self.buffer.position() / 4
+        self.entries
+    }
+
+    /// How many bytes of the stream were passed.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.buffer.position()
+    }
+
+    /// The next entry and how many bytes it takes. Empty tokens are passed. A token whose number is
+    /// not whole was being written when the process was killed.
+    fn ahead(&mut self) -> Result<Option<(u32, usize)>, TraceError> {
+        loop {
+            let Some([first]) = self.buffer.array()? else { return Ok(None) };
+            let short = match first {
+                token::EMPTY => {
+                    self.buffer.at += 1;
+                    continue;
+                }
+                token::ENTER | token::BLOCK => {
+                    let Some([_, a, b, c, d]) = self.buffer.array()? else { return Ok(None) };
+                    let number = u32::from_le_bytes([a, b, c, d]);
+                    let (kind, number) = match first {
+                        token::ENTER => (tag::ENTER, number),
+                        _ => (tag::BLOCK, number.wrapping_add(tag::BLOCK_BIAS)),
+                    };
+                    if number > tag::PAYLOAD {
+                        return Err(self.meaningless(first));
+                    }
+                    return Ok(Some((kind << tag::SHIFT | number, 5)));
+                }
+                token::RETURN => tag::RETURN << tag::SHIFT | 1,
+                token::OPEN => tag::RETURN << tag::SHIFT | tag::OPEN,
+                choices if token::is_open(choices) => {
+                    tag::RETURN << tag::SHIFT | tag::CHOICES | u32::from(choices)
+                }
+                event if event > token::RUNTIME => {
+                    tag::RUNTIME << tag::SHIFT | u32::from(event - token::RUNTIME)
+                }
+                _ => return Err(self.meaningless(first)),
+            };
+            return Ok(Some((short, 1)));
+        }
+    }
+
+    fn meaningless(&self, token: u8) -> TraceError {
+        let what = format!("no meaning for the path token {token:#04x}");
+        TraceError::malformed(self.buffer.source.path(), self.buffer.position(), what)
     }
 
     fn decode(&self, word: u32) -> Result<PathEntry, TraceError> {
@@ -138,6 +194,10 @@ impl PathReader {
         let entry = match word >> tag::SHIFT {
             tag::BLOCK => payload.checked_sub(tag::BLOCK_BIAS).map(PathEntry::Block),
             tag::ENTER => self.enter(payload),
+            tag::RETURN if payload & tag::CHOICES != 0 => {
+                Some(PathEntry::Choices((payload & (tag::CHOICES - 1)) as u8))
+            }
+            tag::RETURN if payload == tag::OPEN => Some(PathEntry::Open),
             tag::RETURN => (payload == 1).then_some(PathEntry::Return),
             _ => RuntimeEvent::from_code(payload).map(PathEntry::Runtime),
         };
@@ -153,6 +213,28 @@ impl PathReader {
         let function = number - base;
         (function < count).then_some(PathEntry::Enter { module, function })
     }
+}
+
+/// The same path in a form that does not depend on how the choices were spread over tokens: every
+/// choice becomes an entry of its own ([`tag::CHOICES`] with 2 or 3), once. For comparing paths.
+#[must_use]
+pub fn outcomes(entries: &[u32]) -> Vec<u32> {
+    const CHOICES: u32 = tag::RETURN << tag::SHIFT | tag::CHOICES;
+    const OPEN: u32 = tag::RETURN << tag::SHIFT | tag::OPEN;
+    let mut outcomes = Vec::new();
+    for &entry in entries {
+        let choices = entry ^ CHOICES;
+        if entry == OPEN {
+            continue;
+        }
+        if choices >= tag::CHOICES || choices == 0 {
+            outcomes.push(entry);
+            continue;
+        }
+        let bits = choices.ilog2();
+        outcomes.extend((0..bits).rev().map(|bit| CHOICES | 2 | choices >> bit & 1));
+    }
+    outcomes
 }
 
 /// Reads a values stream word by word.

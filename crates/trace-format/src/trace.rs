@@ -158,16 +158,30 @@ impl Trace {
         self.source(thread, "values", thread.value_bytes).map(ValueReader::new)
     }
 
-    /// A thread's whole path stream as it is written.
+    /// A thread's whole path stream: entries as [`tag`](crate::layout::tag) describes them.
     ///
     /// # Errors
     ///
     /// When the file is missing or damaged.
     pub fn path_entries(&self, thread: &Thread) -> Result<Vec<u32>, TraceError> {
+        self.path_entries_until(thread, u64::MAX)
+    }
+
+    /// As [`Self::path_entries`], of the stream's first `bytes` bytes.
+    ///
+    /// # Errors
+    ///
+    /// When the file is missing or damaged.
+    pub fn path_entries_until(&self, thread: &Thread, bytes: u64) -> Result<Vec<u32>, TraceError> {
         let mut reader = self.path(thread)?;
         let mut entries = Vec::new();
-        while let Some(entry) = reader.next_raw()? {
-            entries.push(entry);
+        while reader.offset() < bytes
+            && let Some(entry) = reader.next_raw()?
+        {
+            // Behind empty tokens there may be one that begins beyond the end.
+            if reader.offset() <= bytes {
+                entries.push(entry);
+            }
         }
         Ok(entries)
     }

@@ -60,6 +60,35 @@ fn entries_are_decoded() {
     assert_eq!(values.word().unwrap(), None);
 }
 
+/// Choices that a killed thread had not put into a token yet.
+#[test]
+fn choices_behind_the_last_token_count() {
+    for (byte, found) in [(0b101, true), (1, false), (0, false), (0x82, false)] {
+        let (directory, manifest) = raw_trace(2);
+        let file = directory.path().join("threads/t0.1.path");
+        let mut bytes = fs_err::read(&file).unwrap();
+        let length = bytes.len() as u64;
+        bytes.extend([byte, 0, 0]);
+        fs_err::write(&file, bytes).unwrap();
+        let raw = read(directory.path()).unwrap();
+        let last = raw.streams[1].0.last().copied();
+        assert_eq!(last == Some(common::choices(byte)), found, "{byte:#x}");
+        assert_eq!(raw.manifest.threads[1].path_bytes, length + u64::from(found));
+        trace_format::seal(directory.path(), &manifest).unwrap();
+        assert_eq!(read(directory.path()).unwrap().streams, raw.streams);
+    }
+}
+
+#[test]
+fn paths_are_compared_without_their_tokens() {
+    let one = [common::choices(0b1101), common::choices(0b10), common::RETURN];
+    let other = [common::choices(0b11), common::choices(0b1010), common::RETURN];
+    assert_eq!(trace_format::outcomes(&one), trace_format::outcomes(&other));
+    assert_eq!(trace_format::outcomes(&one).len(), 5);
+    let shorter = [common::choices(0b1101)];
+    assert!(trace_format::outcomes(&one).starts_with(&trace_format::outcomes(&shorter)));
+}
+
 #[test]
 fn streams_of_several_chunks_come_back_whole() {
     let directory = sealed_trace(700_000);

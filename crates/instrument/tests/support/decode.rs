@@ -3,10 +3,13 @@
 
 use super::recording::Thread;
 use ir::plan::{FunctionPlan, plan, words};
+use ir::regions::choice;
 use ir::types::{BlockId, Call, Callee, ConstantKind, InstKind, Module, Operand};
 
-const KIND: u32 = 30;
-const PAYLOAD: u32 = (1 << KIND) - 1;
+const RETURN: u8 = 0x80;
+const ENTER: u8 = 0x81;
+const BLOCK: u8 = 0x82;
+const EXTERNAL_WRITE: u8 = 0x99;
 
 /// The modules of a program with their bases and plans.
 pub struct Program {
@@ -48,7 +51,8 @@ impl Program {
     /// Follows one thread to the end of both of its streams.
     pub fn decode(&self, thread: &Thread) -> Decoded {
         let decoded = Decoded::default();
-        let mut walker = Walker { program: self, thread, path: 0, value: 0, decoded };
+        let mut walker =
+            Walker { program: self, thread, path: 0, value: 0, choices: (0, 0), decoded };
         while walker.peek().is_some() {
             // What happened before `main`, and the arguments of `main`.
             if walker.write() {
@@ -60,7 +64,9 @@ impl Program {
                 Err(Exit::Unwind(block)) => panic!("nobody catches at block {block}"),
             }
         }
+        walker.pass_empty();
         assert_eq!(walker.path, thread.path.len(), "path entries are left");
+        assert_eq!(walker.choices.1, 0, "choices are left");
         assert_eq!(walker.value, thread.values.len(), "words are left");
         walker.decoded
     }
@@ -79,18 +85,51 @@ struct Walker<'a> {
     thread: &'a Thread,
     path: usize,
     value: usize,
+    /// What is left of the last token of choices: its bits, and how many of them.
+    choices: (u8, u32),
     decoded: Decoded,
 }
 
 impl<'a> Walker<'a> {
-    fn peek(&self) -> Option<u32> {
+    /// The token that comes next. All choices are made before another one.
+    fn peek(&mut self) -> Option<u8> {
+        self.pass_empty();
+        assert_eq!(self.choices.1, 0, "choices are left at {}", self.path);
         self.thread.path.get(self.path).copied()
+    }
+
+    fn pass_empty(&mut self) {
+        while self.thread.path.get(self.path) == Some(&1) {
+            self.path += 1;
+        }
+    }
+
+    /// The number behind a token.
+    fn number(&mut self) -> u32 {
+        let bytes = self.thread.path.get(self.path + 1..self.path + 5).expect("a whole number");
+        self.path += 5;
+        u32::from_le_bytes(bytes.try_into().expect("four bytes"))
+    }
+
+    /// The next so many bits of choices, which one token holds.
+    fn choose(&mut self, bits: u32) -> usize {
+        if self.choices.1 == 0 {
+            let token = self.peek().expect("a token says where a branch went");
+            assert!(token < RETURN, "choices expected, {token:#x} found at {}", self.path);
+            self.path += 1;
+            self.choices = (token, token.ilog2());
+        }
+        let (token, left) = self.choices;
+        let left = left.checked_sub(bits).expect("a choice within a token");
+        self.choices.1 = left;
+        usize::from(token >> left) & ((1 << bits) - 1)
     }
 
     /// The bytes that outside code wrote, when that comes next.
     fn write(&mut self) -> bool {
-        let Some(entry) = self.peek().filter(|entry| entry >> KIND == 3) else { return false };
-        assert_eq!(entry & PAYLOAD, 9, "an entry that the stand-in never makes");
+        if self.choices.1 != 0 || self.peek() != Some(EXTERNAL_WRITE) {
+            return false;
+        }
         self.path += 1;
         let (address, length) = (self.word(), self.word());
         let bytes = (0..length.div_ceil(8)).flat_map(|_| self.word().to_le_bytes());
@@ -113,9 +152,9 @@ impl<'a> Walker<'a> {
     /// A function with an `ENTER` entry.
     fn enter(&mut self) -> Result<(), Exit> {
         let entry = self.peek().ok_or(Exit::End)?;
-        assert_eq!(entry >> KIND, 1, "ENTER expected, {entry:#x} found at {}", self.path);
-        self.path += 1;
-        let (module, function) = self.program.find(entry & PAYLOAD);
+        assert_eq!(entry, ENTER, "ENTER expected, {entry:#x} found at {}", self.path);
+        let number = self.number();
+        let (module, function) = self.program.find(number);
         let (_, source, _) = &self.program.modules[module];
         let function_ir = &source.functions[function];
         self.decoded.entries.push(function_ir.name.clone());
@@ -161,7 +200,7 @@ impl<'a> Walker<'a> {
             block = match last {
                 InstKind::Ret(_) => return Ok(()),
                 InstKind::Resume(_) | InstKind::Unreachable => return Err(self.unwinding()),
-                _ => self.successor(plan, unwound, &last.successors()),
+                _ => self.successor(plan, unwound, last),
             };
         }
     }
@@ -170,22 +209,26 @@ impl<'a> Walker<'a> {
         &mut self,
         plan: &FunctionPlan,
         unwound: Option<BlockId>,
-        successors: &[BlockId],
+        last: &InstKind,
     ) -> BlockId {
-        let next = match (unwound, successors) {
-            (Some(pad), _) => pad,
-            (None, [only]) => *only,
-            (None, _) if successors.iter().all(|s| s == &successors[0]) => successors[0],
-            (None, _) => {
+        let successors = last.successors();
+        let next = match (unwound, choice(last), last) {
+            (Some(pad), ..) => pad,
+            (_, Some(choice), _) => choice.targets[self.choose(choice.bits)],
+            (.., InstKind::Invoke { normal, .. }) => *normal,
+            _ if successors.iter().all(|s| s == &successors[0]) => successors[0],
+            _ => {
                 let entry = self.peek().expect("an entry says where a branch went");
-                assert_eq!(entry >> KIND, 0, "BLOCK expected, {entry:#x} found at {}", self.path);
-                BlockId(entry - 1)
+                assert_eq!(entry, BLOCK, "BLOCK expected, {entry:#x} found at {}", self.path);
+                let number = self.number();
+                self.path -= 5;
+                BlockId(number)
             }
         };
         assert!(successors.contains(&next), "{next} is none of {successors:?}");
         if plan.blocks[next.index()] {
-            assert_eq!(self.peek(), Some(next.0 + 1), "at {}", self.path);
-            self.path += 1;
+            assert_eq!(self.peek(), Some(BLOCK), "at {}", self.path);
+            assert_eq!(self.number(), next.0, "at {}", self.path);
         }
         next
     }
@@ -233,10 +276,9 @@ impl<'a> Walker<'a> {
                 continue;
             }
             let entry = self.peek().ok_or(Exit::End)?;
-            match entry >> KIND {
-                1 => self.enter()?,
-                2 => {
-                    assert_eq!(entry & PAYLOAD, 1);
+            match entry {
+                ENTER => self.enter()?,
+                RETURN => {
                     self.path += 1;
                     return Ok(());
                 }
@@ -247,7 +289,11 @@ impl<'a> Walker<'a> {
 
     fn unwinding(&mut self) -> Exit {
         match self.peek() {
-            Some(entry) if entry >> KIND == 0 => Exit::Unwind(entry - 1),
+            Some(BLOCK) => {
+                let number = self.number();
+                self.path -= 5;
+                Exit::Unwind(number)
+            }
             Some(entry) => panic!("a landing pad expected, {entry:#x} found at {}", self.path),
             None => Exit::End,
         }

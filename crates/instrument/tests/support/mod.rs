@@ -35,7 +35,7 @@ impl Program<'_> {
             let source = directory.join(name);
             std::fs::write(&source, text).expect("the source is written");
             let module = compile(&source, self.flags);
-            let options = instrument::Options { level: self.level, verify: true };
+            let options = instrument::Options { level: self.level, verify: true, witness: false };
             let object = instrument::instrument(&module, &options).expect("instruments");
             let path = source.with_extension("o");
             std::fs::write(&path, object).expect("the object is written");

@@ -22,7 +22,7 @@ pub struct Module {
 
 /// A thread's streams, and the numbers that the thread passed to `mark`.
 pub struct Thread {
-    pub path: Vec<u32>,
+    pub path: Vec<u8>,
     pub values: Vec<u64>,
     pub marks: Vec<i64>,
 }
@@ -72,8 +72,7 @@ impl<'a> Reader<'a> {
 
     fn thread(&mut self) -> Thread {
         let length = self.word();
-        let path = self.bytes(length).chunks(4);
-        let path = path.map(|b| u32::from_le_bytes(b.try_into().expect("whole entries"))).collect();
+        let path = self.bytes(length).to_vec();
         let length = self.word();
         let values = self.words(length / 8);
         let count = self.word();

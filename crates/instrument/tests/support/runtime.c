@@ -9,6 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* Room behind the limits: a path token has up to five bytes. */
+#define SLACK 16
+
 struct control {
   char *path_next, *path_limit, *value_next, *value_limit;
   char *path, *values;
@@ -49,7 +52,8 @@ static atomic_int mark_count;
 static void grow(char **start, char **next, char **limit) {
   size_t used = *next - *start;
   size_t size = used ? used * 2 : 64;
-  *start = realloc(*start, size);
+  *start = realloc(*start, size + SLACK);
+  memset(*start + used, 0, size + SLACK - used);
   *next = *start + used;
   *limit = *start + size;
 }
@@ -64,7 +68,7 @@ static struct control *own(void) {
 
 void __symbiosis_grow_path(void) {
   struct control *c = own();
-  if (c->path_next == c->path_limit) grow(&c->path, &c->path_next, &c->path_limit);
+  if (c->path_next >= c->path_limit) grow(&c->path, &c->path_next, &c->path_limit);
 }
 
 void __symbiosis_grow_values(void) {
@@ -72,11 +76,12 @@ void __symbiosis_grow_values(void) {
   if (c->value_next == c->value_limit) grow(&c->values, &c->value_next, &c->value_limit);
 }
 
-static void put_path(uint32_t entry) {
-  __symbiosis_grow_path();
+/* Choices that wait for their region's end would be lost. */
+static void put_path(uint8_t token) {
   struct control *c = own();
-  memcpy(c->path_next, &entry, 4);
-  c->path_next += 4;
+  if (c->path_next && *c->path_next > 1) abort();
+  __symbiosis_grow_path();
+  *c->path_next++ = token;
 }
 
 static void put_value(uint64_t word) {
@@ -88,7 +93,7 @@ static void put_value(uint64_t word) {
 
 void __symbiosis_external_write(const void *place, uint64_t length) {
   if (!length) return;
-  put_path(3u << 30 | 9);
+  put_path(0x90 + 9);
   put_value((uint64_t)place);
   put_value(length);
   for (uint64_t at = 0; at < length; at += 8) {

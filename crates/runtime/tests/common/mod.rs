@@ -140,6 +140,7 @@ impl Traced {
                     Entry::Block(index)
                 }
                 PathEntry::Return => Entry::Return,
+                PathEntry::Choices(_) | PathEntry::Open => panic!("the hooks make no choices"),
                 PathEntry::Enter { module, function } => Entry::Enter(module.0, function),
                 PathEntry::Runtime(event) => {
                     let fixed = match event {

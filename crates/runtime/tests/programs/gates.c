@@ -8,7 +8,7 @@
 GATED_MODULE
 /* The second module of the same executable. */
 static uint32_t second_base;
-static struct Module second = {2, 0, 0, 0, {13, 14}, "second", 6, functions, functions,
+static struct Module second = {INSTRUMENTATION, 0, 0, 0, {13, 14}, "second", 6, functions, functions,
                                &second_base, 0, __start_symbiosis_sites, __stop_symbiosis_sites,
                                gate_thunk};
 __attribute__((constructor)) static void construct_second(void) { __symbiosis_register(&second); }

@@ -21,7 +21,7 @@ extern const char __stop_symbiosis_sites[] __attribute__((visibility("hidden")))
 #define GATED_MODULE                                                                               \
   static uint32_t base;                                                                            \
   static const uint64_t functions[1];                                                              \
-  static struct Module module = {2, 0, 0, 0, {11, 12}, "gates", 5, functions, functions, &base, 0, \
+  static struct Module module = {INSTRUMENTATION, 0, 0, 0, {11, 12}, "gates", 5, functions, functions, &base, 0, \
                                  __start_symbiosis_sites, __stop_symbiosis_sites, gate_thunk};     \
   __attribute__((constructor)) static void construct(void) { __symbiosis_register(&module); }
 

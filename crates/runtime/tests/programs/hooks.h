@@ -20,6 +20,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* `INSTRUMENTATION_VERSION` of crates/trace-format. */
+#define INSTRUMENTATION 3
 struct Control { uint64_t path_next, path_limit, value_next, value_limit; };
 extern __thread struct Control *__symbiosis_control __attribute__((tls_model("initial-exec")));
 void __symbiosis_grow_path(void);
@@ -42,11 +44,12 @@ void __symbiosis_pointee_write(const void *, const void *, uint64_t);
 }
 #endif
 
-static inline void path(uint32_t entry) {
+static inline void path(uint8_t token, uint32_t number) {
   volatile struct Control *c = __symbiosis_control;
-  if (c->path_next == c->path_limit) { __symbiosis_grow_path(); c = __symbiosis_control; }
-  *(volatile uint32_t *)c->path_next = entry;
-  c->path_next += 4;
+  if (c->path_next >= c->path_limit) { __symbiosis_grow_path(); c = __symbiosis_control; }
+  *(volatile uint8_t *)c->path_next = token;
+  *(volatile uint32_t *)(c->path_next + 1) = number;
+  c->path_next += 5;
 }
 static inline void value(uint64_t word) {
   volatile struct Control *c = __symbiosis_control;
@@ -54,4 +57,4 @@ static inline void value(uint64_t word) {
   *(volatile uint64_t *)c->value_next = word;
   c->value_next += 8;
 }
-static inline void block(uint32_t index) { path(index + 1); }
+static inline void block(uint32_t index) { path(0x82, index); }

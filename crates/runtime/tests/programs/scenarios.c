@@ -8,7 +8,7 @@ static int variable;
 static void *count(void *argument);
 static uint64_t functions[3], globals[1];
 static const uint8_t defined[3] = {1, 0, 0};
-static struct Module module = {2, 3, 1, 1, {0x1122334455667788, 0x99}, "bitcode", 7, functions,
+static struct Module module = {INSTRUMENTATION, 3, 1, 1, {0x1122334455667788, 0x99}, "bitcode", 7, functions,
                                globals, &base, defined};
 __attribute__((constructor)) static void construct(void) {
   functions[0] = (uint64_t)count;

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use trace_format::layout::{
     CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, INSTRUMENTATION_VERSION, MODULE_MAGIC,
     ModuleRecordHeader, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure, RuntimeEvent, tag,
+    token,
 };
 use trace_format::{
     Executable, Manifest, Module, OrderRecord, Outcome, Trace, TraceError, bitcode_file_name,
@@ -67,6 +68,34 @@ pub fn runtime(event: RuntimeEvent) -> u32 {
 
 pub const RETURN: u32 = tag::RETURN << tag::SHIFT | 1;
 
+/// The tokens of entries.
+fn tokens(path: &[u32]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for &entry in path {
+        let payload = entry & tag::PAYLOAD;
+        match entry >> tag::SHIFT {
+            _ if entry == 0 => bytes.push(0),
+            tag::BLOCK => {
+                bytes.push(token::BLOCK);
+                bytes.extend((payload - tag::BLOCK_BIAS).to_le_bytes());
+            }
+            tag::ENTER => {
+                bytes.push(token::ENTER);
+                bytes.extend(payload.to_le_bytes());
+            }
+            tag::RETURN if payload == 1 => bytes.push(token::RETURN),
+            tag::RETURN if payload == tag::OPEN => bytes.push(token::OPEN),
+            tag::RETURN => bytes.push((payload - tag::CHOICES) as u8),
+            _ => bytes.push(token::RUNTIME + payload as u8),
+        }
+    }
+    bytes
+}
+
+pub fn choices(token: u8) -> u32 {
+    tag::RETURN << tag::SHIFT | tag::CHOICES | u32::from(token)
+}
+
 /// Writes a thread's raw files, with `junk` bytes behind the streams as in a mapped file.
 pub fn write_thread(
     directory: &Path,
@@ -79,7 +108,8 @@ pub fn write_thread(
     let threads = directory.join("threads");
     let mut page = vec![0; CONTROL_PAGE_SIZE];
     put(&mut page, offset_of!(Control, path_base), 0x1000);
-    put(&mut page, offset_of!(Control, path_next), 0x1000 + path.len() as u64 * 4);
+    let mut bytes = tokens(path);
+    put(&mut page, offset_of!(Control, path_next), 0x1000 + bytes.len() as u64);
     put(&mut page, offset_of!(Control, value_base), 0x10_0000);
     put(&mut page, offset_of!(Control, value_next), 0x10_0000 + values.len() as u64 * 8);
     put(&mut page, offset_of!(Control, magic), CONTROL_MAGIC);
@@ -87,7 +117,6 @@ pub fn write_thread(
     put(&mut page, offset_of!(Control, parent), ids[1]);
     put(&mut page, offset_of!(Control, ordinal), ids[2]);
     fs_err::write(threads.join(format!("{file}.ctl")), page).unwrap();
-    let mut bytes: Vec<u8> = path.iter().flat_map(|entry| entry.to_le_bytes()).collect();
     bytes.resize(bytes.len() + junk, 0xee);
     fs_err::write(threads.join(format!("{file}.path")), bytes).unwrap();
     let mut bytes: Vec<u8> = values.iter().flat_map(|word| word.to_le_bytes()).collect();
