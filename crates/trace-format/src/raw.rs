@@ -147,7 +147,7 @@ fn control(path: &Path) -> Result<Option<ThreadRecord>, TraceError> {
         offset_of!(Control, path_next),
         offset_of!(Control, path_base),
     )?;
-    if long(offset_of!(Control, path_final)) == 0 && holds_choices(&path, path_bytes)? {
+    if long(offset_of!(Control, path_final)) == 0 && holds_choices(path, path_bytes)? {
         path_bytes += 1;
     }
     Ok(Some(ThreadRecord {
