@@ -66,7 +66,9 @@ fn first_repair(name: &str, source: &Path, annotations: &Annotations) {
     repairs.iter().for_each(check_checks);
     let first = &repairs[0];
     assert!(
-        first["checks"].get("replay").is_some() || first["kind"] == "broadcast",
+        first["checks"].get("replay").is_some()
+            || first["kind"] == "broadcast"
+            || first["kind"] == "test-again",
         "not replayed: {first}"
     );
     let mut names = strings(&first["variables"]);

@@ -52,7 +52,9 @@ mod widen;
 pub use across::{Across, Divergence, Flipped, Side, across};
 pub use align::{Matching, align};
 pub use alternates::{Alternate, Alternates};
-pub use cause::{Cause, CauseEvent, Passing, Pattern, cause, last_member, same_variable};
+pub use cause::{
+    Cause, CauseEvent, Passing, Pattern, cause, last_member, outside_of_library, same_variable,
+};
 pub use conflict::{ConflictOrder, OrderKind, conflict_orders};
 pub use dsp::{AtomicBlock, Counts, DataFlow, Dsp, FinalWrite};
 pub use error::ExplainError;

@@ -563,6 +563,19 @@ impl ExprPool {
         (pool, images)
     }
 
+    /// The expression with other variables, each as wide as the one that it stands for.
+    pub fn renamed(&mut self, root: ExprId, rename: &impl Fn(VarId) -> VarId) -> ExprId {
+        let (part, images) = self.restricted([root], rename);
+        let mut found: Vec<ExprId> = Vec::with_capacity(part.len());
+        for index in 0..part.len() {
+            let id = ExprId(index as u32);
+            let (mut expr, width) = (part.get(id), part.width(id));
+            expr.for_each_operand_mut(|operand| *operand = found[operand.0 as usize]);
+            found.push(self.intern(expr, width));
+        }
+        images[root.0 as usize].map_or(root, |image| found[image.0 as usize])
+    }
+
     /// The variables that an expression depends on, in identifier order, each once.
     #[must_use]
     pub fn variables(&self, id: ExprId) -> Vec<VarId> {

@@ -33,7 +33,7 @@ use crate::root_cause::RootCause;
 use model::EventId;
 use story::Story;
 
-pub use words::{last_member, same_variable};
+pub use words::{last_member, outside_of_library, same_variable};
 
 /// The family that a cause belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -80,7 +80,8 @@ pub(super) fn quoted(name: &str) -> String {
 
 /// A path up to the first member whose name the language reserves for its library:
 /// `cache.entries_` of `cache.entries_._M_t._M_impl._M_header._M_parent`.
-pub(super) fn outside_of_library(path: &str) -> &str {
+#[must_use]
+pub fn outside_of_library(path: &str) -> &str {
     let mut depth = 0u32;
     for (at, character) in path.char_indices() {
         match character {

@@ -1,6 +1,7 @@
 //! What could be changed, by the pattern of the cause. One file per family of patterns; each gives
 //! its candidates in the order in which a maintainer would want to hear of them.
 
+mod again;
 mod atomicity;
 mod deadlock;
 mod order;
@@ -28,6 +29,8 @@ pub enum Kind {
     WaitFor,
     /// Ask under the mutex whether it has happened already before waiting for the signal.
     TestBeforeWait,
+    /// Test again after waiting: wait in a loop.
+    TestAgain,
     /// Broadcast instead of signal.
     Broadcast,
     /// Take locks in one order.
@@ -47,6 +50,7 @@ impl Kind {
             Self::JoinFirst => "join-first",
             Self::WaitFor => "wait-for",
             Self::TestBeforeWait => "test-before-wait",
+            Self::TestAgain => "test-again",
             Self::Broadcast => "broadcast",
             Self::LockOrder => "lock-order",
             Self::ReleaseFirst => "release-first",
@@ -107,12 +111,14 @@ pub(crate) struct Candidate {
 pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
     match bug.pattern {
         Pattern::Atomicity | Pattern::SeveralVariables => {
-            let mut found = atomicity::candidates(bug);
+            let mut found = again::candidates(bug);
+            found.extend(atomicity::candidates(bug));
             found.extend(order::candidates(bug));
             found
         }
         Pattern::Order | Pattern::UseAfterFree | Pattern::DoubleFree | Pattern::Orders => {
-            let mut found = order::candidates(bug);
+            let mut found = again::candidates(bug);
+            found.extend(order::candidates(bug));
             found.extend(atomicity::candidates(bug));
             found
         }
@@ -122,9 +128,9 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
     }
 }
 
-/// A name of the source.
+/// A name of the source, without a library's own members.
 fn quoted(name: &str) -> String {
-    format!("`{name}`")
+    format!("`{}`", explain::outside_of_library(name))
 }
 
 /// What the events of the cause are about, without repetition.
@@ -132,6 +138,7 @@ fn variables(bug: &Bug<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for id in bug.events {
         let Some(name) = bug.trace.subject(bug.trace.event(*id)) else { continue };
+        let name = explain::outside_of_library(name);
         if !names.iter().any(|other| explain::same_variable(other, name)) {
             names.push(name.to_owned());
         }

@@ -1,0 +1,177 @@
+//! A wait that is not in a loop: what was waited for may have gone again when the thread gets the
+//! mutex back.
+
+use super::{Candidate, Guard, Kind, Repair, quoted};
+use crate::Bug;
+use crate::edit::Edit;
+use crate::enforce::Rule;
+use crate::sections::lock_name;
+use crate::source::Span;
+use model::{
+    CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, ObjectId, PathCondition,
+    PathConditionKind, ReadPart, VarId, Variable, VariableOrigin,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Every wait of a place where a thread of the cause was woken tests once more what it had tested
+/// before it began, and goes on only when that has changed.
+pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
+    let trace = bug.trace;
+    let threads: BTreeSet<_> = bug.events.iter().map(|id| trace.event(*id).thread).collect();
+    let woken = trace.events.iter().filter(|event| {
+        matches!(event.kind, EventKind::Wake { .. }) && threads.contains(&event.thread)
+    });
+    let mut places: Vec<&Event> = Vec::new();
+    for event in woken {
+        if places.iter().all(|known| known.site() != event.site()) {
+            places.push(event);
+        }
+    }
+    places.into_iter().filter_map(|wake| candidate(trace, wake)).collect()
+}
+
+fn candidate(trace: &EventTrace, wake: &Event) -> Option<Candidate> {
+    let mut tested = trace.clone();
+    let mut reads: Vec<(EventId, Vec<ReadPart>)> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for other in trace.events.iter().filter(|other| other.site() == wake.site()) {
+        if let Some(wait) = Wait::of(trace, other) {
+            for name in wait.tested() {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            reads.push(wait.test_again(&mut tested)?);
+        }
+    }
+    if reads.is_empty() {
+        return None;
+    }
+    let mut edit = Edit::new(&tested);
+    for (locked, parts) in reads {
+        edit.after(locked, EventKind::Read { parts });
+    }
+    let edited = edit.finish()?;
+    let EventKind::Wake { condition, .. } = wake.kind else { return None };
+    let place = Span::of(wake.site());
+    let listed: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    let step = format!(
+        "in {}, test {} again after waiting for {} ({}): wait in a loop",
+        place.function,
+        listed.join(" and "),
+        quoted(&lock_name(trace, condition)),
+        place.begin()
+    );
+    let lock =
+        Wait::of(trace, wake).map(|wait| Guard { name: lock_name(trace, wait.mutex), new: false });
+    let repair = Repair {
+        kind: Kind::TestAgain,
+        steps: vec![step],
+        lock,
+        variables: names,
+        places: vec![place],
+        // A thread that waits once more takes another path than the recorded one.
+        rule: Rule::None,
+        checked: None,
+    };
+    Some(Candidate { repair, edited })
+}
+
+/// A wait that ended, and what its thread had tested in the same section of the mutex.
+struct Wait<'t> {
+    trace: &'t EventTrace,
+    wake: &'t Event,
+    mutex: ObjectId,
+    /// The acquisition that ends the wait.
+    locked: &'t Event,
+    /// What held before the wait, all of it.
+    conditions: Vec<&'t PathCondition>,
+    /// The variables of the section's reads, with their cells.
+    reads: BTreeMap<VarId, CellId>,
+}
+
+impl<'t> Wait<'t> {
+    fn of(trace: &'t EventTrace, wake: &'t Event) -> Option<Self> {
+        let EventKind::Wake { began, .. } = wake.kind else { return None };
+        let EventKind::Unlock { object: mutex, .. } = trace.event(began).kind else { return None };
+        let takes = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Lock { object, .. } if object == mutex);
+        let own = &trace.thread_of(wake.id).events;
+        let locked = own.iter().skip(wake.index as usize).find(takes)?;
+        let end = trace.event(began).index;
+        let start = trace.event(*own.iter().take(end as usize).rev().find(takes)?).index;
+        let inside = own.get(start as usize..end as usize)?;
+        let parts = inside.iter().flat_map(|id| trace.event(*id).kind.reads());
+        let reads: BTreeMap<VarId, CellId> = parts.map(|part| (part.var, part.cell)).collect();
+        let conditions = trace.conditions.iter().filter(|condition| {
+            condition.thread == wake.thread
+                && condition.kind == PathConditionKind::Branch
+                && (start + 1..=end).contains(&condition.position)
+                && trace.exprs.variables(condition.expr).iter().any(|var| reads.contains_key(var))
+        });
+        let conditions: Vec<&PathCondition> = conditions.collect();
+        (!conditions.is_empty()).then_some(Self {
+            trace,
+            wake,
+            mutex,
+            locked: trace.event(*locked),
+            conditions,
+            reads,
+        })
+    }
+
+    /// What was tested, as the source calls it.
+    fn tested(&self) -> Vec<String> {
+        let mentioned = self.conditions.iter().flat_map(|c| self.trace.exprs.variables(c.expr));
+        let reads = mentioned.filter(|var| self.reads.contains_key(var));
+        let events = reads.filter_map(|var| match self.trace.variables[var.index()].origin {
+            VariableOrigin::Read { event, .. } => Some(self.trace.event(event)),
+            _ => None,
+        });
+        let names = events.filter_map(|event| self.trace.subject(event));
+        names.map(|name| explain::outside_of_library(name).to_owned()).collect()
+    }
+
+    /// Adds the condition that not all of this holds behind the wait. Returns the acquisition behind
+    /// which the cells are to be read again.
+    fn test_again(&self, tested: &mut EventTrace) -> Option<(EventId, Vec<ReadPart>)> {
+        let mut parts: Vec<ReadPart> = Vec::new();
+        let mut again: BTreeMap<VarId, VarId> = BTreeMap::new();
+        let mentioned = self.conditions.iter().flat_map(|c| self.trace.exprs.variables(c.expr));
+        for var in mentioned {
+            let Some(&cell) = self.reads.get(&var) else { continue };
+            let known = parts.iter().find(|part| part.cell == cell).map(|part| part.var);
+            let image = known.unwrap_or_else(|| {
+                let id = VarId::from_index(tested.variables.len());
+                let part = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+                tested.variables.push(Variable {
+                    id,
+                    origin: VariableOrigin::Read { event: self.locked.id, part },
+                    recorded: None,
+                    ..self.trace.variables[var.index()]
+                });
+                parts.push(ReadPart { cell, var: id });
+                id
+            });
+            again.insert(var, image);
+        }
+        let rename = |var: VarId| again.get(&var).copied().unwrap_or(var);
+        let mut all: Option<ExprId> = None;
+        for condition in &self.conditions {
+            let image = tested.exprs.renamed(condition.expr, &rename);
+            all = Some(match all {
+                None => image,
+                Some(all) => tested.exprs.and(all, image),
+            });
+        }
+        let expr = tested.exprs.not(all?);
+        tested.conditions.push(PathCondition {
+            id: ConditionId::from_index(tested.conditions.len()),
+            thread: self.wake.thread,
+            position: self.locked.index + 1,
+            expr,
+            kind: PathConditionKind::Branch,
+            site: self.wake.site().clone(),
+        });
+        Some((self.locked.id, parts))
+    }
+}
