@@ -262,7 +262,9 @@ fn the_report_in_c_is_the_report_of_the_runtime() {
         (offset_of!(Report, deadlock), 48),
         (offset_of!(Report, message_length), 52),
         (offset_of!(Report, message), 56),
-        (size_of::<Report>(), 2104),
+        (offset_of!(Report, held_back), 2104),
+        (offset_of!(Report, gave_up), 2112),
+        (size_of::<Report>(), 2120),
     ];
     assert!(offsets.iter().all(|(found, expected)| found == expected), "{offsets:?}");
 }

@@ -65,7 +65,8 @@ impl Returned<'_> {
         let conversions = declaration.format.filter(|format| format.scans);
         let conversions = conversions.map(|format| (format, self.conversions(format)));
         let unknown = matches!(conversions, Some((_, None)));
-        if declaration.objects || unknown {
+        let writes_nothing = name.as_deref() == Some("syscall") && self.is_plain_futex();
+        if (declaration.objects && !writes_nothing) || unknown {
             self.report_objects(callee);
         }
         let success = declaration.when.map(|when| self.success(when));
@@ -507,6 +508,26 @@ impl Returned<'_> {
             (u32::from(index) < count)
                 .then(|| self.llvm().LLVMGetOperand(self.call, u32::from(index)))
         }
+    }
+
+    fn constant(&self, index: u8) -> Option<u64> {
+        // SAFETY: the argument is alive; constants alone are asked for their value.
+        unsafe {
+            let value = self.llvm().LLVMIsAConstantInt(self.argument(index)?);
+            (!value.is_null()).then(|| self.llvm().LLVMConstIntGetZExtValue(value))
+        }
+    }
+
+    /// Is this system call an operation on a futex that writes nothing, as its constants say? The
+    /// waits and notifications of C++20's atomic variables are.
+    fn is_plain_futex(&self) -> bool {
+        const FUTEX: u64 = 202;
+        /// Says how the word is shared and which clock is meant.
+        const FLAGS: u64 = 128 | 256;
+        /// To wait, wake, requeue, compare and requeue, and to wait and wake by bits.
+        const PLAIN: [u64; 6] = [0, 1, 3, 4, 9, 10];
+        self.constant(0) == Some(FUTEX)
+            && self.constant(2).is_some_and(|operation| PLAIN.contains(&(operation & !FLAGS)))
     }
 
     fn argument_kind(&self, index: u8) -> Option<i32> {

@@ -76,6 +76,8 @@ struct report {
     uint32_t deadlock;
     uint32_t message_length;
     char message[2048];
+    uint64_t held_back;
+    uint64_t gave_up;
 };
 
 static const uint64_t report_magic = UINT64_C(@MAGIC@);
