@@ -667,28 +667,8 @@ impl Expr {
     }
 
     /// Calls `f` with every operand, first to last.
-    pub fn for_each_operand(self, mut f: impl FnMut(ExprId)) {
-        match self {
-            Self::Const { .. } | Self::Var { .. } => {}
-            Self::Not(a) | Self::ZExt(a, _) | Self::SExt(a, _) | Self::FloatIsNan(_, a) => f(a),
-            Self::Extract { of, .. }
-            | Self::FloatToFloat { of, .. }
-            | Self::FloatToInt { of, .. }
-            | Self::IntToFloat { of, .. } => f(of),
-            Self::Bin(_, a, b)
-            | Self::Cmp(_, a, b)
-            | Self::FloatBin(_, _, a, b)
-            | Self::FloatCmp(_, _, a, b)
-            | Self::Concat { high: a, low: b } => {
-                f(a);
-                f(b);
-            }
-            Self::Ite(c, a, b) => {
-                f(c);
-                f(a);
-                f(b);
-            }
-        }
+    pub fn for_each_operand(mut self, mut f: impl FnMut(ExprId)) {
+        self.for_each_operand_mut(|operand| f(*operand));
     }
 }
 
