@@ -51,6 +51,16 @@ impl<'a> OrderingSession<'a> {
         Self::with_eager(trace, system, limits, terms::EAGER)
     }
 
+    /// The session, with its two ways to decide taking turns from so many conflicts on. The answers
+    /// are the same, apart from which schedule is found.
+    #[must_use]
+    pub fn with_turns_of(mut self, conflicts: u64) -> Self {
+        if let Some(search) = &mut self.search {
+            search.take_turns_of(conflicts);
+        }
+        self
+    }
+
     /// Like [`new`](Self::new), with the clauses about writes between reads and their sources there
     /// from the start when they are up to `eager` many. The answers are the same, apart from which
     /// schedule is found.

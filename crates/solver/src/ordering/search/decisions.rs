@@ -1,7 +1,7 @@
 //! What is decided next.
 //!
-//! There are two ways to go about it, which take turns, since each finds in moments what the other
-//! does not find in hours. One decides what took part in the latest conflicts, as solvers do. The
+//! There are two ways to go about it, which take turns, since each was seen to find soon what the other
+//! had not found when it was given up. One decides what took part in the latest conflicts, as solvers do. The
 //! other goes through the reads in the order of the recorded run as far as it is known: conflicts
 //! are then between events near each other in time, however long the run was, and what was settled
 //! of its beginning stays. Both learn clauses, and keep what the other has learned.
@@ -43,6 +43,11 @@ impl Default for Turn {
 }
 
 impl Turn {
+    /// The first turn takes so many conflicts.
+    fn of(conflicts: u64) -> Self {
+        Self { length: conflicts, ..Self::default() }
+    }
+
     /// There has been a conflict.
     pub(super) fn count(&mut self) {
         self.conflicts += 1;
@@ -63,6 +68,11 @@ impl Turn {
 }
 
 impl Search<'_> {
+    /// Begins with turns of so many conflicts.
+    pub(in super::super) fn take_turns_of(&mut self, conflicts: u64) {
+        self.turn = Turn::of(conflicts);
+    }
+
     pub(super) fn decide(&mut self, assumptions: &[Literal]) -> Decision {
         if let Some(&assumption) = assumptions.get(self.limits.len()) {
             return match self.value(assumption) {
