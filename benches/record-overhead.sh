@@ -63,8 +63,8 @@ word() { od -An -tu8 -j "$2" -N 8 "$1" | tr -d ' '; }
 stream_bytes() {
     local path=0 values=0 page
     for page in "$1"/threads/*.ctl; do
-        path=$((path + $(word "$page" 0) - $(word "$page" 32)))
-        values=$((values + $(word "$page" 16) - $(word "$page" 40)))
+        path=$((path + $(word "$page" 152) + $(word "$page" 0) - $(word "$page" 32)))
+        values=$((values + $(word "$page" 168) + $(word "$page" 16) - $(word "$page" 40)))
     done
     echo "$path $values"
 }

@@ -12,14 +12,14 @@ pub use sources::add_sources;
 use encoders::SystemSize;
 use explain::{CauseKind, CutReason, Explanation, Phase};
 use model::evaluate::Evaluation;
-use model::{CellId, Event, EventId, EventTrace, ExprId, Site, VarId, WriteSource};
+use model::{CellId, Event, EventId, EventTrace, ExprId, ReadRef, Site, VarId, WriteSource};
 use render::Solution;
 use render::solution::{
     Alternate, AtomicBlock, DataFlow, DataFlows, Dsp, EventValue, FORMAT, Failure, Location,
     Replay, RootCause, Stats, Thread, VERSION, ValuePair, Verdict,
 };
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// How long the stages took, wall clock.
@@ -198,8 +198,8 @@ fn dsp(names: &Names<'_>, explanation: &Explanation) -> Option<Dsp> {
         failing: ids(&found.failing),
         alternate: ids(&found.alternate),
         data_flows: DataFlows {
-            failing_only: names.data_flows(&found.failing_only, failing),
-            alternate_only: names.data_flows(&found.alternate_only, alternate),
+            failing_only: names.data_flows(&found.failing_only, failing, &found.follows),
+            alternate_only: names.data_flows(&found.alternate_only, alternate, &found.follows),
         },
         values,
         atomic_blocks: found.atomic_blocks.iter().map(|block| atomic_block(names, block)).collect(),
@@ -360,7 +360,12 @@ impl Names<'_> {
     }
 
     /// Data-flows between events, by the trace's own identifiers.
-    fn data_flows(&self, flows: &[explain::DataFlow], evaluation: &Evaluation) -> Vec<DataFlow> {
+    fn data_flows(
+        &self,
+        flows: &[explain::DataFlow],
+        evaluation: &Evaluation,
+        follows: &Follows,
+    ) -> Vec<DataFlow> {
         self.flows(flows, evaluation)
             .map(|(write, read, value)| DataFlow {
                 write: match write {
@@ -369,6 +374,10 @@ impl Names<'_> {
                 },
                 read: read.to_string(),
                 value,
+                follows_from: reads_behind(flows, (write, read), follows)
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect(),
             })
             .collect()
     }
@@ -385,6 +394,20 @@ impl Names<'_> {
             (flow.write, read, self.read_value(self.trace.event(read), evaluation))
         })
     }
+}
+
+/// Reads whose variation follows from that of others.
+type Follows = BTreeMap<ReadRef, Vec<ReadRef>>;
+
+/// The events from whose reads it follows that all pieces of a data-flow between events vary.
+fn reads_behind(
+    flows: &[explain::DataFlow],
+    (write, read): (WriteSource, EventId),
+    follows: &Follows,
+) -> BTreeSet<EventId> {
+    let pieces = flows.iter().filter(|flow| flow.write == write && flow.read.event == read);
+    let causes: Option<Vec<&Vec<ReadRef>>> = pieces.map(|flow| follows.get(&flow.read)).collect();
+    causes.into_iter().flatten().flatten().map(|cause| cause.event).collect()
 }
 
 fn cells(event: &Event) -> Vec<CellId> {

@@ -50,6 +50,13 @@ pub struct SolveOptions {
     pub replay: Option<ReplayOptions>,
 }
 
+impl SolveOptions {
+    /// Does the solver heed what the clock tells?
+    fn seeks_order(&self) -> bool {
+        matches!(self.backend, Backend::Ordering | Backend::Z3)
+    }
+}
+
 /// What `solve` gives back.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -127,8 +134,17 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     if work.clock == explain::Clock::Contradicted {
         warnings.push(
-            "no failing schedule agrees with the times at which threads synchronised in the recorded \
-             run; the schedule was found without them"
+            "no failing schedule agrees with the times and the values that the recorded run logged of its \
+             synchronisation; the schedule was found without them"
+                .to_owned(),
+        );
+    }
+    if matches!(explained.explanation.verdict, explain::Verdict::Unknown(_))
+        && options.seeks_order()
+    {
+        warnings.push(
+            "where threads meet often and without calls, their order is hard to find; a run recorded \
+             with `symbiosis record --readings=1` tells more of it"
                 .to_owned(),
         );
     }

@@ -109,6 +109,11 @@ fn locks_in_one_order_rule_the_circle_out() {
     verify("deadlock_mutex", "`stock` before `orders`");
 }
 
+#[test]
+fn a_broadcast_under_the_mutex_rules_the_missed_wakeup_out() {
+    verify("stolen_wakeup", "written under `lock` and signalled afterwards");
+}
+
 /// What no run shows is not claimed, and a patch that changes lines but not the bug is no fix.
 #[test]
 fn a_patch_that_does_not_help_is_not_taken_for_one_that_does() {

@@ -1,6 +1,6 @@
 //! Every family of synchronisation and every kind of failure, live: each folder of
-//! `fixtures/families` is compiled, recorded, solved and replayed, and the answer compared with the
-//! program's annotations (`fixtures/README.md`). The folders are found, not listed.
+//! `fixtures/families` is compiled, recorded, solved and replayed, and the answer and the first repair
+//! compared with the program's annotations (`fixtures/README.md`). The folders are found, not listed.
 //!
 //! `SYMBIOSIS_FAMILY_LEVELS` gives the optimisation levels (`-O1`; several with spaces between),
 //! `SYMBIOSIS_REPLAY_RUNS` the number of replays (5), and `SYMBIOSIS_FAMILY_TABLE` the name of a
@@ -8,6 +8,8 @@
 
 #[path = "fixtures/annotations.rs"]
 mod annotations;
+#[path = "fixtures/repairs.rs"]
+mod repairs;
 #[path = "families/report.rs"]
 mod report;
 #[path = "fixtures/workspace.rs"]
@@ -113,6 +115,7 @@ fn explain(family: &Family) -> Row {
         alternate.describe()
     );
     survive_schedule(family, &workspace);
+    repairs::check(&workspace, &annotations, "1", &runs);
     Row::new(&family.name, &family.level, &annotations, &solution, &runs)
 }
 
@@ -148,6 +151,7 @@ fn check(solution: &Solution, annotations: &Annotations) {
     let names = sentence.names.iter().map(String::as_str);
     let named: Vec<(u32, &str)> = named.map(|e| e.location.line).zip(names).collect();
     annotations.check_cause(&sentence.pattern, &named);
+    annotations.check_operations(solution);
     let first = solution.alternates.first().expect("an alternate");
     assert_eq!(first.replay, Replay::Confirmed, "{:?}", first.replay_note);
     if let Some(same_path) = annotations.same_path {
@@ -194,7 +198,7 @@ fn survive(family: &Family) {
 }
 
 /// Families whose failures tell their cause by the same fingerprint, whichever thread is the victim.
-const FINGERPRINTED: [&str; 3] = ["bit_fields", "deadlock_mutex", "exit_status"];
+const FINGERPRINTED: [&str; 4] = ["bit_fields", "deadlock_mutex", "exit_status", "std_map"];
 
 /// The cause has the same fingerprint in every failing run, and no other program's.
 fn keep_fingerprints(families: &[Family]) {

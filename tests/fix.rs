@@ -1,23 +1,30 @@
-//! `symbiosis fix`, live: every fixture that says what an acceptable first repair is
-//! (`//~ REPAIR:`, fixtures/README.md) is compiled, recorded and solved, and the first repair offered
-//! has to be that one, with its checks passed. The fixtures are found, not listed.
+//! `symbiosis fix`, live: every program of `fixtures/programs` is compiled, recorded and solved, and the
+//! first repair offered has to be one that it says is right (`//~ REPAIR:`, fixtures/README.md), with its
+//! checks passed. The programs are found, not listed; for the families `tests/families.rs` does the
+//! same. `SYMBIOSIS_REPLAY_RUNS` gives the number of runs with a repair's order enforced (5).
 
 #[path = "fixtures/annotations.rs"]
 mod annotations;
+#[path = "fixtures/repairs.rs"]
+mod repairs;
 #[path = "fixtures/workspace.rs"]
 mod workspace;
 
 use annotations::Annotations;
 use libtest_mimic::{Arguments, Failed, Trial};
-use serde_json::Value;
-use std::fs;
+use repairs::strings;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{env, fs};
 use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 /// No repair passed its checks.
 const NO_REPAIR: i32 = 11;
+
+/// So many failing runs are recorded until one shows a repair: in three of four they do for the program
+/// in which the fewest do.
+const RECORDINGS: usize = 4;
 
 /// Compiles and records a buggy program; the trace is `failing.trace`.
 fn record(workspace: &Workspace, source: &Path, annotations: &Annotations) {
@@ -39,48 +46,20 @@ fn record(workspace: &Workspace, source: &Path, annotations: &Annotations) {
     workspace.symbiosis(arguments).expect_code(SUCCESS);
 }
 
-fn strings(value: &Value) -> Vec<&str> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
-}
-
-/// Fails the test unless the repair passed every check.
-fn check_checks(repair: &Value) {
-    let checks = &repair["checks"];
-    assert!(checks["unsatisfiable_constraints"].as_u64() > Some(0), "{repair}");
-    assert_eq!(checks["no_new_deadlock"], true, "{repair}");
-    // With its order enforced the program gets through the failing schedule every time.
-    if let Some(replay) = checks.get("replay") {
-        assert_eq!(replay["runs"], 5, "{repair}");
-        assert_eq!(replay["passed"], 5, "{repair}");
-    }
-}
-
 fn first_repair(name: &str, source: &Path, annotations: &Annotations) {
     let workspace = Workspace::new(&format!("fix-{name}"));
-    record(&workspace, source, annotations);
-    let fix = ["fix", "failing.trace", "--timeout", "120", "--runs", "5", "--format", "json"];
-    let answer = workspace.symbiosis(fix).expect_code(SUCCESS);
-    let fixes: Value = serde_json::from_str(&answer.stdout()).expect("an answer in JSON");
-    assert_eq!(fixes["format"], "symbiosis-fixes");
-    let repairs = fixes["repairs"].as_array().expect("a list of repairs");
-    repairs.iter().for_each(check_checks);
-    let first = &repairs[0];
-    assert!(
-        first["checks"].get("replay").is_some()
-            || first["kind"] == "broadcast"
-            || first["kind"] == "test-again",
-        "not replayed: {first}"
-    );
-    let mut names = strings(&first["variables"]);
-    if first["lock"]["new"] == false {
-        names.extend(first["lock"]["name"].as_str());
+    for _ in 0..RECORDINGS {
+        let _ = fs::remove_dir_all(workspace.path("failing.trace"));
+        record(&workspace, source, annotations);
+        // A run may end before anything shows what the rest of a function does.
+        let told = ["fix", "failing.trace", "--runs", "0", "--repairs", "1"];
+        if annotations.no_repair.is_some() || workspace.symbiosis(told).code() != NO_REPAIR {
+            break;
+        }
     }
-    let places = first["places"].as_array().into_iter().flatten();
-    let lines: Vec<u32> = places
-        .flat_map(|place| [&place["first"], &place["last"]])
-        .filter_map(|line| u32::try_from(line.as_u64()?).ok())
-        .collect();
-    annotations.check_repair(first["kind"].as_str().unwrap_or_default(), &names, &lines);
+    let runs = env::var("SYMBIOSIS_REPLAY_RUNS").unwrap_or_else(|_| "5".to_owned());
+    let found = repairs::check(&workspace, annotations, "3", &runs);
+    let Some(first) = found.first() else { return };
     // The text says the same, with the source.
     let text = workspace
         .symbiosis(["fix", "failing.trace", "--repairs", "1", "--runs", "0"])
@@ -103,21 +82,25 @@ fn nothing_for_a_bug_without_schedule() {
     assert!(answer.stdout().contains("no repair: "), "{}", answer.describe());
 }
 
-/// The sources of buggy programs with a repair in their annotations, by the name of their folder.
+/// Solving this one takes minutes.
+const SLOW: &str = "shards";
+/// Every schedule of this one fails: what is said then has a test of its own.
+const HOPELESS: &str = "always";
+
+/// The sources of the buggy programs, by the name of their folder.
 fn annotated() -> Vec<(String, PathBuf, Annotations)> {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs");
     let mut found = Vec::new();
-    for room in ["programs", "families"] {
-        for entry in fs::read_dir(fixtures.join(room)).expect("the fixtures can be listed") {
-            let folder = entry.expect("a directory entry").path();
-            for source in ["buggy.c", "buggy.cc"].map(|name| folder.join(name)) {
-                let Ok(text) = fs::read_to_string(&source) else { continue };
-                let annotations = annotations::parse(&text)
-                    .unwrap_or_else(|error| panic!("{}: {error}", source.display()));
-                if !annotations.repairs.is_empty() {
-                    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-                    found.push((name.unwrap_or_default(), source, annotations));
-                }
+    for entry in fs::read_dir(programs).expect("the fixtures can be listed") {
+        let folder = entry.expect("a directory entry").path();
+        for source in ["buggy.c", "buggy.cc"].map(|name| folder.join(name)) {
+            let Ok(text) = fs::read_to_string(&source) else { continue };
+            let annotations = annotations::parse(&text)
+                .unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+            let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+            let name = name.unwrap_or_default();
+            if name != HOPELESS && name != SLOW {
+                found.push((name, source, annotations));
             }
         }
     }

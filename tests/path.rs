@@ -1,5 +1,6 @@
 //! The recorded path is the path: in one and the same run every block is also told to a witness, and
-//! what the executor walks along the log is compared with that, block by block.
+//! what the executor walks along the log is compared with that, block by block. The clock is read as often
+//! as can be, so that there are readings wherever there can be any.
 
 #[path = "fixtures/workspace.rs"]
 mod workspace;
@@ -8,9 +9,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use symex::ThreadReport;
+use trace_format::layout::{RuntimeEvent, tag};
 use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
+/// So many blocks may be entered without the log, see docs/trace-format.md.
+const UNTOLD: usize = 4;
 
 /// A block: the function's process-wide number, and the block's index.
 type Block = (u32, u32);
@@ -63,6 +67,11 @@ fn witnessed(workspace: &Workspace) -> BTreeMap<u64, Vec<Block>> {
 
 fn walked(workspace: &Workspace) -> Vec<ThreadReport> {
     let loaded = symbiosis::pipeline::load(&workspace.path("run.trace")).expect("a trace");
+    let reading = tag::RUNTIME << tag::SHIFT | RuntimeEvent::Reading as u32;
+    for thread in &loaded.recording.threads {
+        let readings = thread.path.iter().filter(|&&entry| entry == reading).count();
+        assert!(readings > 100, "{}: {readings} readings of the clock", thread.name);
+    }
     let options = symex::Options { keep_path: true, ..Default::default() };
     symex::execute(&loaded.recording, &options).expect("walks").report.threads
 }
@@ -74,7 +83,7 @@ fn check(end: &str, status: i32, whole: bool) {
         let workspace = Workspace::new(&format!("path-{end}{level}"));
         build(&workspace, level);
         workspace
-            .symbiosis(["record", "-o", "run.trace", "--", "./program", end])
+            .symbiosis(["record", "--readings=1", "-o", "run.trace", "--", "./program", end])
             .expect_code(status);
         let witnessed = witnessed(&workspace);
         let walked = walked(&workspace);
@@ -84,15 +93,13 @@ fn check(end: &str, status: i32, whole: bool) {
             let name = format!("{end} {level}, thread {serial}, {}", thread.stopped);
             let same = told.iter().zip(&thread.path).take_while(|(a, b)| a == b).count();
             let ahead = |path: &[Block]| path[same..path.len().min(same + 5)].to_vec();
-            assert_eq!(
-                same,
-                told.len(),
-                "{name}: {:?}, not {:?}",
-                ahead(&thread.path),
-                ahead(told)
-            );
+            // A kill by another thread may come between a choice and its place in the log, when the
+            // program does nothing else in between but to tell the witness.
+            let missing = told.len() - same;
+            let most = if whole || same < thread.path.len() { 0 } else { UNTOLD };
+            assert!(missing <= most, "{name}: {:?}, not {:?}", ahead(&thread.path), ahead(told));
             assert!(told.len() > 5_000, "{name}: {} blocks", told.len());
-            let more = thread.path.len() - told.len();
+            let more = thread.path.len() - same;
             assert!(more == 0 || !whole, "{name}: {more} blocks more");
         }
     }

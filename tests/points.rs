@@ -5,6 +5,7 @@
 mod workspace;
 
 use model::evaluate::evaluate;
+use model::{EventId, EventTrace};
 use std::collections::BTreeMap;
 use std::path::Path;
 use symbiosis::pipeline;
@@ -25,6 +26,8 @@ fn record(workspace: &Workspace, seed: u64) -> String {
         "--noise=pct,3,1000",
         "--seed",
         &seed,
+        // Wherever the clock can be read, it is.
+        "--readings=1",
         "--timeout",
         "60",
         "-o",
@@ -73,12 +76,27 @@ fn check(directory: &Path) -> usize {
             assert_eq!(recorded, *value, "{what}: {variable:?}");
         }
     }
+    check_clock(&what.to_string(), &execution.trace, &schedule.order);
     if let Some(failure) = &execution.trace.failure
         && evaluation.failure_known
     {
         assert!(evaluation.fails, "{what}: {failure:?} does not follow from the order");
     }
     order.len()
+}
+
+/// The clock says nothing against the order in which the events happened.
+fn check_clock(what: &str, trace: &EventTrace, order: &[EventId]) {
+    if trace.intervals.is_empty() {
+        return;
+    }
+    let mut latest_start = (0, None);
+    for &event in order {
+        let interval = trace.intervals[event.index()];
+        let (start, earlier) = latest_start;
+        assert!(start <= interval.latest, "{what}: {earlier:?} is not before {event} by the clock");
+        latest_start = latest_start.max((interval.earliest, Some(event)));
+    }
 }
 
 fn check_program(name: &str, source: &str, level: &str) {

@@ -1,10 +1,13 @@
 //! `symbiosis show`, live: what `solve` found is shown again in every format, without solving.
 
+#[path = "show/trace_processor.rs"]
+mod trace_processor;
 #[path = "fixtures/workspace.rs"]
 mod workspace;
 
 use render::Solution;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -179,31 +182,23 @@ fn check_perfetto(document: &Value, solution: &Solution) {
     }
 }
 
-/// Perfetto's own importer finds all slices and flows, where it is there. No package has its trace
-/// processor: the `perfetto` of PyPI fetches it when it is used, from a host that not every machine
-/// reaches, and Debian's package comes without it.
+/// Perfetto's own importer finds all slices and flows, and nothing to complain about.
 fn check_in_trace_processor(workspace: &Workspace, document: &str) {
-    let Some(shell) = std::env::var_os("SYMBIOSIS_TRACE_PROCESSOR") else {
-        eprintln!(
-            "skipped: Perfetto's trace processor is not known; SYMBIOSIS_TRACE_PROCESSOR may name \
-             its trace_processor_shell"
-        );
-        return;
-    };
-    let (trace, query) = (workspace.path("perfetto.json"), workspace.path("count.sql"));
+    let trace = workspace.path("perfetto.json");
     fs::write(&trace, document).expect("the trace can be written");
-    let text = "select (select count(*) from slice), (select count(*) from flow);";
-    fs::write(&query, text).expect("the query can be written");
-    let output = Command::new(&shell).arg("-q").args([&query, &trace]).output();
-    let output = output.expect("the trace processor starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    let last = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let counts: Vec<usize> = last.split(',').filter_map(|n| n.trim().parse().ok()).collect();
+    let query = "select (select count(*) from slice) as slices, (select count(*) from flow) as flows, \
+         (select count(*) from thread_track where id in (select track_id from slice)) as tracks, \
+         (select coalesce(sum(value), 0) from stats where severity in ('error', 'data_loss')) \
+         as errors;";
+    let Some(row) = trace_processor::query(&trace, query) else { return };
     let events = json(document);
     let events = events["traceEvents"].as_array().expect("events");
-    let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
-    assert_eq!(counts, [of("X"), of("s")], "slices and flows in {printed}");
+    let of = |phase: &'static str| events.iter().filter(move |event| event["ph"] == phase);
+    let place = |event: &Value| (event["pid"].as_u64(), event["tid"].as_u64());
+    let tracks: BTreeSet<_> = of("X").map(place).collect();
+    let expected = [of("X").count(), of("s").count(), tracks.len(), 0];
+    let found = ["slices", "flows", "tracks", "errors"].map(|column| row[column].as_u64());
+    assert_eq!(found, expected.map(|count| Some(count as u64)), "{row}");
 }
 
 #[test]

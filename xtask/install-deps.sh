@@ -35,6 +35,8 @@ need "ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.ubsan_standalone-*.a"
 need "command -v chromium" chromium
 need "command -v chromedriver" chromium-driver
 need "command -v pytest-3 || command -v pytest" python3-pytest
+need "command -v node" nodejs
+need "command -v npm" npm
 need "/usr/bin/python3 -c 'import jsonschema'" python3-jsonschema
 
 if [ "${#missing[@]}" -gt 0 ]; then

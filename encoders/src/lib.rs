@@ -24,6 +24,7 @@ pub mod models;
 mod path;
 mod program_order;
 mod read_write;
+mod recorded;
 mod saturate;
 mod semaphores;
 mod size;
@@ -35,6 +36,7 @@ mod values;
 
 pub use encode::{encode, encode_paper, encode_recorded};
 pub use error::EncodeError;
+pub use recorded::with_recorded_values;
 pub use size::SystemSize;
 pub use slice::{Slice, slice};
 pub use system::{ChoiceId, Constraint, ConstraintId, ConstraintKind, ConstraintSystem, Term};

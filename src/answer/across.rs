@@ -1,10 +1,10 @@
 //! The answer's part about an alternate that leaves the recorded paths.
 
-use super::{Names, flow_count};
+use super::{Follows, Names, flow_count, reads_behind};
 use crate::replay::across::CrossAlternate;
 use explain::{Across, Flipped, Matching};
 use model::evaluate::Evaluation;
-use model::{Event, EventId, EventTrace, WriteSource};
+use model::{Event, EventId, EventTrace, ReadRef, WriteSource};
 use render::Solution;
 use render::solution::{Alternate, DataFlow, DataFlows, Dsp, EventValue, ValuePair};
 use std::collections::BTreeMap;
@@ -80,7 +80,16 @@ fn dsp(
     found: &CrossAlternate,
     identifiers: &Identifiers<'_>,
 ) -> Dsp {
-    let Across { failing, passing, failing_only, passing_only, .. } = &found.across;
+    let Across { failing, passing, failing_only, passing_only, follows, .. } = &found.across;
+    // What follows from what, by the other run's reads.
+    let partner = |read: &ReadRef| {
+        let event = found.across.matching.in_passing(read.event)?;
+        Some(ReadRef { event, part: read.part })
+    };
+    let there_follows = follows.iter().filter_map(|(read, causes)| {
+        Some((partner(read)?, causes.iter().filter_map(partner).collect()))
+    });
+    let there_follows: Follows = there_follows.collect();
     let accesses =
         |event: &&Event| !event.kind.reads().is_empty() || !event.kind.writes().is_empty();
     let events = failing.iter().map(|id| here.trace.event(*id)).filter(accesses);
@@ -105,7 +114,7 @@ fn dsp(
         failing: failing.iter().map(ToString::to_string).collect(),
         alternate: passing.iter().map(|id| identifiers.of(*id)).collect(),
         data_flows: DataFlows {
-            failing_only: here.data_flows(failing_only, evaluation),
+            failing_only: here.data_flows(failing_only, evaluation, follows),
             alternate_only: there
                 .flows(passing_only, &found.evaluation)
                 .map(|(write, read, value)| DataFlow {
@@ -115,6 +124,10 @@ fn dsp(
                     },
                     read: identifiers.of(read),
                     value,
+                    follows_from: reads_behind(passing_only, (write, read), &there_follows)
+                        .into_iter()
+                        .map(|event| identifiers.of(event))
+                        .collect(),
                 })
                 .collect(),
         },

@@ -1,10 +1,9 @@
 //! `symbiosis diff`: is it the same bug?
 
-use super::fix::{Format, json, solution, write};
+use super::fix::{AnswerOptions, solution};
 use super::{Failure, exit_codes};
 use crate::compare::compare;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Say whether two traces failed for the same cause.
 ///
@@ -19,15 +18,8 @@ pub struct Args {
     one: PathBuf,
     /// The second
     other: PathBuf,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write to this file instead of standard output
-    #[arg(short, long)]
-    output: Option<PathBuf>,
-    /// Stop solving a trace after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
-    timeout: u64,
+    #[command(flatten)]
+    answer: AnswerOptions,
 }
 
 /// Compares the traces and prints what was found.
@@ -35,12 +27,8 @@ pub struct Args {
 /// # Errors
 /// When a trace cannot be read or solved, or the output cannot be written.
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let time = Duration::from_secs(args.timeout);
+    let time = args.answer.time();
     let comparison = compare(&solution(&args.one, time)?, &solution(&args.other, time)?);
-    let text = match args.format {
-        Format::Text => comparison.to_text(),
-        Format::Json => json(&comparison)?,
-    };
-    write(args.output.as_deref(), &text)?;
+    args.answer.print(&comparison, || comparison.to_text())?;
     Ok(if comparison.same { exit_codes::SUCCESS } else { exit_codes::REPLAY_DIFFERS })
 }

@@ -20,12 +20,6 @@ pub struct Args {
     /// Look for this many repairs
     #[arg(long, default_value_t = 3, value_name = "N")]
     repairs: usize,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write to this file instead of standard output
-    #[arg(short, long)]
-    output: Option<PathBuf>,
     /// Run the program so many times under the failing schedule with each repair's order enforced;
     /// 0 for not at all
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -34,17 +28,53 @@ pub struct Args {
     /// as it is keeps to the repair's order (docs/fix.md)
     #[arg(long, value_name = "FILE")]
     avoid: Option<PathBuf>,
-    /// Stop after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
-    timeout: u64,
+    #[command(flatten)]
+    answer: AnswerOptions,
     /// Let the solver use at most this many megabytes
     #[arg(long, value_name = "MEGABYTES")]
     memory: Option<u32>,
 }
 
+/// Where an answer goes, and how long it may take.
+#[derive(Debug, clap::Args)]
+pub(super) struct AnswerOptions {
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write to this file instead of standard output
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// Stop after this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+}
+
+impl AnswerOptions {
+    /// How long the answer may take.
+    pub(super) fn time(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+
+    /// Prints the answer in the form that was asked for.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn print(
+        &self,
+        answer: &impl serde::Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        let text = match self.format {
+            Format::Text => text(),
+            Format::Json => json(answer)?,
+        };
+        write(self.output.as_deref(), &text)
+    }
+}
+
 /// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Format {
+enum Format {
     /// For a terminal or a log
     Text,
     /// For programs (docs/fix.md)
@@ -67,7 +97,7 @@ impl From<FixError> for Failure {
 /// # Errors
 /// When the trace cannot be read or solved, or the output cannot be written.
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let time = Duration::from_secs(args.timeout);
+    let time = args.answer.time();
     let solution = solution(&args.trace, time)?;
     let recorded = Recorded::open(&args.trace)?;
     let options =
@@ -79,14 +109,10 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
             None => eprintln!("symbiosis: warning: no repair has a rule to write"),
         }
     }
-    let text = match args.format {
-        Format::Text => {
-            let lines = Lines::of(&solution);
-            fixes.to_text(&|file, line| lines.line(file, line))
-        }
-        Format::Json => json(&fixes)?,
-    };
-    write(args.output.as_deref(), &text)?;
+    args.answer.print(&fixes, || {
+        let lines = Lines::of(&solution);
+        fixes.to_text(&|file, line| lines.line(file, line))
+    })?;
     Ok(match () {
         () if !fixes.repairs.is_empty() => exit_codes::SUCCESS,
         () if fixes.out_of_time || fixes.undecided > 0 => exit_codes::LIMIT,
@@ -118,14 +144,14 @@ pub(super) fn solution(trace: &Path, time: Duration) -> Result<Solution, Failure
 }
 
 /// An answer as JSON.
-pub(super) fn json(answer: &impl serde::Serialize) -> Result<String, Failure> {
+fn json(answer: &impl serde::Serialize) -> Result<String, Failure> {
     let json = serde_json::to_string_pretty(answer)
         .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))?;
     Ok(format!("{json}\n"))
 }
 
 /// Writes a text to a file or to standard output.
-pub(super) fn write(output: Option<&Path>, text: &str) -> Result<(), Failure> {
+fn write(output: Option<&Path>, text: &str) -> Result<(), Failure> {
     let result = match output {
         Some(path) => fs_err::write(path, text),
         None => std::io::stdout().lock().write_all(text.as_bytes()),

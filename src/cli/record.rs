@@ -54,6 +54,10 @@ pub struct Args {
     /// of its own, so this takes memory and time
     #[arg(long, value_name = "WHAT", value_parser = ["use-after-free"])]
     pub detect: Option<String>,
+    /// Have every thread read the clock after so many bytes of its path, about four branches each: 0 for
+    /// never, 1 for the most that can be known of the order in which threads met [default: 1024]
+    #[arg(long, value_name = "BYTES")]
+    pub readings: Option<u32>,
     /// The run has failed when a thread comes to this line
     #[arg(long, value_name = "FILE:LINE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub fail_at: Option<String>,
@@ -105,6 +109,7 @@ pub fn run(args: Args) -> Result<u8, RecordError> {
         timeout: args.timeout,
         quiet: args.quiet,
         detect: args.detect.is_some(),
+        readings: args.readings,
         fail_at,
         fail_if: args.fail_if,
         keep_all: args.keep_all,
@@ -128,6 +133,7 @@ struct Recorder {
     timeout: Option<Duration>,
     quiet: bool,
     detect: bool,
+    readings: Option<u32>,
     fail_at: Option<FailAt>,
     fail_if: Option<String>,
     keep_all: bool,
@@ -161,6 +167,7 @@ impl Recorder {
             show_output,
             perturbation,
             detect: self.detect,
+            readings: self.readings,
             fail_at: self.fail_at.clone(),
             fail_if: self.fail_if.clone(),
             follow: true,

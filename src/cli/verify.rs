@@ -1,12 +1,11 @@
 //! `symbiosis verify`: after a patch, is the same cause still possible?
 
-use super::fix::{Format, json, solution, write};
+use super::fix::{AnswerOptions, solution};
 use super::{Failure, exit_codes};
 use crate::fix::Recorded;
 use crate::verify::{self, Options, Verdict};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Run a patched program and say whether the recorded cause is still possible in it.
 ///
@@ -32,15 +31,8 @@ pub struct Args {
     /// Keep the trace of a run that fails in this directory
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Write to this file instead of standard output
-    #[arg(short, long)]
-    output: Option<PathBuf>,
-    /// Stop after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
-    timeout: u64,
+    #[command(flatten)]
+    answer: AnswerOptions,
     /// Arguments for the program in place of the recorded ones
     #[arg(last = true)]
     arguments: Vec<OsString>,
@@ -52,7 +44,7 @@ pub struct Args {
 /// When the trace cannot be read or solved, the program cannot be run, or the output cannot be
 /// written.
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let time = Duration::from_secs(args.timeout);
+    let time = args.answer.time();
     let solution = solution(&args.trace, time)?;
     let recorded = Recorded::open(&args.trace)?;
     let options = Options {
@@ -64,11 +56,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         keep: args.keep.clone(),
     };
     let found = verify::verify(&recorded, &solution, &options)?;
-    let text = match args.format {
-        Format::Text => found.to_text(),
-        Format::Json => json(&found)?,
-    };
-    write(args.output.as_deref(), &text)?;
+    args.answer.print(&found, || found.to_text())?;
     Ok(match found.verdict {
         Verdict::NoLongerPossible => exit_codes::SUCCESS,
         Verdict::StillFails | Verdict::FailsOtherwise => exit_codes::REPLAY_DIFFERS,

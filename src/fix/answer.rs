@@ -29,6 +29,10 @@ pub struct Fixes {
     pub refused: u64,
     /// For how many there was no answer; they are not among the repairs.
     pub undecided: u64,
+    /// The failing run ended before an event of the cause: the repairs were shown on a run of the
+    /// program that passes, along whose paths the order of the cause is no longer possible with them.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub other_run: bool,
     /// Did the time end before all candidates were looked at?
     pub out_of_time: bool,
     /// Why there are none, where that is known beforehand.
@@ -131,6 +135,13 @@ impl Fixes {
         let mut out = String::new();
         if let Some(cause) = &self.cause {
             let _ = writeln!(out, "cause: {cause}\n");
+        }
+        if self.other_run && !self.repairs.is_empty() {
+            let _ = writeln!(
+                out,
+                "the failing run ended before an event of its cause: what follows was shown on a run that \
+                 passes\n"
+            );
         }
         for (number, repair) in self.repairs.iter().enumerate() {
             repair.write(&mut out, number + 1, source);

@@ -4,10 +4,14 @@
 //! | --- | --- |
 //! | `answer` | what is printed, as JSON and as text |
 //! | `rule` | a repair's order as a rule that the runtime follows |
+//! | `handlers` | functions in which nothing may block |
+//! | `other_run` | a run that passes, where the failing one ended too early |
 //! | `enforced` | the program under the failing schedule with a rule |
 
 pub mod answer;
 mod enforced;
+mod handlers;
+mod other_run;
 mod rule;
 
 use crate::pipeline::{self, PipelineError};
@@ -16,7 +20,7 @@ use enforced::Enforced;
 use explain::Pattern;
 use model::{EventId, Schedule};
 use render::Solution;
-use repair::{Bug, Limits, Refusal};
+use repair::{Bug, Limits, Ordered, Refusal};
 use rule::Gates;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -90,21 +94,47 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     if solution.cause.is_none() {
         return Ok(fixes);
     }
-    let (events, schedule, pattern) = match bug(recorded, solution)? {
-        Ok(bug) => bug,
+    let time = options.time / 8;
+    let subject = match bug(recorded, solution)? {
+        Ok((events, schedule, pattern)) => Subject {
+            ordered: None,
+            events,
+            schedule: schedule.clone(),
+            pattern,
+            failing: schedule,
+        },
+        Err(Unshown::EndedEarly(failing)) => match other_run::find(recorded, &failing, time)? {
+            Some(ordered) => Subject::of(ordered, failing),
+            None => {
+                fixes.reason = Some(Unshown::EndedEarly(failing).to_string());
+                return Ok(fixes);
+            }
+        },
         Err(why) => {
-            fixes.reason = Some(why);
+            fixes.reason = Some(why.to_string());
             return Ok(fixes);
         }
     };
+    fixes.other_run = subject.ordered.is_some();
     let budget = || started.elapsed() < options.time;
-    let limits = Limits { time: options.time / 8, memory_mb: options.memory_mb, budget: &budget };
-    let bug = Bug { trace, pattern, events: &events, schedule: &schedule };
+    let limits = Limits { time, memory_mb: options.memory_mb, budget: &budget };
+    let handlers = handlers::handlers(&recorded.recording);
+    let looked_at = subject.ordered.as_ref().map_or(trace, |ordered| &ordered.trace);
+    let bug = Bug {
+        trace: looked_at,
+        pattern: subject.pattern,
+        events: &subject.events,
+        schedule: &subject.schedule,
+        handlers: &handlers,
+    };
     let found = repair::repairs(&bug, options.wanted.saturating_add(SPARE), limits)?;
     fixes.undecided = count(&found, |why| matches!(why, Refusal::Undecided(_)));
     fixes.refused = found.refused.len() as u64 - fixes.undecided;
     let gates = Gates::of(&recorded.recording);
-    let order = Schedule { order: schedule.clone() };
+    // Only the recorded run's events have points of the program.
+    let own_points = Some(points).filter(|_| subject.ordered.is_none());
+    let places = rule::Places { trace: looked_at, points: own_points, gates: &gates };
+    let order = Schedule { order: subject.failing };
     let mut enforced = match options.runs {
         0 => None,
         _ => Some(Enforced::new(&recorded.directory, trace, points, inputs, &order)?),
@@ -114,7 +144,7 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
             break;
         }
         let mut shown = answer::Repair::of(repair);
-        shown.rule = rule::text(&repair.rule, trace, points, &gates);
+        shown.rule = rule::text(&repair.rule, &places);
         if let (Some(enforced), Some(rule)) = (&mut enforced, &shown.rule) {
             match enforced.runs(rule, options.runs)? {
                 Ok(replays) if replays.passed < replays.runs => {
@@ -126,13 +156,46 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
                 Err(why) => shown.checks.not_replayed = Some(why),
             }
         } else if enforced.is_some() {
-            let why = "it is no order of events that a running program could be held to";
-            shown.checks.not_replayed = Some(why.to_owned());
+            shown.checks.not_replayed = Some(rule::why_none(repair).to_owned());
         }
         fixes.repairs.push(shown);
     }
     fixes.out_of_time = !budget();
     Ok(fixes)
+}
+
+/// What repairs are looked for.
+struct Subject {
+    /// The run that passes, where the failing one ended too early to show something.
+    ordered: Option<Ordered>,
+    events: Vec<EventId>,
+    schedule: Vec<EventId>,
+    pattern: Pattern,
+    /// The recorded run's failing schedule.
+    failing: Vec<EventId>,
+}
+
+impl Subject {
+    /// The order of two events of a run that passes.
+    fn of(ordered: Ordered, failing: Vec<EventId>) -> Self {
+        let schedule = vec![ordered.then, ordered.first];
+        let events = schedule.clone();
+        Self { ordered: Some(ordered), events, schedule, pattern: Pattern::Order, failing }
+    }
+}
+
+/// Why nothing can be shown about the events of the cause.
+#[derive(Debug, Error)]
+pub(crate) enum Unshown {
+    /// There is no cause.
+    #[error("no cause is known")]
+    NoCause,
+    /// The run ended before what came too late. With its failing schedule.
+    #[error(
+        "an event of the cause is none of the recorded run's, which ended before it: nothing can be \
+         shown about it on this trace"
+    )]
+    EndedEarly(Vec<EventId>),
 }
 
 /// The events of the cause, the failing schedule, and the pattern.
@@ -146,10 +209,10 @@ pub(crate) type BugParts = (Vec<EventId>, Vec<EventId>, Pattern);
 pub(crate) fn bug(
     recorded: &Recorded,
     solution: &Solution,
-) -> Result<Result<BugParts, String>, FixError> {
+) -> Result<Result<BugParts, Unshown>, FixError> {
     let stale = |what: &str| FixError::Stale(what.to_owned());
     let trace = &recorded.execution.trace;
-    let Some(cause) = &solution.cause else { return Ok(Err("no cause is known".to_owned())) };
+    let Some(cause) = &solution.cause else { return Ok(Err(Unshown::NoCause)) };
     if solution.events.len() != trace.events.len() {
         return Err(stale("it has another number of events"));
     }
@@ -160,12 +223,7 @@ pub(crate) fn bug(
     let schedule = schedule.ok_or_else(|| stale("its schedule has other events"))?;
     let events: Vec<EventId> = cause.events.iter().filter_map(known).collect();
     if events.len() < cause.events.len() {
-        // The run ended before what came too late.
-        return Ok(Err(
-            "an event of the cause is none of the recorded run's, which ended before it: nothing can \
-             be shown about it on this trace"
-                .to_owned(),
-        ));
+        return Ok(Err(Unshown::EndedEarly(schedule)));
     }
     Ok(Ok((events, schedule, pattern)))
 }

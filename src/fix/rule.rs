@@ -1,8 +1,8 @@
 //! A repair's order as an avoidance rule: at which gates of the program threads are held back.
 //! The runtime follows it (`crates/runtime/src/avoid.rs`); the form is in docs/fix.md.
 
-use model::{Awaited, EventId, EventKind, EventTrace, Points, Site};
-use repair::{Rule, Span, Stretch, lines};
+use model::{Awaited, Event, EventId, EventKind, EventTrace, Points, Site};
+use repair::{Kind, Repair, Rule, Span, Stretch, lines};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use symex::Recording;
@@ -53,6 +53,23 @@ impl Gates {
         Self(all)
     }
 
+    /// The gates at an event's place that are for what it does.
+    fn at(&self, event: &Event) -> Vec<&str> {
+        let site = event.site();
+        let here = |place: &Place| {
+            place.line == site.line && place.function == site.function && place.file == site.file
+        };
+        let words: &[&str] = match event.kind {
+            EventKind::Read { .. } => &[":read:"],
+            EventKind::Write { .. } => &[":write:"],
+            EventKind::ReadModifyWrite { .. } => &[":update:"],
+            _ => &[":call:"],
+        };
+        let own = self.0.iter().filter(|gate| gate.frames.iter().any(here));
+        let own = own.map(|gate| gate.site.as_str());
+        own.filter(|site| words.iter().any(|word| site.contains(word))).collect()
+    }
+
     /// The gates that a thread comes to when it is no longer in any of these stretches: those of
     /// their functions outside of their lines, and those of the functions that called them.
     fn behind(&self, stretches: &BTreeSet<Lines>) -> BTreeSet<&str> {
@@ -98,20 +115,66 @@ impl Lines {
     }
 }
 
+/// Where the events of a rule are in the program.
+#[derive(Clone, Copy)]
+pub struct Places<'a> {
+    /// The rule's run.
+    pub trace: &'a EventTrace,
+    /// The points at which the program came to the events, where they are known.
+    pub points: Option<&'a Points>,
+    /// The program's gates.
+    pub gates: &'a Gates,
+}
+
+impl Places<'_> {
+    /// Where a thread can be stopped before the event.
+    fn sites(&self, id: EventId) -> Option<Vec<String>> {
+        let sites = match self.points {
+            Some(points) => vec![site(points, id)?],
+            None => self.gates.at(self.trace.event(id)).into_iter().map(str::to_owned).collect(),
+        };
+        (!sites.is_empty()).then_some(sites)
+    }
+}
+
+/// Why there is no rule for a repair.
+#[must_use]
+pub fn why_none(repair: &Repair) -> &'static str {
+    match repair.kind {
+        Kind::Broadcast => {
+            "that a signal wakes all is no order of events that a running program could be held to"
+        }
+        Kind::TestAgain => {
+            "a thread that tests again takes another path, and is not only held back for a while"
+        }
+        Kind::LockOnce => {
+            "that a thread does not take a lock again is no order of events that a running program \
+             could be held to"
+        }
+        Kind::TakeToWrite => {
+            "that a lock is taken to write is no order of events that a running program could be held \
+             to: the thread waits for itself in any order"
+        }
+        _ => "its events have no places in the program at which a thread could be held back",
+    }
+}
+
 /// The text of a rule; `None` when the repair is no order of events, or its events have no places
 /// where a thread can be stopped.
 #[must_use]
-pub fn text(rule: &Rule, trace: &EventTrace, points: &Points, gates: &Gates) -> Option<String> {
+pub fn text(rule: &Rule, at: &Places<'_>) -> Option<String> {
+    let Places { trace, points, gates } = *at;
     let mut places: BTreeSet<(&'static str, String)> = BTreeSet::new();
     let mut stretches_in_source: BTreeSet<Lines> = BTreeSet::new();
     let kind = match rule {
         Rule::Alone(stretches) => {
             for stretch in stretches {
-                let site = site(points, stretch.first)?;
-                // The runtime sees to it that who waits on a condition variable is outside
-                // meanwhile.
-                if !matches!(site.as_str(), "~relock" | "~wake") {
-                    places.insert(("enter", site));
+                for site in at.sites(stretch.first)? {
+                    // The runtime sees to it that who waits on a condition variable is outside
+                    // meanwhile.
+                    if !matches!(site.as_str(), "~relock" | "~wake") {
+                        places.insert(("enter", site));
+                    }
                 }
                 stretches_in_source.extend(Lines::of(trace, *stretch));
             }
@@ -124,13 +187,14 @@ pub fn text(rule: &Rule, trace: &EventTrace, points: &Points, gates: &Gates) -> 
                     trace.event(id).kind,
                     EventKind::Lock { .. } | EventKind::Block { on: Awaited::Lock { .. } }
                 );
-                let calls = points.point(id).is_some_and(|point| point.through.is_some());
+                let point = points.and_then(|points| points.point(id));
+                let calls = point.is_some_and(|point| point.through.is_some());
                 let role = if taken && calls { "call" } else { "first" };
-                places.insert((role, site(points, id)?));
+                places.extend(at.sites(id)?.into_iter().map(|site| (role, site)));
                 stretches_in_source.extend(Lines::of(trace, Stretch { first: id, last: id }));
             }
             for &id in then {
-                places.insert(("then", site(points, id)?));
+                places.extend(at.sites(id)?.into_iter().map(|site| ("then", site)));
             }
             "after"
         }

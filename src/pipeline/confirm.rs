@@ -91,6 +91,11 @@ impl Confirmer {
         Ok(Self { manifest, target, settings })
     }
 
+    /// Was the run recorded without watching the heap?
+    pub(super) fn ordinary_heap(&self) -> bool {
+        self.manifest.detect.is_none()
+    }
+
     /// Forces a schedule on the program. That the program cannot be run is a finding too.
     pub(super) fn confirm(
         &self,

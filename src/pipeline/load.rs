@@ -80,9 +80,9 @@ fn log(trace: &Trace, thread: &trace_format::Thread) -> Result<ThreadLog, Pipeli
         Some(failure) => trace.path_entries_until(thread, failure.path_bytes)?,
         None => trace.path_entries(thread)?,
     };
-    let mut values = trace.value_words(thread)?;
+    let mut values = trace.value_bytes(thread)?;
     if let Some(failure) = failure {
-        values.truncate(usize::try_from(failure.value_bytes / 8).unwrap_or(usize::MAX));
+        values.truncate(usize::try_from(failure.value_bytes).unwrap_or(usize::MAX));
     }
     Ok(ThreadLog {
         name: thread.name.clone(),

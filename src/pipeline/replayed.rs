@@ -5,6 +5,7 @@ use super::confirm::{Confirmer, Finding};
 use super::work::{Explained, Work};
 use super::{PipelineError, ReplayOptions};
 use crate::replay::{Claim, across};
+use model::{Event, EventKind, EventTrace};
 use render::solution::Replay;
 use std::path::Path;
 use std::time::Instant;
@@ -35,7 +36,10 @@ pub(super) fn explain(
         return Ok(Replayed { explained, failing, notes: vec![], alternates, across });
     };
     let confirmer = Confirmer::new(directory, &options)?;
-    let (explained, failing, notes) = search(&confirmer, &options, execution, work)?;
+    let (explained, failing, mut notes) = search(&confirmer, &options, execution, work)?;
+    if failing.replay == Replay::Diverged && confirmer.ordinary_heap() {
+        notes.extend(heap_hint(&execution.trace));
+    }
     let across = across::Found::default();
     let mut replayed = Replayed { explained, failing, notes, alternates: Vec::new(), across };
     replay_alternates(&confirmer, execution, work, &mut replayed)?;
@@ -54,6 +58,18 @@ pub(super) fn explain(
         }
     }
     Ok(replayed)
+}
+
+/// Where to look next, when the program followed no failing schedule and threads allocate or free
+/// what they share: the contents of memory that is used after it was freed are the allocator's.
+fn heap_hint(trace: &EventTrace) -> Option<String> {
+    let heap =
+        |event: &Event| matches!(event.kind, EventKind::Allocate { .. } | EventKind::Free { .. });
+    trace.events.iter().any(heap).then(|| {
+        "if memory is used here after it was freed, no order of events decides alone what is read \
+         there: record with --detect=use-after-free, and the run fails at such an access"
+            .to_owned()
+    })
 }
 
 type Found = (Explained, Finding, Vec<String>);

@@ -73,18 +73,23 @@ impl Work<'_> {
         self.rejected.iter().any(holds)
     }
 
-    /// The system of the schedules that agree with the recorded run's clock, where it had one.
-    fn recorded(&self, trace: &EventTrace) -> Result<Option<ConstraintSystem>, PipelineError> {
+    /// The system of the schedules that agree with what the recorded run's clock and log tell of it,
+    /// where it had a clock, and the trace that it is about.
+    fn recorded(
+        &self,
+        trace: &EventTrace,
+    ) -> Result<Option<(EventTrace, ConstraintSystem)>, PipelineError> {
         let uses_clock = matches!(self.options.backend, Backend::Ordering | Backend::Z3);
         if trace.intervals.is_empty() || !uses_clock {
             return Ok(None);
         }
-        let mut system = encoders::encode_recorded(trace)?;
+        let trace = encoders::with_recorded_values(trace);
+        let mut system = encoders::encode_recorded(&trace)?;
         for orders in &self.rejected {
             system.reject(orders);
         }
         tracing::info!(constraints = system.constraints.len(), "encoded with the clock");
-        Ok(Some(system))
+        Ok(Some((trace, system)))
     }
 
     /// Explains the part of the trace that matters, where that is much less than all of it, and all
@@ -156,10 +161,12 @@ impl Work<'_> {
         };
         let recorded = self.recorded(trace)?;
         let mut recorded: Option<Box<dyn Session + '_>> = match (&recorded, &self.options.backend) {
-            (Some(system), Backend::Ordering) => {
+            (Some((trace, system)), Backend::Ordering) => {
                 Some(Box::new(OrderingSession::new(trace, system, limits)))
             }
-            (Some(system), Backend::Z3) => Some(Box::new(Z3Session::new(trace, system, limits)?)),
+            (Some((trace, system)), Backend::Z3) => {
+                Some(Box::new(Z3Session::new(trace, system, limits)?))
+            }
             (None, _) | (_, Backend::SmtLib(_) | Backend::Paper) => None,
         };
         let deadline = self.deadline;

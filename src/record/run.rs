@@ -14,7 +14,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_format::layout::{
     CHILDREN_VARIABLE, DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_VARIABLE, PROCESS_FILE_SIZE,
-    REPORT_VARIABLE, TRACE_DIR_VARIABLE,
+    READINGS_VARIABLE, REPORT_VARIABLE, TRACE_DIR_VARIABLE,
 };
 use trace_format::{Failure, FailureKind, Manifest, Outcome, OutputCheck, TraceError, files};
 
@@ -44,6 +44,8 @@ pub struct Options {
     pub confined: Option<Confined>,
     /// Watch the heap for accesses to freed objects?
     pub detect: bool,
+    /// After how many bytes of its path a thread reads the clock; the runtime's default unless given.
+    pub readings: Option<u32>,
     /// The line whose execution is the failure.
     pub fail_at: Option<FailAt>,
     /// A shell command that looks at the output of a run that ended well.
@@ -301,11 +303,14 @@ fn spawn(
             command.env(REPORT_VARIABLE, directory.join(REPORT_FILE));
         }
     }
-    for name in [DETECT_VARIABLE, FAIL_AT_VARIABLE] {
+    for name in [DETECT_VARIABLE, FAIL_AT_VARIABLE, READINGS_VARIABLE] {
         command.env_remove(name);
     }
     if options.detect {
         command.env(DETECT_VARIABLE, USE_AFTER_FREE);
+    }
+    if let Some(bytes) = options.readings {
+        command.env(READINGS_VARIABLE, bytes.to_string());
     }
     if let Some(place) = &options.fail_at {
         command.env(FAIL_AT_VARIABLE, place.variable());

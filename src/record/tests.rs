@@ -21,7 +21,7 @@ struct Control { uint64_t next, limit; };
 extern __thread struct Control *__symbiosis_control;
 void __symbiosis_grow_path(void);
 void __symbiosis_register(const void *);
-static struct { uint32_t w[4]; uint64_t q[6]; uint32_t *base; void *none[4]; } module = {{3}, {1}};
+static struct { uint32_t w[4]; uint64_t q[6]; uint32_t *base; void *none[4]; } module = {{VERSION}, {1}};
 static uint32_t base;
 __attribute__((constructor)) static void construct(void) {
   module.base = &base;
@@ -64,8 +64,9 @@ fn compile(source: &str, directory: &Path, extra: &[&OsStr]) -> PathBuf {
     let (file, program) = (directory.join("program.c"), directory.join("program"));
     fs_err::write(&file, source).unwrap();
     let mut clang = Command::new("clang");
-    let status =
-        clang.args(["-w", "-Wl,--build-id"]).arg(&file).args(extra).arg("-o").arg(&program);
+    let version = format!("-DVERSION={}", trace_format::layout::INSTRUMENTATION_VERSION);
+    clang.args(["-w", "-Wl,--build-id", &version]).arg(&file).args(extra);
+    let status = clang.arg("-o").arg(&program);
     assert!(status.status().unwrap().success());
     program
 }
@@ -106,6 +107,7 @@ impl Bench {
             until_failure: None,
             timeout: None,
             detect: None,
+            readings: None,
             fail_at: None,
             fail_if: None,
             noise: None,
@@ -227,6 +229,7 @@ fn an_uninstrumented_program_is_refused_with_or_without_symbols() {
             until_failure: None,
             timeout: None,
             detect: None,
+            readings: None,
             fail_at: None,
             fail_if: None,
             noise: None,

@@ -25,6 +25,10 @@ const MORE: usize = 8;
 const FIRST_PAIRS: usize = 10;
 /// With no more threads than this besides the initial one, all orders of them are tried.
 const PERMUTED: usize = 4;
+/// So many runs are shuffled, ...
+const SHUFFLED: u64 = 6;
+/// ... each with so many changes of priority and one more.
+const SHUFFLED_DEPTH: u32 = 4;
 /// What a run gets beside its share of the recorded time.
 const LEAST_RUN: Duration = Duration::from_secs(3);
 /// How much slower than the recorded run an attempt may be.
@@ -119,6 +123,9 @@ enum Plan {
     Whole(Vec<usize>),
     /// As the scheduler likes.
     Free,
+    /// As a scheduler likes that gives the threads other priorities again and again, by this seed:
+    /// one that lets a thread run until it waits may find the failure every time.
+    Shuffled(u64),
 }
 
 /// A run that passed.
@@ -161,10 +168,14 @@ impl Search<'_> {
         }
         tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
         self.passed.sort_by_key(|passed| {
-            // The branch should be among what is shown, and a short way to it explains best.
+            // A run that differs in what was read tells more than one that only did other things,
+            // and the fewest data-flows explain best.
             let across = &passed.across;
+            let flows = across.failing_only.len().max(across.passing_only.len());
+            let alone = flows.saturating_sub(across.follows.len());
+            let unexplained = across.branches.is_empty() && flows == 0;
             let events = across.failing.len() + across.passing.len();
-            (across.branches.is_empty(), across.failing_only.len(), events, across.distance)
+            (unexplained, flows == 0, alone, flows, across.operations, events, across.distance)
         });
         let mut first = None;
         for passed in std::mem::take(&mut self.passed) {
@@ -183,9 +194,13 @@ impl Search<'_> {
     /// Runs the program once, and keeps the run if it passes.
     fn attempt(&mut self, plan: &Plan) -> Result<(), ReplayError> {
         let Some(text) = self.text(plan) else { return Ok(()) };
+        let noise = match *plan {
+            Plan::Shuffled(seed) => Some(self.shuffled(seed)),
+            _ => None,
+        };
         self.attempts += 1;
         // One run that cannot be made is no reason to throw away those that passed.
-        let attempt = match self.execute(&text) {
+        let attempt = match self.execute(&text, noise) {
             Err(error) if !matches!(error, ReplayError::Interrupted(_)) => {
                 tracing::info!(?plan, %error, "a run could not be made");
                 return Ok(());
@@ -200,12 +215,14 @@ impl Search<'_> {
             Plan::Near(flip) | Plan::Prefix(flip) => {
                 Some(Order { before: flip.before, after: flip.after })
             }
-            Plan::Serial { .. } | Plan::Whole(_) | Plan::Free => None,
+            Plan::Serial { .. } | Plan::Whole(_) | Plan::Free | Plan::Shuffled(_) => None,
         };
         // A thread that cannot get to its end in one go lets others help, which goes the same way
         // again.
         let whole = matches!(plan, Plan::Whole(_));
-        let followed = (whole || attempt.report.left.is_none()).then_some(text);
+        let shuffled = matches!(plan, Plan::Shuffled(_));
+        let followed = !shuffled && (whole || attempt.report.left.is_none());
+        let followed = followed.then_some(text);
         match compared(self.failing, &attempt, forced) {
             Ok(found) => {
                 let across = &found.across;
@@ -247,16 +264,25 @@ impl Search<'_> {
                 return Some(with_inputs(script, inputs).to_string());
             }
             Plan::Free => return Some(with_inputs(Script::default(), inputs).to_string()),
+            // A run follows either a text or its priorities.
+            Plan::Shuffled(_) => return Some(String::new()),
         };
         let turns = !built.script.turns.is_empty();
         turns.then(|| with_inputs(built.script, inputs).to_string())
     }
 
-    fn execute(&self, text: &str) -> Result<Attempt, ReplayError> {
+    /// The noise with which a run has this seed's priorities.
+    fn shuffled(&self, seed: u64) -> String {
+        // A thread passes some gates and sync points for each of its events.
+        let steps = 2 * self.failing.trace.events.len().max(1);
+        format!("pct,{seed},{SHUFFLED_DEPTH},{steps}")
+    }
+
+    fn execute(&self, text: &str, noise: Option<String>) -> Result<Attempt, ReplayError> {
         let recorded = Duration::from_millis(self.failing.manifest.duration_ms.unwrap_or(0));
         let enough = LEAST_RUN.saturating_add(recorded.saturating_mul(SLOWER));
         let settings =
-            Settings { timeout: self.settings.timeout.min(enough), ..self.settings.clone() };
+            Settings { timeout: self.settings.timeout.min(enough), noise, ..self.settings.clone() };
         run(self.target, text, &settings)
     }
 
@@ -267,7 +293,7 @@ impl Search<'_> {
         let observed = script(Claim::Passes, &trace, &points, &inputs, &schedule).ok();
         let mut verdict = None;
         for text in [&observed, &followed].into_iter().flatten() {
-            let attempt = self.execute(text)?;
+            let attempt = self.execute(text, None)?;
             let judged = judge::passing(self.failing.manifest, &attempt);
             let confirmed = judged.confirms(Claim::Passes);
             let note = judge::note(Claim::Passes, &judged, &attempt);
@@ -301,6 +327,9 @@ fn plans(flips: &[Flip], threads: usize) -> Vec<Plan> {
     let others: Vec<Plan> = others.filter(|plan| *plan != Plan::Whole(Vec::new())).collect();
     plans.extend(whole);
     plans.push(Plan::Free);
+    // A single thread has no other order.
+    let shuffled = 1..=if created.is_empty() { 0 } else { SHUFFLED };
+    plans.extend(shuffled.map(Plan::Shuffled));
     plans.extend(first.iter().copied().map(Plan::Prefix));
     plans.extend(others);
     for flip in rest.iter().copied() {

@@ -115,6 +115,7 @@ pub fn run(
         timeout: Some(settings.timeout),
         // The run fails when the recorded one would have.
         detect: recorded.detect.is_some(),
+        readings: None,
         fail_at,
         fail_if: recorded.fail_if.as_ref().map(|check| check.command.clone()),
         show_output: settings.show_output,

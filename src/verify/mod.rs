@@ -188,19 +188,23 @@ fn ask(
     let (events, schedule, pattern) = match bug(recorded, solution)? {
         Ok(bug) => bug,
         Err(why) => {
-            undecided(why);
+            undecided(why.to_string());
             return Ok(());
         }
     };
     let trace = &recorded.execution.trace;
-    let bug = repair::Bug { trace, pattern, events: &events, schedule: &schedule };
+    let bug = repair::Bug { trace, pattern, events: &events, schedule: &schedule, handlers: &[] };
     // One run under the schedule, and others, whose paths may differ.
     let (scheduled, noisy): (Vec<&Taken>, Vec<&Taken>) =
         passed.iter().partition(|taken| taken.kind.is_scheduled());
-    let asked: Vec<&Taken> = scheduled.into_iter().take(1).chain(noisy).take(ASKED).collect();
+    let asked = scheduled.into_iter().take(1).chain(noisy);
     let mut why = String::new();
-    let mut count = 0;
+    let mut untouched = None;
+    let mut count: u32 = 0;
     for taken in asked {
+        if usize::try_from(count) == Ok(ASKED) || !budget() {
+            break;
+        }
         let execution = match Recorded::open(&taken.directory) {
             Ok(recorded) => recorded.execution,
             Err(error) => {
@@ -226,6 +230,7 @@ fn ask(
                 ));
                 return Ok(());
             }
+            Possible::Untouched(reason) => untouched = Some(reason),
             Possible::Unknown(reason) => {
                 undecided(format!("no run failed; {reason}"));
                 return Ok(());
@@ -233,7 +238,8 @@ fn ask(
         }
     }
     if count == 0 {
-        undecided("no run passed that could be asked".to_owned());
+        let reason = untouched.unwrap_or_else(|| "none passed that could be asked".to_owned());
+        undecided(format!("no run failed; {reason}"));
         return Ok(());
     }
     found.asked_runs = count;

@@ -150,6 +150,7 @@ impl Runner {
         let options = record::Options {
             timeout: Some(self.settings.timeout),
             detect: self.manifest.detect.is_some(),
+            readings: None,
             fail_at,
             fail_if: self.manifest.fail_if.as_ref().map(|check| check.command.clone()),
             show_output: false,

@@ -91,6 +91,7 @@ fn solution(all: Vec<Event>, schedule: &[usize], (a, b, turns): (usize, usize, u
         write: id(write),
         read: id(read),
         value: Some(value.to_string()),
+        follows_from: Vec::new(),
     };
     let values = changed.map(|(event, alternate)| ValuePair {
         event: id(event),

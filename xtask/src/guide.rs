@@ -1,4 +1,4 @@
-//! The outputs in the user's guide (`docs/guide`), made by running what it says.
+//! The outputs in the user's guide (`docs/guide`) and in docs/fix.md, made by running what they say.
 //!
 //! A page has marks, each on a line of its own, and behind each mark the block that was made from it:
 //!
@@ -27,6 +27,7 @@ pub fn run(args: &[String]) -> Result<()> {
         .collect::<std::io::Result<_>>()?;
     pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     pages.sort();
+    pages.push(root.join("docs/fix.md"));
     for path in pages {
         let old = std::fs::read_to_string(&path)?;
         let new = filled(&old, &root, &symbiosis)
@@ -129,9 +130,18 @@ fn perform(work: &Path, tools: &Path, command: &str) -> Result<String> {
 
 /// The lines that do not depend on the run, with numbers of threads left out.
 fn lasting(page: &str) -> Vec<String> {
-    let kept = ["cause: ", "repair 1: ", "reproduced ", "failure: ", "$ "];
+    let kept = ["cause: ", "repair 1: ", "reproduced ", "failure: ", "no longer possible: ", "$ "];
     let lines = page.lines().filter(|line| kept.iter().any(|start| line.starts_with(start)));
-    lines.map(|line| line.replace("t0.1", "t0.N").replace("t0.2", "t0.N")).collect()
+    let any = |line: &str| {
+        let mut parts = line.split("t0.");
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            text.push_str("t0.N");
+            text.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+        }
+        text
+    };
+    lines.map(any).collect()
 }
 
 #[cfg(test)]
@@ -166,7 +176,7 @@ mod tests {
 
     #[test]
     fn only_what_lasts_is_compared() {
-        let page = "cause: t0.2 wrote `x`\n  1. t0.1 0x7f00\nreproduced 5 of 5: x\n";
+        let page = "cause: t0.12 wrote `x`\n  1. t0.1 0x7f00\nreproduced 5 of 5: x\n";
         assert_eq!(lasting(page), ["cause: t0.N wrote `x`", "reproduced 5 of 5: x"]);
     }
 }

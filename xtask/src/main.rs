@@ -8,7 +8,10 @@
 //! [FIXTURE ...]` counts how often fixtures fail by themselves and under noise (the table of
 //! docs/noise.md); without names those that are marked as rare.
 //!
-//! `cargo xtask guide [--check]` runs what the user's guide (docs/guide) says and pastes what is printed,
+//! `cargo xtask repairs [-O0|-O1|-O2] [--runs=N] [FIXTURE ...]` prints what `symbiosis fix` offers first
+//! for each fixture, and how often the program passed with it (the table of docs/fix.md).
+//!
+//! `cargo xtask guide [--check]` runs what the user's guide (docs/guide) and docs/fix.md say and pastes what is printed,
 //! or checks that it is still so.
 //!
 //! All use the `symbiosis` that the environment variable `SYMBIOSIS_BINARY` names, if it is set.
@@ -17,6 +20,7 @@ mod guide;
 mod noise;
 mod programs;
 mod reductions;
+mod repairs;
 
 use std::process::ExitCode;
 
@@ -25,8 +29,9 @@ fn main() -> ExitCode {
     let result = match args.split_first() {
         Some((command, rest)) if command == "reductions" => reductions::run(rest),
         Some((command, rest)) if command == "noise" => noise::run(rest),
+        Some((command, rest)) if command == "repairs" => repairs::run(rest),
         Some((command, rest)) if command == "guide" => guide::run(rest),
-        _ => Err("usage: cargo xtask reductions|noise [-O0|-O1|-O2] [FIXTURE ...], or \
+        _ => Err("usage: cargo xtask reductions|noise|repairs [-O0|-O1|-O2] [FIXTURE ...], or \
                   cargo xtask guide [--check]"
             .into()),
     };

@@ -93,3 +93,35 @@ pub fn step(command: &mut Command) -> Result<Vec<u8>> {
     let message = String::from_utf8_lossy(&out.stderr);
     Err(format!("{}: {}", out.status, message.trim().replace('\n', "; ")).into())
 }
+
+/// Compiles a fixture's buggy program in a directory, as its annotations say, and records runs of it
+/// until one fails. The trace is `t.trace`.
+pub fn record(symbiosis: &Path, fixture: &Path, level: &str, directory: &Path) -> Result<()> {
+    let original = source(fixture)?;
+    let text = std::fs::read_to_string(&original)?;
+    let (compiler, copy) =
+        if is_c(&original) { ("cc", "program.c") } else { ("c++", "program.cc") };
+    // Options may name the file, and what a test calls it is `program`.
+    std::fs::copy(&original, directory.join(copy))?;
+    step(
+        Command::new(symbiosis)
+            .current_dir(directory)
+            .args([compiler, "-g", level, "-pthread", copy, "-o", "program"])
+            .args(options(&text, "FLAGS")),
+    )?;
+    let mut recording = options(&text, "RECORD");
+    if !recording.iter().any(|option| option == "--timeout") {
+        recording.extend(["--timeout", "20"].map(str::to_owned));
+    }
+    if text.contains("//~ RARE: noise") {
+        recording.push("--noise".to_owned());
+    }
+    step(
+        Command::new(symbiosis)
+            .current_dir(directory)
+            .args(["record", "--until-failure", "3000"])
+            .args(recording)
+            .args(["-o", "t.trace", "--", "./program"]),
+    )?;
+    Ok(())
+}

@@ -87,32 +87,7 @@ fn left_out(part: u64, whole: u64) -> f64 {
 
 fn solve(symbiosis: &Path, fixture: &Path, level: &str) -> Result<Solution> {
     let directory = tempfile::tempdir()?;
-    let original = programs::source(fixture)?;
-    let text = std::fs::read_to_string(&original)?;
-    let (compiler, copy) =
-        if programs::is_c(&original) { ("cc", "program.c") } else { ("c++", "program.cc") };
-    // Options may name the file, and what a test calls it is `program`.
-    std::fs::copy(&original, directory.path().join(copy))?;
-    step(
-        Command::new(symbiosis)
-            .current_dir(directory.path())
-            .args([compiler, "-g", level, "-pthread", copy, "-o", "program"])
-            .args(programs::options(&text, "FLAGS")),
-    )?;
-    let mut recording = programs::options(&text, "RECORD");
-    if !recording.iter().any(|option| option == "--timeout") {
-        recording.extend(["--timeout", "20"].map(str::to_owned));
-    }
-    if text.contains("//~ RARE: noise") {
-        recording.push("--noise".to_owned());
-    }
-    step(
-        Command::new(symbiosis)
-            .current_dir(directory.path())
-            .args(["record", "--until-failure", "3000"])
-            .args(recording)
-            .args(["-o", "t.trace", "--", "./program"]),
-    )?;
+    programs::record(symbiosis, fixture, level, directory.path())?;
     let json = step(
         Command::new(symbiosis)
             .current_dir(directory.path())
@@ -139,7 +114,11 @@ fn row(name: &str, solution: &Solution) -> String {
         },
     );
     let grok = match solution.dsp {
-        Some(_) => solution.operations_to_grok().to_string(),
+        Some(_) => {
+            let (own, all) =
+                (solution.operations_to_grok(), solution.operations_of_all_variations());
+            if own == all { own.to_string() } else { format!("{own} ({all})") }
+        }
         None => "-".to_owned(),
     };
     let cause = solution.cause.as_ref().map_or("-", |cause| cause.pattern.as_str());

@@ -7,9 +7,11 @@
 //! by which other threads' writes came or did not come to be.
 
 use crate::align::{Matching, align};
-use crate::cone::{expression_reads, failure_reads};
-use crate::conflict::{conflict_orders, positions};
-use crate::dsp::DataFlow;
+use crate::cone::{Cone, expression_reads, failure_reads};
+use crate::conflict::{ConflictOrder, conflict_orders, positions};
+use crate::consequence::{Variation, consequences};
+use crate::dsp::{DataFlow, operations};
+use crate::happens_before::HappensBefore;
 use crate::late::Lateness;
 use model::evaluate::Evaluation;
 use model::{
@@ -17,7 +19,7 @@ use model::{
     PathConditionKind, ReadRef, Schedule, ThreadId, VarId, VariableOrigin, WriteSource,
 };
 use solver::Order;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// No more data flows than this are followed from one value or branch.
 const FLOWS: usize = 3;
@@ -89,6 +91,11 @@ pub struct Across {
     pub failing_only: Vec<DataFlow>,
     /// The other way round, by the passing run's identifiers.
     pub passing_only: Vec<DataFlow>,
+    /// Reads, of the failing run, whose variation follows from that of others: it could not have
+    /// stayed away once those were there.
+    pub follows: BTreeMap<ReadRef, Vec<ReadRef>>,
+    /// How many operations the variations have that do not follow from others, in both runs.
+    pub operations: usize,
     /// The branches that explain it, that of the failing thread first if it is one.
     pub branches: Vec<Divergence>,
     /// How far the runs are apart: reads of both with another source, and events of the failing
@@ -109,6 +116,7 @@ pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Op
     let flipped = Lateness::new(&view).flipped(&flows, forced)?;
     let mut shown: (BTreeSet<EventId>, BTreeSet<EventId>) = Default::default();
     let (mut failing_only, mut passing_only) = (Vec::new(), Vec::new());
+    let follows = view.follows(flows.get(..SHOWN).unwrap_or(&flows), &branches);
     for flow in flows.iter().take(SHOWN) {
         shown.0.extend(event_of(flow.failing.write));
         shown.0.insert(flow.failing.read.event);
@@ -151,6 +159,7 @@ pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Op
         events.sort_by_key(|id| (positions[id.index()], *id));
         events
     };
+    let operations = view.operations([&failing_only, &passing_only], &follows);
     failing_only.sort_by_key(|flow| (view.place(flow.read.event), flow.read));
     passing_only.sort_by_key(|flow| (view.passing_positions[flow.read.event.index()], flow.read));
     Some(Across {
@@ -159,6 +168,8 @@ pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Op
         passing: sorted(shown.1, &view.passing_positions),
         failing_only,
         passing_only,
+        follows,
+        operations,
         branches,
         distance: view.distance(),
         matching: view.matching,
@@ -355,15 +366,150 @@ impl<'a> View<'a> {
         orders.find(|order| self.reversed(*order))
     }
 
-    /// Any pair that comes the other way round: the one that was forced, or else the one nearest
-    /// to the failure.
+    /// Any pair that comes the other way round: of accesses that the failure depends on in the
+    /// failing run, or else of those that any thread's path depends on, first those that read
+    /// something else in the passing run; then any accesses, the pair that was forced, and the rest.
+    /// The one nearest to the failure comes first.
     pub(crate) fn reversed_anywhere(&self, forced: Option<Order>) -> Option<Order> {
         let Side { trace, schedule, evaluation } = self.failing;
         let conflicts = conflict_orders(trace, schedule, evaluation);
-        let near = conflicts.iter().rev().map(|conflict| conflict.order);
-        let memory = conflicts.iter().rev().filter(|conflict| conflict.kind.cell().is_some());
-        let mut all = forced.into_iter().chain(memory.map(|c| c.order)).chain(near);
-        all.find(|order| self.reversed(*order))
+        let reversed = |conflict: &ConflictOrder| self.reversed(conflict.order);
+        let reversed: Vec<ConflictOrder> =
+            conflicts.into_iter().rev().filter(|conflict| reversed(conflict)).collect();
+        let memory: Vec<&ConflictOrder> =
+            reversed.iter().filter(|conflict| conflict.kind.cell().is_some()).collect();
+        let failing = trace.failure.as_ref().map(|failure| trace.event(failure.event).thread);
+        for all in [false, true] {
+            let cone = Cone::with_paths(trace, evaluation, |condition| {
+                all || Some(condition.thread) == failing
+            });
+            let reaching = || memory.iter().filter(|conflict| cone.contains(trace, conflict));
+            let telling = reaching().find(|conflict| self.reads_otherwise(conflict.order));
+            if let Some(found) = telling.or_else(|| reaching().next()) {
+                return Some(found.order);
+            }
+        }
+        let memory = memory.first().map(|conflict| conflict.order);
+        let forced = forced.filter(|order| self.reversed(*order));
+        memory.or(forced).or_else(|| reversed.first().map(|conflict| conflict.order))
+    }
+
+    /// Does one of the two read something else in the passing run?
+    fn reads_otherwise(&self, order: Order) -> bool {
+        [order.before, order.after].into_iter().any(|event| {
+            let parts = 0..self.failing.trace.event(event).kind.reads().len();
+            let reads =
+                parts.filter_map(|part| Some(ReadRef { event, part: part.try_into().ok()? }));
+            reads.filter_map(|read| self.flow(read)).any(|flow| self.changed(&flow))
+        })
+    }
+
+    /// What follows from what among data flows that are given effects before causes: by the order of
+    /// the passing run's events, or because a source is there in one of the runs only, by a branch
+    /// that depends on the other data flows.
+    fn follows(&self, flows: &[Flow], branches: &[Divergence]) -> BTreeMap<ReadRef, Vec<ReadRef>> {
+        let mut varying: Vec<&Flow> = flows.iter().filter(|flow| !flow.same_source).collect();
+        let mut found = BTreeMap::new();
+        for (index, flow) in varying.iter().enumerate() {
+            let Some(branch) = self.branch_of_source(flow, branches) else { continue };
+            let behind = self.varying_behind(&branch.reads, flows);
+            let causes = varying[index + 1..].iter().map(|cause| cause.failing.read);
+            let causes: Vec<ReadRef> = causes.filter(|read| behind.contains(read)).collect();
+            if !causes.is_empty() {
+                found.insert(flow.failing.read, causes);
+            }
+        }
+        varying.retain(|flow| !found.contains_key(&flow.failing.read));
+        if varying.len() < 2 {
+            return found;
+        }
+        let Side { trace, schedule, .. } = self.passing;
+        let place = |read: ReadRef| (self.passing_positions[read.event.index()], read.part);
+        varying.sort_by_key(|flow| place(flow.passing.read));
+        let source = |write: WriteSource| match write {
+            WriteSource::Init => Some(WriteSource::Init),
+            WriteSource::Write(event) => self.matching.in_passing(event).map(WriteSource::Write),
+        };
+        let variations: Vec<Variation> = varying
+            .iter()
+            .map(|flow| Variation {
+                read: flow.passing.read,
+                passing: flow.passing.write,
+                failing: source(flow.failing.write),
+            })
+            .collect();
+        let order = HappensBefore::new(trace, &schedule.order);
+        for (index, causes) in consequences(trace, &order, &variations) {
+            let causes = causes.into_iter().map(|cause| varying[cause].failing.read);
+            found.insert(varying[index].failing.read, causes.collect());
+        }
+        found
+    }
+
+    /// The data flows with another source by which these reads return something else: themselves,
+    /// or those that the value of a source of theirs depends on.
+    fn varying_behind(&self, reads: &[ReadRef], flows: &[Flow]) -> BTreeSet<ReadRef> {
+        let mut found = BTreeSet::new();
+        let mut seen: BTreeSet<ReadRef> = reads.iter().copied().collect();
+        let mut stack = reads.to_vec();
+        while let Some(read) = stack.pop() {
+            match flows.iter().find(|flow| flow.failing.read == read) {
+                Some(flow) if flow.same_source => {
+                    let earlier = self.feeding(flow.failing).into_iter();
+                    stack.extend(earlier.filter(|earlier| seen.insert(*earlier)));
+                }
+                Some(_) => {
+                    found.insert(read);
+                }
+                None => {}
+            }
+        }
+        found
+    }
+
+    /// The reads that the value of a source that both runs have depends on.
+    fn feeding(&self, flow: DataFlow) -> Vec<ReadRef> {
+        let trace = self.failing.trace;
+        let Some(write) = event_of(flow.write) else { return Vec::new() };
+        let reads = trace.event(flow.read.event).kind.reads();
+        let Some(part) = reads.get(flow.read.part as usize) else { return Vec::new() };
+        let mut written = trace.event(write).kind.writes().iter();
+        let value = written.find(|other| other.cell == part.cell).map(|part| part.value);
+        value.map(|value| expression_reads(trace, value)).into_iter().flatten().collect()
+    }
+
+    /// The branch by which a source that only one of the runs has came to be.
+    fn branch_of_source<'b>(
+        &self,
+        flow: &Flow,
+        branches: &'b [Divergence],
+    ) -> Option<&'b Divergence> {
+        let failing =
+            event_of(flow.failing.write).filter(|w| self.matching.in_passing(*w).is_none());
+        let failing = failing.map(|write| &self.failing.trace.thread_of(write).name);
+        let passing =
+            event_of(flow.passing.write).filter(|w| self.matching.in_failing(*w).is_none());
+        let passing = passing.map(|write| &self.passing.trace.thread_of(write).name);
+        let name = failing.or(passing)?;
+        let threads = &self.failing.trace.threads;
+        branches.iter().find(|branch| threads[branch.thread.index()].name == *name)
+    }
+
+    /// See [`Across::operations`].
+    fn operations(
+        &self,
+        [failing, passing]: [&[DataFlow]; 2],
+        follows: &BTreeMap<ReadRef, Vec<ReadRef>>,
+    ) -> usize {
+        let own = operations([failing, &[]], follows);
+        let partner = |read: &ReadRef| self.partner(*read);
+        let others: BTreeMap<ReadRef, Vec<ReadRef>> =
+            follows.keys().filter_map(partner).map(|read| (read, Vec::new())).collect();
+        let theirs = operations([&[], passing], &others);
+        let alone = theirs.iter().filter(|id| {
+            self.matching.in_failing(**id).is_none_or(|partner| !own.contains(&partner))
+        });
+        own.len() + alone.count()
     }
 
     /// See [`Across::distance`].
@@ -448,7 +594,7 @@ impl Search<'_, '_> {
             if self.view.matching.in_passing(event).is_none() {
                 self.branch(self.view.failing.trace.event(event).thread);
             }
-            let feeding = self.feeding(DataFlow { write, read });
+            let feeding = self.view.feeding(DataFlow { write, read });
             queue.extend(feeding.into_iter().filter(|earlier| seen.insert(*earlier)));
         }
     }
@@ -511,24 +657,13 @@ impl Search<'_, '_> {
                 // Where both runs have the source, what it writes may be another value, or it may
                 // come at another time because of what it reads.
                 if self.branches.len() == explained {
-                    queue.push_back(self.feeding(flow.failing));
+                    queue.push_back(self.view.feeding(flow.failing));
                 }
             }
             if self.flows.len() >= SHOWN {
                 return;
             }
         }
-    }
-
-    /// The reads that the value of a source that both runs have depends on.
-    fn feeding(&self, flow: DataFlow) -> Vec<ReadRef> {
-        let trace = self.view.failing.trace;
-        let Some(write) = event_of(flow.write) else { return Vec::new() };
-        let reads = trace.event(flow.read.event).kind.reads();
-        let Some(part) = reads.get(flow.read.part as usize) else { return Vec::new() };
-        let mut written = trace.event(write).kind.writes().iter();
-        let value = written.find(|other| other.cell == part.cell).map(|part| part.value);
-        value.map(|value| expression_reads(trace, value)).into_iter().flatten().collect()
     }
 
     /// A source that only one of the runs has is there because of a branch of its thread.

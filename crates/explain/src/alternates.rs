@@ -278,7 +278,7 @@ impl Search<'_> {
 /// What the alternate to show is chosen by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
-    size: (usize, usize),
+    size: (usize, usize, usize, usize),
     indirect: bool,
     rank: Rank,
     distance: (u32, u32),

@@ -3,10 +3,10 @@
 use crate::conflict::{ConflictOrder, OrderKind};
 use model::evaluate::Evaluation;
 use model::{
-    CellId, EventId, EventTrace, Expr, ExprId, FailureCondition, PathCondition, ReadRef, VarId,
-    VariableOrigin, WriteSource,
+    CellId, EventId, EventTrace, Expr, ExprId, FailureCondition, PathCondition, PathConditionKind,
+    ReadRef, ThreadId, VarId, VariableOrigin, WriteSource,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Backwards closure over the schedule's data flow, from the failure condition.
 pub(crate) struct Cone {
@@ -26,6 +26,35 @@ impl Cone {
         evaluation: &Evaluation,
         decides: impl Fn(&PathCondition) -> bool,
     ) -> Self {
+        Self::closed(trace, evaluation, decides, false)
+    }
+
+    /// As [`Self::with_paths`], and with the reads that say where the reads and writes of the cone
+    /// take place: an index that is wrong puts the right value into the wrong place.
+    pub(crate) fn with_addresses(
+        trace: &EventTrace,
+        evaluation: &Evaluation,
+        decides: impl Fn(&PathCondition) -> bool,
+    ) -> Self {
+        Self::closed(trace, evaluation, decides, true)
+    }
+
+    fn closed(
+        trace: &EventTrace,
+        evaluation: &Evaluation,
+        decides: impl Fn(&PathCondition) -> bool,
+        addresses: bool,
+    ) -> Self {
+        let mut pinned: BTreeMap<(ThreadId, u32), Vec<ExprId>> = BTreeMap::new();
+        let pins = trace.conditions.iter().filter(|c| c.kind == PathConditionKind::Address);
+        for condition in pins.filter(|_| addresses) {
+            let place = (condition.thread, condition.position);
+            pinned.entry(place).or_default().push(condition.expr);
+        }
+        let pins_of = |id: EventId| {
+            let event = trace.event(id);
+            pinned.get(&(event.thread, event.index)).into_iter().flatten().copied()
+        };
         let mut search = Search::new(trace);
         if let Some(failure) = &trace.failure {
             search.condition(&failure.condition);
@@ -43,8 +72,10 @@ impl Cone {
             }
             let cell = trace.event(event).kind.reads()[part as usize].cell;
             cone.cells.insert(cell);
+            pins_of(event).for_each(|pin| search.expression(pin));
             match evaluation.reads_from.get(&read) {
                 Some(WriteSource::Write(write)) => {
+                    pins_of(*write).for_each(|pin| search.expression(pin));
                     let parts = trace.event(*write).kind.writes().iter();
                     parts.filter(|p| p.cell == cell).for_each(|p| search.expression(p.value));
                 }
@@ -123,6 +154,16 @@ pub(crate) fn expression_reads(trace: &EventTrace, expr: ExprId) -> BTreeSet<Rea
     let mut search = Search::new(trace);
     search.expression(expr);
     search.reads()
+}
+
+/// Does what the second event writes to the cell hang on what the first one reads from it?
+pub(crate) fn feeds(trace: &EventTrace, first: EventId, second: EventId, cell: CellId) -> bool {
+    let reads_cell = |read: &ReadRef| {
+        let part = trace.event(first).kind.reads().get(read.part as usize);
+        read.event == first && part.is_some_and(|part| part.cell == cell)
+    };
+    let mut written = trace.event(second).kind.writes().iter().filter(|part| part.cell == cell);
+    written.any(|part| expression_reads(trace, part.value).iter().any(reads_cell))
 }
 
 impl<'t> Search<'t> {

@@ -3,6 +3,7 @@
 
 use crate::alternates::Alternate;
 use crate::conflict::positions;
+use crate::consequence::{Variation, consequences};
 use crate::failing::Failing;
 use crate::visible::View;
 use model::evaluate::Evaluation;
@@ -68,6 +69,9 @@ pub struct Dsp {
     /// Data flows of the alternate that the failing schedule does not have, in the failing
     /// schedule's order of the reads.
     pub alternate_only: Vec<DataFlow>,
+    /// Reads whose variation follows from that of others: it could not have stayed away once those
+    /// were there.
+    pub follows: BTreeMap<ReadRef, Vec<ReadRef>>,
     /// Cells whose final value differs because another event writes last.
     pub final_writes: Vec<FinalWrite>,
     /// Conflicting pairs in the failing schedule's order that the alternate reverses.
@@ -79,9 +83,13 @@ pub struct Dsp {
 }
 
 impl Dsp {
-    /// What the smallest DSP is chosen by: data flows, then events.
-    pub(crate) fn size(&self) -> (usize, usize) {
-        (self.failing_only.len() + self.final_writes.len(), self.failing.len())
+    /// What the smallest DSP is chosen by: data flows that do not follow from others, all data
+    /// flows, operations in the former, events.
+    pub(crate) fn size(&self) -> (usize, usize, usize, usize) {
+        let all = self.failing_only.len() + self.final_writes.len();
+        let flows = [self.failing_only.as_slice(), self.alternate_only.as_slice()];
+        let operations = operations(flows, &self.follows).len();
+        (all - self.follows.len(), all, operations, self.failing.len())
     }
 
     /// Would it show the same differences?
@@ -89,6 +97,15 @@ impl Dsp {
         (&self.failing_only, &self.alternate_only, &self.final_writes)
             == (&other.failing_only, &other.alternate_only, &other.final_writes)
     }
+}
+
+/// The operations of data flows that do not follow from others: the events at their ends.
+pub(crate) fn operations(
+    flows: [&[DataFlow]; 2],
+    follows: &BTreeMap<ReadRef, Vec<ReadRef>>,
+) -> BTreeSet<EventId> {
+    let flows = flows.into_iter().flatten().filter(|flow| !follows.contains_key(&flow.read));
+    flows.flat_map(|flow| [Some(flow.read.event), event_of(flow.write)]).flatten().collect()
 }
 
 pub(crate) fn differential(trace: &EventTrace, failing: &Failing, alternate: &Alternate) -> Dsp {
@@ -130,6 +147,7 @@ pub(crate) fn differential(trace: &EventTrace, failing: &Failing, alternate: &Al
     };
     Dsp {
         moved: moved(trace, &in_failing, &places),
+        follows: follows(trace, failing, &failing_only, &alternate_only, &places),
         atomic_blocks: atomic_blocks(trace, &in_failing, &in_alternate),
         failing: in_failing,
         alternate: in_alternate,
@@ -138,6 +156,28 @@ pub(crate) fn differential(trace: &EventTrace, failing: &Failing, alternate: &Al
         final_writes,
         counts,
     }
+}
+
+/// What follows from what among the variations.
+fn follows(
+    trace: &EventTrace,
+    failing: &Failing,
+    failing_only: &[DataFlow],
+    alternate_only: &[DataFlow],
+    places: &[u32],
+) -> BTreeMap<ReadRef, Vec<ReadRef>> {
+    let both = failing_only.iter().zip(alternate_only);
+    let mut variations: Vec<Variation> = both
+        .map(|(before, after)| Variation {
+            read: after.read,
+            passing: after.write,
+            failing: Some(before.write),
+        })
+        .collect();
+    variations.sort_by_key(|one| (places[one.read.event.index()], one.read.part));
+    let found = consequences(trace, &failing.happens_before, &variations);
+    let reads = |all: Vec<usize>| all.into_iter().map(|index| variations[index].read).collect();
+    found.into_iter().map(|(index, from)| (variations[index].read, reads(from))).collect()
 }
 
 fn source(evaluation: &Evaluation, read: ReadRef) -> WriteSource {

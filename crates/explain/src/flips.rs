@@ -5,13 +5,13 @@
 //! before one place until another thread has passed another place, so that both places must be
 //! such that the one thread does not keep what the other needs.
 
-use crate::cone::Cone;
+use crate::cone::{Cone, feeds};
 use crate::conflict::{OrderKind, conflicts, positions};
 use crate::failing::{enclosing_locks, section_end};
 use crate::happens_before::HappensBefore;
 use model::evaluate::Evaluation;
 use model::{CellId, EventId, EventKind, EventTrace, LockMode, ObjectId, Schedule};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// No more flips than this are returned.
 pub const MOST_FLIPS: usize = 64;
@@ -36,11 +36,20 @@ pub struct Flip {
 /// How promising a flip is; the least comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
+    /// As [`Rank::Atomic`], where locks protect some of the three accesses, but none protects all
+    /// of them: somebody forgot the lock.
+    Unprotected,
+    /// As [`Rank::Atomic`], where the second access writes what it computed from what the first one
+    /// read: the access between them is lost.
+    Lost,
     /// It puts together two accesses of one thread that another thread's access parts, and their
-    /// variable decides whether the run fails, or whether the failing thread gets there.
+    /// variable decides whether the run fails, or whether the failing thread gets there. One of the
+    /// accesses may be a check: then the failure hangs on what the thread did because of it.
     Atomic,
     /// The pair accesses such a variable.
     Decides,
+    /// The pair accesses a variable that says where such a variable is: an index or a pointer.
+    Addresses,
     /// The same for the branches of any thread.
     AnyPath,
     /// Any other order of the schedule.
@@ -57,7 +66,9 @@ pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -
     let search = Search::new(trace, schedule);
     let failing = trace.failure.as_ref().map(|failure| trace.event(failure.event).thread);
     let decides = Cone::with_paths(trace, evaluation, |c| Some(c.thread) == failing);
+    let addressed = Cone::with_addresses(trace, evaluation, |c| Some(c.thread) == failing);
     let any_path = Cone::with_paths(trace, evaluation, |_| true);
+    let variables: BTreeSet<CellId> = addressed.cells().collect();
     let mut found: BTreeMap<Flip, (Rank, (u32, u32))> = BTreeMap::new();
     let mut add = |rank: Rank, before: EventId, after: EventId| {
         if let Some(flip) = search.widened(before, after) {
@@ -65,14 +76,23 @@ pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -
             found.entry(flip).and_modify(|known| *known = key.min(*known)).or_insert(key);
         }
     };
-    for (cone, rank) in [(&decides, Rank::Decides), (&any_path, Rank::AnyPath)] {
+    let cones =
+        [(&decides, Rank::Decides), (&addressed, Rank::Addresses), (&any_path, Rank::AnyPath)];
+    for (cone, rank) in cones {
         for cell in cone.cells() {
             let accesses = search.accesses(cone, cell);
             for (before, after) in search.conflicting(&accesses, cell) {
                 add(rank, before, after);
             }
-            let rank = if rank == Rank::Decides { Rank::Atomic } else { rank };
-            for (before, after) in search.parted(&accesses, cell) {
+            for Parted { flip: (before, after), unprotected, lost } in
+                search.parted(&accesses, cell)
+            {
+                let rank = match variables.contains(&cell) {
+                    true if unprotected => Rank::Unprotected,
+                    true if lost => Rank::Lost,
+                    true => Rank::Atomic,
+                    false => rank,
+                };
                 add(rank, before, after);
             }
         }
@@ -82,6 +102,7 @@ pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -
             OrderKind::Failure => Rank::Atomic,
             OrderKind::Barrier(_) => continue,
             _ if decides.contains(trace, &conflict) => Rank::Decides,
+            _ if addressed.contains(trace, &conflict) => Rank::Addresses,
             _ if any_path.contains(trace, &conflict) => Rank::AnyPath,
             _ => Rank::Rest,
         };
@@ -160,6 +181,15 @@ pub fn serial_order(trace: &EventTrace, backwards: bool) -> Vec<EventId> {
     order
 }
 
+/// A flip that puts together what another thread's access parts.
+struct Parted {
+    flip: (EventId, EventId),
+    /// See [`Rank::Unprotected`].
+    unprotected: bool,
+    /// See [`Rank::Lost`].
+    lost: bool,
+}
+
 struct Search<'t> {
     trace: &'t EventTrace,
     order: &'t [EventId],
@@ -217,7 +247,7 @@ impl<'t> Search<'t> {
 
     /// Two consecutive accesses of a thread and a third of another thread between them that
     /// cannot be there when the two are one step: the third after the second, or before the first.
-    fn parted(&self, accesses: &[EventId], cell: CellId) -> Vec<(EventId, EventId)> {
+    fn parted(&self, accesses: &[EventId], cell: CellId) -> Vec<Parted> {
         let mut pairs = Vec::new();
         for (index, &first) in accesses.iter().enumerate() {
             let thread = self.trace.event(first).thread;
@@ -230,12 +260,30 @@ impl<'t> Search<'t> {
             let breaks = |id: &EventId| self.writes(*id, cell) || (one && two);
             let mut breaking = between.iter().copied().filter(breaks);
             if let Some(nearest) = breaking.next() {
-                pairs.push((first, nearest));
-                pairs.push((nearest, second));
-                pairs.extend(breaking.next_back().map(|last| (first, last)));
+                let lost = feeds(self.trace, first, second, cell);
+                let unprotected = self.unprotected([first, second, nearest]);
+                pairs.push(Parted { flip: (first, nearest), unprotected, lost });
+                pairs.push(Parted { flip: (nearest, second), unprotected, lost });
+                let last = breaking.next_back();
+                pairs.extend(last.map(|last| Parted {
+                    flip: (first, last),
+                    unprotected: self.unprotected([first, second, last]),
+                    lost,
+                }));
             }
         }
         pairs
+    }
+
+    /// Do locks protect some of these accesses of one variable, but none protects all of them?
+    fn unprotected(&self, accesses: [EventId; 3]) -> bool {
+        let object = |lock: EventId| lock_of(&self.trace.event(lock).kind).map(|(o, _)| o);
+        let held = accesses.map(|id| -> BTreeSet<Option<ObjectId>> {
+            enclosing_locks(self.trace, id).into_iter().map(object).collect()
+        });
+        let [first, second, third] = &held;
+        let in_all = first.iter().any(|lock| second.contains(lock) && third.contains(lock));
+        !in_all && held.iter().any(|locks| !locks.is_empty())
     }
 
     /// The flip that reverses the pair: where the thread of `before` holds a lock that the thread

@@ -14,7 +14,7 @@
 //! | `pairs` | which pairs of events to reverse |
 //! | `network`, `flow`, `local` | reversing a pair with little else changed |
 //! | `alternates`, `nearest` | schedules that do not fail, near the one that does |
-//! | `dsp`, `visible` | the difference, and what makes it visible |
+//! | `dsp`, `visible`, `consequence` | the difference, what makes it visible, and what follows from what |
 //! | `across`, `align`, `late` | the same for a run that takes other paths |
 //! | `cause` | the cause in one sentence |
 //! | `widen` | from the part of a trace that matters to the whole |
@@ -28,6 +28,7 @@ mod ask;
 mod cause;
 mod cone;
 mod conflict;
+mod consequence;
 mod context;
 mod dsp;
 mod error;

@@ -7,7 +7,7 @@ use crate::switches::context_switches;
 use crate::{ConflictOrder, OrderKind};
 use encoders::Slice;
 use model::evaluate::{Evaluation, Evaluator};
-use model::{EventId, EventTrace, Schedule, VariableOrigin};
+use model::{EventId, EventTrace, ReadRef, Schedule, VariableOrigin};
 use solver::Order;
 use std::collections::BTreeMap;
 
@@ -104,7 +104,11 @@ impl Run<'_> {
             last: slice.event(block.last),
             interrupted_by: events(&block.interrupted_by),
         };
+        let read = |read: &ReadRef| slice.read(*read);
+        let follows = dsp.follows.iter();
+        let follows = follows.map(|(one, all)| (read(one), all.iter().map(read).collect()));
         Dsp {
+            follows: follows.collect(),
             failing: events(&dsp.failing),
             alternate: events(&dsp.alternate),
             failing_only: dsp.failing_only.iter().map(flow).collect(),

@@ -224,6 +224,68 @@ fn each_side_is_in_its_own_order() {
 }
 
 #[test]
+fn what_is_there_because_of_another_data_flow_follows_from_it() {
+    let failing = Run::failing(BOTH_SELL);
+    let passing = Run::passing(ONE_SELLS, [1, 2]);
+    let found = compared(&failing, &passing);
+    let read = |label: &str| ReadRef { event: failing.event(label), part: 0 };
+    // `b` sells in the failing run alone, because of what it has seen.
+    assert_eq!(found.failing_only.len(), 2, "{found:?}");
+    assert_eq!(found.follows, [(read("total"), vec![read("seen-b")])].into());
+    assert_eq!(found.operations, 2, "what `a` wrote and `b` has seen");
+}
+
+const LAST_OF_TWO: &str = "
+    cell x 32 = 0
+    cell log 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [wa] W x 1
+    a: [log-a] W log 1
+    b: [wb] W x 2
+    b: [log-b] W log 2
+    t0: join a
+    t0: join b
+    t0: [total] R x -> last
+    t0: fail last == 2
+";
+
+const LAST_ELSEWHERE: &str = "
+    cell x 32 = 0
+    cell log 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [wa] W x 1
+    a: [log-a] W log 1
+    b: [wb] W x 2
+    b: [log-b] W log 2
+    t0: join a
+    t0: join b
+
+
+    t0: [elsewhere] R x -> last
+    t0: assume last != 2
+";
+
+/// The pair that the passing run was made with need not be what keeps it from failing.
+#[test]
+fn a_pair_that_the_failure_does_not_depend_on_is_not_shown() {
+    let (failing, passing) = (Run::failing(LAST_OF_TWO), Run::passing(LAST_ELSEWHERE, [2, 1]));
+    let order = |before: &str, after: &str| {
+        let (before, after) = (failing.event(before), failing.event(after));
+        let place = |id: EventId| failing.schedule.order.iter().position(|other| *other == id);
+        if place(before) < place(after) {
+            Order { before, after }
+        } else {
+            Order { before: after, after: before }
+        }
+    };
+    let forced = Some(order("log-a", "log-b"));
+    let found = across(failing.side(), passing.side(), forced).expect("another order");
+    assert_eq!(found.flipped, Flipped::Reversed(order("wa", "wb")), "{found:?}");
+}
+
+#[test]
 fn runs_without_another_order_are_not_compared() {
     let failing = Run::failing(BOTH_SELL);
     assert_eq!(across(failing.side(), failing.side(), None), None);

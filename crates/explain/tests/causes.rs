@@ -224,3 +224,53 @@ fn what_led_to_the_read_belongs_to_it() {
     assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, case));
     assert_eq!(cause.events, events(&parsed, &["item", "sum", "empty", "total"]));
 }
+
+/// What happens before the reader's thread is there cannot have been said too early.
+#[test]
+fn what_was_said_before_the_thread_began_is_no_announcement() {
+    let parsed = trace(
+        "
+        cell head 32 = 1
+        cell closed 32 = 1
+        t0: W head 0
+        t0: W closed 0
+        t0: fork a
+        a: R head -> h
+        a: assume h == 0
+        a: [early] R closed -> c
+        t0: [close] W closed 1
+        a: fail c == 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_ne!(cause.case, Some("announced-too-early"), "{}", cause.sentence);
+    assert_eq!(cause.events, events(&parsed, &["early", "close"]));
+}
+
+/// A pointer that is used is known from the log, so that no condition tells of the test for null.
+#[test]
+fn a_pointer_that_was_null_and_then_is_not_was_tested() {
+    let mut parsed = trace(
+        "
+        cell root 64 = 0
+        t0: fork a
+        t0: fork b
+        a: lock m
+        a: [look] R root -> x
+        a: assume x == 0
+        a: unlock m
+        b: lock m
+        b: [insert] W root 4096
+        b: unlock m
+        a: lock m
+        a: [again] R root -> y
+        a: unlock m
+        a: fail y != 0
+        ",
+    );
+    parsed.trace.cells[0].display = model::trace::ValueDisplay::Pointer;
+    parsed.trace.conditions[0].kind = model::PathConditionKind::Address;
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-read")));
+    assert_eq!(cause.events, events(&parsed, &["insert", "look", "again"]));
+}

@@ -73,6 +73,29 @@ fn two_stage_needs_both_orders() {
 }
 
 #[test]
+fn the_last_read_of_a_lost_update_follows_from_the_first() {
+    let parsed = trace(
+        "
+        cell x 32 = 0
+        t0: R x -> own
+        t0: fork a
+        a: [ra] R x -> other
+        a: [wa] W x other + 1
+        t0: [w0] W x own + 1
+        t0: join a
+        t0: [total] R x -> sum
+        t0: fail sum != 2
+    ",
+    );
+    let explanation = explained(&parsed.trace, 1);
+    check_explanation(&parsed.trace, &explanation);
+    let dsp = &explanation.dsps[0];
+    assert_eq!(dsp.alternate_only, [flow(&parsed, "w0", "ra"), flow(&parsed, "wa", "total")]);
+    let read = |label: &str| ReadRef { event: parsed.event(label), part: 0 };
+    assert_eq!(dsp.follows, [(read("total"), vec![read("ra")])].into(), "{dsp:?}");
+}
+
+#[test]
 fn order_violation_use_before_publication() {
     let parsed = trace(
         "

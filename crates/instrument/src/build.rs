@@ -205,6 +205,12 @@ impl Builder {
         unsafe { self.llvm.LLVMBuildIntCast2(self.raw, value, self.i64, signed.into(), NO_NAME) }
     }
 
+    /// The integer with zeros above it, `bits` wide.
+    pub fn to_int(&self, value: LLVMValueRef, bits: u32) -> LLVMValueRef {
+        // SAFETY: the value is an integer.
+        unsafe { self.llvm.LLVMBuildIntCast2(self.raw, value, self.int_type(bits), 0, NO_NAME) }
+    }
+
     pub fn pointer_to_i64(&self, value: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: the value is a pointer.
         unsafe { self.llvm.LLVMBuildPtrToInt(self.raw, value, self.i64, NO_NAME) }

@@ -160,8 +160,8 @@ done:
   ret i32 %left
 }
 
-; Appends a word to the thread's values stream.
-define void @__symbiosis_hook_value(i64 %word) alwaysinline nounwind {
+; Appends a number of 8 bits to the thread's values stream.
+define void @__symbiosis_hook_value8(i8 %number) alwaysinline nounwind {
 begin:
   %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
   %control = load volatile ptr, ptr %slot, align 8
@@ -182,9 +182,148 @@ grow:
 write:
   %to.slot = phi ptr [ %next.slot, %begin ], [ %grown.next.slot, %grow ]
   %to = phi ptr [ %next, %begin ], [ %grown.next, %grow ]
-  store volatile i64 %word, ptr %to, align 8
+  store volatile i8 %number, ptr %to, align 1
+  %after = getelementptr inbounds i8, ptr %to, i64 1
+  store volatile ptr %after, ptr %to.slot, align 8
+  ret void
+}
+
+; The same behind one that found room for this one too.
+define void @__symbiosis_hook_more8(i8 %number) alwaysinline nounwind {
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next.slot = getelementptr inbounds i8, ptr %control, i64 16
+  %next = load volatile ptr, ptr %next.slot, align 8
+  store volatile i8 %number, ptr %next, align 1
+  %after = getelementptr inbounds i8, ptr %next, i64 1
+  store volatile ptr %after, ptr %next.slot, align 8
+  ret void
+}
+
+; Appends a number of 16 bits to the thread's values stream.
+define void @__symbiosis_hook_value16(i16 %number) alwaysinline nounwind {
+begin:
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next.slot = getelementptr inbounds i8, ptr %control, i64 16
+  %next = load volatile ptr, ptr %next.slot, align 8
+  %limit.slot = getelementptr inbounds i8, ptr %control, i64 24
+  %limit = load volatile ptr, ptr %limit.slot, align 8
+  %full = icmp uge ptr %next, %limit
+  br i1 %full, label %grow, label %write, !prof !0
+
+grow:
+  call void @__symbiosis_grow_values()
+  %grown.control = load volatile ptr, ptr %slot, align 8
+  %grown.next.slot = getelementptr inbounds i8, ptr %grown.control, i64 16
+  %grown.next = load volatile ptr, ptr %grown.next.slot, align 8
+  br label %write
+
+write:
+  %to.slot = phi ptr [ %next.slot, %begin ], [ %grown.next.slot, %grow ]
+  %to = phi ptr [ %next, %begin ], [ %grown.next, %grow ]
+  store volatile i16 %number, ptr %to, align 1
+  %after = getelementptr inbounds i8, ptr %to, i64 2
+  store volatile ptr %after, ptr %to.slot, align 8
+  ret void
+}
+
+; The same behind one that found room for this one too.
+define void @__symbiosis_hook_more16(i16 %number) alwaysinline nounwind {
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next.slot = getelementptr inbounds i8, ptr %control, i64 16
+  %next = load volatile ptr, ptr %next.slot, align 8
+  store volatile i16 %number, ptr %next, align 1
+  %after = getelementptr inbounds i8, ptr %next, i64 2
+  store volatile ptr %after, ptr %next.slot, align 8
+  ret void
+}
+
+; Appends a number of 32 bits to the thread's values stream.
+define void @__symbiosis_hook_value32(i32 %number) alwaysinline nounwind {
+begin:
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next.slot = getelementptr inbounds i8, ptr %control, i64 16
+  %next = load volatile ptr, ptr %next.slot, align 8
+  %limit.slot = getelementptr inbounds i8, ptr %control, i64 24
+  %limit = load volatile ptr, ptr %limit.slot, align 8
+  %full = icmp uge ptr %next, %limit
+  br i1 %full, label %grow, label %write, !prof !0
+
+grow:
+  call void @__symbiosis_grow_values()
+  %grown.control = load volatile ptr, ptr %slot, align 8
+  %grown.next.slot = getelementptr inbounds i8, ptr %grown.control, i64 16
+  %grown.next = load volatile ptr, ptr %grown.next.slot, align 8
+  br label %write
+
+write:
+  %to.slot = phi ptr [ %next.slot, %begin ], [ %grown.next.slot, %grow ]
+  %to = phi ptr [ %next, %begin ], [ %grown.next, %grow ]
+  store volatile i32 %number, ptr %to, align 1
+  %after = getelementptr inbounds i8, ptr %to, i64 4
+  store volatile ptr %after, ptr %to.slot, align 8
+  ret void
+}
+
+; The same behind one that found room for this one too.
+define void @__symbiosis_hook_more32(i32 %number) alwaysinline nounwind {
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next.slot = getelementptr inbounds i8, ptr %control, i64 16
+  %next = load volatile ptr, ptr %next.slot, align 8
+  store volatile i32 %number, ptr %next, align 1
+  %after = getelementptr inbounds i8, ptr %next, i64 4
+  store volatile ptr %after, ptr %next.slot, align 8
+  ret void
+}
+
+; Appends a number of 64 bits to the thread's values stream.
+define void @__symbiosis_hook_value64(i64 %number) alwaysinline nounwind {
+begin:
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next.slot = getelementptr inbounds i8, ptr %control, i64 16
+  %next = load volatile ptr, ptr %next.slot, align 8
+  %limit.slot = getelementptr inbounds i8, ptr %control, i64 24
+  %limit = load volatile ptr, ptr %limit.slot, align 8
+  %full = icmp uge ptr %next, %limit
+  br i1 %full, label %grow, label %write, !prof !0
+
+grow:
+  call void @__symbiosis_grow_values()
+  %grown.control = load volatile ptr, ptr %slot, align 8
+  %grown.next.slot = getelementptr inbounds i8, ptr %grown.control, i64 16
+  %grown.next = load volatile ptr, ptr %grown.next.slot, align 8
+  br label %write
+
+write:
+  %to.slot = phi ptr [ %next.slot, %begin ], [ %grown.next.slot, %grow ]
+  %to = phi ptr [ %next, %begin ], [ %grown.next, %grow ]
+  store volatile i64 %number, ptr %to, align 1
   %after = getelementptr inbounds i8, ptr %to, i64 8
   store volatile ptr %after, ptr %to.slot, align 8
+  ret void
+}
+
+; The same behind one that found room for this one too.
+define void @__symbiosis_hook_more64(i64 %number) alwaysinline nounwind {
+  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next.slot = getelementptr inbounds i8, ptr %control, i64 16
+  %next = load volatile ptr, ptr %next.slot, align 8
+  store volatile i64 %number, ptr %next, align 1
+  %after = getelementptr inbounds i8, ptr %next, i64 8
+  store volatile ptr %after, ptr %next.slot, align 8
+  ret void
+}
+
+; Reads the clock behind an atomic instruction, which empties the store buffer; the fence waits for it.
+define void @__symbiosis_hook_reading() alwaysinline nounwind {
+  %tsc = call i64 asm sideeffect "lfence\0Ardtsc\0Ashlq $$32, %rdx\0Aorq %rdx, %rax", "={rax},~{rdx},~{memory},~{dirflag},~{fpsr},~{flags}"()
+  call void @__symbiosis_hook_value64(i64 %tsc)
   ret void
 }
 

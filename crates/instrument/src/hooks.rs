@@ -28,8 +28,12 @@ pub struct Hooks {
     pub end: Callable,
     /// `(i32 choices, i32 most) -> i32`.
     pub check: Callable,
-    /// `(i64 word)`.
-    pub value: Callable,
+    /// Of a number with 8, 16, 32 and 64 bits: `(iN number)`.
+    pub values: [Callable; 4],
+    /// The same behind one that found room ([`crate::words::Room`]).
+    pub more: [Callable; 4],
+    /// `()`: the clock as a word.
+    pub reading: Callable,
     /// `(ptr place, i64 length)`.
     pub write: Callable,
     /// `(ptr place)`.
@@ -92,7 +96,19 @@ pub fn link(module: &Module<'_>, witness: bool) -> Result<Hooks, InstrumentError
         choices: own("__symbiosis_hook_choices")?,
         end: own("__symbiosis_hook_end")?,
         check: own("__symbiosis_hook_check")?,
-        value: own("__symbiosis_hook_value")?,
+        values: [
+            own("__symbiosis_hook_value8")?,
+            own("__symbiosis_hook_value16")?,
+            own("__symbiosis_hook_value32")?,
+            own("__symbiosis_hook_value64")?,
+        ],
+        more: [
+            own("__symbiosis_hook_more8")?,
+            own("__symbiosis_hook_more16")?,
+            own("__symbiosis_hook_more32")?,
+            own("__symbiosis_hook_more64")?,
+        ],
+        reading: own("__symbiosis_hook_reading")?,
         write: own("__symbiosis_hook_write")?,
         write_text: own("__symbiosis_hook_write_text")?,
         write_wide: own("__symbiosis_hook_write_wide")?,

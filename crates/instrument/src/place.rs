@@ -12,7 +12,7 @@ use crate::edges;
 use crate::gates;
 use crate::hooks::Hooks;
 use crate::values::has_opcode;
-use crate::words;
+use crate::words::{self, Room};
 use crate::writes::{self, Returned};
 use ir::assembly::Assembly;
 use ir::plan::FunctionPlan;
@@ -46,7 +46,8 @@ pub fn function(
     if !sites.is_empty() {
         gates::forbid_red_zone(module, target.value);
     }
-    let mut placer = Placer { module, hooks, target, plan: &plan, sites, builder, body };
+    let mut placer =
+        Placer { module, hooks, target, plan: &plan, sites, builder, body, room: Room::default() };
     placer.gather_stack_objects();
     placer.returns_of_invokes()?;
     // SAFETY: the body's instructions are alive.
@@ -120,6 +121,7 @@ struct Placer<'a> {
     sites: HashMap<InstId, u64>,
     builder: Builder,
     body: Body,
+    room: Room,
 }
 
 impl Placer<'_> {
@@ -215,6 +217,7 @@ impl Placer<'_> {
         for (block, &(first, end)) in self.body.blocks.iter().enumerate() {
             let entry = block == 0;
             let anchor = self.anchor(first, entry)?;
+            self.room.forget();
             let mut number = None;
             if entry && self.plan.entry {
                 self.builder.before(anchor);
@@ -256,16 +259,43 @@ impl Placer<'_> {
             let most = self.builder.i32(most);
             return Some(self.builder.call(self.hooks.check, &mut [number, most]));
         }
-        if choices.is_chosen(block) {
+        if choices.is_chosen(block) && !self.is_fleeting(block, choices) {
             self.builder.call(self.hooks.choices, &mut [number]);
         }
         Some(number)
+    }
+
+    /// Will the choices be stored again before anything happens that could end the thread or that
+    /// others could notice? Then they need not be stored at the block's start.
+    fn is_fleeting(&self, block: usize, choices: &Choices) -> bool {
+        let function = self.target.function;
+        let Some(range) = function.blocks.get(block) else { return false };
+        let inside = range.instructions().all(|id| {
+            let quiet = function.instructions.get(id.index()).is_some_and(|it| is_quiet(&it.kind));
+            id == range.terminator() || quiet && !self.plan.values.contains(&id)
+        });
+        let Some(last) = function.instructions.get(range.terminator().index()) else {
+            return false;
+        };
+        let stored = |target: &ir::types::BlockId| {
+            let at = target.index();
+            let recorded = self.plan.blocks.get(at).copied().unwrap_or(false);
+            recorded || choices.is_chosen(at) || choices.most(at, self.plan).is_some()
+        };
+        let goes =
+            matches!(last.kind, InstKind::Br(_) | InstKind::CondBr(..) | InstKind::Switch(..));
+        let ends = matches!(last.kind, InstKind::Ret(_));
+        let gated = self.sites.contains_key(&range.terminator());
+        inside && !gated && (ends || goes && last.kind.successors().iter().all(stored))
     }
 
     /// Ends the region before an instruction that asks for it.
     fn end_region(&self, index: usize, number: &mut Option<LLVMValueRef>) {
         let instruction = self.target.function.instructions.get(index);
         let ends = instruction.is_some_and(|it| ends_region(self.target.module, it));
+        if ends {
+            self.room.forget();
+        }
         if ends
             && let Some(place) = self.body.at(index)
             && let Some(number) = number.take()
@@ -280,6 +310,7 @@ impl Placer<'_> {
     fn gate(&self, index: usize) {
         let site = self.sites.get(&InstId(index as u32));
         if let (Some(&site), Some(instruction)) = (site, self.body.at(index)) {
+            self.room.forget();
             self.builder.before(instruction);
             self.builder.call(self.hooks.gate, &mut [self.builder.i64(site)]);
         }
@@ -292,6 +323,10 @@ impl Placer<'_> {
         let Some(value) = self.body.at(index) else { return Ok(()) };
         if let InstKind::Call(call) = &ir.kind {
             self.after_call(id, value, call, ir.ty)?;
+        }
+        if self.plan.readings.contains(&id) {
+            self.builder.before(self.anchor(index + 1, entry)?);
+            self.builder.call(self.hooks.reading, &mut []);
         }
         if self.plan.values.contains(&id) {
             self.builder.before(self.anchor(index + 1, entry)?);
@@ -337,6 +372,7 @@ impl Placer<'_> {
 
     /// The effects of a call on memory, its `RETURN` entry, and its result.
     fn returned(&self, id: InstId, value: LLVMValueRef, ty: TypeId) -> Result<(), InstrumentError> {
+        self.room.forget();
         if let Some(call) = self.target.call(id) {
             let returning = self.returning(value, call);
             match &call.callee {
@@ -385,14 +421,48 @@ impl Placer<'_> {
         self.builder.call(self.hooks.arguments, &mut [count, arguments]);
     }
 
-    /// Logs a value, and checks that the executor will read as many words.
+    /// Logs a value, and checks that the executor will read as many bytes.
     fn log(&self, ty: TypeId, value: LLVMValueRef) -> Result<(), InstrumentError> {
         let module = self.target.module;
-        let written = words::log(&self.builder, self.hooks, module, ty, value);
-        if written == ir::plan::words(module, ty) {
+        let written = words::log(&self.builder, self.hooks, &self.room, module, ty, value);
+        if written == ir::plan::logged_bytes(module, ty) {
             Ok(())
         } else {
-            Err(self.target.mismatch("the words of a value"))
+            Err(self.target.mismatch("the bytes of a value"))
         }
+    }
+}
+
+/// Does an instruction work on registers alone, and cannot fail?
+fn is_quiet(kind: &InstKind) -> bool {
+    use ir::types::{BinaryOp as Op, CastOp};
+    match kind {
+        InstKind::Binary(op, ..) => matches!(
+            op,
+            Op::Add
+                | Op::Sub
+                | Op::Mul
+                | Op::Shl
+                | Op::LShr
+                | Op::AShr
+                | Op::And
+                | Op::Or
+                | Op::Xor
+        ),
+        InstKind::Cast(op, _) => matches!(
+            op,
+            CastOp::Trunc
+                | CastOp::ZExt
+                | CastOp::SExt
+                | CastOp::PtrToInt
+                | CastOp::IntToPtr
+                | CastOp::BitCast
+        ),
+        InstKind::ICmp(..)
+        | InstKind::Select(..)
+        | InstKind::Phi(_)
+        | InstKind::Gep { .. }
+        | InstKind::Freeze(_) => true,
+        _ => false,
     }
 }

@@ -97,6 +97,16 @@ pub fn argument_path(
     place.finish(module, want).map(|named| named.text)
 }
 
+/// How many bytes the object of a member function has, when the debug information says so.
+#[must_use]
+pub fn object_size(module: &Module, function: &Function) -> Option<u64> {
+    let this = function.variables.iter().find(|variable| variable.name == "this")?;
+    match layout::strip(module, this.ty)? {
+        DebugType::Pointer(object) => Some(layout::size(module, *object)).filter(|size| *size > 0),
+        _ => None,
+    }
+}
+
 /// The name of a function: as in the source, else demangled without parameters.
 #[must_use]
 pub fn function_name(module: &Module, function: &Function) -> String {

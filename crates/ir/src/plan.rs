@@ -5,23 +5,28 @@
 //! In program order, a thread writes:
 //!
 //! * on entry to a function with [`FunctionPlan::entry`]: an `ENTER` path entry, then every
-//!   argument in the values stream ([`words`] words each);
+//!   argument in the values stream ([`logged_bytes`] each);
 //! * at a branch that chooses ([`regions::choice`]): which way it goes, together with the choices
 //!   before and after it ([`regions`]);
 //! * on entry to a block of [`FunctionPlan::blocks`]: a `BLOCK` path entry. On function entry,
 //!   block 0 is never recorded;
-//! * after an instruction of [`FunctionPlan::values`]: its value ([`words`] words);
+//! * after an instruction of [`FunctionPlan::readings`]: a reading of the clock, one word;
+//! * after an instruction of [`FunctionPlan::values`]: its value ([`logged_bytes`]);
 //! * after a call of [`FunctionPlan::returns`] (in an invoke: at the start of the normal
 //!   destination, before that block's own entry; such edges are split when the destination has
-//!   other predecessors): a `RETURN` path entry, then the result ([`words`] words, none for
-//!   `void`).
+//!   other predecessors): a `RETURN` path entry, then the result ([`logged_bytes`], none
+//!   for `void`).
 //!
 //! An *address-feeding* load reads memory that is not certainly a non-escaping stack object (see
 //! [`StackObjects`]), and either its result holds a pointer, or it holds an integer that may become
 //! part of an address, an argument, or the function's result ([`address_feeding`]). Floating-point
 //! loads are never logged. A load from a stack object that `memcpy` filled from elsewhere counts,
-//! because the copied bytes are not logged. The results of atomic read-modify-writes count like
-//! loads.
+//! because the copied bytes are not logged.
+//!
+//! Atomic read-modify-writes of memory that others may see, and stores that the processor does like
+//! those (sequentially consistent ones), are followed by a reading: beside what they cost themselves
+//! it costs little, and they are where threads without locks meet. What a read-modify-write found is
+//! logged for the same reason.
 //!
 //! A load from memory that a function from outside handed out is logged as well ([`Foreign`]).
 //!
@@ -35,7 +40,7 @@ use crate::opaque::is_opaque;
 use crate::regions::{self, Regions};
 use crate::stack::StackObjects;
 use crate::types::{
-    BlockId, Callee, Function, InstId, InstKind, Instruction, Module, Type, TypeId,
+    BlockId, Callee, Function, InstId, InstKind, Instruction, Module, Ordering, Type, TypeId,
 };
 use std::collections::BTreeSet;
 
@@ -48,8 +53,11 @@ pub struct FunctionPlan {
     pub blocks: Vec<bool>,
     /// Where the choices of branches are written.
     pub regions: Regions,
-    /// Instructions whose result is logged right after them: address-feeding loads, stack objects
-    /// whose address escapes, and what the executor does not compute ([`is_opaque`]).
+    /// Instructions right behind which the clock is read.
+    pub readings: BTreeSet<InstId>,
+    /// Instructions whose result is logged right after them: address-feeding loads, atomic
+    /// read-modify-writes, stack objects whose address escapes, and what the executor does not compute
+    /// ([`is_opaque`]).
     pub values: BTreeSet<InstId>,
     /// Calls and invokes that log `RETURN` and their result: those whose target is not a defined
     /// function of the same module, intrinsics excepted, and inline assembly with effects
@@ -57,16 +65,31 @@ pub struct FunctionPlan {
     pub returns: BTreeSet<InstId>,
 }
 
-/// How many words a value of this type takes in the values stream: 0 for `void`, 1 up to 64 bits,
-/// 2 up to 128; for aggregates and vectors the sum over the elements, in order.
+/// How many bytes a number of so many bits takes in the values stream: 1, 2, 4 or 8, whichever holds
+/// it; above 64 bits 8 for every 64 of them begun.
 #[must_use]
-pub fn words(module: &Module, ty: TypeId) -> usize {
-    let times = |element, length| words(module, element).saturating_mul(length);
+pub const fn scalar_bytes(bits: u32) -> usize {
+    match bits {
+        0 => 0,
+        1..=8 => 1,
+        9..=16 => 2,
+        17..=32 => 4,
+        _ => 8 * bits.div_ceil(64) as usize,
+    }
+}
+
+/// How many bytes a value of this type takes in the values stream: [`scalar_bytes`] of a number, 8 of
+/// a pointer, 0 for `void`; for aggregates and vectors the sum over the elements, in order.
+#[must_use]
+pub fn logged_bytes(module: &Module, ty: TypeId) -> usize {
+    let times = |element, length| logged_bytes(module, element).saturating_mul(length);
     match module.types.get(ty.index()) {
-        Some(Type::Int(bits)) => bits.div_ceil(64) as usize,
-        Some(Type::Float(_)) => module.scalar_bits(ty).unwrap_or(0).div_ceil(64) as usize,
-        Some(Type::Pointer) => 1,
-        Some(Type::Struct { fields, .. }) => fields.iter().map(|&field| words(module, field)).sum(),
+        Some(Type::Int(bits)) => scalar_bytes(*bits),
+        Some(Type::Float(_)) => scalar_bytes(module.scalar_bits(ty).unwrap_or(0)),
+        Some(Type::Pointer) => 8,
+        Some(Type::Struct { fields, .. }) => {
+            fields.iter().map(|&field| logged_bytes(module, field)).sum()
+        }
         Some(Type::Array { element, length }) => {
             times(*element, usize::try_from(*length).unwrap_or(usize::MAX))
         }
@@ -79,13 +102,15 @@ pub fn words(module: &Module, ty: TypeId) -> usize {
 #[must_use]
 pub fn plan(module: &Module, function: &Function) -> FunctionPlan {
     let blocks = recorded_blocks(function);
+    let stack = StackObjects::of(module, function);
     FunctionPlan {
         entry: !function.internal
             || function.address_taken
             || function.params.iter().any(|param| param.byval.is_some()),
         regions: regions::regions(module, function, &blocks),
         blocks,
-        values: logged_values(module, function),
+        readings: readings(function, &stack),
+        values: logged_values(module, function, &stack),
         returns: logged_returns(module, function),
     }
 }
@@ -128,9 +153,25 @@ fn recorded_blocks(function: &Function) -> Vec<bool> {
     recorded
 }
 
-fn logged_values(module: &Module, function: &Function) -> BTreeSet<InstId> {
-    let stack = StackObjects::of(module, function);
-    let feeding = address_feeding(module, function, &stack);
+/// Where the clock is read.
+fn readings(function: &Function, stack: &StackObjects) -> BTreeSet<InstId> {
+    let reads = |(instruction, _): &(&Instruction, InstId)| {
+        let address = match &instruction.kind {
+            InstKind::AtomicRmw { address, .. } | InstKind::CmpXchg { address, .. } => *address,
+            InstKind::Store { address, ordering, .. }
+                if *ordering == Ordering::SequentiallyConsistent =>
+            {
+                *address
+            }
+            _ => return false,
+        };
+        stack.private_root(address).is_none()
+    };
+    function.instructions.iter().zip((0..).map(InstId)).filter(reads).map(|(_, id)| id).collect()
+}
+
+fn logged_values(module: &Module, function: &Function, stack: &StackObjects) -> BTreeSet<InstId> {
+    let feeding = address_feeding(module, function, stack);
     let foreign = Foreign::of(module, function);
     let logged = |(instruction, id): &(&Instruction, InstId)| match &instruction.kind {
         InstKind::Alloca { .. } => stack.escapes(*id) || stack.addressed(*id),
@@ -138,6 +179,11 @@ fn logged_values(module: &Module, function: &Function) -> BTreeSet<InstId> {
             if is_word(module, instruction.ty) && foreign.leads_outside(*address) =>
         {
             true
+        }
+        InstKind::AtomicRmw { address, .. } | InstKind::CmpXchg { address, .. }
+            if stack.private_root(*address).is_none() =>
+        {
+            logged_bytes(module, instruction.ty) > 0
         }
         InstKind::Load { address, .. }
         | InstKind::AtomicRmw { address, .. }
@@ -147,7 +193,7 @@ fn logged_values(module: &Module, function: &Function) -> BTreeSet<InstId> {
             let feeds = feeding.get(id.index()).copied().unwrap_or(true);
             !known && feeds_by_type(module, instruction.ty, feeds)
         }
-        _ => words(module, instruction.ty) > 0 && is_opaque(module, function, instruction),
+        _ => logged_bytes(module, instruction.ty) > 0 && is_opaque(module, function, instruction),
     };
     function.instructions.iter().zip((0..).map(InstId)).filter(logged).map(|(_, id)| id).collect()
 }

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{c, cpp, function, instructions, loads};
-use ir::plan::{FunctionPlan, plan, words};
+use ir::plan::{FunctionPlan, logged_bytes, plan};
 use ir::regions::{REGION_BITS, choice, ends_region};
-use ir::types::{Function, InstId, InstKind, Module, Type, TypeId};
+use ir::types::{Function, InstId, InstKind, Module, Ordering, Type, TypeId};
 use std::collections::BTreeSet;
 
 const LEVELS: [&str; 3] = ["-O0", "-O1", "-O2"];
@@ -133,12 +133,14 @@ fn stack_objects_with_variable_indices_or_copies_log_their_address() {
 }
 
 #[test]
-fn atomic_results_are_logged_when_they_feed_addresses() {
+fn atomics_that_others_see_are_logged_and_followed_by_a_reading() {
     let source = "#include <stdatomic.h>
-        atomic_int ticket, counter; int table[8]; _Atomic(int *) head;
+        atomic_int ticket, counter; int table[8]; _Atomic(int *) head; _Atomic double sum;
         void f(void) { table[atomic_fetch_add(&ticket, 1)] = 1; atomic_fetch_add(&counter, 1); }
         int g(int want) { return atomic_compare_exchange_strong(&ticket, &want, 3); }
-        void h(void) { *atomic_exchange(&head, 0) = 1; }";
+        void h(void) { *atomic_exchange(&head, 0) = 1; }
+        int own(void) { atomic_int here = 0; return atomic_fetch_add(&here, 1); }
+        void stores(int x) { ticket = x; atomic_store_explicit(&counter, x, memory_order_release); }";
     for level in LEVELS {
         let module = c(level, source);
         let atomics = |name: &str| {
@@ -148,13 +150,21 @@ fn atomic_results_are_logged_when_they_feed_addresses() {
                 matches!(kind, InstKind::AtomicRmw { .. } | InstKind::CmpXchg { .. })
             })
             .iter()
-            .map(|id| plan.values.contains(id))
+            .map(|id| (plan.readings.contains(id), plan.values.contains(id)))
             .collect::<Vec<_>>()
         };
-        assert_eq!(atomics("f"), [true, false], "{level}");
-        // The flag is returned.
-        assert_eq!(atomics("g"), [true], "{level}");
-        assert_eq!(atomics("h"), [true], "{level}");
+        assert_eq!(atomics("f"), [(true, true), (true, true)], "{level}");
+        assert_eq!(atomics("g"), [(true, true)], "{level}");
+        assert_eq!(atomics("h"), [(true, true)], "{level}");
+        // What nobody else can see tells nothing of the order, unless it is removed altogether.
+        assert!(atomics("own").iter().all(|&(reading, _)| !reading), "{level}");
+        let plan = planned(&module, "stores");
+        let stores = instructions(function(&module, "stores"), |kind| match kind {
+            InstKind::Store { ordering, .. } => *ordering != Ordering::NotAtomic,
+            _ => false,
+        });
+        let readings: Vec<bool> = stores.iter().map(|id| plan.readings.contains(id)).collect();
+        assert_eq!(readings, [true, false], "{level}");
     }
 }
 
@@ -366,12 +376,12 @@ fn must_tail_calls_are_never_followed_by_a_record() {
 }
 
 #[test]
-fn words_count_the_scalars() {
+fn every_scalar_takes_its_bytes() {
     let source = "struct s { __int128 w; long double d; long l; void *p; float f[3]; char c; } s;
         void f(void) {}";
     let module = c("-O0", source);
     let ty = module.globals[0].ty;
-    assert_eq!(words(&module, ty), 2 + 2 + 1 + 1 + 3 + 1);
+    assert_eq!(logged_bytes(&module, ty), 16 + 16 + 8 + 8 + 3 * 4 + 1);
     let void = module.types.iter().position(|ty| *ty == Type::Void).expect("void");
-    assert_eq!(words(&module, TypeId(u32::try_from(void).expect("small"))), 0);
+    assert_eq!(logged_bytes(&module, TypeId(u32::try_from(void).expect("small"))), 0);
 }

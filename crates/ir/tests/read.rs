@@ -291,6 +291,27 @@ void outer(int y) {
     assert_eq!(global(&module, "g").debug.as_ref().map(|debug| debug.line), Some(1));
 }
 
+/// The optimiser gives line 0 to what it merged: here the loads of the first entry and of the next.
+#[test]
+fn merged_code_has_the_line_of_its_neighbour() {
+    let module = c(
+        "-O1",
+        "struct entry { int key; int value; struct entry *next; } *head;
+         struct entry *find(int key) {
+           struct entry *e;
+           for (e = head; e && e->key != key; e = e->next)
+             ;
+           return e;
+         }",
+    );
+    let f = function(&module, "find");
+    let loads = f.instructions.iter().filter(|i| matches!(i.kind, InstKind::Load { .. }));
+    let lines: Vec<u32> = loads
+        .filter_map(|load| Some(module.debug.locations.get(load.loc?.index())?.line))
+        .collect();
+    assert!(lines.len() >= 2 && lines.iter().all(|line| *line == 4), "{lines:?}");
+}
+
 fn variable_type<'m>(module: &'m Module, f: &Function, name: &str) -> &'m DebugType {
     let variable = f.variables.iter().find(|variable| variable.name == name).expect("variable");
     stripped(module, variable.ty)

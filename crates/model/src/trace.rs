@@ -269,6 +269,20 @@ pub enum FailureCondition {
     Any(Vec<FailureCondition>),
 }
 
+impl FailureCondition {
+    /// The events that the condition speaks of, wherever in it, for making it speak of others.
+    pub fn events_mut(&mut self) -> Vec<&mut EventId> {
+        match self {
+            Self::Value(_) => Vec::new(),
+            Self::Before(first, second) => vec![first, second],
+            Self::Unwoken { began, .. } => vec![began],
+            Self::All(parts) | Self::Any(parts) => {
+                parts.iter_mut().flat_map(Self::events_mut).collect()
+            }
+        }
+    }
+}
+
 /// The failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {

@@ -294,6 +294,9 @@ impl Panel<'_> {
             return;
         }
         let mut attributes = vec![escaped("color", self.colour), attribute("penwidth", "1.8")];
+        if !flow.follows_from.is_empty() {
+            attributes.push(attribute("style", "dashed"));
+        }
         if let Some(value) = &flow.value {
             attributes.push(escaped("label", &format!(" {value}")));
             attributes.push(escaped("fontcolor", self.colour));

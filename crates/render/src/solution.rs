@@ -305,6 +305,10 @@ pub struct DataFlow {
     /// The value that flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
+    /// The reads of other data-flows that vary, from which it follows that this one does: it could
+    /// not have stayed away once those were there.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub follows_from: Vec<String>,
 }
 
 /// The value of one event in both schedules.
@@ -371,14 +375,26 @@ impl Solution {
 
     /// How many operations a person has to understand: those that take part in the data-flow
     /// variations, that is, the reads and writes of all data-flows that only one of the two
-    /// schedules has ([S] table 2, "Ops to Grok"). An initial value is no operation. Where no
+    /// schedules has ([S] table 2, "Ops to Grok"), but for those that follow from others
+    /// ([`DataFlow::follows_from`]). An initial value is no operation. Where no
     /// data-flow varies, as in deadlocks, which the paper does not have: the operations that the
     /// sentence about the cause names.
     #[must_use]
     pub fn operations_to_grok(&self) -> usize {
+        self.operations(|flow| flow.follows_from.is_empty())
+    }
+
+    /// The same with data-flows that follow from others, as the paper counts.
+    #[must_use]
+    pub fn operations_of_all_variations(&self) -> usize {
+        self.operations(|_| true)
+    }
+
+    fn operations(&self, counted: impl Fn(&DataFlow) -> bool) -> usize {
         let flows = self.dsp.iter().flat_map(|dsp| {
             dsp.data_flows.failing_only.iter().chain(&dsp.data_flows.alternate_only)
         });
+        let flows = flows.filter(|flow| counted(flow));
         let ends = flows.flat_map(|flow| [flow.write.as_str(), flow.read.as_str()]);
         let operations: BTreeSet<&str> = ends.filter(|id| self.event(id).is_some()).collect();
         if !operations.is_empty() {
@@ -405,6 +421,13 @@ mod tests {
         let dsp = solution.dsp.as_mut().expect("a projection");
         dsp.data_flows.failing_only[0].write = "e3".to_owned();
         assert_eq!(solution.operations_to_grok(), 3);
+        let dsp = solution.dsp.as_mut().expect("a projection");
+        let mut later = dsp.data_flows.failing_only[0].clone();
+        later.read = "e0".to_owned();
+        later.follows_from = vec!["e2".to_owned()];
+        dsp.data_flows.failing_only.push(later);
+        assert_eq!(solution.operations_to_grok(), 3);
+        assert_eq!(solution.operations_of_all_variations(), 4);
         solution.dsp = None;
         let named = solution.cause.as_ref().expect("a cause").events.len();
         assert_eq!(solution.operations_to_grok(), named);

@@ -28,6 +28,7 @@ pub(crate) fn lost_update() -> Solution {
         write: write.to_owned(),
         read: read.to_owned(),
         value: Some(value.to_owned()),
+        follows_from: Vec::new(),
     };
     let pair = |event: &str, failing: &str, alternate: &str| ValuePair {
         event: event.to_owned(),

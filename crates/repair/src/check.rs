@@ -126,5 +126,8 @@ fn passes(trace: &EventTrace, found: &Model) -> bool {
         }
     };
     let evaluation = Evaluator::new(trace).run(&found.schedule.order, &input);
+    if let Err(error) = &evaluation {
+        tracing::debug!(?error, "the evaluator refuses a schedule");
+    }
     evaluation.is_ok_and(|e| e.follows_paths() && e.failure_known && !e.fails)
 }

@@ -5,8 +5,8 @@
 
 use model::verify::verify;
 use model::{
-    Event, EventId, EventKind, EventTrace, FailureCondition, Object, ObjectId, ObjectKind, Site,
-    ThreadId, VarId, VariableOrigin,
+    Event, EventId, EventKind, EventTrace, Failure, FailureCondition, FailureKind, Object,
+    ObjectId, ObjectKind, Site, ThreadId, VarId, VariableOrigin,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,10 @@ pub(crate) struct Edit<'t> {
     threads: Vec<Vec<Step>>,
     kinds: BTreeMap<EventId, EventKind>,
     objects: Vec<Object>,
+    changed: BTreeMap<ObjectId, ObjectKind>,
     condition: Option<FailureCondition>,
+    /// For a trace without a failure: the event that becomes one.
+    failure: Option<EventId>,
 }
 
 /// A trace with a repair.
@@ -47,7 +50,9 @@ impl<'t> Edit<'t> {
             threads: trace.threads.iter().map(|thread| kept(&thread.events)).collect(),
             kinds: BTreeMap::new(),
             objects: Vec::new(),
+            changed: BTreeMap::new(),
             condition: None,
+            failure: None,
         }
     }
 
@@ -58,6 +63,11 @@ impl<'t> Edit<'t> {
         id
     }
 
+    /// Makes an object of synchronisation begin as another one of its kind.
+    pub(crate) fn change(&mut self, object: ObjectId, kind: ObjectKind) {
+        self.changed.insert(object, kind);
+    }
+
     /// Adds an event right before a recorded one, at its place in the source.
     pub(crate) fn before(&mut self, id: EventId, kind: EventKind) {
         self.insert(id, kind, 0);
@@ -66,6 +76,26 @@ impl<'t> Edit<'t> {
     /// Adds an event right behind a recorded one.
     pub(crate) fn after(&mut self, id: EventId, kind: EventKind) {
         self.insert(id, kind, 1);
+    }
+
+    /// Adds an event at the end of what a thread's code did, at the place of its last event.
+    pub(crate) fn at_end(&mut self, thread: ThreadId, kind: EventKind, name: Option<String>) {
+        let Some(steps) = self.threads.get_mut(thread.index()) else { return };
+        let ends = |step: &Step| match step {
+            Step::Kept(id) => matches!(
+                self.trace.event(*id).kind,
+                EventKind::Exit | EventKind::Failure | EventKind::Unlock { synthetic: true, .. }
+            ),
+            Step::Added { .. } => false,
+        };
+        let at = steps.iter().rposition(|step| !ends(step)).map_or(0, |last| last + 1);
+        let stack = steps.get(at.saturating_sub(1)).map(|step| match step {
+            Step::Kept(id) => Arc::clone(&self.trace.event(*id).stack),
+            Step::Added { stack, .. } => Arc::clone(stack),
+        });
+        if let Some(stack) = stack {
+            steps.insert(at, Step::Added { kind, stack, name });
+        }
     }
 
     fn insert(&mut self, id: EventId, kind: EventKind, offset: usize) {
@@ -117,6 +147,14 @@ impl<'t> Edit<'t> {
         self.condition = Some(condition);
     }
 
+    /// Lets a run that passes count as failing when this holds; the event, its thread's last, becomes the
+    /// failure.
+    pub(crate) fn fails_at(&mut self, event: EventId, condition: FailureCondition) {
+        self.replace(event, EventKind::Failure);
+        self.failure = Some(event);
+        self.fails_when(condition);
+    }
+
     /// Makes an event one of another kind.
     pub(crate) fn replace(&mut self, id: EventId, kind: EventKind) {
         self.kinds.insert(id, kind);
@@ -147,6 +185,9 @@ impl<'t> Edit<'t> {
         let mut trace = self.trace.clone();
         trace.intervals.clear();
         trace.objects.extend(self.objects.iter().cloned());
+        for object in &mut trace.objects {
+            object.kind = self.changed.get(&object.id).copied().unwrap_or(object.kind);
+        }
         trace.events.clear();
         for (thread, steps) in self.threads.iter().enumerate() {
             let mut own = Vec::with_capacity(steps.len());
@@ -180,12 +221,20 @@ impl<'t> Edit<'t> {
             let last = before.filter_map(|id| place(*id)).max();
             condition.position = last.map_or(0, |last| trace.events[last.index()].index + 1);
         }
+        if let (None, Some(event), Some(condition)) =
+            (&trace.failure, self.failure, self.condition.clone())
+        {
+            let message = String::new();
+            trace.failure = Some(Failure { kind: FailureKind::User, event, condition, message });
+        }
         if let Some(failure) = &mut trace.failure {
             failure.event = place(failure.event)?;
             if let Some(condition) = &self.condition {
                 failure.condition = condition.clone();
             }
-            relocate(&mut failure.condition, &place)?;
+            for event in failure.condition.events_mut() {
+                *event = place(*event)?;
+            }
         }
         match verify(&trace) {
             Ok(()) => Some(Edited { trace, origin }),
@@ -217,25 +266,4 @@ impl<'t> Edit<'t> {
         }
         Some(Event { id, thread, index, kind, stack, name })
     }
-}
-
-/// Makes a condition speak of the edited trace's events.
-fn relocate(
-    condition: &mut FailureCondition,
-    place: &impl Fn(EventId) -> Option<EventId>,
-) -> Option<()> {
-    match condition {
-        FailureCondition::Value(_) => {}
-        FailureCondition::Before(a, b) => {
-            *a = place(*a)?;
-            *b = place(*b)?;
-        }
-        FailureCondition::Unwoken { began, .. } => *began = place(*began)?,
-        FailureCondition::All(parts) | FailureCondition::Any(parts) => {
-            for part in parts {
-                relocate(part, place)?;
-            }
-        }
-    }
-    Some(())
 }

@@ -13,10 +13,13 @@
 //! holds along the recorded paths; replaying the program with the repair's order enforced is the
 //! caller's, who can run programs. This crate does no IO and reads no clock.
 
+mod awaited;
 mod candidates;
 mod check;
+mod closed;
 mod edit;
 mod enforce;
+mod ordered;
 mod possible;
 mod sections;
 mod source;
@@ -26,9 +29,11 @@ mod waits;
 pub use candidates::{Guard, Kind, Repair};
 pub use check::{Checked, Limits, Refusal, Verdict};
 pub use enforce::{Rule, Stretch};
+pub use ordered::{Ordered, ordered};
 pub use possible::{Possible, possible};
 pub use source::{Span, span as lines};
 
+use closed::Closed;
 use explain::Pattern;
 use model::{EventId, EventTrace};
 use solver::SolverError;
@@ -44,6 +49,8 @@ pub struct Bug<'a> {
     pub events: &'a [EventId],
     /// The failing schedule.
     pub schedule: &'a [EventId],
+    /// Functions that the program runs as handlers of signals: nothing may block in them.
+    pub handlers: &'a [String],
 }
 
 /// Repairs that passed the checks, the one to try first in front, and how many did not.
@@ -61,6 +68,15 @@ pub struct Repairs {
 /// When the solver breaks. That it gives no answer in time refuses the candidate
 /// ([`Refusal::Undecided`]).
 pub fn repairs(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, SolverError> {
+    let closed = Some(bug).filter(|bug| bug.pattern == Pattern::Deadlock).and_then(Closed::of);
+    let Some(closed) = closed else { return search(bug, wanted, limits) };
+    let mut repairs = search(&closed.bug(bug), wanted, limits)?;
+    let refused = repairs.refused.iter_mut().map(|(repair, _)| repair);
+    repairs.found.iter_mut().chain(refused).for_each(|repair| closed.recorded(repair));
+    Ok(repairs)
+}
+
+fn search(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, SolverError> {
     let mut repairs = Repairs::default();
     for candidate in candidates::all(bug) {
         if repairs.found.len() >= wanted || !(limits.budget)() {

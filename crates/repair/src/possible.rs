@@ -2,6 +2,7 @@
 //! one? Asked of a run of the new program that passed, whose events are found again by kind, function
 //! and variable.
 
+use crate::awaited::awaited;
 use crate::check::Limits;
 use crate::sections::{around, lock_name, sections};
 use crate::{Bug, source::Span};
@@ -20,6 +21,8 @@ pub enum Possible {
     No(String),
     /// Some schedule along the paths of the run has it: where, in words.
     Yes(String),
+    /// The run does not come to the places that it is about: it says nothing, and another run may.
+    Untouched(String),
     /// It is not known; why, in words.
     Unknown(String),
 }
@@ -39,7 +42,8 @@ pub fn possible(
         }
         Pattern::UseAfterFree | Pattern::DoubleFree => Search::ask(bug, run, limits),
         Pattern::Deadlock => Ok(circle(bug, run)),
-        Pattern::MissedWakeup | Pattern::EverySchedule => Ok(Possible::Unknown(format!(
+        Pattern::MissedWakeup => Ok(awaited(bug, run)),
+        Pattern::EverySchedule => Ok(Possible::Unknown(format!(
             "whether a cause of the pattern {} is gone cannot be seen in a run that passes",
             bug.pattern.name()
         ))),
@@ -48,14 +52,14 @@ pub fn possible(
 
 /// What an event looks like in any build of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Look {
-    kind: &'static str,
+pub(crate) struct Look {
+    pub(crate) kind: &'static str,
     function: String,
     member: String,
 }
 
 impl Look {
-    fn of(trace: &EventTrace, event: &Event) -> Self {
+    pub(crate) fn of(trace: &EventTrace, event: &Event) -> Self {
         Self {
             kind: event.kind.name(),
             function: event.site().function.clone(),

@@ -35,6 +35,28 @@ pub(crate) fn sections(trace: &EventTrace) -> Vec<Section> {
     found
 }
 
+/// From taking a unit of a semaphore to posting one, thread by thread: where a semaphore is used as a
+/// lock.
+pub(crate) fn units(trace: &EventTrace) -> Vec<Section> {
+    let mut found = Vec::new();
+    for thread in &trace.threads {
+        let mut taken: BTreeMap<ObjectId, Vec<EventId>> = BTreeMap::new();
+        for &id in &thread.events {
+            match trace.event(id).kind {
+                EventKind::SemaphoreWait { object } => taken.entry(object).or_default().push(id),
+                EventKind::SemaphorePost { object } => {
+                    if let Some(lock) = taken.get_mut(&object).and_then(Vec::pop) {
+                        let mode = LockMode::Exclusive;
+                        found.push(Section { object, mode, lock, unlock: id });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
 /// The sections that an event lies in or bounds, outermost first.
 pub(crate) fn around(trace: &EventTrace, all: &[Section], id: EventId) -> Vec<Section> {
     let event = trace.event(id);
@@ -61,8 +83,10 @@ pub(crate) fn guard(edit: &mut Edit<'_>, lock: ObjectId, regions: &[(EventId, Ev
         let own = |id: EventId| trace.event(id).thread == thread.id;
         let known: Vec<Section> =
             all.iter().filter(|s| s.object == lock && own(s.lock)).copied().collect();
-        let mut wanted: Vec<(EventId, EventId)> =
-            regions.iter().filter(|(first, _)| own(*first)).copied().collect();
+        let wanted = regions.iter().filter(|(first, _)| own(*first));
+        let mut wanted: Vec<(EventId, EventId)> = wanted
+            .map(|(first, last)| (behind_failed(trace, lock, *first, *last), *last))
+            .collect();
         wanted.sort_by_key(|(first, _)| index(*first));
         let mut merged: Vec<(EventId, EventId)> = Vec::new();
         for (mut first, mut last) in wanted {
@@ -89,6 +113,14 @@ pub(crate) fn guard(edit: &mut Edit<'_>, lock: ObjectId, regions: &[(EventId, Ev
     }
 }
 
+/// The first event of a region that does not ask for the lock in vain: only then it is taken.
+fn behind_failed(trace: &EventTrace, lock: ObjectId, first: EventId, last: EventId) -> EventId {
+    let index = |id: EventId| trace.event(id).index as usize;
+    let own = trace.thread_of(first).events.get(index(first)..=index(last));
+    let asks = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::TryLockFailed { object } if object == lock);
+    own.and_then(|own| own.iter().find(|id| !asks(id))).copied().unwrap_or(last)
+}
+
 /// One section from the first to the last event.
 fn one(
     edit: &mut Edit<'_>,
@@ -108,6 +140,12 @@ fn one(
         true => LockMode::Shared,
         false => LockMode::Exclusive,
     };
+    // Whoever has the lock does not ask for it in vain.
+    for &id in own {
+        if matches!(trace.event(id).kind, EventKind::TryLockFailed { object: o } if o == object) {
+            edit.remove(id);
+        }
+    }
     let mut open = false;
     for (number, section) in merged.iter().enumerate() {
         // The wait of the section before has just given the lock back, or it is where it begins.
@@ -140,10 +178,21 @@ fn one(
 
 /// What the program calls a lock: as its acquisitions do, or else as the object is called.
 pub(crate) fn lock_name(trace: &EventTrace, object: ObjectId) -> String {
-    let takes = |event: &&model::Event| matches!(event.kind, EventKind::Lock { object: other, .. } if other == object);
+    let takes = |event: &&model::Event| {
+        matches!(event.kind, EventKind::Lock { object: other, .. }
+            | EventKind::SemaphoreWait { object: other } if other == object)
+    };
     let first = trace.events.iter().find(takes).and_then(|event| trace.subject(event));
     let own = || trace.objects.get(object.index()).map(|object| object.name.as_str());
     first.or_else(own).map_or_else(|| object.to_string(), str::to_owned)
+}
+
+/// Is this no lock of the program but what makes a routine run once? One call is then the beginning and
+/// the end of each section.
+pub(crate) fn is_once(trace: &EventTrace, all: &[Section], object: ObjectId) -> bool {
+    let site = |id: EventId| trace.event(id).site();
+    let mut own = all.iter().filter(|section| section.object == object).peekable();
+    own.peek().is_some() && own.all(|section| site(section.lock) == site(section.unlock))
 }
 
 /// Is this release the beginning of a wait on a condition variable?

@@ -3,7 +3,8 @@
 use crate::edit::Edit;
 use crate::source::frames;
 use model::{
-    Event, EventId, EventKind, EventTrace, PathConditionKind, Site, ThreadId, VarId, VariableOrigin,
+    Event, EventId, EventKind, EventTrace, PathCondition, PathConditionKind, Site, ThreadId, VarId,
+    VariableOrigin,
 };
 use std::collections::BTreeSet;
 
@@ -73,62 +74,62 @@ fn is_own(event: &Event) -> bool {
     )
 }
 
-/// Moves every passage through one line of the function before the last passage through the other
-/// line that precedes it in the same activation. `None` where that would change what the moved
-/// statement, or what it passes, computes.
-pub(crate) fn move_earlier<'t>(
-    trace: &'t EventTrace,
-    function: &Site,
-    line: u32,
-    before: u32,
-) -> Option<Edit<'t>> {
-    let mut edit = Edit::new(trace);
-    let mut moved = false;
-    for thread in &trace.threads {
-        let all = statements(trace, thread.id, function);
-        for (at, statement) in all.iter().enumerate().filter(|(_, s)| s.line == line) {
-            let target = all[..at]
-                .iter()
-                .rev()
-                .take_while(|other| other.activation == statement.activation)
-                .find(|other| other.line == before);
-            let Some(target) = target else { continue };
-            if !is_independent(trace, statement, target.first(), statement.first()) {
-                return None;
-            }
-            for &id in &statement.events {
-                edit.move_before(id, target.first());
-            }
-            moved = true;
-        }
-    }
-    moved.then_some(edit)
+/// To which side a statement moves in its own thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Earlier,
+    Later,
 }
 
-/// The same, behind the next passage through the other line.
-pub(crate) fn move_later<'t>(
+impl Direction {
+    /// The statements of the same activation that one would pass on its way, nearest first.
+    pub(crate) fn passed(
+        self,
+        all: &[Statement],
+        at: usize,
+    ) -> impl Iterator<Item = &Statement> + '_ {
+        let activation = all[at].activation;
+        let (before, behind) = (all[..at].iter().rev(), all[at + 1..].iter());
+        let (before, behind) = match self {
+            Self::Earlier => (Some(before), None),
+            Self::Later => (None, Some(behind)),
+        };
+        let passed = before.into_iter().flatten().chain(behind.into_iter().flatten());
+        passed.take_while(move |other| other.activation == activation)
+    }
+}
+
+/// Moves every passage through one line of the function to the other side of the nearest passage
+/// through the other line in the same activation. `None` where that would change what the moved
+/// statement, or what it passes, computes.
+pub(crate) fn move_line<'t>(
     trace: &'t EventTrace,
     function: &Site,
-    line: u32,
-    behind: u32,
+    (line, other): (u32, u32),
+    direction: Direction,
 ) -> Option<Edit<'t>> {
     let mut edit = Edit::new(trace);
     let mut moved = false;
     for thread in &trace.threads {
         let all = statements(trace, thread.id, function);
         for (at, statement) in all.iter().enumerate().filter(|(_, s)| s.line == line) {
-            let target = all[at + 1..]
-                .iter()
-                .take_while(|other| other.activation == statement.activation)
-                .find(|other| other.line == behind);
-            let Some(target) = target else { continue };
-            if !is_independent(trace, statement, statement.last(), target.last()) {
+            let Some(target) = direction.passed(&all, at).find(|passed| passed.line == other)
+            else {
+                continue;
+            };
+            let (from, to) = match direction {
+                Direction::Earlier => (target.first(), statement.first()),
+                Direction::Later => (statement.last(), target.last()),
+            };
+            if !is_independent(trace, (function, statement), from, to) {
                 return None;
             }
             let mut last = target.last();
             for &id in &statement.events {
-                edit.move_after(id, last);
-                last = id;
+                match direction {
+                    Direction::Earlier => edit.move_before(id, target.first()),
+                    Direction::Later => edit.move_after(id, std::mem::replace(&mut last, id)),
+                }
             }
             moved = true;
         }
@@ -139,7 +140,12 @@ pub(crate) fn move_later<'t>(
 /// May the statement change places with what its thread does between the two events, both of them
 /// included? It may when neither uses what the other computes, no branch between hangs on it or
 /// guards it, and the locks of both stay what they are.
-fn is_independent(trace: &EventTrace, statement: &Statement, from: EventId, to: EventId) -> bool {
+fn is_independent(
+    trace: &EventTrace,
+    (function, statement): (&Site, &Statement),
+    from: EventId,
+    to: EventId,
+) -> bool {
     let thread = trace.thread_of(from);
     let (low, high) = (trace.event(from).index, trace.event(to).index);
     let moved: BTreeSet<EventId> = statement.events.iter().copied().collect();
@@ -175,16 +181,22 @@ fn is_independent(trace: &EventTrace, statement: &Statement, from: EventId, to: 
             _ if !between => true,
             PathConditionKind::Branch | PathConditionKind::CallTarget => {
                 trace.exprs.variables(condition.expr).is_empty()
-                    || !is_guard(trace, condition.position, statement) && !used_any(&own)
+                    || !is_guard(trace, (function, condition), statement) && !used_any(&own)
             }
             PathConditionKind::Address | PathConditionKind::Assumption => !used_any(&own),
         }
     })
 }
 
-/// Could a branch at this position of the thread decide whether the statement is reached?
-fn is_guard(trace: &EventTrace, position: u32, statement: &Statement) -> bool {
-    position <= trace.event(statement.first()).index
+/// Could a branch decide whether the statement is reached? One of the function itself could; one
+/// inside of what the function calls in between decides about the rest of that call.
+fn is_guard(
+    trace: &EventTrace,
+    (function, condition): (&Site, &PathCondition),
+    statement: &Statement,
+) -> bool {
+    let own = condition.site.function == function.function && condition.site.file == function.file;
+    own && condition.position <= trace.event(statement.first()).index
 }
 
 /// The variables that events read.

@@ -8,7 +8,7 @@
 //! to follow without a limit: the scheduler sees when nobody can go on, and ends the process.
 
 use crate::gates;
-use crate::layout::{AVOID_HEAD, SyncOp, SyncPoint, site_hash};
+use crate::layout::{AVOID_HEAD, SyncPoint, site_hash};
 use crate::memory::List;
 use crate::report;
 use crate::schedule::{self, Request, WaitKind, Wake};
@@ -267,11 +267,7 @@ pub unsafe fn pass(thread: *mut Thread, site: u64) {
 ///
 /// `thread` is the calling thread's own record, or null.
 #[inline]
-pub unsafe fn at_point(
-    thread: *mut Thread,
-    (point, operation): (SyncPoint, Option<SyncOp>),
-    site: impl FnOnce() -> u64,
-) {
+pub unsafe fn at_point(thread: *mut Thread, point: SyncPoint, site: impl FnOnce() -> u64) {
     let Some(rules) = rules() else { return };
     if thread.is_null() {
         return;
@@ -292,19 +288,23 @@ pub unsafe fn at_point(
         let site = site();
         arrive(thread, site);
         pass(thread, site);
-        match (point, operation) {
-            (SyncPoint::Begin, Some(SyncOp::CondWait | SyncOp::CondTimedWait)) => {
-                suspend(rules, thread);
-            }
-            (SyncPoint::Relock, _) => resume(rules, thread),
-            _ => {}
+        if point == SyncPoint::Relock {
+            resume(rules, thread);
         }
     }
 }
 
-/// A wait on a condition variable gives its mutex back, and with it what stands for the mutex.
-unsafe fn suspend(rules: &Rules, thread: *mut Thread) {
-    // SAFETY: the caller vouches for the record, here and below.
+/// The calling thread begins a wait on a condition variable, which gives its mutex back, and with it
+/// what stands for the mutex. To be called when the scheduler has let it begin: nobody may come
+/// between this and the wait.
+pub fn waits() {
+    let Some(rules) = rules() else { return };
+    // SAFETY: the record is the calling thread's own, here and below.
+    let thread = unsafe { *tls::thread_slot() };
+    if thread.is_null() {
+        return;
+    }
+    // SAFETY: as above.
     let me = unsafe { (*thread).tid };
     for (number, state) in rules.states.iter().enumerate() {
         if state.owner.load(Ordering::Relaxed) == me {

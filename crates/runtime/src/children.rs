@@ -107,7 +107,9 @@ pub fn write_origin() -> Result<(), c_int> {
     let written = written.and_then(|()| {
         let mut name = files::FileName::new();
         name.push(b"/proc/self/cmdline");
-        files::copy(&name, fd, u64::MAX)
+        // SAFETY: no pointers.
+        let end = unsafe { sys::lseek(fd, 0, 2) };
+        files::copy(&name, 0, fd, u64::try_from(end).unwrap_or(0), u64::MAX)
     });
     files::close(fd);
     written

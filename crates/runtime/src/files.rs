@@ -55,14 +55,23 @@ unsafe impl Sync for Buffer {}
 
 static BUFFER: Buffer = Buffer(UnsafeCell::new([0; 64 << 10]));
 
-/// Appends up to `length` bytes of a file to what is behind a descriptor. Only to be called while
-/// the process has one thread.
+/// Writes up to `length` bytes of a file, from an offset on, at an offset of what is behind a
+/// descriptor. Only to be called while the process has one thread.
 ///
 /// # Errors
 ///
 /// The `errno`.
-pub fn copy(from: &FileName, to: c_int, mut length: u64) -> Result<(), c_int> {
+pub fn copy(
+    from: &FileName,
+    from_at: u64,
+    to: c_int,
+    to_at: u64,
+    length: u64,
+) -> Result<(), c_int> {
     let fd = open(from, 0)?;
+    // SAFETY: no pointers.
+    unsafe { sys::lseek(fd, from_at as i64, 0) };
+    let (mut at, mut length) = (to_at, length);
     // SAFETY: the process has one thread.
     let buffer = unsafe { &mut *BUFFER.0.get() };
     let done = loop {
@@ -75,8 +84,11 @@ pub fn copy(from: &FileName, to: c_int, mut length: u64) -> Result<(), c_int> {
         match read {
             0 => break Ok(()),
             // SAFETY: so many bytes were read.
-            1.. => match unsafe { write_all(to, buffer.as_ptr(), read as usize) } {
-                Ok(()) => length -= read as u64,
+            1.. => match unsafe { write_at(to, buffer.as_ptr(), read as usize, at) } {
+                Ok(()) => {
+                    length -= read as u64;
+                    at += read as u64;
+                }
                 Err(error) => break Err(error),
             },
             _ if sys::errno() == sys::EINTR => {}
@@ -176,7 +188,7 @@ pub fn close(fd: c_int) {
 
 /// Would a file of this length break the process's limit? Asked first, because the kernel would
 /// send SIGXFSZ to the program for it.
-fn above_size_limit(length: u64) -> bool {
+pub fn above_size_limit(length: u64) -> bool {
     let mut limit = ResourceLimit { current: u64::MAX, maximum: u64::MAX };
     // SAFETY: the pointer is to a live object.
     unsafe { sys::getrlimit(sys::RLIMIT_FSIZE, &mut limit) == 0 && length > limit.current }
@@ -218,6 +230,34 @@ fn write_zeros(fd: c_int, mut from: u64, to: u64) -> Result<(), c_int> {
         let done = unsafe { sys::pwrite(fd, ZEROS.as_ptr().cast(), n, from as i64) };
         match done {
             1.. => from += done as u64,
+            0 => return Err(sys::ENOSPC),
+            _ if sys::errno() == sys::EINTR => {}
+            _ => return Err(sys::errno()),
+        }
+    }
+    Ok(())
+}
+
+/// Writes `length` bytes at an offset of the file.
+///
+/// # Safety
+///
+/// The bytes must be readable.
+pub unsafe fn write_at(
+    fd: c_int,
+    data: *const u8,
+    length: usize,
+    offset: u64,
+) -> Result<(), c_int> {
+    if above_size_limit(offset.saturating_add(length as u64)) {
+        return Err(sys::EFBIG);
+    }
+    let mut done = 0;
+    while done < length {
+        let at = (offset + done as u64) as i64;
+        // SAFETY: the caller vouches for the bytes.
+        match unsafe { sys::pwrite(fd, data.add(done).cast(), length - done, at) } {
+            written @ 1.. => done += written as usize,
             0 => return Err(sys::ENOSPC),
             _ if sys::errno() == sys::EINTR => {}
             _ => return Err(sys::errno()),

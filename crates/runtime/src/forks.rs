@@ -9,11 +9,11 @@
 
 use crate::children;
 use crate::files::{self, FileName};
-use crate::layout::{CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control};
+use crate::layout::{CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, STREAM_WINDOW};
 use crate::process;
 use crate::real;
 use crate::report;
-use crate::streams::Stream;
+use crate::streams::{self, Stream};
 use crate::sys;
 use crate::text::Text;
 use crate::threads::Thread;
@@ -23,13 +23,21 @@ use core::ptr::read_volatile;
 
 /// Streams that are longer together, in bytes, are not copied into a child's trace.
 const MOST_BYTES: u64 = 1 << 30;
+/// Where the part of a stream's file behind the window begins.
+const BEHIND: u64 = STREAM_WINDOW as u64;
+/// How often a thread that goes on in the parent is looked at until its streams hold still.
+const MOST_TRIES: u32 = 1000;
 
 /// Runs in the forking thread before the `fork`.
 pub unsafe extern "C" fn before() {
     let thread = tls::recording();
     if !thread.is_null() && children::followed() {
-        // SAFETY: the record is the calling thread's own.
-        unsafe { (*thread).at_fork = read_volatile((*thread).control) };
+        // SAFETY: the record is the calling thread's own. The child still shares the windows, which
+        // the parent goes on writing to, so nothing that the child needs may be in them.
+        unsafe {
+            streams::empty_windows(thread);
+            (*thread).at_fork = read_volatile((*thread).control);
+        }
     }
 }
 
@@ -81,7 +89,7 @@ fn in_parent(parent: &Directory, parts: &[&[u8]]) -> FileName {
 
 fn copy_file(from: &FileName, to: &[&[u8]], length: u64) -> Result<(), c_int> {
     let fd = files::open(&files::name(to), sys::O_WRONLY | sys::O_CREAT)?;
-    let copied = files::copy(from, fd, length);
+    let copied = files::copy(from, 0, fd, 0, length);
     files::close(fd);
     copied
 }
@@ -109,32 +117,86 @@ unsafe fn copy_threads(parent: &Directory, thread: *mut Thread) -> Result<(), c_
         let from = |suffix: &[u8]| in_parent(parent, &[b"threads/", stem, suffix]);
         // SAFETY: the record is the calling thread's own.
         let own = unsafe { (*thread).name.as_bytes() == stem };
-        let control = if own {
+        if own {
             // SAFETY: as above.
-            unsafe { (*thread).at_fork }
-        } else {
-            match read_control(&from(b".ctl"))? {
-                Some(control) => control,
-                None => return Ok(()),
-            }
-        };
-        let length = |last: u64, next: u64, base: u64| match last {
-            0 => next.saturating_sub(base),
-            last => last - 1,
-        };
-        let path = length(control.path_final, control.path_next, control.path_base);
-        let values = length(control.value_final, control.value_next, control.value_base);
-        total += path + values;
-        if total > MOST_BYTES {
-            return Err(sys::EFBIG);
+            let control = unsafe { (*thread).at_fork };
+            total += copy_thread(parent, stem, &control, &mut [0; 2], total)?;
+            return Ok(());
         }
-        copy_file(&from(b".path"), &[b"threads/", stem, b".path"], path)?;
-        copy_file(&from(b".values"), &[b"threads/", stem, b".values"], values)?;
-        write_control(stem, &control)
+        let mut copied = [0; 2];
+        for _ in 0..MOST_TRIES {
+            let Some(control) = read_control(&from(b".ctl"))? else { return Ok(()) };
+            let bytes = copy_thread(parent, stem, &control, &mut copied, total)?;
+            // What was copied is right when no window was emptied meanwhile.
+            if read_page(&from(b".ctl"))?.is_some_and(|now| is_same_window(&control, &now)) {
+                total += bytes;
+                return Ok(());
+            }
+        }
+        Err(sys::EAGAIN)
     })
 }
 
+/// Copies a thread's streams, as long as the control page says, and the page; gives how many bytes the
+/// streams have, which `others` have before. `copied` are the bytes behind the windows that were copied
+/// already, which never change.
+fn copy_thread(
+    parent: &Directory,
+    stem: &[u8],
+    control: &Control,
+    copied: &mut [u64; 2],
+    others: u64,
+) -> Result<u64, c_int> {
+    let streams =
+        [(&b".path"[..], control.path_extent()), (&b".values"[..], control.value_extent())];
+    let mut total = 0;
+    for ((suffix, extent), done) in streams.into_iter().zip(copied) {
+        let extent = extent.ok_or(sys::EINVAL)?;
+        total += extent.length();
+        if others + total > MOST_BYTES {
+            return Err(sys::EFBIG);
+        }
+        let from = in_parent(parent, &[b"threads/", stem, suffix]);
+        let fd =
+            files::open(&files::name(&[b"threads/", stem, suffix]), sys::O_RDWR | sys::O_CREAT)?;
+        let left = extent.moved.saturating_sub(*done);
+        let at = BEHIND + *done;
+        let result = files::extend(fd, 0, BEHIND)
+            .and_then(|()| files::copy(&from, at, fd, at, left))
+            .and_then(|()| files::copy(&from, 0, fd, 0, extent.window));
+        files::close(fd);
+        result?;
+        *done = extent.moved;
+    }
+    write_control(stem, control)?;
+    Ok(total)
+}
+
+/// Was no window emptied, or begun to be, between two looks at a control page?
+fn is_same_window(before: &Control, after: &Control) -> bool {
+    let words = |control: &Control| {
+        [control.path_moved, control.path_moving, control.value_moved, control.value_moving]
+    };
+    words(before) == words(after)
+}
+
+/// A control page that a thread may be writing to, at a moment when its windows are not being
+/// emptied.
 fn read_control(name: &FileName) -> Result<Option<Control>, c_int> {
+    for _ in 0..MOST_TRIES {
+        let Some(before) = read_page(name)? else { return Ok(None) };
+        let Some(control) = read_page(name)? else { return Ok(None) };
+        let still = control.path_moved == control.path_moving
+            && control.value_moved == control.value_moving;
+        if still && is_same_window(&before, &control) {
+            return Ok(Some(control));
+        }
+        sys::yield_now();
+    }
+    Err(sys::EAGAIN)
+}
+
+fn read_page(name: &FileName) -> Result<Option<Control>, c_int> {
     let mut bytes = [0u64; CONTROL_PAGE_SIZE / 8];
     let fd = files::open(name, 0)?;
     // SAFETY: the buffer has the length given.
@@ -188,10 +250,7 @@ unsafe fn take_over_stream(stream: *mut Stream, thread_name: &[u8]) -> Result<()
         }
         let path = files::name(&[b"threads/", thread_name, (*stream).suffix]);
         let fd = files::open(&path, sys::O_RDWR)?;
-        let used = u64::try_from(sys::lseek(fd, 0, 2)).unwrap_or(0);
-        let mapped = (*stream).mapped;
-        let done = if used < mapped { files::extend(fd, used, mapped) } else { Ok(()) };
-        let done = done.and_then(|()| files::map(fd, 0, mapped as usize, (*stream).base));
+        let done = files::map(fd, 0, STREAM_WINDOW, (*stream).base);
         files::close(fd);
         done.map(|_| ())
     }

@@ -46,6 +46,7 @@ pub mod modules;
 pub mod noise;
 pub mod order;
 pub mod process;
+pub mod readings;
 pub mod real;
 pub mod reload;
 pub mod report;

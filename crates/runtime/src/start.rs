@@ -11,13 +11,14 @@ use crate::gates;
 use crate::guard;
 use crate::layout::{
     AVOID_VARIABLE, CHILDREN_VARIABLE, DEFAULT_PATIENCE_MS, DETECT_VARIABLE, FAIL_AT_VARIABLE,
-    NOISE_VARIABLE, PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_HEAD, SCHEDULE_VARIABLE,
-    TRACE_DIR_VARIABLE,
+    NOISE_VARIABLE, PATIENCE_VARIABLE, READINGS_VARIABLE, REPORT_VARIABLE, SCHEDULE_HEAD,
+    SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
 };
 use crate::memory;
 use crate::noise;
 use crate::order;
 use crate::process;
+use crate::readings;
 use crate::real;
 use crate::report;
 use crate::schedule;
@@ -105,6 +106,7 @@ fn start(environment: *mut *mut c_char) {
             // Before there is a thread to log that a search in vain allocates.
             exceptions::start();
         }
+        settings.set_readings();
         threads::start();
         if scheduled {
             if process::recording() {
@@ -140,6 +142,7 @@ struct Settings<'a> {
     patience: Option<&'a [u8]>,
     report: Option<&'a [u8]>,
     detect: Option<&'a [u8]>,
+    readings: Option<&'a [u8]>,
     fail_at: Option<&'a [u8]>,
     avoid: Option<&'a [u8]>,
 }
@@ -166,8 +169,24 @@ impl Settings<'_> {
             patience: take(PATIENCE_VARIABLE),
             report: take(REPORT_VARIABLE),
             detect: take(DETECT_VARIABLE),
+            // Where children are recorded, so is their time.
+            readings: match children {
+                // SAFETY: as above.
+                Some(_) => unsafe { find_variable(environment, READINGS_VARIABLE) },
+                None => take(READINGS_VARIABLE),
+            },
             fail_at: take(FAIL_AT_VARIABLE),
             avoid: take(AVOID_VARIABLE),
+        }
+    }
+
+    /// Has threads read the clock as often as was asked for, from the first one on.
+    fn set_readings(&self) {
+        if let Some(value) = self.readings {
+            let every = script::number(value).unwrap_or_else(|| {
+                refuse(READINGS_VARIABLE.as_bytes(), 0, b"a number of bytes expected")
+            });
+            readings::set(every);
         }
     }
 

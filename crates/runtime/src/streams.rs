@@ -1,40 +1,32 @@
-//! A thread's two streams: mapped files that grow.
+//! A thread's two streams: files of which a window is mapped, see [`STREAM_WINDOW`].
 
 use crate::files;
 use crate::handlers;
-use crate::layout::{Control, RuntimeEvent, token};
+use crate::layout::{
+    Control, Extent, RuntimeEvent, STREAM_WINDOW, SYNC_PAYLOAD, VALUE_SLACK, token,
+};
 use crate::process;
+use crate::readings;
 use crate::sys;
 use crate::text::Text;
 use crate::threads::{self, Thread};
 use crate::tls;
 use core::ffi::c_int;
 use core::ptr::{read_volatile, write_volatile};
+use core::sync::atomic::{Ordering, compiler_fence};
 
-/// Address space set aside for a stream; less when there is not that much.
-const RESERVATION: u64 = 16 << 30;
-const SMALLEST_RESERVATION: u64 = 1 << 20;
-/// The first part of a stream's file; every further part is as long as all before, up to
-/// [`LARGEST_PART`].
-const FIRST_PART: u64 = 64 << 10;
-const LARGEST_PART: u64 = 64 << 20;
-const PAGE: u64 = 4096;
-/// A file with so many unused bytes is cut.
-const WORTH_CUTTING: u64 = 1 << 20;
-/// Room behind the limit, see [`Control::path_limit`].
-const SLACK: u64 = 64;
+const WINDOW: u64 = STREAM_WINDOW as u64;
+/// Room behind the limit, see [`Control::path_limit`]. Handlers of faults write in between what a
+/// function writes without looking at the limit ([`VALUE_SLACK`]), hence more than once that.
+const SLACK: u64 = 8 * VALUE_SLACK as u64;
 /// Bytes of the ring that takes a stream's place when it cannot grow.
 pub const RING: u64 = 4096;
 
 /// One stream, as the runtime sees it; the cursor is in the control page.
 #[derive(Clone, Copy)]
 pub struct Stream {
-    /// Where it begins.
+    /// Where its window begins; 0 when there is none.
     pub base: u64,
-    /// Bytes of address space from `base`.
-    pub reserved: u64,
-    /// Bytes of the file, all of them mapped.
-    pub mapped: u64,
     /// Nothing goes to the file any more.
     pub stopped: bool,
     /// What the file's name ends with.
@@ -44,95 +36,42 @@ pub struct Stream {
 impl Stream {
     /// A stream that has no file.
     pub const fn none(suffix: &'static [u8]) -> Self {
-        Self { base: 0, reserved: 0, mapped: 0, stopped: true, suffix }
+        Self { base: 0, stopped: true, suffix }
     }
 
-    /// Makes the stream's file and maps its first part.
+    /// Makes the stream's file and maps its window.
     pub fn create(&mut self, thread_name: &[u8]) -> Result<(), c_int> {
-        self.reserve()?;
         let path = files::name(&[b"threads/", thread_name, self.suffix]);
-        let fd = files::open(&path, sys::O_RDWR | sys::O_CREAT | sys::O_EXCL)?;
-        let grown = self.extend(fd);
-        files::close(fd);
-        if grown.is_ok() {
-            self.stopped = false;
-        }
-        grown
-    }
-
-    fn reserve(&mut self) -> Result<(), c_int> {
-        let mut size = RESERVATION;
-        while size >= SMALLEST_RESERVATION {
-            // SAFETY: at an address of the kernel's choice.
-            let at = unsafe {
-                sys::mmap(
-                    core::ptr::null_mut(),
-                    size as usize,
-                    sys::PROT_NONE,
-                    sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE,
-                    -1,
-                    0,
-                )
-            };
-            if at as usize != sys::MAP_FAILED {
-                self.base = at as u64;
-                self.reserved = size;
-                return Ok(());
-            }
-            size /= 2;
-        }
-        Err(sys::ENOMEM)
-    }
-
-    /// Extends the file and maps what is new, in a smaller part when the disk has no room for a
-    /// large one.
-    fn extend(&mut self, fd: c_int) -> Result<(), c_int> {
-        let left = self.reserved - self.mapped;
-        let mut part = self.mapped.clamp(FIRST_PART, LARGEST_PART).min(left);
-        let mut result = Err(sys::EFBIG);
-        while part >= PAGE {
-            result = files::extend(fd, self.mapped, self.mapped + part);
-            if result.is_ok() {
-                break;
-            }
-            part = (part / 2) & !(PAGE - 1);
-        }
-        result?;
-        // SAFETY: the range lies in the stream's reservation, behind what is mapped.
-        unsafe { files::map(fd, self.mapped, part as usize, self.base + self.mapped)? };
-        self.mapped += part;
+        self.base = files::create_mapped(&path, STREAM_WINDOW, true)?;
+        self.stopped = false;
         Ok(())
     }
 
-    fn grow(&mut self, thread_name: &[u8]) -> Result<(), c_int> {
-        let fd = files::open(&files::name(&[b"threads/", thread_name, self.suffix]), sys::O_RDWR)?;
-        let grown = self.extend(fd);
-        files::close(fd);
-        grown
+    /// Appends the first `length` bytes of the window to the file, `moved` bytes behind it.
+    fn append(&self, thread_name: &[u8], moved: u64, length: u64) -> Result<(), c_int> {
+        let path = files::name(&[b"threads/", thread_name, self.suffix]);
+        let to = WINDOW + moved;
+        if files::above_size_limit(to + length) {
+            return Err(sys::EFBIG);
+        }
+        // SAFETY: the window is mapped, and so much of it was written.
+        unsafe { sys::write_into(&path, self.base as *const u8, length as usize, to) }
     }
 
     /// Where the cursor has to stop.
     pub fn limit(&self) -> u64 {
-        self.base + self.mapped - SLACK
+        self.base + WINDOW - SLACK
     }
 
-    /// Gives the address space back, and cuts the file to its contents if much of it is unused:
-    /// cutting takes as long as a file system likes, and the recorder compresses the file anyway.
+    /// Gives the address space back.
     ///
     /// # Safety
     ///
     /// Nobody may use the mapping afterwards.
-    pub unsafe fn release(&mut self, thread_name: &[u8], length: Option<u64>) {
-        if let Some(length) =
-            length.filter(|length| self.mapped.saturating_sub(*length) > WORTH_CUTTING)
-        {
-            let path = files::name(&[b"threads/", thread_name, self.suffix]);
-            // SAFETY: the name ends with a zero.
-            unsafe { sys::truncate(path.as_c(), length as i64) };
-        }
-        if self.reserved != 0 {
-            // SAFETY: the range is the stream's own reservation.
-            unsafe { sys::munmap(self.base as *mut _, self.reserved as usize) };
+    pub unsafe fn release(&mut self) {
+        if self.base != 0 {
+            // SAFETY: the range is the stream's own window.
+            unsafe { sys::munmap(self.base as *mut _, STREAM_WINDOW) };
         }
         *self = Self::none(self.suffix);
     }
@@ -144,6 +83,21 @@ struct Cursor {
     limit: *mut u64,
     base: *mut u64,
     last: *mut u64,
+    moved: *mut u64,
+    moving: *mut u64,
+}
+
+impl Cursor {
+    /// How long the stream is.
+    unsafe fn extent(&self) -> Extent {
+        // SAFETY: the caller's control page is live.
+        unsafe {
+            let (last, next) = (read_volatile(self.last), read_volatile(self.next));
+            let (moved, moving) = (read_volatile(self.moved), read_volatile(self.moving));
+            let extent = Extent::new(last, next, read_volatile(self.base), moved, moving);
+            extent.unwrap_or(Extent { moved, window: 0 })
+        }
+    }
 }
 
 /// Which stream.
@@ -162,12 +116,16 @@ unsafe fn cursor(control: *mut Control, kind: Kind) -> Cursor {
                 limit: &raw mut (*control).path_limit,
                 base: &raw mut (*control).path_base,
                 last: &raw mut (*control).path_final,
+                moved: &raw mut (*control).path_moved,
+                moving: &raw mut (*control).path_moving,
             },
             Kind::Values => Cursor {
                 next: &raw mut (*control).value_next,
                 limit: &raw mut (*control).value_limit,
                 base: &raw mut (*control).value_base,
                 last: &raw mut (*control).value_final,
+                moved: &raw mut (*control).value_moved,
+                moving: &raw mut (*control).value_moving,
             },
         }
     }
@@ -195,11 +153,10 @@ unsafe fn grow(kind: Kind) {
         let thread = *tls::thread_slot();
         if thread.is_null() {
             sys::keeping_errno(threads::attach_late);
-            let step = if kind == Kind::Path { 1 } else { 8 };
             let shared = cursor(tls::sink(), kind);
             // The hook that called may still hold the shared sink: let it write there once, and
             // then stand at the limit again, so that the next such thread calls too.
-            write_volatile(shared.next, read_volatile(shared.limit) - step);
+            write_volatile(shared.next, read_volatile(shared.limit) - 1);
             return;
         }
         let cursor = cursor((*thread).control, kind);
@@ -239,18 +196,72 @@ unsafe fn make_room(thread: *mut Thread, cursor: &Cursor, stream: *mut Stream, r
     unsafe {
         let limit = if (*stream).stopped { ring + RING - SLACK } else { (*stream).limit() };
         write_volatile(cursor.limit, limit);
-        if read_volatile(cursor.next) < limit {
-            return;
+        let path = cursor.next == &raw mut (*(*thread).control).path_next;
+        if read_volatile(cursor.next) >= limit {
+            if (*stream).stopped {
+                write_volatile(cursor.next, ring);
+            } else if let Err(error) = empty_window(thread, cursor, &*stream, path) {
+                stop(thread, cursor, stream, ring, error);
+            }
         }
-        if (*stream).stopped {
-            write_volatile(cursor.next, ring);
-            return;
+        if path && !(*stream).stopped {
+            readings::put_off(thread);
+            write_volatile(cursor.limit, readings::limit(thread));
         }
+    }
+}
+
+/// Moves what the window holds behind it. A kill at any point leaves a stream that can be told: what
+/// was appended counts from the moment when `moving` says so, and from then on the window does not.
+unsafe fn empty_window(
+    thread: *mut Thread,
+    cursor: &Cursor,
+    stream: &Stream,
+    path: bool,
+) -> Result<(), c_int> {
+    // SAFETY: all of it is the calling thread's own, and no hook of it runs meanwhile.
+    unsafe {
+        let next = read_volatile(cursor.next);
+        let (moved, length) = (read_volatile(cursor.moved), next - stream.base);
         let name = (*thread).name;
-        match sys::keeping_errno(|| (*stream).grow(name.as_bytes())) {
-            Ok(()) => write_volatile(cursor.limit, (*stream).limit()),
-            Err(error) => stop(thread, cursor, stream, ring, error),
+        sys::keeping_errno(|| stream.append(name.as_bytes(), moved, length))?;
+        write_volatile(cursor.moving, moved + length);
+        if path {
+            // What is behind the cursor must not be taken for choices.
+            let open = read_volatile(next as *const u8);
+            core::ptr::write_bytes(stream.base as *mut u8, 0, length as usize + 1);
+            if token::is_open(open) {
+                write_volatile(stream.base as *mut u8, open);
+            }
         }
+        write_volatile(cursor.next, stream.base);
+        write_volatile(cursor.moved, moved + length);
+        Ok(())
+    }
+}
+
+/// Moves all that the calling thread has logged out of its windows, as far as there is room.
+///
+/// # Safety
+///
+/// The record must be the calling thread's own and live, and no hook of it may be running.
+pub unsafe fn empty_windows(thread: *mut Thread) {
+    // SAFETY: the caller vouches for the record.
+    unsafe {
+        let mask = sys::set_signal_mask(u64::MAX);
+        for (kind, stream, ring) in [
+            (Kind::Path, &raw mut (*thread).path, (*thread).path_ring()),
+            (Kind::Values, &raw mut (*thread).values, (*thread).value_ring()),
+        ] {
+            let cursor = cursor((*thread).control, kind);
+            if (*stream).stopped {
+                continue;
+            }
+            if let Err(error) = empty_window(thread, &cursor, &*stream, kind == Kind::Path) {
+                stop(thread, &cursor, stream, ring, error);
+            }
+        }
+        sys::set_signal_mask(mask);
     }
 }
 
@@ -258,7 +269,7 @@ unsafe fn make_room(thread: *mut Thread, cursor: &Cursor, stream: *mut Stream, r
 unsafe fn stop(thread: *mut Thread, cursor: &Cursor, stream: *mut Stream, ring: u64, error: c_int) {
     // SAFETY: all of it is the calling thread's own.
     unsafe {
-        let length = read_volatile(cursor.next) - read_volatile(cursor.base);
+        let length = cursor.extent().length();
         write_volatile(cursor.last, length + 1);
         write_volatile(&raw mut (*(*thread).control).overflow_errno, error as u64);
         (*stream).stopped = true;
@@ -275,7 +286,12 @@ unsafe fn stop(thread: *mut Thread, cursor: &Cursor, stream: *mut Stream, ring: 
 #[cfg_attr(symbiosis_export, unsafe(no_mangle))]
 pub unsafe extern "C" fn __symbiosis_grow_path() {
     // SAFETY: works on the calling thread's own streams.
-    unsafe { grow(Kind::Path) }
+    unsafe {
+        let thread = *tls::thread_slot();
+        if thread.is_null() || !readings::take(thread) {
+            grow(Kind::Path);
+        }
+    }
 }
 
 /// The hook found the values stream at its limit: afterwards at least one word fits.
@@ -294,12 +310,35 @@ unsafe fn put_path(thread: *mut Thread, entry: u8) {
         close_choices(control);
         if read_volatile(&raw const (*control).path_next)
             >= read_volatile(&raw const (*control).path_limit)
+            && !readings::has_room(thread)
         {
             grow(Kind::Path);
         }
+        append_path(control, entry);
+    }
+}
+
+/// Writes an entry for which there is room.
+unsafe fn append_path(control: *mut Control, entry: u8) {
+    // SAFETY: as in `put_path`.
+    unsafe {
         let at = read_volatile(&raw const (*control).path_next);
         write_volatile(at as *mut u8, entry);
         write_volatile(&raw mut (*control).path_next, at + 1);
+    }
+}
+
+/// Writes a reading of the clock from a path hook, for which there is room.
+///
+/// # Safety
+///
+/// As for [`event`].
+pub unsafe fn reading(thread: *mut Thread) {
+    let tsc = sys::tsc();
+    // SAFETY: the caller vouches for the record.
+    unsafe {
+        append_path((*thread).control, token::RUNTIME + RuntimeEvent::Reading as u8);
+        put_word(thread, tsc);
     }
 }
 
@@ -334,7 +373,8 @@ unsafe fn put_word(thread: *mut Thread, word: u64) {
             grow(Kind::Values);
         }
         let at = read_volatile(&raw const (*control).value_next);
-        write_volatile(at as *mut u64, word);
+        (at as *mut u64).write_unaligned(word);
+        compiler_fence(Ordering::SeqCst);
         write_volatile(&raw mut (*control).value_next, at + 8);
     }
 }
@@ -352,6 +392,29 @@ pub unsafe fn event(thread: *mut Thread, kind: RuntimeEvent, payload: &[u64]) {
         for &word in payload {
             put_word(thread, word);
         }
+    }
+}
+
+/// Writes the entry and the payload of a synchronisation event.
+///
+/// # Safety
+///
+/// As for [`event`].
+#[inline]
+pub unsafe fn sync_event(thread: *mut Thread, kind: RuntimeEvent, payload: [u64; 5]) {
+    // SAFETY: the caller vouches for the record. There is room for a payload behind the limit.
+    unsafe {
+        put_path(thread, token::RUNTIME + kind as u8);
+        let control = (*thread).control;
+        if read_volatile(&raw const (*control).value_next)
+            >= read_volatile(&raw const (*control).value_limit)
+        {
+            grow(Kind::Values);
+        }
+        let at = read_volatile(&raw const (*control).value_next);
+        let length = (*thread).sync.write(payload, &mut *(at as *mut [u8; SYNC_PAYLOAD]));
+        compiler_fence(Ordering::SeqCst);
+        write_volatile(&raw mut (*control).value_next, at + length as u64);
     }
 }
 
@@ -390,13 +453,9 @@ pub unsafe fn lengths(thread: *mut Thread) -> (u64, u64) {
     unsafe {
         let length = |kind| {
             let cursor = cursor((*thread).control, kind);
-            match read_volatile(cursor.last) {
-                0 => {
-                    let open = kind == Kind::Path && has_choices((*thread).control);
-                    read_volatile(cursor.next) - read_volatile(cursor.base) + u64::from(open)
-                }
-                last => last - 1,
-            }
+            let stopped = read_volatile(cursor.last) != 0;
+            let open = !stopped && kind == Kind::Path && has_choices((*thread).control);
+            cursor.extent().length() + u64::from(open)
         };
         (length(Kind::Path), length(Kind::Values))
     }

@@ -64,8 +64,12 @@ pub unsafe fn around(
 ) -> c_int {
     schedule::at_point(SyncPoint::Begin, Some(call.op));
     let work = || {
+        let waits = matches!(call.op, SyncOp::CondWait | SyncOp::CondTimedWait);
+        if waits {
+            avoid::waits();
+        }
         let result = work();
-        if matches!(call.op, SyncOp::CondWait | SyncOp::CondTimedWait) {
+        if waits {
             avoid::woken();
         }
         result
@@ -78,13 +82,13 @@ pub unsafe fn around(
     // SAFETY: the record is the calling thread's own.
     unsafe {
         let begin = [op, object, second, call.argument, sys::tsc()];
-        streams::event(thread, RuntimeEvent::SyncBegin, &begin);
+        streams::sync_event(thread, RuntimeEvent::SyncBegin, begin);
         let result = work();
         // A fork inside the call (in a once routine) may have stopped the recording.
         let thread = tls::recording();
         if !thread.is_null() {
             let end = [op, object, second, i64::from(meaning(result)) as u64, sys::tsc()];
-            streams::event(thread, RuntimeEvent::SyncEnd, &end);
+            streams::sync_event(thread, RuntimeEvent::SyncEnd, end);
         }
         result
     }

@@ -74,6 +74,7 @@ const SYS_GETPPID: c_long = 110;
 const SYS_GETRANDOM: c_long = 318;
 const SYS_READ: c_long = 0;
 const SYS_CLOSE: c_long = 3;
+const SYS_PWRITE: c_long = 18;
 const SYS_OPENAT: c_long = 257;
 const SYS_SCHED_YIELD: c_long = 24;
 const SYS_EXIT_GROUP: c_long = 231;
@@ -154,7 +155,6 @@ unsafe extern "C" {
     pub fn lseek(fd: c_int, offset: i64, whence: c_int) -> i64;
     pub fn fallocate(fd: c_int, mode: c_int, offset: i64, n: i64) -> c_int;
     pub fn ftruncate(fd: c_int, n: i64) -> c_int;
-    pub fn truncate(path: *const c_char, n: i64) -> c_int;
     pub fn rename(from: *const c_char, to: *const c_char) -> c_int;
     pub fn unlink(path: *const c_char) -> c_int;
     pub fn link(from: *const c_char, to: *const c_char) -> c_int;
@@ -337,6 +337,54 @@ pub fn read_small_file<const N: usize>(name: &Text<N>, bytes: &mut [u8]) -> usiz
     }
 }
 
+/// Writes to a file at an offset, by system calls that are no cancellation points: a thread comes here
+/// wherever it has something to log. May change `errno`.
+///
+/// # Errors
+///
+/// The `errno`.
+///
+/// # Safety
+///
+/// The bytes must be readable.
+pub unsafe fn write_into<const N: usize>(
+    name: &Text<N>,
+    data: *const u8,
+    length: usize,
+    offset: u64,
+) -> Result<(), c_int> {
+    // SAFETY: the name ends with a zero, and the caller vouches for the bytes.
+    unsafe {
+        let flags = c_long::from(O_WRONLY | O_CLOEXEC);
+        let fd = loop {
+            let fd = syscall::call(SYS_OPENAT, &[AT_FDCWD, name.as_c() as c_long, flags]);
+            if fd >= 0 {
+                break fd;
+            }
+            if errno() != EINTR {
+                return Err(errno());
+            }
+        };
+        let mut done = 0;
+        let mut result = Ok(());
+        while done < length {
+            let (at, left) = (data.add(done) as c_long, (length - done) as c_long);
+            let to = offset as c_long + done as c_long;
+            match syscall::call(SYS_PWRITE, &[fd, at, left, to]) {
+                written @ 1.. => done += written as usize,
+                0 => result = Err(ENOSPC),
+                _ if errno() == EINTR => {}
+                _ => result = Err(errno()),
+            }
+            if result.is_err() {
+                break;
+            }
+        }
+        syscall::call(SYS_CLOSE, &[fd]);
+        result
+    }
+}
+
 /// Sets the calling thread's signal mask; gives what it was.
 pub fn set_signal_mask(mask: u64) -> u64 {
     let mut old = 0u64;
@@ -373,10 +421,22 @@ pub fn exit_now(status: c_int) -> ! {
     }
 }
 
-/// The time-stamp counter.
+/// The time-stamp counter, read when all that stands before is done and seen by every thread: the
+/// locked instruction empties the store buffer, and the fence waits for it. What stands behind may
+/// begin while the counter is read, and not before (docs/clock.md).
 pub fn tsc() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction.
-    unsafe { core::arch::x86_64::_rdtsc() }
+    let (low, high): (u32, u32);
+    // SAFETY: every x86-64 processor has the instructions, and the word on the stack keeps its value.
+    unsafe {
+        core::arch::asm!(
+            "lock or dword ptr [rsp], 0",
+            "lfence",
+            "rdtsc",
+            out("eax") low,
+            out("edx") high,
+        );
+    }
+    u64::from(high) << 32 | u64::from(low)
 }
 
 /// Ends the process on the spot; for what cannot happen.

@@ -6,9 +6,12 @@ use crate::forks;
 use crate::gates;
 use crate::handlers;
 use crate::inputs;
-use crate::layout::{CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, RuntimeEvent, SyncPoint};
+use crate::layout::{
+    CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, RuntimeEvent, SyncCoder, SyncPoint,
+};
 use crate::noise;
 use crate::process;
+use crate::readings;
 use crate::real;
 use crate::schedule;
 use crate::signals;
@@ -53,6 +56,10 @@ pub struct Thread {
     pub path: Stream,
     /// The values stream.
     pub values: Stream,
+    /// Of its synchronisation events.
+    pub sync: SyncCoder,
+    /// The clock is read when the path stream has so many bytes.
+    pub next_reading: u64,
     /// For its gates.
     pub gate: gates::State,
     /// The object that it is freeing, or freed last.
@@ -118,7 +125,8 @@ unsafe fn make_streams(thread: *mut Thread) -> Result<(), c_int> {
         let control = files::create_mapped(&page, CONTROL_PAGE_SIZE, true)? as *mut Control;
         (*control).path_base = (*thread).path.base;
         (*control).path_next = (*thread).path.base;
-        (*control).path_limit = (*thread).path.limit();
+        readings::plan(thread, (*thread).path.base);
+        (*control).path_limit = readings::limit(thread);
         (*control).value_base = (*thread).values.base;
         (*control).value_next = (*thread).values.base;
         (*control).value_limit = (*thread).values.limit();
@@ -148,8 +156,8 @@ unsafe fn discard_streams(thread: *mut Thread) {
     // SAFETY: nobody else has the record.
     unsafe {
         let name = (*thread).name;
-        (*thread).path.release(name.as_bytes(), None);
-        (*thread).values.release(name.as_bytes(), None);
+        (*thread).path.release();
+        (*thread).values.release();
         for suffix in [&b".path"[..], b".values", b".ctl"] {
             sys::unlink(files::name(&[b"threads/", name.as_bytes(), suffix]).as_c());
         }
@@ -411,15 +419,13 @@ unsafe fn finish(thread: *mut Thread) {
         schedule::exiting();
         mark_end();
         schedule::ended();
-        let (path, values) = streams::lengths(thread);
         let control = (*thread).control;
         (*thread).live = false;
         (*thread).control = &raw mut (*thread).sink;
         *tls::control_slot() = (*thread).control;
-        let name = (*thread).name;
         sys::keeping_errno(|| {
-            (*thread).path.release(name.as_bytes(), Some(path));
-            (*thread).values.release(name.as_bytes(), Some(values));
+            (*thread).path.release();
+            (*thread).values.release();
             sys::munmap(control.cast(), CONTROL_PAGE_SIZE);
         });
     }

@@ -44,7 +44,7 @@ core::arch::global_asm!(
     // Eleven words up to `gate_stop`, which says never.
     ".zero 88",
     ".quad -1",
-    ".zero 32",
+    ".zero 40",
     ".size __symbiosis_sink,.-__symbiosis_sink",
     ".bss",
     ".p2align 6",

@@ -101,6 +101,7 @@ fn sigkill_at_any_moment_leaves_a_readable_trace() {
         let mut child = Command::new(scenarios())
             .arg("endless")
             .env("SYMBIOSIS_TRACE_DIR", directory.path())
+            .env("SYMBIOSIS_READINGS", "0")
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -186,6 +187,7 @@ fn a_full_disk_ends_the_recording_but_not_the_program() {
     let status = Command::new(scenarios())
         .arg("many")
         .env("SYMBIOSIS_TRACE_DIR", directory.path())
+        .env("SYMBIOSIS_READINGS", "0")
         .stdout(Stdio::null())
         .status();
     assert!(status.unwrap().success());

@@ -35,9 +35,8 @@ pub(crate) enum Grain {
     Cell,
 }
 
-/// So many ticks after a time stamp what a thread did before it is seen by all threads at the
-/// latest, see docs/clock.md.
-const STAMP_SLACK: u64 = 4_096;
+/// How many ticks two threads' time stamps may be wrong together, see docs/clock.md.
+const STAMP_SLACK: u64 = 256;
 
 impl Engine<'_> {
     /// The internal address behind a recorded one; `None` when no user-space address is like it.
@@ -197,12 +196,14 @@ impl Engine<'_> {
         match grain {
             Grain::Access => {
                 let parts = self.read_parts(t, &cells, 0, place, &mut bytes);
-                self.event(t, EventKind::Read { parts }, name);
+                let event = self.event(t, EventKind::Read { parts }, name);
+                self.note_contained(t, event, place);
             }
             Grain::Cell => {
                 for cell in cells {
                     let parts = self.read_parts(t, &[cell], 0, place, &mut bytes);
-                    self.event(t, EventKind::Read { parts }, name.clone());
+                    let event = self.event(t, EventKind::Read { parts }, name.clone());
+                    self.note_contained(t, event, place);
                 }
             }
         }
@@ -261,11 +262,14 @@ impl Engine<'_> {
         let parts = self.write_parts(t, &cells, place, bytes);
         match grain {
             Grain::Access => {
-                self.event(t, EventKind::Write { parts }, name);
+                let event = self.event(t, EventKind::Write { parts }, name);
+                self.note_contained(t, event, place);
             }
             Grain::Cell => {
                 for part in parts {
-                    self.event(t, EventKind::Write { parts: vec![part] }, name.clone());
+                    let kind = EventKind::Write { parts: vec![part] };
+                    let event = self.event(t, kind, name.clone());
+                    self.note_contained(t, event, place);
                 }
             }
         }
@@ -363,7 +367,8 @@ impl Engine<'_> {
         self.write_private_bytes(place, &new_bytes);
         let name = self.access_name(t, place);
         let writes = self.write_parts(t, &cells, place, &new_bytes);
-        self.event(t, EventKind::ReadModifyWrite { reads, writes }, name);
+        let event = self.event(t, EventKind::ReadModifyWrite { reads, writes }, name);
+        self.note_contained(t, event, place);
         old
     }
 
@@ -385,6 +390,7 @@ impl Engine<'_> {
         let init = self.initial_value(&bytes);
         let (name, display) = self.cell_name(t, cell.address, cell.length, place);
         let id = self.out.cell(&mut self.pool, 8 * cell.length, init, name, display);
+        self.note_contained_cell(id, cell.address);
         if let Pass::Symbolic(shared) = &mut self.pass
             && let Some(cell) = shared.cells.get_mut(index)
         {

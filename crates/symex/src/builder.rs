@@ -104,6 +104,27 @@ impl Builder {
         index
     }
 
+    /// The name of an event, if it has one of its own.
+    pub fn event_name(&self, thread: usize, index: u32) -> Option<&str> {
+        self.threads.get(thread)?.events.get(index as usize)?.name.as_deref()
+    }
+
+    /// Gives an event with a name another one, if there is one: `rename` gets the name and where the
+    /// event happened.
+    pub fn rename_event(
+        &mut self,
+        thread: usize,
+        index: u32,
+        rename: impl Fn(&str, Option<&Site>) -> Option<String>,
+    ) {
+        let events = self.threads.get_mut(thread).map(|thread| &mut thread.events);
+        let Some(event) = events.and_then(|events| events.get_mut(index as usize)) else { return };
+        let old = event.name.as_deref();
+        if let Some(name) = old.and_then(|name| rename(name, event.stack.first())) {
+            event.name = Some(shared(&mut self.names, &name));
+        }
+    }
+
     /// Takes the sites of these files away from the top of a thread's last event's stack, unless
     /// all are.
     pub fn strip_last_stack(&mut self, thread: usize, is_foreign: &dyn Fn(&str) -> bool) {

@@ -200,7 +200,7 @@ impl<'r> Engine<'r> {
         let Some(call) = frame.call else { return contradiction("return without a call") };
         let value = match call.walked_result {
             Some(value) => value,
-            None if ir::plan::words(self.module(t), call.result) == 0 => Value::Absent,
+            None if ir::plan::logged_bytes(self.module(t), call.result) == 0 => Value::Absent,
             None => self.fresh(t, call.result, Some(GapKind::External(call.name.to_owned()))),
         };
         self.finish(t, value)
@@ -289,8 +289,8 @@ impl<'r> Engine<'r> {
         };
         let Some(call) = &frame.call else { return contradiction("return without a call") };
         let (result, walked) = (call.result, call.walked);
-        let words = ir::plan::words(self.module(t), result);
-        if words > 0 && self.threads[t].peek_word(words - 1).is_none() {
+        let bytes = ir::plan::logged_bytes(self.module(t), result);
+        if self.threads[t].peek_bytes(bytes).is_none() {
             return Err(Stop::EndOfLog);
         }
         self.threads[t].advance();
@@ -404,8 +404,7 @@ impl<'r> Engine<'r> {
     /// The next logged value, which stays.
     pub fn peek_value(&self, t: usize, ty: TypeId) -> Option<Value> {
         let module = self.module(t);
-        let words: Option<Vec<u64>> =
-            (0..ir::plan::words(module, ty)).map(|i| self.threads[t].peek_word(i)).collect();
-        Some(crate::engine::decode_words(module, ty, &words?))
+        let bytes = self.threads[t].peek_bytes(ir::plan::logged_bytes(module, ty))?;
+        Some(crate::engine::decode_logged(module, ty, bytes))
     }
 }

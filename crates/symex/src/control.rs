@@ -11,6 +11,7 @@ use ir::regions;
 use ir::types::{BlockId, ConstId, InstId, InstKind, Instruction, Operand};
 use model::{CmpOp, ExprPool, PathConditionKind};
 use smallvec::SmallVec;
+use trace_format::layout::RuntimeEvent;
 
 impl<'r> Engine<'r> {
     /// The next path entry of instrumented code; what the runtime saw before it is handled first.
@@ -73,8 +74,21 @@ impl<'r> Engine<'r> {
         if !self.threads[t].fills_region(bits) {
             return Ok(());
         }
-        self.threads[t].end_region();
+        self.end_region(t)?;
         self.handle_late_signals(t)
+    }
+
+    /// A region ends. When it has made choices, the runtime may have read the clock behind them; what
+    /// stands in the log where none were made was read later.
+    fn end_region(&mut self, t: usize) -> Result<(), Stop> {
+        let chosen = self.threads[t].choices.made > 0;
+        self.threads[t].end_region();
+        match self.threads[t].peek()? {
+            Some(Entry::Runtime(RuntimeEvent::Reading)) if chosen => {
+                self.runtime(t, RuntimeEvent::Reading)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A region ends before the instruction, or goes on. Where it ends a signal handler may run; one
@@ -87,10 +101,11 @@ impl<'r> Engine<'r> {
             InstKind::Call(call) | InstKind::Invoke { call, .. } => {
                 call.target(module).is_some_and(|callee| !callee.is_declaration())
             }
+            InstKind::Other(..) => false,
             _ => return Ok(()),
         };
         if regions::ends_region(module, inst) {
-            self.threads[t].end_region();
+            self.end_region(t)?;
             if inside {
                 self.handle_late_signals(t)?;
             }

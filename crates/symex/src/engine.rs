@@ -2,6 +2,7 @@
 
 use crate::builder::{Builder, Origin};
 use crate::cells::SharedCells;
+use crate::containers::Containers;
 use crate::eval;
 use crate::failure::Lifetime;
 use crate::hang::Waiting;
@@ -99,6 +100,7 @@ pub(crate) struct Engine<'r> {
     pub shared_heap: FxHashSet<usize>,
     pub sites: FxHashMap<(usize, LocId), Arc<[Site]>>,
     pub call_paths: CallPaths,
+    pub containers: Containers,
     /// Per instruction and pointer operand: what the access is called.
     pub path_names: FxHashMap<(usize, FuncId, InstId, Operand), Option<String>>,
 }
@@ -150,6 +152,7 @@ impl<'r> Engine<'r> {
             shared_heap: FxHashSet::default(),
             sites: FxHashMap::default(),
             call_paths: CallPaths::default(),
+            containers: Containers::default(),
             path_names: FxHashMap::default(),
         };
         engine.learned.stacks.resize(engine.threads.len(), None);
@@ -447,6 +450,11 @@ impl<'r> Engine<'r> {
         let Some(inst) = info.function.instructions.get(id.index()) else {
             return contradiction("no instruction");
         };
+        if info.plan.readings.contains(&id)
+            && let [tsc] = self.threads[t].words(1)?.as_slice()
+        {
+            self.stamp(t, *tsc);
+        }
         let value = if info.logged.get(id.index()).copied().unwrap_or(false) {
             self.reconcile(t, value, inst.ty, &inst.kind)?
         } else {
@@ -474,8 +482,8 @@ impl<'r> Engine<'r> {
     }
 
     pub fn take_value_of(&mut self, t: usize, module: &Module, ty: TypeId) -> Result<Value, Stop> {
-        let words = self.threads[t].words(ir::plan::words(module, ty))?;
-        Ok(decode_words(module, ty, words))
+        let bytes = self.threads[t].bytes(ir::plan::logged_bytes(module, ty))?;
+        Ok(decode_logged(module, ty, bytes))
     }
 
     /// Compares a computed value with the logged one, which is right where they differ, and notes
@@ -736,13 +744,16 @@ fn thread_local_globals(recording: &Recording) -> impl Iterator<Item = (usize, u
     })
 }
 
-/// A logged value; contradictory word counts give zeros.
-pub(crate) fn decode_words(module: &Module, ty: TypeId, words: &[u64]) -> Value {
-    let mut words = words.iter().copied();
+/// A logged value; missing bytes are zeros.
+pub(crate) fn decode_logged(module: &Module, ty: TypeId, bytes: &[u8]) -> Value {
+    let mut rest = bytes;
     eval::build(module, ty, &mut |bits| {
-        let low = u128::from(words.next().unwrap_or(0));
-        let high = if bits > 64 { u128::from(words.next().unwrap_or(0)) } else { 0 };
-        Scalar::constant(bits, (high << 64) | low)
+        let length = ir::plan::scalar_bytes(bits).min(rest.len());
+        let (own, behind) = rest.split_at(length);
+        rest = behind;
+        let lowest = own.iter().take(16).rev();
+        let value = lowest.fold(0u128, |value, &byte| (value << 8) | u128::from(byte));
+        Scalar::constant(bits, value)
     })
 }
 

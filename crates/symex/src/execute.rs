@@ -90,7 +90,7 @@ fn thread_order(recording: &Recording) -> Vec<usize> {
     order
 }
 
-fn collect(engine: Engine<'_>, image: &Image<'_>) -> Execution {
+fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
     let serials: HashMap<u64, usize> =
         engine.threads.iter().map(|thread| (thread.log.serial, thread.index)).collect();
     let threads = engine.threads.iter().map(|thread| Thread {
@@ -121,6 +121,7 @@ fn collect(engine: Engine<'_>, image: &Image<'_>) -> Execution {
         inputs_left_out,
         timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
     };
+    std::mem::take(&mut engine.containers).rename(&mut engine.out);
     let mut trace = engine.out.finish(engine.pool, threads, engine.failure);
     let is_sorted = engine.learned.stamps.iter().all(|stamps| stamps.is_sorted());
     if !engine.recording.common_clock || !is_sorted {

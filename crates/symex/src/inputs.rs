@@ -122,9 +122,10 @@ fn words(writes: InputWrites, call: &ExternalCall<'_>, result: &Value) -> Option
     if !whole || wanted > length {
         return None;
     }
-    let written = written.get(..usize::try_from(wanted.div_ceil(8)).ok()?)?;
+    let written = written.get(..usize::try_from(wanted.next_multiple_of(8)).ok()?)?;
     let mut words = vec![result];
-    words.extend(written);
+    let whole = written.chunks_exact(8).filter_map(|word| word.first_chunk());
+    words.extend(whole.map(|word| u64::from_le_bytes(*word)));
     // What was written behind the bytes that count is no input.
     if let (Some(last), Some(rest)) = (words.last_mut(), wanted.checked_rem(8).filter(|&r| r > 0)) {
         *last &= (1 << (8 * rest)) - 1;
@@ -136,7 +137,7 @@ fn words(writes: InputWrites, call: &ExternalCall<'_>, result: &Value) -> Option
 mod tests {
     use super::*;
 
-    fn call<'r>(name: &'r str, arguments: &[u128], written: Option<&'r [u64]>) -> ExternalCall<'r> {
+    fn call<'r>(name: &'r str, arguments: &[u128], written: Option<&'r [u8]>) -> ExternalCall<'r> {
         ExternalCall {
             name,
             address: None,
@@ -149,7 +150,7 @@ mod tests {
             performed: false,
             created: None,
             allocated: None,
-            written: written.map(|words| (8 * words.len() as u64, words)),
+            written: written.map(|bytes| (bytes.len() as u64, bytes)),
             doubted: false,
             read: false,
             text: None,
@@ -167,7 +168,9 @@ mod tests {
     ) -> Option<Vec<u64>> {
         let number = input_function(name.as_bytes()).expect("a function with inputs");
         let result = Value::constant(64, result);
-        words(INPUT_FUNCTIONS[number].writes, &call(name, arguments, written), &result)
+        let bytes: Option<Vec<u8>> =
+            written.map(|words| words.iter().flat_map(|word| word.to_le_bytes()).collect());
+        words(INPUT_FUNCTIONS[number].writes, &call(name, arguments, bytes.as_deref()), &result)
     }
 
     #[test]

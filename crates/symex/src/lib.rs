@@ -34,6 +34,7 @@ mod cells;
 mod choices;
 mod clock;
 mod concrete;
+mod containers;
 mod control;
 mod dependence;
 mod described;

@@ -55,12 +55,18 @@ impl<'r> Engine<'r> {
     pub fn load(
         &mut self,
         t: usize,
-        _id: InstId,
+        id: InstId,
         inst: &'r Instruction,
         pointer: Operand,
     ) -> Result<(), Stop> {
+        let place = self.held_pointer(t, inst.ty, pointer);
         let value = self.load_value(t, inst.ty, pointer)?;
-        self.finish(t, value)
+        self.finish(t, value)?;
+        // What the log says of the value is known by now.
+        if let Some(place) = place {
+            self.reaches(t, id, place);
+        }
+        Ok(())
     }
 
     fn load_value(&mut self, t: usize, ty: TypeId, pointer: Operand) -> Result<Value, Stop> {

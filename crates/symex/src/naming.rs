@@ -7,7 +7,7 @@ use crate::image::FunctionInfo;
 use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
 use ir::name::{self, DisplayKind};
-use ir::types::{FuncId, LocId, Module, Operand};
+use ir::types::{FuncId, InstId, LocId, Module, Operand};
 use model::Site;
 use model::trace::ValueDisplay;
 use rustc_hash::FxHashMap;
@@ -123,33 +123,51 @@ impl<'r> Engine<'r> {
 
     /// What an access touches, in the source's words.
     pub fn access_name(&mut self, t: usize, place: Place) -> Option<String> {
-        let by_path = place.pointer.and_then(|pointer| self.path_name(t, pointer));
+        match self.threads[t].innermost_code().map(|frame| frame.next) {
+            Some(at) => self.access_name_at(t, at, place),
+            None => self.global_name(place.address, place.length),
+        }
+    }
+
+    /// The same of another instruction of the function.
+    pub fn access_name_at(&mut self, t: usize, at: InstId, place: Place) -> Option<String> {
+        let by_path = place.pointer.and_then(|pointer| self.path_name(t, at, pointer));
         by_path.or_else(|| self.global_name(place.address, place.length))
     }
 
-    /// As [`Self::pointer_name`] without a size, which depends on the instruction alone.
-    fn path_name(&mut self, t: usize, pointer: Operand) -> Option<String> {
+    /// As [`Self::pointer_name_at`] without a size, which depends on the instruction alone.
+    fn path_name(&mut self, t: usize, at: InstId, pointer: Operand) -> Option<String> {
         let frame = self.threads[t].innermost_code()?;
-        let key = (frame.info.module, frame.info.id, frame.next, pointer);
+        let key = (frame.info.module, frame.info.id, at, pointer);
         if let Some(name) = self.path_names.get(&key) {
             return name.clone();
         }
-        let name = self.pointer_name(t, pointer, None);
+        let name = self.pointer_name_at(t, at, pointer, None);
         self.path_names.insert(key, name.clone());
         name
     }
 
     /// The name of what a pointer operand of the current instruction points to.
     fn pointer_name(&self, t: usize, pointer: Operand, size: Option<u64>) -> Option<String> {
+        self.pointer_name_at(t, self.threads[t].innermost_code()?.next, pointer, size)
+    }
+
+    fn pointer_name_at(
+        &self,
+        t: usize,
+        at: InstId,
+        pointer: Operand,
+        size: Option<u64>,
+    ) -> Option<String> {
         let frame = self.threads[t].innermost_code()?;
         let function = frame.info.function;
-        let instruction = function.instructions.get(frame.next.index())?;
+        let instruction = function.instructions.get(at.index())?;
         match instruction.kind.as_call() {
             Some(call) => {
                 let argument = call.args.iter().position(|operand| *operand == pointer)?;
-                name::argument_path(frame.module, function, frame.next, argument, size)
+                name::argument_path(frame.module, function, at, argument, size)
             }
-            None => name::access_path(frame.module, function, frame.next),
+            None => name::access_path(frame.module, function, at),
         }
     }
 

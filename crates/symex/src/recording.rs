@@ -42,7 +42,7 @@ pub struct ThreadLog {
     /// The path stream (`trace_format::layout::tag`).
     pub path: Vec<u32>,
     /// The values stream.
-    pub values: Vec<u64>,
+    pub values: Vec<u8>,
 }
 
 /// How the run failed.

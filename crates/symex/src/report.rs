@@ -189,7 +189,7 @@ pub struct ThreadReport {
     pub stopped: String,
     /// Path entries that were not used.
     pub unused_path: usize,
-    /// Value words that were not used.
+    /// Bytes of values that were not used.
     pub unused_values: usize,
     /// Gates that the thread passed, in a run in which gates count.
     pub gates: u64,

@@ -42,23 +42,30 @@ impl<'r> Engine<'r> {
         let words = match event {
             RuntimeEvent::SignalBegin => SIGNAL_WORDS,
             RuntimeEvent::SignalEnd => 1,
-            RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => 5,
+            RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => 0,
             RuntimeEvent::ThreadCreate => 4,
             RuntimeEvent::Allocate => 3,
             RuntimeEvent::JoinEnd | RuntimeEvent::Free => 2,
-            RuntimeEvent::JoinBegin | RuntimeEvent::ThreadExit => 1,
+            RuntimeEvent::JoinBegin | RuntimeEvent::ThreadExit | RuntimeEvent::Reading => 1,
             RuntimeEvent::NonLocal => 0,
             RuntimeEvent::ExternalWrite => {
                 let length = self.threads[t].peek_word(1).ok_or(Stop::EndOfLog)?;
-                2 + usize::try_from(length.div_ceil(8)).unwrap_or(usize::MAX - 2)
+                let bytes = length.checked_next_multiple_of(8).and_then(|n| n.checked_add(16));
+                let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+                self.threads[t].peek_bytes(bytes.unwrap_or(usize::MAX)).ok_or(Stop::EndOfLog)?;
+                2
             }
         };
         if event == RuntimeEvent::JoinEnd {
             self.wait_for_joined(t)?;
         }
-        let words = self.threads[t].words(words)?;
-        self.threads[t].advance();
-        match (event, words) {
+        let thread = &mut self.threads[t];
+        let words = match event {
+            RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => thread.sync_payload()?,
+            _ => thread.words(words)?,
+        };
+        thread.advance();
+        match (event, words.as_slice()) {
             (RuntimeEvent::ThreadCreate, [serial, handle, ..]) => {
                 if let Some(call) = self.threads[t].external_call() {
                     call.created = Some(*handle);
@@ -78,6 +85,7 @@ impl<'r> Engine<'r> {
                 }
                 self.threads[t].exited = true;
             }
+            (RuntimeEvent::Reading, [tsc]) => self.stamp(t, *tsc),
             (RuntimeEvent::SignalBegin, [_, _, _, _, info, context]) => {
                 return self.handle_signal(t, *info, *context);
             }
@@ -97,7 +105,9 @@ impl<'r> Engine<'r> {
                 self.threads[t].call_time = None;
                 return ended;
             }
-            (RuntimeEvent::ExternalWrite, [address, length, bytes @ ..]) => {
+            (RuntimeEvent::ExternalWrite, [address, length]) => {
+                let padded = usize::try_from(*length).unwrap_or(0).next_multiple_of(8);
+                let bytes = self.threads[t].bytes(padded)?;
                 if let Some(call) = self.threads[t].external_call() {
                     call.written.get_or_insert((*length, bytes));
                 }
@@ -218,7 +228,7 @@ impl<'r> Engine<'r> {
 
     /// Bytes that uninstrumented code wrote. One that holds this very constant already was not
     /// written, as far as anybody can tell.
-    fn external_write(&mut self, t: usize, address: u64, length: u64, words: &[u64]) {
+    fn external_write(&mut self, t: usize, address: u64, length: u64, written: &[u8]) {
         self.read_described(t, None);
         if self.threads[t].external_call().is_some_and(|call| is_computed(call.name)) {
             return;
@@ -235,7 +245,7 @@ impl<'r> Engine<'r> {
             }
         }
         self.note_external_store(t, internal, length);
-        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+        let bytes = written.iter().copied();
         let bytes: Bytes =
             bytes.take(length.min(1 << 30) as usize).map(MemoryByte::Const).collect();
         let old = self.memory.read(internal, bytes.len() as u64);

@@ -13,7 +13,8 @@ use ir::assembly::Assembly;
 use ir::types::{BlockId, InstId, Module, Operand, TypeId};
 use model::{ExprId, Interval};
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace_format::layout::{RuntimeEvent, SyncOp, tag};
+use smallvec::SmallVec;
+use trace_format::layout::{RuntimeEvent, SyncCoder, SyncOp, tag};
 
 /// Why a thread's walk does not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,8 +114,9 @@ pub(crate) struct ExternalCall<'r> {
     pub created: Option<u64>,
     /// A heap object that the call obtained.
     pub allocated: Option<usize>,
-    /// What it wrote first, as the log says: bytes, and the words that hold them.
-    pub written: Option<(u64, &'r [u64])>,
+    /// What it wrote first, as the log says: how many bytes, and the bytes padded to whole
+    /// words.
+    pub written: Option<(u64, &'r [u8])>,
     /// What its arguments point to has been forgotten, because nobody described it.
     pub doubted: bool,
     /// The string that it appends to, as it was before.
@@ -175,6 +177,7 @@ pub(crate) struct Thread<'r> {
     pub log: &'r ThreadLog,
     path_at: usize,
     value_at: usize,
+    sync: SyncCoder,
     /// Choices that were read and not yet made.
     pub choices: Choices,
     pub frames: Vec<Frame<'r>>,
@@ -239,6 +242,7 @@ impl<'r> Thread<'r> {
             log,
             path_at: 0,
             value_at: 0,
+            sync: SyncCoder::default(),
             choices: Choices::default(),
             frames: vec![Frame::External(Box::default())],
             left: None,
@@ -320,20 +324,36 @@ impl<'r> Thread<'r> {
 
     /// The word `ahead` places on, which stays.
     pub fn peek_word(&self, ahead: usize) -> Option<u64> {
-        self.log.values.get(self.value_at + ahead).copied()
+        let bytes = self.log.values.get(self.value_at + 8 * ahead..)?;
+        bytes.first_chunk().map(|word| u64::from_le_bytes(*word))
+    }
+
+    /// The next bytes of values, which stay.
+    pub fn peek_bytes(&self, count: usize) -> Option<&'r [u8]> {
+        let log: &'r ThreadLog = self.log;
+        log.values.get(self.value_at..self.value_at.saturating_add(count))
+    }
+
+    /// The next bytes of values.
+    pub fn bytes(&mut self, count: usize) -> Result<&'r [u8], Stop> {
+        let bytes = self.peek_bytes(count).ok_or(Stop::EndOfLog)?;
+        self.value_at += count;
+        Ok(bytes)
     }
 
     /// The next words.
-    pub fn words(&mut self, count: usize) -> Result<&'r [u64], Stop> {
+    pub fn words(&mut self, count: usize) -> Result<SmallVec<[u64; 6]>, Stop> {
+        let words = self.bytes(8 * count)?.chunks_exact(8);
+        Ok(words.filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?))).collect())
+    }
+
+    /// The payload of a synchronisation event.
+    pub fn sync_payload(&mut self) -> Result<SmallVec<[u64; 6]>, Stop> {
         let log: &'r ThreadLog = self.log;
-        let end = self.value_at.saturating_add(count);
-        match log.values.get(self.value_at..end) {
-            Some(words) => {
-                self.value_at = end;
-                Ok(words)
-            }
-            None => Err(Stop::EndOfLog),
-        }
+        let bytes = log.values.get(self.value_at..).unwrap_or(&[]);
+        let (payload, length) = self.sync.read(bytes).ok_or(Stop::EndOfLog)?;
+        self.value_at += length;
+        Ok(SmallVec::from_slice(&payload))
     }
 
     pub fn unused(&self) -> (usize, usize) {

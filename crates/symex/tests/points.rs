@@ -16,7 +16,7 @@ const CONDITION: u64 = 0x60_2000;
 
 fn sync(stream: &mut Stream, op: SyncOp, address: u64, second: u64) {
     stream.runtime(RuntimeEvent::SyncBegin, &[op as u64, address, second, 0, 0]);
-    stream.runtime(RuntimeEvent::SyncEnd, &[op as u64, address, second, 0, 0]).ret(&[0]);
+    stream.runtime(RuntimeEvent::SyncEnd, &[op as u64, address, second, 0, 0]).ret_int(0);
 }
 
 /// `main` starts a thread, signals it under the mutex, reads `counter` and joins it; the thread

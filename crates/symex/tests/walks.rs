@@ -140,7 +140,7 @@ fn damaged_streams_stop_their_thread() {
             run(&damaged);
         }
         for at in 0..recording.threads[thread].values.len() {
-            for word in [0, 1, 99, 1 << 47, u64::MAX] {
+            for word in [0, 1, 8, 99, 0x7f, 0x80, u8::MAX] {
                 let mut damaged = recording.clone();
                 damaged.threads[thread].values[at] = word;
                 run(&damaged);
@@ -265,10 +265,10 @@ fn recursive_locks_appear_once() {
     let execution = straight(b, main, |t0| {
         for op in [SyncOp::MutexLock, SyncOp::MutexLock, SyncOp::MutexUnlock, SyncOp::MutexUnlock] {
             t0.runtime(RuntimeEvent::SyncBegin, &[op as u64, COUNTER, 0, 1, 0]);
-            t0.runtime(RuntimeEvent::SyncEnd, &[op as u64, COUNTER, 0, 0, 0]).ret(&[0]);
+            t0.runtime(RuntimeEvent::SyncEnd, &[op as u64, COUNTER, 0, 0, 0]).ret_int(0);
         }
         t0.runtime(RuntimeEvent::SyncBegin, &[SyncOp::MutexLock as u64, COUNTER, 0, 1, 0]);
-        t0.runtime(RuntimeEvent::SyncEnd, &[SyncOp::MutexLock as u64, COUNTER, 0, 0, 0]).ret(&[0]);
+        t0.runtime(RuntimeEvent::SyncEnd, &[SyncOp::MutexLock as u64, COUNTER, 0, 0, 0]).ret_int(0);
     });
     assert_eq!(kinds(&execution, 0), ["start", "lock", "unlock", "lock", "still-held", "exit"]);
     let synthetic =
@@ -301,7 +301,11 @@ fn a_callback_is_walked_with_its_logged_arguments() {
         vec![vec![(call(outside, &[pointer]), I32), (InstKind::Ret(None), VOID)]],
     );
     let execution = straight(b, main, |t0| {
-        t0.enter(callback, &[7]).block(1).enter(callback, &[8]).block(2).ret(&[0]);
+        t0.enter_with_ints(callback, &[7])
+            .block(1)
+            .enter_with_ints(callback, &[8])
+            .block(2)
+            .ret_int(0);
     });
     assert_eq!(execution.gaps, []);
     assert!(execution.report.threads[0].reached_end);
@@ -384,7 +388,7 @@ fn an_indirect_call_goes_where_the_pointer_says() {
         ],
     );
     let execution = straight(b, main, |t0| {
-        t0.enter(target, &[3]).ret(&[3]).block(1);
+        t0.enter_with_ints(target, &[3]).ret_int(3).block(1);
     });
     assert_eq!(execution.gaps, []);
 }

@@ -1,18 +1,23 @@
 //! The raw layout that the runtime writes while the program runs, shared by the runtime (which
 //! includes this file without `std`), the instrumenter and the reader.
 //!
-//! A thread has two streams, written by that thread alone into its own mapped files, and a control
-//! page that says how far each has come, so that SIGKILL loses at most the entry being written.
+//! A thread has two streams, written by that thread alone into its own files, and a control page that
+//! says how far each has come, so that SIGKILL loses at most the entry being written.
+//!
+//! The first [`STREAM_WINDOW`] bytes of a stream's file are mapped: the window, which holds the
+//! stream's end. When it is full, what it holds is appended to the file and it begins anew
+//! ([`Control::path_moved`]): memory that is used again costs no fresh pages.
 //!
 //! * **path**: tokens of one byte, some of which a `u32` follows, see [`token`]. Zero is never
 //!   written at the beginning of a token.
-//! * **values**: little-endian `u64` words. Which words are there, and in which order, follows
-//!   from the path and from the logging plan of the IR (`ir::plan`), but for the payloads of
-//!   runtime entries, which are given with [`RuntimeEvent`].
+//! * **values**: little-endian numbers of 1, 2, 4 or 8 bytes, one behind the other. Which numbers are
+//!   there, and in which order, follows from the path and from the logging plan of the IR
+//!   (`ir::plan`), but for the payloads of runtime entries, which are given with [`RuntimeEvent`]:
+//!   `u64` words, save those of synchronisation ([`SyncCoder`]).
 
 /// Changes whenever a binary built by an older instrumenter could be misread: the layout of the
 /// streams, the control page, the module descriptor, or the logging plan.
-pub const INSTRUMENTATION_VERSION: u32 = 3;
+pub const INSTRUMENTATION_VERSION: u32 = 4;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
@@ -26,6 +31,11 @@ pub const CHILDREN_VARIABLE: &str = "SYMBIOSIS_CHILDREN";
 /// explains, each ended by a zero byte.
 pub const ORIGIN_FILE: &str = "origin.bin";
 
+/// Bytes of the window at the beginning of a stream's file; what was moved out of it comes behind.
+pub const STREAM_WINDOW: usize = 64 << 10;
+/// Behind the limit of the values stream there is always room for so many bytes that a function writes
+/// without looking at it, after what it wrote when it looked.
+pub const VALUE_SLACK: usize = 64;
 /// Size in bytes of a thread's control page.
 pub const CONTROL_PAGE_SIZE: usize = 4096;
 /// First word of a control page: the bytes `SYMBCTL1`.
@@ -54,7 +64,7 @@ pub mod token {
     pub const RETURN: u8 = 0x80;
     /// A function with an entry record was entered; a `u32` follows, the process-wide function
     /// number: the module's base plus the function's index among the module's functions. The
-    /// arguments follow in the values stream, one word each (two for 65 to 128 bits).
+    /// arguments follow in the values stream.
     pub const ENTER: u8 = 0x81;
     /// A recorded basic block was entered; a `u32` follows, its index in the function.
     pub const BLOCK: u8 = 0x82;
@@ -127,6 +137,10 @@ pub enum RuntimeEvent {
     SignalBegin = 11,
     /// The handler returned. `[signal]`.
     SignalEnd = 12,
+    /// The clock was read in the middle of the program's own code: right behind a token of choices
+    /// where the region ended whose choices the token holds, elsewhere before the entry that comes
+    /// next. `[tsc]`.
+    Reading = 13,
 }
 
 impl RuntimeEvent {
@@ -146,6 +160,7 @@ impl RuntimeEvent {
             10 => Self::NonLocal,
             11 => Self::SignalBegin,
             12 => Self::SignalEnd,
+            13 => Self::Reading,
             _ => return None,
         })
     }
@@ -255,6 +270,103 @@ impl SyncOp {
     }
 }
 
+/// How the payloads of [`RuntimeEvent::SyncBegin`] and [`RuntimeEvent::SyncEnd`] are written: a
+/// `u32`, and behind it what that does not say. Both sides of a thread's stream keep one.
+///
+/// The `u32` holds the operation (bits 0 to 7), flags, and in bits 16 to 31 the argument or result, as
+/// a number with a sign. Words follow in the order of the payload: the address unless it is the one of
+/// the event before; the second address if there is one; the argument or result if bits 16 to 31 have
+/// no room for it; the time, as a `u32`, since that of the event before, or whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyncCoder {
+    /// The address of the event before.
+    address: u64,
+    /// Its time stamp.
+    time: u64,
+}
+
+/// The most bytes that [`SyncCoder`] writes for an event.
+pub const SYNC_PAYLOAD: usize = 36;
+
+impl SyncCoder {
+    /// The address is another one than before.
+    const ADDRESS: u32 = 1 << 8;
+    /// There is a second address.
+    const SECOND: u32 = 1 << 9;
+    /// The argument or result is a word of its own.
+    const WIDE: u32 = 1 << 10;
+    /// The time is whole.
+    const TIME: u32 = 1 << 11;
+
+    /// Writes a payload; gives how many bytes it takes.
+    pub fn write(&mut self, payload: [u64; 5], to: &mut [u8; SYNC_PAYLOAD]) -> usize {
+        let [operation, address, second, number, time] = payload;
+        let mut head = operation as u32 & 0xff;
+        let mut at = 4;
+        let mut put = |bytes: &[u8]| {
+            if let Some(place) = to.get_mut(at..at + bytes.len()) {
+                place.copy_from_slice(bytes);
+                at += bytes.len();
+            }
+        };
+        if address != self.address {
+            head |= Self::ADDRESS;
+            put(&address.to_le_bytes());
+        }
+        if second != 0 {
+            head |= Self::SECOND;
+            put(&second.to_le_bytes());
+        }
+        if number as i16 as u64 == number {
+            head |= (number as u32) << 16;
+        } else {
+            head |= Self::WIDE;
+            put(&number.to_le_bytes());
+        }
+        match time.checked_sub(self.time).and_then(|since| u32::try_from(since).ok()) {
+            Some(since) => put(&since.to_le_bytes()),
+            None => {
+                head |= Self::TIME;
+                put(&time.to_le_bytes());
+            }
+        }
+        if let Some(place) = to.first_chunk_mut() {
+            *place = head.to_le_bytes();
+        }
+        *self = Self { address, time };
+        at
+    }
+
+    /// Reads a payload at the beginning of `bytes`; gives it and how many bytes it took. `None`, and
+    /// nothing changed, when it is not whole.
+    pub fn read(&mut self, bytes: &[u8]) -> Option<([u64; 5], usize)> {
+        let head = u32::from_le_bytes(*bytes.first_chunk()?);
+        let mut at = 4;
+        let mut word = |wanted: bool| -> Option<Option<u64>> {
+            if !wanted {
+                return Some(None);
+            }
+            let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+            at += 8;
+            Some(Some(word))
+        };
+        let address = word(head & Self::ADDRESS != 0)?.unwrap_or(self.address);
+        let second = word(head & Self::SECOND != 0)?.unwrap_or(0);
+        let short = (head >> 16) as u16 as i16 as u64;
+        let number = word(head & Self::WIDE != 0)?.unwrap_or(short);
+        let time = match word(head & Self::TIME != 0)? {
+            Some(time) => time,
+            None => {
+                let since = u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+                at += 4;
+                self.time.wrapping_add(u64::from(since))
+            }
+        };
+        *self = Self { address, time };
+        Some(([u64::from(head & 0xff), address, second, number, time], at))
+    }
+}
+
 /// A thread's control page. The instrumented code reads and writes the first four words; the rest
 /// is the runtime's. Pointers are addresses in the traced process.
 #[repr(C)]
@@ -267,11 +379,12 @@ pub struct Control {
     pub path_limit: u64,
     /// Where the next value word goes.
     pub value_next: u64,
-    /// As `path_limit`.
+    /// As `path_limit`; behind it there is also room for [`VALUE_SLACK`].
     pub value_limit: u64,
-    /// Where the path stream begins; the stream's length is `path_next - path_base`.
+    /// Where the path stream's window begins; the stream's length is `path_moved` and
+    /// `path_next - path_base`.
     pub path_base: u64,
-    /// Where the values stream begins.
+    /// Where the values stream's window begins.
     pub value_base: u64,
     /// [`CONTROL_MAGIC`].
     pub magic: u64,
@@ -303,6 +416,67 @@ pub struct Control {
     /// How many sync points the thread has passed; only counted by the scheduler. See
     /// [`SyncPoint`].
     pub points: u64,
+    /// How many bytes of the path stream are in its file behind the window.
+    pub path_moved: u64,
+    /// As `path_moved`, but changed first: while it is greater, the window is being emptied, and all
+    /// of the stream is behind it already.
+    pub path_moving: u64,
+    /// As `path_moved`, for the values stream.
+    pub value_moved: u64,
+    /// As `path_moving`, for the values stream.
+    pub value_moving: u64,
+}
+
+/// A stream's length: what is behind the window, and what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes behind the window, the stream's first ones.
+    pub moved: u64,
+    /// Bytes in the window, the stream's last ones.
+    pub window: u64,
+}
+
+impl Extent {
+    /// From the words of a control page: `last` is `path_final`, and so on. `None` when they cannot
+    /// be.
+    #[must_use]
+    pub const fn new(last: u64, next: u64, base: u64, moved: u64, moving: u64) -> Option<Self> {
+        if last != 0 {
+            return match (last - 1).checked_sub(moved) {
+                Some(window) => Some(Self { moved, window }),
+                None => None,
+            };
+        }
+        if moving > moved {
+            return Some(Self { moved: moving, window: 0 });
+        }
+        match next.checked_sub(base) {
+            Some(window) => Some(Self { moved, window }),
+            None => None,
+        }
+    }
+
+    /// Bytes in all.
+    #[must_use]
+    pub const fn length(self) -> u64 {
+        self.moved.saturating_add(self.window)
+    }
+}
+
+impl Control {
+    /// How long the path stream is, choices behind its last token left out.
+    #[must_use]
+    pub const fn path_extent(&self) -> Option<Extent> {
+        let moving = self.path_moving;
+        Extent::new(self.path_final, self.path_next, self.path_base, self.path_moved, moving)
+    }
+
+    /// How long the values stream is.
+    #[must_use]
+    pub const fn value_extent(&self) -> Option<Extent> {
+        let moving = self.value_moving;
+        Extent::new(self.value_final, self.value_next, self.value_base, self.value_moved, moving)
+    }
 }
 
 /// The failure as the runtime sees it inside the process.
@@ -346,6 +520,12 @@ pub const DETECT_VARIABLE: &str = "SYMBIOSIS_DETECT";
 /// `FILE:LINE=OFFSET,OFFSET,...`: where the code of a source line begins, in hexadecimal bytes from
 /// where the executable is loaded. A thread that gets there has failed.
 pub const FAIL_AT_VARIABLE: &str = "SYMBIOSIS_FAIL_AT";
+
+/// After how many bytes of its path a thread reads the clock, in decimal digits; 0 for never. Default:
+/// [`DEFAULT_READINGS`].
+pub const READINGS_VARIABLE: &str = "SYMBIOSIS_READINGS";
+/// See [`READINGS_VARIABLE`].
+pub const DEFAULT_READINGS: u64 = 1024;
 
 /// The exit status of a process that the runtime ends because all of its threads wait for each
 /// other.

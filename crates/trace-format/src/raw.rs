@@ -3,8 +3,9 @@
 use crate::chunks::{long_at, word_at};
 use crate::error::TraceError;
 use crate::layout::{
-    CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, INSTRUMENTATION_VERSION, MODULE_MAGIC,
-    ModuleRecordHeader, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure, token,
+    CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, Extent, INSTRUMENTATION_VERSION, MODULE_MAGIC,
+    ModuleRecordHeader, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure, STREAM_WINDOW,
+    token,
 };
 use crate::manifest::{Failure, FailureKind, ThreadRecord, WriteFailure};
 use crate::trace::Module;
@@ -136,18 +137,13 @@ fn control(path: &Path) -> Result<Option<ThreadRecord>, TraceError> {
         return Err(TraceError::malformed(path, at, "not a control page"));
     }
     let long = |at| long_at(&bytes, at);
-    let length = |last: usize, next: usize, base: usize| match long(last) {
-        0 => long(next).checked_sub(long(base)).ok_or_else(|| {
-            TraceError::malformed(path, next as u64, "the cursor is before the stream's beginning")
-        }),
-        last => Ok(last - 1),
-    };
-    let mut path_bytes = length(
-        offset_of!(Control, path_final),
-        offset_of!(Control, path_next),
-        offset_of!(Control, path_base),
-    )?;
-    if long(offset_of!(Control, path_final)) == 0 && holds_choices(path, path_bytes)? {
+    let in_path = extent(&bytes, path, StreamKind::Path)?;
+    let mut path_bytes = in_path.length();
+    // While the window is emptied, what stands at its beginning is an old token, and a choice made
+    // since would be lost with the entry that was being written.
+    let moving = long(offset_of!(Control, path_moving)) > long(offset_of!(Control, path_moved));
+    let open = long(offset_of!(Control, path_final)) == 0 && !moving;
+    if open && holds_choices(path, in_path.window)? {
         path_bytes += 1;
     }
     Ok(Some(ThreadRecord {
@@ -161,15 +157,61 @@ fn control(path: &Path) -> Result<Option<ThreadRecord>, TraceError> {
         ended: long(offset_of!(Control, ended)) != 0,
         overflow_errno: long(offset_of!(Control, overflow_errno)) as i32,
         path_bytes,
-        value_bytes: length(
-            offset_of!(Control, value_final),
-            offset_of!(Control, value_next),
-            offset_of!(Control, value_base),
-        )?,
+        value_bytes: extent(&bytes, path, StreamKind::Values)?.length(),
     }))
 }
 
-/// Are there choices behind the last token of a thread's path stream? See [`token`].
+/// One of a thread's two streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StreamKind {
+    Path,
+    Values,
+}
+
+impl StreamKind {
+    /// What the name of its raw file ends with, behind a dot.
+    pub(crate) const fn extension(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Values => "values",
+        }
+    }
+}
+
+/// What the control page in `bytes` says of a stream.
+fn extent(bytes: &[u8], path: &Path, kind: StreamKind) -> Result<Extent, TraceError> {
+    let at = match kind {
+        StreamKind::Path => [
+            offset_of!(Control, path_final),
+            offset_of!(Control, path_next),
+            offset_of!(Control, path_base),
+            offset_of!(Control, path_moved),
+            offset_of!(Control, path_moving),
+        ],
+        StreamKind::Values => [
+            offset_of!(Control, value_final),
+            offset_of!(Control, value_next),
+            offset_of!(Control, value_base),
+            offset_of!(Control, value_moved),
+            offset_of!(Control, value_moving),
+        ],
+    };
+    let [last, next, base, moved, moving] = at.map(|at| long_at(bytes, at));
+    let extent = Extent::new(last, next, base, moved, moving);
+    let extent = extent.filter(|extent| extent.window <= STREAM_WINDOW as u64);
+    extent.ok_or_else(|| {
+        TraceError::malformed(path, at[1] as u64, "the cursor is outside of the stream's window")
+    })
+}
+
+/// How many bytes of a stream are behind its window, as the thread's control page says.
+pub(crate) fn moved(control: &Path, kind: StreamKind) -> Result<u64, TraceError> {
+    let bytes = fs_err::read(control).map_err(|error| TraceError::io("read", control, 0, error))?;
+    Ok(extent(&bytes, control, kind)?.moved)
+}
+
+/// Are there choices behind the last token of a thread's path stream, of which so many bytes are in
+/// the window? See [`token`].
 fn holds_choices(control: &Path, path_bytes: u64) -> Result<bool, TraceError> {
     let path = control.with_extension("path");
     let mut file = match fs_err::File::open(&path) {

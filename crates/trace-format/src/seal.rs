@@ -5,7 +5,8 @@ use crate::error::TraceError;
 use crate::files;
 use crate::manifest::{Failure, FailureKind, Manifest, Outcome, State, ThreadRecord};
 use crate::order;
-use crate::raw;
+use crate::raw::{self, StreamKind};
+use crate::source::open_raw;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -81,7 +82,7 @@ pub fn seal(directory: &Path, manifest: &Manifest) -> Result<Manifest, TraceErro
     seal_modules(directory)?;
     manifest.turns = seal_order(directory)?;
     let threads = directory.join(files::THREADS);
-    for thread in &mut manifest.threads {
+    for thread in &manifest.threads {
         seal_streams(&threads, thread)?;
     }
     manifest.state = State::Complete;
@@ -112,19 +113,14 @@ fn seal_order(directory: &Path) -> Result<Option<u64>, TraceError> {
     Ok(Some(records.len() as u64))
 }
 
-fn seal_streams(threads: &Path, thread: &mut ThreadRecord) -> Result<(), TraceError> {
-    let streams = [("path", &mut thread.path_bytes, 1), ("values", &mut thread.value_bytes, 8)];
-    for (kind, length, unit) in streams {
-        *length -= *length % unit;
-        let raw = threads.join(format!("{}.{kind}", thread.file));
-        let file =
-            fs_err::File::open(&raw).map_err(|error| TraceError::io("open", &raw, 0, error))?;
-        let there = file.metadata().map_err(|e| TraceError::io("read", &raw, 0, e))?.len();
-        if there < *length {
-            let expected = "as much as the control page says";
-            return Err(TraceError::Truncated { path: raw, offset: there, expected });
-        }
-        write_sealed(file, *length, &threads.join(format!("{}.{kind}.z", thread.file)))?;
+fn seal_streams(threads: &Path, thread: &ThreadRecord) -> Result<(), TraceError> {
+    let streams = [(StreamKind::Path, thread.path_bytes), (StreamKind::Values, thread.value_bytes)];
+    for (stream, length) in streams {
+        let kind = stream.extension();
+        let path = threads.join(format!("{}.{kind}", thread.file));
+        let moved = raw::moved(&threads.join(format!("{}.ctl", thread.file)), stream)?;
+        let from = open_raw(&path, moved, length)?;
+        write_sealed(from, length, &threads.join(format!("{}.{kind}.z", thread.file)))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Readers of a thread's two streams.
 
 use crate::error::TraceError;
-use crate::layout::{RuntimeEvent, tag, token};
+use crate::layout::{RuntimeEvent, SYNC_PAYLOAD, SyncCoder, tag, token};
 use crate::source::Source;
 use std::fmt;
 use std::sync::Arc;
@@ -237,15 +237,16 @@ pub fn outcomes(entries: &[u32]) -> Vec<u32> {
     outcomes
 }
 
-/// Reads a values stream word by word.
+/// Reads a values stream.
 #[derive(Debug)]
 pub struct ValueReader {
     buffer: Buffer,
+    sync: SyncCoder,
 }
 
 impl ValueReader {
     pub(crate) fn new(source: Source) -> Self {
-        Self { buffer: Buffer::new(source) }
+        Self { buffer: Buffer::new(source), sync: SyncCoder::default() }
     }
 
     /// The next word, or none at the end of the stream.
@@ -277,9 +278,29 @@ impl ValueReader {
         Ok(bytes)
     }
 
-    /// How many words were passed.
+    /// The payload of a synchronisation event; none when the stream ends before its end.
+    ///
+    /// # Errors
+    ///
+    /// When the stream is damaged.
+    pub fn sync(&mut self) -> Result<Option<[u64; 5]>, TraceError> {
+        self.buffer.ready(SYNC_PAYLOAD)?;
+        let bytes = self.buffer.bytes.get(self.buffer.at..).unwrap_or(&[]);
+        let Some((payload, length)) = self.sync.read(bytes) else { return Ok(None) };
+        self.buffer.at += length;
+        Ok(Some(payload))
+    }
+
+    /// How many bytes were passed.
     #[must_use]
     pub fn position(&self) -> u64 {
-        self.buffer.position() / 8
+        self.buffer.position()
+    }
+
+    /// All that is left.
+    pub(crate) fn rest(mut self) -> Result<Vec<u8>, TraceError> {
+        while self.buffer.source.more(&mut self.buffer.bytes)? {}
+        self.buffer.bytes.drain(..self.buffer.at);
+        Ok(self.buffer.bytes)
     }
 }

@@ -7,7 +7,7 @@ use crate::hash::{bitcode_file_name, bitcode_hash};
 use crate::layout::OrderRecord;
 use crate::manifest::{Failure, Manifest, State, ThreadRecord};
 use crate::order;
-use crate::raw;
+use crate::raw::{self, StreamKind};
 use crate::seal::read_raw;
 use crate::source::Source;
 use crate::streams::{ModuleId, PathReader, ValueReader};
@@ -145,7 +145,7 @@ impl Trace {
     ///
     /// When the file is missing or its beginning is damaged.
     pub fn path(&self, thread: &Thread) -> Result<PathReader, TraceError> {
-        let source = self.source(thread, "path", thread.path_bytes)?;
+        let source = self.source(thread, StreamKind::Path, thread.path_bytes)?;
         Ok(PathReader::new(source, Arc::clone(&self.functions)))
     }
 
@@ -155,7 +155,7 @@ impl Trace {
     ///
     /// As for [`Self::path`].
     pub fn values(&self, thread: &Thread) -> Result<ValueReader, TraceError> {
-        self.source(thread, "values", thread.value_bytes).map(ValueReader::new)
+        self.source(thread, StreamKind::Values, thread.value_bytes).map(ValueReader::new)
     }
 
     /// A thread's whole path stream: entries as [`tag`](crate::layout::tag) describes them.
@@ -191,6 +191,15 @@ impl Trace {
     /// # Errors
     ///
     /// When the file is missing or damaged.
+    pub fn value_bytes(&self, thread: &Thread) -> Result<Vec<u8>, TraceError> {
+        self.values(thread)?.rest()
+    }
+
+    /// A thread's whole values stream, when it holds nothing but words; a rest is left out.
+    ///
+    /// # Errors
+    ///
+    /// When the file is missing or damaged.
     pub fn value_words(&self, thread: &Thread) -> Result<Vec<u64>, TraceError> {
         let mut reader = self.values(thread)?;
         let mut words = Vec::new();
@@ -212,13 +221,19 @@ impl Trace {
         fs_err::read(self.directory.join(files::STDERR_TAIL)).unwrap_or_default()
     }
 
-    fn source(&self, thread: &Thread, kind: &str, length: u64) -> Result<Source, TraceError> {
+    fn source(
+        &self,
+        thread: &Thread,
+        stream: StreamKind,
+        length: u64,
+    ) -> Result<Source, TraceError> {
         let threads = self.directory.join(files::THREADS);
-        let name = &thread.file;
+        let (name, kind) = (&thread.file, stream.extension());
         if self.is_sealed() {
             Source::sealed(threads.join(format!("{name}.{kind}.z")))
         } else {
-            Source::raw(threads.join(format!("{name}.{kind}")), length)
+            let moved = raw::moved(&threads.join(format!("{name}.ctl")), stream)?;
+            Source::raw(threads.join(format!("{name}.{kind}")), moved, length)
         }
     }
 }

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{BITCODE, data_files, raw_trace, read, sealed_trace};
-use trace_format::layout::RuntimeEvent;
+use std::mem::offset_of;
+use trace_format::layout::{Control, RuntimeEvent, STREAM_WINDOW};
 use trace_format::{FailureKind, ModuleId, OrderRecord, Outcome, PathEntry, State, Trace};
 
 #[test]
@@ -55,7 +56,7 @@ fn entries_are_decoded() {
     assert_eq!(path.next().unwrap(), Some(entry));
     let mut values = trace.values(&trace.threads()[0]).unwrap();
     assert_eq!(values.bytes(9).unwrap(), Some(vec![1, 0, 0, 0, 0, 0, 0, 0, 2]));
-    assert_eq!(values.position(), 2);
+    assert_eq!(values.position(), 16);
     assert_eq!(values.word().unwrap(), Some(3));
     assert_eq!(values.word().unwrap(), None);
 }
@@ -77,6 +78,69 @@ fn choices_behind_the_last_token_count() {
         trace_format::seal(directory.path(), &manifest).unwrap();
         assert_eq!(read(directory.path()).unwrap().streams, raw.streams);
     }
+}
+
+/// A kill while the window's contents are moved behind it: they count once, whatever was done of it.
+#[test]
+fn what_is_being_moved_counts_once() {
+    let (directory, _) = raw_trace(700_000);
+    let control = directory.path().join("threads/t0.1.ctl");
+    let file = directory.path().join("threads/t0.1.values");
+    let whole = read(directory.path()).unwrap();
+    let mut page = fs_err::read(&control).unwrap();
+    let word = |page: &[u8], at: usize| u64::from_le_bytes(page[at..at + 8].try_into().unwrap());
+    let [next, base, moved, moving] = [
+        offset_of!(Control, value_next),
+        offset_of!(Control, value_base),
+        offset_of!(Control, value_moved),
+        offset_of!(Control, value_moving),
+    ];
+    let (behind, window) = (word(&page, moved), word(&page, next) - word(&page, base));
+    // Appended, but nothing says so yet.
+    let mut bytes = fs_err::read(&file).unwrap();
+    let end = STREAM_WINDOW + behind as usize;
+    bytes.truncate(end);
+    bytes.extend_from_within(..window as usize);
+    fs_err::write(&file, &bytes).unwrap();
+    assert_eq!(read(directory.path()).unwrap(), whole);
+    // It counts; the window is full as before.
+    page[moving..moving + 8].copy_from_slice(&(behind + window).to_le_bytes());
+    fs_err::write(&control, &page).unwrap();
+    assert_eq!(read(directory.path()).unwrap(), whole);
+    // The window begins anew.
+    page.copy_within(base..base + 8, next);
+    bytes[..STREAM_WINDOW].fill(0);
+    fs_err::write(&file, &bytes).unwrap();
+    fs_err::write(&control, &page).unwrap();
+    assert_eq!(read(directory.path()).unwrap(), whole);
+    page[moved..moved + 8].copy_from_slice(&(behind + window).to_le_bytes());
+    fs_err::write(&control, &page).unwrap();
+    assert_eq!(read(directory.path()).unwrap(), whole);
+}
+
+/// While a path's window is emptied, the token at its beginning is an old one, and no choice that
+/// was made since.
+#[test]
+fn what_is_being_moved_holds_no_choices() {
+    let (directory, _) = raw_trace(2);
+    let control = directory.path().join("threads/t0.1.ctl");
+    let file = directory.path().join("threads/t0.1.path");
+    let mut bytes = fs_err::read(&file).unwrap();
+    let mut page = fs_err::read(&control).unwrap();
+    let word = |page: &[u8], at: usize| u64::from_le_bytes(page[at..at + 8].try_into().unwrap());
+    let [next, base] = [offset_of!(Control, path_next), offset_of!(Control, path_base)];
+    let length = (word(&page, next) - word(&page, base)) as usize;
+    bytes.truncate(length);
+    let mut whole = bytes.clone();
+    whole.resize(STREAM_WINDOW, 0);
+    whole[0] = 0b101;
+    whole.extend(&bytes);
+    fs_err::write(&file, &whole).unwrap();
+    let moving = offset_of!(Control, path_moving);
+    page[moving..moving + 8].copy_from_slice(&(length as u64).to_le_bytes());
+    fs_err::write(&control, &page).unwrap();
+    let raw = read(directory.path()).unwrap();
+    assert_eq!(raw.manifest.threads[1].path_bytes, length as u64);
 }
 
 #[test]

@@ -6,9 +6,8 @@ use crate::clock::narrowed;
 use crate::context::Context;
 use crate::read_write::failure_values;
 use model::{
-    Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, Failure,
-    FailureCondition, PathCondition, ReadPart, ReadRef, Thread, VarId, Variable, VariableOrigin,
-    WritePart,
+    Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, FailureCondition,
+    PathCondition, ReadPart, ReadRef, Thread, VarId, Variable, VariableOrigin, WritePart,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -90,11 +89,11 @@ impl Builder<'_> {
         }
         self.slice.trace.intervals = intervals;
         self.slice.trace.objects.clone_from(&trace.objects);
-        self.slice.trace.failure = trace.failure.as_ref().map(|failure| Failure {
-            event: image(failure.event),
-            condition: renamed(&failure.condition, &image),
-            ..failure.clone()
-        });
+        self.slice.trace.failure.clone_from(&trace.failure);
+        if let Some(failure) = &mut self.slice.trace.failure {
+            failure.event = image(failure.event);
+            failure.condition.events_mut().into_iter().for_each(|event| *event = image(*event));
+        }
         self.conditions();
     }
 
@@ -235,19 +234,6 @@ impl Builder<'_> {
             };
             self.slice.trace.variables.push(Variable { id, origin, ..*whole });
         }
-    }
-}
-
-fn renamed(condition: &FailureCondition, image: &impl Fn(EventId) -> EventId) -> FailureCondition {
-    let all = |parts: &[FailureCondition]| parts.iter().map(|part| renamed(part, image)).collect();
-    match condition {
-        FailureCondition::Value(expr) => FailureCondition::Value(*expr),
-        FailureCondition::Before(a, b) => FailureCondition::Before(image(*a), image(*b)),
-        FailureCondition::Unwoken { condition, began } => {
-            FailureCondition::Unwoken { condition: *condition, began: image(*began) }
-        }
-        FailureCondition::All(parts) => FailureCondition::All(all(parts)),
-        FailureCondition::Any(parts) => FailureCondition::Any(all(parts)),
     }
 }
 

@@ -192,7 +192,7 @@ int main(int, char **arguments) {
     signal(SIGPROF, tick);
     itimerval timer = {{0, 700}, {0, 700}};
     setitimer(ITIMER_PROF, &timer, nullptr);
-    for (unsigned n = 0; ticks < 30; n++) sum += loops(n);
+    for (unsigned n = 0; ticks < 12; n++) sum += loops(n);
     timer = {};
     setitimer(ITIMER_PROF, &timer, nullptr);
   }

@@ -1,7 +1,7 @@
 //! A thread said that something is there before it was.
 
 use super::story::Story;
-use super::words::{at, did, quoted};
+use super::words::{at, did, quoted, same_variable};
 use super::{Found, Pattern};
 use crate::cone::expression_reads;
 use model::{EventId, PathConditionKind, ReadRef, WriteSource};
@@ -27,6 +27,9 @@ pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<F
             && announcement.index < writer.index
             && story.event(look.event).index < reader.index
             && story.is_named(look.event)
+            && !same_variable(&story.subject(announcement.id), &story.subject(write))
+            // Nobody else was there yet when it was said.
+            && !story.always_before(announcement.id, look.event)
             // What the thread said in an earlier round was about something else.
             && announcement.stack.last().map(|site| &site.function)
                 == writer.stack.last().map(|site| &site.function);

@@ -146,7 +146,9 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         // Two rounds of a loop are no check and its use.
         let together = || {
             story.event(first).stack != story.event(second).stack
-                && (linked() || story.decide_together(first, second, cell))
+                && (linked()
+                    || story.decide_together(first, second, cell)
+                    || story.turns_null(first, second, cell))
         };
         if a.reads && c.reads && victim() && together() {
             return Some(Case::ReadWriteRead);
@@ -162,7 +164,9 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
             && one[1..] == other[1..]
             && one[0].line != other[0].line
     };
-    let dirty = a.writes && b.reads && !b.writes && c.writes;
+    // What was written before the other thread was there is no half of a step that it can see.
+    let dirty =
+        a.writes && b.reads && !b.writes && c.writes && !story.always_before(first, between);
     let dirty = dirty && story.reads_otherwise(between) && one_activation();
     dirty.then_some(Case::WriteReadWrite)
 }

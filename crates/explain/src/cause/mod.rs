@@ -33,7 +33,8 @@ use crate::root_cause::RootCause;
 use model::EventId;
 use story::Story;
 
-pub use words::{last_member, outside_of_library, same_variable};
+pub use model::names::outside_of_library;
+pub use words::{last_member, same_variable};
 
 /// The family that a cause belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,13 +1,16 @@
 //! What the patterns look at: the failing schedule, what it is compared with, and which pairs of
 //! events the two have in another order.
 
-use super::words::{outside_of_library, without_indices};
+use super::words::without_indices;
 use super::{CauseEvent, Passing, sections};
 use crate::across::{Across, Flipped, Side};
-use crate::cone::{expression_reads, failure_reads};
+use crate::cone::{expression_reads, failure_reads, feeds};
 use crate::conflict::positions;
 use crate::dsp::DataFlow;
+use crate::happens_before::HappensBefore;
 use crate::root_cause::RootCause;
+use model::names::outside_of_library;
+use model::trace::ValueDisplay;
 use model::{
     CellId, Event, EventId, EventTrace, PathConditionKind, ReadRef, Site, ThreadId, WriteSource,
 };
@@ -35,6 +38,7 @@ pub(super) struct Story<'a> {
     passing: Passing<'a>,
     place: Vec<u32>,
     passing_place: Vec<u32>,
+    happens_before: HappensBefore,
 }
 
 impl<'a> Story<'a> {
@@ -51,7 +55,8 @@ impl<'a> Story<'a> {
             Passing::OtherPaths { run, .. } => positions(run.trace, &run.schedule.order),
         };
         let place = positions(failing.trace, &failing.schedule.order);
-        Self { failing, root_cause, passing, place, passing_place }
+        let happens_before = HappensBefore::new(failing.trace, &failing.schedule.order);
+        Self { failing, root_cause, passing, place, passing_place, happens_before }
     }
 
     pub(super) fn trace(&self) -> &'a EventTrace {
@@ -90,7 +95,13 @@ impl<'a> Story<'a> {
         self.place[first.index()] < self.place[second.index()]
     }
 
-    /// The same in what it is compared with; `None` where that does not have both.
+    /// Does the first come before the second in every schedule, by program order, the creation of
+    /// threads and their ends?
+    pub(super) fn always_before(&self, first: EventId, second: EventId) -> bool {
+        self.happens_before.before(first, second)
+    }
+
+    /// The same as [`Self::before`] in what it is compared with; `None` where that does not have both.
     pub(super) fn before_when_passing(&self, first: EventId, second: EventId) -> Option<bool> {
         Some(self.place_when_passing(first)? < self.place_when_passing(second)?)
     }
@@ -125,8 +136,14 @@ impl<'a> Story<'a> {
             .into_iter()
             .partition(|order| self.before_when_passing(order.after, order.before) == Some(true));
         let flows = self.flow_pairs();
-        if matches!(self.passing, Passing::OtherPaths { .. }) && !self.explains(&pairs) {
-            pairs.splice(0..0, flows.iter().copied().map(Pair::Reversed));
+        if matches!(self.passing, Passing::OtherPaths { .. }) {
+            // What was proved goes before what was only seen in a run that differs in much.
+            if !self.is_proved(&pairs) {
+                let proved = reversed.iter().chain(&others);
+                pairs.splice(0..0, proved.copied().map(Pair::Reversed));
+            } else if !self.explains(&pairs) {
+                pairs.splice(0..0, flows.iter().copied().map(Pair::Reversed));
+            }
         }
         for order in reversed.into_iter().chain(flows).chain(others) {
             let pair = Pair::Reversed(order);
@@ -191,6 +208,22 @@ impl<'a> Story<'a> {
             Some(function) => format!("memory that {function} uses"),
             None => "memory without a name".to_owned(),
         })
+    }
+
+    /// Is the reversed pair of a run along other paths about a variable of the root cause? So it is
+    /// where there is no variable to compare.
+    fn is_proved(&self, pairs: &[Pair]) -> bool {
+        let cells_of = |order: Order| self.common_cells(order.before, order.after);
+        let orders = self.root_cause.iter().flat_map(|cause| &cause.orders);
+        let proved: BTreeSet<CellId> =
+            orders.flat_map(|conflict| cells_of(conflict.order)).collect();
+        let with_inner = self.with_sections(pairs.to_vec());
+        let orders = with_inner.iter().filter_map(|pair| match pair {
+            Pair::Reversed(order) => Some(*order),
+            Pair::Late { .. } => None,
+        });
+        let cells: BTreeSet<CellId> = orders.flat_map(cells_of).collect();
+        proved.is_empty() || cells.is_empty() || !proved.is_disjoint(&cells)
     }
 
     /// Is the reversed pair of a run along other paths about a variable by which it differs? Runs
@@ -324,11 +357,21 @@ impl<'a> Story<'a> {
         })
     }
 
+    /// Do both events read a pointer from the cell, and only one of them none? A pointer that is
+    /// used is known from the log, so no condition is left that would tell of the test for null.
+    pub(super) fn turns_null(&self, first: EventId, second: EventId, cell: CellId) -> bool {
+        let value = |id: EventId| {
+            let part = self.event(id).kind.reads().iter().find(|part| part.cell == cell)?;
+            self.failing.evaluation.values.get(part.var.index()).copied().flatten()
+        };
+        let display = self.trace().cells[cell.index()].display;
+        let values = value(first).zip(value(second));
+        display == ValueDisplay::Pointer && values.is_some_and(|(a, b)| (a == 0) != (b == 0))
+    }
+
     /// Does what the second event writes to the cell hang on what the first one reads?
     pub(super) fn feeds(&self, first: EventId, second: EventId, cell: CellId) -> bool {
-        let mut written = self.event(second).kind.writes().iter().filter(|part| part.cell == cell);
-        written
-            .any(|part| self.names_read(&expression_reads(self.trace(), part.value), first, cell))
+        feeds(self.trace(), first, second, cell)
     }
 
     /// Does anything that the second event writes hang on what the first one reads from the cell?

@@ -6,6 +6,7 @@ use super::{Found, Pattern};
 use crate::cone::expression_reads;
 use model::{
     Awaited, Event, EventId, EventKind, FailureKind, ObjectId, PathCondition, PathConditionKind,
+    ReadRef, VarId, WriteSource,
 };
 
 pub(super) fn find(story: &Story<'_>) -> Option<Found> {
@@ -18,7 +19,39 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let mut waits: Vec<&Event> =
         story.trace().events.iter().filter(|e| awaited(e).is_some()).collect();
     waits.sort_by_key(|wait| wait.thread != failing);
-    waits.into_iter().find_map(|wait| missed(story, wait, awaited(wait)?))
+    let telling = waits.iter().find_map(|wait| missed(story, wait, awaited(wait)?));
+    telling.or_else(|| waits.into_iter().find_map(|wait| too_early(story, wait, awaited(wait)?)))
+}
+
+/// The release by which a wait begins.
+fn beginning(story: &Story<'_>, wait: &Event) -> EventId {
+    let events = &story.trace().threads[wait.thread.index()].events;
+    let own = events.iter().rev().copied().find(|id| {
+        let event = story.event(*id);
+        event.index < wait.index && matches!(event.kind, EventKind::Unlock { .. })
+    });
+    own.unwrap_or(wait.id)
+}
+
+/// Does another thread than the one that waits wake those at the condition variable?
+fn wakes(event: &Event, wait: &Event, condition: ObjectId) -> bool {
+    event.thread != wait.thread
+        && matches!(event.kind, EventKind::Signal { condition: c }
+            | EventKind::Broadcast { condition: c } if c == condition)
+}
+
+/// All that can be said of it is that the last signal came before the wait.
+fn too_early(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Found> {
+    let began = beginning(story, wait);
+    let signal = story.last_before(began, |event| wakes(event, wait, condition))?;
+    let sentence = format!(
+        "{} before {} waited for it ({}), and nobody does so again",
+        whole(story, signal),
+        story.thread(wait.id),
+        at(story, wait.id)
+    );
+    let found = Found::new(Pattern::MissedWakeup, sentence, &[signal, wait.id]);
+    Some(Found { case: Some("signal-before-wait"), ..found })
 }
 
 /// The condition variable that a thread waits at until the end.
@@ -30,18 +63,8 @@ fn awaited(event: &Event) -> Option<ObjectId> {
 }
 
 fn missed(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Found> {
-    // The wait begins at the release before it.
-    let events = &story.trace().threads[wait.thread.index()].events;
-    let own = events.iter().rev().copied().find(|id| {
-        let event = story.event(*id);
-        event.index < wait.index && matches!(event.kind, EventKind::Unlock { .. })
-    });
-    let began = own.unwrap_or(wait.id);
-    let signals = |event: &Event| {
-        event.thread != wait.thread
-            && matches!(event.kind, EventKind::Signal { condition: c }
-                | EventKind::Broadcast { condition: c } if c == condition)
-    };
+    let began = beginning(story, wait);
+    let signals = |event: &Event| wakes(event, wait, condition);
     let name = quoted(&story.subject(wait.id));
     let waiter = story.thread(wait.id);
     // A signal during the wait went to somebody else.
@@ -73,13 +96,7 @@ fn missed(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Found>
         let found = Found::new(Pattern::MissedWakeup, sentence, &[change, signal, check, wait.id]);
         return Some(Found { case: Some("signal-between-check-and-wait"), ..found });
     }
-    let sentence = format!(
-        "{} before {waiter} waited for it ({}), and nobody does so again",
-        whole(story, signal),
-        at(story, wait.id)
-    );
-    let found = Found::new(Pattern::MissedWakeup, sentence, &[signal, wait.id]);
-    Some(Found { case: Some("signal-before-wait"), ..found })
+    in_vain(story, wait, began)
 }
 
 /// The last thing that the waiting thread looked at before it waited and that the signal's thread
@@ -90,18 +107,26 @@ fn check_and_change(
     signal: EventId,
 ) -> Option<(EventId, EventId)> {
     let (waiter, sender) = (story.event(began), story.event(signal));
+    // What it looked at before it was woken the last time is told by that it was woken.
+    let own = &story.trace().threads[waiter.thread.index()].events[..waiter.index as usize];
+    let since = own
+        .iter()
+        .rev()
+        .map(|id| story.event(*id))
+        .find_map(|event| matches!(event.kind, EventKind::Wake { .. }).then_some(event.index));
     let mut branches: Vec<&PathCondition> = story
         .trace()
         .conditions
         .iter()
         .filter(|c| c.thread == waiter.thread && c.kind == PathConditionKind::Branch)
-        .filter(|c| c.position <= waiter.index)
+        .filter(|c| c.position <= waiter.index && since.is_none_or(|wake| wake < c.position))
         .collect();
     branches.sort_by_key(|condition| std::cmp::Reverse((condition.position, condition.id)));
     branches.into_iter().find_map(|branch| {
         let mut reads: Vec<EventId> =
             expression_reads(story.trace(), branch.expr).iter().map(|read| read.event).collect();
         reads.sort_by_key(|read| std::cmp::Reverse(story.event(*read).index));
+        reads.retain(|check| of_one_call(story.event(*check), waiter));
         reads.into_iter().find_map(|check| {
             let writes = |id: &EventId| {
                 story.event(*id).index < sender.index
@@ -113,6 +138,80 @@ fn check_and_change(
             Some((check, change))
         })
     })
+}
+
+/// Are a look and a wait of one thread parts of one call, and not of two calls of the same function?
+fn of_one_call(look: &Event, wait: &Event) -> bool {
+    let mut both = look.stack.iter().rev().zip(wait.stack.iter().rev());
+    let parted = both.by_ref().find(|(a, b)| a != b);
+    let inner = parted.and_then(|_| both.next());
+    inner.is_none_or(|(a, b)| (&a.file, &a.function) != (&b.file, &b.function))
+}
+
+/// The thread had been woken from the same wait, and could have gone on, but what it waited for was
+/// undone before it looked.
+fn in_vain(story: &Story<'_>, wait: &Event, began: EventId) -> Option<Found> {
+    let began = story.event(began);
+    let own = &story.trace().threads[wait.thread.index()].events;
+    // Woken, it took the mutex and gave it back only to wait again.
+    let mut before = own[..began.index as usize].iter().rev().copied();
+    let wake = before.find(|id| {
+        let kind = &story.event(*id).kind;
+        matches!(kind, EventKind::Wake { .. } | EventKind::Unlock { .. })
+    })?;
+    let signal = *story.failing.evaluation.woken_by.get(&wake)?;
+    let mut branches = story.trace().conditions.iter().filter(|c| {
+        c.thread == wait.thread
+            && c.kind == PathConditionKind::Branch
+            && (story.event(wake).index..=began.index).contains(&c.position)
+    });
+    let (look, undone) = branches.find_map(|branch| {
+        let reads = expression_reads(story.trace(), branch.expr);
+        reads.iter().find_map(|read| {
+            let Some(WriteSource::Write(write)) = story.failing.evaluation.reads_from.get(read)
+            else {
+                return None;
+            };
+            let since = story.before(signal, *write) && story.before(wake, read.event);
+            let by_another = story.event(*write).thread != wait.thread;
+            (since && by_another && would_go_on(story, branch, *read, signal))
+                .then_some((read.event, *write))
+        })
+    })?;
+    let sentence = format!(
+        "{} after {} {} {} ({}) and before {}, which that woke, looked at it ({}) and waited \
+         again ({})",
+        whole(story, undone),
+        if story.thread(signal) == story.thread(undone) { "it" } else { story.thread(signal) },
+        did(story.event(signal)),
+        quoted(&story.subject(signal)),
+        at(story, signal),
+        story.thread(wait.id),
+        at(story, look),
+        at(story, wait.id)
+    );
+    let events = [undone, signal, look, wait.id];
+    let found = Found::new(Pattern::MissedWakeup, sentence, &events);
+    Some(Found { case: Some("undone-before-look"), ..found })
+}
+
+/// Would the branch have gone another way with what the read's cell held at the signal?
+fn would_go_on(story: &Story<'_>, branch: &PathCondition, read: ReadRef, signal: EventId) -> bool {
+    let values = &story.failing.evaluation.values;
+    let known = |var: VarId| values.get(var.index()).copied().flatten();
+    let part = story.event(read.event).kind.reads().get(read.part as usize);
+    let Some(part) = part else { return false };
+    let Some(last) = story.last_before(signal, |event| {
+        event.kind.writes().iter().any(|written| written.cell == part.cell)
+    }) else {
+        return false;
+    };
+    let mut written = story.event(last).kind.writes().iter();
+    let value = written.find(|written| written.cell == part.cell).map(|written| written.value);
+    let exprs = &story.trace().exprs;
+    let Some(then) = value.and_then(|value| exprs.evaluate(value, &known)) else { return false };
+    let at_the_signal = |var: VarId| if var == part.var { Some(then) } else { known(var) };
+    exprs.evaluate(branch.expr, &at_the_signal) == Some(0)
 }
 
 /// The wake-up that a signal brought about.

@@ -78,31 +78,6 @@ pub(super) fn quoted(name: &str) -> String {
     }
 }
 
-/// A path up to the first member whose name the language reserves for its library:
-/// `cache.entries_` of `cache.entries_._M_t._M_impl._M_header._M_parent`.
-#[must_use]
-pub fn outside_of_library(path: &str) -> &str {
-    let mut depth = 0u32;
-    for (at, character) in path.char_indices() {
-        match character {
-            '[' => depth += 1,
-            ']' => depth = depth.saturating_sub(1),
-            '.' | '-' if depth == 0 => {
-                let rest = &path[at..];
-                let member = rest.strip_prefix("->").or_else(|| rest.strip_prefix('.'));
-                let mut start = member.unwrap_or_default().chars();
-                let reserved = start.next() == Some('_')
-                    && start.next().is_some_and(|c| c == '_' || c.is_ascii_uppercase());
-                if reserved {
-                    return &path[..at];
-                }
-            }
-            _ => {}
-        }
-    }
-    path
-}
-
 /// Are these paths to the same member? The pointer that an access goes through has another name in
 /// each function, the member has one, and an index may be a variable.
 #[must_use]
@@ -139,15 +114,6 @@ pub(super) fn without_indices(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_insides_of_library_types_are_left_out() {
-        let path = "cache.entries_._M_t._M_impl._M_header._M_parent";
-        assert_eq!(outside_of_library(path), "cache.entries_");
-        assert_eq!(outside_of_library("this->_M_impl._M_start"), "this");
-        assert_eq!(outside_of_library("q->items[p->_Mine].key_"), "q->items[p->_Mine].key_");
-        assert_eq!(outside_of_library("q->low_"), "q->low_");
-    }
 
     #[test]
     fn the_member_tells_variables_apart() {

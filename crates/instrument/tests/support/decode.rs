@@ -2,7 +2,7 @@
 //! It evaluates nothing; every branch has to come out of the path stream.
 
 use super::recording::Thread;
-use ir::plan::{FunctionPlan, plan, words};
+use ir::plan::{FunctionPlan, logged_bytes, plan};
 use ir::regions::choice;
 use ir::types::{BlockId, Call, Callee, ConstantKind, InstKind, Module, Operand};
 
@@ -67,7 +67,7 @@ impl Program {
         walker.pass_empty();
         assert_eq!(walker.path, thread.path.len(), "path entries are left");
         assert_eq!(walker.choices.1, 0, "choices are left");
-        assert_eq!(walker.value, thread.values.len(), "words are left");
+        assert_eq!(walker.value, thread.values.len(), "bytes of values are left");
         walker.decoded
     }
 
@@ -140,13 +140,14 @@ impl<'a> Walker<'a> {
     }
 
     fn word(&mut self) -> u64 {
-        let word = self.thread.values.get(self.value).copied().expect("a word");
-        self.value += 1;
-        word
+        u64::from_le_bytes(self.skip(8).try_into().expect("eight bytes"))
     }
 
-    fn skip(&mut self, count: usize) -> Vec<u64> {
-        (0..count).map(|_| self.word()).collect()
+    fn skip(&mut self, count: usize) -> &'a [u8] {
+        let thread: &'a Thread = self.thread;
+        let bytes = thread.values.get(self.value..self.value + count).expect("as many bytes");
+        self.value += count;
+        bytes
     }
 
     /// A function with an `ENTER` entry.
@@ -159,7 +160,7 @@ impl<'a> Walker<'a> {
         let function_ir = &source.functions[function];
         self.decoded.entries.push(function_ir.name.clone());
         for parameter in &function_ir.params {
-            self.skip(words(source, parameter.ty));
+            self.skip(logged_bytes(source, parameter.ty));
         }
         self.body(module, function)
     }
@@ -181,7 +182,7 @@ impl<'a> Walker<'a> {
                 };
                 if let Some(call) = call {
                     let result = self.call(module, call, plan.returns.contains(&id), || {
-                        words(source, instruction.ty)
+                        logged_bytes(source, instruction.ty)
                     });
                     match (result, &instruction.kind) {
                         (Err(Exit::Unwind(pad)), InstKind::Invoke { unwind, .. })
@@ -192,8 +193,11 @@ impl<'a> Walker<'a> {
                         (result, _) => result?,
                     }
                 }
+                if plan.readings.contains(&id) {
+                    self.word();
+                }
                 if plan.values.contains(&id) {
-                    self.skip(words(source, instruction.ty));
+                    self.skip(logged_bytes(source, instruction.ty));
                 }
             }
             let last = &function.instructions[range.terminator().index()].kind;
@@ -238,7 +242,7 @@ impl<'a> Walker<'a> {
         module: usize,
         call: &Call,
         returns: bool,
-        result_words: impl Fn() -> usize,
+        result_bytes: impl Fn() -> usize,
     ) -> Result<(), Exit> {
         let (_, source, plans) = &self.program.modules[module];
         let callee = match call.callee {
@@ -250,9 +254,10 @@ impl<'a> Walker<'a> {
             // result is all that is known.
             let place = self.decoded.marks.len();
             self.outside()?;
-            let result = self.skip(result_words());
+            let result = self.skip(result_bytes());
             if callee.is_some_and(|callee| callee.name == "mark") {
-                let number = i64::from(result[0] as u32 as i32);
+                let number = result.first_chunk().expect("an int");
+                let number = i64::from(i32::from_le_bytes(*number));
                 assert_eq!(constant(source, call).unwrap_or(number), number);
                 self.decoded.marks.insert(place, number);
             }

@@ -23,7 +23,7 @@ pub struct Module {
 /// A thread's streams, and the numbers that the thread passed to `mark`.
 pub struct Thread {
     pub path: Vec<u8>,
-    pub values: Vec<u64>,
+    pub values: Vec<u8>,
     pub marks: Vec<i64>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         let length = self.word();
         let path = self.bytes(length).to_vec();
         let length = self.word();
-        let values = self.words(length / 8);
+        let values = self.bytes(length).to_vec();
         let count = self.word();
         let marks = self.words(count).into_iter().map(|word| word as i64).collect();
         Thread { path, values, marks }

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 /* Room behind the limits: a path token has up to five bytes. */
-#define SLACK 16
+#define SLACK 128
 
 struct control {
   char *path_next, *path_limit, *value_next, *value_limit;
@@ -73,7 +73,7 @@ void __symbiosis_grow_path(void) {
 
 void __symbiosis_grow_values(void) {
   struct control *c = own();
-  if (c->value_next == c->value_limit) grow(&c->values, &c->value_next, &c->value_limit);
+  if (c->value_next >= c->value_limit) grow(&c->values, &c->value_next, &c->value_limit);
 }
 
 /* Choices that wait for their region's end would be lost. */

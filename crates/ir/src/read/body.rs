@@ -5,6 +5,9 @@ use crate::types::{Block, Function, InstId, Instruction, LocId, Operand};
 use llvm::llvm_sys::LLVMValueKind as Kind;
 use llvm::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMValueRef};
 
+/// So many instructions of other blocks are looked at for the line of one that has none.
+const NEAR: usize = 1000;
+
 impl Reader<'_> {
     /// Numbers the parameters and instructions of a function.
     pub(super) fn number(&mut self, function: LLVMValueRef) -> Result<(), ReadError> {
@@ -46,6 +49,51 @@ impl Reader<'_> {
             }
             target.blocks.push(Block { first: InstId(first), end: InstId(end) });
         }
+        self.place_merged_code(target);
+    }
+
+    /// Code that the optimiser made of several lines has line 0, which tells nobody anything: it
+    /// gets the line of the nearest instruction of the same function of the source that has one,
+    /// in its own block if there is one there, before rather than after it, as a debugger that
+    /// steps over it stays where it was.
+    fn place_merged_code(&mut self, target: &mut Function) {
+        let found: Vec<(usize, LocId)> = target
+            .blocks
+            .iter()
+            .flat_map(|block| (block.first.index()..block.end.index()).map(move |at| (block, at)))
+            .filter_map(|(block, at)| {
+                let unplaced = target.instructions[at].loc.filter(|loc| self.line(*loc) == 0)?;
+                let fits = |other: &usize| {
+                    let loc = target.instructions[*other].loc;
+                    loc.is_some_and(|loc| self.line(loc) != 0 && self.same_code(loc, unplaced))
+                };
+                let (first, end) = (block.first.index(), block.end.index());
+                let before = (first..at).rev().find(fits);
+                let near = before.or_else(|| (at + 1..end).find(fits));
+                let near = near.or_else(|| (0..first).rev().take(NEAR).find(fits));
+                let rest = end..target.instructions.len();
+                let near = near.or_else(|| rest.take(NEAR).find(fits))?;
+                Some((at, target.instructions[near].loc?))
+            })
+            .collect();
+        for (at, loc) in found {
+            target.instructions[at].loc = Some(loc);
+        }
+    }
+
+    fn line(&self, loc: LocId) -> u32 {
+        self.module.debug.locations.get(loc.index()).map_or(0, |location| location.line)
+    }
+
+    /// Are both places in one function of the source, inlined by the same call if at all?
+    fn same_code(&self, one: LocId, other: LocId) -> bool {
+        let debug = &self.module.debug;
+        let place = |loc: LocId| {
+            let location = debug.locations.get(loc.index())?;
+            let scope = debug.scopes.get(location.scope.index())?;
+            Some((location.inlined_at, &scope.file, &scope.function))
+        };
+        place(one).is_some() && place(one) == place(other)
     }
 
     /// What an instruction uses.

@@ -85,6 +85,9 @@ struct Flow {
     write: Option<usize>,
     read: usize,
     value: Option<usize>,
+    /// The reads from whose other source it follows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    follows: Vec<usize>,
 }
 
 /// The page's data.
@@ -243,7 +246,9 @@ fn lane<'a>(
     let flows = contents.flows.iter().filter_map(|flow| {
         let (write, read) = (find(&flow.write), find(&flow.read)?);
         shown.extend(write.into_iter().chain([read]));
-        Some(Flow { write, read, value: flow.value.as_deref().map(|text| tables.string(text)) })
+        let value = flow.value.as_deref().map(|text| tables.string(text));
+        let follows = flow.follows_from.iter().filter_map(|id| find(id)).collect();
+        Some(Flow { write, read, value, follows })
     });
     let flows = flows.collect();
     Lane {

@@ -65,6 +65,7 @@ class Lane {
     const end = (event) => `${threadOf(event).id} ${kindOf(event)} at ${frameOf(event).place}`;
     const from = flow.write === null ? "initial value" : end(flow.write);
     const name = text(events.object[flow.read]) ?? "";
+    const causes = (flow.follows ?? []).map(end).join(" and ");
     const show = () => this.actions.showFlow(this, index);
     const hide = () => this.actions.hideFlow();
     const button = element(
@@ -81,6 +82,7 @@ class Lane {
       },
       element("code", {}, `${name} = ${text(flow.value) ?? "?"}`),
       element("span", {}, `${from} → ${end(flow.read)}`),
+      causes ? element("em", {}, `follows from the other source of: ${causes}`) : null,
     );
     return element("li", {}, button);
   }
@@ -374,7 +376,10 @@ class Lane {
     const tip = `M ${right - 9} ${end - 5} L ${right - 2} ${end} L ${right - 9} ${end + 5}`;
     const group = svgElement(
       "g",
-      { class: this.shownFlow === index ? "arrow lit" : "arrow", "data-flow": index },
+      {
+        class: `arrow${flow.follows ? " follows" : ""}${this.shownFlow === index ? " lit" : ""}`,
+        "data-flow": index,
+      },
       svgElement("path", { class: "near", d: path }),
       svgElement("path", { class: "line", d: path }),
       svgElement("path", { class: "line", d: tip }),

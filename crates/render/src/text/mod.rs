@@ -42,7 +42,7 @@ pub fn to_text_with_source(
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = write_text(&mut out, solution, options, source);
-    out
+    style::fitted(&out, options.width)
 }
 
 fn write_text(
@@ -282,6 +282,13 @@ fn write_flows(out: &mut String, solution: &Solution, lane: &Lane) -> fmt::Resul
         };
         let value = flow.value.as_deref().unwrap_or("");
         writeln!(out, "  {} --{value}--> {}", end(&flow.write), end(&flow.read))?;
+        let causes = flow.follows_from.iter().filter_map(|id| solution.event(id));
+        let causes: Vec<String> = causes
+            .map(|event| format!("{}'s read ({})", event.thread, place(&event.location)))
+            .collect();
+        if !causes.is_empty() {
+            writeln!(out, "    (follows from the other source of {})", causes.join(" and "))?;
+        }
     }
     Ok(())
 }
@@ -484,6 +491,27 @@ mod tests {
         assert!(narrow.contains("\n  alternate schedule\n"), "{narrow}");
         let cause = narrow.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>();
         assert!(cause.len() == 2 && cause.iter().all(|line| line.len() <= 80), "{cause:?}");
+        let long: Vec<&str> = narrow.lines().filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(long, Vec::<&str>::new(), "all words are short");
+    }
+
+    #[test]
+    fn addresses_of_two_runs_are_not_compared() {
+        let mut solution = other_path();
+        let dsp = solution.dsp.as_mut().expect("a projection");
+        for pair in &mut dsp.values {
+            pair.alternate = Some("0x7f20".to_owned());
+        }
+        let shown = |solution: &Solution| {
+            to_text(solution, TextOptions::default()).contains("0x7f20 when it passes")
+        };
+        assert!(shown(&solution), "null, say, and an address differ");
+        for event in &mut solution.events {
+            event.value = Some("0x7f10".to_owned());
+        }
+        assert!(!shown(&solution));
+        solution.alternates[0].same_path = true;
+        assert!(shown(&solution), "in the same run, it is another object");
     }
 
     #[test]

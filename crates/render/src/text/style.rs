@@ -50,6 +50,48 @@ pub(super) fn wrap(text: &str, width: Option<usize>, used: usize, indent: &str) 
     out
 }
 
+/// Breaks the lines that are longer than `width` between words; what follows stands further to the
+/// right than where the line began.
+pub(super) fn fitted(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_start_matches(' ');
+        let first = line.len() - bare.len();
+        let indent = " ".repeat(first + FURTHER);
+        out.push_str(&line[..first]);
+        let mut column = first;
+        for (number, word) in bare.split(' ').enumerate() {
+            let length = shown_length(word);
+            if number > 0 && column + 1 + length > width && column > indent.len() && length > 0 {
+                out.push('\n');
+                out.push_str(&indent);
+                column = indent.len();
+            } else if number > 0 {
+                out.push(' ');
+                column += 1;
+            }
+            out.push_str(word);
+            column += length;
+        }
+    }
+    out
+}
+
+/// How much further to the right the rest of a line stands.
+const FURTHER: usize = 4;
+
+/// The columns that a word takes, without the codes of [`paint`].
+fn shown_length(word: &str) -> usize {
+    let mut in_code = false;
+    let shown = |character: &char| {
+        let visible = !in_code && *character != '\u{1b}' && *character != '\n';
+        in_code = (in_code || *character == '\u{1b}') && *character != 'm';
+        visible
+    };
+    word.chars().filter(shown).count()
+}
+
 /// As much of the text as fits, with `…` for the rest.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
@@ -68,6 +110,16 @@ mod tests {
         assert_eq!(wrap("one two three", Some(9), 2, "  "), "one two\n  three");
         assert_eq!(wrap("one two three", None, 2, "  "), "one two three");
         assert_eq!(wrap("unbreakable", Some(4), 0, ""), "unbreakable");
+    }
+
+    #[test]
+    fn whole_texts_are_fitted_and_codes_take_no_room() {
+        let text = "  one two three\nfour  five\n\n";
+        assert_eq!(fitted(text, Some(12)), "  one two\n      three\nfour  five\n\n");
+        assert_eq!(fitted(text, None), text);
+        let painted = format!("{} two", paint(true, Paint::Heading, "one"));
+        assert_eq!(fitted(&painted, Some(7)), painted);
+        assert_eq!(fitted("unbreakable", Some(4)), "unbreakable");
     }
 
     #[test]

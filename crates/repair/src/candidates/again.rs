@@ -36,6 +36,9 @@ fn candidate(trace: &EventTrace, wake: &Event) -> Option<Candidate> {
     let mut names: Vec<String> = Vec::new();
     for other in trace.events.iter().filter(|other| other.site() == wake.site()) {
         if let Some(wait) = Wait::of(trace, other) {
+            if wait.is_in_loop() {
+                return None;
+            }
             for name in wait.tested() {
                 if !names.contains(&name) {
                     names.push(name);
@@ -119,14 +122,30 @@ impl<'t> Wait<'t> {
         })
     }
 
+    /// Is what was tested before the wait tested behind it, by the same line? Then the wait is in a
+    /// loop as it is.
+    fn is_in_loop(&self) -> bool {
+        let before = self.reads.keys().filter_map(|var| self.read(*var));
+        let places: BTreeSet<_> = before.map(Event::site).collect();
+        let own = &self.trace.thread_of(self.wake.id).events;
+        let mut later = own.iter().skip(self.locked.index as usize + 1);
+        let reads = |id: &&EventId| !self.trace.event(**id).kind.reads().is_empty();
+        later.find(reads).is_some_and(|id| places.contains(self.trace.event(*id).site()))
+    }
+
+    /// The event that read a value.
+    fn read(&self, var: VarId) -> Option<&'t Event> {
+        match self.trace.variables.get(var.index())?.origin {
+            VariableOrigin::Read { event, .. } => Some(self.trace.event(event)),
+            _ => None,
+        }
+    }
+
     /// What was tested, as the source calls it.
     fn tested(&self) -> Vec<String> {
         let mentioned = self.conditions.iter().flat_map(|c| self.trace.exprs.variables(c.expr));
         let reads = mentioned.filter(|var| self.reads.contains_key(var));
-        let events = reads.filter_map(|var| match self.trace.variables[var.index()].origin {
-            VariableOrigin::Read { event, .. } => Some(self.trace.event(event)),
-            _ => None,
-        });
+        let events = reads.filter_map(|var| self.read(var));
         let names = events.filter_map(|event| self.trace.subject(event));
         names.map(|name| explain::outside_of_library(name).to_owned()).collect()
     }

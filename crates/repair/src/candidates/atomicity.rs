@@ -4,12 +4,13 @@ use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
-use crate::sections::{Section, around, guard, is_end, lock_name, sections};
+use crate::sections::{Section, around, guard, is_end, is_once, lock_name, sections};
 use crate::source::{Span, passages, span};
 use encoders::ConstraintSystem;
 use explain::Pattern;
 use model::{
-    CellId, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind, VariableOrigin,
+    CellId, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
+    PathConditionKind, VariableOrigin, WritePart,
 };
 use std::collections::BTreeSet;
 
@@ -20,6 +21,9 @@ struct Block {
     last: EventId,
     /// The same in lines, where the recorded run ended in between but other passages tell.
     lines: Option<Span>,
+    /// The last event is an atomic update of something else than the cause's variables: it counts a
+    /// user, and what others count is no concern of the lock.
+    counts: bool,
 }
 
 /// Which lock, and where it is to be held.
@@ -38,8 +42,11 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let Ok(system) = encoders::encode(trace) else { return Vec::new() };
     let all = sections(trace);
     let mut found = Vec::new();
-    for width in [Width::Named, Width::Call, Width::Function] {
-        let blocks = blocks(bug, &all, width);
+    for width in [Width::Telling, Width::Named, Width::Call, Width::Function] {
+        let blocks = match width {
+            Width::Telling => telling(bug),
+            _ => blocks(bug, &all, width),
+        };
         let mut locks: Vec<Option<ObjectId>> = locks(trace, &all, &blocks);
         locks.push(None);
         for lock in locks {
@@ -64,6 +71,9 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
 /// How much of what a thread does with the variables belongs together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Width {
+    /// From the check to the write that it leads to; or only up to the thread's next step that others
+    /// see.
+    Telling,
     /// What the cause names, and a single access with the rest of its critical section.
     Named,
     /// A single access with the rest of its call of the function.
@@ -84,12 +94,18 @@ fn extended(bug: &Bug<'_>, system: &ConstraintSystem, all: &[Section]) -> Vec<Ca
             thread(section.lock) == thread(id)
                 && index(section.unlock) < index(id)
                 && lock.is_none_or(|lock| lock == section.object)
+                && !is_once(trace, all, section.object)
         });
         earlier.max_by_key(|section| index(section.lock)).copied()
     };
     let block = |id: EventId, section: Section| {
         let inner = around(trace, all, id).into_iter().next_back();
-        Block { first: section.lock, last: inner.map_or(id, |s| s.unlock), lines: None }
+        Block {
+            first: section.lock,
+            last: inner.map_or(id, |s| s.unlock),
+            lines: None,
+            counts: false,
+        }
     };
     let mut found = Vec::new();
     for &id in bug.events {
@@ -113,27 +129,112 @@ fn extended(bug: &Bug<'_>, system: &ConstraintSystem, all: &[Section]) -> Vec<Ca
 /// is asked for, in the same call of the function.
 fn blocks(bug: &Bug<'_>, all: &[Section], width: Width) -> Vec<Block> {
     let trace = bug.trace;
-    let index = |id: EventId| trace.event(id).index;
-    let threads: BTreeSet<_> = bug.events.iter().map(|id| trace.event(*id).thread).collect();
-    let blocks = threads.into_iter().filter_map(|thread| {
-        let own = || bug.events.iter().copied().filter(|id| trace.event(*id).thread == thread);
-        let block = Block {
-            first: own().min_by_key(|id| index(*id))?,
-            last: own().max_by_key(|id| index(*id))?,
-            lines: None,
-        };
-        let is_one = block.first == block.last;
-        let cells = cells(trace, bug.events);
-        Some(match width {
-            Width::Function => {
-                let lines = function_lines(trace, all, &block, &cells);
-                Block { lines, ..block }
-            }
-            _ if is_one => widened(trace, all, block, &cells, width == Width::Call),
-            _ => block,
-        })
+    let cells = cells(trace, bug.events);
+    let blocks = ends(bug).map(|block| match width {
+        Width::Function => {
+            let lines = function_lines(trace, all, &block, &cells);
+            Block { lines, ..block }
+        }
+        _ if block.first == block.last => widened(trace, all, block, &cells, width == Width::Call),
+        _ => block,
     });
     blocks.collect()
+}
+
+/// From the check that led a thread to a write to that write, where the cause begins with the write.
+fn from_check(trace: &EventTrace, block: &Block) -> Option<Block> {
+    let event = trace.event(block.first);
+    if event.kind.writes().is_empty() || !event.kind.reads().is_empty() {
+        return None;
+    }
+    let touched = |id: &&EventId| {
+        let kind = &trace.event(**id).kind;
+        let reads = kind.reads().iter().map(|part| part.cell);
+        let mut cells = reads.chain(kind.writes().iter().map(|part| part.cell));
+        cells.any(|cell| parts_have(event.kind.writes(), cell))
+    };
+    let mut before = trace.thread_of(block.first).events.iter().take(event.index as usize).rev();
+    let check = *before.find(touched)?;
+    let is_check = matches!(trace.event(check).kind, EventKind::Read { .. })
+        && decides(trace, check, block.first);
+    is_check.then(|| Block { first: check, last: block.first, ..block.clone() })
+}
+
+fn parts_have(parts: &[WritePart], cell: CellId) -> bool {
+    parts.iter().any(|part| part.cell == cell)
+}
+
+/// Does a branch between the two events hang on what the first has read?
+fn decides(trace: &EventTrace, read: EventId, then: EventId) -> bool {
+    let (from, to) = (trace.event(read), trace.event(then));
+    let vars: BTreeSet<_> = from.kind.reads().iter().map(|part| part.var).collect();
+    trace.conditions.iter().any(|condition| {
+        condition.thread == from.thread
+            && condition.kind == PathConditionKind::Branch
+            && (from.index + 1..=to.index).contains(&condition.position)
+            && trace.exprs.variables(condition.expr).iter().any(|var| vars.contains(var))
+    })
+}
+
+/// Up to a step between a thread's first and last event that others see: its own write after a look,
+/// or that it counts itself as a user.
+fn to_step(bug: &Bug<'_>, block: &Block) -> Option<Block> {
+    let trace = bug.trace;
+    let own_cells = cells(trace, bug.events);
+    let updates = |id: EventId| matches!(trace.event(id).kind, EventKind::ReadModifyWrite { .. });
+    let index = |id: EventId| trace.event(id).index as usize;
+    let own = &trace.thread_of(block.first).events;
+    let between = own.get(index(block.first) + 1..index(block.last)).unwrap_or_default();
+    let looks = trace.event(block.first).kind.writes().is_empty();
+    let first = cells(trace, &[block.first]);
+    let writes = |id: &&EventId| {
+        looks && trace.event(**id).kind.writes().iter().any(|part| first.contains(&part.cell))
+    };
+    if let Some(&last) = between.iter().find(writes) {
+        return Some(Block { last, ..block.clone() });
+    }
+    // Others of the cause's threads do the same update, so it counts something. Of several counts the
+    // last is the one that what follows relies on.
+    let counts = |id: &&EventId| {
+        let updated = cells(trace, &[**id]);
+        let same = |other: &model::Event| {
+            other.thread != trace.event(**id).thread
+                && updates(other.id)
+                && !cells(trace, &[other.id]).is_disjoint(&updated)
+        };
+        let known = |thread| bug.events.iter().any(|named| trace.event(*named).thread == thread);
+        updates(**id)
+            && updated.is_disjoint(&own_cells)
+            && trace.events.iter().any(|other| same(other) && known(other.thread))
+    };
+    let last = *between.iter().rev().find(counts)?;
+    Some(Block { last, counts: true, ..block.clone() })
+}
+
+/// The blocks, some of them from the check to the write that it led to, or shorter. Empty where none
+/// is.
+fn telling(bug: &Bug<'_>) -> Vec<Block> {
+    let blocks: Vec<Block> = ends(bug).collect();
+    let others: Vec<Option<Block>> = blocks
+        .iter()
+        .map(|block| from_check(bug.trace, block).or_else(|| to_step(bug, block)))
+        .collect();
+    if others.iter().all(Option::is_none) {
+        return Vec::new();
+    }
+    blocks.into_iter().zip(others).map(|(block, other)| other.unwrap_or(block)).collect()
+}
+
+/// Thread by thread, from the first to the last event that the cause names.
+fn ends<'b>(bug: &'b Bug<'_>) -> impl Iterator<Item = Block> + 'b {
+    let trace = bug.trace;
+    let index = move |id: &EventId| trace.event(*id).index;
+    let threads: BTreeSet<_> = bug.events.iter().map(|id| trace.event(*id).thread).collect();
+    threads.into_iter().filter_map(move |thread| {
+        let own = || bug.events.iter().copied().filter(|id| trace.event(*id).thread == thread);
+        let (first, last) = (own().min_by_key(index)?, own().max_by_key(index)?);
+        Some(Block { first, last, lines: None, counts: false })
+    })
 }
 
 fn widened(
@@ -167,7 +268,7 @@ fn widened(
         .unwrap_or_default();
     let mut accesses = inside.iter().copied().filter(|id| touches(trace, *id, cells));
     let first = accesses.next().unwrap_or(block.first);
-    Block { first, last: accesses.next_back().unwrap_or(first), lines: None }
+    Block { first, last: accesses.next_back().unwrap_or(first), lines: None, counts: false }
 }
 
 /// The lines of the block's function at which any thread touches the cells, or those that the
@@ -243,7 +344,10 @@ fn locks(trace: &EventTrace, all: &[Section], blocks: &[Block]) -> Vec<Option<Ob
     let mut objects: Vec<ObjectId> = Vec::new();
     for object in ends.iter().flat_map(held) {
         // What libraries lock inside is not the program's to hold.
-        if !objects.contains(&object) && !is_internal(&lock_name(trace, object)) {
+        if !objects.contains(&object)
+            && !is_internal(&lock_name(trace, object))
+            && !is_once(trace, all, object)
+        {
             objects.push(object);
         }
     }
@@ -351,8 +455,10 @@ impl Planner<'_> {
     fn unguarded(&self, plan: &Plan, blocks: &[Block]) -> Vec<Span> {
         let trace = self.trace;
         let index = |id: EventId| trace.event(id).index;
-        let ends: Vec<EventId> =
-            blocks.iter().flat_map(|block| [block.first, block.last]).collect();
+        let ends = blocks
+            .iter()
+            .flat_map(|block| [Some(block.first), Some(block.last).filter(|_| !block.counts)]);
+        let ends: Vec<EventId> = ends.flatten().collect();
         let sites: BTreeSet<_> = ends.iter().map(|id| trace.event(*id).site()).collect();
         let same_places = trace.events.iter().filter(|event| sites.contains(event.site()));
         let same_places: Vec<EventId> = same_places.map(|event| event.id).collect();

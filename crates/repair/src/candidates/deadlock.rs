@@ -1,16 +1,23 @@
-//! Threads that wait for each other: take locks in one order, or give one back before waiting.
+//! Threads that wait for each other, or one for itself: take locks in one order, take them once,
+//! take them to write from the start, or give one back before waiting. Semaphores whose units are
+//! taken and posted by the same thread are locks like others.
 
 use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
-use crate::edit::Edit;
+use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
-use crate::sections::{Section, around, lock_name, sections};
-use crate::source::Span;
-use model::{Awaited, Event, EventId, EventKind, FailureCondition, LockMode, ObjectId};
+use crate::sections::{Section, around, guard, lock_name, sections, units};
+use crate::source::{Span, span};
+use model::{
+    Awaited, Event, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId,
+    ObjectKind,
+};
+use std::collections::BTreeSet;
 
 pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let trace = bug.trace;
-    let all = sections(trace);
+    let mut all = sections(trace);
+    all.extend(units(trace));
     let blocks: Vec<&Event> = bug
         .events
         .iter()
@@ -24,18 +31,42 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     // Who came last is the likeliest to be the one that does it otherwise than the rest.
     for block in blocks.iter().rev() {
         let Some(held) = held(bug, &all, block) else { continue };
-        match block.kind {
-            EventKind::Block { on: Awaited::Lock { object, mode } }
-                if object != held.object && !same_code =>
-            {
-                found.extend(in_order(bug, &all, (block, object, mode), held));
+        match asked(block) {
+            Some((object, mode)) if object == held.object => {
+                found.extend(again(bug, &all, (block, mode), held));
             }
-            EventKind::Block { on: Awaited::Lock { .. } } => {}
-            EventKind::Block { .. } => found.extend(release_first(bug, block, held)),
-            _ => {}
+            Some(asked) if !same_code => found.extend(in_order(bug, &all, (block, asked), held)),
+            Some(_) => {}
+            None => found.extend(release_first(bug, &all, block, held)),
         }
     }
+    found.extend(one_at_a_time(bug, &all, &blocks));
     found
+}
+
+/// The lock that a request is for, or the semaphore.
+fn asked(block: &Event) -> Option<(ObjectId, LockMode)> {
+    match block.kind {
+        EventKind::Block { on: Awaited::Lock { object, mode } } => Some((object, mode)),
+        EventKind::Block { on: Awaited::Unit { object } } => Some((object, LockMode::Exclusive)),
+        _ => None,
+    }
+}
+
+/// The event that takes a lock, or a unit of a semaphore.
+fn taking(trace: &EventTrace, (object, mode): (ObjectId, LockMode)) -> EventKind {
+    match trace.objects.get(object.index()).map(|object| object.kind) {
+        Some(ObjectKind::Semaphore { .. }) => EventKind::SemaphoreWait { object },
+        _ => EventKind::Lock { object, mode },
+    }
+}
+
+/// The event that gives it back.
+fn giving(trace: &EventTrace, (object, mode): (ObjectId, LockMode), synthetic: bool) -> EventKind {
+    match trace.objects.get(object.index()).map(|object| object.kind) {
+        Some(ObjectKind::Semaphore { .. }) => EventKind::SemaphorePost { object },
+        _ => EventKind::Unlock { object, mode, synthetic },
+    }
 }
 
 /// The failure's condition, and that all threads of the circle ask while all of them have what they
@@ -55,7 +86,8 @@ fn at_once(bug: &Bug<'_>, all: &[Section]) -> Option<FailureCondition> {
     Some(FailureCondition::All(parts))
 }
 
-/// What the thread of a request holds that another thread of the circle waits for.
+/// What the thread of a request holds that another thread of the circle waits for, or that it waits
+/// for itself.
 fn held(bug: &Bug<'_>, all: &[Section], block: &Event) -> Option<Section> {
     let around = around(bug.trace, all, block.id);
     let named = around.iter().find(|section| bug.events.contains(&section.lock));
@@ -66,6 +98,136 @@ fn held(bug: &Bug<'_>, all: &[Section], block: &Event) -> Option<Section> {
         })
     };
     named.or_else(|| around.iter().find(waited_for)).copied()
+}
+
+/// The thread has the lock that it asks for: it takes it to write from the start, does not take it
+/// again, or gives it back first.
+fn again(
+    bug: &Bug<'_>,
+    all: &[Section],
+    (block, mode): (&Event, LockMode),
+    held: Section,
+) -> Vec<Candidate> {
+    let upgrades = held.mode == LockMode::Shared && mode == LockMode::Exclusive;
+    let mut found = Vec::new();
+    found.extend(if upgrades { to_write(bug, block, held) } else { once(bug, block, held) });
+    found.extend(release_first(bug, all, block, held));
+    found
+}
+
+/// The lock is taken to write where it was taken to read. The thread then has what it asks for: its
+/// request is no longer made, and with it goes the circle.
+fn to_write(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidate> {
+    let trace = bug.trace;
+    let site = |id: EventId| trace.event(id).site();
+    let object = held.object;
+    let mode = LockMode::Exclusive;
+    let mut edit = Edit::new(trace);
+    for section in sections(trace).iter().filter(|other| site(other.lock) == site(held.lock)) {
+        let EventKind::Unlock { synthetic, .. } = trace.event(section.unlock).kind else {
+            continue;
+        };
+        let object = section.object;
+        edit.replace(section.lock, EventKind::Lock { object, mode });
+        edit.replace(section.unlock, EventKind::Unlock { object, mode, synthetic });
+    }
+    let edited = without(edit, block)?;
+    let lock = lock_name(trace, object);
+    let places = [held.lock, block.id].map(|id| Span::of(site(id)));
+    let step = format!(
+        "in {}, take {} to write from the start ({}), not to read first and to write later ({})",
+        places[0].function,
+        quoted(&lock),
+        places[0].begin(),
+        places[1].begin()
+    );
+    Some(changed(bug, Kind::TakeToWrite, step, lock, places, (edited, Rule::None)))
+}
+
+/// The lock is not taken a second time: the caller has it.
+fn once(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidate> {
+    let trace = bug.trace;
+    let edited = without(Edit::new(trace), block)?;
+    let lock = lock_name(trace, held.object);
+    let places = [block.id, held.lock].map(|id| Span::of(trace.event(id).site()));
+    let step = format!(
+        "in {}, do not take {} again ({}): the thread has it since {}",
+        places[0].function,
+        quoted(&lock),
+        places[0].begin(),
+        places[1].begin()
+    );
+    Some(changed(bug, Kind::LockOnce, step, lock, places, (edited, Rule::None)))
+}
+
+/// Takes a request out. Nobody waits at it any more, so that the circle of which it is a part cannot
+/// come about; that the rest adds no other one is the check for new circles.
+fn without(mut edit: Edit<'_>, block: &Event) -> Option<Edited> {
+    edit.remove(block.id);
+    edit.fails_when(FailureCondition::Any(Vec::new()));
+    edit.finish()
+}
+
+/// A repair that is about one lock at two places.
+fn changed(
+    bug: &Bug<'_>,
+    kind: Kind,
+    step: String,
+    lock: String,
+    places: [Span; 2],
+    (edited, rule): (Edited, Rule),
+) -> Candidate {
+    let mut variables = super::variables(bug);
+    variables.retain(|name| *name == lock);
+    if variables.is_empty() {
+        variables.push(lock.clone());
+    }
+    let repair = Repair {
+        kind,
+        steps: vec![step],
+        lock: Some(Guard { name: lock, new: false }),
+        variables,
+        places: places.to_vec(),
+        rule,
+        checked: None,
+    };
+    Candidate { repair, edited }
+}
+
+/// One more lock around what each thread of the circle does with its own: only one of them at a time.
+fn one_at_a_time(bug: &Bug<'_>, all: &[Section], blocks: &[&Event]) -> Option<Candidate> {
+    let trace = bug.trace;
+    if blocks.len() < 2 || blocks.iter().any(|block| asked(block).is_none()) {
+        return None;
+    }
+    let mut edit = Edit::new(trace);
+    let object = edit.object(ObjectKind::Lock, "a new lock");
+    let mut regions = Vec::new();
+    let mut places: BTreeSet<Span> = BTreeSet::new();
+    for block in blocks {
+        let held = held(bug, all, block)?;
+        regions.push((held.lock, held.unlock));
+        places.insert(span(trace.event(held.lock), block)?);
+    }
+    guard(&mut edit, object, &regions);
+    edit.fails_when(at_once(bug, all)?);
+    let edited = edit.finish()?;
+    let names = super::variables(bug);
+    let listed: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    let lock = format!("a new mutex around {}", listed.join(" and "));
+    let steps = places.iter().enumerate().map(|(number, place)| {
+        super::atomicity::held(if number == 0 { &lock } else { "it" }, place)
+    });
+    let repair = Repair {
+        kind: Kind::CriticalSection,
+        steps: steps.collect(),
+        lock: Some(Guard { name: lock.clone(), new: true }),
+        variables: names,
+        places: places.into_iter().collect(),
+        rule: alone(bug, all),
+        checked: None,
+    };
+    Some(Candidate { repair, edited })
 }
 
 /// All threads of the circle run the same code: the lines cannot change places, but the locks can
@@ -79,22 +241,28 @@ fn one_order(bug: &Bug<'_>, all: &[Section], blocks: &[&Event]) -> Option<Candid
     let mut edit = Edit::new(trace);
     let mut place = None;
     for block in blocks {
-        let EventKind::Block { on: Awaited::Lock { object, mode } } = block.kind else {
-            return None;
-        };
+        let asked = asked(block)?;
         let held = held(bug, all, block)?;
+        if asked.0 == held.object {
+            return None;
+        }
         place = Some(trace.event(held.lock).site());
         // The order of the trace's objects stands for any that all threads agree on.
-        if object < held.object {
-            edit.before(held.lock, EventKind::Lock { object, mode });
-            edit.after(held.unlock, EventKind::Unlock { object, mode, synthetic: true });
+        if asked.0 < held.object {
+            edit.before(held.lock, taking(trace, asked));
+            edit.after(held.unlock, giving(trace, asked, true));
         }
     }
     edit.fails_when(at_once(bug, all)?);
     let edited = edit.finish()?;
     let places = [place?, first.site()].map(Span::of);
-    let locks: Vec<String> =
-        blocks.iter().filter_map(|block| Some(lock_name(trace, block.kind.object()?))).collect();
+    // Several objects may be called the same where they are taken.
+    let mut locks: Vec<String> = Vec::new();
+    for lock in blocks.iter().filter_map(|block| Some(lock_name(trace, block.kind.object()?))) {
+        if !locks.contains(&lock) {
+            locks.push(lock);
+        }
+    }
     let named: Vec<String> = locks.iter().map(|lock| quoted(lock)).collect();
     let step = format!(
         "in {}, take the locks of {} and {} in one order in all threads, by their numbers or \
@@ -120,7 +288,7 @@ fn one_order(bug: &Bug<'_>, all: &[Section], blocks: &[&Event]) -> Option<Candid
 fn in_order(
     bug: &Bug<'_>,
     all: &[Section],
-    (block, object, mode): (&Event, ObjectId, LockMode),
+    (block, asked): (&Event, (ObjectId, LockMode)),
     held: Section,
 ) -> Option<Candidate> {
     let trace = bug.trace;
@@ -135,11 +303,11 @@ fn in_order(
             edit.move_before(inner.lock, outer.lock);
         }
     }
-    edit.before(held.lock, EventKind::Lock { object, mode });
-    edit.after(held.unlock, EventKind::Unlock { object, mode, synthetic: true });
+    edit.before(held.lock, taking(trace, asked));
+    edit.after(held.unlock, giving(trace, asked, true));
     edit.fails_when(at_once(bug, all)?);
     let edited = edit.finish()?;
-    let lock = lock_name(trace, object);
+    let lock = lock_name(trace, asked.0);
     let other = lock_name(trace, held.object);
     let places = [block.id, held.lock].map(|id| Span::of(site(id)));
     let step = format!(
@@ -175,9 +343,14 @@ fn alone(bug: &Bug<'_>, all: &[Section]) -> Rule {
 }
 
 /// Gives the lock back before it waits for something else.
-fn release_first(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidate> {
+fn release_first(
+    bug: &Bug<'_>,
+    all: &[Section],
+    block: &Event,
+    held: Section,
+) -> Option<Candidate> {
     let trace = bug.trace;
-    let EventKind::Unlock { object, mode, .. } = trace.event(held.unlock).kind else { return None };
+    let (object, mode) = (held.object, held.mode);
     // A wait on a condition variable begins at the release of its mutex.
     let before = trace.thread_of(block.id).events.get((block.index as usize).checked_sub(1)?)?;
     let signal = matches!(block.kind, EventKind::Block { on: Awaited::Signal { .. } });
@@ -185,8 +358,8 @@ fn release_first(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidat
     let target = if begins { *before } else { block.id };
     let mut edit = Edit::new(trace);
     edit.move_before(held.unlock, target);
-    edit.replace(held.unlock, EventKind::Unlock { object, mode, synthetic: false });
-    edit.fails_when(at_once(bug, &sections(trace))?);
+    edit.replace(held.unlock, giving(trace, (object, mode), false));
+    edit.fails_when(at_once(bug, all)?);
     let edited = edit.finish()?;
     let lock = lock_name(trace, object);
     let places = [block.id, held.lock].map(|id| Span::of(trace.event(id).site()));
@@ -194,6 +367,12 @@ fn release_first(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidat
         EventKind::Block { on: Awaited::End { child } } => {
             format!("joining {}", quoted(&trace.threads[child.index()].name))
         }
+        _ if asked(block).is_some_and(|(other, _)| other == object) => match asked(block) {
+            Some((_, LockMode::Exclusive)) if mode == LockMode::Shared => {
+                "taking it to write".to_owned()
+            }
+            _ => "taking it again".to_owned(),
+        },
         _ => format!("waiting for {}", quoted(trace.subject(block).unwrap_or("it"))),
     };
     let step = format!(
@@ -209,13 +388,17 @@ fn release_first(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidat
             && matches!(event.kind, EventKind::Block { on } if on.object() == Some(object))
     });
     let first: Vec<EventId> = wanting.map(|event| event.id).collect();
+    let rule = match first.is_empty() {
+        true => Rule::None,
+        false => Rule::After { first, then: vec![held.lock] },
+    };
     let repair = Repair {
         kind: Kind::ReleaseFirst,
         steps: vec![step],
         lock: Some(Guard { name: lock.clone(), new: false }),
         variables: vec![lock],
         places: places.to_vec(),
-        rule: Rule::After { first, then: vec![held.lock] },
+        rule,
         checked: None,
     };
     Some(Candidate { repair, edited })

@@ -5,6 +5,8 @@ mod again;
 mod atomicity;
 mod deadlock;
 mod order;
+mod routine;
+mod steps;
 mod wakeup;
 
 use crate::Bug;
@@ -21,10 +23,18 @@ pub enum Kind {
     HoldAcross,
     /// Make lines one critical section, under a lock that is there or a new one.
     CriticalSection,
+    /// Change a variable in one atomic step.
+    OneStep,
+    /// Read a variable once and keep the value.
+    ReadOnce,
+    /// Let a semaphore begin with one unit.
+    OneUnit,
     /// Let a statement come earlier or later in its own thread.
     Move,
     /// Join a thread first.
     JoinFirst,
+    /// Create a thread later.
+    StartLater,
     /// Wait for another thread's step.
     WaitFor,
     /// Ask under the mutex whether it has happened already before waiting for the signal.
@@ -35,6 +45,10 @@ pub enum Kind {
     Broadcast,
     /// Take locks in one order.
     LockOrder,
+    /// Do not take a lock again that the thread has already.
+    LockOnce,
+    /// Take a reader/writer lock to write from the start.
+    TakeToWrite,
     /// Give a lock back before waiting.
     ReleaseFirst,
 }
@@ -46,13 +60,19 @@ impl Kind {
         match self {
             Self::HoldAcross => "hold-across",
             Self::CriticalSection => "critical-section",
+            Self::OneStep => "one-step",
+            Self::ReadOnce => "read-once",
+            Self::OneUnit => "one-unit",
             Self::Move => "move",
+            Self::StartLater => "start-later",
             Self::JoinFirst => "join-first",
             Self::WaitFor => "wait-for",
             Self::TestBeforeWait => "test-before-wait",
             Self::TestAgain => "test-again",
             Self::Broadcast => "broadcast",
             Self::LockOrder => "lock-order",
+            Self::LockOnce => "lock-once",
+            Self::TakeToWrite => "take-to-write",
             Self::ReleaseFirst => "release-first",
         }
     }
@@ -109,23 +129,49 @@ pub(crate) struct Candidate {
 
 /// All candidates, the simplest first.
 pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
+    let mut found = of_pattern(bug);
+    // A handler may interrupt the thread that has the lock or does what is waited for.
+    let handles = |place: &Span| bug.handlers.contains(&place.function);
+    found.retain(|Candidate { repair, .. }| {
+        let blocks = repair.lock.is_some() || repair.kind == Kind::WaitFor;
+        !(blocks && repair.places.iter().any(handles))
+    });
+    found
+}
+
+fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
+    let routine = || order::wanted(bug).into_iter().filter_map(|w| routine::candidate(bug, w));
     match bug.pattern {
         Pattern::Atomicity | Pattern::SeveralVariables => {
-            let mut found = again::candidates(bug);
-            found.extend(atomicity::candidates(bug));
+            let mut found: Vec<Candidate> = routine().collect();
+            found.extend(again::candidates(bug));
+            found.extend(steps::one_unit(bug));
+            found.extend(steps::read_once(bug));
+            found.extend(around_new_locks(atomicity::candidates(bug), steps::one_step(bug)));
             found.extend(order::candidates(bug));
+            found.extend(order::waits(bug));
             found
         }
         Pattern::Order | Pattern::UseAfterFree | Pattern::DoubleFree | Pattern::Orders => {
-            let mut found = again::candidates(bug);
+            let mut found: Vec<Candidate> = routine().collect();
+            found.extend(again::candidates(bug));
             found.extend(order::candidates(bug));
             found.extend(atomicity::candidates(bug));
+            found.extend(order::waits(bug));
             found
         }
         Pattern::MissedWakeup => wakeup::candidates(bug),
         Pattern::Deadlock => deadlock::candidates(bug),
         Pattern::EverySchedule => Vec::new(),
     }
+}
+
+/// One atomic step is less than a new lock, and more than to use one that is there.
+fn around_new_locks(mut locks: Vec<Candidate>, step: Option<Candidate>) -> Vec<Candidate> {
+    let is_new = |other: &Candidate| other.repair.lock.as_ref().is_some_and(|lock| lock.new);
+    let at = locks.iter().position(is_new).unwrap_or(locks.len());
+    locks.splice(at..at, step);
+    locks
 }
 
 /// A name of the source, without a library's own members.

@@ -6,7 +6,7 @@ use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{Section, around, sections};
 use crate::source::{Span, frames};
-use crate::statements::{Statement, move_earlier, move_later, statements};
+use crate::statements::{Direction, Statement, move_line, statements};
 use model::{Event, EventId, EventKind, EventTrace, ObjectId, ObjectKind, Site};
 
 /// So many other lines of a function are tried as places to move a statement to.
@@ -16,25 +16,41 @@ const FUNCTIONS: usize = 3;
 
 /// The first has to come before the second, and did not.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
-    first: EventId,
-    then: EventId,
+pub(super) struct Wanted {
+    pub(super) first: EventId,
+    pub(super) then: EventId,
+}
+
+impl Wanted {
+    /// Does the second step need what the first one does? Nobody writes later only because somebody
+    /// may not have looked at the old value yet.
+    fn relies(self, trace: &EventTrace) -> bool {
+        let (first, then) = (trace.event(self.first), trace.event(self.then));
+        !first.kind.writes().is_empty() || then.kind.writes().is_empty()
+    }
 }
 
 pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let mut found = Vec::new();
     for wanted in wanted(bug) {
-        found.extend(earlier(bug, wanted));
-        found.extend(later(bug, wanted));
+        found.extend(moves(bug, wanted, Direction::Earlier));
+        found.extend(moves(bug, wanted, Direction::Later));
         found.extend(join(bug, wanted));
-        found.extend(wait(bug, wanted));
     }
     found
 }
 
+/// What makes one thread wait for another one: more than to move a line or to hold a lock, and enough
+/// for nearly every cause.
+pub(super) fn waits(bug: &Bug<'_>) -> Vec<Candidate> {
+    let wanted = || wanted(bug).into_iter();
+    let later = wanted().filter_map(|wanted| start_later(bug, wanted));
+    later.chain(wanted().filter_map(|wanted| wait(bug, wanted))).collect()
+}
+
 /// Pairs of the cause's events, of two threads and about one place, the other way round than in the
 /// failing schedule: what was read too early first.
-fn wanted(bug: &Bug<'_>) -> Vec<Wanted> {
+pub(super) fn wanted(bug: &Bug<'_>) -> Vec<Wanted> {
     let trace = bug.trace;
     let place = |id: EventId| bug.schedule.iter().position(|other| *other == id);
     let mut found: Vec<Wanted> = Vec::new();
@@ -77,23 +93,35 @@ fn own_statements(
     Some((at, all))
 }
 
-/// The other lines of the activation, nearest first, each once; those that only lock come last.
+/// The other lines of the activation, nearest first, each once; those of the cause come before all
+/// others, and those that only lock come last.
 fn lines<'s>(
-    trace: &EventTrace,
+    bug: &Bug<'_>,
     own: &Statement,
     others: impl Iterator<Item = &'s Statement>,
 ) -> Vec<u32> {
+    let trace = bug.trace;
     let mut lines: Vec<(bool, u32)> = Vec::new();
-    for other in others.take_while(|other| other.activation == own.activation) {
+    let mut named: Vec<u32> = Vec::new();
+    for other in others {
         if other.line != own.line && !lines.iter().any(|(_, line)| *line == other.line) {
             lines.push((is_locking(trace, other), other.line));
+            if other.events.iter().any(|id| bug.events.contains(id)) {
+                named.push(other.line);
+            }
         }
         if lines.len() >= LINES {
             break;
         }
     }
-    lines.sort_by_key(|(locking, _)| *locking);
+    lines.sort_by_key(|(locking, line)| (!named.contains(line), *locking));
     lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// A name that only a library's own code uses.
+fn is_internal(name: &str) -> bool {
+    let last = explain::outside_of_library(name).rsplit(['.', '>']).next().unwrap_or(name);
+    last == "this" || last.starts_with("__")
 }
 
 /// Does the statement only take or give back locks? What is said before or after such a line is less
@@ -107,50 +135,32 @@ fn is_locking(trace: &EventTrace, statement: &Statement) -> bool {
     })
 }
 
-/// The first step comes earlier in its own thread: before what lets the other thread go on.
-fn earlier(bug: &Bug<'_>, wanted: Wanted) -> Vec<Candidate> {
+/// The first step comes earlier in its own thread, before what lets the other thread go on; or the
+/// second comes later, behind what it has to wait for.
+fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> {
     let trace = bug.trace;
+    let id = match direction {
+        Direction::Earlier => wanted.first,
+        Direction::Later => wanted.then,
+    };
     let mut found = Vec::new();
-    for function in functions(trace.event(wanted.first)) {
-        let Some((at, all)) = own_statements(trace, wanted.first, &function) else { continue };
-        for line in lines(trace, &all[at], all[..at].iter().rev()) {
-            let edited = move_earlier(trace, &function, function.line, line).and_then(Edit::finish);
-            let Some(edited) = edited else { continue };
-            let Some(target) = all[..at].iter().rev().find(|other| other.line == line) else {
-                continue;
+    for function in functions(trace.event(id)) {
+        let Some((at, all)) = own_statements(trace, id, &function) else { continue };
+        for line in lines(bug, &all[at], direction.passed(&all, at)) {
+            let edited = move_line(trace, &function, (function.line, line), direction);
+            let Some(edited) = edited.and_then(Edit::finish) else { continue };
+            let mut passed = direction.passed(&all, at);
+            let Some(target) = passed.find(|other| other.line == line) else { continue };
+            let rule = match direction {
+                Direction::Earlier => {
+                    // Whoever comes between would see the one without the other.
+                    let mut stretches = stretches(trace, &function, line, function.line);
+                    stretches.extend(passages_of(trace, wanted.then));
+                    Rule::Alone(stretches)
+                }
+                Direction::Later => after(trace, wanted),
             };
-            // Whoever comes between would see the one without the other.
-            let mut stretches = stretches(trace, &function, line, function.line);
-            stretches.extend(passages_of(trace, wanted.then));
-            found.push(moved(
-                bug,
-                wanted.first,
-                (&function, line),
-                target,
-                (edited, stretches),
-                true,
-            ));
-        }
-    }
-    found
-}
-
-/// The second step comes later in its own thread: behind what it has to wait for.
-fn later(bug: &Bug<'_>, wanted: Wanted) -> Vec<Candidate> {
-    let trace = bug.trace;
-    let mut found = Vec::new();
-    for function in functions(trace.event(wanted.then)) {
-        let Some((at, all)) = own_statements(trace, wanted.then, &function) else { continue };
-        for line in lines(trace, &all[at], all[at + 1..].iter()) {
-            let edited = move_later(trace, &function, function.line, line).and_then(Edit::finish);
-            let Some(edited) = edited else { continue };
-            let Some(target) = all[at + 1..].iter().find(|other| other.line == line) else {
-                continue;
-            };
-            let mut candidate =
-                moved(bug, wanted.then, (&function, line), target, (edited, Vec::new()), false);
-            candidate.repair.rule = after(trace, wanted);
-            found.push(candidate);
+            found.push(moved(bug, (id, &function), target, (edited, rule), direction));
         }
     }
     found
@@ -171,7 +181,7 @@ fn stretches(trace: &EventTrace, function: &Site, from: u32, to: u32) -> Vec<Str
 }
 
 /// All events of the same place and kind.
-fn like(trace: &EventTrace, id: EventId) -> Vec<EventId> {
+pub(super) fn like(trace: &EventTrace, id: EventId) -> Vec<EventId> {
     let event = trace.event(id);
     let same =
         |other: &&Event| other.site() == event.site() && other.kind.name() == event.kind.name();
@@ -184,7 +194,7 @@ fn passages_of(trace: &EventTrace, id: EventId) -> impl Iterator<Item = Stretch>
 
 /// The second step is held back, and where its thread would hold a lock by then that the first
 /// step's needs, before that.
-fn after(trace: &EventTrace, wanted: Wanted) -> Rule {
+pub(super) fn after(trace: &EventTrace, wanted: Wanted) -> Rule {
     let (all, needed) = (sections(trace), needed(trace, wanted.first));
     let then = like(trace, wanted.then).into_iter().map(|id| outer(trace, &all, &needed, id));
     Rule::After { first: like(trace, wanted.first), then: then.collect() }
@@ -209,17 +219,18 @@ fn outer(trace: &EventTrace, all: &[Section], needed: &[ObjectId], id: EventId) 
 
 fn moved(
     bug: &Bug<'_>,
-    id: EventId,
-    (function, line): (&Site, u32),
+    (id, function): (EventId, &Site),
     target: &Statement,
-    (edited, stretches): (Edited, Vec<Stretch>),
-    earlier: bool,
+    (edited, rule): (Edited, Rule),
+    direction: Direction,
 ) -> Candidate {
     let trace = bug.trace;
     let span = Span::of(function);
-    let place = Span { first: line, last: line, ..span.clone() };
-    let end = if earlier { target.first() } else { target.last() };
-    let word = if earlier { "before" } else { "only after" };
+    let place = Span { first: target.line, last: target.line, ..span.clone() };
+    let (end, word) = match direction {
+        Direction::Earlier => (target.first(), "before"),
+        Direction::Later => (target.last(), "only after"),
+    };
     let step = format!(
         "in {}, {} ({}) {word} {} ({})",
         span.function,
@@ -234,7 +245,7 @@ fn moved(
         lock: None,
         variables: super::variables(bug),
         places: vec![span, place],
-        rule: if earlier { Rule::Alone(stretches) } else { Rule::None },
+        rule,
         checked: None,
     };
     Candidate { repair, edited }
@@ -250,6 +261,14 @@ fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -> String {
         .position(|site| site.function == function.function && site.file == function.file);
     let form = |plain: &'static str, going: &'static str| if ing { going } else { plain };
     if let Some(callee) = depth.and_then(|depth| frames.get(depth + 1)) {
+        return format!("{} {}", form("call", "calling"), callee.function);
+    }
+    // What a library does inside is a call of the library.
+    let inside = event.depth().checked_sub(1).and_then(|depth| event.stack.get(depth));
+    let hidden = trace.subject(event).is_none_or(is_internal);
+    let accesses = !event.kind.reads().is_empty() || !event.kind.writes().is_empty();
+    let named = inside.filter(|callee| !callee.function.contains("operator"));
+    if let Some(callee) = named.filter(|_| accesses || hidden) {
         return format!("{} {}", form("call", "calling"), callee.function);
     }
     let what = trace.subject(event).map(quoted).unwrap_or_default();
@@ -278,6 +297,25 @@ fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -> String {
     format!("{does} {what}").trim_end().to_owned()
 }
 
+/// A repair in one step that has the first of two steps come before the second, and the trace with it.
+pub(super) fn ordering(
+    bug: &Bug<'_>,
+    wanted: Wanted,
+    (kind, step, places): (Kind, String, &[Span]),
+    edited: Edited,
+) -> Candidate {
+    let repair = Repair {
+        kind,
+        steps: vec![step],
+        lock: None,
+        variables: super::variables(bug),
+        places: places.to_vec(),
+        rule: after(bug.trace, wanted),
+        checked: None,
+    };
+    Candidate { repair, edited }
+}
+
 /// The second step's thread joins the first step's: it can do so earlier.
 fn join(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     let trace = bug.trace;
@@ -296,21 +334,53 @@ fn join(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
         places[1].function,
         places[1].begin(),
     );
-    let repair = Repair {
-        kind: Kind::JoinFirst,
-        steps: vec![step],
-        lock: None,
-        variables: super::variables(bug),
-        places: places.to_vec(),
-        rule: after(trace, wanted),
-        checked: None,
-    };
-    Some(Candidate { repair, edited })
+    Some(ordering(bug, wanted, (Kind::JoinFirst, step, &places), edited))
+}
+
+/// The second step's thread is created later: behind the first step, where its creator takes that, or
+/// behind the join of the thread that does.
+fn start_later(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
+    let trace = bug.trace;
+    let (first, child) = (trace.event(wanted.first), trace.event(wanted.then).thread);
+    if !wanted.relies(trace) {
+        return None;
+    }
+    let creates = |event: &&Event| matches!(event.kind, EventKind::Fork { child: c } if c == child);
+    let fork = trace.events.iter().find(creates)?;
+    let behind = trace.thread_of(fork.id).events.iter().skip(fork.index as usize + 1);
+    let mut behind = behind.map(|id| trace.event(*id));
+    let target = behind.find(|event| match event.kind {
+        EventKind::Join { child } => child == first.thread,
+        _ => event.id == first.id,
+    })?;
+    let mut between = trace.thread_of(fork.id).events.iter().map(|id| trace.event(*id));
+    if between.any(|event| {
+        (fork.index..target.index).contains(&event.index)
+            && matches!(event.kind, EventKind::Join { child: c } if c == child)
+    }) {
+        return None;
+    }
+    let mut edit = Edit::new(trace);
+    edit.move_after(fork.id, target.id);
+    let edited = edit.finish()?;
+    let places = [fork, target].map(|event| Span::of(event.site()));
+    let step = format!(
+        "in {}, create {} ({}) only after {} ({})",
+        places[0].function,
+        quoted(&trace.threads[child.index()].name),
+        places[0].begin(),
+        act(trace, target.id, target.site(), true),
+        places[1].begin()
+    );
+    Some(ordering(bug, wanted, (Kind::StartLater, step, &places), edited))
 }
 
 /// Somebody waits until the first step has been taken.
 fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     let trace = bug.trace;
+    if !wanted.relies(trace) {
+        return None;
+    }
     let (first, then) = (like(trace, wanted.first), like(trace, wanted.then));
     let done = bug.schedule.iter().find(|id| first.contains(id))?;
     let mut edit = Edit::new(trace);

@@ -238,7 +238,7 @@ fn site(point: SyncPoint, operation: Option<SyncOp>) -> u64 {
 #[inline]
 pub fn at_point(point: SyncPoint, operation: Option<SyncOp>) {
     // SAFETY: the record is the calling thread's own.
-    unsafe { avoid::at_point(*tls::thread_slot(), (point, operation), || site(point, operation)) };
+    unsafe { avoid::at_point(*tls::thread_slot(), point, || site(point, operation)) };
     if active() {
         sys::keeping_errno(|| match Inside::enter() {
             Some(inside) => inside.point(site(point, operation)),

@@ -76,12 +76,18 @@ pub struct Traced {
     pub trace: Trace,
 }
 
-/// Runs a command with recording on.
+/// Runs a command with recording on. No clock is read in between, so that the streams hold what the
+/// programs' hooks say and nothing else; `tests/path.rs` and `tests/clock.rs` of the command line's
+/// package record with readings.
 pub fn run(command: &mut Command) -> Traced {
     let directory = tempfile::tempdir().unwrap();
     prepare(directory.path());
-    let output =
-        command.env("SYMBIOSIS_TRACE_DIR", directory.path()).stdin(Stdio::null()).output().unwrap();
+    let output = command
+        .env("SYMBIOSIS_TRACE_DIR", directory.path())
+        .env("SYMBIOSIS_READINGS", "0")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     let trace = Trace::open(directory.path()).unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     Traced { directory, status: output.status, stdout, trace }
@@ -142,6 +148,9 @@ impl Traced {
                 PathEntry::Return => Entry::Return,
                 PathEntry::Choices(_) | PathEntry::Open => panic!("the hooks make no choices"),
                 PathEntry::Enter { module, function } => Entry::Enter(module.0, function),
+                PathEntry::Runtime(event @ (RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd)) => {
+                    Entry::Runtime(event, values.sync().unwrap().unwrap().to_vec())
+                }
                 PathEntry::Runtime(event) => {
                     let fixed = match event {
                         RuntimeEvent::NonLocal => 0,
@@ -150,7 +159,6 @@ impl Traced {
                         | RuntimeEvent::Free
                         | RuntimeEvent::ExternalWrite => 2,
                         RuntimeEvent::Allocate => 3,
-                        RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => 5,
                         _ => 4,
                     };
                     let mut payload: Vec<u64> =

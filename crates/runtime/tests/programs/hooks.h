@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 /* `INSTRUMENTATION_VERSION` of crates/trace-format. */
-#define INSTRUMENTATION 3
+#define INSTRUMENTATION 4
 struct Control { uint64_t path_next, path_limit, value_next, value_limit; };
 extern __thread struct Control *__symbiosis_control __attribute__((tls_model("initial-exec")));
 void __symbiosis_grow_path(void);
@@ -53,7 +53,7 @@ static inline void path(uint8_t token, uint32_t number) {
 }
 static inline void value(uint64_t word) {
   volatile struct Control *c = __symbiosis_control;
-  if (c->value_next == c->value_limit) { __symbiosis_grow_values(); c = __symbiosis_control; }
+  if (c->value_next >= c->value_limit) { __symbiosis_grow_values(); c = __symbiosis_control; }
   *(volatile uint64_t *)c->value_next = word;
   c->value_next += 8;
 }

@@ -167,6 +167,32 @@ static void endless(void) {
   forever(0);
 }
 
+static void *busy(void *argument) {
+  for (uint64_t i = 0;; i++) {
+    value(i);
+    block(i % 1000);
+    if (i % 3000 == 0) usleep(300);
+  }
+  return argument;
+}
+/* The children go on with the stream of the thread that forks, from where the parent was. */
+static void busy_forks(void) {
+  pthread_t thread;
+  for (int i = 0; i < 2; i++) pthread_create(&thread, 0, busy, 0);
+  uint64_t count = 0;
+  for (int i = 0; i < 10; i++) {
+    for (int j = 0; j < 3777; j++, count++) { value(count); block(count % 1000); }
+    int child = fork();
+    if (child == 0) {
+      for (int j = 0; j < 20000; j++, count++) { value(count); block(count % 1000); }
+      _exit(0);
+    }
+    for (int j = 0; j < 9000; j++, count++) { value(count); block(count % 1000); }
+    waitpid(child, 0, 0);
+  }
+  _exit(0);
+}
+
 int main(int arguments, char **argument) {
   const char *s = arguments > 1 ? argument[1] : "";
   struct rlimit none = {0, 0};
@@ -180,7 +206,7 @@ int main(int arguments, char **argument) {
   SCENARIO("overflow", run(overflows, 0)) SCENARIO("exit", run(exits, 0))
   SCENARIO("_exit", run(exits_at_once, 0)) SCENARIO("thread-exit", run(thread_exits, 0))
   SCENARIO("twice", twice()) SCENARIO("own-handler", own_handler()) SCENARIO("jump", jumps())
-  SCENARIO("endless", endless()) SCENARIO("return", return 5)
+  SCENARIO("endless", endless()) SCENARIO("busy-forks", busy_forks()) SCENARIO("return", return 5)
   SCENARIO("many", run(count, (void *)2000000))
   printf("done %s\n", s);
   return 0;

@@ -6,7 +6,7 @@ use ir::types::{
     TypeId,
 };
 use symex::{RecordedModule, ThreadLog};
-use trace_format::layout::{RuntimeEvent, tag};
+use trace_format::layout::{RuntimeEvent, SYNC_PAYLOAD, SyncCoder, tag};
 
 pub const VOID: TypeId = TypeId(0);
 pub const I1: TypeId = TypeId(1);
@@ -160,13 +160,15 @@ pub fn branch(condition: Operand, then: u32, otherwise: u32) -> (InstKind, TypeI
 /// A thread's streams under construction.
 pub struct Stream {
     log: ThreadLog,
+    sync: SyncCoder,
 }
 
 impl Stream {
     pub fn new(name: &str, serial: u64, parent: u64, start: Option<FuncId>) -> Self {
         let start_routine = start.map_or(0, |id| CODE + 16 * u64::from(id.0));
         let name = name.to_owned();
-        Self { log: ThreadLog { name, serial, parent, start_routine, ..ThreadLog::default() } }
+        let log = ThreadLog { name, serial, parent, start_routine, ..ThreadLog::default() };
+        Self { log, sync: SyncCoder::default() }
     }
 
     fn entry(&mut self, kind: u32, payload: u32) -> &mut Self {
@@ -174,36 +176,65 @@ impl Stream {
         self
     }
 
+    /// The arguments are pointers or 64 bits wide.
     pub fn enter(&mut self, function: FuncId, arguments: &[u64]) -> &mut Self {
         self.entry(tag::ENTER, function.0 + 1).words(arguments)
+    }
+
+    /// The arguments have 32 bits.
+    pub fn enter_with_ints(&mut self, function: FuncId, arguments: &[u32]) -> &mut Self {
+        self.entry(tag::ENTER, function.0 + 1).ints(arguments)
     }
 
     pub fn block(&mut self, block: u32) -> &mut Self {
         self.entry(tag::BLOCK, block + tag::BLOCK_BIAS)
     }
 
+    /// The result is a pointer or has 64 bits, if there is one.
     pub fn ret(&mut self, words: &[u64]) -> &mut Self {
         self.entry(tag::RETURN, 1).words(words)
     }
 
+    /// The result has 32 bits.
+    pub fn ret_int(&mut self, result: u32) -> &mut Self {
+        self.entry(tag::RETURN, 1).ints(&[result])
+    }
+
     pub fn runtime(&mut self, event: RuntimeEvent, words: &[u64]) -> &mut Self {
-        self.entry(tag::RUNTIME, event as u32).words(words)
+        self.entry(tag::RUNTIME, event as u32);
+        match (event, words) {
+            (
+                RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd,
+                &[op, address, second, number, time],
+            ) => {
+                let mut bytes = [0; SYNC_PAYLOAD];
+                let length = self.sync.write([op, address, second, number, time], &mut bytes);
+                self.log.values.extend(&bytes[..length]);
+                self
+            }
+            _ => self.words(words),
+        }
     }
 
     pub fn words(&mut self, words: &[u64]) -> &mut Self {
-        self.log.values.extend(words);
+        self.log.values.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        self
+    }
+
+    pub fn ints(&mut self, numbers: &[u32]) -> &mut Self {
+        self.log.values.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
         self
     }
 
     /// A call of `pthread_create` that made the thread with this serial.
     pub fn create(&mut self, serial: u64) -> &mut Self {
-        self.runtime(RuntimeEvent::ThreadCreate, &[serial, 0x77, 0, 0]).ret(&[0])
+        self.runtime(RuntimeEvent::ThreadCreate, &[serial, 0x77, 0, 0]).ret_int(0)
     }
 
     /// A call of `pthread_join`.
     pub fn join(&mut self, serial: u64) -> &mut Self {
         self.runtime(RuntimeEvent::JoinBegin, &[serial]);
-        self.runtime(RuntimeEvent::JoinEnd, &[serial, 0]).ret(&[0])
+        self.runtime(RuntimeEvent::JoinEnd, &[serial, 0]).ret_int(0)
     }
 
     pub fn exit(&mut self) -> ThreadLog {

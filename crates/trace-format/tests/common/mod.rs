@@ -6,8 +6,8 @@ use std::path::Path;
 use tempfile::TempDir;
 use trace_format::layout::{
     CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, INSTRUMENTATION_VERSION, MODULE_MAGIC,
-    ModuleRecordHeader, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure, RuntimeEvent, tag,
-    token,
+    ModuleRecordHeader, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure, RuntimeEvent,
+    STREAM_WINDOW, tag, token,
 };
 use trace_format::{
     Executable, Manifest, Module, OrderRecord, Outcome, Trace, TraceError, bitcode_file_name,
@@ -107,21 +107,39 @@ pub fn write_thread(
 ) {
     let threads = directory.join("threads");
     let mut page = vec![0; CONTROL_PAGE_SIZE];
+    let bytes = tokens(path);
     put(&mut page, offset_of!(Control, path_base), 0x1000);
-    let mut bytes = tokens(path);
-    put(&mut page, offset_of!(Control, path_next), 0x1000 + bytes.len() as u64);
+    let (moved, window) = raw_stream(&bytes, junk);
+    put(&mut page, offset_of!(Control, path_next), 0x1000 + bytes.len() as u64 - moved);
+    put(&mut page, offset_of!(Control, path_moved), moved);
+    put(&mut page, offset_of!(Control, path_moving), moved);
+    fs_err::write(threads.join(format!("{file}.path")), window).unwrap();
+    let bytes: Vec<u8> = values.iter().flat_map(|word| word.to_le_bytes()).collect();
     put(&mut page, offset_of!(Control, value_base), 0x10_0000);
-    put(&mut page, offset_of!(Control, value_next), 0x10_0000 + values.len() as u64 * 8);
+    let (moved, window) = raw_stream(&bytes, junk);
+    put(&mut page, offset_of!(Control, value_next), 0x10_0000 + bytes.len() as u64 - moved);
+    put(&mut page, offset_of!(Control, value_moved), moved);
+    put(&mut page, offset_of!(Control, value_moving), moved);
+    fs_err::write(threads.join(format!("{file}.values")), window).unwrap();
     put(&mut page, offset_of!(Control, magic), CONTROL_MAGIC);
     put(&mut page, offset_of!(Control, serial), ids[0]);
     put(&mut page, offset_of!(Control, parent), ids[1]);
     put(&mut page, offset_of!(Control, ordinal), ids[2]);
     fs_err::write(threads.join(format!("{file}.ctl")), page).unwrap();
-    bytes.resize(bytes.len() + junk, 0xee);
-    fs_err::write(threads.join(format!("{file}.path")), bytes).unwrap();
-    let mut bytes: Vec<u8> = values.iter().flat_map(|word| word.to_le_bytes()).collect();
-    bytes.resize(bytes.len() + junk, 0xee);
-    fs_err::write(threads.join(format!("{file}.values")), bytes).unwrap();
+}
+
+/// A stream's raw file with `junk` behind, and how many of the stream's bytes are behind the window:
+/// all but the last ones, when it has more than the window holds.
+fn raw_stream(bytes: &[u8], junk: usize) -> (u64, Vec<u8>) {
+    let moved = if bytes.len() > STREAM_WINDOW { bytes.len() - STREAM_WINDOW / 3 } else { 0 };
+    let mut file = bytes[moved..].to_vec();
+    file.resize(file.len() + junk, 0xee);
+    if moved > 0 {
+        file.resize(STREAM_WINDOW, 0xee);
+        file.extend(&bytes[..moved]);
+        file.resize(file.len() + junk, 0xee);
+    }
+    (moved as u64, file)
 }
 
 pub fn write_process(directory: &Path, version: u32, message: &[u8]) {

@@ -1,0 +1,50 @@
+//! Names in the source's words, as far as they tell the program from its libraries.
+
+/// Is it a name that the language reserves for its library: `_M_impl`, `__x`? So is what the
+/// compiler calls a class's table of virtual functions: `_vptr$Base`.
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    if name.starts_with("_vptr$") || name.starts_with("_vptr.") {
+        return true;
+    }
+    let mut letters = name.chars();
+    letters.next() == Some('_')
+        && letters.next().is_some_and(|c| c == '_' || c.is_ascii_uppercase())
+}
+
+/// A path up to the first member whose name the language reserves for its library:
+/// `cache.entries_` of `cache.entries_._M_t._M_impl._M_header._M_parent`.
+#[must_use]
+pub fn outside_of_library(path: &str) -> &str {
+    let mut depth = 0u32;
+    for (at, character) in path.char_indices() {
+        match character {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            '.' | '-' if depth == 0 => {
+                let rest = &path[at..];
+                let member = rest.strip_prefix("->").or_else(|| rest.strip_prefix('.'));
+                if member.is_some_and(is_reserved) {
+                    return &path[..at];
+                }
+            }
+            _ => {}
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_insides_of_library_types_are_left_out() {
+        let path = "cache.entries_._M_t._M_impl._M_header._M_parent";
+        assert_eq!(outside_of_library(path), "cache.entries_");
+        assert_eq!(outside_of_library("this->_M_impl._M_start"), "this");
+        assert_eq!(outside_of_library("q->items[p->_Mine].key_"), "q->items[p->_Mine].key_");
+        assert_eq!(outside_of_library("q->low_"), "q->low_");
+        assert_eq!(outside_of_library("(*this)->_vptr$_Sp_counted_base"), "(*this)");
+    }
+}

@@ -1,0 +1,124 @@
+//! After a patch: can a wake-up still get lost? Seen in a run of the new program that passed: it cannot
+//! where a thread decides to wait under the mutex that it gives back by waiting, whoever writes what it
+//! looks at does so under that mutex and signals afterwards, and no signal can wake another one instead.
+
+use crate::possible::{Look, Possible};
+use crate::sections::{Section, around, lock_name, sections};
+use crate::{Bug, source::Span};
+use encoders::ConstraintSystem;
+use explain::last_member;
+use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectId, ThreadId};
+use std::collections::BTreeSet;
+
+/// A wait that came to its end.
+struct Wait {
+    condition: ObjectId,
+    thread: ThreadId,
+    /// The section of the mutex that it gives back.
+    section: Section,
+}
+
+/// Can a wake-up of the bug's condition variable get lost along the run's paths?
+pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
+    let names: BTreeSet<String> = bug
+        .events
+        .iter()
+        .map(|id| bug.trace.event(*id))
+        .filter(|event| matches!(Look::of(bug.trace, event).kind, "signal" | "broadcast"))
+        .filter_map(|event| bug.trace.subject(event).map(last_member))
+        .collect();
+    let all = sections(run);
+    let waits: Vec<Wait> = run.events.iter().filter_map(|e| wait(run, &all, &names, e)).collect();
+    if waits.is_empty() {
+        return Possible::Untouched("in the run no thread waits for the signal".to_owned());
+    }
+    let system = match encoders::encode(run) {
+        Ok(system) => system,
+        Err(error) => return Possible::Unknown(error.to_string()),
+    };
+    let waiting: BTreeSet<ThreadId> = waits.iter().map(|wait| wait.thread).collect();
+    for wait in &waits {
+        if let Err(why) = kept(run, &system, &all, wait, &waiting) {
+            return why;
+        }
+    }
+    let mutex = lock_name(run, waits[0].section.object);
+    Possible::No(format!(
+        "what is tested before the wait is written under `{mutex}` and signalled afterwards"
+    ))
+}
+
+fn wait(
+    run: &EventTrace,
+    all: &[Section],
+    names: &BTreeSet<String>,
+    event: &Event,
+) -> Option<Wait> {
+    let EventKind::Wake { condition, began } = event.kind else { return None };
+    let named = run.subject(event).map(last_member);
+    let object = run.objects.get(condition.index()).map(|object| last_member(&object.name));
+    if ![named, object].into_iter().flatten().any(|name| names.contains(&name)) {
+        return None;
+    }
+    let section = all.iter().find(|section| section.unlock == began).copied()?;
+    Some(Wait { condition, thread: event.thread, section })
+}
+
+/// Does every other thread keep to it?
+fn kept(
+    run: &EventTrace,
+    system: &ConstraintSystem,
+    all: &[Section],
+    wait: &Wait,
+    waiting: &BTreeSet<ThreadId>,
+) -> Result<(), Possible> {
+    let tested = tested(run, &wait.section);
+    if tested.is_empty() {
+        let place = Span::of(run.event(wait.section.unlock).site()).begin();
+        return Err(Possible::Yes(format!("{place}, where nothing is tested before the wait")));
+    }
+    let is_write = |event: &&Event| {
+        event.kind.writes().iter().any(|part| tested.contains(&part.cell))
+            && !waiting.contains(&event.thread)
+            && !system.surely_before(event.id, wait.section.lock)
+    };
+    for write in run.events.iter().filter(is_write) {
+        let place = || Span::of(write.site()).begin();
+        let guarded = around(run, all, write.id).iter().any(|s| s.object == wait.section.object);
+        if !guarded {
+            return Err(Possible::Yes(format!("{}, without the mutex of the wait", place())));
+        }
+        // Who waits there in other runs takes what was waited for.
+        let waits = run.event(wait.section.unlock).site();
+        if write.site().function == waits.function && write.site().file == waits.file {
+            continue;
+        }
+        let later = run.thread_of(write.id).events.iter().skip(write.index as usize + 1);
+        let signals = later.map(|id| &run.event(*id).kind).find(|kind| match kind {
+            EventKind::Signal { condition } | EventKind::Broadcast { condition } => {
+                *condition == wait.condition
+            }
+            _ => false,
+        });
+        match signals {
+            Some(EventKind::Broadcast { .. }) => {}
+            Some(_) if waiting.len() == 1 => {}
+            Some(_) => {
+                let why = "several threads wait for a signal that wakes one of them";
+                return Err(Possible::Unknown(why.to_owned()));
+            }
+            None => {
+                return Err(Possible::Yes(format!("{}, which is not signalled", place())));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the thread looked at in the section that it gave back.
+fn tested(run: &EventTrace, section: &Section) -> BTreeSet<CellId> {
+    let index = |id: EventId| run.event(id).index as usize;
+    let own = run.thread_of(section.lock).events.get(index(section.lock)..index(section.unlock));
+    let reads = own.into_iter().flatten().flat_map(|id| run.event(*id).kind.reads());
+    reads.map(|part| part.cell).collect()
+}

@@ -1,0 +1,304 @@
+//! Accesses of one variable that become fewer: a read and the write that follows from it are one
+//! atomic step, a value that was read twice is read once; and a semaphore that guards them lets one
+//! thread in.
+
+use super::{Candidate, Guard, Kind, Repair, quoted};
+use crate::Bug;
+use crate::edit::Edit;
+use crate::enforce::{Rule, Stretch};
+use crate::sections::{around, lock_name, units};
+use crate::source::{Span, span};
+use model::trace::ValueDisplay;
+use model::{
+    CellId, Event, EventId, EventKind, EventTrace, FailureCondition, ObjectKind, ReadPart, VarId,
+    VariableOrigin, WritePart,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A read, and what one thread does later with the same cells.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    read: EventId,
+    then: EventId,
+}
+
+/// A semaphore around what nothing may come between has room for several threads: it gets room for
+/// one.
+pub(super) fn one_unit(bug: &Bug<'_>) -> Vec<Candidate> {
+    let trace = bug.trace;
+    let all = units(trace);
+    let mut found = Vec::new();
+    for semaphore in &trace.objects {
+        let ObjectKind::Semaphore { initial } = semaphore.kind else { continue };
+        let around = |id: &EventId| {
+            around(trace, &all, *id).into_iter().find(|unit| unit.object == semaphore.id)
+        };
+        let sections: Option<Vec<_>> = bug.events.iter().map(around).collect();
+        let Some(sections) = sections.filter(|all| initial > 1 && !all.is_empty()) else {
+            continue;
+        };
+        let mut places: Vec<Span> = Vec::new();
+        for section in &sections {
+            let place = Span::of(trace.event(section.lock).site());
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        let mut edit = Edit::new(trace);
+        edit.change(semaphore.id, ObjectKind::Semaphore { initial: 1 });
+        let Some(edited) = edit.finish() else { continue };
+        let name = lock_name(trace, semaphore.id);
+        let step = format!(
+            "let {} begin with 1 unit, not with {initial}: then only one thread at a time gets past {}",
+            quoted(&name),
+            places.iter().map(Span::begin).collect::<Vec<_>>().join(" and ")
+        );
+        let own = all.iter().filter(|unit| unit.object == semaphore.id);
+        let stretches = own.map(|unit| Stretch { first: unit.lock, last: unit.unlock });
+        let repair = Repair {
+            kind: Kind::OneUnit,
+            steps: vec![step],
+            lock: Some(Guard { name, new: false }),
+            variables: super::variables(bug),
+            places,
+            rule: Rule::Alone(stretches.collect()),
+            checked: None,
+        };
+        found.push(Candidate { repair, edited });
+    }
+    found
+}
+
+/// The reads and writes of the cause's variable that follow from each other become atomic updates.
+pub(super) fn one_step(bug: &Bug<'_>) -> Option<Candidate> {
+    let trace = bug.trace;
+    let cells = one_variable(bug)?;
+    let pairs: Vec<Pair> = trace
+        .events
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::Write { .. }) && touches(event, &cells))
+        .filter_map(|write| update(trace, write))
+        .collect();
+    let named = |pair: &Pair| bug.events.contains(&pair.read) || bug.events.contains(&pair.then);
+    if !pairs.iter().any(named) {
+        return None;
+    }
+    let mut edit = Edit::new(trace);
+    let mut places: BTreeSet<Span> = BTreeSet::new();
+    for pair in &pairs {
+        let reads = trace.event(pair.read).kind.reads().to_vec();
+        let writes = trace.event(pair.then).kind.writes().to_vec();
+        edit.replace(pair.read, EventKind::ReadModifyWrite { reads, writes });
+        edit.remove(pair.then);
+        places.insert(span(trace.event(pair.read), trace.event(pair.then))?);
+    }
+    let edited = edit.finish()?;
+    let variables = super::variables(bug);
+    let what = variables.first().map(|name| quoted(name)).unwrap_or_default();
+    let steps = places.iter().enumerate().map(|(number, place)| {
+        let what = if number == 0 { what.as_str() } else { "it" };
+        let lines = match place.first == place.last {
+            true => place.begin(),
+            false => format!("{} to {}", place.begin(), place.end()),
+        };
+        format!(
+            "in {}, change {what} in one atomic step ({lines}): an atomic addition, exchange or \
+             compare-exchange",
+            place.function
+        )
+    });
+    let stretches = pairs.iter().map(|pair| Stretch { first: pair.read, last: pair.then });
+    let repair = Repair {
+        kind: Kind::OneStep,
+        steps: steps.collect(),
+        lock: None,
+        variables,
+        places: places.into_iter().collect(),
+        rule: Rule::Alone(stretches.collect()),
+        checked: None,
+    };
+    Some(Candidate { repair, edited })
+}
+
+/// The cells of the events of the cause, where they are about one variable.
+fn one_variable(bug: &Bug<'_>) -> Option<BTreeSet<CellId>> {
+    let mut all = bug.events.iter().map(|id| cells(bug.trace.event(*id)));
+    let first = all.next()?;
+    (!first.is_empty() && all.all(|other| other == first)).then_some(first)
+}
+
+fn cells(event: &Event) -> BTreeSet<CellId> {
+    let reads = event.kind.reads().iter().map(|part| part.cell);
+    reads.chain(event.kind.writes().iter().map(|part| part.cell)).collect()
+}
+
+fn touches(event: &Event, cells: &BTreeSet<CellId>) -> bool {
+    event.kind.reads().iter().any(|part| cells.contains(&part.cell))
+        || event.kind.writes().iter().any(|part| cells.contains(&part.cell))
+}
+
+/// The read that a write follows from, in the same call, without a branch that hangs on it and
+/// without synchronisation in between.
+fn update(trace: &EventTrace, write: &Event) -> Option<Pair> {
+    let own = trace.thread_of(write.id).events.get(..write.index as usize)?;
+    let near = own.iter().rev().map(|id| trace.event(*id));
+    let read = near
+        .take_while(|event| !synchronises(&event.kind))
+        .find(|event| cells(event) == cells(write))?;
+    let EventKind::Read { parts } = &read.kind else { return None };
+    let vars: BTreeSet<VarId> = parts.iter().map(|part| part.var).collect();
+    let used: BTreeSet<VarId> = {
+        let values = write.kind.writes().iter();
+        values.flat_map(|part| trace.exprs.variables(part.value)).collect()
+    };
+    let early = |var: &VarId| match trace.variables.get(var.index()).map(|v| v.origin) {
+        Some(VariableOrigin::Read { event, .. }) => trace.event(event).index <= read.index,
+        _ => true,
+    };
+    let decides = trace.conditions.iter().any(|condition| {
+        condition.thread == write.thread
+            && (read.index + 1..=write.index).contains(&condition.position)
+            && trace.exprs.variables(condition.expr).iter().any(|var| vars.contains(var))
+    });
+    let same_call = read.site().function == write.site().function
+        && read.stack.len() == write.stack.len()
+        && read.site().file == write.site().file;
+    let follows = used.iter().any(|var| vars.contains(var)) && used.iter().all(early);
+    (same_call && follows && !decides).then_some(Pair { read: read.id, then: write.id })
+}
+
+/// Does the event have to do with the order of threads?
+fn synchronises(kind: &EventKind) -> bool {
+    !matches!(
+        kind,
+        EventKind::Read { .. }
+            | EventKind::Write { .. }
+            | EventKind::Fence
+            | EventKind::Allocate { .. }
+            | EventKind::Free { .. }
+    )
+}
+
+/// A thread that only looks at a variable looks at it twice and relies on seeing the same: it keeps
+/// what it saw first.
+pub(super) fn read_once(bug: &Bug<'_>) -> Option<Candidate> {
+    let trace = bug.trace;
+    let cells = one_variable(bug)?;
+    let reads = || bug.events.iter().map(|id| trace.event(*id));
+    let mut reads = reads().filter(|event| matches!(event.kind, EventKind::Read { .. }));
+    let (one, two) = (reads.next()?, reads.next()?);
+    let (one, two) = if one.index < two.index { (one, two) } else { (two, one) };
+    let is_pointer = cells.iter().any(|cell| {
+        let display = trace.cells.get(cell.index()).map(|cell| cell.display);
+        display == Some(ValueDisplay::Pointer)
+    });
+    // What a pointer points to may be gone when it is kept.
+    if one.thread != two.thread || one.site() == two.site() || is_pointer {
+        return None;
+    }
+    let again = later_reads(trace, (one, two), &cells)?;
+    let mut kept = trace.clone();
+    let mut same: BTreeMap<VarId, VarId> = BTreeMap::new();
+    for pair in &again {
+        let first: &[ReadPart] = trace.event(pair.read).kind.reads();
+        for part in trace.event(pair.then).kind.reads() {
+            let known = first.iter().find(|other| other.cell == part.cell)?;
+            same.insert(part.var, known.var);
+            kept.variables.get_mut(part.var.index())?.origin = VariableOrigin::Input;
+        }
+    }
+    renamed(&mut kept, &same);
+    let mut edit = Edit::new(&kept);
+    again.iter().for_each(|pair| edit.remove(pair.then));
+    let edited = edit.finish()?;
+    let variables = super::variables(bug);
+    let places = [one, two].map(|event| Span::of(event.site()));
+    let step = format!(
+        "in {}, read {} once ({}) and use the same value at {}",
+        places[0].function,
+        variables.first().map(|name| quoted(name)).unwrap_or_default(),
+        places[0].begin(),
+        places[1].begin()
+    );
+    let stretches = again.iter().map(|pair| Stretch { first: pair.read, last: pair.then });
+    let other = trace.events.iter().filter(|event| {
+        event.thread != one.thread
+            && touches(event, &cells)
+            && matches!(event.kind, EventKind::Write { .. })
+    });
+    let other = other.map(|event| Stretch { first: event.id, last: event.id });
+    let repair = Repair {
+        kind: Kind::ReadOnce,
+        steps: vec![step],
+        lock: None,
+        variables,
+        places: places.to_vec(),
+        rule: Rule::Alone(stretches.chain(other).collect()),
+        checked: None,
+    };
+    Some(Candidate { repair, edited })
+}
+
+/// Each read at the second place with the one at the first before it. `None` when a thread that does
+/// so also writes the variable, synchronises in between, or is in another function by then: then a new
+/// look at the variable may be meant.
+fn later_reads(
+    trace: &EventTrace,
+    (one, two): (&Event, &Event),
+    cells: &BTreeSet<CellId>,
+) -> Option<Vec<Pair>> {
+    if one.site().function != two.site().function || one.site().file != two.site().file {
+        return None;
+    }
+    let mut found = Vec::new();
+    for thread in &trace.threads {
+        let mut first: Option<EventId> = None;
+        let mut changed = false;
+        let before = found.len();
+        for event in thread.events.iter().map(|id| trace.event(*id)) {
+            let own = touches(event, cells);
+            changed |= own && !event.kind.writes().is_empty();
+            match &event.kind {
+                EventKind::Read { .. } if own && event.site() == one.site() => {
+                    first = Some(event.id);
+                }
+                EventKind::Read { .. } if own && event.site() == two.site() => {
+                    found.push(Pair { read: first?, then: event.id });
+                }
+                kind if synchronises(kind) => first = None,
+                _ => {}
+            }
+        }
+        if changed && found.len() > before {
+            return None;
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Puts variables in place of others wherever the trace speaks of values.
+fn renamed(trace: &mut EventTrace, same: &BTreeMap<VarId, VarId>) {
+    let rename = |var: VarId| same.get(&var).copied().unwrap_or(var);
+    let exprs = &mut trace.exprs;
+    for condition in &mut trace.conditions {
+        condition.expr = exprs.renamed(condition.expr, &rename);
+    }
+    let image = |part: &WritePart, exprs: &mut model::ExprPool| WritePart {
+        value: exprs.renamed(part.value, &rename),
+        ..*part
+    };
+    for event in &mut trace.events {
+        if let EventKind::Write { parts } | EventKind::ReadModifyWrite { writes: parts, .. } =
+            &mut event.kind
+        {
+            for part in parts.iter_mut() {
+                *part = image(part, exprs);
+            }
+        }
+    }
+    if let Some(FailureCondition::Value(expr)) =
+        trace.failure.as_mut().map(|failure| &mut failure.condition)
+    {
+        *expr = exprs.renamed(*expr, &rename);
+    }
+}
