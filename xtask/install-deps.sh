@@ -2,6 +2,8 @@
 # Installs what building and using Symbiosis needs on Debian 12, by package name. Does nothing when
 # everything is there. Rust comes from rustup and must be there already.
 set -euo pipefail
+cd "$(dirname "$0")"
+./dev-null.sh
 
 if ! command -v cargo >/dev/null; then
     echo "cargo was not found: install Rust with rustup first" >&2
