@@ -14,6 +14,8 @@ use trace_format::layout::NOISE_VARIABLE;
 
 /// How often a plain line tells of progress.
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// A run that takes no longer than this is not taken to hang.
+const HANGS: Duration = Duration::from_secs(1);
 
 /// Run an instrumented program and keep the trace of what its threads did.
 ///
@@ -258,15 +260,26 @@ impl Recorder {
         let directory = names.single()?;
         let mut progress = Progress::new(most, self.quiet, self.noise.is_some());
         let mut steps = None;
+        let mut longest = Duration::ZERO;
         for number in 1..=most {
+            let began = Instant::now();
             let mut run = self.once(&directory, false, self.perturbation(number, steps))?;
+            let took = began.elapsed();
             steps = run.steps.or(steps);
             if let Some(signal) = self.interrupts.received() {
                 progress.finish();
-                self.keep(names, &mut run)?;
-                self.say(&format!("interrupted in run {number} of {most}"));
+                let what = format!("interrupted in run {number} of {most}");
+                // Whoever gives up looking interrupts a run that is like those before it.
+                if run.was_interrupted() && took < HANGS.max(longest * 3) {
+                    run.discard()?;
+                    self.say(&format!("{what}, which had only begun; no trace was kept"));
+                } else {
+                    self.keep(names, &mut run)?;
+                    self.say(&what);
+                }
                 return Ok(interrupted(signal));
             }
+            longest = longest.max(took);
             if run.any_failed()? {
                 progress.finish();
                 show_tails(&run);

@@ -155,6 +155,9 @@ pub fn why_none(repair: &Repair) -> &'static str {
             "that a lock is taken to write is no order of events that a running program could be held \
              to: the thread waits for itself in any order"
         }
+        Kind::GiveBack => {
+            "that a lock is given back is no order of events that a running program could be held to"
+        }
         _ => "its events have no places in the program at which a thread could be held back",
     }
 }

@@ -4,6 +4,7 @@ use crate::record::children::{Family, Found};
 use crate::record::fail_if::{self, Spool};
 use crate::record::noise::{REPORT_FILE, take_steps};
 use crate::record::tee::Tee;
+use crate::record::words::is_interrupt;
 use crate::record::{FailAt, Instrumented, Interrupts, Noise, Perturbation, Program, RecordError};
 use std::ffi::OsString;
 use std::io;
@@ -461,6 +462,15 @@ impl Run {
             Some(Outcome::Exited(status)) => status as u8,
             Some(Outcome::Signalled(signal)) => 128u8.wrapping_add(signal as u8),
             None => 0,
+        }
+    }
+
+    /// Was the process ended by a signal that people and programs end others by?
+    #[must_use]
+    pub fn was_interrupted(&self) -> bool {
+        match self.manifest.outcome {
+            Some(Outcome::Signalled(signal)) => is_interrupt(i64::from(signal)),
+            Some(Outcome::Exited(_)) | None => false,
         }
     }
 

@@ -39,7 +39,7 @@ pub fn ending(manifest: &Manifest) -> String {
 }
 
 /// Was the run ended by a signal that people and programs end others by?
-fn is_interrupt(code: i64) -> bool {
+pub(super) fn is_interrupt(code: i64) -> bool {
     let signals = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
     signals.into_iter().any(|signal| i64::from(signal) == code)
 }

@@ -2,6 +2,7 @@
 //! reversed, and no failure.
 
 use crate::ask::{Answer, Asker, Share};
+use crate::cone::feeds;
 use crate::conflict::{OrderKind, positions};
 use crate::context::Context;
 use crate::dsp::{Dsp, differential};
@@ -12,9 +13,9 @@ use crate::nearest::nearest;
 use crate::pairs::{Rank, pairs};
 use crate::root_cause::RootCause;
 use model::evaluate::Evaluation;
-use model::{EventId, Schedule};
+use model::{CellId, Event, EventId, EventTrace, Schedule, ThreadId};
 use solver::{Order, UnknownReason};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A schedule that does not fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -264,6 +265,7 @@ impl Search<'_> {
         let dsp = differential(context.trace, self.failing, &alternate);
         let displaced = self.failing.displaced(&alternate.schedule.order);
         let cost = Cost {
+            lost: lost_updates(context.trace, &alternate.schedule.order, |id| shown.contains(&id)),
             size: dsp.size(),
             indirect: !self.failing.is_decided_by(&dsp),
             rank,
@@ -278,12 +280,44 @@ impl Search<'_> {
 /// What the alternate to show is chosen by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
+    lost: usize,
     size: (usize, usize, usize, usize),
     indirect: bool,
     rank: Rank,
     distance: (u32, u32),
     displaced: usize,
     pair: Order,
+}
+
+/// How many updates a schedule loses among the events of interest: a thread writes what it computed
+/// from a value that another thread has overwritten meanwhile. A schedule that passes only in spite of
+/// that is no example to follow.
+fn lost_updates(
+    trace: &EventTrace,
+    order: &[EventId],
+    of_interest: impl Fn(EventId) -> bool,
+) -> usize {
+    struct Begun {
+        read: EventId,
+        overwritten: bool,
+    }
+    let mut begun: BTreeMap<CellId, BTreeMap<ThreadId, Begun>> = BTreeMap::new();
+    let mut lost = 0;
+    for &id in order {
+        let Event { thread, kind, .. } = trace.event(id);
+        for part in kind.reads() {
+            let begun = begun.entry(part.cell).or_default();
+            begun.insert(*thread, Begun { read: id, overwritten: false });
+        }
+        for part in kind.writes() {
+            let Some(begun) = begun.get_mut(&part.cell) else { continue };
+            let own = begun.remove(thread).filter(|own| own.overwritten);
+            let own = own.filter(|own| of_interest(own.read) || of_interest(id));
+            lost += usize::from(own.is_some_and(|own| feeds(trace, own.read, id, part.cell)));
+            begun.values_mut().for_each(|other| other.overwritten = true);
+        }
+    }
+    lost
 }
 
 /// Asks the session for a schedule with the pair reversed that keeps as many of the failing

@@ -32,6 +32,7 @@ fn note_status(status: c_int) {
 
 /// Runs after all other exit handlers and destructors: here the status that `main` returned shows.
 pub unsafe extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+    schedule::ending();
     note_status(status);
     threads::mark_end();
 }
@@ -118,23 +119,27 @@ interpose! {
     }
 
     fn exit(status: c_int) {
+        schedule::ending();
         note_status(status);
         forward_for_good!(exit(status))
     }
 
     fn _exit(status: c_int) {
+        schedule::ending();
         note_status(status);
         schedule::process_ends(status & 0xff != 0);
         forward_for_good!(_exit(status))
     }
 
     fn _Exit(status: c_int) {
+        schedule::ending();
         note_status(status);
         schedule::process_ends(status & 0xff != 0);
         forward_for_good!(_Exit(status))
     }
 
     fn quick_exit(status: c_int) {
+        schedule::ending();
         note_status(status);
         schedule::process_ends(status & 0xff != 0);
         forward_for_good!(quick_exit(status))

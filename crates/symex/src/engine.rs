@@ -297,6 +297,7 @@ impl<'r> Engine<'r> {
                     }
                 }
                 Err(stop) => {
+                    self.create_unlogged(t);
                     self.threads[t].stop = Some(stop);
                     self.finish_thread(t);
                     return;

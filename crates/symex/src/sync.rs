@@ -160,6 +160,25 @@ impl<'r> Engine<'r> {
         thread.started = true;
     }
 
+    /// The log ends inside a call that created threads: their own logs show it. The entry of a
+    /// creation comes behind the call, and a thread can end the process before its creator is back.
+    pub fn create_unlogged(&mut self, t: usize) {
+        let inside = matches!(self.threads[t].frames.last(), Some(Frame::External(_)));
+        if !inside || !self.threads[t].exhausted() {
+            return;
+        }
+        let parent = self.threads[t].log.serial;
+        let mine = |child: &usize| {
+            let thread = &self.threads[*child];
+            thread.log.parent == parent && !thread.started
+        };
+        let children: Vec<usize> = (t + 1..self.threads.len()).filter(mine).collect();
+        for child in children {
+            self.pass_sync(t, SyncPoint::Create, None);
+            self.create(t, self.threads[child].log.serial);
+        }
+    }
+
     fn joined(&mut self, t: usize, serial: u64, result: u64) {
         self.threads[t].joining = None;
         let Some(&child) = self.serials.get(&serial) else { return };

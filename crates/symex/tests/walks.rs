@@ -98,6 +98,20 @@ fn shared_accesses_become_events() {
 }
 
 #[test]
+fn a_thread_that_fails_before_its_creation_is_logged_has_a_fork() {
+    let mut recording = counter(true);
+    let mut main = Stream::new("t0", 1, 0, None);
+    let function = recording.modules[0].ir.functions.iter().position(|f| f.name == "main");
+    let function = ir::types::FuncId(function.expect("main") as u32);
+    recording.threads[0] = main.enter(function, &[]).create(2).end();
+    let failure = recording.failure.as_mut().expect("a failure");
+    failure.thread_serial = 3;
+    let execution = run(&recording);
+    assert_eq!(kinds(&execution, 0), ["start", "write", "fork", "fork"]);
+    assert_eq!(kinds(&execution, 2)[..2], ["start", "read"]);
+}
+
+#[test]
 fn a_written_value_is_a_function_of_the_read_one() {
     let execution = run(&counter(false));
     let trace = &execution.trace;

@@ -24,7 +24,7 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let waits: Vec<Wait> = blocks(story).flat_map(|block| waits_of(story, block)).collect();
     match circle(story, &waits) {
         Some(circle) => Some(told(story, &circle)),
-        None => starved(story, &waits),
+        None => starved(story, &waits).or_else(|| abandoned(story, &waits)),
     }
 }
 
@@ -163,8 +163,28 @@ fn clause(story: &Story<'_>, wait: &Wait) -> String {
     format!("{me} waits for {what} ({place}), {how}")
 }
 
+/// A lock was never given back: whoever took it has ended.
+fn abandoned(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
+    let ended = |thread: ThreadId| {
+        let events = &story.trace().threads[thread.index()].events;
+        events.iter().any(|id| story.event(*id).kind == EventKind::Exit)
+    };
+    let (wait, held) =
+        waits.iter().find_map(|wait| Some((wait, wait.held?)).filter(|_| ended(wait.on)))?;
+    let sentence = format!(
+        "{} took {} ({}) and ended without giving it back, and {} waits for it ({})",
+        story.thread(held),
+        quoted(&story.subject(held)),
+        at(story, held),
+        story.thread(wait.block),
+        at(story, wait.block)
+    );
+    let found = Found::new(Pattern::Deadlock, sentence, &[held, wait.block]);
+    Some(Found { case: Some("never-given-back"), ..found })
+}
+
 /// No circle of locks: a thread waits for a signal and has what others need to go on, who might
-/// send it; or a lock was never given back.
+/// send it.
 fn starved(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
     let starving = waits.iter().find_map(|wait| {
         let held = wait.held?;

@@ -4,6 +4,7 @@
 mod again;
 mod atomicity;
 mod deadlock;
+mod give_back;
 mod order;
 mod routine;
 mod steps;
@@ -51,6 +52,8 @@ pub enum Kind {
     TakeToWrite,
     /// Give a lock back before waiting.
     ReleaseFirst,
+    /// Give a lock back before the thread ends.
+    GiveBack,
 }
 
 impl Kind {
@@ -74,6 +77,7 @@ impl Kind {
             Self::LockOnce => "lock-once",
             Self::TakeToWrite => "take-to-write",
             Self::ReleaseFirst => "release-first",
+            Self::GiveBack => "give-back",
         }
     }
 }
@@ -161,7 +165,11 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             found
         }
         Pattern::MissedWakeup => wakeup::candidates(bug),
-        Pattern::Deadlock => deadlock::candidates(bug),
+        Pattern::Deadlock => {
+            let mut found: Vec<Candidate> = give_back::candidate(bug).into_iter().collect();
+            found.extend(deadlock::candidates(bug));
+            found
+        }
         Pattern::EverySchedule => Vec::new(),
     }
 }

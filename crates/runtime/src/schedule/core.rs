@@ -624,6 +624,21 @@ impl Core {
         }
     }
 
+    /// Is it for others to say whether this thread may end the process now? It is while there is more to
+    /// come of the schedule than what this thread does, and where priorities decide.
+    #[must_use]
+    pub fn is_under_way(&self, me: u32) -> bool {
+        match self.phase {
+            Phase::Script => self.line < self.plan.turns.len(),
+            Phase::Hold => {
+                let last = self.plan.turns.last();
+                last.is_some_and(|turn| turn.thread != self.slots.get(me).hash)
+            }
+            Phase::Pct => true,
+            Phase::Run => false,
+        }
+    }
+
     /// The process ends: is the schedule left by that?
     pub fn process_ends(&mut self, me: u32, failed: bool) {
         if self.phase != Phase::Script {

@@ -125,6 +125,7 @@ unsafe extern "C" fn forked() {
 }
 
 unsafe extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+    ending();
     process_ends(status & 0xff != 0);
 }
 
@@ -343,6 +344,25 @@ pub fn ended() {
         held.decide(NONE);
         // SAFETY: the record is the calling thread's own.
         unsafe { (*inside.thread).slot = NONE };
+        held.release();
+    });
+}
+
+/// The calling thread is about to end the process in good order: what the schedule says of other
+/// threads comes first, as far as it can. The thread stands at a point of its own meanwhile, so that
+/// it is behind any other.
+pub fn ending() {
+    sys::keeping_errno(|| {
+        let Some(inside) = Inside::enter() else { return };
+        let mut held = Held::take();
+        held.core().back(inside.me);
+        if !held.core().is_under_way(inside.me) {
+            held.release();
+            return;
+        }
+        held.core().stand(inside.me, site_hash(b"~end"));
+        let mut held = held.wait_turn(inside.me);
+        held.core().pass(inside.me);
         held.release();
     });
 }
