@@ -77,8 +77,8 @@ pub struct Answer {
 /// Executes a recording and verifies the event trace.
 ///
 /// # Errors
-/// When the recording cannot be executed at all, or the executor broke an invariant of event
-/// traces.
+/// When the recording cannot be executed at all, its streams cannot be read, or the executor broke an
+/// invariant of event traces.
 pub fn execute(recording: &Recording) -> Result<Execution, PipelineError> {
     let _span = tracing::info_span!("symex", threads = recording.threads.len()).entered();
     let execution = symex::execute(recording, &symex::Options::default())?;

@@ -69,7 +69,9 @@ fn walked(workspace: &Workspace) -> Vec<ThreadReport> {
     let loaded = symbiosis::pipeline::load(&workspace.path("run.trace")).expect("a trace");
     let reading = tag::RUNTIME << tag::SHIFT | RuntimeEvent::Reading as u32;
     for thread in &loaded.recording.threads {
-        let readings = thread.path.iter().filter(|&&entry| entry == reading).count();
+        let (mut entries, mut path) = (Vec::new(), thread.streams.path().expect("a path"));
+        while path(&mut entries).expect("a whole path") {}
+        let readings = entries.iter().filter(|&&entry| entry == reading).count();
         assert!(readings > 100, "{}: {readings} readings of the clock", thread.name);
     }
     let options = symex::Options { keep_path: true, ..Default::default() };

@@ -59,7 +59,7 @@ pub enum PipelineError {
     },
     /// Nothing can be executed.
     #[error("the recording cannot be executed")]
-    Symex(#[from] symex::SymexError),
+    Symex(#[source] symex::SymexError),
     /// The executor broke an invariant.
     #[error("internal: the event trace is not valid: {}", listed(.0))]
     Invalid(Vec<Violation>),
@@ -98,6 +98,15 @@ impl PipelineError {
             Self::Replay(error) => error.exit_code(),
             Self::NoFailure { .. } => exit_codes::USAGE,
             _ => exit_codes::UNEXPECTED,
+        }
+    }
+}
+
+impl From<symex::SymexError> for PipelineError {
+    fn from(error: symex::SymexError) -> Self {
+        match error {
+            symex::SymexError::Stream(error) => Self::Trace(error),
+            error => Self::Symex(error),
         }
     }
 }

@@ -8,7 +8,7 @@ use trace_format::{Failure, FailureKind, ModuleId, Trace, bitcode_file_name};
 /// A trace, read.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The streams and the IR.
+    /// The IR, and where the streams are.
     pub recording: Recording,
     /// The tail of standard output.
     pub output: String,
@@ -16,7 +16,7 @@ pub struct Loaded {
     pub warnings: Vec<String>,
 }
 
-/// Reads a trace directory whole.
+/// Reads a trace directory. The streams stay where they are until they are walked.
 ///
 /// # Errors
 /// When it is no trace, or damaged, or of another version.
@@ -42,7 +42,13 @@ pub fn load(directory: &Path) -> Result<Loaded, PipelineError> {
         recording.modules.push(module(&trace, index)?);
     }
     for thread in trace.threads() {
-        recording.threads.push(log(&trace, thread)?);
+        recording.threads.push(ThreadLog {
+            name: thread.name.clone(),
+            serial: thread.serial,
+            parent: thread.parent,
+            start_routine: thread.start_routine,
+            streams: trace.streams(thread),
+        });
     }
     let output = output.into_owned();
     Ok(Loaded { recording, output, warnings: warnings(&trace) })
@@ -68,29 +74,6 @@ fn module(trace: &Trace, index: usize) -> Result<RecordedModule, PipelineError> 
         base: record.base,
         functions: record.functions.clone(),
         globals: record.globals.clone(),
-    })
-}
-
-/// A thread's streams. The failing thread's are cut at the failure: what its exit handlers did
-/// afterwards explains nothing.
-fn log(trace: &Trace, thread: &trace_format::Thread) -> Result<ThreadLog, PipelineError> {
-    let own = |failure: &&Failure| failure.thread_serial == Some(thread.serial);
-    let failure = trace.failure().filter(own).filter(|failure| failure.path_bytes > 0);
-    let path = match failure {
-        Some(failure) => trace.path_entries_until(thread, failure.path_bytes)?,
-        None => trace.path_entries(thread)?,
-    };
-    let mut values = trace.value_bytes(thread)?;
-    if let Some(failure) = failure {
-        values.truncate(usize::try_from(failure.value_bytes).unwrap_or(usize::MAX));
-    }
-    Ok(ThreadLog {
-        name: thread.name.clone(),
-        serial: thread.serial,
-        parent: thread.parent,
-        start_routine: thread.start_routine,
-        path,
-        values,
     })
 }
 

@@ -125,20 +125,12 @@ fn load(directory: &Path) -> Result<Recording, AnyError> {
     }
     let failure = trace.failure();
     for thread in trace.threads() {
-        let (mut path, mut values) = (trace.path_entries(thread)?, trace.value_bytes(thread)?);
-        if let Some(failure) = failure.filter(|f| f.thread_serial == Some(thread.serial))
-            && failure.path_bytes > 0
-        {
-            path = trace.path_entries_until(thread, failure.path_bytes)?;
-            values.truncate(usize::try_from(failure.value_bytes)?);
-        }
         recording.threads.push(ThreadLog {
             name: thread.name.clone(),
             serial: thread.serial,
             parent: thread.parent,
             start_routine: thread.start_routine,
-            path,
-            values,
+            streams: trace.streams(thread),
         });
     }
     recording.failure = failure.map(|failure| RecordedFailure {

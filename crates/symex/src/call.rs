@@ -402,7 +402,7 @@ impl<'r> Engine<'r> {
     }
 
     /// The next logged value, which stays.
-    pub fn peek_value(&self, t: usize, ty: TypeId) -> Option<Value> {
+    pub fn peek_value(&mut self, t: usize, ty: TypeId) -> Option<Value> {
         let module = self.module(t);
         let bytes = self.threads[t].peek_bytes(ir::plan::logged_bytes(module, ty))?;
         Some(crate::engine::decode_logged(module, ty, bytes))

@@ -25,6 +25,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use trace_format::TraceError;
 use trace_format::layout::SyncPoint;
 
 /// What a walk is for (design section 4).
@@ -233,13 +234,20 @@ impl<'r> Engine<'r> {
     }
 
     /// Walks all threads, in an order that fork and join allow.
-    pub fn run(&mut self) {
+    ///
+    /// # Errors
+    /// When a thread's stream cannot be read to its end.
+    pub fn run(&mut self) -> Result<(), TraceError> {
         loop {
             let runnable = (0..self.threads.len()).find(|&t| self.is_runnable(t));
             let next = runnable.or_else(|| self.force());
             let Some(t) = next else { break };
             self.run_thread(t);
+            if let Some(error) = self.threads[t].take_error() {
+                return Err(error);
+            }
         }
+        Ok(())
     }
 
     fn is_runnable(&self, t: usize) -> bool {
@@ -282,6 +290,9 @@ impl<'r> Engine<'r> {
     fn run_thread(&mut self, t: usize) {
         let fresh = self.threads[t].stop.is_none();
         self.threads[t].stop = None;
+        if fresh {
+            self.threads[t].open();
+        }
         if fresh && self.symbolic() {
             self.pass_sync(t, SyncPoint::Start, None);
             self.event(t, model::EventKind::Start, None);
@@ -483,8 +494,8 @@ impl<'r> Engine<'r> {
     }
 
     pub fn take_value_of(&mut self, t: usize, module: &Module, ty: TypeId) -> Result<Value, Stop> {
-        let bytes = self.threads[t].bytes(ir::plan::logged_bytes(module, ty))?;
-        Ok(decode_logged(module, ty, bytes))
+        let length = ir::plan::logged_bytes(module, ty);
+        self.threads[t].bytes(length, |bytes| decode_logged(module, ty, bytes))
     }
 
     /// Compares a computed value with the logged one, which is right where they differ, and notes

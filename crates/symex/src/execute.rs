@@ -17,19 +17,19 @@ const MOST_SURVEYS: usize = 3;
 /// Executes a recording.
 ///
 /// # Errors
-/// When there is nothing to execute. Damaged or contradictory logs are no error: the thread stops,
-/// and the report says why.
+/// When there is nothing to execute, or a stream cannot be read. Contradictory logs are no error: the
+/// thread stops, and the report says why.
 pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, SymexError> {
     if recording.threads.is_empty() {
         return Err(SymexError::NoThreads);
     }
     let image = Image::new(recording)?;
     let order = thread_order(recording);
-    let (ranges, learned) = survey(recording, options, &image, &order);
+    let (ranges, learned) = survey(recording, options, &image, &order)?;
     tracing::debug!(cells = ranges.len(), "survey done");
     let pass = Pass::Symbolic(SharedCells::new(&ranges));
     let mut engine = Engine::new(&image, recording, options, pass, learned, &order);
-    engine.run();
+    engine.run()?;
     let hang = engine.explain_hang();
     let lifetime = std::mem::take(&mut engine.lifetime);
     let mut execution = collect(engine, &image);
@@ -50,14 +50,14 @@ fn survey<'r>(
     options: &'r Options,
     image: &'r Image<'r>,
     order: &[usize],
-) -> (Vec<(u64, u32)>, Learned) {
+) -> Result<(Vec<(u64, u32)>, Learned), SymexError> {
     let mut learned = Learned::default();
     let mut ranges = Vec::new();
     for round in 0..MOST_SURVEYS {
         let pass = Pass::Survey(Box::<Shadow>::default());
         learned.unresolved.clear();
         let mut engine = Engine::new(image, recording, options, pass, learned, order);
-        engine.run();
+        engine.run()?;
         let late = engine.resolves_more();
         let (pass, found) = (engine.pass, engine.learned);
         learned = found;
@@ -70,7 +70,7 @@ fn survey<'r>(
             break;
         }
     }
-    (ranges, learned)
+    Ok((ranges, learned))
 }
 
 impl Engine<'_> {

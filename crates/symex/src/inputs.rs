@@ -106,7 +106,10 @@ impl<'r> Engine<'r> {
 /// The words of a call; none when the log does not have them.
 fn words(writes: InputWrites, call: &ExternalCall<'_>, result: &Value) -> Option<Vec<u64>> {
     let result = result.scalar().and_then(Scalar::as_const)? as u64;
-    let (length, written) = call.written.unwrap_or((0, &[]));
+    let (length, written): (u64, &[u8]) = match &call.written {
+        Some((length, bytes)) => (*length, bytes),
+        None => (0, &[]),
+    };
     // How much of what was written counts, in bytes.
     let wanted = match writes {
         InputWrites::Nothing => 0,
@@ -137,7 +140,7 @@ fn words(writes: InputWrites, call: &ExternalCall<'_>, result: &Value) -> Option
 mod tests {
     use super::*;
 
-    fn call<'r>(name: &'r str, arguments: &[u128], written: Option<&'r [u8]>) -> ExternalCall<'r> {
+    fn call<'r>(name: &'r str, arguments: &[u128], written: Option<&[u8]>) -> ExternalCall<'r> {
         ExternalCall {
             name,
             address: None,
@@ -150,7 +153,7 @@ mod tests {
             performed: false,
             created: None,
             allocated: None,
-            written: written.map(|bytes| (bytes.len() as u64, bytes)),
+            written: written.map(|bytes| (bytes.len() as u64, bytes.into())),
             doubted: false,
             read: false,
             text: None,

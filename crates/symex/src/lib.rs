@@ -8,6 +8,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `image` | the recorded process's modules, addresses, initial memory |
+//! | `streams` | a thread's path and values, piece by piece |
 //! | `engine` | state, main loop, values against the log |
 //! | `control`, `call` | blocks, functions, uninstrumented code |
 //! | `eval` | side-effect-free instructions, one family per file |
@@ -58,6 +59,7 @@ mod recording;
 mod report;
 mod shadow;
 mod signals;
+mod streams;
 mod strings;
 mod sync;
 mod tail;

@@ -1,6 +1,8 @@
-//! What the executor is given: one recorded run, already read from disk.
+//! What the executor is given: one recorded run.
 
 use ir::types::Module;
+use std::sync::Arc;
+use trace_format::{InMemory, Streams};
 
 /// One recorded run.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +31,7 @@ pub struct RecordedModule {
 }
 
 /// What one thread wrote.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ThreadLog {
     /// `t0`, `t0.1`, …
     pub name: String,
@@ -39,10 +41,20 @@ pub struct ThreadLog {
     pub parent: u64,
     /// The start routine's address; 0 for the initial thread.
     pub start_routine: u64,
-    /// The path stream (`trace_format::layout::tag`).
-    pub path: Vec<u32>,
-    /// The values stream.
-    pub values: Vec<u8>,
+    /// Its path and its values.
+    pub streams: Arc<dyn Streams>,
+}
+
+impl Default for ThreadLog {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            serial: 0,
+            parent: 0,
+            start_routine: 0,
+            streams: Arc::new(InMemory::default()),
+        }
+    }
 }
 
 /// How the run failed.

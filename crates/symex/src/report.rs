@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use thiserror::Error;
 
-/// Why a recording could not be executed at all. Damage inside a thread's streams is not an error:
+/// Why a recording could not be executed. Streams that make no sense are not an error:
 /// that thread stops with a reason ([`ThreadReport::stopped`]).
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Debug, Error)]
 pub enum SymexError {
     /// There is no thread to execute.
     #[error("recording has no threads")]
@@ -16,6 +16,9 @@ pub enum SymexError {
     /// There is no instrumented module.
     #[error("recording has no instrumented modules")]
     NoModules,
+    /// A thread's stream cannot be read to its end.
+    #[error(transparent)]
+    Stream(#[from] trace_format::TraceError),
     /// A module's IR refers to something that it does not have.
     #[error("module {module}: {detail}")]
     MalformedModule {

@@ -107,11 +107,11 @@ impl<'r> Engine<'r> {
             }
             (RuntimeEvent::ExternalWrite, [address, length]) => {
                 let padded = usize::try_from(*length).unwrap_or(0).next_multiple_of(8);
-                let bytes = self.threads[t].bytes(padded)?;
+                let bytes = self.threads[t].bytes(padded, |bytes| Box::<[u8]>::from(bytes))?;
+                self.external_write(t, *address, *length, &bytes);
                 if let Some(call) = self.threads[t].external_call() {
                     call.written.get_or_insert((*length, bytes));
                 }
-                self.external_write(t, *address, *length, bytes);
             }
             _ => {}
         }

@@ -7,6 +7,7 @@ use crate::heap::PRIVATE;
 use crate::image::FunctionInfo;
 use crate::recording::ThreadLog;
 use crate::report::{BlockedCall, ThreadReport};
+use crate::streams::Window;
 use crate::strings::Text;
 use crate::value::Value;
 use ir::assembly::Assembly;
@@ -14,7 +15,8 @@ use ir::types::{BlockId, InstId, Module, Operand, TypeId};
 use model::{ExprId, Interval};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use trace_format::layout::{RuntimeEvent, SyncCoder, SyncOp, tag};
+use trace_format::TraceError;
+use trace_format::layout::{RuntimeEvent, SYNC_PAYLOAD, SyncCoder, SyncOp, tag};
 
 /// Why a thread's walk does not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +118,7 @@ pub(crate) struct ExternalCall<'r> {
     pub allocated: Option<usize>,
     /// What it wrote first, as the log says: how many bytes, and the bytes padded to whole
     /// words.
-    pub written: Option<(u64, &'r [u8])>,
+    pub written: Option<(u64, Box<[u8]>)>,
     /// What its arguments point to has been forgotten, because nobody described it.
     pub doubted: bool,
     /// The string that it appends to, as it was before.
@@ -175,8 +177,12 @@ pub(crate) struct PendingSync {
 pub(crate) struct Thread<'r> {
     pub index: usize,
     pub log: &'r ThreadLog,
+    path: Window<u32>,
+    /// How many path entries were passed.
     path_at: usize,
-    value_at: usize,
+    values: Window<u8>,
+    /// What the walk left of its streams when it ended: path entries and bytes of values.
+    left_over: (usize, usize),
     sync: SyncCoder,
     /// Choices that were read and not yet made.
     pub choices: Choices,
@@ -240,8 +246,10 @@ impl<'r> Thread<'r> {
         Self {
             index,
             log,
+            path: Window::default(),
             path_at: 0,
-            value_at: 0,
+            values: Window::default(),
+            left_over: (0, 0),
             sync: SyncCoder::default(),
             choices: Choices::default(),
             frames: vec![Frame::External(Box::default())],
@@ -280,13 +288,31 @@ impl<'r> Thread<'r> {
         }
     }
 
+    /// The walk begins.
+    pub fn open(&mut self) {
+        self.path = Window::open(self.log.streams.path());
+        self.values = Window::open(self.log.streams.values());
+    }
+
+    /// The walk has ended: the streams are not needed any more.
+    pub fn close(&mut self) {
+        let (path, values) = (self.path.skip_rest(), self.values.skip_rest());
+        let choices = usize::from(std::mem::take(&mut self.choices).left > 0);
+        self.left_over = (self.left_over.0 + path + choices, self.left_over.1 + values);
+    }
+
+    /// Why a stream could not be read to its end.
+    pub fn take_error(&mut self) -> Option<TraceError> {
+        self.path.take_error().or_else(|| self.values.take_error())
+    }
+
     /// The next path entry, which stays.
     pub fn peek(&mut self) -> Result<Option<Entry>, Stop> {
         self.pass_repeated();
         if self.choices.left > 0 {
             return Ok(Some(Entry::Choice));
         }
-        let Some(&word) = self.log.path.get(self.path_at) else { return Ok(None) };
+        let Some(word) = self.path.first() else { return Ok(None) };
         let payload = word & tag::PAYLOAD;
         Ok(Some(match word >> tag::SHIFT {
             tag::BLOCK => match payload.checked_sub(tag::BLOCK_BIAS) {
@@ -314,58 +340,60 @@ impl<'r> Thread<'r> {
 
     /// The next path entry as it is written, which stays.
     pub fn path_word(&self) -> Option<u32> {
-        self.log.path.get(self.path_at).copied()
+        self.path.first()
     }
 
     /// Moves past the entry that `peek` showed, unless that is a choice.
     pub fn advance(&mut self) {
         self.path_at += 1;
+        self.path.pass(1);
     }
 
     /// The word `ahead` places on, which stays.
-    pub fn peek_word(&self, ahead: usize) -> Option<u64> {
-        let bytes = self.log.values.get(self.value_at + 8 * ahead..)?;
+    pub fn peek_word(&mut self, ahead: usize) -> Option<u64> {
+        let bytes = self.values.ahead(8 * ahead + 8).get(8 * ahead..)?;
         bytes.first_chunk().map(|word| u64::from_le_bytes(*word))
     }
 
     /// The next bytes of values, which stay.
-    pub fn peek_bytes(&self, count: usize) -> Option<&'r [u8]> {
-        let log: &'r ThreadLog = self.log;
-        log.values.get(self.value_at..self.value_at.saturating_add(count))
+    pub fn peek_bytes(&mut self, count: usize) -> Option<&[u8]> {
+        self.values.ahead(count).get(..count)
     }
 
-    /// The next bytes of values.
-    pub fn bytes(&mut self, count: usize) -> Result<&'r [u8], Stop> {
-        let bytes = self.peek_bytes(count).ok_or(Stop::EndOfLog)?;
-        self.value_at += count;
-        Ok(bytes)
+    /// The next bytes of values, by way of `decode`.
+    pub fn bytes<R>(&mut self, count: usize, decode: impl FnOnce(&[u8]) -> R) -> Result<R, Stop> {
+        let result = decode(self.peek_bytes(count).ok_or(Stop::EndOfLog)?);
+        self.values.pass(count);
+        Ok(result)
     }
 
     /// The next words.
     pub fn words(&mut self, count: usize) -> Result<SmallVec<[u64; 6]>, Stop> {
-        let words = self.bytes(8 * count)?.chunks_exact(8);
-        Ok(words.filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?))).collect())
+        self.bytes(8 * count, |bytes| {
+            let words = bytes.chunks_exact(8);
+            words.filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?))).collect()
+        })
     }
 
     /// The payload of a synchronisation event.
     pub fn sync_payload(&mut self) -> Result<SmallVec<[u64; 6]>, Stop> {
-        let log: &'r ThreadLog = self.log;
-        let bytes = log.values.get(self.value_at..).unwrap_or(&[]);
+        let bytes = self.values.ahead(SYNC_PAYLOAD);
         let (payload, length) = self.sync.read(bytes).ok_or(Stop::EndOfLog)?;
-        self.value_at += length;
+        self.values.pass(length);
         Ok(SmallVec::from_slice(&payload))
     }
 
+    /// Once it is closed: how many path entries and how many bytes of values were not used.
     pub fn unused(&self) -> (usize, usize) {
-        (
-            self.log.path.len().saturating_sub(self.path_at) + usize::from(self.choices.left > 0),
-            self.log.values.len().saturating_sub(self.value_at),
-        )
+        self.left_over
     }
 
     /// Have both streams been used up?
     pub fn exhausted(&self) -> bool {
-        self.unused() == (0, 0)
+        self.path.is_over()
+            && self.values.is_over()
+            && self.choices.left == 0
+            && self.left_over == (0, 0)
     }
 
     pub fn code(&self) -> Option<&CodeFrame<'r>> {

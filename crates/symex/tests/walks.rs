@@ -4,6 +4,7 @@ mod support;
 
 use ir::types::{BinaryOp, FuncId, InstKind, IntPredicate, Operand};
 use model::{EventKind, FailureCondition, FailureKind, PathConditionKind, VariableOrigin};
+use std::sync::Arc;
 use support::{
     I1, I8, I32, I64, ModuleBuilder, PTR, Stream, VOID, branch, call, inst, jump, load, store,
 };
@@ -12,6 +13,7 @@ use symex::{
     execute,
 };
 use trace_format::layout::{RuntimeEvent, SyncOp};
+use trace_format::{InMemory, Pieces, Streams, TraceError};
 
 const COUNTER: u64 = 0x60_0000;
 
@@ -138,36 +140,74 @@ fn the_failing_branch_is_the_bug_and_no_path_condition() {
     assert_eq!(trace.exprs.evaluate(bug, &|_| Some(1)), Some(1));
 }
 
+/// A thread's streams, to be damaged.
+fn whole(log: &ThreadLog) -> InMemory {
+    let mut streams = InMemory::default();
+    let (mut path, mut values) = (log.streams.path().unwrap(), log.streams.values().unwrap());
+    while path(&mut streams.path).unwrap() {}
+    while values(&mut streams.values).unwrap() {}
+    streams
+}
+
 /// The streams cut short anywhere, or with any word replaced, give a report and no panic.
 #[test]
 fn damaged_streams_stop_their_thread() {
     let recording = counter(true);
     for thread in 0..recording.threads.len() {
-        for length in 0..recording.threads[thread].path.len() {
-            let mut damaged = recording.clone();
-            damaged.threads[thread].path.truncate(length);
-            run(&damaged);
+        let streams = whole(&recording.threads[thread]);
+        let with = |damage: &dyn Fn(&mut InMemory)| {
+            let (mut damaged, mut streams) = (recording.clone(), streams.clone());
+            damage(&mut streams);
+            damaged.threads[thread].streams = Arc::new(streams);
+            let execution = run(&damaged);
+            assert!(execution.report.threads.iter().all(|t| !t.stopped.is_empty()));
+        };
+        for length in 0..streams.path.len() {
+            with(&|streams| streams.path.truncate(length));
         }
-        for length in 0..recording.threads[thread].values.len() {
-            let mut damaged = recording.clone();
-            damaged.threads[thread].values.truncate(length);
-            run(&damaged);
+        for length in 0..streams.values.len() {
+            with(&|streams| streams.values.truncate(length));
         }
-        for at in 0..recording.threads[thread].values.len() {
+        for at in 0..streams.values.len() {
             for word in [0, 1, 8, 99, 0x7f, 0x80, u8::MAX] {
-                let mut damaged = recording.clone();
-                damaged.threads[thread].values[at] = word;
-                run(&damaged);
+                with(&|streams| streams.values[at] = word);
             }
         }
-        for at in 0..recording.threads[thread].path.len() {
+        for at in 0..streams.path.len() {
             for word in [0, 1, 77, 0x4000_0063, 0x8000_0001, 0xc000_0003, 0xc000_0007, u32::MAX] {
-                let mut damaged = recording.clone();
-                damaged.threads[thread].path[at] = word;
-                let execution = run(&damaged);
-                assert!(execution.report.threads.iter().all(|t| !t.stopped.is_empty()));
+                with(&|streams| streams.path[at] = word);
             }
         }
+    }
+}
+
+/// Streams of which one cannot be read to its end.
+#[derive(Debug)]
+struct Unreadable(InMemory);
+
+impl Streams for Unreadable {
+    fn path(&self) -> Result<Pieces<u32>, TraceError> {
+        self.0.path()
+    }
+
+    fn values(&self) -> Result<Pieces<u8>, TraceError> {
+        let mut pieces = self.0.values()?;
+        let end = || TraceError::Checksum { path: "t0.1.values.z".into(), offset: 4711 };
+        Ok(Box::new(move |to| pieces(to)?.then_some(true).ok_or_else(end)))
+    }
+}
+
+/// Nothing is said of a run whose log is damaged, even where the walk gets along without it.
+#[test]
+fn a_stream_that_cannot_be_read_is_an_error() {
+    let mut recording = counter(true);
+    run(&recording);
+    let mut streams = whole(&recording.threads[1]);
+    for superfluous in [0, 4] {
+        streams.values.extend(vec![0; superfluous]);
+        recording.threads[1].streams = Arc::new(Unreadable(streams.clone()));
+        let error = execute(&recording, &Options::default()).unwrap_err();
+        assert!(error.to_string().starts_with("t0.1.values.z: damaged at byte 4711"), "{error}");
     }
 }
 

@@ -12,6 +12,7 @@ mod hash;
 mod manifest;
 mod order;
 mod origin;
+mod pieces;
 mod program;
 mod raw;
 mod seal;
@@ -28,6 +29,7 @@ pub use manifest::{
     ThreadRecord, WriteFailure,
 };
 pub use origin::{Origin, ProcessIdentity, read_origin};
+pub use pieces::{InMemory, Pieces, Streams};
 pub use program::{program_hash, save_program, unpack_program};
 pub use seal::{read_raw, seal};
 pub use streams::{ModuleId, PathEntry, PathReader, ValueReader, outcomes};

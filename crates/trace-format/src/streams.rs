@@ -16,6 +16,9 @@ impl fmt::Display for ModuleId {
     }
 }
 
+/// How many entries of a path stream are decoded at once.
+const PIECE: usize = 1 << 14;
+
 /// An entry of the path stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathEntry {
@@ -134,6 +137,24 @@ impl PathReader {
         self.buffer.at += length;
         self.entries += 1;
         Ok(Some(entry))
+    }
+
+    /// Appends the next entries as [`tag`] describes them, some thousands, those within the stream's
+    /// first `bytes` bytes; false when there are none.
+    ///
+    /// # Errors
+    ///
+    /// When the stream is damaged.
+    pub fn next_piece(&mut self, bytes: u64, to: &mut Vec<u32>) -> Result<bool, TraceError> {
+        let before = to.len();
+        while to.len() - before < PIECE && self.offset() < bytes {
+            let Some(entry) = self.next_raw()? else { break };
+            // Behind empty tokens there may be one that begins beyond the end.
+            if self.offset() <= bytes {
+                to.push(entry);
+            }
+        }
+        Ok(to.len() > before)
     }
 
     /// How many entries were passed.
@@ -297,10 +318,18 @@ impl ValueReader {
         self.buffer.position()
     }
 
-    /// All that is left.
-    pub(crate) fn rest(mut self) -> Result<Vec<u8>, TraceError> {
-        while self.buffer.source.more(&mut self.buffer.bytes)? {}
-        self.buffer.bytes.drain(..self.buffer.at);
-        Ok(self.buffer.bytes)
+    /// Appends the next bytes, about a megabyte; false at the end of the stream.
+    ///
+    /// # Errors
+    ///
+    /// When the stream is damaged.
+    pub fn next_piece(&mut self, to: &mut Vec<u8>) -> Result<bool, TraceError> {
+        if !self.buffer.ready(1)? {
+            return Ok(false);
+        }
+        let rest = self.buffer.bytes.get(self.buffer.at..).unwrap_or(&[]);
+        to.extend_from_slice(rest);
+        self.buffer.at = self.buffer.bytes.len();
+        Ok(true)
     }
 }

@@ -145,8 +145,7 @@ impl Trace {
     ///
     /// When the file is missing or its beginning is damaged.
     pub fn path(&self, thread: &Thread) -> Result<PathReader, TraceError> {
-        let source = self.source(thread, StreamKind::Path, thread.path_bytes)?;
-        Ok(PathReader::new(source, Arc::clone(&self.functions)))
+        self.stream_files().path(thread)
     }
 
     /// Reads a thread's values stream from its beginning.
@@ -155,7 +154,7 @@ impl Trace {
     ///
     /// As for [`Self::path`].
     pub fn values(&self, thread: &Thread) -> Result<ValueReader, TraceError> {
-        self.source(thread, StreamKind::Values, thread.value_bytes).map(ValueReader::new)
+        self.stream_files().values(thread)
     }
 
     /// A thread's whole path stream: entries as [`tag`](crate::layout::tag) describes them.
@@ -175,14 +174,7 @@ impl Trace {
     pub fn path_entries_until(&self, thread: &Thread, bytes: u64) -> Result<Vec<u32>, TraceError> {
         let mut reader = self.path(thread)?;
         let mut entries = Vec::new();
-        while reader.offset() < bytes
-            && let Some(entry) = reader.next_raw()?
-        {
-            // Behind empty tokens there may be one that begins beyond the end.
-            if reader.offset() <= bytes {
-                entries.push(entry);
-            }
-        }
+        while reader.next_piece(bytes, &mut entries)? {}
         Ok(entries)
     }
 
@@ -192,7 +184,10 @@ impl Trace {
     ///
     /// When the file is missing or damaged.
     pub fn value_bytes(&self, thread: &Thread) -> Result<Vec<u8>, TraceError> {
-        self.values(thread)?.rest()
+        let mut reader = self.values(thread)?;
+        let mut bytes = Vec::new();
+        while reader.next_piece(&mut bytes)? {}
+        Ok(bytes)
     }
 
     /// A thread's whole values stream, when it holds nothing but words; a rest is left out.
@@ -221,20 +216,45 @@ impl Trace {
         fs_err::read(self.directory.join(files::STDERR_TAIL)).unwrap_or_default()
     }
 
+    pub(crate) fn stream_files(&self) -> StreamFiles {
+        StreamFiles {
+            directory: self.directory.join(files::THREADS),
+            sealed: self.is_sealed(),
+            functions: Arc::clone(&self.functions),
+        }
+    }
+}
+
+/// Where the threads' streams are.
+#[derive(Debug)]
+pub(crate) struct StreamFiles {
+    directory: PathBuf,
+    sealed: bool,
+    functions: Arc<[(u32, u32, ModuleId)]>,
+}
+
+impl StreamFiles {
+    pub(crate) fn path(&self, thread: &Thread) -> Result<PathReader, TraceError> {
+        let source = self.source(thread, StreamKind::Path, thread.path_bytes)?;
+        Ok(PathReader::new(source, Arc::clone(&self.functions)))
+    }
+
+    pub(crate) fn values(&self, thread: &Thread) -> Result<ValueReader, TraceError> {
+        self.source(thread, StreamKind::Values, thread.value_bytes).map(ValueReader::new)
+    }
+
     fn source(
         &self,
         thread: &Thread,
         stream: StreamKind,
         length: u64,
     ) -> Result<Source, TraceError> {
-        let threads = self.directory.join(files::THREADS);
         let (name, kind) = (&thread.file, stream.extension());
-        if self.is_sealed() {
-            Source::sealed(threads.join(format!("{name}.{kind}.z")))
-        } else {
-            let moved = raw::moved(&threads.join(format!("{name}.ctl")), stream)?;
-            Source::raw(threads.join(format!("{name}.{kind}")), moved, length)
+        if self.sealed {
+            return Source::sealed(self.directory.join(format!("{name}.{kind}.z")));
         }
+        let moved = raw::moved(&self.directory.join(format!("{name}.ctl")), stream)?;
+        Source::raw(self.directory.join(format!("{name}.{kind}")), moved, length)
     }
 }
 

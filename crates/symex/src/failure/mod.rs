@@ -103,6 +103,7 @@ impl<'r> Engine<'r> {
             }
         }
         let thread = &mut self.threads[t];
+        thread.close();
         let (unused_path, unused_values) = thread.unused();
         let report = &mut thread.report;
         (report.gates, report.sync_points) = self.points.counts(t);

@@ -5,7 +5,9 @@ use ir::types::{
     Global, GlobalId, InstId, InstKind, Instruction, Module, Operand, Ordering, Param, Type,
     TypeId,
 };
+use std::sync::Arc;
 use symex::{RecordedModule, ThreadLog};
+use trace_format::InMemory;
 use trace_format::layout::{RuntimeEvent, SYNC_PAYLOAD, SyncCoder, tag};
 
 pub const VOID: TypeId = TypeId(0);
@@ -157,9 +159,11 @@ pub fn branch(condition: Operand, then: u32, otherwise: u32) -> (InstKind, TypeI
     (InstKind::CondBr(condition, BlockId(then), BlockId(otherwise)), VOID)
 }
 
-/// A thread's streams under construction.
+/// A thread's streams under construction. They are read in small pieces, so that what the executor
+/// needs at once comes in several.
 pub struct Stream {
     log: ThreadLog,
+    streams: InMemory,
     sync: SyncCoder,
 }
 
@@ -168,11 +172,12 @@ impl Stream {
         let start_routine = start.map_or(0, |id| CODE + 16 * u64::from(id.0));
         let name = name.to_owned();
         let log = ThreadLog { name, serial, parent, start_routine, ..ThreadLog::default() };
-        Self { log, sync: SyncCoder::default() }
+        let streams = InMemory { piece: 3, ..InMemory::default() };
+        Self { log, streams, sync: SyncCoder::default() }
     }
 
     fn entry(&mut self, kind: u32, payload: u32) -> &mut Self {
-        self.log.path.push((kind << tag::SHIFT) | payload);
+        self.streams.path.push((kind << tag::SHIFT) | payload);
         self
     }
 
@@ -209,7 +214,7 @@ impl Stream {
             ) => {
                 let mut bytes = [0; SYNC_PAYLOAD];
                 let length = self.sync.write([op, address, second, number, time], &mut bytes);
-                self.log.values.extend(&bytes[..length]);
+                self.streams.values.extend(&bytes[..length]);
                 self
             }
             _ => self.words(words),
@@ -217,12 +222,12 @@ impl Stream {
     }
 
     pub fn words(&mut self, words: &[u64]) -> &mut Self {
-        self.log.values.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        self.streams.values.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         self
     }
 
     pub fn ints(&mut self, numbers: &[u32]) -> &mut Self {
-        self.log.values.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        self.streams.values.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
         self
     }
 
@@ -239,10 +244,10 @@ impl Stream {
 
     pub fn exit(&mut self) -> ThreadLog {
         self.runtime(RuntimeEvent::ThreadExit, &[0]);
-        self.log.clone()
+        self.end()
     }
 
     pub fn end(&self) -> ThreadLog {
-        self.log.clone()
+        ThreadLog { streams: Arc::new(self.streams.clone()), ..self.log.clone() }
     }
 }
