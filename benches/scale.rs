@@ -6,7 +6,10 @@
 //! processor time). `SYMBIOSIS_SCALE_Z3=0` leaves Z3 out, `SYMBIOSIS_SCALE_ONLY=low` one contention.
 //! "Clock" is with the known orders of the recorded run's clock, as the failing schedule is looked
 //! for first; its readings are taken where threads lock and unlock, and, where
-//! `SYMBIOSIS_SCALE_READING` is set, after so many accesses of a thread.
+//! `SYMBIOSIS_SCALE_READING` is set, after so many accesses of a thread. `SYMBIOSIS_SCALE_THREADS`
+//! names the numbers of threads, separated by commas (2,4,16,32), `SYMBIOSIS_SCALE_UNCLOCKED` the
+//! most accesses that are also tried without the clock (3000), and `SYMBIOSIS_SCALE_SEEDS` the number
+//! of traces in a row (3).
 
 #[path = "../crates/solver/tests/support/random.rs"]
 mod random;
@@ -18,10 +21,10 @@ use run::Shape;
 use solver::{Goal, Limits, OrderingSession, Outcome, Session, Z3Session};
 use std::time::Duration;
 
-const THREADS: [usize; 2] = [4, 16];
+const THREADS: [usize; 4] = [2, 4, 16, 32];
 const SIZES: [usize; 4] = [100, 300, 1_000, 3_000];
 /// Without the clock no more accesses are tried.
-const LARGEST_UNCLOCKED: usize = 3_000;
+const LARGEST_UNCLOCKED: u64 = 3_000;
 const SEEDS: u64 = 3;
 
 /// Shares of accesses under locks and cells by the number of accesses.
@@ -47,9 +50,13 @@ fn main() {
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let only = std::env::var("SYMBIOSIS_SCALE_ONLY").ok();
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    let threads = match std::env::var("SYMBIOSIS_SCALE_THREADS") {
+        Ok(text) => text.split(',').filter_map(|text| text.trim().parse().ok()).collect(),
+        Err(_) => THREADS.to_vec(),
+    };
     for accesses in sizes {
         for contention in CONTENTIONS.iter().filter(|contention| wanted(contention.name)) {
-            for threads in THREADS {
+            for &threads in &threads {
                 row(accesses, contention, threads, limits);
             }
         }
@@ -74,7 +81,8 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
     let (mut clock, mut encoding, mut ordering, mut z3, mut paper, mut events) =
         (vec![], vec![], vec![], vec![], vec![], 0);
     let wanted = std::env::var_os("SYMBIOSIS_SCALE_Z3").is_none_or(|wanted| wanted != "0");
-    for seed in 0..SEEDS {
+    let unclocked = number("SYMBIOSIS_SCALE_UNCLOCKED").unwrap_or(LARGEST_UNCLOCKED);
+    for seed in 0..number("SYMBIOSIS_SCALE_SEEDS").unwrap_or(SEEDS) {
         let text = run::generate(&shape, seed);
         let trace = match encoders::dsl::parse(&text) {
             Ok(parsed) => parsed.trace,
@@ -92,7 +100,7 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
                 .map(|time| time + encoded),
         );
         drop(clocked);
-        if accesses > LARGEST_UNCLOCKED {
+        if accesses as u64 > unclocked {
             encoding.push(None);
             ordering.push(None);
             z3.push(None);

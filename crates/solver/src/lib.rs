@@ -11,7 +11,7 @@ mod z3_session;
 
 pub use decorators::{CrossCheckSession, LoggingSession};
 pub use formula::dump_smtlib;
-pub use ordering::OrderingSession;
+pub use ordering::{OrderingSession, Work};
 pub use session::{Goal, Limits, Model, Order, Outcome, Session, SolverError, UnknownReason};
 pub use smtlib::{SmtLibProcess, SmtLibSession};
 pub use z3_session::Z3Session;

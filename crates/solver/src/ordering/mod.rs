@@ -29,6 +29,15 @@ use terms::Clauses;
 
 const MEGABYTE: usize = 1 << 20;
 
+/// What a search took, the same on every machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// How often what was decided led to a contradiction.
+    pub conflicts: u64,
+    /// How many decisions were taken.
+    pub decisions: u64,
+}
+
 /// A session with the ordering solver.
 pub struct OrderingSession<'a> {
     trace: &'a EventTrace,
@@ -99,6 +108,12 @@ impl<'a> OrderingSession<'a> {
         session.failure = failure;
         session.search = Some(search);
         session
+    }
+
+    /// What all questions together took so far.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        self.search.as_ref().map(Search::work).unwrap_or_default()
     }
 
     fn fall_back(

@@ -5,6 +5,7 @@
 //! them. When nothing of that is left, the topological order of the graph decides all other
 //! orders. Only where it leaves a clause unsatisfied another order is decided.
 
+use super::Work;
 use super::clauses::{ClauseId, Clauses};
 use super::flows::Flow;
 use super::graph::Graph;
@@ -17,11 +18,13 @@ use model::{EventTrace, ReadRef, WriteSource};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 mod decisions;
+mod front;
 mod learning;
 mod sources;
 
 pub(super) use decisions::Decision;
 use decisions::Turn;
+use front::Front;
 
 /// Nothing can satisfy the clauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +58,10 @@ pub(super) enum Answer {
 
 /// Conflicts between two restarts, times the term of Luby's series.
 const RESTART: u64 = 100;
+/// The search goes back no more levels than this to where a learned clause already says something:
+/// it is enough that the conflict is no more ("chronological backtracking", Nadel and Ryvchin, SAT
+/// 2018, in a simple form: what follows counts as of the level at which it is noticed).
+const FAR: usize = 50;
 /// So many learned clauses are kept at first, and so many more after each reduction.
 const LEARNED: usize = 8_000;
 const MORE_LEARNED: usize = 1_000;
@@ -92,6 +99,7 @@ pub(super) struct Search<'t> {
     line: Heap,
     places_in_line: Activities,
     turn: Turn,
+    front: Front,
     trail: Vec<Literal>,
     /// Where on the trail each level begins.
     limits: Vec<usize>,
@@ -114,6 +122,7 @@ pub(super) struct Search<'t> {
     /// Where the last search for an unsatisfied clause ended.
     cursor: usize,
     seen: Vec<bool>,
+    work: Work,
 }
 
 impl<'t> Search<'t> {
@@ -140,6 +149,7 @@ impl<'t> Search<'t> {
             line: Heap::default(),
             places_in_line: Activities::default(),
             turn: Turn::default(),
+            front: Front::default(),
             trail: Vec::new(),
             limits: Vec::new(),
             propagated: 0,
@@ -155,6 +165,7 @@ impl<'t> Search<'t> {
             broken: false,
             cursor: 0,
             seen: Vec::new(),
+            work: Work::default(),
         }
     }
 
@@ -296,13 +307,20 @@ impl<'t> Search<'t> {
                 Ok(())
             }
             _ => {
-                let has_order = clause
-                    .iter()
-                    .any(|l| matches!(self.kinds[l.variable().index()], Kind::Order(..)));
-                self.clauses.add(clause, has_order);
+                self.store(clause);
                 Ok(())
             }
         }
+    }
+
+    /// Adds a clause of two or more literals to the formula.
+    fn store(&mut self, clause: Vec<Literal>) -> ClauseId {
+        let place = self.place_of(&clause);
+        let id = self.clauses.add(clause, place.is_some());
+        if let Some(place) = place {
+            self.front.add_clause(place, id);
+        }
+        id
     }
 
     fn assign(&mut self, literal: Literal, reason: Option<ClauseId>) {
@@ -482,6 +500,11 @@ impl<'t> Search<'t> {
             return Answer::Unsatisfiable(Vec::new());
         }
         self.enter_sure();
+        self.turn.reads = match self.system.moments() {
+            [] => 0,
+            _ => self.served.len() as u64,
+        };
+        self.front.reset();
         let (mut steps, mut restarts, mut since) = (0u64, 1u64, 0u64);
         let mut most = self.clauses.learned() + LEARNED;
         loop {
@@ -493,12 +516,17 @@ impl<'t> Search<'t> {
             }
             if let Some(conflict) = self.propagate() {
                 self.turn.count();
+                self.work.conflicts += 1;
                 since += 1;
                 let Some((learned, back)) = self.analyse(conflict) else {
                     self.broken = true;
                     return Answer::Unsatisfiable(Vec::new());
                 };
-                self.cancel(back);
+                let level = self.levels[learned[0].variable().index()] as usize;
+                // What is not far back is decided otherwise soon; what is far back would mostly be
+                // decided again as it was.
+                let is_far = learned.len() > 1 && level - back > FAR;
+                self.cancel(if is_far { level - 1 } else { back });
                 self.learn(learned);
                 self.activities.decay();
                 continue;
@@ -509,12 +537,16 @@ impl<'t> Search<'t> {
                 since = 0;
                 self.cancel(assumptions.len().min(self.limits.len()));
             }
+            if is_over {
+                self.front.reset();
+            }
             if self.clauses.learned() > most {
                 most += MORE_LEARNED;
                 self.forget();
             }
             match self.decide(assumptions) {
                 Decision::Literal(literal) => {
+                    self.work.decisions += 1;
                     self.limits.push(self.trail.len());
                     self.assign(literal, None);
                 }
@@ -569,16 +601,18 @@ impl<'t> Search<'t> {
         // would not follow.
         let (highest, next) = (level(self, first), level(self, second));
         if highest != u32::MAX {
-            let back = if next < highest { next } else { highest - 1 };
-            self.cancel(back as usize);
-        } else if next != u32::MAX {
-            self.cancel(next as usize);
+            let is_near = next < highest && (highest - next) as usize <= FAR;
+            self.cancel(if is_near { next } else { highest - 1 } as usize);
         }
-        let id = self.clauses.add(clause, true);
+        let id = self.store(clause);
         if self.value(first).is_none() && self.value(second) == Some(false) {
             self.assign(first, Some(id));
         }
         Ok(())
+    }
+
+    pub(super) fn work(&self) -> Work {
+        self.work
     }
 
     /// The place of every event, once an answer was satisfiable.

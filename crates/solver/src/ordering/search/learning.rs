@@ -1,6 +1,6 @@
 //! What a conflict teaches: a clause that prevents it, and how active its variables are.
 
-use super::{ClauseId, Literal, Search, Variable};
+use super::{ClauseId, FxHashMap, Literal, Search, Variable};
 
 impl Search<'_> {
     /// A clause that prevents the conflict, and the level to go back to; the first literal is the
@@ -64,19 +64,52 @@ impl Search<'_> {
         Some((learned, back))
     }
 
-    /// Drops literals that follow from the others by one clause.
+    /// Drops literals that follow from the others.
     fn shorten(&self, learned: &mut Vec<Literal>) {
-        let implied = |literal: &Literal| {
-            let Some(reason) = self.reasons[literal.variable().index()] else { return false };
-            self.clauses.literals(reason).iter().all(|other| {
-                let variable = other.variable();
-                variable == literal.variable()
-                    || self.seen[variable.index()]
-                    || self.levels[variable.index()] == 0
-            })
-        };
         let first = learned[0];
-        learned.retain(|literal| *literal == first || !implied(literal));
+        let mut known: FxHashMap<Variable, bool> = FxHashMap::default();
+        learned
+            .retain(|literal| *literal == first || !self.follows(literal.variable(), &mut known));
+    }
+
+    /// Does an assignment follow from literals that are seen? `known` has the answers for others.
+    fn follows(&self, variable: Variable, known: &mut FxHashMap<Variable, bool>) -> bool {
+        let mut open = vec![variable];
+        while let Some(&top) = open.last() {
+            if known.contains_key(&top) {
+                open.pop();
+                continue;
+            }
+            let Some(reason) = self.reasons[top.index()] else {
+                known.insert(top, false);
+                open.pop();
+                continue;
+            };
+            // Reasons are assigned before what follows from them, so that this ends.
+            let (mut all, mut missing) = (true, None);
+            for other in self.clauses.literals(reason) {
+                let other = other.variable();
+                if other == top || self.levels[other.index()] == 0 || self.seen[other.index()] {
+                    continue;
+                }
+                match known.get(&other) {
+                    Some(true) => {}
+                    Some(false) => {
+                        all = false;
+                        break;
+                    }
+                    None => missing = Some(other),
+                }
+            }
+            match missing {
+                Some(other) if all => open.push(other),
+                _ => {
+                    known.insert(top, all);
+                    open.pop();
+                }
+            }
+        }
+        known.get(&variable).copied().unwrap_or(false)
     }
 
     fn bump(&mut self, variable: Variable) {

@@ -1,0 +1,82 @@
+//! How far the search has come in the recorded run.
+//!
+//! Orders that no source decides, such as those of critical sections, could be left to the end, where
+//! the topological order mostly satisfies their clauses. But where it does not, the reads that have
+//! to change may be those of the beginning. So while reads are decided in the order of the run, the
+//! clauses about the latest part of it are looked at before the search goes on.
+
+use super::{ClauseId, Kind, Literal, Search, Variable};
+
+/// So many events are decided between two looks.
+const STEP: u32 = 4;
+/// The clauses of so many events are kept together.
+const PART: u32 = 32;
+/// So many parts are looked at.
+const PARTS: usize = 16;
+
+/// See the module. Places are those of the first topological order.
+#[derive(Debug, Default)]
+pub(super) struct Front {
+    /// The reads before this place are decided first, and then the clauses about them.
+    end: u32,
+    /// How far it has been.
+    furthest: u32,
+    /// The clauses of the formula that speak of orders, by the place of their last event.
+    clauses: Vec<Vec<ClauseId>>,
+}
+
+impl Front {
+    pub(super) fn add_clause(&mut self, place: u32, clause: ClauseId) {
+        let part = (place / PART) as usize;
+        if self.clauses.len() <= part {
+            self.clauses.resize(part + 1, Vec::new());
+        }
+        self.clauses[part].push(clause);
+    }
+
+    /// Goes back to the beginning.
+    pub(super) fn reset(&mut self) {
+        (self.end, self.furthest) = (0, 0);
+    }
+}
+
+impl Search<'_> {
+    /// Goes on to decide what stands at this place; before that, an order to decide, from a clause
+    /// about the latest events that the topological order does not satisfy.
+    pub(super) fn reach(&mut self, place: u32) -> Option<Literal> {
+        if place < self.front.end {
+            return None;
+        }
+        let parts = &self.front.clauses;
+        let end = (self.front.end.div_ceil(PART) as usize).min(parts.len());
+        let mut latest = parts[end.saturating_sub(PARTS)..end].iter().flatten();
+        let open = latest.find_map(|&clause| self.open_order(clause));
+        if open.is_none() {
+            self.front.end = place.saturating_add(STEP);
+            if self.front.end > self.front.furthest {
+                self.front.furthest = self.front.end;
+                self.turn.goes_well();
+            }
+        }
+        open
+    }
+
+    /// The place of a source's read, behind all others for what is no source.
+    pub(super) fn place_in_line(&self, variable: Variable) -> u32 {
+        match self.kinds[variable.index()] {
+            Kind::Source(read) => self.first_places[self.readers[read as usize] as usize],
+            _ => u32::MAX,
+        }
+    }
+
+    /// The place of the last event that a clause orders; none when it orders no events.
+    pub(super) fn place_of(&self, clause: &[Literal]) -> Option<u32> {
+        let place = |event: u32| self.first_places[event as usize];
+        let places =
+            clause.iter().filter_map(|literal| match self.kinds[literal.variable().index()] {
+                Kind::Order(a, b) => Some(place(a).max(place(b))),
+                _ => None,
+            });
+        places.max()
+    }
+}
