@@ -64,6 +64,10 @@ const MILLION: u64 = 1_000_000;
 /// many times as often, but never more often than every second time.
 const POINT_FACTOR: u64 = 16;
 
+/// So many gates of a thread are disturbed at the full rate, and those behind them the less often the
+/// more were passed: so that the pauses of a long run grow with the logarithm of its length.
+const DENSE: u64 = 100_000;
+
 /// The disturbances asked for.
 struct Random {
     seed: u64,
@@ -152,7 +156,10 @@ unsafe fn stop_after(thread: *mut Thread, random: &Random, passed: u64) {
     unsafe {
         let stop = match random.rate {
             0 => u64::MAX,
-            _ => passed.saturating_add(distance(&mut (*thread).gate.random, random.scale)),
+            _ => {
+                let distance = distance(&mut (*thread).gate.random, random.scale);
+                passed.saturating_add(distance.saturating_mul(1 + passed / DENSE))
+            }
         };
         let control: *mut Control = (*thread).control;
         write_volatile(&raw mut (*control).gate_stop, stop);
@@ -169,8 +176,8 @@ unsafe fn disturb(thread: *mut Thread, random: &Random) {
     }
 }
 
-/// How many gates are passed before the next disturbed one; geometrically distributed, so that
-/// every gate has the same chance.
+/// How many gates are passed before the next disturbed one, at the full rate; geometrically
+/// distributed, so that every gate has the same chance.
 fn distance(state: &mut u64, scale: f64) -> u64 {
     // From (0, 1].
     let share = ((draw(state) >> 11) + 1) as f64 / (1u64 << 53) as f64;

@@ -67,7 +67,7 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
     // sum must be zero".
     let checks = checks(story, own).into_iter().flat_map(|check| {
         let cells = story.cells(check).into_iter();
-        let reads = cells.filter(move |cell| story.access(check, *cell).reads);
+        let reads = cells.filter(move |cell| is_last_read(story, check, own, *cell));
         let other = reads.filter(|cell| {
             *cell != mine.1 && !same_variable(&story.subject(check), &story.subject(own))
         });
@@ -81,13 +81,25 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
     others.chain(checks.map(|first| Reads { first, second: mine, check: true })).collect()
 }
 
+/// Is the event the last one before another of its thread that reads the cell?
+fn is_last_read(story: &Story<'_>, read: EventId, end: EventId, cell: CellId) -> bool {
+    let (first, last) = (story.event(read).index, story.event(end).index);
+    let own = story.accesses(story.event(read).thread, cell).into_iter();
+    let later = own.filter(|id| (first + 1..last).contains(&story.event(*id).index));
+    let mut later = later.filter(|id| story.access(*id, cell).reads);
+    story.access(read, cell).reads && later.next().is_none()
+}
+
 /// The reads of the thread before this one that decide its branches between the two, the last first.
 fn checks(story: &Story<'_>, own: EventId) -> Vec<EventId> {
     let event = story.event(own);
+    // A branch in a function that has returned did not lead here.
+    let active = |function: &str| event.stack.iter().any(|site| *site.function == *function);
     let branches = story.trace().conditions.iter().filter(|condition| {
         condition.thread == event.thread
             && condition.kind == PathConditionKind::Branch
             && condition.position <= event.index
+            && active(&condition.site.function)
     });
     let reads = branches.flat_map(|branch| expression_reads(story.trace(), branch.expr));
     let earlier = reads.map(|read| read.event).filter(|read| {
@@ -112,7 +124,10 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
     // A check that saw what was new, and a read of what was old: it was announced too early.
     for (seen_by, missed_by) in sides.into_iter().skip(usize::from(reads.check)) {
         let saw = |id: EventId| writes(id, seen_by.1) && story.before(id, seen_by.0);
-        let misses = |id: EventId| writes(id, missed_by.1) && story.before(missed_by.0, id);
+        let misses = |id: EventId| {
+            let comes_late = writes(id, missed_by.1) && story.before(missed_by.0, id);
+            comes_late && story.brings_news(id, missed_by.0, missed_by.1)
+        };
         // Neighbours in the writer's order belong together, whichever comes first.
         let torn = own.windows(2).rev().find_map(|two| {
             let (a, b) = (two[0], two[1]);

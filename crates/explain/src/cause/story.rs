@@ -12,7 +12,8 @@ use crate::root_cause::RootCause;
 use model::names::outside_of_library;
 use model::trace::ValueDisplay;
 use model::{
-    CellId, Event, EventId, EventTrace, PathConditionKind, ReadRef, Site, ThreadId, WriteSource,
+    CellId, Event, EventId, EventTrace, PathConditionKind, ReadRef, Site, ThreadId, VarId,
+    WriteSource,
 };
 use solver::Order;
 use std::collections::BTreeSet;
@@ -367,6 +368,18 @@ impl<'a> Story<'a> {
         let display = self.trace().cells[cell.index()].display;
         let values = value(first).zip(value(second));
         display == ValueDisplay::Pointer && values.is_some_and(|(a, b)| (a == 0) != (b == 0))
+    }
+
+    /// Does the write leave another value in the cell than the read found there? Yes where that is not
+    /// known.
+    pub(super) fn brings_news(&self, write: EventId, read: EventId, cell: CellId) -> bool {
+        let value = |var: VarId| self.failing.evaluation.values.get(var.index()).copied().flatten();
+        let mut written = self.event(write).kind.writes().iter().filter(|part| part.cell == cell);
+        let mut found = self.event(read).kind.reads().iter().filter(|part| part.cell == cell);
+        let written =
+            written.next().and_then(|part| self.trace().exprs.evaluate(part.value, &value));
+        let found = found.next().and_then(|part| value(part.var));
+        written.is_none() || written != found
     }
 
     /// Does what the second event writes to the cell hang on what the first one reads?
