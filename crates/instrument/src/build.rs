@@ -78,6 +78,17 @@ impl Builder {
         }
     }
 
+    /// A place on the stack for 64 bits.
+    pub fn stack_word(&self) -> LLVMValueRef {
+        // SAFETY: the type is of this context.
+        unsafe { self.llvm.LLVMBuildAlloca(self.raw, self.i64, NO_NAME) }
+    }
+
+    pub fn store(&self, value: LLVMValueRef, to: LLVMValueRef) {
+        // SAFETY: `to` is a pointer to at least as many bytes.
+        unsafe { self.llvm.LLVMBuildStore(self.raw, value, to) };
+    }
+
     pub fn jump(&self, to: LLVMBasicBlockRef) {
         // SAFETY: the block is of the same function.
         unsafe { self.llvm.LLVMBuildBr(self.raw, to) };

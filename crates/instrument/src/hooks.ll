@@ -320,6 +320,94 @@ define void @__symbiosis_hook_more64(i64 %number) alwaysinline nounwind {
   ret void
 }
 
+; A load whose value of 8 bits is guessed to be what is kept: adds a bit to the choices, and logs the
+; value when it is another. Returns the choices.
+define i32 @__symbiosis_hook_guess8(i32 %choices, i8 %number, ptr %kept) alwaysinline nounwind {
+begin:
+  %guess = load i8, ptr %kept, align 8
+  %right = mul i32 %choices, 2
+  %same = icmp eq i8 %guess, %number
+  br i1 %same, label %done, label %differs, !prof !1
+
+differs:
+  %wrong = or i32 %right, 1
+  call void @__symbiosis_hook_choices(i32 %wrong)
+  call void @__symbiosis_hook_value8(i8 %number)
+  store i8 %number, ptr %kept, align 8
+  br label %done
+
+done:
+  %after = phi i32 [ %right, %begin ], [ %wrong, %differs ]
+  call void @__symbiosis_hook_choices(i32 %after)
+  ret i32 %after
+}
+
+; A load whose value of 16 bits is guessed to be what is kept: adds a bit to the choices, and logs the
+; value when it is another. Returns the choices.
+define i32 @__symbiosis_hook_guess16(i32 %choices, i16 %number, ptr %kept) alwaysinline nounwind {
+begin:
+  %guess = load i16, ptr %kept, align 8
+  %right = mul i32 %choices, 2
+  %same = icmp eq i16 %guess, %number
+  br i1 %same, label %done, label %differs, !prof !1
+
+differs:
+  %wrong = or i32 %right, 1
+  call void @__symbiosis_hook_choices(i32 %wrong)
+  call void @__symbiosis_hook_value16(i16 %number)
+  store i16 %number, ptr %kept, align 8
+  br label %done
+
+done:
+  %after = phi i32 [ %right, %begin ], [ %wrong, %differs ]
+  call void @__symbiosis_hook_choices(i32 %after)
+  ret i32 %after
+}
+
+; A load whose value of 32 bits is guessed to be what is kept: adds a bit to the choices, and logs the
+; value when it is another. Returns the choices.
+define i32 @__symbiosis_hook_guess32(i32 %choices, i32 %number, ptr %kept) alwaysinline nounwind {
+begin:
+  %guess = load i32, ptr %kept, align 8
+  %right = mul i32 %choices, 2
+  %same = icmp eq i32 %guess, %number
+  br i1 %same, label %done, label %differs, !prof !1
+
+differs:
+  %wrong = or i32 %right, 1
+  call void @__symbiosis_hook_choices(i32 %wrong)
+  call void @__symbiosis_hook_value32(i32 %number)
+  store i32 %number, ptr %kept, align 8
+  br label %done
+
+done:
+  %after = phi i32 [ %right, %begin ], [ %wrong, %differs ]
+  call void @__symbiosis_hook_choices(i32 %after)
+  ret i32 %after
+}
+
+; A load whose value of 64 bits is guessed to be what is kept: adds a bit to the choices, and logs the
+; value when it is another. Returns the choices.
+define i32 @__symbiosis_hook_guess64(i32 %choices, i64 %number, ptr %kept) alwaysinline nounwind {
+begin:
+  %guess = load i64, ptr %kept, align 8
+  %right = mul i32 %choices, 2
+  %same = icmp eq i64 %guess, %number
+  br i1 %same, label %done, label %differs, !prof !1
+
+differs:
+  %wrong = or i32 %right, 1
+  call void @__symbiosis_hook_choices(i32 %wrong)
+  call void @__symbiosis_hook_value64(i64 %number)
+  store i64 %number, ptr %kept, align 8
+  br label %done
+
+done:
+  %after = phi i32 [ %right, %begin ], [ %wrong, %differs ]
+  call void @__symbiosis_hook_choices(i32 %after)
+  ret i32 %after
+}
+
 ; Reads the clock behind an atomic instruction, which empties the store buffer; the fence waits for it.
 define void @__symbiosis_hook_reading() alwaysinline nounwind {
   %tsc = call i64 asm sideeffect "lfence\0Ardtsc\0Ashlq $$32, %rdx\0Aorq %rdx, %rax", "={rax},~{rdx},~{memory},~{dirflag},~{fpsr},~{flags}"()
@@ -533,3 +621,4 @@ done:
 }
 
 !0 = !{!"branch_weights", i32 1, i32 1048575}
+!1 = !{!"branch_weights", i32 255, i32 1}

@@ -32,6 +32,8 @@ pub struct Hooks {
     pub values: [Callable; 4],
     /// The same behind one that found room ([`crate::words::Room`]).
     pub more: [Callable; 4],
+    /// A guessed load of 8, 16, 32 and 64 bits: `(i32 choices, iN number, ptr kept) -> i32`.
+    pub guesses: [Callable; 4],
     /// `()`: the clock as a word.
     pub reading: Callable,
     /// `(ptr place, i64 length)`.
@@ -107,6 +109,12 @@ pub fn link(module: &Module<'_>, witness: bool) -> Result<Hooks, InstrumentError
             own("__symbiosis_hook_more16")?,
             own("__symbiosis_hook_more32")?,
             own("__symbiosis_hook_more64")?,
+        ],
+        guesses: [
+            own("__symbiosis_hook_guess8")?,
+            own("__symbiosis_hook_guess16")?,
+            own("__symbiosis_hook_guess32")?,
+            own("__symbiosis_hook_guess64")?,
         ],
         reading: own("__symbiosis_hook_reading")?,
         write: own("__symbiosis_hook_write")?,

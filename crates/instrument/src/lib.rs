@@ -23,6 +23,7 @@ mod edges;
 mod emit;
 mod gates;
 mod hooks;
+mod kept;
 mod place;
 mod pointees;
 mod scan;

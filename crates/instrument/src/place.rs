@@ -11,6 +11,7 @@ use crate::choices::Choices;
 use crate::edges;
 use crate::gates;
 use crate::hooks::Hooks;
+use crate::kept::Kept;
 use crate::values::has_opcode;
 use crate::words::{self, Room};
 use crate::writes::{self, Returned};
@@ -50,6 +51,7 @@ pub fn function(
         Placer { module, hooks, target, plan: &plan, sites, builder, body, room: Room::default() };
     placer.gather_stack_objects();
     placer.returns_of_invokes()?;
+    let kept = placer.kept()?;
     // SAFETY: the body's instructions are alive.
     let mut choices = unsafe {
         Choices::begin(module.llvm(), &placer.builder, target.function, &plan, |block| {
@@ -57,7 +59,7 @@ pub fn function(
             placer.body.at(first)
         })
     };
-    placer.blocks(&mut choices)?;
+    placer.blocks(&mut choices, &kept)?;
     // SAFETY: the function is alive, and nothing was removed from it.
     unsafe { choices.join(module.llvm(), &placer.builder, target.value) };
     Ok(())
@@ -147,6 +149,15 @@ impl Placer<'_> {
         }
     }
 
+    /// Makes room for what is kept, behind the static allocas.
+    fn kept(&self) -> Result<Kept<'_>, InstrumentError> {
+        let guesses = &self.plan.guesses;
+        let &(first, _) =
+            self.body.blocks.first().ok_or_else(|| self.target.mismatch("the blocks"))?;
+        self.builder.before(self.anchor(first, true)?);
+        Ok(Kept::begin(&self.builder, guesses))
+    }
+
     fn is_static_alloca(&self, index: usize) -> bool {
         let Some(instruction) = self.body.at(index) else { return false };
         let llvm = self.llvm();
@@ -213,7 +224,7 @@ impl Placer<'_> {
         jump
     }
 
-    fn blocks(&self, choices: &mut Choices) -> Result<(), InstrumentError> {
+    fn blocks(&self, choices: &mut Choices, kept: &Kept<'_>) -> Result<(), InstrumentError> {
         for (block, &(first, end)) in self.body.blocks.iter().enumerate() {
             let entry = block == 0;
             let anchor = self.anchor(first, entry)?;
@@ -235,7 +246,7 @@ impl Placer<'_> {
             for index in first..end {
                 self.end_region(index, &mut number);
                 self.gate(index);
-                self.after_instruction(index, entry)?;
+                self.after_instruction(index, entry, kept, &mut number)?;
             }
             choices.at_end(block, number);
         }
@@ -317,7 +328,13 @@ impl Placer<'_> {
     }
 
     /// What an instruction logs after itself.
-    fn after_instruction(&self, index: usize, entry: bool) -> Result<(), InstrumentError> {
+    fn after_instruction(
+        &self,
+        index: usize,
+        entry: bool,
+        kept: &Kept<'_>,
+        number: &mut Option<LLVMValueRef>,
+    ) -> Result<(), InstrumentError> {
         let id = InstId(index as u32);
         let ir = &self.target.function.instructions[index];
         let Some(value) = self.body.at(index) else { return Ok(()) };
@@ -330,7 +347,18 @@ impl Placer<'_> {
         }
         if self.plan.values.contains(&id) {
             self.builder.before(self.anchor(index + 1, entry)?);
-            self.log(ir.ty, value)?;
+            if kept.is_guessed(id) {
+                let ty = (self.target.module, ir.ty);
+                let after = kept.guess(&self.builder, self.hooks, ty, (id, value), *number);
+                *number = Some(after.ok_or_else(|| self.target.mismatch("the guessed loads"))?);
+            } else {
+                self.log(ir.ty, value)?;
+                kept.keep(&self.builder, id, value);
+            }
+        } else if matches!(ir.kind, InstKind::Store { .. }) {
+            self.builder.before(self.anchor(index + 1, entry)?);
+            // SAFETY: a store's first operand is what is stored.
+            kept.keep(&self.builder, id, unsafe { self.llvm().LLVMGetOperand(value, 0) });
         }
         Ok(())
     }

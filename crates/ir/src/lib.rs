@@ -6,6 +6,7 @@ pub mod effects;
 pub mod feeding;
 pub mod foreign;
 pub mod gates;
+pub mod guesses;
 pub mod intrinsics;
 pub mod name;
 pub mod opaque;

@@ -90,7 +90,11 @@ fn is_odd_float(module: &Module, ty: TypeId) -> bool {
     }
 }
 
-fn operand_type(module: &Module, function: &Function, operand: Operand) -> Option<TypeId> {
+pub(crate) fn operand_type(
+    module: &Module,
+    function: &Function,
+    operand: Operand,
+) -> Option<TypeId> {
     match operand {
         Operand::Inst(id) => function.instructions.get(id.index()).map(|inst| inst.ty),
         Operand::Param(index) => function.params.get(index as usize).map(|param| param.ty),

@@ -11,7 +11,8 @@
 //! * on entry to a block of [`FunctionPlan::blocks`]: a `BLOCK` path entry. On function entry,
 //!   block 0 is never recorded;
 //! * after an instruction of [`FunctionPlan::readings`]: a reading of the clock, one word;
-//! * after an instruction of [`FunctionPlan::values`]: its value ([`logged_bytes`]);
+//! * after an instruction of [`FunctionPlan::values`]: its value ([`logged_bytes`]), or for a load of
+//!   [`Guesses::loads`] a bit with the choices that says whether the value follows ([`guesses`]);
 //! * after a call of [`FunctionPlan::returns`] (in an invoke: at the start of the normal
 //!   destination, before that block's own entry; such edges are split when the destination has
 //!   other predecessors): a `RETURN` path entry, then the result ([`logged_bytes`], none
@@ -35,6 +36,7 @@
 use crate::assembly::Assembly;
 use crate::feeding::address_feeding;
 use crate::foreign::Foreign;
+use crate::guesses::{self, Guesses};
 use crate::intrinsics;
 use crate::opaque::is_opaque;
 use crate::regions::{self, Regions};
@@ -59,6 +61,8 @@ pub struct FunctionPlan {
     /// read-modify-writes, stack objects whose address escapes, and what the executor does not compute
     /// ([`is_opaque`]).
     pub values: BTreeSet<InstId>,
+    /// Which of them are loads that are guessed.
+    pub guesses: Guesses,
     /// Calls and invokes that log `RETURN` and their result: those whose target is not a defined
     /// function of the same module, intrinsics excepted, and inline assembly with effects
     /// ([`Assembly::is_logged`]).
@@ -103,14 +107,18 @@ pub fn logged_bytes(module: &Module, ty: TypeId) -> usize {
 pub fn plan(module: &Module, function: &Function) -> FunctionPlan {
     let blocks = recorded_blocks(function);
     let stack = StackObjects::of(module, function);
+    let entry = !function.internal
+        || function.address_taken
+        || function.params.iter().any(|param| param.byval.is_some());
+    let values = logged_values(module, function, &stack);
+    let guesses = guesses::guesses(module, function, &values, entry);
     FunctionPlan {
-        entry: !function.internal
-            || function.address_taken
-            || function.params.iter().any(|param| param.byval.is_some()),
-        regions: regions::regions(module, function, &blocks),
+        entry,
+        regions: regions::regions(module, function, &blocks, &guesses.loads),
         blocks,
         readings: readings(function, &stack),
-        values: logged_values(module, function, &stack),
+        values,
+        guesses,
         returns: logged_returns(module, function),
     }
 }

@@ -1,7 +1,8 @@
 //! Where a function keeps the choices of its branches, and where it writes them to the path stream.
 //!
 //! A branch with two ways logs a bit, a switch as many bits as its distinct targets need
-//! ([`choice`]). A running function collects the bits of a *region* behind a leading one in a number,
+//! ([`choice`]), a load whose value is guessed a bit as well ([`crate::guesses`]). A running function
+//! collects the bits of a *region* behind a leading one in a number,
 //! and writes it as one token. A region ends
 //!
 //! * before everything that others may log after ([`ends_region`]): calls, but for intrinsics that
@@ -9,14 +10,14 @@
 //! * where a recorded block is entered;
 //! * at the start of a block with a check ([`Regions::checks`]), when there would be no room for the
 //!   bits that may come until the next end. Every loop has such a block, unless its region ends
-//!   anyway.
+//!   anyway, and so have the blocks behind it: what comes there does not cut the regions inside short.
 //!
 //! The reader need not know the regions: a token says how many bits it has. Only where a signal
 //! handler ran is told by the checks.
 
 use crate::intrinsics::{self, Intrinsic};
 use crate::types::{Block, BlockId, Function, InstId, InstKind, Instruction, Module, Type};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many bits a region has at most: those of a token of the path stream.
 pub const REGION_BITS: u32 = 6;
@@ -72,9 +73,14 @@ pub struct Regions {
     pub filled: Vec<bool>,
 }
 
-/// The regions of a function whose recorded blocks these are.
+/// The regions of a function whose recorded blocks and guessed loads these are.
 #[must_use]
-pub fn regions(module: &Module, function: &Function, recorded: &[bool]) -> Regions {
+pub fn regions(
+    module: &Module,
+    function: &Function,
+    recorded: &[bool],
+    guessed: &BTreeSet<InstId>,
+) -> Regions {
     let node = |(number, block): (usize, &Block)| {
         let recorded = recorded.get(number).copied().unwrap_or(false);
         let last = function.instructions.get(block.terminator().index());
@@ -82,14 +88,22 @@ pub fn regions(module: &Module, function: &Function, recorded: &[bool]) -> Regio
             function.instructions.get(id.index()).is_some_and(|inst| ends_region(module, inst))
         };
         let choice = last.and_then(|last| choice(&last.kind));
+        let (mut first, mut bits) = (None, 0);
+        for id in block.instructions() {
+            if ends(id) {
+                first = first.or(Some(bits));
+                bits = 0;
+            }
+            bits += u32::from(guessed.contains(&id));
+        }
         Node {
             targets: match &choice {
                 Some(choice) => choice.targets.clone(),
                 None => last.map(|last| last.kind.successors()).unwrap_or_default(),
             },
-            bits: choice.map_or(0, |choice| choice.bits),
+            bits: bits + choice.map_or(0, |choice| choice.bits),
             recorded,
-            cut: block.instructions().any(ends),
+            cut: first,
         }
     };
     let blocks: Vec<Node> = function.blocks.iter().enumerate().map(node).collect();
@@ -105,19 +119,19 @@ pub fn regions(module: &Module, function: &Function, recorded: &[bool]) -> Regio
 /// A block, as far as regions care.
 struct Node {
     targets: Vec<BlockId>,
-    /// Bits of its choice.
+    /// Bits of its guesses and its choice, behind the last end of a region in it.
     bits: u32,
     /// A region ends where it is entered.
     recorded: bool,
-    /// A region ends in it.
-    cut: bool,
+    /// A region ends in it: the bits before the first end.
+    cut: Option<u32>,
 }
 
 impl Node {
     /// How many bits may come for a region that enters here, when `after` may come for one that
     /// reaches the block's end.
     fn need(&self, after: u32) -> u32 {
-        if self.recorded || self.cut { 0 } else { after }
+        if self.recorded { 0 } else { self.cut.unwrap_or(after) }
     }
 }
 
@@ -139,7 +153,7 @@ impl Needs {
             Open,
             Done,
         }
-        let mut needs = Self { after: vec![0; blocks.len()], checked: vec![false; blocks.len()] };
+        let mut needs = Self { after: vec![0; blocks.len()], checked: ways_out(blocks) };
         let mut states = vec![State::New; blocks.len()];
         for root in 0..blocks.len() {
             let mut stack = vec![(root, 0)];
@@ -202,13 +216,69 @@ impl Needs {
     }
 }
 
+/// The blocks where loops are left to.
+fn ways_out(blocks: &[Node]) -> Vec<bool> {
+    let mut out = vec![false; blocks.len()];
+    let mut sources = vec![Vec::new(); blocks.len()];
+    for (at, node) in blocks.iter().enumerate() {
+        for target in &node.targets {
+            if let Some(sources) = sources.get_mut(target.index()) {
+                sources.push(at);
+            }
+        }
+    }
+    for (head, ends) in loops(blocks) {
+        // The loop: what leads to its ends without passing its head.
+        let mut inside = BTreeSet::from([head]);
+        let mut work = ends;
+        while let Some(at) = work.pop() {
+            if inside.insert(at) {
+                work.extend(sources.get(at).into_iter().flatten());
+            }
+        }
+        for node in inside.iter().filter_map(|&at| blocks.get(at)) {
+            for target in node.targets.iter().filter(|target| !inside.contains(&target.index())) {
+                if let Some(out) = out.get_mut(target.index()) {
+                    *out = true;
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The heads of loops, each with the blocks that lead back to it, as a search depth first finds them.
+fn loops(blocks: &[Node]) -> BTreeMap<usize, Vec<usize>> {
+    let mut loops: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    // Of each block: not met, on the way from the root, done.
+    let mut states = vec![None; blocks.len()];
+    for root in 0..blocks.len() {
+        let mut stack = vec![(root, 0)];
+        if states.get(root) != Some(&None) {
+            continue;
+        }
+        while let Some((at, next)) = stack.pop() {
+            let (Some(node), Some(state)) = (blocks.get(at), states.get_mut(at)) else { continue };
+            *state = Some(next < node.targets.len());
+            let Some(target) = node.targets.get(next) else { continue };
+            stack.push((at, next + 1));
+            match states.get(target.index()) {
+                Some(None) => stack.push((target.index(), 0)),
+                Some(Some(true)) => loops.entry(target.index()).or_default().push(at),
+                _ => {}
+            }
+        }
+    }
+    loops
+}
+
 /// Where bits may have been collected.
 fn filled(blocks: &[Node]) -> Vec<bool> {
     let mut filled = vec![false; blocks.len()];
     let mut work: Vec<usize> = (0..blocks.len()).collect();
     while let Some(at) = work.pop() {
         let (Some(node), Some(&own)) = (blocks.get(at), filled.get(at)) else { continue };
-        if node.bits == 0 && (!own || node.recorded || node.cut) {
+        if node.bits == 0 && (!own || node.recorded || node.cut.is_some()) {
             continue;
         }
         for target in &node.targets {

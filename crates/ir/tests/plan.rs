@@ -315,6 +315,16 @@ fn no_region_gets_too_long() {
             }
             return r;
         }
+        struct s { int i, j, *p; };
+        int table[64];
+        int loads(struct s *s, int n) {
+            int r = 0;
+            while (n--) {
+                r += table[s->i]; if (r & 1) s->p[s->j]++; r ^= s->p[s->i] + s->p[s->j];
+                if (r & 4) table[s->j] = s->p[s->i]; if (r & 8) { r += g(s->j); r += s->p[s->j]; }
+            }
+            return r;
+        }
         int f(int a, int b, int c) {
           again:
             if (a && b && c) { if (many(a, b, c) > 3 || (a > b && b > c && a > 9)) return 1; }
@@ -355,6 +365,8 @@ fn wander(module: &Module, f: &Function, plan: &FunctionPlan, seed: u64) -> (u32
             if ends_region(module, &f.instructions[id.index()]) {
                 bits = 0;
             }
+            bits += u32::from(plan.guesses.loads.contains(&id));
+            assert!(bits <= REGION_BITS, "{bits} bits behind {id}");
         }
         let last = &f.instructions[f.blocks[block].terminator().index()].kind;
         let targets = last.successors();

@@ -5,7 +5,7 @@ use crate::engine::{Engine, operand_value};
 use crate::failure::Found;
 use crate::image::FunctionInfo;
 use crate::report::GapKind;
-use crate::thread::{BranchRecord, CodeFrame, Entry, Frame, History, Stop, contradiction};
+use crate::thread::{BranchRecord, CodeFrame, Entry, Frame, Guess, History, Stop, contradiction};
 use crate::value::{self, Scalar, Value};
 use ir::regions;
 use ir::types::{BlockId, ConstId, InstId, InstKind, Instruction, Operand};
@@ -337,6 +337,8 @@ impl<'r> Engine<'r> {
             history: keep_history.then(|| Box::new(History::default())),
             open: None,
             serial: thread.frame_serial,
+            kept: vec![Some(0); info.plan.guesses.places.len()],
+            guess: Guess::Logged,
         };
         thread.frames.push(Frame::Code(Box::new(frame)));
         self.note_block(t, info, BlockId(0));

@@ -468,7 +468,7 @@ impl<'r> Engine<'r> {
             self.stamp(t, *tsc);
         }
         let value = if info.logged.get(id.index()).copied().unwrap_or(false) {
-            self.reconcile(t, value, inst.ty, &inst.kind)?
+            self.reconcile(t, value, id, inst)?
         } else {
             value
         };
@@ -504,16 +504,16 @@ impl<'r> Engine<'r> {
         &mut self,
         t: usize,
         value: Value,
-        ty: TypeId,
-        kind: &InstKind,
+        id: InstId,
+        inst: &Instruction,
     ) -> Result<Value, Stop> {
-        let logged = self.take_value(t, ty)?;
-        self.record_reads(t, &logged, ty);
+        let Some(logged) = self.take_guess(t, id, inst.ty)? else { return Ok(value) };
+        self.record_reads(t, &logged, inst.ty);
         // The usual case, for which the name of the instruction is not needed.
         if value == logged {
             return Ok(value);
         }
-        Ok(self.merge(t, &value, &logged, &instruction_name(kind)))
+        Ok(self.merge(t, &value, &logged, &instruction_name(&inst.kind)))
     }
 
     /// See [`Self::reconcile`].

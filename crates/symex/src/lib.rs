@@ -44,6 +44,7 @@ mod eval;
 mod execute;
 mod externals;
 mod failure;
+mod guesses;
 mod hang;
 mod heap;
 mod image;

@@ -75,6 +75,7 @@ impl<'r> Engine<'r> {
         let size = module.store_size(ty);
         self.check_fault(t, address, size)?;
         let logged = self.is_logged(t);
+        self.read_guess(t)?;
         let Some(address) = self.address(t, address) else {
             return Ok(self.fresh(t, ty, None));
         };
@@ -119,7 +120,7 @@ impl<'r> Engine<'r> {
         bytes: &mut crate::memory::Bytes,
     ) {
         let module = self.module(t);
-        let Some(logged) = self.peek_value(t, ty) else { return };
+        let Some(logged) = self.peek_guess(t, ty) else { return };
         let logged = self.value_bytes(module, ty, &logged);
         let callback = self.in_callback(t);
         for (i, (byte, known)) in bytes.iter_mut().zip(logged).enumerate() {
@@ -160,6 +161,7 @@ impl<'r> Engine<'r> {
             self.note_store(t, address, id);
             self.write(t, Place::new(address, size, Some(pointer)), &bytes, Grain::Access);
         }
+        self.keep_stored(t, id, &value);
         self.finish(t, Value::Absent)
     }
 

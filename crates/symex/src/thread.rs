@@ -95,6 +95,21 @@ pub(crate) struct CodeFrame<'r> {
     pub open: Option<u32>,
     /// Counts frames of the thread.
     pub serial: u64,
+    /// What is kept of the places (`ir::guesses`); none where that is not known.
+    pub kept: Vec<Option<u64>>,
+    /// What the current load's guess gave.
+    pub guess: Guess,
+}
+
+/// How the value of a load that is guessed comes to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guess {
+    /// It stands in the log.
+    Logged,
+    /// It was this.
+    Right(u64),
+    /// It was the guessed one, which is not known.
+    Unknown,
 }
 
 /// The call that an [`ExternalFrame`] performs.
@@ -373,6 +388,11 @@ impl<'r> Thread<'r> {
             let words = bytes.chunks_exact(8);
             words.filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?))).collect()
         })
+    }
+
+    /// The time stamp of the last synchronisation event: another one with the same has none.
+    pub fn sync_time(&self) -> u64 {
+        self.sync.time()
     }
 
     /// The payload of a synchronisation event.

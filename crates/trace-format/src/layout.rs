@@ -17,7 +17,7 @@
 
 /// Changes whenever a binary built by an older instrumenter could be misread: the layout of the
 /// streams, the control page, the module descriptor, or the logging plan.
-pub const INSTRUMENTATION_VERSION: u32 = 4;
+pub const INSTRUMENTATION_VERSION: u32 = 5;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
@@ -122,7 +122,7 @@ pub enum RuntimeEvent {
     /// A heap object is about to be given back. `[address, tsc before]`.
     Free = 6,
     /// A synchronisation call is about to start, and may block. `[SyncOp, address, address of the
-    /// second object or 0, argument, tsc before]`.
+    /// second object or 0, argument, tsc before, see [`SyncCoder`]]`.
     SyncBegin = 7,
     /// The call ended. `[SyncOp, address, second address or 0, result, tsc after]`.
     SyncEnd = 8,
@@ -276,7 +276,8 @@ impl SyncOp {
 /// The `u32` holds the operation (bits 0 to 7), flags, and in bits 16 to 31 the argument or result, as
 /// a number with a sign. Words follow in the order of the payload: the address unless it is the one of
 /// the event before; the second address if there is one; the argument or result if bits 16 to 31 have
-/// no room for it; the time, as a `u32`, since that of the event before, or whole.
+/// no room for it; the time, as a `u32`, since that of the event before, or whole. No time since then
+/// says that the clock was not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyncCoder {
     /// The address of the event before.
@@ -297,6 +298,13 @@ impl SyncCoder {
     const WIDE: u32 = 1 << 10;
     /// The time is whole.
     const TIME: u32 = 1 << 11;
+
+    /// The time stamp of the event before, 0 for none. An event with the same has no reading of the
+    /// clock of its own.
+    #[must_use]
+    pub const fn time(&self) -> u64 {
+        self.time
+    }
 
     /// Writes a payload; gives how many bytes it takes.
     pub fn write(&mut self, payload: [u64; 5], to: &mut [u8; SYNC_PAYLOAD]) -> usize {

@@ -196,7 +196,8 @@ impl<'a> Walker<'a> {
                 if plan.readings.contains(&id) {
                     self.word();
                 }
-                if plan.values.contains(&id) {
+                let guessed = plan.guesses.loads.contains(&id) && self.choose(1) == 0;
+                if plan.values.contains(&id) && !guessed {
                     self.skip(logged_bytes(source, instruction.ty));
                 }
             }

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 /* `INSTRUMENTATION_VERSION` of crates/trace-format. */
-#define INSTRUMENTATION 4
+#define INSTRUMENTATION 5
 struct Control { uint64_t path_next, path_limit, value_next, value_limit; };
 extern __thread struct Control *__symbiosis_control __attribute__((tls_model("initial-exec")));
 void __symbiosis_grow_path(void);
