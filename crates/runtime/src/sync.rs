@@ -27,13 +27,15 @@ pub struct Call {
     pub second: P,
     /// See [`SyncOp`].
     pub argument: u64,
+    /// The call will hardly wait: the clock is read at its end only.
+    pub free: bool,
 }
 
 impl Call {
     /// A call about one object.
     #[inline]
     pub fn on(op: SyncOp, object: P) -> Self {
-        Self { op, object, second: core::ptr::null_mut(), argument: 0 }
+        Self { op, object, second: core::ptr::null_mut(), argument: 0, free: false }
     }
 
     /// A call about a mutex, whose kind is logged.
@@ -43,15 +45,28 @@ impl Call {
     /// It must be a mutex.
     #[inline]
     pub unsafe fn on_mutex(op: SyncOp, mutex: P) -> Self {
-        // SAFETY: in glibc's x86-64 layout the fifth word is the kind; its lowest two bits are the
-        // public constant, the others are internal.
-        let kind = unsafe { mutex.cast::<u32>().add(4).read_volatile() } & 3;
-        Self { argument: u64::from(kind), ..Self::on(op, mutex) }
+        // SAFETY: in glibc's x86-64 layout the first word is 0 while nobody has the mutex, and the
+        // fifth is the kind; its lowest two bits are the public constant, the others are internal.
+        let (kind, word) = unsafe {
+            let words = mutex.cast::<u32>();
+            (words.add(4).read_volatile() & 3, words.read_volatile())
+        };
+        let free = op == SyncOp::MutexLock && word == 0;
+        Self { argument: u64::from(kind), free, ..Self::on(op, mutex) }
+    }
+
+    /// Is the clock read at the end of the call? What is behind an unlock waits for nothing.
+    #[inline]
+    fn ends_with_reading(&self) -> bool {
+        self.op != SyncOp::MutexUnlock
     }
 }
 
 /// A call: the scheduler, if there is one, decides when it begins; its begin and end are logged.
 /// `meaning` turns what it returns into what is logged.
+///
+/// An uncontended mutex takes two readings of the clock, one at each end of its critical section; the
+/// two others would say little more (docs/clock.md).
 ///
 /// # Safety
 ///
@@ -81,13 +96,16 @@ pub unsafe fn around(
     let (op, object, second) = (call.op as u64, call.object as u64, call.second as u64);
     // SAFETY: the record is the calling thread's own.
     unsafe {
-        let begin = [op, object, second, call.argument, sys::tsc()];
+        let time = if call.free { (*thread).sync.time() } else { sys::tsc() };
+        let begin = [op, object, second, call.argument, time];
         streams::sync_event(thread, RuntimeEvent::SyncBegin, begin);
         let result = work();
         // A fork inside the call (in a once routine) may have stopped the recording.
         let thread = tls::recording();
         if !thread.is_null() {
-            let end = [op, object, second, i64::from(meaning(result)) as u64, sys::tsc()];
+            let read = call.ends_with_reading();
+            let time = if read { sys::tsc() } else { (*thread).sync.time() };
+            let end = [op, object, second, i64::from(meaning(result)) as u64, time];
             streams::sync_event(thread, RuntimeEvent::SyncEnd, end);
         }
         result

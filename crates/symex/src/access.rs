@@ -95,7 +95,7 @@ impl Engine<'_> {
     }
 
     /// Time stamps around the thread's present.
-    fn interval(&self, t: usize) -> (u64, u64) {
+    pub fn interval(&self, t: usize) -> (u64, u64) {
         let thread = &self.threads[t];
         let next = self.learned.stamps.get(t).and_then(|stamps| stamps.get(thread.stamps));
         (thread.last_stamp, next.copied().unwrap_or(u64::MAX))

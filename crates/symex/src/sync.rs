@@ -60,6 +60,7 @@ impl<'r> Engine<'r> {
             self.wait_for_joined(t)?;
         }
         let thread = &mut self.threads[t];
+        let before = thread.sync_time();
         let words = match event {
             RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => thread.sync_payload()?,
             _ => thread.words(words)?,
@@ -96,12 +97,18 @@ impl<'r> Engine<'r> {
             }
             (RuntimeEvent::Free, [address, tsc]) => self.free(t, *address, *tsc),
             (RuntimeEvent::SyncBegin, [op, address, second, argument, tsc]) => {
-                self.stamp(t, *tsc);
+                if *tsc != before {
+                    self.stamp(t, *tsc);
+                }
                 return self.sync_begin(t, *op, *address, *second, *argument);
             }
             (RuntimeEvent::SyncEnd, [op, address, second, result, tsc]) => {
-                self.stamp(t, *tsc);
-                let ended = self.sync_end(t, *op, *address, *second, *result);
+                // Without a reading the call's end is known from the next one.
+                let latest = if *tsc == before { self.interval(t).1 } else { *tsc };
+                if *tsc != before {
+                    self.stamp(t, *tsc);
+                }
+                let ended = self.sync_end(t, *op, *address, (*second, *result), latest);
                 self.threads[t].call_time = None;
                 return ended;
             }
@@ -368,8 +375,8 @@ impl<'r> Engine<'r> {
         t: usize,
         op: u64,
         address: u64,
-        second: u64,
-        result: u64,
+        (second, result): (u64, u64),
+        latest: u64,
     ) -> Result<(), Stop> {
         let Some(operation) = SyncOp::from_code(op) else {
             return contradiction(format!("unknown synchronisation call {op}"));
@@ -388,7 +395,6 @@ impl<'r> Engine<'r> {
             self.gap(t, GapKind::Synchronisation, detail);
             return Ok(());
         };
-        let latest = self.threads[t].last_stamp;
         self.threads[t].call_time = Some(Interval { earliest: begun.stamp, latest });
         self.sync_effect(t, &begun, second, result);
         let performed = never_waits(operation) && result == 0;
