@@ -122,7 +122,8 @@ pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) {
     }
 }
 
-/// Some region of the lock is around the failed attempt, usually another thread's.
+/// Some region of the lock is around the failed attempt: another thread's, or the caller's own, as POSIX
+/// has it.
 fn try_lock(context: &Context<'_>, builder: &mut Builder, event: EventId, object: ObjectId) {
     let regions = context.regions.of_object.get(&object).map_or(&[][..], Vec::as_slice);
     let holders = regions.iter().map(|region| {

@@ -119,8 +119,8 @@ pub enum EvaluationError {
         /// The lock.
         object: ObjectId,
     },
-    /// A trylock fails while no other thread holds the lock.
-    #[error("{event} fails to acquire {object}, which no other thread holds")]
+    /// A trylock fails while no thread holds the lock.
+    #[error("{event} fails to acquire {object}, which no thread holds")]
     LockFree {
         /// The failed trylock.
         event: EventId,

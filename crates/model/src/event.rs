@@ -202,7 +202,8 @@ pub enum EventKind {
         /// ([S] 4.2, "Locks Held at Failure Points").
         synthetic: bool,
     },
-    /// A trylock that failed: some other thread holds the lock at this point.
+    /// A trylock that failed: some thread holds the lock at this point, another one or the caller
+    /// itself.
     TryLockFailed {
         /// The lock.
         object: ObjectId,

@@ -130,12 +130,21 @@ fn locks_exclude_by_mode() {
 }
 
 #[test]
-fn trylock_fails_only_while_another_thread_holds() {
+fn trylock_fails_only_while_a_thread_holds() {
     let parsed = trace("a: lock m\na: unlock m\nb: [t] trylock-failed m");
     assert!(run(&parsed, "a b a").is_ok());
     for free in ["b a a", "a a b"] {
         let errors = run(&parsed, free).unwrap_err();
         let (event, object) = (parsed.event("t"), model::ObjectId(0));
+        assert_eq!(errors, [EvaluationError::LockFree { event, object }]);
+    }
+    for own in ["lock m|unlock m", "rdlock m|rdunlock m"] {
+        let (lock, unlock) = own.split_once('|').unwrap();
+        let inside = trace(&format!("a: {lock}\na: trylock-failed m\na: {unlock}"));
+        assert!(run(&inside, "a a a").is_ok(), "{own}: the caller itself holds it");
+        let behind = trace(&format!("a: {lock}\na: {unlock}\na: [t] trylock-failed m"));
+        let errors = run(&behind, "a a a").unwrap_err();
+        let (event, object) = (behind.event("t"), model::ObjectId(0));
         assert_eq!(errors, [EvaluationError::LockFree { event, object }]);
     }
 }

@@ -169,8 +169,10 @@ impl State {
             }
             EventKind::TryLockFailed { object } => {
                 let lock = &self.objects[object.index()];
-                let other = lock.owner.iter().chain(&lock.readers).any(|h| *h != event.thread);
-                if other { Ok(()) } else { Err(EvaluationError::LockFree { event: id, object }) }
+                // POSIX has it fail whoever holds the lock, the caller included: only a recursive
+                // mutex lets its owner in once more, and then the call does not fail.
+                let held = lock.owner.is_some() || !lock.readers.is_empty();
+                if held { Ok(()) } else { Err(EvaluationError::LockFree { event: id, object }) }
             }
             EventKind::Signal { condition } => {
                 self.signal(condition, id);

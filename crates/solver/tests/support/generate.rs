@@ -95,6 +95,8 @@ fn statement(
 
 fn lock(thread: &mut Thread, random: &mut Random) -> usize {
     match thread.held {
+        // Of the lock that the thread holds itself, or of another one.
+        Some(_) if random.chance(10) => thread.lines.push("trylock-failed m".to_owned()),
         Some((name, shared)) => {
             let verb = if shared { "rdunlock" } else { "unlock" };
             thread.lines.push(format!("{verb} {name}"));
