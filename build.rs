@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const CRATE: &str = "crates/runtime/src";
-const LAYOUT: &str = "crates/trace-format/src/layout.rs";
+const LAYOUT: &str = "crates/trace-format/src/layout";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

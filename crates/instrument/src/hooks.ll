@@ -1,6 +1,6 @@
 ; The hooks that the instrumenter places. They are linked into every instrumented module, made
 ; internal there, and inlined at every place of use. The layout of the control page is that of
-; `Control` in crates/trace-format/src/layout.rs: path_next, path_limit, value_next, value_limit.
+; `Control` in crates/trace-format/src/layout/mod.rs: path_next, path_limit, value_next, value_limit.
 ;
 ; The accesses to the control page and to the streams are volatile, so that they keep their order
 ; among each other and against the program's own accesses.

@@ -20,7 +20,7 @@
 // The interposed functions have libc's names.
 #![allow(non_snake_case)]
 
-#[path = "../../trace-format/src/layout.rs"]
+#[path = "../../trace-format/src/layout/mod.rs"]
 pub mod layout;
 
 #[macro_use]
