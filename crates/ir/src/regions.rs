@@ -36,8 +36,13 @@ pub struct Choice {
 /// than a region has room for).
 #[must_use]
 pub fn choice(kind: &InstKind) -> Option<Choice> {
-    if !matches!(kind, InstKind::CondBr(..) | InstKind::Switch(..)) {
-        return None;
+    match kind {
+        InstKind::CondBr(_, then, otherwise) => {
+            let targets = vec![*then, *otherwise];
+            return (then != otherwise).then_some(Choice { targets, bits: 1 });
+        }
+        InstKind::Switch(..) => {}
+        _ => return None,
     }
     let (mut seen, mut targets) = (BTreeSet::new(), kind.successors());
     targets.retain(|target| seen.insert(*target));

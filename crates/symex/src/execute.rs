@@ -7,6 +7,7 @@ use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{Execution, FunctionCalls, Options, Report, SymexError};
 use crate::shadow::Shadow;
 use model::{Thread, ThreadId};
+use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 
 /// The most survey passes. The second one is needed where a thread's memory is accessed by a
@@ -122,8 +123,11 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
         timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
     };
     std::mem::take(&mut engine.containers).rename(&mut engine.out);
-    let mut trace = engine.out.finish(engine.pool, threads, engine.failure);
     let is_sorted = engine.learned.stamps.iter().all(|stamps| stamps.is_sorted());
+    // Events are about to be moved, which takes room, and a long run leaves much that is done with.
+    engine.learned = Learned::default();
+    engine.known = FxHashMap::default();
+    let mut trace = engine.out.finish(engine.pool, threads, engine.failure);
     if !engine.recording.common_clock || !is_sorted {
         trace.intervals.clear();
     }

@@ -132,7 +132,7 @@ impl<'r> Engine<'r> {
     /// The same of another instruction of the function.
     pub fn access_name_at(&mut self, t: usize, at: InstId, place: Place) -> Option<String> {
         let by_path = place.pointer.and_then(|pointer| self.path_name(t, at, pointer));
-        by_path.or_else(|| self.global_name(place.address, place.length))
+        by_path.or_else(|| self.known_global_name(place.address, place.length))
     }
 
     /// As [`Self::pointer_name_at`] without a size, which depends on the instruction alone.
@@ -169,6 +169,18 @@ impl<'r> Engine<'r> {
             }
             None => name::access_path(frame.module, function, at),
         }
+    }
+
+    /// As [`Self::global_name`]: locks are named at every event.
+    fn known_global_name(&mut self, address: u64, size: u64) -> Option<String> {
+        // Other places have no such name, and are too many to be remembered.
+        self.image.global_at(address)?;
+        if let Some(name) = self.global_names.get(&(address, size)) {
+            return name.clone();
+        }
+        let name = self.global_name(address, size);
+        self.global_names.insert((address, size), name.clone());
+        name
     }
 
     fn global_name(&self, address: u64, size: u64) -> Option<String> {
@@ -226,7 +238,7 @@ impl<'r> Engine<'r> {
             return None;
         }
         let internal = self.lookup(t, address);
-        let global = internal.and_then(|at| self.global_name(at, size.unwrap_or(0)));
+        let global = internal.and_then(|at| self.known_global_name(at, size.unwrap_or(0)));
         global.or_else(|| {
             let operand = self.argument_at(t, address)?;
             self.pointer_name(t, operand, size)

@@ -8,6 +8,7 @@ use crate::report::{BlockedCall, GapKind};
 use crate::signals::SIGNAL_WORDS;
 use crate::thread::{Frame, HeldLock, PendingSync, Stop, contradiction};
 use model::{EventId, EventKind, Interval, LockMode, ObjectId, ObjectKind};
+use std::sync::Arc;
 use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
 
 /// `ETIMEDOUT` of Linux.
@@ -353,16 +354,11 @@ impl<'r> Engine<'r> {
         };
         self.pass_sync(t, SyncPoint::Begin, Some(operation));
         let name = self.object_name(t, address, Some(object_size(operation)));
-        let blocked = BlockedCall {
-            operation: format!("{operation:?}"),
-            address,
-            object: name.clone().unwrap_or_else(|| format!("{address:#x}")),
-            stack: if self.symbolic() { self.stack(t).to_vec() } else { Vec::new() },
-        };
+        let stack = if self.symbolic() { self.stack(t) } else { Arc::default() };
         let depth = self.threads[t].frames.len();
         let stamp = self.threads[t].last_stamp;
         let pending =
-            PendingSync { operation, address, second, argument, depth, stamp, name, blocked };
+            PendingSync { operation, address, second, argument, depth, stamp, name, stack };
         self.threads[t].pending_sync.push(pending);
         if operation == SyncOp::Once {
             self.acquire(t, address, LockMode::Exclusive, WORD_SIZE);
@@ -385,11 +381,7 @@ impl<'r> Engine<'r> {
         let matching = pending
             .iter()
             .rposition(|begun| begun.operation == operation && begun.address == address);
-        let begun = matching.map(|at| {
-            let begun = pending[at].clone();
-            pending.truncate(at);
-            begun
-        });
+        let begun = matching.and_then(|at| pending.drain(at..).next());
         let Some(begun) = begun else {
             let detail = format!("{operation:?} ends without a beginning");
             self.gap(t, GapKind::Synchronisation, detail);
@@ -674,7 +666,7 @@ impl<'r> Engine<'r> {
     /// The call that a stream ended in.
     pub fn blocked_call(&self, t: usize) -> Option<BlockedCall> {
         if let Some(pending) = self.threads[t].pending_sync.last() {
-            return Some(pending.blocked.clone());
+            return Some(pending.blocked());
         }
         let child = self.threads.get(self.threads[t].joining?)?;
         Some(BlockedCall {

@@ -12,9 +12,10 @@ use crate::strings::Text;
 use crate::value::Value;
 use ir::assembly::Assembly;
 use ir::types::{BlockId, InstId, Module, Operand, TypeId};
-use model::{ExprId, Interval};
+use model::{ExprId, Interval, Site};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::sync::Arc;
 use trace_format::TraceError;
 use trace_format::layout::{RuntimeEvent, SYNC_PAYLOAD, SyncCoder, SyncOp, tag};
 
@@ -185,7 +186,19 @@ pub(crate) struct PendingSync {
     /// The time stamp at its beginning.
     pub stamp: u64,
     pub name: Option<String>,
-    pub blocked: BlockedCall,
+    pub stack: Arc<[Site]>,
+}
+
+impl PendingSync {
+    /// What it is, for people.
+    pub fn blocked(&self) -> BlockedCall {
+        BlockedCall {
+            operation: format!("{:?}", self.operation),
+            address: self.address,
+            object: self.name.clone().unwrap_or_else(|| format!("{:#x}", self.address)),
+            stack: self.stack.to_vec(),
+        }
+    }
 }
 
 /// See the module.

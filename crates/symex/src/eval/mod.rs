@@ -95,6 +95,12 @@ pub(crate) fn lanes(
     operands: &[&Value],
     f: &mut dyn FnMut(&[Scalar]) -> Result<Scalar, GapKind>,
 ) -> Result<Value, GapKind> {
+    // Nearly all operands.
+    match operands {
+        [Value::Scalar(a)] => return f(&[*a]).map(Value::Scalar),
+        [Value::Scalar(a), Value::Scalar(b)] => return f(&[*a, *b]).map(Value::Scalar),
+        _ => {}
+    }
     let scalars: Option<SmallVec<[Scalar; 2]>> = operands.iter().map(|v| v.scalar()).collect();
     if let Some(scalars) = scalars {
         return f(&scalars).map(Value::Scalar);

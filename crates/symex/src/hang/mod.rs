@@ -129,7 +129,10 @@ impl Engine<'_> {
         let name = pending.as_ref().and_then(|pending| pending.name.clone());
         let block = self.event(t, EventKind::Block { on }, name);
         let (operation, object) = match &pending {
-            Some(pending) => (pending.blocked.operation.clone(), pending.blocked.object.clone()),
+            Some(pending) => {
+                let blocked = pending.blocked();
+                (blocked.operation, blocked.object)
+            }
             None => (String::new(), String::new()),
         };
         self.release_all(t);

@@ -1,5 +1,10 @@
 //! The executor's state and its main loop.
 
+mod logged;
+mod thread_locals;
+
+pub(crate) use logged::decode_logged;
+
 use crate::builder::{Builder, Origin};
 use crate::cells::SharedCells;
 use crate::containers::Containers;
@@ -9,7 +14,7 @@ use crate::hang::Waiting;
 use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::image::{FunctionInfo, Image};
 use crate::inputs::Collected;
-use crate::memory::{Memory, MemoryByte};
+use crate::memory::Memory;
 use crate::naming::CallPaths;
 use crate::points::Tracker;
 use crate::recording::{RecordedFailureKind, Recording};
@@ -18,9 +23,9 @@ use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
 use ir::types::{
-    ConstantKind, FuncId, Global, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
+    ConstantKind, FuncId, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
 };
-use model::{BinOp, Expr, ExprId, ExprPool, Failure, ObjectId, PathConditionKind, Site, VarId};
+use model::{ExprId, ExprPool, Failure, ObjectId, Site, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -102,6 +107,8 @@ pub(crate) struct Engine<'r> {
     pub sites: FxHashMap<(usize, LocId), Arc<[Site]>>,
     pub call_paths: CallPaths,
     pub containers: Containers,
+    /// Per address and size: what a part of a global variable is called.
+    pub global_names: FxHashMap<(u64, u64), Option<String>>,
     /// Per instruction and pointer operand: what the access is called.
     pub path_names: FxHashMap<(usize, FuncId, InstId, Operand), Option<String>>,
 }
@@ -154,6 +161,7 @@ impl<'r> Engine<'r> {
             sites: FxHashMap::default(),
             call_paths: CallPaths::default(),
             containers: Containers::default(),
+            global_names: FxHashMap::default(),
             path_names: FxHashMap::default(),
         };
         engine.learned.stacks.resize(engine.threads.len(), None);
@@ -188,44 +196,6 @@ impl<'r> Engine<'r> {
             if let Some(object) = self.learned.heap.at_internal(cell.address) {
                 self.shared_heap.insert(object);
             }
-        }
-    }
-
-    /// Gives every thread its own copy of every thread-local variable. Declarations share the
-    /// definition of their name.
-    fn make_thread_locals(&mut self) {
-        for t in 0..self.threads.len() {
-            let mut by_name: FxHashMap<&'r str, u64> = FxHashMap::default();
-            for (m, g, global) in thread_local_globals(self.recording) {
-                if global.init.is_none() {
-                    continue;
-                }
-                let address = self.threads[t].thread_local(global.size);
-                self.threads[t].thread_locals.insert((m, g), address);
-                if !global.internal {
-                    by_name.entry(&global.name).or_insert(address);
-                }
-                self.initialise(address, m, global);
-            }
-            for (m, g, global) in thread_local_globals(self.recording) {
-                if global.init.is_none() {
-                    let address = match by_name.get(global.name.as_str()) {
-                        Some(&address) => address,
-                        None => self.threads[t].thread_local(global.size),
-                    };
-                    self.threads[t].thread_locals.insert((m, g), address);
-                }
-            }
-        }
-    }
-
-    fn initialise(&mut self, address: u64, module: usize, global: &Global) {
-        self.memory.fill(address, global.size, MemoryByte::Const(0));
-        let Some(init) = global.init else { return };
-        let Some(bytes) = self.image.render_constant(module, init, global.size) else { return };
-        for (i, byte) in bytes.into_iter().enumerate() {
-            let byte = byte.map_or(MemoryByte::Unknown, MemoryByte::Const);
-            self.memory.set(address + i as u64, byte);
         }
     }
 
@@ -487,190 +457,6 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// The next value in the log.
-    pub fn take_value(&mut self, t: usize, ty: TypeId) -> Result<Value, Stop> {
-        let module = self.module(t);
-        self.take_value_of(t, module, ty)
-    }
-
-    pub fn take_value_of(&mut self, t: usize, module: &Module, ty: TypeId) -> Result<Value, Stop> {
-        let length = ir::plan::logged_bytes(module, ty);
-        self.threads[t].bytes(length, |bytes| decode_logged(module, ty, bytes))
-    }
-
-    /// Compares a computed value with the logged one, which is right where they differ, and notes
-    /// what the log says about symbolic ones.
-    fn reconcile(
-        &mut self,
-        t: usize,
-        value: Value,
-        id: InstId,
-        inst: &Instruction,
-    ) -> Result<Value, Stop> {
-        let Some(logged) = self.take_guess(t, id, inst.ty)? else { return Ok(value) };
-        self.record_reads(t, &logged, inst.ty);
-        // The usual case, for which the name of the instruction is not needed.
-        if value == logged {
-            return Ok(value);
-        }
-        Ok(self.merge(t, &value, &logged, &instruction_name(&inst.kind)))
-    }
-
-    /// See [`Self::reconcile`].
-    pub fn merge(&mut self, t: usize, value: &Value, logged: &Value, kind: &str) -> Value {
-        match (value, logged) {
-            (Value::Scalar(value), Value::Scalar(logged)) => {
-                self.merge_scalar(t, *value, *logged, kind).into()
-            }
-            (Value::Aggregate(values), Value::Aggregate(logs)) if values.len() == logs.len() => {
-                let merged = values.iter().zip(logs.iter()).map(|(v, l)| self.merge(t, v, l, kind));
-                Value::aggregate(merged.collect())
-            }
-            (value, Value::Absent) => value.clone(),
-            (_, logged) => logged.clone(),
-        }
-    }
-
-    fn merge_scalar(&mut self, t: usize, value: Scalar, logged: Scalar, kind: &str) -> Scalar {
-        if value.width != logged.width || !self.symbolic() {
-            return logged;
-        }
-        let Some(word) = logged.as_const() else { return value };
-        let computed = match value.as_expr() {
-            None => value.as_const(),
-            Some(id) => self.recorded_value(id),
-        };
-        match (computed, value.as_expr()) {
-            (Some(computed), _) if computed == word => value,
-            // Made-up addresses stand for real ones, which nobody recorded.
-            (Some(computed), _) if is_made_up(computed) => value,
-            (Some(computed), _) => {
-                let detail = format!("computed {computed:#x}, logged {word:#x}");
-                self.gap(t, GapKind::WrongValue(kind.to_owned()), detail);
-                logged
-            }
-            (None, Some(id)) => {
-                self.learn(id, word);
-                value
-            }
-            (None, None) => logged,
-        }
-    }
-
-    /// Notes that an expression had this value in the recorded run.
-    fn learn(&mut self, id: ExprId, value: u128) {
-        self.known.insert(id, value);
-        match self.pool.get(id) {
-            Expr::Var { var, .. } => self.out.set_recorded(var, value),
-            Expr::ZExt(inner, _) | Expr::SExt(inner, _) => {
-                let value = value & model::expr::mask(self.pool.width(inner));
-                self.learn(inner, value);
-            }
-            Expr::Not(inner) => {
-                let mask = model::expr::mask(self.pool.width(inner));
-                self.learn(inner, !value & mask);
-            }
-            Expr::Concat { high, low } => {
-                let width = self.pool.width(low);
-                self.learn(low, value & model::expr::mask(width));
-                self.learn(high, value >> width);
-            }
-            Expr::Bin(op @ (BinOp::Add | BinOp::Sub | BinOp::Xor), a, b) => {
-                self.learn_operand(op, a, b, value);
-            }
-            _ => {}
-        }
-    }
-
-    /// The operand of a sum, difference or exclusive or, of which the other operand is known: the
-    /// pool may have put what is computed with it into another form.
-    fn learn_operand(&mut self, op: BinOp, a: ExprId, b: ExprId, value: u128) {
-        let width = self.pool.width(a);
-        let constant = |engine: &Self, id: ExprId| {
-            engine.pool.as_const(id).or_else(|| engine.known.get(&id).copied())
-        };
-        let compute = |op: BinOp, x: u128, y: u128| crate::concrete::binary(op, width, x, y);
-        match (op, constant(self, a), constant(self, b)) {
-            (BinOp::Add, None, Some(b)) => self.learn(a, compute(BinOp::Sub, value, b)),
-            (BinOp::Add, Some(a), None) => self.learn(b, compute(BinOp::Sub, value, a)),
-            (BinOp::Sub, None, Some(b)) => self.learn(a, compute(BinOp::Add, value, b)),
-            (BinOp::Sub, Some(a), None) => self.learn(b, compute(BinOp::Sub, a, value)),
-            (BinOp::Xor, None, Some(b)) => self.learn(a, compute(BinOp::Xor, value, b)),
-            (BinOp::Xor, Some(a), None) => self.learn(b, compute(BinOp::Xor, value, a)),
-            _ => {}
-        }
-    }
-
-    /// Tells the variables of the current instruction's read what they were.
-    fn record_reads(&mut self, t: usize, logged: &Value, ty: TypeId) {
-        if self.pending_reads.is_empty() {
-            return;
-        }
-        let module = self.module(t);
-        let bytes = self.value_bytes(module, ty, logged);
-        for read in std::mem::take(&mut self.pending_reads) {
-            let value = (0..i64::from(read.width / 8)).rev().try_fold(0u128, |value, i| {
-                let at = usize::try_from(read.offset + i).ok()?;
-                match bytes.get(at)? {
-                    MemoryByte::Const(byte) => Some((value << 8) | u128::from(*byte)),
-                    _ => None,
-                }
-            });
-            if let Some(value) = value {
-                self.out.set_recorded(read.var, value);
-            }
-        }
-    }
-
-    /// The value that an expression had in the recorded run, where it follows from the log.
-    pub fn recorded_value(&mut self, root: ExprId) -> Option<u128> {
-        if let Some(&value) = self.known.get(&root) {
-            return Some(value);
-        }
-        let mut stack = vec![(root, false)];
-        while let Some((id, ready)) = stack.pop() {
-            if self.known.contains_key(&id) {
-                continue;
-            }
-            let expr = self.pool.get(id);
-            let value = match expr {
-                Expr::Const { value, .. } => Some(value),
-                Expr::Var { var, .. } => Some(self.out.recorded(var)?),
-                _ if ready => {
-                    Some(self.pool.apply(expr, |operand| self.known.get(&operand).copied())?)
-                }
-                _ => None,
-            };
-            match value {
-                Some(value) => {
-                    self.known.insert(id, value);
-                }
-                None => {
-                    stack.push((id, true));
-                    expr.for_each_operand(|operand| stack.push((operand, false)));
-                }
-            }
-        }
-        self.known.get(&root).copied()
-    }
-
-    /// The concrete value that a symbolic address, size or call target had; adds the condition
-    /// that it stays that.
-    pub fn concretise(&mut self, t: usize, scalar: Scalar, kind: PathConditionKind) -> Option<u64> {
-        let id = match scalar.as_expr() {
-            None => return scalar.as_const().map(|value| value as u64),
-            Some(id) => id,
-        };
-        let value = self.recorded_value(id)?;
-        if self.symbolic() && self.threads[t].concretised.insert(id) {
-            let constant = self.pool.constant(scalar.width, value);
-            let equal = self.pool.eq(id, constant);
-            let site = self.site(t);
-            self.out.condition(t, equal, kind, site);
-        }
-        Some(value as u64)
-    }
-
     /// A value that nothing is known of.
     pub fn fresh(&mut self, t: usize, ty: TypeId, gap: Option<GapKind>) -> Value {
         if let Some(gap) = gap {
@@ -745,34 +531,6 @@ pub(crate) fn operand_value<'r>(
                 .clone()
         }
     }
-}
-
-fn thread_local_globals(recording: &Recording) -> impl Iterator<Item = (usize, u32, &Global)> + '_ {
-    recording.modules.iter().enumerate().flat_map(|(m, module)| {
-        let globals = module.ir.globals.iter().enumerate();
-        globals
-            .filter(|(_, global)| global.thread_local)
-            .map(move |(g, global)| (m, g as u32, global))
-    })
-}
-
-/// A logged value; missing bytes are zeros.
-pub(crate) fn decode_logged(module: &Module, ty: TypeId, bytes: &[u8]) -> Value {
-    let mut rest = bytes;
-    eval::build(module, ty, &mut |bits| {
-        let length = ir::plan::scalar_bytes(bits).min(rest.len());
-        let (own, behind) = rest.split_at(length);
-        rest = behind;
-        let lowest = own.iter().take(16).rev();
-        let value = lowest.fold(0u128, |value, &byte| (value << 8) | u128::from(byte));
-        Scalar::constant(bits, value)
-    })
-}
-
-fn is_made_up(value: u128) -> bool {
-    let private = u128::from(PRIVATE)..u128::from(HEAP);
-    let code = u128::from(crate::image::FAKE_CODE)..u128::from(crate::image::FAKE_CODE_END);
-    private.contains(&value) || code.contains(&value)
 }
 
 /// Is the address one that only its thread can have?
