@@ -6,7 +6,7 @@ use crate::context::{Builder, Context};
 use crate::locks;
 use crate::read_write::{Candidate, Reader, event_of, readers};
 use crate::system::{ConstraintKind, Term};
-use crate::values::ValueSets;
+use crate::values::{self, ValueSets};
 use model::{EventId, ReadPart, ReadRef};
 use std::collections::BTreeSet;
 
@@ -21,9 +21,13 @@ type Finding = (ConstraintKind, Vec<EventId>, Edge);
 
 /// Extends the closure until nothing new follows.
 pub(crate) fn saturate(context: &mut Context<'_>, builder: &mut Builder) {
+    let mut work = None;
     for _ in 0..MAX_ROUNDS {
         let mut readers = readers(context);
-        let excluded = ValueSets::of(context, &readers).impossible(context, &readers);
+        let left = work.unwrap_or_else(|| values::most_work(&readers));
+        let mut values = ValueSets::of(context, &readers, left);
+        let excluded = values.impossible(context, &readers);
+        work = Some(values.work_left());
         let progress = !excluded.is_empty();
         context.excluded.extend(excluded);
         for reader in &mut readers {

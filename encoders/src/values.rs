@@ -12,12 +12,17 @@ use crate::context::Context;
 use crate::read_write::Reader;
 use model::{CmpOp, Expr, ExprId, ReadRef, VarId};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Larger sets become [`Values::Any`].
 const MAX_VALUES: usize = 48;
 /// More combinations of operands' values than this are not tried out.
 const MAX_COMBINATIONS: usize = 512;
+/// See [`most_work`].
+const WORK: usize = 2_000_000;
+/// See [`most_work`].
+const WORK_PER_READ: usize = 300;
 /// A fixpoint that takes more steps than so many per read is given up: nothing is then known.
 const MAX_ROUNDS: usize = 64;
 
@@ -67,15 +72,25 @@ pub(crate) struct ValueSets {
     conditions: FxHashMap<VarId, Vec<ExprId>>,
     /// The variables of every expression that is looked at, once computed.
     variables: FxHashMap<ExprId, Vec<VarId>>,
+    /// How much of [`MOST_WORK`] is left.
+    work: Cell<usize>,
+}
+
+/// The evaluations, times their variables, that all rounds of one encoding may take together: what they
+/// find only makes the search easier, so that it must not take longer than the search.
+pub(crate) fn most_work(readers: &[Reader]) -> usize {
+    WORK.max(readers.len().saturating_mul(WORK_PER_READ))
 }
 
 impl ValueSets {
-    /// The fixpoint for the sources that are left.
-    pub(crate) fn of(context: &Context<'_>, readers: &[Reader]) -> Self {
+    /// The fixpoint for the sources that are left, within so much work. Without a fixpoint nothing is
+    /// known.
+    pub(crate) fn of(context: &Context<'_>, readers: &[Reader], work: usize) -> Self {
         let mut this = Self {
             sets: FxHashMap::default(),
             conditions: FxHashMap::default(),
             variables: FxHashMap::default(),
+            work: Cell::new(work),
         };
         for condition in &context.trace.conditions {
             for var in context.trace.exprs.variables(condition.expr) {
@@ -113,7 +128,7 @@ impl ValueSets {
         let mut steps = MAX_ROUNDS.saturating_mul(readers.len());
         while let Some(number) = pending.pop_front() {
             is_pending[number] = false;
-            if steps == 0 {
+            if steps == 0 || self.work_left() == 0 {
                 return false;
             }
             steps -= 1;
@@ -147,6 +162,16 @@ impl ValueSets {
         true
     }
 
+    /// The work that is left.
+    pub(crate) fn work_left(&self) -> usize {
+        self.work.get()
+    }
+
+    fn spend(&self, combinations: usize, variables: usize) {
+        let work = combinations.saturating_mul(1 + variables);
+        self.work.set(self.work.get().saturating_sub(work));
+    }
+
     /// The sources that can give no value which the path conditions allow.
     pub(crate) fn impossible(
         &mut self,
@@ -157,6 +182,9 @@ impl ValueSets {
         // Many reads may have one write as their source.
         let mut written: FxHashMap<ExprId, Values> = FxHashMap::default();
         for reader in readers {
+            if self.work_left() == 0 {
+                break;
+            }
             let mut refused: FxHashMap<ExprId, bool> = FxHashMap::default();
             for source in &reader.sources {
                 let is_refused = match refused.get(&source.value) {
@@ -200,6 +228,7 @@ impl ValueSets {
         }
         let variables = self.variables_of(context, expr);
         let Some(combinations) = self.combinations(&variables, None) else { return Values::Any };
+        self.spend(combinations.len(), variables.len());
         let mut values = Values::none();
         for combination in combinations {
             let lookup = |var: VarId| find(&variables, &combination, var);
@@ -248,6 +277,7 @@ impl ValueSets {
         let Some(combinations) = self.combinations(variables, Some((var, value))) else {
             return true;
         };
+        self.spend(combinations.len(), variables.len());
         combinations.iter().any(|combination| {
             let lookup = |var: VarId| find(variables, combination, var);
             context.trace.exprs.evaluate(condition, &lookup) != Some(0)

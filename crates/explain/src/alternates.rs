@@ -264,9 +264,12 @@ impl Search<'_> {
         let alternate = Alternate { flipped, in_root_cause, schedule, evaluation };
         let dsp = differential(context.trace, self.failing, &alternate);
         let displaced = self.failing.displaced(&alternate.schedule.order);
+        let (direct, all, operations, events) = dsp.size();
+        let lost = lost_updates(context.trace, &alternate.schedule.order, |id| shown.contains(&id));
         let cost = Cost {
-            lost: lost_updates(context.trace, &alternate.schedule.order, |id| shown.contains(&id)),
-            size: dsp.size(),
+            flows: (direct, all),
+            lost,
+            shown: (operations, events),
             indirect: !self.failing.is_decided_by(&dsp),
             rank,
             distance: self.failing.distance(pair),
@@ -280,8 +283,9 @@ impl Search<'_> {
 /// What the alternate to show is chosen by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
+    flows: (usize, usize),
     lost: usize,
-    size: (usize, usize, usize, usize),
+    shown: (usize, usize),
     indirect: bool,
     rank: Rank,
     distance: (u32, u32),
