@@ -144,6 +144,9 @@ pub fn why_none(repair: &Repair) -> &'static str {
         Kind::Broadcast => {
             "that a signal wakes all is no order of events that a running program could be held to"
         }
+        Kind::JoinFirst if matches!(repair.rule, Rule::None) => {
+            "nothing in the run says where the thread would have ended"
+        }
         Kind::TestAgain => {
             "a thread that tests again takes another path, and is not only held back for a while"
         }

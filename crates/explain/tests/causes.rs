@@ -274,3 +274,85 @@ fn a_pointer_that_was_null_and_then_is_not_was_tested() {
     assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-read")));
     assert_eq!(cause.events, events(&parsed, &["insert", "look", "again"]));
 }
+
+/// Both did what only one should do; along the same paths both do, and which of them does it first
+/// explains nothing.
+#[test]
+fn a_check_that_no_longer_held_is_named_and_not_what_follows_from_it() {
+    let parsed = trace(
+        "
+        t0: fork a
+        t0: fork b
+        a: [look] R state -> x
+        a: assume x == 0
+        b: R state -> y
+        b: assume y == 0
+        b: [other] W state 2
+        b: R calls -> d
+        b: W calls d + 1
+        a: [act] W state 1
+        a: R calls -> c
+        a: W calls c + 1
+        t0: join a
+        t0: join b
+        t0: R calls -> n
+        t0: fail n == 2
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-write")));
+    assert_eq!(cause.variables, ["state"]);
+}
+
+/// The thread looked again, and that still held.
+#[test]
+fn what_was_looked_at_again_is_not_stale() {
+    let parsed = trace(
+        "
+        cell left 32 = 2
+        t0: fork a
+        t0: fork b
+        b: lock m
+        b: R left -> v
+        b: W left v - 1
+        b: unlock m
+        b: R calls -> d
+        b: W calls d + 1
+        a: R left -> x
+        a: assume x > 1
+        a: lock m
+        a: R left -> y
+        a: assume y == 1
+        a: W left y - 1
+        a: unlock m
+        a: R calls -> c
+        a: W calls c + 1
+        t0: join a
+        t0: join b
+        t0: R calls -> n
+        t0: fail n == 2
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_ne!(cause.pattern, Pattern::Atomicity, "{}", cause.sentence);
+}
+
+/// The reader saw what was written after it had been said: it was not said too early.
+#[test]
+fn what_was_written_again_after_it_was_said_is_no_announcement() {
+    let parsed = trace(
+        "
+        t0: fork a
+        t0: fork b
+        a: W slot 1
+        a: [there] W last 3
+        b: [look] R slot -> seen
+        b: assume seen == 1
+        b: [early] R last -> end
+        a: [taken] W last 2
+        b: fail end == 3
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_ne!(cause.case, Some("announced-too-early"), "{}", cause.sentence);
+}

@@ -21,12 +21,22 @@ pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<F
         Some(WriteSource::Write(source)) => Some(*source),
         _ => None,
     };
+    let own = (0u32..).zip(reader.kind.reads()).map(|(part, _)| ReadRef { event: read, part });
+    let seen: Vec<EventId> = own.filter_map(|part| source(&part)).collect();
+    let since = |announcement: EventId| {
+        let mut seen = seen.iter().map(|id| story.event(*id));
+        seen.any(|seen| {
+            seen.thread == writer.thread && seen.index > story.event(announcement).index
+        })
+    };
     let announcements = reads.filter_map(|look| {
         let announcement = story.event(source(&look)?);
         let fits = announcement.thread == writer.thread
             && announcement.index < writer.index
             && story.event(look.event).index < reader.index
             && story.is_named(look.event)
+            // What the reader saw was not written after it was said.
+            && !since(announcement.id)
             && !same_variable(&story.subject(announcement.id), &story.subject(write))
             // Nobody else was there yet when it was said.
             && !story.always_before(announcement.id, look.event)

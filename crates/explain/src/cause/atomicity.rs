@@ -10,16 +10,16 @@ const NEIGHBOURS: usize = 3;
 
 /// Two accesses of one thread, and one of another between them.
 #[derive(Clone, Copy, Debug)]
-struct Triple {
-    first: EventId,
-    between: EventId,
-    second: EventId,
-    cell: CellId,
+pub(super) struct Triple {
+    pub(super) first: EventId,
+    pub(super) between: EventId,
+    pub(super) second: EventId,
+    pub(super) cell: CellId,
 }
 
 /// The unserialisable cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Case {
+pub(super) enum Case {
     /// The second read returns what the first one did not.
     ReadWriteRead,
     /// The read does not return what the thread wrote itself.
@@ -31,7 +31,7 @@ enum Case {
 }
 
 impl Case {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::ReadWriteRead => "read-write-read",
             Self::WriteWriteRead => "write-write-read",
@@ -180,7 +180,7 @@ fn is_undone(story: &Story<'_>, triple: Triple) -> bool {
     !(comes_after == Some(true) && comes_before == Some(true))
 }
 
-fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
+pub(super) fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
     let Triple { first, between, second, cell } = triple;
     let (own, other) = (story.thread(first), story.thread(between));
     let what = format!(
@@ -201,9 +201,9 @@ fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
     };
     let sentence = format!("{what} {rest}");
     let events = [between, first, second];
-    let also = source_of(story, between, cell).filter(|_| case == Case::ReadWriteWrite);
-    let also = also.into_iter().map(CauseEvent::Failing).collect();
-    Found { case: Some(case.name()), also, ..Found::new(Pattern::Atomicity, sentence, &events) }
+    let source = source_of(story, between, cell).filter(|_| case == Case::ReadWriteWrite);
+    let marks = events.iter().copied().chain(source).map(CauseEvent::Failing).collect();
+    Found { case: Some(case.name()), marks, ..Found::new(Pattern::Atomicity, sentence, &events) }
 }
 
 /// The last read by which the write's own thread came to write what it wrote.

@@ -22,6 +22,7 @@ mod order;
 mod orders;
 mod sections;
 mod several;
+mod stale;
 mod story;
 mod wakeup;
 mod words;
@@ -163,10 +164,14 @@ pub fn cause(
 fn by_pairs(story: &Story<'_>) -> Option<Found> {
     let pairs = story.pairs();
     let telling = pairs.iter().find_map(|pair| {
-        several::find(story, *pair)
+        let found = several::find(story, *pair)
             .or_else(|| atomicity::find(story, *pair))
             .or_else(|| crossed::find(story, *pair))
-            .or_else(|| order::find(story, *pair).filter(|_| story.has_read(*pair)))
+            .or_else(|| order::find(story, *pair).filter(|_| story.has_read(*pair)))?;
+        if found.is_firm() {
+            return Some(found);
+        }
+        Some(stale::find(story, *pair).unwrap_or(found))
     });
     // Which of two writes came last shows only in what reads see.
     telling.or_else(|| pairs.iter().find_map(|pair| order::find(story, *pair)))
@@ -178,19 +183,29 @@ struct Found {
     case: Option<&'static str>,
     sentence: String,
     events: Vec<CauseEvent>,
-    /// What the fingerprint is made of besides: where two threads do harm to each other, which of
-    /// the two the sentence is about depends on the run.
-    also: Vec<CauseEvent>,
+    /// What the fingerprint is made of where that is not the same: where two threads do harm to each
+    /// other, which of the two the sentence is about depends on the run.
+    marks: Vec<CauseEvent>,
 }
 
 impl Found {
     fn new(pattern: Pattern, sentence: String, events: &[EventId]) -> Self {
         let events = events.iter().copied().map(CauseEvent::Failing).collect();
-        Self { pattern, case: None, sentence, events, also: Vec::new() }
+        Self { pattern, case: None, sentence, events, marks: Vec::new() }
+    }
+
+    /// Does it say why the threads got where they did harm? What else was read between two accesses, or
+    /// in which order two threads did the same, may follow from something before.
+    fn is_firm(&self) -> bool {
+        matches!(
+            self.case,
+            Some("read-write-write" | "write-write-read" | "write-read-write")
+                | Some("use-before-initialisation" | "announced-too-early" | "crossed")
+        )
     }
 
     fn finish(self, story: &Story<'_>) -> Cause {
-        let Self { pattern, case, sentence, events, also } = self;
+        let Self { pattern, case, sentence, events, marks } = self;
         let mut variables: Vec<String> = Vec::new();
         let names: Vec<String> =
             events.iter().map(|event| story.name(*event).unwrap_or_default()).collect();
@@ -200,8 +215,8 @@ impl Found {
                 variables.push(name.clone());
             }
         }
-        let whole: Vec<CauseEvent> = events.iter().chain(&also).copied().collect();
-        let fingerprint = fingerprint::of(story, pattern, &whole);
+        let marks = if marks.is_empty() { &events } else { &marks };
+        let fingerprint = fingerprint::of(story, pattern, marks);
         Cause { pattern, case, sentence, variables, events, names, fingerprint }
     }
 }

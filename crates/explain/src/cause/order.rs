@@ -2,7 +2,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, did, place, quoted, same_variable, told};
-use super::{CauseEvent, Found, Pattern, announced, decision};
+use super::{CauseEvent, Found, Pattern, announced, decision, sections};
 use model::{CellId, EventId, EventKind, ReadRef, WriteSource};
 use std::cmp::Ordering;
 
@@ -35,18 +35,24 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
     // What was read too late is told from the reader's side.
     let sentence = if case == "read-after-write" {
         format!(
-            "{} {} {} ({}) after {} had {} it ({})",
+            "{} {} {} ({}) after {} had {} it ({}){}",
             story.thread(after),
             did(story.event(after)),
             quoted(&story.subject(after)),
             at(story, after),
             story.thread(before),
-            if matches!(story.event(before).kind, EventKind::Write { .. }) {
-                "overwritten"
-            } else {
-                "updated"
+            match story.event(before).kind {
+                EventKind::Write { .. } if is_first(story, before, cell) => "written",
+                EventKind::Write { .. } => "overwritten",
+                _ => "updated",
             },
-            at(story, before)
+            at(story, before),
+            sections::open_at(story, before, after)
+                .map(|lock| {
+                    let name = quoted(&story.subject(lock));
+                    format!(", and still held {name} ({})", at(story, lock))
+                })
+                .unwrap_or_default()
         )
     } else {
         let [before, after] = [before, after].map(CauseEvent::Failing);
@@ -54,6 +60,11 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
     };
     let events = if a.writes && !b.writes { [after, before] } else { [before, after] };
     Some(Found { case: Some(case), ..Found::new(Pattern::Order, sentence, &events) })
+}
+
+/// Is this the first write that the cell sees?
+fn is_first(story: &Story<'_>, write: EventId, cell: CellId) -> bool {
+    story.last_before(write, |event| story.access(event.id, cell).writes).is_none()
 }
 
 /// A read that came between what another thread had announced and what that thread wrote then.
@@ -92,7 +103,7 @@ fn late(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found> {
         case: Some("too-early"),
         sentence,
         events: ends.to_vec(),
-        also: Vec::new(),
+        marks: Vec::new(),
     })
 }
 

@@ -50,5 +50,5 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
         }
     }
     let events = events.into_iter().map(CauseEvent::Failing).collect();
-    Some(Found { pattern: Pattern::Orders, case: None, sentence, events, also: Vec::new() })
+    Some(Found { pattern: Pattern::Orders, case: None, sentence, events, marks: Vec::new() })
 }

@@ -63,3 +63,23 @@ fn section(story: &Story<'_>, end: EventId, lock: ObjectId) -> Vec<EventId> {
         section
     }
 }
+
+/// Where the thread of the first event took the lock of a critical section that the first lies in and
+/// that has not ended at the second: the innermost.
+pub(super) fn open_at(story: &Story<'_>, first: EventId, second: EventId) -> Option<EventId> {
+    let own = &story.trace().threads[story.event(first).thread.index()].events;
+    let until = own.iter().copied().take_while(|id| story.before(*id, second));
+    let mut open: Vec<(ObjectId, EventId)> = Vec::new();
+    for id in until {
+        match story.event(id).kind {
+            EventKind::Lock { object, .. } => open.push((object, id)),
+            // What is given back only because the run ended was held until then.
+            EventKind::Unlock { object, synthetic: false, .. } => {
+                open.retain(|(other, _)| *other != object);
+            }
+            _ => {}
+        }
+    }
+    let index = |id: EventId| story.event(id).index;
+    open.into_iter().map(|(_, lock)| lock).rfind(|lock| index(*lock) < index(first))
+}

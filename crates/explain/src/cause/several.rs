@@ -159,7 +159,7 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
 
 /// Does the second of a thread's two accesses come behind the first in the program's text, and not in
 /// the next round of a loop?
-fn forward(story: &Story<'_>, first: EventId, second: EventId) -> bool {
+pub(super) fn forward(story: &Story<'_>, first: EventId, second: EventId) -> bool {
     let [one, other] = [first, second].map(|id| &story.event(id).stack);
     let mut both = one.iter().rev().zip(other.iter().rev());
     let parting = both.find(|(a, b)| a != b);

@@ -12,8 +12,8 @@ use crate::root_cause::RootCause;
 use model::names::outside_of_library;
 use model::trace::ValueDisplay;
 use model::{
-    CellId, Event, EventId, EventTrace, PathConditionKind, ReadRef, Site, ThreadId, VarId,
-    WriteSource,
+    CellId, Event, EventId, EventTrace, PathCondition, PathConditionKind, ReadRef, Site, ThreadId,
+    VarId, WriteSource,
 };
 use solver::Order;
 use std::collections::BTreeSet;
@@ -455,6 +455,25 @@ impl<'a> Story<'a> {
             // What the failing run knows as there from the start may have a write in the other.
             !matches!((expected, there), (Some(Some(source)), Some(other)) if source == *other)
         })
+    }
+
+    /// Would the condition hold if a variable had the value that an event writes to the cell? `None`
+    /// where that is not known.
+    pub(super) fn holds_with(
+        &self,
+        condition: &PathCondition,
+        var: VarId,
+        cell: CellId,
+        write: EventId,
+    ) -> Option<bool> {
+        let values = &self.failing.evaluation.values;
+        let known = |var: VarId| values.get(var.index()).copied().flatten();
+        let mut written = self.event(write).kind.writes().iter();
+        let value = written.find(|part| part.cell == cell)?.value;
+        let exprs = &self.trace().exprs;
+        let then = exprs.evaluate(value, &known)?;
+        let with = |other: VarId| if other == var { Some(then) } else { known(other) };
+        exprs.evaluate(condition.expr, &with).map(|value| value != 0)
     }
 
     /// The reads that the failure's condition names.

@@ -6,7 +6,7 @@ use super::{Found, Pattern};
 use crate::cone::expression_reads;
 use model::{
     Awaited, Event, EventId, EventKind, FailureKind, ObjectId, PathCondition, PathConditionKind,
-    ReadRef, VarId, WriteSource,
+    ReadPart, ReadRef, WriteSource,
 };
 
 pub(super) fn find(story: &Story<'_>) -> Option<Found> {
@@ -197,21 +197,10 @@ fn in_vain(story: &Story<'_>, wait: &Event, began: EventId) -> Option<Found> {
 
 /// Would the branch have gone another way with what the read's cell held at the signal?
 fn would_go_on(story: &Story<'_>, branch: &PathCondition, read: ReadRef, signal: EventId) -> bool {
-    let values = &story.failing.evaluation.values;
-    let known = |var: VarId| values.get(var.index()).copied().flatten();
     let part = story.event(read.event).kind.reads().get(read.part as usize);
-    let Some(part) = part else { return false };
-    let Some(last) = story.last_before(signal, |event| {
-        event.kind.writes().iter().any(|written| written.cell == part.cell)
-    }) else {
-        return false;
-    };
-    let mut written = story.event(last).kind.writes().iter();
-    let value = written.find(|written| written.cell == part.cell).map(|written| written.value);
-    let exprs = &story.trace().exprs;
-    let Some(then) = value.and_then(|value| exprs.evaluate(value, &known)) else { return false };
-    let at_the_signal = |var: VarId| if var == part.var { Some(then) } else { known(var) };
-    exprs.evaluate(branch.expr, &at_the_signal) == Some(0)
+    let Some(&ReadPart { cell, var }) = part else { return false };
+    let last = story.last_before(signal, |event| story.access(event.id, cell).writes);
+    last.is_some_and(|last| story.holds_with(branch, var, cell, last) == Some(false))
 }
 
 /// The wake-up that a signal brought about.

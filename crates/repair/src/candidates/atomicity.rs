@@ -48,6 +48,11 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
             _ => blocks(bug, &all, width),
         };
         let mut locks: Vec<Option<ObjectId>> = locks(trace, &all, &blocks);
+        for lock in elsewhere(bug, &all).into_iter().map(Some) {
+            if !locks.contains(&lock) {
+                locks.push(lock);
+            }
+        }
         locks.push(None);
         for lock in locks {
             let planner = Planner { trace, system: &system, all: &all, lock, complete: true };
@@ -357,6 +362,44 @@ fn locks(trace: &EventTrace, all: &[Section], blocks: &[Block]) -> Vec<Option<Ob
     objects.into_iter().map(Some).collect()
 }
 
+/// The locks that are held at writes of the cause's variables elsewhere, those at most of them first:
+/// who forgot one forgot that. What is only read under a lock may be read there for another reason.
+fn elsewhere(bug: &Bug<'_>, all: &[Section]) -> Vec<ObjectId> {
+    let trace = bug.trace;
+    let cells = cells(trace, bug.events);
+    let mut counts: Vec<(ObjectId, usize)> = Vec::new();
+    let writes =
+        |event: &&model::Event| event.kind.writes().iter().any(|part| cells.contains(&part.cell));
+    for event in trace.events.iter().filter(writes) {
+        for section in around(trace, all, event.id) {
+            match counts.iter_mut().find(|(object, _)| *object == section.object) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((section.object, 1)),
+            }
+        }
+    }
+    counts.retain(|(object, _)| {
+        !is_internal(&lock_name(trace, *object)) && !is_once(trace, all, *object)
+    });
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts.into_iter().map(|(object, _)| object).collect()
+}
+
+/// Where a lock that is held at none of these places is held at an access of the cause's variables.
+fn example(bug: &Bug<'_>, all: &[Section], plan: &Plan) -> Option<String> {
+    let trace = bug.trace;
+    let lock = plan.lock?;
+    let cells = cells(trace, bug.events);
+    let held = |id: EventId| around(trace, all, id).iter().any(|section| section.object == lock);
+    if bug.events.iter().any(|id| held(*id)) {
+        return None;
+    }
+    let mut accesses = trace.events.iter().filter(|event| touches(trace, event.id, &cells));
+    let access = accesses.find(|event| held(event.id) && !event.site().is_in_library())?;
+    let place = Span::of(access.site());
+    Some(format!("as {} ({}) does", place.function, place.begin()))
+}
+
 /// Is this a name that only the implementation uses?
 fn is_internal(name: &str) -> bool {
     let last = name.rsplit(['.', '>']).next().unwrap_or(name);
@@ -431,6 +474,25 @@ impl Planner<'_> {
     }
 
     fn add(&self, plan: &mut Plan, span: Span) {
+        // Lines that have one in common are one section.
+        let mut span = span;
+        let overlaps = |other: &Span, span: &Span| {
+            other.file == span.file
+                && other.function == span.function
+                && other.first < other.last
+                && span.first < span.last
+                && other.first <= span.last
+                && span.first <= other.last
+        };
+        while let Some(other) = plan.spans.iter().find(|other| {
+            overlaps(other, &span) && (other.first < span.first || other.last > span.last)
+        }) {
+            let (first, last) = (span.first.min(other.first), span.last.max(other.last));
+            if (first, last) == (other.first, other.last) {
+                break;
+            }
+            span = Span { first, last, ..span };
+        }
         let known = plan.spans.iter().any(|other| {
             other.file == span.file
                 && other.function == span.function
@@ -523,6 +585,9 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
     for (number, span) in plan.spans.iter().enumerate() {
         let lock = if number > 0 && plan.lock.is_none() { "it" } else { &name };
         steps.push(held(lock, span));
+    }
+    if let Some((last, example)) = steps.last_mut().zip(example(bug, all, &plan)) {
+        last.push_str(&format!(", {example}"));
     }
     if plan.only_longer {
         steps.extend(plan.lock.and_then(|lock| given_back(trace, all, lock, &plan.regions)));

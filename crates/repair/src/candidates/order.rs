@@ -7,7 +7,9 @@ use crate::enforce::{Rule, Stretch};
 use crate::sections::{Section, around, sections};
 use crate::source::{Span, frames};
 use crate::statements::{Direction, Statement, move_line, statements};
-use model::{Event, EventId, EventKind, EventTrace, ObjectId, ObjectKind, Site};
+use model::{
+    Event, EventId, EventKind, EventTrace, ObjectId, ObjectKind, PathConditionKind, Site, VarId,
+};
 
 /// So many other lines of a function are tried as places to move a statement to.
 const LINES: usize = 8;
@@ -36,6 +38,7 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         found.extend(moves(bug, wanted, Direction::Earlier));
         found.extend(moves(bug, wanted, Direction::Later));
         found.extend(join(bug, wanted));
+        found.extend(join_before(bug, wanted));
     }
     found
 }
@@ -63,8 +66,35 @@ pub(super) fn wanted(bug: &Bug<'_>) -> Vec<Wanted> {
             }
         }
     }
+    found.retain(|wanted| !is_polled(bug, *wanted));
     found.sort_by_key(|wanted| !trace.event(wanted.then).kind.writes().is_empty());
     found
+}
+
+/// Does the reader look at a flag again and again? That it has not been raised yet is then what it
+/// expects most of the time, and raising it earlier would only keep the thread from its work.
+fn is_polled(bug: &Bug<'_>, wanted: Wanted) -> bool {
+    let trace = bug.trace;
+    let (first, then) = (trace.event(wanted.first), trace.event(wanted.then));
+    let (EventKind::Write { .. }, EventKind::Read { parts }) = (&first.kind, &then.kind) else {
+        return false;
+    };
+    let named = |var: &VarId| parts.iter().any(|part| part.var == *var);
+    let decides = trace.conditions.iter().any(|condition| {
+        condition.thread == then.thread
+            && condition.kind == PathConditionKind::Branch
+            && trace.exprs.variables(condition.expr).iter().any(named)
+    });
+    // A recursion comes through the same line with other callers.
+    let again = |id: &&EventId| {
+        let other = trace.event(**id);
+        other.id != then.id
+            && other.thread == then.thread
+            && other.stack == then.stack
+            && other.kind.reads().iter().map(|p| p.cell).eq(parts.iter().map(|p| p.cell))
+    };
+    let before = bug.schedule.iter().take_while(|id| **id != first.id);
+    decides && before.filter(again).count() > 0
 }
 
 /// Do both touch one place, and one of them writes it?
@@ -335,6 +365,55 @@ fn join(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
         places[1].begin(),
     );
     Some(ordering(bug, wanted, (Kind::JoinFirst, step, &places), edited))
+}
+
+/// The second step frees what the first one uses, and its thread has created the first step's and
+/// has not joined it: it joins it first.
+fn join_before(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
+    let trace = bug.trace;
+    let (first, then) = (trace.event(wanted.first), trace.event(wanted.then));
+    if !matches!(then.kind, EventKind::Free { .. }) {
+        return None;
+    }
+    let own = trace.thread_of(then.id).events.iter();
+    let child = |id: &EventId| match trace.event(*id).kind {
+        EventKind::Fork { child } | EventKind::Join { child } => Some(child),
+        _ => None,
+    };
+    let mut of_child = own.filter(|id| child(id) == Some(first.thread));
+    let fork = trace.event(*of_child.next()?);
+    if of_child.next().is_some() || fork.index > then.index {
+        return None;
+    }
+    // The run ended before the thread did: its last step stands for its end.
+    let last = trace.thread_of(first.id).events.iter().rev();
+    let last = last.copied().find(|id| {
+        !matches!(
+            trace.event(*id).kind,
+            EventKind::Exit | EventKind::Failure | EventKind::Unlock { synthetic: true, .. }
+        )
+    })?;
+    let mut edit = Edit::new(trace);
+    let object = edit.object(ObjectKind::Semaphore { initial: 0 }, "the end of the thread");
+    edit.before(then.id, EventKind::SemaphoreWait { object });
+    edit.after(last, EventKind::SemaphorePost { object });
+    let edited = edit.finish()?;
+    let own = frames(then)
+        .into_iter()
+        .find(|site| site.function == fork.site().function && site.file == fork.site().file);
+    let site = own.unwrap_or_else(|| then.site());
+    let places = [fork.site(), site].map(Span::of);
+    let step = format!(
+        "join {}, created at {}, before {} ({})",
+        quoted(&trace.threads[first.thread.index()].name),
+        places[0].begin(),
+        act(trace, then.id, site, true),
+        places[1].begin(),
+    );
+    let candidate = ordering(bug, wanted, (Kind::JoinFirst, step, &places[1..]), edited);
+    // Other threads come through the same places.
+    let repair = Repair { rule: Rule::None, ..candidate.repair };
+    Some(Candidate { repair, ..candidate })
 }
 
 /// The second step's thread is created later: behind the first step, where its creator takes that, or
