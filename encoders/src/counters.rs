@@ -172,7 +172,7 @@ fn effect(context: &Context<'_>, cell: CellId, write: Write) -> Effect {
 }
 
 /// The low `width` bits of an expression, when they are a variable of that width plus a constant.
-fn addition(pool: &ExprPool, expr: ExprId, width: u32) -> Option<(VarId, u128)> {
+pub(crate) fn addition(pool: &ExprPool, expr: ExprId, width: u32) -> Option<(VarId, u128)> {
     let mut expr = expr;
     let mut sum = 0u128;
     loop {

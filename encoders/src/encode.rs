@@ -6,8 +6,8 @@ use crate::locks::Regions;
 use crate::models::MemoryModel;
 use crate::{ConstraintSystem, EncodeError};
 use crate::{
-    barriers, bug, clock, conditions, fork_join, lemmas, locks, path, program_order, read_write,
-    saturate, semaphores, validate,
+    barriers, bug, clock, complete, conditions, fork_join, lemmas, locks, path, program_order,
+    read_write, saturate, semaphores, validate,
 };
 use model::EventTrace;
 
@@ -82,6 +82,7 @@ fn encode_with(trace: &EventTrace, clock: bool) -> Result<ConstraintSystem, Enco
     let woken = conditions::encode(&context, &mut builder);
     semaphores::encode(&context, &mut builder);
     let resolved = lemmas::encode(&context, &mut builder, &read_write::roots(trace));
+    complete::encode(&context, &mut builder, &read_write::roots(trace));
     read_write::encode(&context, &mut builder, &resolved);
     builder.system.failure = bug::encode(&context, &woken);
     builder.system.closure = context.closure;

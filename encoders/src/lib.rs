@@ -10,6 +10,7 @@ mod barriers;
 mod bug;
 mod clock;
 mod closure;
+mod complete;
 mod conditions;
 mod context;
 mod counters;

@@ -48,7 +48,8 @@ pub enum ConstraintKind {
     ReadFrom,
     /// Lemmas that φpath ∧ φsync ∧ φrw ∧ φmo imply, so that they cut no schedule off and a core over
     /// orders stays a core: the truth of a condition on counters, given which additions come before
-    /// the read. Reads that matter to such conditions alone need no φrw besides.
+    /// the read (reads that matter to such conditions alone need no φrw besides), and that no update is
+    /// lost where a condition says that a counter is complete.
     Counter,
     /// Allocation before use, use before free.
     Lifetime,

@@ -400,13 +400,37 @@ fn split_additions_are_no_counter() {
         "t0: RMW x -> a = a + 1\nt1: W x 3",
     ];
     for text in split {
-        let text = format!("{text}\nt0: join t1\nt0: R x -> end\nt0: fail end == 2");
+        let text = format!("{text}\nt0: join t1\nt0: R x -> end\nt0: fail end == 1");
         let parsed = parse(&text).expect("the trace is well formed");
         let system = encode(&parsed.trace).expect("the trace can be encoded");
         let kinds: Vec<_> = system.constraints.iter().map(|constraint| constraint.kind).collect();
         assert!(!kinds.contains(&ConstraintKind::Counter), "{text}");
         assert!(kinds.contains(&ConstraintKind::ReadFrom), "{text}");
     }
+}
+
+#[test]
+fn a_counter_that_is_complete_has_lost_no_update() {
+    // The other addition comes before the read of the first one or after its write.
+    check(
+        "t0: R x -> a\nt0: W x a + 1\nt1: RMW x -> c = c + 1\nt0: join t1\nt0: R x -> end\n\
+         t0: fail end != 2",
+        |kind| kind == ConstraintKind::Counter,
+        expect![[r#"
+            e0 t0 start
+            e1 t0 fork
+            e2 t0 read
+            e3 t0 write
+            e4 t0 join
+            e5 t0 read
+            e6 t0 failure
+            e7 t0.1 start
+            e8 t0.1 read-modify-write
+            e9 t0.1 exit
+            c10 counter [e2 e3 e8 e5]: (e8 < e2 or e3 < e8 or ~(x2 == 2))
+            failure: ~(x2 == 2)
+        "#]],
+    );
 }
 
 #[test]

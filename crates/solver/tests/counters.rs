@@ -6,7 +6,7 @@ mod interpreter;
 
 use encoders::dsl::parse;
 use interpreter::Machine;
-use solver::{Goal, Limits, Outcome, Session, Z3Session};
+use solver::{Goal, Limits, Order, OrderingSession, Outcome, Session, Z3Session};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -96,4 +96,63 @@ fn a_race_on_a_counter_still_loses_updates() {
     text.replace_range(unlock..unlock + "t2: unlock m\n".len(), "");
     let outcome = solve(&text, Goal::Fail);
     assert!(matches!(outcome, Outcome::Sat(_)), "{outcome:?}\n{text}");
+}
+
+/// Nothing keeps two of these apart.
+const SPLIT: &[&str] = &["R x -> @", "W x @ + 1"];
+
+#[test]
+fn a_counter_is_complete_only_when_no_update_is_lost() {
+    for (check, goal) in [("end != 47", Goal::Pass), ("end == 47", Goal::Fail)] {
+        let text = counting(3, 14, SPLIT, check);
+        let parsed = parse(&text).expect("the trace is well formed");
+        let trace = &parsed.trace;
+        let system = encoders::encode(trace).expect("the trace can be encoded");
+        assert!(matches!(solve(&text, goal), Outcome::Sat(_)), "all can be one after the other");
+        let mut session = OrderingSession::new(trace, &system, LIMITS);
+        assert!(matches!(session.check(goal, &[]), Ok(Outcome::Sat(_))));
+        let of = |thread: usize| &trace.threads[thread].events;
+        // A write of the second thread comes between the first one's read and write. The first event
+        // of a thread is its start.
+        let (read, write, other) = (of(1)[9], of(1)[10], of(2)[14]);
+        assert!(!trace.event(read).kind.reads().is_empty());
+        assert!(!trace.event(write).kind.writes().is_empty());
+        assert!(!trace.event(other).kind.writes().is_empty());
+        let lost = [(read, other), (other, write)];
+        let lost = lost.map(|(before, after)| Order { before, after });
+        let answer = session.check(goal, &lost);
+        assert!(matches!(answer, Ok(Outcome::Unsat(_))), "{answer:?}");
+        // With any other value at the end it may well be.
+        let otherwise = if goal == Goal::Pass { Goal::Fail } else { Goal::Pass };
+        let answer = session.check(otherwise, &lost);
+        assert!(matches!(answer, Ok(Outcome::Sat(_))), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_counter_that_steps_by_different_amounts_or_starts_anew_is_left_alone() {
+    let lines = [
+        // Two steps of one and one of two: 2 is reached without the lost one.
+        "R x -> a",
+        "W x a + 1",
+        "fork",
+        "R x -> b",
+        "W x b + 2",
+        "fork",
+        "R x -> c",
+        "W x c + 1",
+    ];
+    let mut text = String::from("t0: W x 0\n");
+    for (index, part) in lines.split(|line| *line == "fork").enumerate() {
+        let thread = index + 1;
+        let _ = writeln!(text, "t0: fork t{thread}");
+        part.iter().for_each(|line| {
+            let _ = writeln!(text, "t{thread}: {line}");
+        });
+    }
+    for thread in 1..=3 {
+        let _ = writeln!(text, "t0: join t{thread}");
+    }
+    text.push_str("t0: R x -> end\nt0: fail end == 2\n");
+    assert!(matches!(solve(&text, Goal::Fail), Outcome::Sat(_)), "{text}");
 }
