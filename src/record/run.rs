@@ -465,12 +465,14 @@ impl Run {
         }
     }
 
-    /// Was the process ended by a signal that people and programs end others by?
+    /// After an interrupt: may the process have ended because of it? By the signal, or because the
+    /// program caught that and exited.
     #[must_use]
     pub fn was_interrupted(&self) -> bool {
         match self.manifest.outcome {
             Some(Outcome::Signalled(signal)) => is_interrupt(i64::from(signal)),
-            Some(Outcome::Exited(_)) | None => false,
+            Some(Outcome::Exited(_)) => true,
+            None => false,
         }
     }
 

@@ -178,13 +178,55 @@ fn one(
 
 /// What the program calls a lock: as its acquisitions do, or else as the object is called.
 pub(crate) fn lock_name(trace: &EventTrace, object: ObjectId) -> String {
-    let takes = |event: &&model::Event| {
-        matches!(event.kind, EventKind::Lock { object: other, .. }
-            | EventKind::SemaphoreWait { object: other } if other == object)
+    named(trace, object, |_| true)
+}
+
+/// What a lock is called where a thread takes it between two of its events; otherwise what the thread
+/// calls it elsewhere, or anybody. One object has many names: `this->lock` in its own functions, and
+/// `other->lock` in those of others.
+pub(crate) fn lock_name_in(
+    trace: &EventTrace,
+    object: ObjectId,
+    (first, last): (EventId, EventId),
+) -> String {
+    let (from, to) = (trace.event(first), trace.event(last));
+    let own = |event: &model::Event| event.thread == from.thread;
+    let inside =
+        |event: &model::Event| own(event) && (from.index..=to.index).contains(&event.index);
+    let takes = |event: &model::Event| taken(event) == Some(object);
+    let is_some = |fits: &dyn Fn(&model::Event) -> bool| {
+        trace.events.iter().any(|event| takes(event) && fits(event))
     };
-    let first = trace.events.iter().find(takes).and_then(|event| trace.subject(event));
+    if is_some(&inside) {
+        named(trace, object, inside)
+    } else if is_some(&own) {
+        named(trace, object, own)
+    } else {
+        lock_name(trace, object)
+    }
+}
+
+/// The first name that is not one of a library's own, among those by which it is taken.
+fn named(trace: &EventTrace, object: ObjectId, fits: impl Fn(&model::Event) -> bool) -> String {
+    let takes = |event: &&model::Event| taken(event) == Some(object) && fits(event);
+    let names = || trace.events.iter().filter(takes).filter_map(|event| trace.subject(event));
     let own = || trace.objects.get(object.index()).map(|object| object.name.as_str());
-    first.or_else(own).map_or_else(|| object.to_string(), str::to_owned)
+    let name = names().find(|name| !is_internal(name)).or_else(|| names().next()).or_else(own);
+    name.map_or_else(|| object.to_string(), str::to_owned)
+}
+
+/// The lock or semaphore that an event takes.
+fn taken(event: &model::Event) -> Option<ObjectId> {
+    match event.kind {
+        EventKind::Lock { object, .. } | EventKind::SemaphoreWait { object } => Some(object),
+        _ => None,
+    }
+}
+
+/// Is this a name that only an implementation uses?
+pub(crate) fn is_internal(name: &str) -> bool {
+    let last = name.rsplit(['.', '>', '*', '&']).next().unwrap_or(name);
+    last.starts_with("__") || (last.starts_with('_') && last[1..].starts_with(char::is_uppercase))
 }
 
 /// Is this no lock of the program but what makes a routine run once? One call is then the beginning and

@@ -8,6 +8,7 @@ use super::words::{at, quoted, same_variable};
 use super::{Found, Pattern};
 use crate::cone::expression_reads;
 use model::{CellId, EventId, PathConditionKind, ThreadId};
+use std::collections::BTreeMap;
 
 /// No more of the reads that a thread's branches depend on are looked at.
 const CHECKS: usize = 4;
@@ -93,24 +94,34 @@ fn is_last_read(story: &Story<'_>, read: EventId, end: EventId, cell: CellId) ->
 /// The reads of the thread before this one that decide its branches between the two, the last first.
 fn checks(story: &Story<'_>, own: EventId) -> Vec<EventId> {
     let event = story.event(own);
-    // A branch in a function that has returned did not lead here.
-    let active = |function: &str| event.stack.iter().any(|site| *site.function == *function);
     let branches = story.trace().conditions.iter().filter(|condition| {
         condition.thread == event.thread
             && condition.kind == PathConditionKind::Branch
             && condition.position <= event.index
-            && active(&condition.site.function)
     });
-    let reads = branches.flat_map(|branch| expression_reads(story.trace(), branch.expr));
-    let earlier = reads.map(|read| read.event).filter(|read| {
-        let read = story.event(*read);
-        read.thread == event.thread && read.index < event.index
+    let active = |function: &str| event.stack.iter().any(|site| *site.function == *function);
+    let mut checks: BTreeMap<EventId, bool> = BTreeMap::new();
+    for branch in branches {
+        for read in expression_reads(story.trace(), branch.expr) {
+            let check = story.event(read.event);
+            if check.thread == event.thread && check.index < event.index && story.is_named(check.id)
+            {
+                *checks.entry(check.id).or_default() |= active(&branch.site.function);
+            }
+        }
+    }
+    let mut checks: Vec<(EventId, bool)> = checks.into_iter().collect();
+    checks.sort_by_key(|(id, _)| std::cmp::Reverse(story.event(*id).index));
+    // What a function found that has returned may have led here, until something was looked at that is
+    // still under way.
+    let mut under_way = false;
+    checks.retain(|(_, active)| {
+        let leads = *active || !under_way;
+        under_way |= *active;
+        leads
     });
-    let mut checks: Vec<EventId> = earlier.filter(|read| story.is_named(*read)).collect();
-    checks.sort_by_key(|id| std::cmp::Reverse(story.event(*id).index));
-    checks.dedup();
     checks.truncate(CHECKS);
-    checks
+    checks.into_iter().map(|(id, _)| id).collect()
 }
 
 /// Two writes of a thread that follow each other, of which the reads see one only.

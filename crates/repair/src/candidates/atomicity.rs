@@ -4,7 +4,9 @@ use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
-use crate::sections::{Section, around, guard, is_end, is_once, lock_name, sections};
+use crate::sections::{
+    Section, around, guard, is_end, is_internal, is_once, lock_name, lock_name_in, sections,
+};
 use crate::source::{Span, passages, span};
 use encoders::ConstraintSystem;
 use explain::Pattern;
@@ -53,6 +55,7 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
                 locks.push(lock);
             }
         }
+        agreed(bug, &all, &mut locks);
         locks.push(None);
         for lock in locks {
             let planner = Planner { trace, system: &system, all: &all, lock, complete: true };
@@ -385,6 +388,23 @@ fn elsewhere(bug: &Bug<'_>, all: &[Section]) -> Vec<ObjectId> {
     counts.into_iter().map(|(object, _)| object).collect()
 }
 
+/// Where all threads of the cause hold some lock at its variables already, it is that one: another lock
+/// that only some of them have to do with may not even be within reach of the others.
+fn agreed(bug: &Bug<'_>, all: &[Section], locks: &mut Vec<Option<ObjectId>>) {
+    let trace = bug.trace;
+    let cells = cells(trace, bug.events);
+    let accesses = || bug.events.iter().copied().filter(|id| touches(trace, *id, &cells));
+    let everywhere = |lock: &Option<ObjectId>| {
+        let has = |id: EventId| {
+            around(trace, all, id).iter().any(|section| Some(section.object) == *lock)
+        };
+        accesses().next().is_some() && accesses().all(has)
+    };
+    if locks.iter().any(everywhere) {
+        locks.retain(everywhere);
+    }
+}
+
 /// Where a lock that is held at none of these places is held at an access of the cause's variables.
 fn example(bug: &Bug<'_>, all: &[Section], plan: &Plan) -> Option<String> {
     let trace = bug.trace;
@@ -398,12 +418,6 @@ fn example(bug: &Bug<'_>, all: &[Section], plan: &Plan) -> Option<String> {
     let access = accesses.find(|event| held(event.id) && !event.site().is_in_library())?;
     let place = Span::of(access.site());
     Some(format!("as {} ({}) does", place.function, place.begin()))
-}
-
-/// Is this a name that only the implementation uses?
-fn is_internal(name: &str) -> bool {
-    let last = name.rsplit(['.', '>']).next().unwrap_or(name);
-    last.starts_with("__") || (last.starts_with('_') && last[1..].starts_with(char::is_uppercase))
 }
 
 struct Planner<'a> {
@@ -570,9 +584,22 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
     }
     let edited = edit.finish()?;
     let kind = if plan.only_longer { Kind::HoldAcross } else { Kind::CriticalSection };
+    // What the lock is called in a function: by the first region there.
+    let called = |object: ObjectId, span: &Span| {
+        let there = |(first, _): &&(EventId, EventId)| {
+            let mut frames = trace.event(*first).stack.iter();
+            frames.any(|site| span.has(site))
+        };
+        let region = plan.regions.iter().find(there);
+        region
+            .map_or_else(|| lock_name(trace, object), |region| lock_name_in(trace, object, *region))
+    };
     let (name, lock) = match plan.lock {
         Some(object) => {
-            let name = lock_name(trace, object);
+            let name = plan
+                .spans
+                .first()
+                .map_or_else(|| lock_name(trace, object), |span| called(object, span));
             (quoted(&name), Guard { name, new: false })
         }
         None => {
@@ -583,8 +610,12 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
     };
     let mut steps = Vec::new();
     for (number, span) in plan.spans.iter().enumerate() {
-        let lock = if number > 0 && plan.lock.is_none() { "it" } else { &name };
-        steps.push(held(lock, span));
+        let lock = match plan.lock {
+            Some(object) => quoted(&called(object, span)),
+            None if number > 0 => "it".to_owned(),
+            None => name.clone(),
+        };
+        steps.push(held(&lock, span));
     }
     if let Some((last, example)) = steps.last_mut().zip(example(bug, all, &plan)) {
         last.push_str(&format!(", {example}"));
