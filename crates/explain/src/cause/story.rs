@@ -370,6 +370,20 @@ impl<'a> Story<'a> {
         display == ValueDisplay::Pointer && values.is_some_and(|(a, b)| (a == 0) != (b == 0))
     }
 
+    /// May it matter that the first event comes before the second? Not when the passing run has it so,
+    /// too, and a root cause that is proved minimal has no order of their threads in this direction.
+    pub(super) fn may_matter(&self, first: EventId, second: EventId) -> bool {
+        let kept = self.before_when_passing(first, second) == Some(true);
+        let needed = self.root_cause.is_none_or(|cause| {
+            let thread = |id: EventId| self.event(id).thread;
+            let alike = |order: Order| {
+                thread(order.before) == thread(first) && thread(order.after) == thread(second)
+            };
+            !cause.minimal || cause.orders.is_empty() || cause.orders.iter().any(|o| alike(o.order))
+        });
+        !kept || needed
+    }
+
     /// Does the write leave another value in the cell than the read found there? Yes where that is not
     /// known.
     pub(super) fn brings_news(&self, write: EventId, read: EventId, cell: CellId) -> bool {
