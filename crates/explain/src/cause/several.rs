@@ -148,8 +148,8 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
             let both = |seen: EventId, missed: EventId| {
                 let kept = story.before_when_passing(seen, seen_by.0) == Some(true)
                     && story.before_when_passing(missed_by.0, missed) == Some(true);
-                let matters = reads.check || story.may_matter(seen, seen_by.0);
-                (saw(seen) && misses(missed) && !kept && matters).then_some((seen, missed))
+                let certain = story.set_up_once(seen, seen_by.0);
+                (saw(seen) && misses(missed) && !kept && !certain).then_some((seen, missed))
             };
             both(a, b).or_else(|| both(b, a))
         });

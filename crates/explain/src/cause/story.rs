@@ -12,8 +12,8 @@ use crate::root_cause::RootCause;
 use model::names::outside_of_library;
 use model::trace::ValueDisplay;
 use model::{
-    CellId, Event, EventId, EventTrace, PathCondition, PathConditionKind, ReadRef, Site, ThreadId,
-    VarId, WriteSource,
+    CellId, Event, EventId, EventKind, EventTrace, PathCondition, PathConditionKind, ReadRef, Site,
+    ThreadId, VarId, WriteSource,
 };
 use solver::Order;
 use std::collections::BTreeSet;
@@ -370,18 +370,30 @@ impl<'a> Story<'a> {
         display == ValueDisplay::Pointer && values.is_some_and(|(a, b)| (a == 0) != (b == 0))
     }
 
-    /// May it matter that the first event comes before the second? Not when the passing run has it so,
-    /// too, and a root cause that is proved minimal has no order of their threads in this direction.
-    pub(super) fn may_matter(&self, first: EventId, second: EventId) -> bool {
-        let kept = self.before_when_passing(first, second) == Some(true);
-        let needed = self.root_cause.is_none_or(|cause| {
-            let thread = |id: EventId| self.event(id).thread;
-            let alike = |order: Order| {
-                thread(order.before) == thread(first) && thread(order.after) == thread(second)
-            };
-            !cause.minimal || cause.orders.is_empty() || cause.orders.iter().any(|o| alike(o.order))
+    /// Was the write part of a routine that runs once, and did the reader make sure before that it has
+    /// run? One call is then both the beginning and the end of the section, and the read can see
+    /// nothing else.
+    pub(super) fn set_up_once(&self, write: EventId, read: EventId) -> bool {
+        let own = |id: EventId| {
+            let events = &self.trace().threads[self.event(id).thread.index()].events;
+            events.iter().map(|id| self.event(*id))
+        };
+        let (writer, reader) = (self.event(write), self.event(read));
+        let begun = own(write).filter(|event| event.index < writer.index);
+        let mut routines = begun.filter_map(|lock| {
+            let EventKind::Lock { object, .. } = lock.kind else { return None };
+            let mut later = own(write).filter(|event| event.index > lock.index);
+            let end = later.find(|event| {
+                matches!(event.kind, EventKind::Unlock { object: other, .. } if other == object)
+            })?;
+            (end.index > writer.index && end.site() == lock.site()).then_some(object)
         });
-        !kept || needed
+        routines.any(|routine| {
+            let mut made_sure = own(read).filter(|event| event.index < reader.index);
+            made_sure.any(
+                |event| matches!(event.kind, EventKind::Lock { object, .. } if object == routine),
+            )
+        })
     }
 
     /// Does the write leave another value in the cell than the read found there? Yes where that is not
