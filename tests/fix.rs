@@ -48,17 +48,13 @@ fn record(workspace: &Workspace, source: &Path, annotations: &Annotations) {
 
 fn first_repair(name: &str, source: &Path, annotations: &Annotations) {
     let workspace = Workspace::new(&format!("fix-{name}"));
-    for _ in 0..RECORDINGS {
+    let runs = env::var("SYMBIOSIS_REPLAY_RUNS").unwrap_or_else(|_| "5".to_owned());
+    let attempt = |_| {
         let _ = fs::remove_dir_all(workspace.path("failing.trace"));
         record(&workspace, source, annotations);
-        // A run may end before anything shows what the rest of a function does.
-        let told = ["fix", "failing.trace", "--runs", "0", "--repairs", "1"];
-        if annotations.no_repair.is_some() || workspace.symbiosis(told).code() != NO_REPAIR {
-            break;
-        }
-    }
-    let runs = env::var("SYMBIOSIS_REPLAY_RUNS").unwrap_or_else(|_| "5".to_owned());
-    let found = repairs::check(&workspace, annotations, "3", &runs);
+        repairs::check(&workspace, annotations, "3", &runs)
+    };
+    let found = (0..RECORDINGS).find_map(attempt).expect("a repair is offered");
     let Some(first) = found.first() else { return };
     // The text says the same, with the source.
     let text = workspace

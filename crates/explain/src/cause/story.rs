@@ -361,13 +361,27 @@ impl<'a> Story<'a> {
     /// Do both events read a pointer from the cell, and only one of them none? A pointer that is
     /// used is known from the log, so no condition is left that would tell of the test for null.
     pub(super) fn turns_null(&self, first: EventId, second: EventId, cell: CellId) -> bool {
-        let value = |id: EventId| {
-            let part = self.event(id).kind.reads().iter().find(|part| part.cell == cell)?;
-            self.failing.evaluation.values.get(part.var.index()).copied().flatten()
-        };
+        let value = |id: EventId| self.found(id, cell);
         let display = self.trace().cells[cell.index()].display;
         let values = value(first).zip(value(second));
         display == ValueDisplay::Pointer && values.is_some_and(|(a, b)| (a == 0) != (b == 0))
+    }
+
+    /// A variable's value in the failing run, where it is known.
+    fn value(&self, var: VarId) -> Option<u128> {
+        self.failing.evaluation.values.get(var.index()).copied().flatten()
+    }
+
+    /// What an event read from the cell.
+    fn found(&self, read: EventId, cell: CellId) -> Option<u128> {
+        let part = self.event(read).kind.reads().iter().find(|part| part.cell == cell)?;
+        self.value(part.var)
+    }
+
+    /// What an event wrote to the cell.
+    fn left(&self, write: EventId, cell: CellId) -> Option<u128> {
+        let part = self.event(write).kind.writes().iter().find(|part| part.cell == cell)?;
+        self.trace().exprs.evaluate(part.value, &|var| self.value(var))
     }
 
     /// Was the write part of a routine that runs once, and did the reader make sure before that it has
@@ -399,12 +413,7 @@ impl<'a> Story<'a> {
     /// Does the write leave another value in the cell than the read found there? Yes where that is not
     /// known.
     pub(super) fn brings_news(&self, write: EventId, read: EventId, cell: CellId) -> bool {
-        let value = |var: VarId| self.failing.evaluation.values.get(var.index()).copied().flatten();
-        let mut written = self.event(write).kind.writes().iter().filter(|part| part.cell == cell);
-        let mut found = self.event(read).kind.reads().iter().filter(|part| part.cell == cell);
-        let written =
-            written.next().and_then(|part| self.trace().exprs.evaluate(part.value, &value));
-        let found = found.next().and_then(|part| value(part.var));
+        let (written, found) = (self.left(write, cell), self.found(read, cell));
         written.is_none() || written != found
     }
 
@@ -492,14 +501,9 @@ impl<'a> Story<'a> {
         cell: CellId,
         write: EventId,
     ) -> Option<bool> {
-        let values = &self.failing.evaluation.values;
-        let known = |var: VarId| values.get(var.index()).copied().flatten();
-        let mut written = self.event(write).kind.writes().iter();
-        let value = written.find(|part| part.cell == cell)?.value;
-        let exprs = &self.trace().exprs;
-        let then = exprs.evaluate(value, &known)?;
-        let with = |other: VarId| if other == var { Some(then) } else { known(other) };
-        exprs.evaluate(condition.expr, &with).map(|value| value != 0)
+        let then = self.left(write, cell)?;
+        let with = |other: VarId| if other == var { Some(then) } else { self.value(other) };
+        self.trace().exprs.evaluate(condition.expr, &with).map(|value| value != 0)
     }
 
     /// The reads that the failure's condition names.

@@ -45,7 +45,7 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
 }
 
 /// The lock that a request is for, or the semaphore.
-fn asked(block: &Event) -> Option<(ObjectId, LockMode)> {
+pub(super) fn asked(block: &Event) -> Option<(ObjectId, LockMode)> {
     match block.kind {
         EventKind::Block { on: Awaited::Lock { object, mode } } => Some((object, mode)),
         EventKind::Block { on: Awaited::Unit { object } } => Some((object, LockMode::Exclusive)),
@@ -62,7 +62,11 @@ fn taking(trace: &EventTrace, (object, mode): (ObjectId, LockMode)) -> EventKind
 }
 
 /// The event that gives it back.
-fn giving(trace: &EventTrace, (object, mode): (ObjectId, LockMode), synthetic: bool) -> EventKind {
+pub(super) fn giving(
+    trace: &EventTrace,
+    (object, mode): (ObjectId, LockMode),
+    synthetic: bool,
+) -> EventKind {
     match trace.objects.get(object.index()).map(|object| object.kind) {
         Some(ObjectKind::Semaphore { .. }) => EventKind::SemaphorePost { object },
         _ => EventKind::Unlock { object, mode, synthetic },

@@ -1,13 +1,14 @@
 //! A lock that its thread still had when it ended, while others wait for it: give it back on every
 //! way out.
 
+use super::deadlock::{asked, giving};
 use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::Rule;
 use crate::sections::{Section, lock_name, sections};
 use crate::source::Span;
-use model::{Awaited, Event, EventKind, EventTrace, FailureCondition, ObjectId};
+use model::{Event, EventKind, EventTrace, FailureCondition};
 
 pub(super) fn candidate(bug: &Bug<'_>) -> Option<Candidate> {
     let trace = bug.trace;
@@ -20,12 +21,11 @@ pub(super) fn candidate(bug: &Bug<'_>) -> Option<Candidate> {
     // Whoever came out this way still having it did it wrong, not only this thread.
     for other in all.iter().filter(|other| other.object == object && is_kept(trace, other)) {
         let Some(exit) = self::exit(trace, other) else { continue };
-        let given = EventKind::Unlock { object, mode: other.mode, synthetic: false };
         edit.move_before(other.unlock, exit.id);
-        edit.replace(other.unlock, given);
+        edit.replace(other.unlock, giving(trace, (object, other.mode), false));
     }
-    let waiting: Vec<&Event> =
-        trace.events.iter().filter(|event| asked(event) == Some(object)).collect();
+    let waits = |event: &&Event| asked(event).is_some_and(|(lock, _)| lock == object);
+    let waiting: Vec<&Event> = trace.events.iter().filter(waits).collect();
     if waiting.is_empty() {
         return None;
     }
@@ -67,12 +67,4 @@ fn is_kept(trace: &EventTrace, section: &Section) -> bool {
 fn exit<'t>(trace: &'t EventTrace, section: &Section) -> Option<&'t Event> {
     let events = trace.thread_of(section.lock).events.iter();
     events.map(|id| trace.event(*id)).find(|event| event.kind == EventKind::Exit)
-}
-
-/// The lock that a request is for.
-fn asked(event: &Event) -> Option<ObjectId> {
-    match event.kind {
-        EventKind::Block { on: Awaited::Lock { object, .. } } => Some(object),
-        _ => None,
-    }
 }
