@@ -84,6 +84,7 @@ fn encode_with(trace: &EventTrace, clock: bool) -> Result<ConstraintSystem, Enco
     let resolved = lemmas::encode(&context, &mut builder, &read_write::roots(trace));
     complete::encode(&context, &mut builder, &read_write::roots(trace));
     read_write::encode(&context, &mut builder, &resolved);
+    builder.system.determined = resolved.conditions;
     builder.system.failure = bug::encode(&context, &woken);
     builder.system.closure = context.closure;
 

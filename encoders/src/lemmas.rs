@@ -2,6 +2,7 @@
 //! orders of all additions: the truth of conditions on a counter's value, from how many of its
 //! additions come before the read.
 
+use crate::connectives::{Connective, Connectives};
 use crate::context::{Builder, Context};
 use crate::counters::{Counters, Sum};
 use crate::system::{ConstraintKind, Term};
@@ -21,57 +22,78 @@ const MAX_COMBINATIONS: usize = 512;
 /// a loop would list all of the loop's writes.
 const MAX_ORIGINS: usize = 128;
 
-/// What the lemmas determine on their own: on these nothing else needs to depend.
+/// What the lemmas determine on their own: on these nothing else needs to depend, where only their
+/// truth is asked for.
 #[derive(Default)]
 pub(crate) struct Resolved {
     /// Conditions whose truth follows from the order of events.
-    conditions: FxHashSet<ExprId>,
+    pub(crate) conditions: FxHashSet<ExprId>,
+}
+
+/// What is asked of an expression.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Asked {
+    /// Whether it holds, which its pieces tell ([`Connectives`]).
+    Truth,
+    /// Its value.
+    Value,
 }
 
 impl Resolved {
-    /// The variables that an expression depends on, apart from conditions that are determined, and
-    /// from what is below the expressions in `seen`, where all that was looked at is added.
+    /// The variables whose values are needed to know what is asked of an expression, apart from what is
+    /// in `seen`, where all that was looked at is added. Where truth is asked for, conditions that are
+    /// determined need none.
     pub(crate) fn open_variables(
         &self,
+        connectives: &mut Connectives<'_>,
         context: &Context<'_>,
-        expr: ExprId,
-        seen: &mut FxHashSet<ExprId>,
+        asked: (ExprId, Asked),
+        seen: &mut FxHashSet<(ExprId, Asked)>,
     ) -> BTreeSet<VarId> {
         let mut found = BTreeSet::new();
-        let mut pending = vec![expr];
-        while let Some(id) = pending.pop() {
-            if self.conditions.contains(&id) || !seen.insert(id) {
+        let mut pending = vec![asked];
+        while let Some((id, asked)) = pending.pop() {
+            let truth = asked == Asked::Truth;
+            if (truth && self.conditions.contains(&id))
+                || seen.contains(&(id, Asked::Value))
+                || !seen.insert((id, asked))
+            {
+                continue;
+            }
+            if truth && let Some(connective) = connectives.get(id) {
+                pending.extend(connective.operands().map(|operand| (operand, Asked::Truth)));
                 continue;
             }
             let expr = context.trace.exprs.get(id);
             if let Expr::Var { var, .. } = expr {
                 found.insert(var);
             }
-            expr.for_each_operand(|operand| pending.push(operand));
+            expr.for_each_operand(|operand| pending.push((operand, Asked::Value)));
         }
         found
     }
 }
 
-/// Constrains the conditions in `roots` that depend on counters alone.
+/// Constrains the conditions in `roots` that depend on counters alone, and the pieces of the others
+/// that do.
 pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder, roots: &[ExprId]) -> Resolved {
     let mut lemmas =
         Lemmas { context, counters: Counters::default(), resolved: Resolved::default() };
     let supports = lemmas.supports(roots);
+    let mut connectives = Connectives::new(&context.trace.exprs);
     let mut seen = FxHashSet::default();
     let mut pending: Vec<ExprId> = roots.iter().rev().copied().collect();
     while let Some(id) = pending.pop() {
-        if !seen.insert(id) {
+        if context.trace.exprs.width(id) != 1 || !seen.insert(id) {
             continue;
         }
-        if context.trace.exprs.width(id) == 1
-            && let Some(Some(support)) = supports.get(&id)
+        if let Some(Some(support)) = supports.get(&id)
             && lemmas.condition(builder, id, support)
         {
             lemmas.resolved.conditions.insert(id);
             continue;
         }
-        context.trace.exprs.get(id).for_each_operand(|operand| pending.push(operand));
+        pending.extend(connectives.get(id).into_iter().flat_map(Connective::operands));
     }
     lemmas.resolved
 }

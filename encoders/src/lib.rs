@@ -12,6 +12,7 @@ mod clock;
 mod closure;
 mod complete;
 mod conditions;
+mod connectives;
 mod context;
 mod counters;
 #[doc(hidden)]
@@ -35,6 +36,7 @@ mod text;
 mod validate;
 mod values;
 
+pub use connectives::{Connective, Connectives};
 pub use encode::{encode, encode_paper, encode_recorded};
 pub use error::EncodeError;
 pub use recorded::with_recorded_values;

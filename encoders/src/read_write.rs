@@ -1,7 +1,8 @@
 //! φrw: every read takes its value from one source ([S] 3.2, read-write constraints).
 
+use crate::connectives::Connectives;
 use crate::context::{Builder, Context, Write};
-use crate::lemmas::Resolved;
+use crate::lemmas::{Asked, Resolved};
 use crate::locks::Region;
 use crate::system::{ConstraintKind, Term};
 use model::{CellId, EventId, EventTrace, ExprId, ReadPart, ReadRef, WriteSource};
@@ -86,15 +87,17 @@ pub(crate) fn readers(context: &Context<'_>) -> Vec<Reader> {
 
 /// Those of [`readers`] that lemmas do not make superfluous.
 fn relevant(context: &Context<'_>, resolved: &Resolved) -> Vec<Reader> {
-    let mut pending = roots(context.trace);
-    let mut seen: FxHashSet<ExprId> = FxHashSet::default();
+    let mut connectives = Connectives::new(&context.trace.exprs);
+    let roots = roots(context.trace).into_iter();
+    let mut pending: Vec<(ExprId, Asked)> = roots.map(|root| (root, Asked::Truth)).collect();
+    let mut seen = FxHashSet::default();
     let mut found: BTreeMap<ReadRef, Reader> = BTreeMap::new();
-    while let Some(expr) = pending.pop() {
-        for var in resolved.open_variables(context, expr, &mut seen) {
+    while let Some(asked) = pending.pop() {
+        for var in resolved.open_variables(&mut connectives, context, asked, &mut seen) {
             let Some(read) = context.read_of(var) else { continue };
             if let Some(part) = part_of(context, read) {
                 let sources = candidates(context, read, part);
-                pending.extend(sources.iter().map(|from| from.value));
+                pending.extend(sources.iter().map(|from| (from.value, Asked::Value)));
                 found.insert(read, Reader { read, part, sources });
             }
         }

@@ -6,7 +6,7 @@ use crate::context::{Builder, Context};
 use crate::locks;
 use crate::read_write::{Candidate, Reader, event_of, readers};
 use crate::system::{ConstraintKind, Term};
-use crate::values::{self, ValueSets};
+use crate::values::{Effort, ValueSets};
 use model::{EventId, ReadPart, ReadRef};
 use std::collections::BTreeSet;
 
@@ -21,13 +21,11 @@ type Finding = (ConstraintKind, Vec<EventId>, Edge);
 
 /// Extends the closure until nothing new follows.
 pub(crate) fn saturate(context: &mut Context<'_>, builder: &mut Builder) {
-    let mut work = None;
+    let mut effort = None;
     for _ in 0..MAX_ROUNDS {
         let mut readers = readers(context);
-        let left = work.unwrap_or_else(|| values::most_work(&readers));
-        let mut values = ValueSets::of(context, &readers, left);
-        let excluded = values.impossible(context, &readers);
-        work = Some(values.work_left());
+        let effort = effort.get_or_insert_with(|| Effort::new(&readers));
+        let excluded = ValueSets::of(context, &readers, effort).impossible(context, &readers);
         let progress = !excluded.is_empty();
         context.excluded.extend(excluded);
         for reader in &mut readers {

@@ -2,7 +2,7 @@
 
 use crate::closure::Closure;
 use model::{ConditionId, EventId, ExprId, ReadRef, WriteSource};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -196,6 +196,8 @@ pub struct ConstraintSystem {
     pub(crate) moments: Vec<u64>,
     /// The orders that hold in every schedule, as far as they are known.
     pub(crate) closure: Closure,
+    /// See [`is_determined`](Self::is_determined).
+    pub(crate) determined: FxHashSet<ExprId>,
 }
 
 impl ConstraintSystem {
@@ -217,6 +219,14 @@ impl ConstraintSystem {
     #[must_use]
     pub fn surely_before(&self, a: EventId, b: EventId) -> bool {
         self.closure.before(a, b)
+    }
+
+    /// Is the expression a condition whose truth follows from the order of events alone, by constraints
+    /// about [counters](ConstraintKind::Counter)? The reads that it depends on need not be
+    /// constrained, so that it may have no value. It has 1 bit.
+    #[must_use]
+    pub fn is_determined(&self, condition: ExprId) -> bool {
+        self.determined.contains(&condition)
     }
 
     /// What must hold of one other write of a read's cell for the read to see `source`: it comes

@@ -10,19 +10,22 @@
 
 use crate::context::Context;
 use crate::read_write::Reader;
-use model::{CmpOp, Expr, ExprId, ReadRef, VarId};
+use model::expr::{Compiled, Scratch};
+use model::{CmpOp, Expr, ExprId, ExprPool, ReadRef, VarId};
 use rustc_hash::FxHashMap;
-use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
 
 /// Larger sets become [`Values::Any`].
 const MAX_VALUES: usize = 48;
 /// More combinations of operands' values than this are not tried out.
 const MAX_COMBINATIONS: usize = 512;
-/// See [`most_work`].
-const WORK: usize = 2_000_000;
-/// See [`most_work`].
-const WORK_PER_READ: usize = 300;
+/// See [`Effort`].
+const WORK: usize = 10_000_000;
+/// See [`Effort`].
+const WORK_PER_READ: usize = 2_000;
+/// More nodes of expressions than this, all together, are not kept for the next evaluation.
+const MAX_KEPT: usize = 4_000_000;
 /// A fixpoint that takes more steps than so many per read is given up: nothing is then known.
 const MAX_ROUNDS: usize = 64;
 
@@ -65,35 +68,94 @@ struct Written {
     readers: Vec<usize>,
 }
 
+/// What all rounds of one encoding share: their limit, and expressions ready to be evaluated.
+///
+/// The limit is on the nodes of expressions that evaluations look at. What they find only makes the
+/// search easier, so that it must not take longer than the search.
+pub(crate) struct Effort {
+    left: usize,
+    compiled: FxHashMap<ExprId, Rc<Compiled>>,
+    /// The nodes of these.
+    kept: usize,
+    scratch: Scratch,
+}
+
+impl Effort {
+    pub(crate) fn new(readers: &[Reader]) -> Self {
+        Self {
+            left: WORK.max(readers.len().saturating_mul(WORK_PER_READ)),
+            compiled: FxHashMap::default(),
+            kept: 0,
+            scratch: Scratch::default(),
+        }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.left == 0
+    }
+
+    fn compiled(&mut self, pool: &ExprPool, id: ExprId) -> Rc<Compiled> {
+        if let Some(known) = self.compiled.get(&id) {
+            return Rc::clone(known);
+        }
+        let compiled = Rc::new(pool.compile(id));
+        self.left = self.left.saturating_sub(compiled.size());
+        if self.kept + compiled.size() <= MAX_KEPT {
+            self.kept += compiled.size();
+            self.compiled.insert(id, Rc::clone(&compiled));
+        }
+        compiled
+    }
+
+    /// Evaluates for one combination after the other of the variables' values, until `goes_on` says
+    /// otherwise. Nothing to do where a variable has no value.
+    fn evaluate(
+        &mut self,
+        pool: &ExprPool,
+        compiled: &Compiled,
+        values: &[Vec<u128>],
+        mut goes_on: impl FnMut(Option<u128>) -> bool,
+    ) {
+        if values.iter().any(Vec::is_empty) {
+            return;
+        }
+        let mut chosen = vec![0; values.len()];
+        loop {
+            self.left = self.left.saturating_sub(compiled.size());
+            let value_of = |place: usize| Some(values[place][chosen[place]]);
+            if !goes_on(compiled.evaluate(pool, &mut self.scratch, &value_of)) {
+                return;
+            }
+            // The last variable's values go by fastest.
+            let Some(place) = (0..values.len()).rfind(|&p| chosen[p] + 1 < values[p].len()) else {
+                return;
+            };
+            chosen[place] += 1;
+            chosen[place + 1..].fill(0);
+        }
+    }
+}
+
 /// The values of the variables of all reads that matter.
-pub(crate) struct ValueSets {
+pub(crate) struct ValueSets<'e> {
     sets: FxHashMap<VarId, Values>,
     /// The path conditions that mention a variable.
     conditions: FxHashMap<VarId, Vec<ExprId>>,
-    /// The variables of every expression that is looked at, once computed.
-    variables: FxHashMap<ExprId, Vec<VarId>>,
-    /// How much of [`MOST_WORK`] is left.
-    work: Cell<usize>,
+    effort: &'e mut Effort,
 }
 
-/// The evaluations, times their variables, that all rounds of one encoding may take together: what they
-/// find only makes the search easier, so that it must not take longer than the search.
-pub(crate) fn most_work(readers: &[Reader]) -> usize {
-    WORK.max(readers.len().saturating_mul(WORK_PER_READ))
-}
-
-impl ValueSets {
-    /// The fixpoint for the sources that are left, within so much work. Without a fixpoint nothing is
-    /// known.
-    pub(crate) fn of(context: &Context<'_>, readers: &[Reader], work: usize) -> Self {
-        let mut this = Self {
-            sets: FxHashMap::default(),
-            conditions: FxHashMap::default(),
-            variables: FxHashMap::default(),
-            work: Cell::new(work),
-        };
+impl<'e> ValueSets<'e> {
+    /// The fixpoint for the sources that are left. Without a fixpoint, because the effort was spent
+    /// before, nothing is known.
+    pub(crate) fn of(context: &Context<'_>, readers: &[Reader], effort: &'e mut Effort) -> Self {
+        let mut this =
+            Self { sets: FxHashMap::default(), conditions: FxHashMap::default(), effort };
+        let pool = &context.trace.exprs;
         for condition in &context.trace.conditions {
-            for var in context.trace.exprs.variables(condition.expr) {
+            if this.effort.is_spent() {
+                return this;
+            }
+            for &var in this.effort.compiled(pool, condition.expr).variables() {
                 this.conditions.entry(var).or_default().push(condition.expr);
             }
         }
@@ -114,7 +176,8 @@ impl ValueSets {
         for (number, reader) in readers.iter().enumerate() {
             for source in &reader.sources {
                 let of = written.entry(source.value).or_insert_with(|| {
-                    for var in self.variables_of(context, source.value) {
+                    let compiled = self.effort.compiled(&context.trace.exprs, source.value);
+                    for &var in compiled.variables() {
                         uses.entry(var).or_default().push(source.value);
                     }
                     let values = self.of_expression(context, source.value);
@@ -128,7 +191,7 @@ impl ValueSets {
         let mut steps = MAX_ROUNDS.saturating_mul(readers.len());
         while let Some(number) = pending.pop_front() {
             is_pending[number] = false;
-            if steps == 0 || self.work_left() == 0 {
+            if steps == 0 || self.effort.is_spent() {
                 return false;
             }
             steps -= 1;
@@ -162,16 +225,6 @@ impl ValueSets {
         true
     }
 
-    /// The work that is left.
-    pub(crate) fn work_left(&self) -> usize {
-        self.work.get()
-    }
-
-    fn spend(&self, combinations: usize, variables: usize) {
-        let work = combinations.saturating_mul(1 + variables);
-        self.work.set(self.work.get().saturating_sub(work));
-    }
-
     /// The sources that can give no value which the path conditions allow.
     pub(crate) fn impossible(
         &mut self,
@@ -182,7 +235,7 @@ impl ValueSets {
         // Many reads may have one write as their source.
         let mut written: FxHashMap<ExprId, Values> = FxHashMap::default();
         for reader in readers {
-            if self.work_left() == 0 {
+            if self.effort.is_spent() {
                 break;
             }
             let mut refused: FxHashMap<ExprId, bool> = FxHashMap::default();
@@ -217,27 +270,21 @@ impl ValueSets {
         self.sets.get(&var).unwrap_or(&Values::Any)
     }
 
-    fn variables_of(&mut self, context: &Context<'_>, expr: ExprId) -> Vec<VarId> {
-        let list = self.variables.entry(expr);
-        list.or_insert_with(|| context.trace.exprs.variables(expr)).clone()
-    }
-
     fn of_expression(&mut self, context: &Context<'_>, expr: ExprId) -> Values {
-        if let Some(value) = context.trace.exprs.as_const(expr) {
+        let pool = &context.trace.exprs;
+        if let Some(value) = pool.as_const(expr) {
             return Values::Of(BTreeSet::from([value]));
         }
-        let variables = self.variables_of(context, expr);
-        let Some(combinations) = self.combinations(&variables, None) else { return Values::Any };
-        self.spend(combinations.len(), variables.len());
-        let mut values = Values::none();
-        for combination in combinations {
-            let lookup = |var: VarId| find(&variables, &combination, var);
-            match context.trace.exprs.evaluate(expr, &lookup) {
-                Some(value) => values.add(&Values::Of(BTreeSet::from([value]))),
-                None => return Values::Any,
-            }
-        }
-        values
+        let compiled = self.effort.compiled(pool, expr);
+        let Some(lists) = self.lists(compiled.variables(), None) else { return Values::Any };
+        let mut values = BTreeSet::new();
+        let mut known = true;
+        self.effort.evaluate(pool, &compiled, &lists, |value| {
+            values.extend(value);
+            known = value.is_some() && values.len() <= MAX_VALUES;
+            known
+        });
+        if known { Values::Of(values) } else { Values::Any }
     }
 
     /// The values that the path conditions on `var` allow.
@@ -251,8 +298,8 @@ impl ValueSets {
         let conditions = self.conditions.get(&var).cloned().unwrap_or_default();
         let mut values = values;
         for condition in conditions {
-            let variables = self.variables_of(context, condition);
-            if which == Conditions::OnItAlone && variables != [var] {
+            let compiled = self.effort.compiled(&context.trace.exprs, condition);
+            if which == Conditions::OnItAlone && compiled.variables() != [var] {
                 continue;
             }
             if values == Values::Any
@@ -261,60 +308,51 @@ impl ValueSets {
                 values = Values::Of(BTreeSet::from([only]));
             }
             let Values::Of(set) = &mut values else { continue };
-            set.retain(|&value| self.allows(context, condition, &variables, var, value));
+            self.keep_allowed(context, &compiled, var, set);
         }
         values
     }
 
-    fn allows(
-        &self,
+    /// Keeps the values of `var` with which a condition can hold.
+    fn keep_allowed(
+        &mut self,
         context: &Context<'_>,
-        condition: ExprId,
-        variables: &[VarId],
+        condition: &Compiled,
         var: VarId,
-        value: u128,
-    ) -> bool {
-        let Some(combinations) = self.combinations(variables, Some((var, value))) else {
-            return true;
-        };
-        self.spend(combinations.len(), variables.len());
-        combinations.iter().any(|combination| {
-            let lookup = |var: VarId| find(variables, combination, var);
-            context.trace.exprs.evaluate(condition, &lookup) != Some(0)
-        })
-    }
-
-    /// All combinations of the variables' values, with one variable fixed; `None` when there are
-    /// too many or a variable may have any value.
-    fn combinations(
-        &self,
-        variables: &[VarId],
-        fixed: Option<(VarId, u128)>,
-    ) -> Option<Vec<Vec<u128>>> {
-        let mut combinations: Vec<Vec<u128>> = vec![Vec::new()];
-        for &var in variables {
-            let values: Vec<u128> = match (fixed, self.of_variable(var)) {
-                (Some((other, value)), _) if other == var => vec![value],
-                (_, Values::Of(values)) => values.iter().copied().collect(),
-                (_, Values::Any) => return None,
-            };
-            if combinations.len() * values.len() > MAX_COMBINATIONS {
-                return None;
+        set: &mut BTreeSet<u128>,
+    ) {
+        let variables = condition.variables();
+        let Some(mut lists) = self.lists(variables, Some(var)) else { return };
+        let Ok(place) = variables.binary_search(&var) else { return };
+        let effort = &mut *self.effort;
+        set.retain(|&value| {
+            if effort.is_spent() {
+                return true;
             }
-            combinations = combinations
-                .iter()
-                .flat_map(|start| {
-                    values.iter().map(|&value| start.iter().copied().chain([value]).collect())
-                })
-                .collect();
-        }
-        Some(combinations)
+            lists[place] = vec![value];
+            let mut holds = false;
+            effort.evaluate(&context.trace.exprs, condition, &lists, |value| {
+                holds = value != Some(0);
+                !holds
+            });
+            holds
+        });
     }
-}
 
-fn find(variables: &[VarId], combination: &[u128], var: VarId) -> Option<u128> {
-    let index = variables.iter().position(|&other| other == var)?;
-    combination.get(index).copied()
+    /// The values of each variable, but for one that is given later; `None` when there are too many
+    /// combinations or a variable may have any value.
+    fn lists(&self, variables: &[VarId], but: Option<VarId>) -> Option<Vec<Vec<u128>>> {
+        let mut combinations = 1;
+        let list = |&var: &VarId| {
+            if Some(var) == but {
+                return Some(Vec::new());
+            }
+            let Values::Of(values) = self.of_variable(var) else { return None };
+            combinations *= values.len();
+            (combinations <= MAX_COMBINATIONS).then(|| values.iter().copied().collect())
+        };
+        variables.iter().map(list).collect()
+    }
 }
 
 /// The constant that a condition of the form `var == constant` names.

@@ -21,6 +21,9 @@
 #   own_tests   runs its own tests
 #   runs        calls `recorded NAME COMMAND...` for each run to record: COMMAND has to pass.
 #               `input FILE BYTES` makes an input.
+#   load        where its recording is to be measured (benches/real-overhead.sh): calls
+#               `timed COMMAND...` with a second or two of work for several threads;
+#               `binary FILE BYTES` makes an input of a program's bytes
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=tests/real/lib.sh

@@ -77,6 +77,11 @@ impl<'s> Asker<'s> {
         self.unanswered = 0;
     }
 
+    /// The failing schedule is found: later answers are sought near it.
+    pub(crate) fn look_near(&mut self, schedule: &Schedule) {
+        self.session.look_near(schedule);
+    }
+
     /// A failing schedule with all of these orders.
     pub(crate) fn fails(&mut self, orders: &[Order]) -> Result<Outcome, ExplainError> {
         self.calls += 1;

@@ -296,6 +296,7 @@ fn from_model(
         schedule: failing.schedule.clone(),
         evaluation: failing.evaluation.clone(),
     });
+    asker.look_near(&failing.schedule);
     begins(Phase::RootCause);
     find_cause(context, asker, &failing, options, &mut explanation);
     begins(Phase::Alternates);

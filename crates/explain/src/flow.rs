@@ -30,6 +30,8 @@ pub(crate) struct Flow {
     queue: Vec<u32>,
     /// Visits of edges that are left.
     visits: usize,
+    /// Edges looked at since that was asked last.
+    work: usize,
 }
 
 impl Flow {
@@ -66,6 +68,7 @@ impl Flow {
             next: first.clone(),
             queue: Vec::new(),
             visits: 0,
+            work: 0,
             first,
             heads,
             reverse,
@@ -103,6 +106,11 @@ impl Flow {
         true
     }
 
+    /// How many edges were looked at since this was asked last.
+    pub(crate) fn take_work(&mut self) -> usize {
+        std::mem::take(&mut self.work)
+    }
+
     /// Numbers nodes by their distance from the sources, as far as the nearest sink; false when
     /// none is reached.
     fn level(&mut self, sources: &[u32], sinks: &[u32]) -> bool {
@@ -120,6 +128,7 @@ impl Flow {
             }
             let edges = self.edges_of(node);
             self.visits = self.visits.saturating_sub(edges.len());
+            self.work += edges.len();
             for edge in edges {
                 let head = self.heads[edge] as usize;
                 if self.left[edge] > 0 && self.levels[head] == NONE {
@@ -149,6 +158,7 @@ impl Flow {
                 }
                 edge += 1;
             }
+            self.work += 1 + (edge - self.next[node as usize]) as usize;
             self.next[node as usize] = edge;
             if edge < end {
                 path.push(edge as usize);

@@ -14,7 +14,7 @@ use solver::Order;
 /// this many releases after it.
 const SECTIONS: usize = 4;
 
-/// What a cut costs beside the execution of its schedule, in schedules.
+/// What a cut costs at least beside the execution of its schedule, in schedules.
 const CUT_WORK: u64 = 8;
 
 /// A schedule that passes, in which a pair is reversed.
@@ -76,10 +76,12 @@ impl Moves {
         let mut best = None;
         for (late, early) in ways {
             for network in &mut self.networks {
-                if !context.effort.spend(CUT_WORK * failing.schedule.order.len() as u64) {
+                let partings = network.part(&late, &early);
+                let least = CUT_WORK * failing.schedule.order.len() as u64;
+                if !context.effort.spend(network.take_work().max(least)) {
                     return best;
                 }
-                for late in network.part(&late, &early) {
+                for late in partings {
                     let candidate = parted(&failing.schedule.order, &late);
                     if self.seen.insert(candidate.clone()) {
                         consider(context, failing, candidate, &mut best);

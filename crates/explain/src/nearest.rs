@@ -132,7 +132,11 @@ impl Search<'_> {
         };
         let mut network = Network::new(context, &base, &prices, Locks::Whole);
         for order in reversed.into_iter().take(SINGLES) {
-            for late in network.part(&[order.before], &[order.after]) {
+            let partings = network.part(&[order.before], &[order.after]);
+            if !context.effort.spend(network.take_work()) {
+                return None;
+            }
+            for late in partings {
                 if let Some(found) = self.better(context, best, parted(&best.order, &late)) {
                     return Some(found);
                 }

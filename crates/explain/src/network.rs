@@ -25,6 +25,9 @@ const FORBIDDEN: u32 = 1 << 24;
 /// Partings above this price are of no interest.
 const MOST: u32 = 48 * FLOW;
 
+/// So many edges are looked at in the time in which an event is executed.
+const EDGES_PER_EVENT: u64 = 4;
+
 /// A schedule, with what its events do.
 pub(crate) struct Base<'a> {
     pub(crate) order: &'a [EventId],
@@ -236,6 +239,11 @@ impl Network {
             }
         }
         nodes
+    }
+
+    /// What the partings since this was asked last cost, in executed events.
+    pub(crate) fn take_work(&mut self) -> u64 {
+        self.flow.take_work() as u64 / EDGES_PER_EVENT
     }
 
     /// The late events of the cheapest partings with `late` late and `early` early: the one with

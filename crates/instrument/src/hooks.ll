@@ -1,6 +1,6 @@
 ; The hooks that the instrumenter places. They are linked into every instrumented module, made
 ; internal there, and inlined at every place of use. The layout of the control page is that of
-; `Control` in crates/trace-format/src/layout/mod.rs: path_next, path_limit, value_next, value_limit.
+; `Control` in crates/trace-format/src/layout/mod.rs: path_next, path_limit, value_next, value_limit, choices.
 ;
 ; The accesses to the control page and to the streams are volatile, so that they keep their order
 ; among each other and against the program's own accesses.
@@ -24,6 +24,7 @@
 @__stop_symbiosis_sites = extern_weak hidden global i8
 
 declare nonnull ptr @llvm.threadlocal.address.p0(ptr nonnull)
+declare i32 @llvm.bswap.i32(i32)
 
 declare void @__symbiosis_register(ptr)
 declare void @__symbiosis_grow_path() cold nounwind
@@ -47,8 +48,8 @@ define void @__symbiosis_gate_thunk() naked noinline nounwind align 16 {
 ; Appends a token of one byte to the thread's path stream.
 define void @__symbiosis_hook_path(i8 %token) alwaysinline nounwind {
 begin:
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
   %next = load volatile ptr, ptr %control, align 8
   %limit.slot = getelementptr inbounds i8, ptr %control, i64 8
   %limit = load volatile ptr, ptr %limit.slot, align 8
@@ -73,7 +74,7 @@ write:
 ; Appends a token and its number to the thread's path stream.
 define void @__symbiosis_hook_path_number(i8 %token, i32 %number) alwaysinline nounwind {
 begin:
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
   %control = load volatile ptr, ptr %slot, align 8
   %next = load volatile ptr, ptr %control, align 8
   %limit.slot = getelementptr inbounds i8, ptr %control, i64 8
@@ -100,23 +101,54 @@ write:
 
 ; Leaves the choices of a region where they are found when the process ends.
 define void @__symbiosis_hook_choices(i32 %choices) alwaysinline nounwind {
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
-  %next = load volatile ptr, ptr %control, align 8
-  %token = trunc i32 %choices to i8
-  store volatile i8 %token, ptr %next, align 1
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
+  %there = getelementptr inbounds i8, ptr %control, i64 32
+  store volatile i32 %choices, ptr %there, align 8
   ret void
 }
 
-; Ends a region. There is room for its token; afterwards there has to be room for the next one.
-define void @__symbiosis_hook_end(i32 %choices) alwaysinline nounwind {
+; Ends a region of choices that fit into a short token. There is room for it; afterwards there has to be
+; room for the next one.
+define void @__symbiosis_hook_end_short(i32 %choices) alwaysinline nounwind {
 begin:
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
   %next = load volatile ptr, ptr %control, align 8
   %token = trunc i32 %choices to i8
   store volatile i8 %token, ptr %next, align 1
+  %there = getelementptr inbounds i8, ptr %control, i64 32
+  store volatile i32 0, ptr %there, align 8
   %after = getelementptr inbounds i8, ptr %next, i64 1
+  store volatile ptr %after, ptr %control, align 8
+  %limit.slot = getelementptr inbounds i8, ptr %control, i64 8
+  %limit = load volatile ptr, ptr %limit.slot, align 8
+  %full = icmp uge ptr %after, %limit
+  br i1 %full, label %grow, label %done, !prof !0
+
+grow:
+  call void @__symbiosis_grow_path()
+  br label %done
+
+done:
+  ret void
+}
+
+; Ends a region. A short token takes the first one of four bytes; the others are zeros, as they were.
+define void @__symbiosis_hook_end(i32 %choices) alwaysinline nounwind {
+begin:
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
+  %next = load volatile ptr, ptr %control, align 8
+  %marked = or i32 %choices, -1073741824
+  %big = call i32 @llvm.bswap.i32(i32 %marked)
+  %long = icmp uge i32 %choices, 128
+  %token = select i1 %long, i32 %big, i32 %choices
+  %bytes = select i1 %long, i64 4, i64 1
+  store volatile i32 %token, ptr %next, align 1
+  %there = getelementptr inbounds i8, ptr %control, i64 32
+  store volatile i32 0, ptr %there, align 8
+  %after = getelementptr inbounds i8, ptr %next, i64 %bytes
   store volatile ptr %after, ptr %control, align 8
   %limit.slot = getelementptr inbounds i8, ptr %control, i64 8
   %limit = load volatile ptr, ptr %limit.slot, align 8
@@ -135,36 +167,23 @@ done:
 ; goes on.
 define i32 @__symbiosis_hook_check(i32 %choices, i32 %most) alwaysinline nounwind {
 begin:
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
-  %next = load volatile ptr, ptr %control, align 8
-  %token = trunc i32 %choices to i8
-  store volatile i8 %token, ptr %next, align 1
   %many = icmp uge i32 %choices, %most
-  br i1 %many, label %end, label %done
+  br i1 %many, label %end, label %done, !prof !3
 
 end:
-  %after = getelementptr inbounds i8, ptr %next, i64 1
-  store volatile ptr %after, ptr %control, align 8
-  %limit.slot = getelementptr inbounds i8, ptr %control, i64 8
-  %limit = load volatile ptr, ptr %limit.slot, align 8
-  %full = icmp uge ptr %after, %limit
-  br i1 %full, label %grow, label %done, !prof !0
-
-grow:
-  call void @__symbiosis_grow_path()
+  call void @__symbiosis_hook_end(i32 %choices)
   br label %done
 
 done:
-  %left = phi i32 [ %choices, %begin ], [ 1, %end ], [ 1, %grow ]
+  %left = phi i32 [ %choices, %begin ], [ 1, %end ]
   ret i32 %left
 }
 
 ; Appends a number of 8 bits to the thread's values stream.
 define void @__symbiosis_hook_value8(i8 %number) alwaysinline nounwind {
 begin:
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
   %next.slot = getelementptr inbounds i8, ptr %control, i64 16
   %next = load volatile ptr, ptr %next.slot, align 8
   %limit.slot = getelementptr inbounds i8, ptr %control, i64 24
@@ -190,8 +209,8 @@ write:
 
 ; The same behind one that found room for this one too.
 define void @__symbiosis_hook_more8(i8 %number) alwaysinline nounwind {
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
   %next.slot = getelementptr inbounds i8, ptr %control, i64 16
   %next = load volatile ptr, ptr %next.slot, align 8
   store volatile i8 %number, ptr %next, align 1
@@ -203,8 +222,8 @@ define void @__symbiosis_hook_more8(i8 %number) alwaysinline nounwind {
 ; Appends a number of 16 bits to the thread's values stream.
 define void @__symbiosis_hook_value16(i16 %number) alwaysinline nounwind {
 begin:
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
   %next.slot = getelementptr inbounds i8, ptr %control, i64 16
   %next = load volatile ptr, ptr %next.slot, align 8
   %limit.slot = getelementptr inbounds i8, ptr %control, i64 24
@@ -230,8 +249,8 @@ write:
 
 ; The same behind one that found room for this one too.
 define void @__symbiosis_hook_more16(i16 %number) alwaysinline nounwind {
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
   %next.slot = getelementptr inbounds i8, ptr %control, i64 16
   %next = load volatile ptr, ptr %next.slot, align 8
   store volatile i16 %number, ptr %next, align 1
@@ -243,8 +262,8 @@ define void @__symbiosis_hook_more16(i16 %number) alwaysinline nounwind {
 ; Appends a number of 32 bits to the thread's values stream.
 define void @__symbiosis_hook_value32(i32 %number) alwaysinline nounwind {
 begin:
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
   %next.slot = getelementptr inbounds i8, ptr %control, i64 16
   %next = load volatile ptr, ptr %next.slot, align 8
   %limit.slot = getelementptr inbounds i8, ptr %control, i64 24
@@ -270,8 +289,8 @@ write:
 
 ; The same behind one that found room for this one too.
 define void @__symbiosis_hook_more32(i32 %number) alwaysinline nounwind {
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
   %next.slot = getelementptr inbounds i8, ptr %control, i64 16
   %next = load volatile ptr, ptr %next.slot, align 8
   store volatile i32 %number, ptr %next, align 1
@@ -283,8 +302,8 @@ define void @__symbiosis_hook_more32(i32 %number) alwaysinline nounwind {
 ; Appends a number of 64 bits to the thread's values stream.
 define void @__symbiosis_hook_value64(i64 %number) alwaysinline nounwind {
 begin:
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
   %next.slot = getelementptr inbounds i8, ptr %control, i64 16
   %next = load volatile ptr, ptr %next.slot, align 8
   %limit.slot = getelementptr inbounds i8, ptr %control, i64 24
@@ -310,8 +329,8 @@ write:
 
 ; The same behind one that found room for this one too.
 define void @__symbiosis_hook_more64(i64 %number) alwaysinline nounwind {
-  %slot = call ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load volatile ptr, ptr %slot, align 8
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
   %next.slot = getelementptr inbounds i8, ptr %control, i64 16
   %next = load volatile ptr, ptr %next.slot, align 8
   store volatile i64 %number, ptr %next, align 1
@@ -338,7 +357,6 @@ differs:
 
 done:
   %after = phi i32 [ %right, %begin ], [ %wrong, %differs ]
-  call void @__symbiosis_hook_choices(i32 %after)
   ret i32 %after
 }
 
@@ -360,7 +378,6 @@ differs:
 
 done:
   %after = phi i32 [ %right, %begin ], [ %wrong, %differs ]
-  call void @__symbiosis_hook_choices(i32 %after)
   ret i32 %after
 }
 
@@ -382,7 +399,6 @@ differs:
 
 done:
   %after = phi i32 [ %right, %begin ], [ %wrong, %differs ]
-  call void @__symbiosis_hook_choices(i32 %after)
   ret i32 %after
 }
 
@@ -404,7 +420,6 @@ differs:
 
 done:
   %after = phi i32 [ %right, %begin ], [ %wrong, %differs ]
-  call void @__symbiosis_hook_choices(i32 %after)
   ret i32 %after
 }
 
@@ -622,3 +637,5 @@ done:
 
 !0 = !{!"branch_weights", i32 1, i32 1048575}
 !1 = !{!"branch_weights", i32 255, i32 1}
+!2 = !{}
+!3 = !{!"branch_weights", i32 1, i32 31}

@@ -26,6 +26,8 @@ pub struct Hooks {
     pub choices: Callable,
     /// `(i32 choices)`.
     pub end: Callable,
+    /// `(i32 choices)`, of choices that fit into a short token.
+    pub end_short: Callable,
     /// `(i32 choices, i32 most) -> i32`.
     pub check: Callable,
     /// Of a number with 8, 16, 32 and 64 bits: `(iN number)`.
@@ -97,6 +99,7 @@ pub fn link(module: &Module<'_>, witness: bool) -> Result<Hooks, InstrumentError
         path_number: own("__symbiosis_hook_path_number")?,
         choices: own("__symbiosis_hook_choices")?,
         end: own("__symbiosis_hook_end")?,
+        end_short: own("__symbiosis_hook_end_short")?,
         check: own("__symbiosis_hook_check")?,
         values: [
             own("__symbiosis_hook_value8")?,

@@ -17,7 +17,7 @@ use crate::words::{self, Room};
 use crate::writes::{self, Returned};
 use ir::assembly::Assembly;
 use ir::plan::FunctionPlan;
-use ir::regions::ends_region;
+use ir::regions::{REGION_BITS, SHORT_BITS, ends_region};
 use ir::types::{Call, Callee, Function, InstId, InstKind, Type, TypeId};
 use llvm::{Llvm, Module};
 use llvm_sys::prelude::LLVMValueRef;
@@ -112,6 +112,16 @@ impl Target<'_> {
             _ => None,
         }
     }
+}
+
+/// The number that collects the choices of the region that goes on.
+#[derive(Clone, Copy)]
+struct Open {
+    number: LLVMValueRef,
+    /// How many bits it has at most.
+    bits: u32,
+    /// It may have bits that are not in the control page yet.
+    unsaved: bool,
 }
 
 struct Placer<'a> {
@@ -225,17 +235,18 @@ impl Placer<'_> {
     }
 
     fn blocks(&self, choices: &mut Choices, kept: &Kept<'_>) -> Result<(), InstrumentError> {
+        let unsaved = self.unsaved(choices);
         for (block, &(first, end)) in self.body.blocks.iter().enumerate() {
             let entry = block == 0;
             let anchor = self.anchor(first, entry)?;
             self.room.forget();
-            let mut number = None;
+            let mut open = None;
             if entry && self.plan.entry {
                 self.builder.before(anchor);
                 self.enter()?;
             } else if !entry {
                 self.builder.before(anchor);
-                number = self.start(block, choices);
+                open = self.start(block, choices, unsaved.get(block) == Some(&true));
             }
             if let Some(witness) = self.hooks.witness {
                 self.builder.before(anchor);
@@ -244,64 +255,107 @@ impl Placer<'_> {
                 self.builder.call(witness, &mut [function, self.builder.i32(block as u32)]);
             }
             for index in first..end {
-                self.end_region(index, &mut number);
+                self.end_region(index, &mut open);
+                self.save(index, &mut open);
                 self.gate(index);
-                self.after_instruction(index, entry, kept, &mut number)?;
+                self.after_instruction(index, entry, kept, &mut open)?;
             }
-            choices.at_end(block, number);
+            choices.at_end(block, open.map(|open| open.number));
         }
         Ok(())
     }
 
-    /// What a block logs at its start. Gives the number that collects choices from then on.
-    fn start(&self, block: usize, choices: &Choices) -> Option<LLVMValueRef> {
+    /// What a block logs at its start, where the choices may be `unsaved`. Gives what collects choices
+    /// from then on.
+    fn start(&self, block: usize, choices: &Choices, unsaved: bool) -> Option<Open> {
         let number = choices.at_start(block);
+        let bits = self.plan.regions.most.get(block).copied().unwrap_or(REGION_BITS);
         if self.plan.blocks.get(block).copied().unwrap_or(false) {
             if let Some(number) = number {
-                self.builder.call(self.hooks.end, &mut [number]);
+                self.end(Open { number, bits, unsaved });
             }
             let index = self.builder.i32(block as u32);
             let token = self.builder.i8(token::BLOCK);
             self.builder.call(self.hooks.path_number, &mut [token, index]);
             return None;
         }
-        let number = number?;
-        if let Some(most) = choices.most(block, self.plan) {
+        let mut open = Open { number: number?, bits, unsaved };
+        let check = self.plan.regions.checks.get(block).copied().flatten();
+        if let (Some(most), Some(bits)) = (choices.most(block, self.plan), check) {
             let most = self.builder.i32(most);
-            return Some(self.builder.call(self.hooks.check, &mut [number, most]));
+            open.number = self.builder.call(self.hooks.check, &mut [open.number, most]);
+            open.bits = open.bits.min(bits);
+            // A loop that does nothing does not keep its choices for itself.
+            if open.unsaved && self.is_quiet_block(block) {
+                self.builder.call(self.hooks.choices, &mut [open.number]);
+                open.unsaved = false;
+            }
         }
-        if choices.is_chosen(block) && !self.is_fleeting(block, choices) {
-            self.builder.call(self.hooks.choices, &mut [number]);
-        }
-        Some(number)
+        Some(open)
     }
 
-    /// Will the choices be stored again before anything happens that could end the thread or that
-    /// others could notice? Then they need not be stored at the block's start.
-    fn is_fleeting(&self, block: usize, choices: &Choices) -> bool {
-        let function = self.target.function;
-        let Some(range) = function.blocks.get(block) else { return false };
-        let inside = range.instructions().all(|id| {
-            let quiet = function.instructions.get(id.index()).is_some_and(|it| is_quiet(&it.kind));
-            id == range.terminator() || quiet && !self.plan.values.contains(&id)
-        });
-        let Some(last) = function.instructions.get(range.terminator().index()) else {
+    /// Per block: are there choices at its start that may not be in the control page yet?
+    ///
+    /// Choices are put there before something happens that could end the thread or that others could
+    /// notice. Until then there may be more of them.
+    fn unsaved(&self, choices: &Choices) -> Vec<bool> {
+        let blocks = &self.target.function.blocks;
+        let mut starts: Vec<bool> = (0..blocks.len()).map(|at| choices.is_chosen(at)).collect();
+        let mut work: Vec<usize> = (0..blocks.len()).collect();
+        while let Some(at) = work.pop() {
+            let (Some(block), Some(&start)) = (blocks.get(at), starts.get(at)) else { continue };
+            let recorded = self.plan.blocks.get(at).copied().unwrap_or(false);
+            let checked = choices.most(at, self.plan).is_some() && self.is_quiet_block(at);
+            let mut unsaved = start && !recorded && !checked;
+            for id in block.instructions() {
+                unsaved &= self.is_quiet(id);
+                unsaved |= self.plan.guesses.loads.contains(&id);
+            }
+            let last = self.target.function.instructions.get(block.terminator().index());
+            let targets = last.map(|last| last.kind.successors()).unwrap_or_default();
+            for target in targets.iter().filter(|_| unsaved) {
+                if let Some(there) = starts.get_mut(target.index()).filter(|there| !**there) {
+                    *there = true;
+                    work.push(target.index());
+                }
+            }
+        }
+        starts
+    }
+
+    fn is_quiet_block(&self, block: usize) -> bool {
+        let block = self.target.function.blocks.get(block);
+        block.is_none_or(|block| block.instructions().all(|id| self.is_quiet(id)))
+    }
+
+    /// Does an instruction work on registers alone, cannot fail, and logs nothing?
+    fn is_quiet(&self, id: InstId) -> bool {
+        let Some(instruction) = self.target.function.instructions.get(id.index()) else {
             return false;
         };
-        let stored = |target: &ir::types::BlockId| {
-            let at = target.index();
-            let recorded = self.plan.blocks.get(at).copied().unwrap_or(false);
-            recorded || choices.is_chosen(at) || choices.most(at, self.plan).is_some()
+        let quiet = match &instruction.kind {
+            // Those that are no calls in the end.
+            InstKind::Call(_) => !ends_region(self.target.module, instruction),
+            InstKind::Br(_) | InstKind::CondBr(..) | InstKind::Switch(..) => true,
+            kind => is_quiet(kind),
         };
-        let goes =
-            matches!(last.kind, InstKind::Br(_) | InstKind::CondBr(..) | InstKind::Switch(..));
-        let ends = matches!(last.kind, InstKind::Ret(_));
-        let gated = self.sites.contains_key(&range.terminator());
-        inside && !gated && (ends || goes && last.kind.successors().iter().all(stored))
+        quiet && !self.plan.values.contains(&id) && !self.sites.contains_key(&id)
+    }
+
+    /// Puts the choices into the control page before an instruction that asks for it.
+    fn save(&self, index: usize, open: &mut Option<Open>) {
+        if let Some(open) = open.as_mut().filter(|open| open.unsaved)
+            && !self.is_quiet(InstId(index as u32))
+            && let Some(place) = self.body.at(index)
+        {
+            self.builder.before(place);
+            self.builder.call(self.hooks.choices, &mut [open.number]);
+            open.unsaved = false;
+        }
     }
 
     /// Ends the region before an instruction that asks for it.
-    fn end_region(&self, index: usize, number: &mut Option<LLVMValueRef>) {
+    fn end_region(&self, index: usize, open: &mut Option<Open>) {
         let instruction = self.target.function.instructions.get(index);
         let ends = instruction.is_some_and(|it| ends_region(self.target.module, it));
         if ends {
@@ -309,11 +363,17 @@ impl Placer<'_> {
         }
         if ends
             && let Some(place) = self.body.at(index)
-            && let Some(number) = number.take()
+            && let Some(open) = open.take()
         {
             self.builder.before(place);
-            self.builder.call(self.hooks.end, &mut [number]);
+            self.end(open);
         }
+    }
+
+    fn end(&self, open: Open) {
+        let short = open.bits <= SHORT_BITS;
+        let hook = if short { self.hooks.end_short } else { self.hooks.end };
+        self.builder.call(hook, &mut [open.number]);
     }
 
     /// The gate of an instruction. What is logged between it and the instruction before has its
@@ -333,7 +393,7 @@ impl Placer<'_> {
         index: usize,
         entry: bool,
         kept: &Kept<'_>,
-        number: &mut Option<LLVMValueRef>,
+        open: &mut Option<Open>,
     ) -> Result<(), InstrumentError> {
         let id = InstId(index as u32);
         let ir = &self.target.function.instructions[index];
@@ -349,8 +409,11 @@ impl Placer<'_> {
             self.builder.before(self.anchor(index + 1, entry)?);
             if kept.is_guessed(id) {
                 let ty = (self.target.module, ir.ty);
-                let after = kept.guess(&self.builder, self.hooks, ty, (id, value), *number);
-                *number = Some(after.ok_or_else(|| self.target.mismatch("the guessed loads"))?);
+                let number = open.map(|open| open.number);
+                let after = kept.guess(&self.builder, self.hooks, ty, (id, value), number);
+                let number = after.ok_or_else(|| self.target.mismatch("the guessed loads"))?;
+                let bits = open.map_or(0, |open| open.bits) + 1;
+                *open = Some(Open { number, bits, unsaved: true });
             } else {
                 self.log(ir.ty, value)?;
                 kept.keep(&self.builder, id, value);

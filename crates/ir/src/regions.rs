@@ -10,17 +10,24 @@
 //! * where a recorded block is entered;
 //! * at the start of a block with a check ([`Regions::checks`]), when there would be no room for the
 //!   bits that may come until the next end. Every loop has such a block, unless its region ends
-//!   anyway, and so have the blocks behind it: what comes there does not cut the regions inside short.
+//!   anyway.
 //!
 //! The reader need not know the regions: a token says how many bits it has. Only where a signal
 //! handler ran is told by the checks.
 
 use crate::intrinsics::{self, Intrinsic};
 use crate::types::{Block, BlockId, Function, InstId, InstKind, Instruction, Module, Type};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// How many bits a region has at most: those of a token of the path stream.
-pub const REGION_BITS: u32 = 6;
+pub const REGION_BITS: u32 = 28;
+/// How many bits may come between two checks at most: a loop goes through its check with so many less
+/// than a token has room for.
+const STRETCH_BITS: u32 = REGION_BITS / 2;
+/// How many bits a choice has at most.
+const CHOICE_BITS: u32 = 6;
+/// So many bits take a token of one byte.
+pub const SHORT_BITS: u32 = 6;
 
 /// The ways that a branch can go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +40,7 @@ pub struct Choice {
 
 /// The choice that a conditional branch or a switch makes; `None` where there is nothing to choose,
 /// and where the targets are recorded blocks instead (indirect branches, switches with more targets
-/// than a region has room for).
+/// than a choice has room for).
 #[must_use]
 pub fn choice(kind: &InstKind) -> Option<Choice> {
     match kind {
@@ -47,7 +54,7 @@ pub fn choice(kind: &InstKind) -> Option<Choice> {
     let (mut seen, mut targets) = (BTreeSet::new(), kind.successors());
     targets.retain(|target| seen.insert(*target));
     let bits = targets.len().checked_sub(1)?.checked_ilog2()? + 1;
-    (bits <= REGION_BITS).then_some(Choice { targets, bits })
+    (bits <= CHOICE_BITS).then_some(Choice { targets, bits })
 }
 
 /// Does a region end before this instruction?
@@ -76,6 +83,8 @@ pub struct Regions {
     pub checks: Vec<Option<u32>>,
     /// Per block: can there be bits at its start?
     pub filled: Vec<bool>,
+    /// Per block: the most bits that there can be at its start, before a region ends there.
+    pub most: Vec<u32>,
 }
 
 /// The regions of a function whose recorded blocks and guessed loads these are.
@@ -118,7 +127,12 @@ pub fn regions(
         let checked = needs.checked.get(at) == Some(&true) && need > 0;
         checked.then_some(REGION_BITS.saturating_sub(need))
     });
-    Regions { checks: checks.collect(), filled: filled(&blocks) }
+    let mut checks: Vec<Option<u32>> = checks.collect();
+    let most = most(&blocks, &checks);
+    for (check, &most) in checks.iter_mut().zip(&most) {
+        *check = check.filter(|&bits| most > bits);
+    }
+    Regions { checks, filled: filled(&blocks), most }
 }
 
 /// A block, as far as regions care.
@@ -158,7 +172,7 @@ impl Needs {
             Open,
             Done,
         }
-        let mut needs = Self { after: vec![0; blocks.len()], checked: ways_out(blocks) };
+        let mut needs = Self { after: vec![0; blocks.len()], checked: vec![false; blocks.len()] };
         let mut states = vec![State::New; blocks.len()];
         for root in 0..blocks.len() {
             let mut stack = vec![(root, 0)];
@@ -209,7 +223,7 @@ impl Needs {
             if self.checked.get(target.index()) == Some(&true) {
                 continue;
             }
-            if node.bits + need > REGION_BITS {
+            if node.bits + need > STRETCH_BITS && need > 0 {
                 self.check(*target);
             } else {
                 most = most.max(need);
@@ -221,60 +235,26 @@ impl Needs {
     }
 }
 
-/// The blocks where loops are left to.
-fn ways_out(blocks: &[Node]) -> Vec<bool> {
-    let mut out = vec![false; blocks.len()];
-    let mut sources = vec![Vec::new(); blocks.len()];
-    for (at, node) in blocks.iter().enumerate() {
+/// Per block: the most bits that there can be at its start, when regions end at these checks.
+fn most(blocks: &[Node], checks: &[Option<u32>]) -> Vec<u32> {
+    let mut most = vec![0; blocks.len()];
+    let mut work: Vec<usize> = (0..blocks.len()).collect();
+    while let Some(at) = work.pop() {
+        let (Some(node), Some(&before)) = (blocks.get(at), most.get(at)) else { continue };
+        let passing = match checks.get(at).copied().flatten() {
+            Some(bits) => before.min(bits),
+            None => before,
+        };
+        let ends = node.recorded || node.cut.is_some();
+        let after = REGION_BITS.min(node.bits + if ends { 0 } else { passing });
         for target in &node.targets {
-            if let Some(sources) = sources.get_mut(target.index()) {
-                sources.push(at);
+            if let Some(there) = most.get_mut(target.index()).filter(|there| **there < after) {
+                *there = after;
+                work.push(target.index());
             }
         }
     }
-    for (head, ends) in loops(blocks) {
-        // The loop: what leads to its ends without passing its head.
-        let mut inside = BTreeSet::from([head]);
-        let mut work = ends;
-        while let Some(at) = work.pop() {
-            if inside.insert(at) {
-                work.extend(sources.get(at).into_iter().flatten());
-            }
-        }
-        for node in inside.iter().filter_map(|&at| blocks.get(at)) {
-            for target in node.targets.iter().filter(|target| !inside.contains(&target.index())) {
-                if let Some(out) = out.get_mut(target.index()) {
-                    *out = true;
-                }
-            }
-        }
-    }
-    out
-}
-
-/// The heads of loops, each with the blocks that lead back to it, as a search depth first finds them.
-fn loops(blocks: &[Node]) -> BTreeMap<usize, Vec<usize>> {
-    let mut loops: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    // Of each block: not met, on the way from the root, done.
-    let mut states = vec![None; blocks.len()];
-    for root in 0..blocks.len() {
-        let mut stack = vec![(root, 0)];
-        if states.get(root) != Some(&None) {
-            continue;
-        }
-        while let Some((at, next)) = stack.pop() {
-            let (Some(node), Some(state)) = (blocks.get(at), states.get_mut(at)) else { continue };
-            *state = Some(next < node.targets.len());
-            let Some(target) = node.targets.get(next) else { continue };
-            stack.push((at, next + 1));
-            match states.get(target.index()) {
-                Some(None) => stack.push((target.index(), 0)),
-                Some(Some(true)) => loops.entry(target.index()).or_default().push(at),
-                _ => {}
-            }
-        }
-    }
-    loops
+    most
 }
 
 /// Where bits may have been collected.

@@ -342,8 +342,8 @@ fn no_region_gets_too_long() {
                 checked += checks;
             }
         }
-        assert_eq!(longest, REGION_BITS, "{level}: tokens get full");
-        assert!(checked > 100, "{level}: loops end their regions");
+        assert!(longest > REGION_BITS / 2, "{level}: tokens get long: {longest}");
+        assert!(checked > 0, "{level}: loops end their regions");
     }
 }
 
@@ -351,8 +351,9 @@ fn no_region_gets_too_long() {
 fn wander(module: &Module, f: &Function, plan: &FunctionPlan, seed: u64) -> (u32, usize) {
     let (mut block, mut bits, mut longest, mut checks) = (0, 0, 0, 0);
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    for _ in 0..300 {
+    for _ in 0..2000 {
         assert!(bits == 0 || plan.regions.filled[block], "block {block} may be reached with bits");
+        assert!(bits <= plan.regions.most[block], "{bits} bits at the start of block {block}");
         if plan.blocks[block] {
             bits = 0;
         }

@@ -4,10 +4,12 @@
 //! Floating-point operations read and give bit patterns of IEEE 754 formats. Equal expressions of
 //! one pool have equal identifiers, and an expression over constants alone is a constant.
 
+mod compiled;
 mod fold;
 mod store;
 
 use crate::ids::VarId;
+pub use compiled::{Compiled, Scratch};
 use std::fmt;
 use store::Store;
 
@@ -512,6 +514,12 @@ impl ExprPool {
     #[must_use]
     pub fn evaluate(&self, id: ExprId, value_of: &impl Fn(VarId) -> Option<u128>) -> Option<u128> {
         fold::evaluate(self, id, value_of)
+    }
+
+    /// The expression in a form that is evaluated faster, for when it is often.
+    #[must_use]
+    pub fn compile(&self, id: ExprId) -> Compiled {
+        Compiled::new(self, id)
     }
 
     /// The value of every expression, by identifier, as far as it follows from the values that

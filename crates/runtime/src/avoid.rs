@@ -207,6 +207,13 @@ pub fn forget() {
     RULES.store(null_mut(), Ordering::Release);
 }
 
+/// Are there rules?
+#[inline]
+#[must_use]
+pub fn active() -> bool {
+    !RULES.load(Ordering::Relaxed).is_null()
+}
+
 fn rules() -> Option<&'static Rules> {
     // SAFETY: null, or what `start` got.
     unsafe { RULES.load(Ordering::Acquire).as_ref() }

@@ -6,7 +6,7 @@ use crate::emulate::{self, Limit};
 use crate::layout::{RuntimeEvent, SyncOp};
 use crate::real;
 use crate::streams;
-use crate::sync::{Call, around, around_once};
+use crate::sync::{Call, around, around_once, lock_mutex, unlock_mutex};
 use crate::sys;
 use crate::tls;
 use core::ffi::{c_int, c_void};
@@ -61,8 +61,8 @@ fn at(until: Time) -> Limit {
 
 interpose! {
     fn mtx_lock(mutex: P) -> c_int {
-        let call = Call::on_mutex(SyncOp::MutexLock, mutex);
-        forward!(call, mtx_lock(mutex), own, emulate::lock_mutex(mutex, Limit::None, own))
+        let Some(function) = real::mtx_lock() else { return THRD_ERROR };
+        as_result(lock_mutex(mutex, || as_errno(function(mutex))))
     }
 
     fn mtx_trylock(mutex: P) -> c_int {
@@ -76,8 +76,8 @@ interpose! {
     }
 
     fn mtx_unlock(mutex: P) -> c_int {
-        let call = Call::on_mutex(SyncOp::MutexUnlock, mutex);
-        forward!(call, mtx_unlock(mutex), own, emulate::unlock(mutex, own))
+        let Some(function) = real::mtx_unlock() else { return THRD_ERROR };
+        as_result(unlock_mutex(mutex, || as_errno(function(mutex))))
     }
 
     fn cnd_wait(condition: P, mutex: P) -> c_int {

@@ -1,5 +1,6 @@
 //! Files of the trace directory, by name relative to it.
 
+use crate::layout::STREAM_WINDOW;
 use crate::sys::{self, ResourceLimit};
 use crate::text::Text;
 use core::cell::UnsafeCell;
@@ -219,7 +220,7 @@ pub fn extend(fd: c_int, from: u64, to: u64) -> Result<(), c_int> {
 /// Up to so many bytes are written instead of allocated. Both take the room or fail, but what is
 /// written needs no place on the disk until the system writes it back, so that the files of a
 /// short run that is thrown away never get one; freeing allocated places takes milliseconds.
-const WRITTEN: u64 = 64 << 10;
+const WRITTEN: u64 = STREAM_WINDOW as u64;
 
 /// For small parts, and for file systems without `fallocate`.
 fn write_zeros(fd: c_int, mut from: u64, to: u64) -> Result<(), c_int> {

@@ -9,7 +9,7 @@
 
 use crate::children;
 use crate::files::{self, FileName};
-use crate::layout::{CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, STREAM_WINDOW};
+use crate::layout::{CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, STREAM_BEHIND, STREAM_WINDOW};
 use crate::process;
 use crate::real;
 use crate::report;
@@ -24,7 +24,7 @@ use core::ptr::read_volatile;
 /// Streams that are longer together, in bytes, are not copied into a child's trace.
 const MOST_BYTES: u64 = 1 << 30;
 /// Where the part of a stream's file behind the window begins.
-const BEHIND: u64 = STREAM_WINDOW as u64;
+const BEHIND: u64 = STREAM_BEHIND as u64;
 /// How often a thread that goes on in the parent is looked at until its streams hold still.
 const MOST_TRIES: u32 = 1000;
 
@@ -161,7 +161,7 @@ fn copy_thread(
             files::open(&files::name(&[b"threads/", stem, suffix]), sys::O_RDWR | sys::O_CREAT)?;
         let left = extent.moved.saturating_sub(*done);
         let at = BEHIND + *done;
-        let result = files::extend(fd, 0, BEHIND)
+        let result = files::extend(fd, 0, STREAM_WINDOW as u64)
             .and_then(|()| files::copy(&from, at, fd, at, left))
             .and_then(|()| files::copy(&from, 0, fd, 0, extent.window));
         files::close(fd);

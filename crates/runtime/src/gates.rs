@@ -342,8 +342,8 @@ unsafe fn open_one(gate: u64, site: u64, thunk: u64) -> bool {
     true
 }
 
-const _: () = assert!(core::mem::offset_of!(Control, gates) == 128);
-const _: () = assert!(core::mem::offset_of!(Control, gate_stop) == 136);
+const _: () = assert!(core::mem::offset_of!(Control, gates) == 136);
+const _: () = assert!(core::mem::offset_of!(Control, gate_stop) == 144);
 
 // Both entries keep all registers, flags included, and use only the stack below the return
 // address; gated functions have no red zone. `lahf` and `seto` keep the status flags in `ax`, as
@@ -374,10 +374,10 @@ core::arch::global_asm!(
     "seto %al",
     "movq __symbiosis_control@GOTTPOFF(%rip), %rcx",
     "movq %fs:(%rcx), %rcx",
-    "movq 128(%rcx), %rdx",
-    "cmpq 136(%rcx), %rdx",
+    "movq 136(%rcx), %rdx",
+    "cmpq 144(%rcx), %rdx",
     "jae .Lsymbiosis_gate_slow",
-    "incq 128(%rcx)",
+    "incq 136(%rcx)",
     ".Lsymbiosis_gate_back:",
     "addb $0x7f, %al",
     "sahf",

@@ -94,6 +94,13 @@ pub fn forget() {
     RANDOM.store(null_mut(), Ordering::Release);
 }
 
+/// Is anything disturbed at random?
+#[inline]
+#[must_use]
+pub fn active() -> bool {
+    !RANDOM.load(Ordering::Relaxed).is_null()
+}
+
 fn random() -> Option<&'static Random> {
     // SAFETY: null, or what `start` keeps for ever.
     unsafe { RANDOM.load(Ordering::Acquire).as_ref() }

@@ -10,14 +10,14 @@
 //! later.
 
 use crate::handlers;
-use crate::layout::{DEFAULT_READINGS, STREAM_WINDOW, token};
+use crate::layout::{DEFAULT_READINGS, STREAM_PIECE, token};
 use crate::streams;
 use crate::threads::Thread;
 use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Every window has some.
-const MOST: u64 = STREAM_WINDOW as u64 / 2;
+const MOST: u64 = STREAM_PIECE as u64 / 2;
 
 /// After how many bytes of its path a thread reads the clock; 0 for never.
 static EVERY: AtomicU64 = AtomicU64::new(DEFAULT_READINGS);

@@ -3,7 +3,8 @@
 use crate::files;
 use crate::handlers;
 use crate::layout::{
-    Control, Extent, RuntimeEvent, STREAM_WINDOW, SYNC_PAYLOAD, VALUE_SLACK, token,
+    Control, Extent, RuntimeEvent, SHORT_PAYLOAD, STREAM_BEHIND, STREAM_PIECE, STREAM_WINDOW,
+    SYNC_PAYLOAD, VALUE_SLACK, token,
 };
 use crate::process;
 use crate::readings;
@@ -15,10 +16,12 @@ use core::ffi::c_int;
 use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{Ordering, compiler_fence};
 
-const WINDOW: u64 = STREAM_WINDOW as u64;
+const PIECE: u64 = STREAM_PIECE as u64;
+const BEHIND: u64 = STREAM_BEHIND as u64;
 /// Room behind the limit, see [`Control::path_limit`]. Handlers of faults write in between what a
 /// function writes without looking at the limit ([`VALUE_SLACK`]), hence more than once that.
 const SLACK: u64 = 8 * VALUE_SLACK as u64;
+const _: () = assert!(PIECE + 2 * SLACK <= STREAM_WINDOW as u64);
 /// Bytes of the ring that takes a stream's place when it cannot grow.
 pub const RING: u64 = 4096;
 
@@ -50,7 +53,7 @@ impl Stream {
     /// Appends the first `length` bytes of the window to the file, `moved` bytes behind it.
     fn append(&self, thread_name: &[u8], moved: u64, length: u64) -> Result<(), c_int> {
         let path = files::name(&[b"threads/", thread_name, self.suffix]);
-        let to = WINDOW + moved;
+        let to = BEHIND + moved;
         if files::above_size_limit(to + length) {
             return Err(sys::EFBIG);
         }
@@ -60,7 +63,7 @@ impl Stream {
 
     /// Where the cursor has to stop.
     pub fn limit(&self) -> u64 {
-        self.base + WINDOW - SLACK
+        self.base + PIECE
     }
 
     /// Gives the address space back.
@@ -95,7 +98,7 @@ impl Cursor {
             let (last, next) = (read_volatile(self.last), read_volatile(self.next));
             let (moved, moving) = (read_volatile(self.moved), read_volatile(self.moving));
             let extent = Extent::new(last, next, read_volatile(self.base), moved, moving);
-            extent.unwrap_or(Extent { moved, window: 0 })
+            extent.unwrap_or(Extent { moved, start: 0, window: 0 })
         }
     }
 }
@@ -159,6 +162,7 @@ unsafe fn grow(kind: Kind) {
             write_volatile(shared.next, read_volatile(shared.limit) - 1);
             return;
         }
+        rewind_sink(kind);
         let cursor = cursor((*thread).control, kind);
         // A signal that comes when the mask is set back must wait for a path hook as well.
         let inside = &raw mut (*thread).gate.inside;
@@ -189,6 +193,23 @@ unsafe fn grow(kind: Kind) {
     }
 }
 
+/// A function in which the thread got its streams may keep the address of the shared sink in a register
+/// until it returns, and write on there.
+unsafe fn rewind_sink(kind: Kind) {
+    let sink = tls::sink();
+    if sink.is_null() {
+        return;
+    }
+    // SAFETY: the sink lives as long as the program.
+    unsafe {
+        let shared = cursor(sink, kind);
+        let limit = read_volatile(shared.limit);
+        if read_volatile(shared.next) > limit {
+            write_volatile(shared.next, limit);
+        }
+    }
+}
+
 /// Makes sure that the cursor stands below its limit. The limit may have been set to 0, to have
 /// [`grow`] called.
 unsafe fn make_room(thread: *mut Thread, cursor: &Cursor, stream: *mut Stream, ring: u64) {
@@ -211,30 +232,33 @@ unsafe fn make_room(thread: *mut Thread, cursor: &Cursor, stream: *mut Stream, r
     }
 }
 
-/// Moves what the window holds behind it. A kill at any point leaves a stream that can be told: what
-/// was appended counts from the moment when `moving` says so, and from then on the window does not.
+/// Moves what the window holds behind it, a whole piece when it has one. A kill at any point leaves a
+/// stream that can be told ([`Extent::new`]).
 unsafe fn empty_window(
     thread: *mut Thread,
     cursor: &Cursor,
     stream: &Stream,
     path: bool,
 ) -> Result<(), c_int> {
-    // SAFETY: all of it is the calling thread's own, and no hook of it runs meanwhile.
+    // SAFETY: all of it is the calling thread's own, and no hook of it runs meanwhile. What is left of a
+    // window is shorter than a piece.
     unsafe {
-        let next = read_volatile(cursor.next);
-        let (moved, length) = (read_volatile(cursor.moved), next - stream.base);
+        let there = read_volatile(cursor.next) - stream.base;
+        let (moved, length) = (read_volatile(cursor.moved), there.min(PIECE));
         let name = (*thread).name;
         sys::keeping_errno(|| stream.append(name.as_bytes(), moved, length))?;
+        let (base, left) = (stream.base as *mut u8, (there - length) as usize);
         write_volatile(cursor.moving, moved + length);
+        compiler_fence(Ordering::SeqCst);
+        core::ptr::copy_nonoverlapping(base.add(length as usize), base, left);
+        compiler_fence(Ordering::SeqCst);
+        write_volatile(cursor.next, stream.base + left as u64);
         if path {
             // What is behind the cursor must not be taken for choices.
-            let open = read_volatile(next as *const u8);
-            core::ptr::write_bytes(stream.base as *mut u8, 0, length as usize + 1);
-            if token::is_open(open) {
-                write_volatile(stream.base as *mut u8, open);
-            }
+            compiler_fence(Ordering::SeqCst);
+            core::ptr::write_bytes(base.add(left), 0, length as usize);
+            compiler_fence(Ordering::SeqCst);
         }
-        write_volatile(cursor.next, stream.base);
         write_volatile(cursor.moved, moved + length);
         Ok(())
     }
@@ -257,8 +281,10 @@ pub unsafe fn empty_windows(thread: *mut Thread) {
             if (*stream).stopped {
                 continue;
             }
-            if let Err(error) = empty_window(thread, &cursor, &*stream, kind == Kind::Path) {
-                stop(thread, &cursor, stream, ring, error);
+            while !(*stream).stopped && read_volatile(cursor.next) > (*stream).base {
+                if let Err(error) = empty_window(thread, &cursor, &*stream, kind == Kind::Path) {
+                    stop(thread, &cursor, stream, ring, error);
+                }
             }
         }
         sys::set_signal_mask(mask);
@@ -342,22 +368,28 @@ pub unsafe fn reading(thread: *mut Thread) {
     }
 }
 
-/// Are there choices where the next token goes?
-unsafe fn has_choices(control: *mut Control) -> bool {
-    // SAFETY: the cursor of a live thread points into mapped memory.
-    unsafe {
-        token::is_open(read_volatile(read_volatile(&raw const (*control).path_next) as *const u8))
-    }
+/// The choices that no token has yet, behind a leading one; none when there are none.
+unsafe fn open_choices(control: *mut Control) -> Option<u32> {
+    // SAFETY: the control page is that of a live thread.
+    let choices = unsafe { read_volatile(&raw const (*control).choices) } as u32;
+    (choices > 1).then_some(choices)
 }
 
 /// Keeps the choices of a region that goes on: an entry comes in the middle of it, for a fault, say.
 unsafe fn close_choices(control: *mut Control) {
-    // SAFETY: as for `has_choices`; there is room for two tokens behind the limit.
+    // SAFETY: as for `open_choices`; there is room for two tokens behind the limit. The order is that of
+    // `token`.
     unsafe {
-        if has_choices(control) {
-            let at = read_volatile(&raw const (*control).path_next);
-            write_volatile((at + 1) as *mut u8, token::OPEN);
-            write_volatile(&raw mut (*control).path_next, at + 2);
+        if let Some(choices) = open_choices(control) {
+            let (bytes, length) = token::of_choices(choices);
+            let mut at = read_volatile(&raw const (*control).path_next);
+            for &byte in bytes.iter().take(length) {
+                write_volatile(at as *mut u8, byte);
+                at += 1;
+            }
+            write_volatile(at as *mut u8, token::OPEN);
+            write_volatile(&raw mut (*control).choices, 0);
+            write_volatile(&raw mut (*control).path_next, at + 1);
         }
     }
 }
@@ -404,6 +436,33 @@ pub unsafe fn event(thread: *mut Thread, kind: RuntimeEvent, payload: &[u64]) {
 pub unsafe fn sync_event(thread: *mut Thread, kind: RuntimeEvent, payload: [u64; 5]) {
     // SAFETY: the caller vouches for the record. There is room for a payload behind the limit.
     unsafe {
+        let at = begin_sync(thread, kind);
+        let length = (*thread).sync.write(payload, &mut *(at as *mut [u8; SYNC_PAYLOAD]));
+        end_sync(thread, at + length as u64);
+    }
+}
+
+/// Writes the entry and the payload of a synchronisation event in the shortest form.
+///
+/// # Safety
+///
+/// As for [`event`].
+#[inline]
+pub unsafe fn short_event(thread: *mut Thread, kind: RuntimeEvent, address: u64, time: u64) {
+    // SAFETY: as in `sync_event`.
+    unsafe {
+        let at = begin_sync(thread, kind);
+        let to = &mut *(at as *mut [u8; SHORT_PAYLOAD]);
+        let length = (*thread).sync.write_short(address, time, to);
+        end_sync(thread, at + length as u64);
+    }
+}
+
+/// Writes the entry of a synchronisation event; gives where its payload goes.
+#[inline]
+unsafe fn begin_sync(thread: *mut Thread, kind: RuntimeEvent) -> u64 {
+    // SAFETY: the caller vouches for the record.
+    unsafe {
         put_path(thread, token::RUNTIME + kind as u8);
         let control = (*thread).control;
         if read_volatile(&raw const (*control).value_next)
@@ -411,11 +470,16 @@ pub unsafe fn sync_event(thread: *mut Thread, kind: RuntimeEvent, payload: [u64;
         {
             grow(Kind::Values);
         }
-        let at = read_volatile(&raw const (*control).value_next);
-        let length = (*thread).sync.write(payload, &mut *(at as *mut [u8; SYNC_PAYLOAD]));
-        compiler_fence(Ordering::SeqCst);
-        write_volatile(&raw mut (*control).value_next, at + length as u64);
+        read_volatile(&raw const (*control).value_next)
     }
+}
+
+/// The payload has been written, up to `next`.
+#[inline]
+unsafe fn end_sync(thread: *mut Thread, next: u64) {
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: the caller vouches for the record.
+    unsafe { write_volatile(&raw mut (*(*thread).control).value_next, next) };
 }
 
 /// Writes `length` bytes of memory as whole words, the last one padded with zeros.
@@ -454,8 +518,11 @@ pub unsafe fn lengths(thread: *mut Thread) -> (u64, u64) {
         let length = |kind| {
             let cursor = cursor((*thread).control, kind);
             let stopped = read_volatile(cursor.last) != 0;
-            let open = !stopped && kind == Kind::Path && has_choices((*thread).control);
-            cursor.extent().length() + u64::from(open)
+            let open = match open_choices((*thread).control) {
+                Some(choices) if !stopped && kind == Kind::Path => token::of_choices(choices).1,
+                _ => 0,
+            };
+            cursor.extent().length() + open as u64
         };
         (length(Kind::Path), length(Kind::Values))
     }

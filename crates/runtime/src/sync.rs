@@ -27,15 +27,13 @@ pub struct Call {
     pub second: P,
     /// See [`SyncOp`].
     pub argument: u64,
-    /// The call will hardly wait: the clock is read at its end only.
-    pub free: bool,
 }
 
 impl Call {
     /// A call about one object.
     #[inline]
     pub fn on(op: SyncOp, object: P) -> Self {
-        Self { op, object, second: core::ptr::null_mut(), argument: 0, free: false }
+        Self { op, object, second: core::ptr::null_mut(), argument: 0 }
     }
 
     /// A call about a mutex, whose kind is logged.
@@ -45,14 +43,9 @@ impl Call {
     /// It must be a mutex.
     #[inline]
     pub unsafe fn on_mutex(op: SyncOp, mutex: P) -> Self {
-        // SAFETY: in glibc's x86-64 layout the first word is 0 while nobody has the mutex, and the
-        // fifth is the kind; its lowest two bits are the public constant, the others are internal.
-        let (kind, word) = unsafe {
-            let words = mutex.cast::<u32>();
-            (words.add(4).read_volatile() & 3, words.read_volatile())
-        };
-        let free = op == SyncOp::MutexLock && word == 0;
-        Self { argument: u64::from(kind), free, ..Self::on(op, mutex) }
+        // SAFETY: the caller vouches for the mutex.
+        let kind = unsafe { kind_of(mutex) };
+        Self { argument: u64::from(kind & PUBLIC_KIND), ..Self::on(op, mutex) }
     }
 
     /// Is the clock read at the end of the call? What is behind an unlock waits for nothing.
@@ -62,11 +55,18 @@ impl Call {
     }
 }
 
+/// The bits of a mutex's kind that are the public constant; the others are internal.
+const PUBLIC_KIND: u32 = 3;
+
+/// The kind of a mutex, 0 for an ordinary one.
+#[inline]
+unsafe fn kind_of(mutex: P) -> u32 {
+    // SAFETY: in glibc's x86-64 layout the fifth word is the kind.
+    unsafe { mutex.cast::<u32>().add(4).read_volatile() }
+}
+
 /// A call: the scheduler, if there is one, decides when it begins; its begin and end are logged.
 /// `meaning` turns what it returns into what is logged.
-///
-/// An uncontended mutex takes two readings of the clock, one at each end of its critical section; the
-/// two others would say little more (docs/clock.md).
 ///
 /// # Safety
 ///
@@ -78,6 +78,21 @@ pub unsafe fn around(
     meaning: impl FnOnce(c_int) -> c_int,
 ) -> c_int {
     schedule::at_point(SyncPoint::Begin, Some(call.op));
+    // SAFETY: the caller vouches for the call.
+    unsafe { logged(call, work, meaning) }
+}
+
+/// A call that may begin: its begin and end are logged.
+///
+/// # Safety
+///
+/// None beyond that of the call itself.
+#[inline]
+unsafe fn logged(
+    call: Call,
+    work: impl FnOnce() -> c_int,
+    meaning: impl FnOnce(c_int) -> c_int,
+) -> c_int {
     let work = || {
         let waits = matches!(call.op, SyncOp::CondWait | SyncOp::CondTimedWait);
         if waits {
@@ -96,8 +111,7 @@ pub unsafe fn around(
     let (op, object, second) = (call.op as u64, call.object as u64, call.second as u64);
     // SAFETY: the record is the calling thread's own.
     unsafe {
-        let time = if call.free { (*thread).sync.time() } else { sys::tsc() };
-        let begin = [op, object, second, call.argument, time];
+        let begin = [op, object, second, call.argument, sys::tsc()];
         streams::sync_event(thread, RuntimeEvent::SyncBegin, begin);
         let result = work();
         // A fork inside the call (in a once routine) may have stopped the recording.
@@ -109,6 +123,82 @@ pub unsafe fn around(
             streams::sync_event(thread, RuntimeEvent::SyncEnd, end);
         }
         result
+    }
+}
+
+/// Locks a mutex; `own` is the call of the program's own function.
+///
+/// A mutex that can be had at once takes one reading of the clock, behind the lock, and an unlock one
+/// before it; the two others would say little more (docs/clock.md).
+///
+/// # Safety
+///
+/// It must be a mutex, and `own` lock it.
+#[inline]
+pub unsafe fn lock_mutex(mutex: P, own: impl Fn() -> c_int) -> c_int {
+    schedule::at_point(SyncPoint::Begin, Some(SyncOp::MutexLock));
+    // SAFETY: the caller vouches for the mutex.
+    unsafe {
+        if lock_at_once(mutex) {
+            return 0;
+        }
+        let call = Call::on_mutex(SyncOp::MutexLock, mutex);
+        logged(call, || emulate::lock_mutex(mutex, Limit::None, own), |result| result)
+    }
+}
+
+/// Locks a mutex of a recorded run if that takes no waiting. Robust mutexes and those that know
+/// priorities are left to the program's own call (glibc keeps an unrecoverable one that is tried);
+/// for all others a lock that succeeds at once and one that does not wait are the same.
+#[inline]
+unsafe fn lock_at_once(mutex: P) -> bool {
+    let thread = tls::recording();
+    if thread.is_null() || schedule::active() {
+        return false;
+    }
+    let Some(function) = real::pthread_mutex_trylock() else { return false };
+    // SAFETY: the caller vouches for the mutex, and the record is the calling thread's own.
+    unsafe {
+        sys::prefetch_to_write(mutex);
+        let kind = kind_of(mutex);
+        if kind & !PUBLIC_KIND != 0 || function(mutex) != 0 {
+            return false;
+        }
+        if kind == 0 {
+            let time = sys::tsc_behind_locked();
+            streams::short_event(thread, RuntimeEvent::Locked, mutex as u64, time);
+            return true;
+        }
+        // A recursive mutex may have been its own all the while: then nothing emptied the store buffer.
+        let (op, object) = (SyncOp::MutexLock as u64, mutex as u64);
+        let begin = [op, object, 0, u64::from(kind), (*thread).sync.time()];
+        streams::sync_event(thread, RuntimeEvent::SyncBegin, begin);
+        let end = [op, object, 0, 0, sys::tsc()];
+        streams::sync_event(thread, RuntimeEvent::SyncEnd, end);
+        true
+    }
+}
+
+/// Unlocks a mutex; `own` is the call of the program's own function. What is logged before the call says
+/// that an ordinary mutex was unlocked: whoever gets it then finds that in the log, whatever ends the
+/// process.
+///
+/// # Safety
+///
+/// It must be a mutex, and `own` unlock it.
+#[inline]
+pub unsafe fn unlock_mutex(mutex: P, own: impl FnOnce() -> c_int) -> c_int {
+    schedule::at_point(SyncPoint::Begin, Some(SyncOp::MutexUnlock));
+    let thread = tls::recording();
+    // SAFETY: the caller vouches for the mutex, and the record is the calling thread's own.
+    unsafe {
+        if !thread.is_null() && !schedule::active() && kind_of(mutex) == 0 {
+            let time = sys::loose_tsc().max((*thread).sync.time());
+            streams::short_event(thread, RuntimeEvent::Unlocked, mutex as u64, time);
+            return own();
+        }
+        let call = Call::on_mutex(SyncOp::MutexUnlock, mutex);
+        logged(call, || emulate::unlock(mutex, own), |result| result)
     }
 }
 
@@ -132,9 +222,8 @@ fn at(until: Time) -> Limit {
 
 interpose! {
     fn pthread_mutex_lock(mutex: P) -> c_int {
-        let call = Call::on_mutex(SyncOp::MutexLock, mutex);
-        let limit = Limit::None;
-        forward!(call, pthread_mutex_lock(mutex), own, emulate::lock_mutex(mutex, limit, own))
+        let Some(function) = real::pthread_mutex_lock() else { return sys::ENOSYS };
+        lock_mutex(mutex, || function(mutex))
     }
 
     fn pthread_mutex_trylock(mutex: P) -> c_int {
@@ -156,8 +245,8 @@ interpose! {
     }
 
     fn pthread_mutex_unlock(mutex: P) -> c_int {
-        let call = Call::on_mutex(SyncOp::MutexUnlock, mutex);
-        forward!(call, pthread_mutex_unlock(mutex), own, emulate::unlock(mutex, own))
+        let Some(function) = real::pthread_mutex_unlock() else { return sys::ENOSYS };
+        unlock_mutex(mutex, || function(mutex))
     }
 
     fn pthread_rwlock_rdlock(lock: P) -> c_int {

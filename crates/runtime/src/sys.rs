@@ -439,6 +439,37 @@ pub fn tsc() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
+/// As [`tsc`], right behind an instruction that emptied the store buffer.
+#[inline]
+pub fn tsc_behind_locked() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: every x86-64 processor has the instructions.
+    unsafe {
+        core::arch::asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack));
+    }
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// The time-stamp counter, read without waiting for anything: what stands before may be done a little later
+/// (docs/clock.md).
+#[inline]
+pub fn loose_tsc() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe { core::arch::asm!("rdtsc", out("eax") low, out("edx") high, options(nostack)) };
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// Fetches a cache line that is going to be written: else a look at it first would have it fetched
+/// twice from a processor that wrote it, to be read and to be written.
+#[inline]
+pub fn prefetch_to_write(place: *const c_void) {
+    // SAFETY: nothing is read, and no address is wrong; processors without the instruction ignore it.
+    unsafe {
+        core::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, readonly, preserves_flags));
+    }
+}
+
 /// Ends the process on the spot; for what cannot happen.
 pub unsafe fn trap() -> ! {
     // SAFETY: an undefined instruction raises SIGILL.

@@ -23,8 +23,8 @@ use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::{null_mut, read_volatile, write_volatile};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Bytes of the record's page, before the rings.
-const RECORD: usize = 4096;
+/// Bytes of the record's pages, before the rings.
+const RECORD: usize = 8192;
 /// Where the alternate signal stack begins in the block.
 const STACK_AT: usize = RECORD + 2 * RING as usize;
 /// Bytes of the alternate signal stack.

@@ -40,6 +40,8 @@ core::arch::global_asm!(
     "__symbiosis_sink:",
     ".quad __symbiosis_sink_path+4096, __symbiosis_sink_path+4096",
     ".quad __symbiosis_sink_values+4096, __symbiosis_sink_values+4096",
+    // No choices.
+    ".zero 8",
     ".quad __symbiosis_sink_path, __symbiosis_sink_values",
     // Eleven words up to `gate_stop`, which says never.
     ".zero 88",
@@ -54,7 +56,7 @@ core::arch::global_asm!(
     options(att_syntax)
 );
 
-const _: () = assert!(core::mem::offset_of!(Control, gate_stop) == 6 * 8 + 88);
+const _: () = assert!(core::mem::offset_of!(Control, gate_stop) == 7 * 8 + 88);
 
 #[cfg(symbiosis_export)]
 macro_rules! offset_of_variable {

@@ -34,11 +34,10 @@ pub unsafe extern "C" fn __symbiosis_fallback_write(
     p: *const c_void,
     n: u64,
 ) {
-    if !callee.is_null() && modules::defines(callee as u64) {
-        return;
+    if !modules::defines(callee as u64) {
+        // SAFETY: passed on.
+        unsafe { __symbiosis_external_write(p, n) }
     }
-    // SAFETY: passed on.
-    unsafe { __symbiosis_external_write(p, n) }
 }
 
 /// As [`__symbiosis_fallback_write`], where only a pointer's type says that there are so many bytes:
@@ -49,14 +48,16 @@ pub unsafe extern "C" fn __symbiosis_pointee_write(
     p: *const c_void,
     n: u64,
 ) {
-    if n == 0 || p.is_null() || tls::recording().is_null() {
+    // Whether the bytes can be read takes a system call, so it is asked last.
+    let is_silent = n == 0 || p.is_null() || tls::recording().is_null();
+    if is_silent || modules::defines(callee as u64) {
         return;
     }
     let start = p as u64;
     let Some(end) = start.checked_add(n) else { return };
     let length = (readable_end(start, end) - start).min(n);
     // SAFETY: the bytes can be read.
-    unsafe { __symbiosis_fallback_write(callee, p, length) }
+    unsafe { __symbiosis_external_write(p, length) }
 }
 
 /// How far memory from `start` on can be read, up to `end`.

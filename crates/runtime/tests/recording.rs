@@ -5,8 +5,8 @@ mod common;
 use common::{Entry, build, operations, run, scenario};
 use std::process::Command;
 use trace_format::ModuleId;
-use trace_format::layout::RuntimeEvent;
 use trace_format::layout::SyncOp::*;
+use trace_format::layout::{RuntimeEvent, SyncOp};
 
 #[test]
 fn streams_grow_and_hold_every_entry() {
@@ -62,7 +62,7 @@ fn detached_threads_are_recorded_and_do_not_pile_up() {
 #[test]
 fn synchronisation_calls_are_logged_in_order() {
     let traced = scenario("sync");
-    let begun = traced.events("t0", 0, RuntimeEvent::SyncBegin);
+    let begun = traced.calls("t0", 0, RuntimeEvent::SyncBegin);
     let (recursive, busy, timed_out) = (1, 16, 110);
     assert_eq!(
         operations(&begun),
@@ -93,7 +93,7 @@ fn synchronisation_calls_are_logged_in_order() {
             (Once, 0),
         ]
     );
-    let ended = operations(&traced.events("t0", 0, RuntimeEvent::SyncEnd));
+    let ended = operations(&traced.calls("t0", 0, RuntimeEvent::SyncEnd));
     let results: Vec<i64> = ended.iter().map(|(_, result)| *result).collect();
     assert_eq!(
         results,
@@ -110,11 +110,120 @@ fn synchronisation_calls_are_logged_in_order() {
     assert!(matches!(&entries[once + 1], Entry::Runtime(RuntimeEvent::SyncEnd, _)));
 }
 
+/// The time stamps of synchronisation entries; an entry with that of the one before has no reading.
+fn readings(entries: &[&Entry]) -> Vec<u64> {
+    let mut times: Vec<u64> = entries
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Runtime(RuntimeEvent::Locked | RuntimeEvent::Unlocked, p) => Some(p[1]),
+            Entry::Runtime(RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd, p) => Some(p[4]),
+            _ => None,
+        })
+        .collect();
+    assert!(times.is_sorted(), "{times:?}");
+    times.dedup();
+    times
+}
+
+#[test]
+fn an_uncontended_critical_section_takes_two_entries_and_two_readings() {
+    let traced = scenario("sections");
+    let entries = traced.entries("t0", 0);
+    let free: Vec<&Entry> = entries.iter().take_while(|entry| **entry != Entry::Block(1)).collect();
+    let mut addresses = Vec::new();
+    for (number, pair) in free.chunks(2).enumerate() {
+        let &[
+            Entry::Runtime(RuntimeEvent::Locked, locked),
+            Entry::Runtime(RuntimeEvent::Unlocked, unlocked),
+        ] = &pair
+        else {
+            panic!("section {number} is {pair:?}");
+        };
+        assert_eq!(locked[0], unlocked[0]);
+        addresses.push(locked[0]);
+    }
+    assert_eq!(addresses.len(), 30);
+    assert!(addresses[3..].iter().zip(&addresses).all(|(address, before)| address == before));
+    assert!(addresses[0] != addresses[1] && addresses[1] != addresses[2]);
+    assert_eq!(readings(&free).len(), 60);
+    let bytes = traced.trace.threads()[0].value_bytes;
+    assert!(bytes < 1000, "{bytes} bytes for these and a few others");
+}
+
+#[test]
+fn a_mutex_that_somebody_has_takes_readings_before_and_behind_the_wait() {
+    let traced = scenario("sections");
+    let entries = traced.entries("t0", 0);
+    let contended: Vec<&Entry> = entries
+        .iter()
+        .skip_while(|entry| **entry != Entry::Block(1))
+        .take_while(|entry| **entry != Entry::Block(2))
+        .filter(|entry| !matches!(entry, Entry::Runtime(RuntimeEvent::Allocate, _)))
+        .collect();
+    let [
+        Entry::Block(1),
+        Entry::Runtime(RuntimeEvent::ThreadCreate, _),
+        Entry::Runtime(RuntimeEvent::SyncBegin, begin),
+        Entry::Runtime(RuntimeEvent::SyncEnd, end),
+        Entry::Runtime(RuntimeEvent::Unlocked, unlocked),
+        Entry::Runtime(RuntimeEvent::JoinBegin, _),
+        Entry::Runtime(RuntimeEvent::JoinEnd, _),
+    ] = contended[..]
+    else {
+        panic!("{contended:?}");
+    };
+    assert_eq!([&begin[..4], &end[..4]], [&[1, unlocked[0], 0, 0]; 2]);
+    assert_eq!(readings(&contended).len(), 3);
+    // The other thread had it at once, and unlocked it while this one waited.
+    let other = traced.entries("t0.1", 0);
+    let times = readings(&other.iter().collect::<Vec<_>>());
+    let [locked, released] = times[..] else { panic!("{times:?}") };
+    assert!(locked < end[4] && released < end[4] && begin[4] < released);
+}
+
+#[test]
+fn mutexes_of_other_kinds_are_logged_with_kind_and_result() {
+    let traced = scenario("sections");
+    let entries = traced.entries("t0", 0);
+    let at = entries.iter().position(|entry| *entry == Entry::Block(2)).unwrap();
+    let (again, dead, lost, not_own) = (35, 130, 131, 1);
+    let of = |kind| -> Vec<(SyncOp, i64)> {
+        let payloads: Vec<Vec<u64>> = entries[at..]
+            .iter()
+            .filter_map(|entry| match entry {
+                Entry::Runtime(event, payload) if *event == kind => Some(payload.clone()),
+                _ => None,
+            })
+            .collect();
+        operations(&payloads)
+    };
+    let (recursive, checks) = (1, 2);
+    assert_eq!(
+        of(RuntimeEvent::SyncBegin),
+        [
+            (MutexLock, recursive),
+            (MutexLock, recursive),
+            (MutexUnlock, recursive),
+            (MutexUnlock, recursive),
+            (MutexLock, checks),
+            (MutexLock, checks),
+            (MutexUnlock, checks),
+            (MutexUnlock, checks),
+            (MutexLock, 0),
+            (MutexUnlock, 0),
+            (MutexLock, 0),
+        ]
+    );
+    let results: Vec<i64> =
+        of(RuntimeEvent::SyncEnd).into_iter().map(|(_, result)| result).collect();
+    assert_eq!(results, [0, 0, 0, 0, 0, again, 0, not_own, dead, 0, lost]);
+}
+
 #[test]
 fn c11_threads_and_mutexes_look_like_pthreads() {
     let traced = scenario("c11");
     assert_eq!(traced.names(), ["t0", "t0.1"]);
-    let ended = operations(&traced.events("t0", 0, RuntimeEvent::SyncEnd));
+    let ended = operations(&traced.calls("t0", 0, RuntimeEvent::SyncEnd));
     assert_eq!(ended, [(MutexLock, 0), (MutexTryLock, 16), (MutexUnlock, 0)]);
     assert_eq!(traced.events("t0", 0, RuntimeEvent::JoinEnd).len(), 1);
     assert_eq!(traced.entries("t0.1", 0)[0], Entry::Block(5));
@@ -152,12 +261,13 @@ fn writes_of_uninstrumented_code_are_logged() {
     let traced = scenario("writes");
     let writes = traced.events("t0", 0, RuntimeEvent::ExternalWrite);
     let first = u64::from_le_bytes(*b"01234567");
-    assert_eq!(writes.len(), 5, "not that of a function that the module defines");
+    assert_eq!(writes.len(), 6, "not those of functions that a module defines by then");
     assert_eq!(writes[0][1..], [10, first, u64::from(u16::from_le_bytes(*b"89"))]);
     assert_eq!(writes[1][1..], [3, first & 0xff_ffff]);
     assert_eq!(writes[2][1..], [8, first]);
     assert_eq!(writes[3][1], 1 << 20);
     assert_eq!(writes[4][1..], [8, first], "the next page cannot be read");
+    assert_eq!(writes[5][1..], [4, first & 0xffff_ffff]);
     assert_eq!(traced.trace.manifest().cut_writes, 1);
 }
 

@@ -330,7 +330,7 @@ fn the_order_of_a_recorded_run_covers_all_points() {
         *before = [record[1], record[2]];
     }
     for (serial, thread) in [(2, "t0.1"), (3, "t0.2"), (4, "t0.3")] {
-        let calls = traced.events(thread, 0, RuntimeEvent::SyncBegin).len() as u64;
+        let calls = traced.calls(thread, 0, RuntimeEvent::SyncBegin).len() as u64;
         // Its locks and unlocks, its start and its end; two gates for every lock.
         assert_eq!(last[serial], [calls, calls + 2], "{thread}");
     }

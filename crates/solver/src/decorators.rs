@@ -1,6 +1,7 @@
 //! Sessions around sessions.
 
 use crate::session::{Goal, Order, Outcome, Session, SolverError};
+use model::Schedule;
 use std::io::Write;
 
 /// Writes every question and answer as a line of text.
@@ -29,6 +30,10 @@ impl<S: Session, W: Write> Session for LoggingSession<S, W> {
         let _ = writeln!(self.log, "{goal:?} [{}] -> {shown}", orders.join(" "));
         answer
     }
+
+    fn look_near(&mut self, schedule: &Schedule) {
+        self.inner.look_near(schedule);
+    }
 }
 
 /// Asks two sessions and compares: satisfiable or not, and the cores.
@@ -56,6 +61,11 @@ impl<A: Session, B: Session> Session for CrossCheckSession<A, B> {
         }
         let second = self.second.check(goal, orders)?;
         agree(first, second)
+    }
+
+    fn look_near(&mut self, schedule: &Schedule) {
+        self.first.look_near(schedule);
+        self.second.look_near(schedule);
     }
 }
 

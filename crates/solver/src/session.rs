@@ -182,4 +182,10 @@ pub trait Session {
         let _ = parts;
         self.check(goal, orders)
     }
+
+    /// Has later checks look near this schedule of the system first. No answer depends on it but
+    /// which schedule is found, and how soon. A session that has no use for it ignores it.
+    fn look_near(&mut self, schedule: &Schedule) {
+        let _ = schedule;
+    }
 }

@@ -98,6 +98,38 @@ fn a_race_on_a_counter_still_loses_updates() {
     assert!(matches!(outcome, Outcome::Sat(_)), "{outcome:?}\n{text}");
 }
 
+#[test]
+fn what_is_known_of_a_counter_counts_within_conditions_on_other_values_too() {
+    // The other variable is no counter. What the third thread sees of the counter matters in one of
+    // two cases only, or as a number.
+    for (assumed, last, goal, possible) in [
+        ("y == 0 ? n > 6 : n > 900", "y == 1 ? n > 900 : n <= 6", Goal::Fail, false),
+        ("y == 0 ? n > 6 : n > 900", "y == 1 ? n > 900 : n > 6", Goal::Fail, true),
+        ("(n > 6) == (y == 0)", "n > 6 ? y == 1 : y == 0", Goal::Fail, false),
+        ("(n > 6) != (y == 0)", "n > 6 ? y == 1 : y == 0", Goal::Pass, false),
+        ("(n > 6 ? n : 0) > y", "n <= 6", Goal::Fail, false),
+        ("(n > 6 ? n : 0) > y", "n > 6", Goal::Fail, true),
+    ] {
+        let mut text = counting(2, 4, LOCKED, &format!("end == 13 && ({last})"));
+        text = text.replace("t0: fork t1\n", "t0: W y 0\nt0: fork t3\nt0: fork t1\n");
+        let third = "t3: lock m\nt3: R x -> n\nt3: unlock m\nt3: R y -> y\nt3: assume ASSUMED\n\
+                     t0: W y 1\nt0: join t3\nt0: R x -> end\n";
+        text = text.replace("t0: R x -> end\n", &third.replace("ASSUMED", assumed));
+        let parsed = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let system = encoders::encode(&parsed.trace).expect("the trace can be encoded");
+        let outcome = OrderingSession::new(&parsed.trace, &system, LIMITS).check(goal, &[]);
+        let outcome = outcome.expect("an answer");
+        assert_eq!(matches!(outcome, Outcome::Sat(_)), possible, "{outcome:?}\n{text}");
+        let same = matches!(solve(&text, goal), Outcome::Sat(_));
+        assert_eq!(same, possible, "{text}");
+        let Outcome::Sat(model) = outcome else { continue };
+        let machine = Machine::new(&parsed.trace);
+        let end = machine.run(&BTreeMap::new(), &model.schedule.order);
+        let end = end.unwrap_or_else(|| panic!("the schedule cannot happen\n{text}"));
+        assert!(machine.on_path(&end), "a path condition is false\n{text}");
+    }
+}
+
 /// Nothing keeps two of these apart.
 const SPLIT: &[&str] = &["R x -> @", "W x @ + 1"];
 

@@ -16,7 +16,7 @@ use encoders::dsl::{Parsed, parse};
 use encoders::{ConstraintKind, ConstraintSystem};
 use enumerate::{Schedules, is_silent};
 use interpreter::Machine;
-use model::{EventId, EventTrace, Interval};
+use model::{EventId, EventTrace, Interval, Schedule};
 use random::Random;
 use solver::{
     Goal, Limits, Model, Order, OrderingSession, Outcome, Session, SmtLibProcess, SmtLibSession,
@@ -65,7 +65,10 @@ fn both_back_ends_agree_with_all_schedules() {
         let mut ordering = OrderingSession::new(trace, &system, Limits::default());
         // Small traces end within the first turn, unless it is short.
         let lazy = OrderingSession::with_eager(trace, &system, Limits::default(), 0);
-        let mut lazy = lazy.with_turns_of(1);
+        let mut lazy = lazy.with_turns_of(1).going_back_at_most(1);
+        let near = OrderingSession::new(trace, &system, Limits::default());
+        let mut near = near.going_back_at_most(0);
+        near.look_near(&some_schedule(trace, &schedules, seed));
         let unreduced = encoders::encode_paper(trace).expect("the trace can be encoded");
         let mut paper = Z3Session::new(trace, &unreduced, Limits::default()).expect("expressible");
         let mut paper_lazy = OrderingSession::with_eager(trace, &unreduced, Limits::default(), 0);
@@ -77,13 +80,15 @@ fn both_back_ends_agree_with_all_schedules() {
                 let outcome = paper.check(goal, &orders).expect("an answer");
                 tally.check(&machine, &schedules, (goal, &orders), &outcome, expected, &question);
             }
-            for session in [
-                &mut ordering as &mut dyn Session,
-                &mut lazy,
-                &mut paper_lazy,
-                &mut linked,
-                &mut piped,
+            for (name, session) in [
+                ("eager", &mut ordering as &mut dyn Session),
+                ("lazy", &mut lazy),
+                ("near", &mut near),
+                ("lazy, over the paper's", &mut paper_lazy),
+                ("linked", &mut linked),
+                ("piped", &mut piped),
             ] {
+                let question = format!("{name}: {question}");
                 let outcome = session.check(goal, &orders).expect("an answer");
                 tally.check(&machine, &schedules, (goal, &orders), &outcome, expected, &question);
             }
@@ -111,6 +116,16 @@ fn trace_of(seed: u64) -> (String, Parsed, Schedules) {
             return (text, parsed, schedules);
         }
     }
+}
+
+/// One of the schedules, or any order of the events where there is none.
+fn some_schedule(trace: &EventTrace, schedules: &Schedules, seed: u64) -> Schedule {
+    let mut order: Vec<EventId> = trace.events.iter().map(|event| event.id).collect();
+    if !schedules.found.is_empty() {
+        let one = &schedules.found[seed as usize % schedules.found.len()];
+        order.sort_by_key(|event| one.places[event.index()]);
+    }
+    Schedule { order }
 }
 
 impl Tally {

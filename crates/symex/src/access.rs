@@ -37,6 +37,24 @@ pub(crate) enum Grain {
 
 /// How many ticks two threads' time stamps may be wrong together, see docs/clock.md.
 const STAMP_SLACK: u64 = 256;
+/// How many ticks after a reading that waits for nothing all is done that stands before it, see
+/// docs/clock.md.
+const LOOSE_SLACK: u64 = 4096;
+
+/// A time stamp of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    time: u64,
+    /// Not all that stands before it was done by then.
+    loose: bool,
+}
+
+impl Stamp {
+    /// Do time stamps go forward? The processor may swap a loose one with its neighbour.
+    pub fn are_sorted(stamps: &[Self]) -> bool {
+        stamps.iter().filter(|stamp| !stamp.loose).is_sorted_by_key(|stamp| stamp.time)
+    }
+}
 
 impl Engine<'_> {
     /// The internal address behind a recorded one; `None` when no user-space address is like it.
@@ -96,9 +114,26 @@ impl Engine<'_> {
 
     /// Time stamps around the thread's present.
     pub fn interval(&self, t: usize) -> (u64, u64) {
-        let thread = &self.threads[t];
-        let next = self.learned.stamps.get(t).and_then(|stamps| stamps.get(thread.stamps));
-        (thread.last_stamp, next.copied().unwrap_or(u64::MAX))
+        (self.threads[t].last_stamp, self.next_stamps(t).first().map_or(u64::MAX, |next| next.time))
+    }
+
+    /// By when what the thread does at present was done.
+    pub fn latest(&self, t: usize) -> u64 {
+        match self.next_stamps(t) {
+            [] => u64::MAX,
+            [Stamp { time, loose: false }, ..] => *time,
+            [Stamp { time, .. }, rest @ ..] => {
+                let done = time.saturating_add(LOOSE_SLACK);
+                let behind = rest.first().filter(|behind| !behind.loose);
+                behind.map_or(done, |behind| done.min(behind.time))
+            }
+        }
+    }
+
+    /// The thread's time stamps that are still to come, as far as they are known.
+    fn next_stamps(&self, t: usize) -> &[Stamp] {
+        let stamps = self.learned.stamps.get(t);
+        stamps.and_then(|stamps| stamps.get(self.threads[t].stamps..)).unwrap_or(&[])
     }
 
     /// When what the thread does at present happened.
@@ -113,8 +148,7 @@ impl Engine<'_> {
             // What a call does it may do before stamps that it takes itself, and behind them.
             (None, Some(call)) => Interval { earliest: call.stamp, latest: u64::MAX },
             (None, None) => {
-                let (earliest, latest) = self.interval(t);
-                Interval { earliest, latest }
+                Interval { earliest: self.threads[t].last_stamp, latest: self.latest(t) }
             }
         };
         Interval { latest: around.latest.saturating_add(STAMP_SLACK), ..around }
@@ -122,13 +156,22 @@ impl Engine<'_> {
 
     /// Notes a time stamp of the thread.
     pub fn stamp(&mut self, t: usize, tsc: u64) {
+        self.note_stamp(t, Stamp { time: tsc, loose: false });
+    }
+
+    /// Notes a time stamp that waited for nothing.
+    pub fn loose_stamp(&mut self, t: usize, tsc: u64) {
+        self.note_stamp(t, Stamp { time: tsc, loose: true });
+    }
+
+    fn note_stamp(&mut self, t: usize, stamp: Stamp) {
         let thread = &mut self.threads[t];
         let at = thread.stamps;
         thread.stamps += 1;
-        thread.last_stamp = tsc;
+        thread.last_stamp = stamp.time;
         let stamps = &mut self.learned.stamps[t];
         if stamps.len() == at {
-            stamps.push(tsc);
+            stamps.push(stamp);
         }
     }
 

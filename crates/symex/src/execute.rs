@@ -1,5 +1,6 @@
 //! The passes, one after the other.
 
+use crate::access::Stamp;
 use crate::cells::SharedCells;
 use crate::engine::{Engine, Learned, Pass};
 use crate::image::Image;
@@ -123,7 +124,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
         timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
     };
     std::mem::take(&mut engine.containers).rename(&mut engine.out);
-    let is_sorted = engine.learned.stamps.iter().all(|stamps| stamps.is_sorted());
+    let is_sorted = engine.learned.stamps.iter().all(|stamps| Stamp::are_sorted(stamps));
     // Events are about to be moved, which takes room, and a long run leaves much that is done with.
     engine.learned = Learned::default();
     engine.known = FxHashMap::default();

@@ -58,6 +58,7 @@ mod points;
 mod processor;
 mod recording;
 mod report;
+mod settled;
 mod shadow;
 mod signals;
 mod streams;

@@ -43,7 +43,10 @@ impl<'r> Engine<'r> {
         let words = match event {
             RuntimeEvent::SignalBegin => SIGNAL_WORDS,
             RuntimeEvent::SignalEnd => 1,
-            RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => 0,
+            RuntimeEvent::SyncBegin
+            | RuntimeEvent::SyncEnd
+            | RuntimeEvent::Locked
+            | RuntimeEvent::Unlocked => 0,
             RuntimeEvent::ThreadCreate => 4,
             RuntimeEvent::Allocate => 3,
             RuntimeEvent::JoinEnd | RuntimeEvent::Free => 2,
@@ -64,6 +67,7 @@ impl<'r> Engine<'r> {
         let before = thread.sync_time();
         let words = match event {
             RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd => thread.sync_payload()?,
+            RuntimeEvent::Locked | RuntimeEvent::Unlocked => thread.short_payload()?,
             _ => thread.words(words)?,
         };
         thread.advance();
@@ -105,13 +109,28 @@ impl<'r> Engine<'r> {
             }
             (RuntimeEvent::SyncEnd, [op, address, second, result, tsc]) => {
                 // Without a reading the call's end is known from the next one.
-                let latest = if *tsc == before { self.interval(t).1 } else { *tsc };
+                let latest = if *tsc == before { self.latest(t) } else { *tsc };
                 if *tsc != before {
                     self.stamp(t, *tsc);
                 }
                 let ended = self.sync_end(t, *op, *address, (*second, *result), latest);
                 self.threads[t].call_time = None;
                 return ended;
+            }
+            (RuntimeEvent::Locked, [address, tsc]) => {
+                let lock = SyncOp::MutexLock as u64;
+                self.sync_begin(t, lock, *address, 0, 0)?;
+                self.stamp(t, *tsc);
+                self.sync_end(t, lock, *address, (0, 0), *tsc)?;
+            }
+            (RuntimeEvent::Unlocked, [address, tsc]) => {
+                let unlock = SyncOp::MutexUnlock as u64;
+                if *tsc != before {
+                    self.loose_stamp(t, *tsc);
+                }
+                self.sync_begin(t, unlock, *address, 0, 0)?;
+                let latest = self.latest(t);
+                self.sync_end(t, unlock, *address, (0, 0), latest)?;
             }
             (RuntimeEvent::ExternalWrite, [address, length]) => {
                 let padded = usize::try_from(*length).unwrap_or(0).next_multiple_of(8);

@@ -7,9 +7,10 @@ use crate::heap::PRIVATE;
 use crate::image::FunctionInfo;
 use crate::recording::ThreadLog;
 use crate::report::{BlockedCall, ThreadReport};
+use crate::settled::Settled;
 use crate::streams::Window;
 use crate::strings::Text;
-use crate::value::Value;
+use crate::value::{Scalar, Value};
 use ir::assembly::Assembly;
 use ir::types::{BlockId, InstId, Module, Operand, TypeId};
 use model::{ExprId, Interval, Site};
@@ -17,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use trace_format::TraceError;
-use trace_format::layout::{RuntimeEvent, SYNC_PAYLOAD, SyncCoder, SyncOp, tag};
+use trace_format::layout::{RuntimeEvent, SHORT_PAYLOAD, SYNC_PAYLOAD, SyncCoder, SyncOp, tag};
 
 /// Why a thread's walk does not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,6 +245,8 @@ pub(crate) struct Thread<'r> {
     pub joining: Option<usize>,
     /// Expressions that have an address condition.
     pub concretised: FxHashSet<ExprId>,
+    /// What these conditions say of long expressions.
+    pub settled: Settled,
     /// Branch conditions that are conditions already.
     pub conditioned: FxHashSet<ExprId>,
     pub allocations: u64,
@@ -270,6 +273,19 @@ pub(crate) struct Thread<'r> {
 }
 
 impl<'r> Thread<'r> {
+    /// The value, or the constant that a condition says it is.
+    pub fn as_settled(&self, value: Value) -> Value {
+        if self.settled.is_empty() {
+            return value;
+        }
+        let scalar = value.scalar();
+        let settled = scalar.and_then(|scalar| {
+            let constant = *self.settled.get(&scalar.as_expr()?)?;
+            Some(Value::from(Scalar::constant(scalar.width, constant)))
+        });
+        settled.unwrap_or(value)
+    }
+
     pub fn new(index: usize, log: &'r ThreadLog) -> Self {
         Self {
             index,
@@ -299,6 +315,7 @@ impl<'r> Thread<'r> {
             pending_sync: Vec::new(),
             joining: None,
             concretised: FxHashSet::default(),
+            settled: Settled::default(),
             conditioned: FxHashSet::default(),
             allocations: 0,
             frees: 0,
@@ -414,6 +431,14 @@ impl<'r> Thread<'r> {
         let (payload, length) = self.sync.read(bytes).ok_or(Stop::EndOfLog)?;
         self.values.pass(length);
         Ok(SmallVec::from_slice(&payload))
+    }
+
+    /// Address and time stamp of a synchronisation event in the shortest form.
+    pub fn short_payload(&mut self) -> Result<SmallVec<[u64; 6]>, Stop> {
+        let bytes = self.values.ahead(SHORT_PAYLOAD);
+        let (address, time, length) = self.sync.read_short(bytes).ok_or(Stop::EndOfLog)?;
+        self.values.pass(length);
+        Ok(SmallVec::from_slice(&[address, time]))
     }
 
     /// Once it is closed: how many path entries and how many bytes of values were not used.

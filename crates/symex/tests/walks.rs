@@ -332,6 +332,64 @@ fn recursive_locks_appear_once() {
 }
 
 #[test]
+fn a_critical_section_of_two_entries_has_its_events_and_times() {
+    let mut b = ModuleBuilder::new();
+    let mutex = b.global("mutex", I64, 40, COUNTER);
+    let word = b.global("word", I64, 8, COUNTER + 64);
+    let (lock, unlock) = ("pthread_mutex_lock", "pthread_mutex_unlock");
+    let (lock, unlock) = (b.declare(lock, &[PTR], I32), b.declare(unlock, &[PTR], I32));
+    let one = b.int(I64, 1);
+    let section = [(call(lock, &[mutex]), I32), store(word, one), (call(unlock, &[mutex]), I32)];
+    let null = b.constant(PTR, ir::types::ConstantKind::Null);
+    let create = b.declare("pthread_create", &[PTR, PTR, PTR, PTR], I32);
+    // Another thread writes without the lock, so that all writes are events.
+    let worker = vec![store(word, one), (InstKind::Ret(Some(null)), VOID)];
+    let worker = b.define("worker", &[PTR], PTR, vec![worker]);
+    let start = b.constant(PTR, ir::types::ConstantKind::Function(worker, 0));
+    let mut block = vec![(call(create, &[null, null, start, null]), I32)];
+    block.extend([section.clone(), section].concat());
+    block.push((InstKind::Ret(None), VOID));
+    let main = b.define("main", &[], VOID, vec![block]);
+    let mut t0 = Stream::new("t0", 1, 0, None);
+    t0.enter(main, &[]).create(2);
+    t0.runtime(RuntimeEvent::Locked, &[COUNTER, 10_000]).ret_int(0);
+    t0.runtime(RuntimeEvent::Unlocked, &[COUNTER, 20_000]).ret_int(0);
+    // The second time somebody else had it.
+    let lock = SyncOp::MutexLock as u64;
+    t0.runtime(RuntimeEvent::SyncBegin, &[lock, COUNTER, 0, 0, 30_000]);
+    t0.runtime(RuntimeEvent::SyncEnd, &[lock, COUNTER, 0, 0, 40_000]).ret_int(0);
+    t0.runtime(RuntimeEvent::Unlocked, &[COUNTER, 50_000]).ret_int(0);
+    t0.runtime(RuntimeEvent::ThreadExit, &[51_000]);
+    let other = Stream::new("t0.1", 2, 1, Some(worker)).enter(worker, &[0]).exit();
+    let threads = vec![t0.end(), other];
+    let recording =
+        Recording { modules: vec![b.finish()], threads, failure: None, common_clock: true };
+    let execution = run(&recording);
+    assert_eq!(execution.gaps, []);
+    assert_eq!(
+        kinds(&execution, 0),
+        ["start", "fork", "lock", "write", "unlock", "lock", "write", "unlock", "exit"]
+    );
+    // Every interval ends some ticks after the reading that bounds it. What stands before an unlock may
+    // be done up to 4,096 ticks after its reading, but not after the next one.
+    let times: Vec<(u64, u64)> = execution.trace.intervals[2..8]
+        .iter()
+        .map(|interval| (interval.earliest, interval.latest - interval.latest % 500))
+        .collect();
+    assert_eq!(
+        times,
+        [
+            (0, 10_000),
+            (10_000, 24_000),
+            (20_000, 30_000),
+            (30_000, 40_000),
+            (40_000, 51_000),
+            (50_000, 51_000)
+        ]
+    );
+}
+
+#[test]
 fn a_callback_is_walked_with_its_logged_arguments() {
     let mut b = ModuleBuilder::new();
     let seven = b.int(I32, 7);

@@ -8,6 +8,7 @@ use crate::layout::{
     token,
 };
 use crate::manifest::{Failure, FailureKind, ThreadRecord, WriteFailure};
+use crate::source::RawExtent;
 use crate::trace::Module;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -138,14 +139,7 @@ fn control(path: &Path) -> Result<Option<ThreadRecord>, TraceError> {
     }
     let long = |at| long_at(&bytes, at);
     let in_path = extent(&bytes, path, StreamKind::Path)?;
-    let mut path_bytes = in_path.length();
-    // While the window is emptied, what stands at its beginning is an old token, and a choice made
-    // since would be lost with the entry that was being written.
-    let moving = long(offset_of!(Control, path_moving)) > long(offset_of!(Control, path_moved));
-    let open = long(offset_of!(Control, path_final)) == 0 && !moving;
-    if open && holds_choices(path, in_path.window)? {
-        path_bytes += 1;
-    }
+    let path_bytes = in_path.length() + rest(&bytes, path, in_path)?.len() as u64;
     Ok(Some(ThreadRecord {
         name: String::new(),
         file: path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -198,32 +192,58 @@ fn extent(bytes: &[u8], path: &Path, kind: StreamKind) -> Result<Extent, TraceEr
     };
     let [last, next, base, moved, moving] = at.map(|at| long_at(bytes, at));
     let extent = Extent::new(last, next, base, moved, moving);
-    let extent = extent.filter(|extent| extent.window <= STREAM_WINDOW as u64);
+    let extent = extent.filter(|it| it.start.saturating_add(it.window) <= STREAM_WINDOW as u64);
     extent.ok_or_else(|| {
         TraceError::malformed(path, at[1] as u64, "the cursor is outside of the stream's window")
     })
 }
 
-/// How many bytes of a stream are behind its window, as the thread's control page says.
-pub(crate) fn moved(control: &Path, kind: StreamKind) -> Result<u64, TraceError> {
+/// Where a stream's bytes are, as the thread's control page says.
+pub(crate) fn extent_of(control: &Path, kind: StreamKind) -> Result<RawExtent, TraceError> {
     let bytes = fs_err::read(control).map_err(|error| TraceError::io("read", control, 0, error))?;
-    Ok(extent(&bytes, control, kind)?.moved)
+    let file = extent(&bytes, control, kind)?;
+    let rest = match kind {
+        StreamKind::Path => rest(&bytes, control, file)?,
+        StreamKind::Values => Vec::new(),
+    };
+    Ok(RawExtent { file, rest })
 }
 
-/// Are there choices behind the last token of a thread's path stream, of which so many bytes are in
-/// the window? See [`token`].
-fn holds_choices(control: &Path, path_bytes: u64) -> Result<bool, TraceError> {
+/// The token of the choices behind the last one that a thread's path stream counts, see [`token`].
+fn rest(bytes: &[u8], control: &Path, extent: Extent) -> Result<Vec<u8>, TraceError> {
+    let long = |at| long_at(bytes, at);
+    // While the window is emptied, what stands at its beginning is an old token.
+    let moving = long(offset_of!(Control, path_moving)) > long(offset_of!(Control, path_moved));
+    if long(offset_of!(Control, path_final)) != 0 {
+        return Ok(Vec::new());
+    }
+    let open = long(offset_of!(Control, choices)) as u32;
+    let token = match open {
+        0 | 1 if moving => return Ok(Vec::new()),
+        0 | 1 => next_token(control, extent.window)?,
+        open => token::of_choices(open).0,
+    };
+    let length = token::choices(token).map_or(0, |(_, length)| length);
+    Ok(token.get(..length).unwrap_or_default().to_vec())
+}
+
+/// What stands in the window of a thread's path stream behind so many bytes, zeros where the file ends.
+fn next_token(control: &Path, window: u64) -> Result<[u8; 4], TraceError> {
+    let mut token = [0; 4];
     let path = control.with_extension("path");
     let mut file = match fs_err::File::open(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(token),
         Err(error) => return Err(TraceError::io("open", &path, 0, error)),
     };
-    let failed = |error| TraceError::io("read", &path, path_bytes, error);
-    let mut byte = [0];
-    file.seek(SeekFrom::Start(path_bytes)).map_err(failed)?;
-    let there = file.read(&mut byte).map_err(failed)?;
-    Ok(there == 1 && token::is_open(byte[0]))
+    let failed = |error| TraceError::io("read", &path, window, error);
+    file.seek(SeekFrom::Start(window)).map_err(failed)?;
+    let mut got = Vec::new();
+    file.take(token.len() as u64).read_to_end(&mut got).map_err(failed)?;
+    if let Some(start) = token.get_mut(..got.len()) {
+        start.copy_from_slice(&got);
+    }
+    Ok(token)
 }
 
 /// Names the threads by who created them ([S] 4.2). A creator always has the lower serial.

@@ -118,8 +118,8 @@ fn seal_streams(threads: &Path, thread: &ThreadRecord) -> Result<(), TraceError>
     for (stream, length) in streams {
         let kind = stream.extension();
         let path = threads.join(format!("{}.{kind}", thread.file));
-        let moved = raw::moved(&threads.join(format!("{}.ctl", thread.file)), stream)?;
-        let from = open_raw(&path, moved, length)?;
+        let extent = raw::extent_of(&threads.join(format!("{}.ctl", thread.file)), stream)?;
+        let from = open_raw(&path, extent)?;
         write_sealed(from, length, &threads.join(format!("{}.{kind}.z", thread.file)))?;
     }
     Ok(())

@@ -2,8 +2,8 @@
 
 use crate::chunks::{CHUNK, ChunkReader};
 use crate::error::TraceError;
-use crate::layout::STREAM_WINDOW;
-use std::io::{Read, Seek, SeekFrom};
+use crate::layout::{Extent, STREAM_BEHIND};
+use std::io::{Chain, Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
 
 /// A stream's bytes, a chunk at a time.
@@ -13,25 +13,37 @@ pub(crate) enum Source {
     Raw { path: PathBuf, stream: RawStream, offset: u64, left: u64 },
 }
 
-/// The bytes of a raw stream: those behind the window, then those in it.
-pub(crate) type RawStream = std::io::Chain<std::io::Take<fs_err::File>, fs_err::File>;
+/// The bytes of a raw stream: those behind the window, those in it, those in neither.
+pub(crate) type RawStream =
+    Chain<Chain<Take<fs_err::File>, Take<fs_err::File>>, std::io::Cursor<Vec<u8>>>;
 
-/// Opens a raw stream of `length` bytes, of which `moved` are behind the window.
-pub(crate) fn open_raw(path: &Path, moved: u64, length: u64) -> Result<RawStream, TraceError> {
+/// Where the bytes of a raw stream are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RawExtent {
+    /// In the file, those behind the window and those in it.
+    pub file: Extent,
+    /// Those behind them: choices that no token has yet.
+    pub rest: Vec<u8>,
+}
+
+/// Opens a raw stream.
+pub(crate) fn open_raw(path: &Path, extent: RawExtent) -> Result<RawStream, TraceError> {
+    let Extent { moved, start, window: length } = extent.file;
     let failed = |error| TraceError::io("open", path, 0, error);
     let mut behind = fs_err::File::open(path).map_err(failed)?;
     let there = behind.metadata().map_err(failed)?.len();
     let needed = match moved {
-        0 => length,
-        moved => moved.saturating_add(STREAM_WINDOW as u64),
+        0 => start.saturating_add(length),
+        moved => moved.saturating_add(STREAM_BEHIND as u64),
     };
     if there < needed {
         let expected = "as much as the control page says";
         return Err(TraceError::Truncated { path: path.to_owned(), offset: there, expected });
     }
-    behind.seek(SeekFrom::Start(STREAM_WINDOW as u64)).map_err(failed)?;
-    let window = fs_err::File::open(path).map_err(failed)?;
-    Ok(behind.take(moved).chain(window))
+    behind.seek(SeekFrom::Start(STREAM_BEHIND as u64)).map_err(failed)?;
+    let mut window = fs_err::File::open(path).map_err(failed)?;
+    window.seek(SeekFrom::Start(start)).map_err(failed)?;
+    Ok(behind.take(moved).chain(window.take(length)).chain(std::io::Cursor::new(extent.rest)))
 }
 
 impl Source {
@@ -39,9 +51,9 @@ impl Source {
         ChunkReader::open(path).map(Self::Sealed)
     }
 
-    /// `moved` as for [`open_raw`].
-    pub(crate) fn raw(path: PathBuf, moved: u64, length: u64) -> Result<Self, TraceError> {
-        let stream = open_raw(&path, moved, length)?;
+    /// The first `length` bytes of a raw stream.
+    pub(crate) fn raw(path: PathBuf, extent: RawExtent, length: u64) -> Result<Self, TraceError> {
+        let stream = open_raw(&path, extent)?;
         Ok(Self::Raw { path, stream, offset: 0, left: length })
     }
 

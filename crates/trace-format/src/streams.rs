@@ -1,7 +1,7 @@
 //! Readers of a thread's two streams.
 
 use crate::error::TraceError;
-use crate::layout::{RuntimeEvent, SYNC_PAYLOAD, SyncCoder, tag, token};
+use crate::layout::{RuntimeEvent, SHORT_PAYLOAD, SYNC_PAYLOAD, SyncCoder, tag, token};
 use crate::source::Source;
 use std::fmt;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub enum PathEntry {
     /// A call out of the module returned.
     Return,
     /// Branches went these ways: bits behind a leading one ([`token`]).
-    Choices(u8),
+    Choices(u32),
     /// The choices before are not complete, and come once more ([`token::OPEN`]).
     Open,
     /// The runtime saw something; the payload is in the values stream.
@@ -193,8 +193,15 @@ impl PathReader {
                 }
                 token::RETURN => tag::RETURN << tag::SHIFT | 1,
                 token::OPEN => tag::RETURN << tag::SHIFT | tag::OPEN,
-                choices if token::is_open(choices) => {
-                    tag::RETURN << tag::SHIFT | tag::CHOICES | u32::from(choices)
+                short if short > token::EMPTY && short < token::FIRST => {
+                    tag::RETURN << tag::SHIFT | tag::CHOICES | u32::from(first)
+                }
+                token::LONG.. => {
+                    let Some(bytes) = self.buffer.array()? else { return Ok(None) };
+                    let Some((choices, length)) = token::choices(bytes) else {
+                        return Err(self.meaningless(first));
+                    };
+                    return Ok(Some((tag::RETURN << tag::SHIFT | tag::CHOICES | choices, length)));
                 }
                 event if event > token::RUNTIME => {
                     tag::RUNTIME << tag::SHIFT | u32::from(event - token::RUNTIME)
@@ -216,7 +223,7 @@ impl PathReader {
             tag::BLOCK => payload.checked_sub(tag::BLOCK_BIAS).map(PathEntry::Block),
             tag::ENTER => self.enter(payload),
             tag::RETURN if payload & tag::CHOICES != 0 => {
-                Some(PathEntry::Choices((payload & (tag::CHOICES - 1)) as u8))
+                Some(PathEntry::Choices(payload & (tag::CHOICES - 1)))
             }
             tag::RETURN if payload == tag::OPEN => Some(PathEntry::Open),
             tag::RETURN => (payload == 1).then_some(PathEntry::Return),
@@ -297,6 +304,20 @@ impl ValueReader {
         let bytes = self.buffer.bytes.get(at..at + n).map(<[u8]>::to_vec);
         self.buffer.at += padded;
         Ok(bytes)
+    }
+
+    /// Address and time stamp of a synchronisation event in the shortest form; none when the stream ends
+    /// before its end.
+    ///
+    /// # Errors
+    ///
+    /// When the stream is damaged.
+    pub fn short_sync(&mut self) -> Result<Option<(u64, u64)>, TraceError> {
+        self.buffer.ready(SHORT_PAYLOAD)?;
+        let bytes = self.buffer.bytes.get(self.buffer.at..).unwrap_or(&[]);
+        let Some((address, time, length)) = self.sync.read_short(bytes) else { return Ok(None) };
+        self.buffer.at += length;
+        Ok(Some((address, time)))
     }
 
     /// The payload of a synchronisation event; none when the stream ends before its end.

@@ -253,8 +253,8 @@ impl StreamFiles {
         if self.sealed {
             return Source::sealed(self.directory.join(format!("{name}.{kind}.z")));
         }
-        let moved = raw::moved(&self.directory.join(format!("{name}.ctl")), stream)?;
-        Source::raw(self.directory.join(format!("{name}.{kind}")), moved, length)
+        let extent = raw::extent_of(&self.directory.join(format!("{name}.ctl")), stream)?;
+        Source::raw(self.directory.join(format!("{name}.{kind}")), extent, length)
     }
 }
 

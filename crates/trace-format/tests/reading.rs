@@ -4,7 +4,7 @@ mod common;
 
 use common::{BITCODE, data_files, raw_trace, read, sealed_trace};
 use std::mem::offset_of;
-use trace_format::layout::{Control, RuntimeEvent, STREAM_WINDOW};
+use trace_format::layout::{Control, RuntimeEvent, STREAM_BEHIND};
 use trace_format::{FailureKind, ModuleId, OrderRecord, Outcome, PathEntry, State, Trace};
 
 #[test]
@@ -61,22 +61,48 @@ fn entries_are_decoded() {
     assert_eq!(values.word().unwrap(), None);
 }
 
-/// Choices that a killed thread had not put into a token yet.
+/// Choices that a killed thread had not put into a token yet, and a token that was not counted yet.
 #[test]
 fn choices_behind_the_last_token_count() {
-    for (byte, found) in [(0b101, true), (1, false), (0, false), (0x82, false)] {
+    let long = [0xc0, 0, 0x12, 0x34];
+    let cases = [
+        // In the control page, at the cursor, what counts, and the bytes of its token.
+        (0_u32, [0b101, 0, 0, 0], Some(0b101), 1),
+        (0, long, Some(0x1234), 4),
+        (1, long, Some(0x1234), 4),
+        (0b101, [0; 4], Some(0b101), 1),
+        (0x1234, [0; 4], Some(0x1234), 4),
+        // The token was written, and the choices were not cleared yet.
+        (0x1234, long, Some(0x1234), 4),
+        // What is at the cursor was not whole yet.
+        (0x1234, [0xc0, 0, 0, 0], Some(0x1234), 4),
+        ((1 << 29) - 1, [0; 4], Some((1 << 29) - 1), 4),
+        (0, [1, 0, 0, 0], None, 0),
+        (1, [0; 4], None, 0),
+        (0, [0x82, 0, 0, 0], None, 0),
+        (0, [0xe0, 0, 0, 0], None, 0),
+    ];
+    let plain = read(raw_trace(2).0.path()).unwrap();
+    let before = plain.streams[1].0.last().copied();
+    for (open, token, found, more) in cases {
         let (directory, manifest) = raw_trace(2);
         let file = directory.path().join("threads/t0.1.path");
         let mut bytes = fs_err::read(&file).unwrap();
         let length = bytes.len() as u64;
-        bytes.extend([byte, 0, 0]);
+        bytes.extend(token);
         fs_err::write(&file, bytes).unwrap();
+        let control = directory.path().join("threads/t0.1.ctl");
+        let mut page = fs_err::read(&control).unwrap();
+        let at = offset_of!(Control, choices);
+        page[at..at + 8].copy_from_slice(&u64::from(open).to_le_bytes());
+        fs_err::write(&control, &page).unwrap();
         let raw = read(directory.path()).unwrap();
         let last = raw.streams[1].0.last().copied();
-        assert_eq!(last == Some(common::choices(byte)), found, "{byte:#x}");
-        assert_eq!(raw.manifest.threads[1].path_bytes, length + u64::from(found));
+        let name = format!("{open:#x} {token:x?}");
+        assert_eq!(last, found.map(common::choices).or(before), "{name}");
+        assert_eq!(raw.manifest.threads[1].path_bytes, length + more, "{name}");
         trace_format::seal(directory.path(), &manifest).unwrap();
-        assert_eq!(read(directory.path()).unwrap().streams, raw.streams);
+        assert_eq!(read(directory.path()).unwrap().streams, raw.streams, "{name}");
     }
 }
 
@@ -87,7 +113,7 @@ fn what_is_being_moved_counts_once() {
     let control = directory.path().join("threads/t0.1.ctl");
     let file = directory.path().join("threads/t0.1.values");
     let whole = read(directory.path()).unwrap();
-    let mut page = fs_err::read(&control).unwrap();
+    let page = fs_err::read(&control).unwrap();
     let word = |page: &[u8], at: usize| u64::from_le_bytes(page[at..at + 8].try_into().unwrap());
     let [next, base, moved, moving] = [
         offset_of!(Control, value_next),
@@ -96,26 +122,39 @@ fn what_is_being_moved_counts_once() {
         offset_of!(Control, value_moving),
     ];
     let (behind, window) = (word(&page, moved), word(&page, next) - word(&page, base));
-    // Appended, but nothing says so yet.
-    let mut bytes = fs_err::read(&file).unwrap();
-    let end = STREAM_WINDOW + behind as usize;
-    bytes.truncate(end);
-    bytes.extend_from_within(..window as usize);
-    fs_err::write(&file, &bytes).unwrap();
-    assert_eq!(read(directory.path()).unwrap(), whole);
-    // It counts; the window is full as before.
-    page[moving..moving + 8].copy_from_slice(&(behind + window).to_le_bytes());
-    fs_err::write(&control, &page).unwrap();
-    assert_eq!(read(directory.path()).unwrap(), whole);
-    // The window begins anew.
-    page.copy_within(base..base + 8, next);
-    bytes[..STREAM_WINDOW].fill(0);
-    fs_err::write(&file, &bytes).unwrap();
-    fs_err::write(&control, &page).unwrap();
-    assert_eq!(read(directory.path()).unwrap(), whole);
-    page[moved..moved + 8].copy_from_slice(&(behind + window).to_le_bytes());
-    fs_err::write(&control, &page).unwrap();
-    assert_eq!(read(directory.path()).unwrap(), whole);
+    let set = |page: &mut [u8], at: usize, word: u64| {
+        page[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        fs_err::write(&control, page).unwrap();
+    };
+    // All but the last bytes of the window, as when it has more than a piece.
+    for left in [0, 200] {
+        let (mut page, mut bytes) = (page.clone(), fs_err::read(&file).unwrap());
+        let (taken, rest) = (window - left, left as usize);
+        fs_err::write(&control, &page).unwrap();
+        // Appended, but nothing says so yet.
+        bytes.truncate(STREAM_BEHIND + behind as usize);
+        bytes.extend_from_within(..taken as usize);
+        fs_err::write(&file, &bytes).unwrap();
+        assert_eq!(read(directory.path()).unwrap(), whole);
+        // It counts; the window is as before.
+        set(&mut page, moving, behind + taken);
+        assert_eq!(read(directory.path()).unwrap(), whole);
+        // The rest is at the window's beginning, too, and then there alone.
+        bytes.copy_within(taken as usize..window as usize, 0);
+        fs_err::write(&file, &bytes).unwrap();
+        assert_eq!(read(directory.path()).unwrap(), whole);
+        let start = word(&page, base);
+        set(&mut page, next, start + left);
+        assert_eq!(read(directory.path()).unwrap(), whole);
+        bytes[rest..STREAM_BEHIND].fill(0);
+        fs_err::write(&file, &bytes).unwrap();
+        assert_eq!(read(directory.path()).unwrap(), whole);
+        set(&mut page, moved, behind + taken);
+        assert_eq!(read(directory.path()).unwrap(), whole);
+        // As it was.
+        let (again, _) = raw_trace(700_000);
+        fs_err::copy(again.path().join("threads/t0.1.values"), &file).unwrap();
+    }
 }
 
 /// While a path's window is emptied, the token at its beginning is an old one, and no choice that
@@ -132,7 +171,7 @@ fn what_is_being_moved_holds_no_choices() {
     let length = (word(&page, next) - word(&page, base)) as usize;
     bytes.truncate(length);
     let mut whole = bytes.clone();
-    whole.resize(STREAM_WINDOW, 0);
+    whole.resize(STREAM_BEHIND, 0);
     whole[0] = 0b101;
     whole.extend(&bytes);
     fs_err::write(&file, &whole).unwrap();

@@ -23,6 +23,8 @@ enum Tree {
     Negated(Box<Tree>),
     Not(Box<Tree>),
     Node(Op, Box<Tree>, Box<Tree>),
+    /// `condition ? then : otherwise`.
+    Choice(Box<[Tree; 3]>),
 }
 
 /// Longest first, so that `<=` is not read as `<`.
@@ -59,7 +61,7 @@ pub(super) fn parse(
     lookup: &dyn Fn(&str) -> Option<ExprId>,
 ) -> Result<ExprId, String> {
     let mut parser = Parser { rest: text.trim(), lookup };
-    let tree = parser.operators(0)?;
+    let tree = parser.choice()?;
     if !parser.rest.is_empty() {
         return Err(format!("unknown operator at `{}`", parser.rest));
     }
@@ -72,6 +74,20 @@ pub(super) fn parse(
 }
 
 impl Parser<'_> {
+    fn choice(&mut self) -> Result<Tree, String> {
+        let condition = self.operators(0)?;
+        if !self.rest.starts_with('?') {
+            return Ok(condition);
+        }
+        self.eat(1);
+        let then = self.choice()?;
+        if !self.rest.starts_with(':') {
+            return Err(format!("`:` expected at `{}`", self.rest));
+        }
+        self.eat(1);
+        Ok(Tree::Choice(Box::new([condition, then, self.choice()?])))
+    }
+
     fn operators(&mut self, least: u8) -> Result<Tree, String> {
         let mut left = self.operand()?;
         while let Some(&(sign, level, op)) = self.operator(least) {
@@ -98,7 +114,7 @@ impl Parser<'_> {
         }
         if self.rest.starts_with('(') {
             self.eat(1);
-            let inner = self.operators(0)?;
+            let inner = self.choice()?;
             if !self.rest.starts_with(')') {
                 return Err(format!("`)` expected at `{}`", self.rest));
             }
@@ -131,6 +147,7 @@ fn width_of(pool: &ExprPool, tree: &Tree) -> Option<u32> {
         Tree::Not(_) => Some(1),
         Tree::Node(Op::Bin(_), a, b) => width_of(pool, a).or_else(|| width_of(pool, b)),
         Tree::Node(..) => Some(1),
+        Tree::Choice(parts) => width_of(pool, &parts[1]).or_else(|| width_of(pool, &parts[2])),
     }
 }
 
@@ -152,6 +169,17 @@ fn build(pool: &mut ExprPool, tree: &Tree, width: u32) -> Result<ExprId, String>
             }
         }
         Tree::Node(op, a, b) => node(pool, *op, a, b, width),
+        Tree::Choice(parts) => {
+            let [condition, then, otherwise] = &**parts;
+            let condition = build(pool, condition, 1)?;
+            let width = width_of(pool, tree).unwrap_or(width);
+            let (then, otherwise) = (build(pool, then, width)?, build(pool, otherwise, width)?);
+            let widths = [condition, then, otherwise].map(|part| pool.width(part));
+            if widths != [1, width, width] {
+                return Err(format!("`?:` of {} ? {} : {} bits", widths[0], widths[1], widths[2]));
+            }
+            Ok(pool.ite(condition, then, otherwise))
+        }
     }
 }
 

@@ -18,7 +18,7 @@ static __thread uint64_t count;
 
 static void begin(void) {
   char name[64];
-  snprintf(name, sizeof name, "witness.%lu", (unsigned long)__symbiosis_control[7]);
+  snprintf(name, sizeof name, "witness.%lu", (unsigned long)__symbiosis_control[8]);
   int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0666);
   if (fd < 0 || ftruncate(fd, ROOM * 8l)) abort();
   blocks = mmap(NULL, ROOM * 8l, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

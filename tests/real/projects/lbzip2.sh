@@ -14,3 +14,8 @@ runs() {
     recorded compress ./src/lbzip2 -1 -n 2 -k -f ../text
     recorded decompress ./src/lbzip2 -d -n 2 -k -f ../text.bz2
 }
+
+load() {
+    binary big 12000000
+    timed ./src/lbzip2 -n 2 -k -c ../big
+}

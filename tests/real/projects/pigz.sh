@@ -11,3 +11,8 @@ runs() {
     recorded compress ./pigz -k -f -p 2 -b 128 ../text
     recorded decompress ./pigz -d -k -f -p 2 ../text.gz
 }
+
+load() {
+    binary big 12000000
+    timed ./pigz -p 2 -k -c ../big
+}

@@ -28,3 +28,14 @@ runs() {
         --io-threads-do-reads yes
     wait
 }
+
+# The client is of the same build, and is not measured.
+load() {
+    {
+        until ./src/redis-cli -p 7399 ping; do sleep 0.2; done
+        ./src/redis-benchmark -p 7399 -n 100000 -c 16 -P 16 -t set,get,incr,lpush,hset -q
+        ./src/redis-cli -p 7399 shutdown nosave
+    } >../load.log 2>&1 &
+    timed ./src/redis-server --port 7399 --save '' --io-threads 2 --io-threads-do-reads yes
+    wait
+}

@@ -14,3 +14,8 @@ runs() {
     recorded compress ./src/xz/xz -0 -T2 --block-size=20000 -k -f ../text
     recorded decompress ./src/xz/xz -d -T2 -k -f ../text.xz
 }
+
+load() {
+    binary big 12000000
+    timed ./src/xz/xz -1 -T2 --block-size=500000 -k -c ../big
+}

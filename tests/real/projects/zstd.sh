@@ -19,3 +19,8 @@ runs() {
     input text 700000
     recorded two-jobs ./programs/zstd -1 -T2 -B512K -k -f ../text -o ../text.zst
 }
+
+load() {
+    binary big 12000000
+    timed ./programs/zstd -9 -T2 -k -c ../big
+}

@@ -5,6 +5,7 @@ use super::recording::Thread;
 use ir::plan::{FunctionPlan, logged_bytes, plan};
 use ir::regions::choice;
 use ir::types::{BlockId, Call, Callee, ConstantKind, InstKind, Module, Operand};
+use trace_format::layout::token;
 
 const RETURN: u8 = 0x80;
 const ENTER: u8 = 0x81;
@@ -86,7 +87,7 @@ struct Walker<'a> {
     path: usize,
     value: usize,
     /// What is left of the last token of choices: its bits, and how many of them.
-    choices: (u8, u32),
+    choices: (u32, u32),
     decoded: Decoded,
 }
 
@@ -114,15 +115,21 @@ impl<'a> Walker<'a> {
     /// The next so many bits of choices, which one token holds.
     fn choose(&mut self, bits: u32) -> usize {
         if self.choices.1 == 0 {
-            let token = self.peek().expect("a token says where a branch went");
-            assert!(token < RETURN, "choices expected, {token:#x} found at {}", self.path);
-            self.path += 1;
-            self.choices = (token, token.ilog2());
+            let first = self.peek().expect("a token says where a branch went");
+            let mut bytes = [first, 0, 0, 0];
+            if let Some(long) = self.thread.path.get(self.path..self.path + 4) {
+                bytes.copy_from_slice(long);
+            }
+            let token = token::choices(bytes);
+            let (choices, length) =
+                token.unwrap_or_else(|| panic!("no choices in {bytes:x?} at {}", self.path));
+            self.path += length;
+            self.choices = (choices, choices.ilog2());
         }
         let (token, left) = self.choices;
         let left = left.checked_sub(bits).expect("a choice within a token");
         self.choices.1 = left;
-        usize::from(token >> left) & ((1 << bits) - 1)
+        (token >> left) as usize & ((1 << bits) - 1)
     }
 
     /// The bytes that outside code wrote, when that comes next.

@@ -14,6 +14,7 @@
 
 struct control {
   char *path_next, *path_limit, *value_next, *value_limit;
+  uint64_t choices;
   char *path, *values;
 };
 
@@ -79,7 +80,7 @@ void __symbiosis_grow_values(void) {
 /* Choices that wait for their region's end would be lost. */
 static void put_path(uint8_t token) {
   struct control *c = own();
-  if (c->path_next && *c->path_next > 1) abort();
+  if (c->choices > 1) abort();
   __symbiosis_grow_path();
   *c->path_next++ = token;
 }

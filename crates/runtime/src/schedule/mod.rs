@@ -238,6 +238,13 @@ fn site(point: SyncPoint, operation: Option<SyncOp>) -> u64 {
 /// on. `operation` is for [`SyncPoint::Begin`].
 #[inline]
 pub fn at_point(point: SyncPoint, operation: Option<SyncOp>) {
+    if avoid::active() || active() || noise::active() {
+        decide_at_point(point, operation);
+    }
+}
+
+#[cold]
+fn decide_at_point(point: SyncPoint, operation: Option<SyncOp>) {
     // SAFETY: the record is the calling thread's own.
     unsafe { avoid::at_point(*tls::thread_slot(), point, || site(point, operation)) };
     if active() {

@@ -151,6 +151,10 @@ impl Traced {
                 PathEntry::Runtime(event @ (RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd)) => {
                     Entry::Runtime(event, values.sync().unwrap().unwrap().to_vec())
                 }
+                PathEntry::Runtime(event @ (RuntimeEvent::Locked | RuntimeEvent::Unlocked)) => {
+                    let (address, time) = values.short_sync().unwrap().unwrap();
+                    Entry::Runtime(event, vec![address, time])
+                }
                 PathEntry::Runtime(event) => {
                     let fixed = match event {
                         RuntimeEvent::NonLocal => 0,
@@ -172,6 +176,23 @@ impl Traced {
             });
         }
         entries
+    }
+
+    /// The payloads of a thread's synchronisation calls at their beginnings (`SyncBegin`) or ends
+    /// (`SyncEnd`), also of those that took one entry.
+    pub fn calls(&self, thread: &str, values_per_block: usize, at: RuntimeEvent) -> Vec<Vec<u64>> {
+        self.entries(thread, values_per_block)
+            .into_iter()
+            .filter_map(|entry| {
+                let Entry::Runtime(event, payload) = entry else { return None };
+                let operation = match event {
+                    RuntimeEvent::Locked => SyncOp::MutexLock,
+                    RuntimeEvent::Unlocked => SyncOp::MutexUnlock,
+                    event => return (event == at).then_some(payload),
+                };
+                Some(vec![operation as u64, payload[0], 0, 0, payload[1]])
+            })
+            .collect()
     }
 
     /// The events of a thread that are of this kind.

@@ -25,6 +25,6 @@ extern const char __stop_symbiosis_sites[] __attribute__((visibility("hidden")))
                                  __start_symbiosis_sites, __stop_symbiosis_sites, gate_thunk};     \
   __attribute__((constructor)) static void construct(void) { __symbiosis_register(&module); }
 
-/* Words 16 and 17 of the control page. */
-static inline uint64_t passed(void) { return ((volatile uint64_t *)__symbiosis_control)[16]; }
-static inline uint64_t stop(void) { return ((volatile uint64_t *)__symbiosis_control)[17]; }
+/* Words 17 and 18 of the control page. */
+static inline uint64_t passed(void) { return ((volatile uint64_t *)__symbiosis_control)[17]; }
+static inline uint64_t stop(void) { return ((volatile uint64_t *)__symbiosis_control)[18]; }

@@ -79,6 +79,43 @@ static void sync_calls(void) {
   pthread_once(&o, once_routine);
 }
 
+/* Critical sections of mutexes that are free, then of one that is not, then of other kinds. */
+static pthread_mutex_t free_ones[3], robust;
+static _Atomic int held;
+static void *holds(void *mutex) {
+  pthread_mutex_lock(mutex); held = 1; usleep(20000); pthread_mutex_unlock(mutex); return 0;
+}
+static void *leaves(void *mutex) { pthread_mutex_lock(mutex); return 0; }
+static void sections(void) {
+  static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  static pthread_mutex_t checks = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+  pthread_mutexattr_t attributes;
+  pthread_t thread;
+  for (int i = 0; i < 30; i++) {
+    pthread_mutex_lock(&free_ones[i % 3]);
+    pthread_mutex_unlock(&free_ones[i % 3]);
+  }
+  block(1);
+  pthread_create(&thread, 0, holds, free_ones);
+  while (!held) sched_yield();
+  pthread_mutex_lock(free_ones); pthread_mutex_unlock(free_ones);
+  pthread_join(thread, 0);
+  block(2);
+  pthread_mutex_lock(&recursive); pthread_mutex_lock(&recursive);
+  pthread_mutex_unlock(&recursive); pthread_mutex_unlock(&recursive);
+  pthread_mutex_lock(&checks);
+  if (pthread_mutex_lock(&checks) != EDEADLK) exit(83);
+  pthread_mutex_unlock(&checks);
+  if (pthread_mutex_unlock(&checks) != EPERM) exit(82);
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&robust, &attributes);
+  run(leaves, &robust);
+  if (pthread_mutex_lock(&robust) != EOWNERDEAD) exit(81);
+  pthread_mutex_unlock(&robust);
+  if (pthread_mutex_lock(&robust) != ENOTRECOVERABLE) exit(80);
+}
+
 static int c11_thread(void *argument) { block(5); return (int)(intptr_t)argument; }
 static void c11(void) {
   mtx_t m; thrd_t t; int result = 0;
@@ -120,6 +157,17 @@ static void writes(void) {
   mprotect(pages + 4096, 4096, PROT_NONE);
   __symbiosis_pointee_write(0, pages + 4088, 16);
   __symbiosis_pointee_write(0, pages + 4096, 16);
+  /* A module that is loaded later has the function that nobody had before. */
+  static uint32_t later_base;
+  static const uint8_t has[1] = {1};
+  static uint64_t its[1];
+  static struct Module later = {INSTRUMENTATION, 1, 0, 1, {0x55, 0x66}, "later", 5, its, its, &later_base, has};
+  its[0] = (uint64_t)strlen;
+  __symbiosis_pointee_write((void *)count, text, 4);
+  __symbiosis_pointee_write((void *)strlen, text, 4);
+  __symbiosis_register(&later);
+  __symbiosis_pointee_write((void *)strlen, text, 5);
+  __symbiosis_fallback_write((void *)strlen, text, 5);
 }
 
 static void *asserts(void *argument) { block(1); assert(!argument); return 0; }
@@ -200,6 +248,7 @@ int main(int arguments, char **argument) {
 #define SCENARIO(name, call) if (!strcmp(s, name)) { call; }
   SCENARIO("streams", streams()) SCENARIO("names", names()) SCENARIO("deep", deep())
   SCENARIO("detach", detach()) SCENARIO("sync", sync_calls()) SCENARIO("c11", c11())
+  SCENARIO("sections", sections())
   SCENARIO("heap", heap()) SCENARIO("writes", writes()) SCENARIO("fork", forks())
   SCENARIO("assert", run(asserts, (void *)1)) SCENARIO("abort", run(aborts, 0))
   SCENARIO("fault", run(faults, 0)) SCENARIO("divide", run(divides, 0))

@@ -2,9 +2,11 @@
 //! order of it is kept up to date after Pearce and Kelly ("A dynamic topological sort algorithm for
 //! directed acyclic graphs", 2006): only the part between the ends of a new edge is sorted again.
 
+mod arrange;
+
 use super::literal::Literal;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+pub(super) use arrange::Locks;
+use std::collections::VecDeque;
 
 /// An edge, seen from one of its ends.
 #[derive(Clone, Copy, Debug)]
@@ -35,12 +37,19 @@ pub(super) struct Graph {
     reached: Vec<Reached>,
     stamps: Vec<u32>,
     stamp: u32,
+    /// How often places were changed.
+    changes: u64,
 }
 
 impl Graph {
-    /// The graph of orders that always hold; `None` when they close a cycle. Where `moments` are
-    /// given, one for each event, the first topological order follows them as far as it can.
-    pub(super) fn new(events: usize, edges: &[(u32, u32)], moments: &[u64]) -> Option<Self> {
+    /// The graph of orders that always hold; `None` when they close a cycle. The first topological
+    /// order is as of [`arrange`](Self::arrange).
+    pub(super) fn new(
+        events: usize,
+        edges: &[(u32, u32)],
+        moments: &[u64],
+        locks: &Locks,
+    ) -> Option<Self> {
         let nothing = Reached { by: 0, literal: None, distance: 0 };
         let mut graph = Self {
             places: vec![0; events],
@@ -50,34 +59,13 @@ impl Graph {
             reached: vec![nothing; events],
             stamps: vec![0; events],
             stamp: 0,
+            changes: 0,
         };
-        let mut missing = vec![0u32; events];
         for &(from, to) in edges {
             graph.successors[from as usize].push(Edge { other: to, literal: None });
             graph.predecessors[to as usize].push(Edge { other: from, literal: None });
-            missing[to as usize] += 1;
         }
-        // Without moments, first come, first served.
-        let mut arrived = 0;
-        let mut arrives = |event: u32| {
-            arrived += 1;
-            Reverse((moments.get(event as usize).copied().unwrap_or(0), arrived, event))
-        };
-        let first = (0..events as u32).filter(|&event| missing[event as usize] == 0);
-        let mut ready: BinaryHeap<Reverse<(u64, u32, u32)>> = first.map(&mut arrives).collect();
-        let mut place = 0;
-        while let Some(Reverse((_, _, event))) = ready.pop() {
-            graph.places[event as usize] = place;
-            place += 1;
-            for edge in &graph.successors[event as usize] {
-                let missing = &mut missing[edge.other as usize];
-                *missing -= 1;
-                if *missing == 0 {
-                    ready.push(arrives(edge.other));
-                }
-            }
-        }
-        (place as usize == events).then_some(graph)
+        graph.arrange(moments, locks).then_some(graph)
     }
 
     /// Does `a` come before `b` in the topological order?
@@ -88,6 +76,11 @@ impl Graph {
     /// The place of every event in the topological order.
     pub(super) fn places(&self) -> &[u32] {
         &self.places
+    }
+
+    /// How often places were changed.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// How many edges can be taken back.
@@ -196,6 +189,7 @@ impl Graph {
 
     /// Gives the places of both groups to `before`, then `after`, each in its order.
     fn sort(&mut self, mut before: Vec<u32>, mut after: Vec<u32>) {
+        self.changes += 1;
         // A way is found more than once when a shorter one comes later.
         let places = &self.places;
         after.sort_unstable_by_key(|&event| places[event as usize]);
@@ -213,7 +207,7 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::super::literal::{Literal, Variable};
-    use super::Graph;
+    use super::{Graph, Locks};
 
     fn literal(number: u32) -> Literal {
         Variable(number).literal(true)
@@ -221,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_order_follows_the_edges_and_cycles_are_explained() {
-        let mut graph = Graph::new(4, &[(0, 1), (2, 3)], &[]).expect("no cycle");
+        let mut graph = Graph::new(4, &[(0, 1), (2, 3)], &[], &Locks::default()).expect("no cycle");
         graph.add(3, 0, literal(7)).expect("no cycle");
         assert!(graph.precedes(2, 1) && graph.precedes(3, 0));
         assert_eq!(graph.add(1, 2, literal(8)), Err(vec![literal(7)]));
@@ -233,12 +227,12 @@ mod tests {
 
     #[test]
     fn a_cycle_of_orders_that_always_hold_leaves_no_graph() {
-        assert!(Graph::new(2, &[(0, 1), (1, 0)], &[]).is_none());
+        assert!(Graph::new(2, &[(0, 1), (1, 0)], &[], &Locks::default()).is_none());
     }
 
     #[test]
     fn explanations_have_few_literals() {
-        let mut graph = Graph::new(5, &[(0, 4)], &[]).expect("no cycle");
+        let mut graph = Graph::new(5, &[(0, 4)], &[], &Locks::default()).expect("no cycle");
         for (number, (from, to)) in [(0, 1), (1, 2), (2, 4), (4, 3)].into_iter().enumerate() {
             graph.add(from, to, literal(number as u32)).expect("no cycle");
         }

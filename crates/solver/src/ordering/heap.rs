@@ -39,6 +39,11 @@ impl Activities {
         *activity = activity.max(PREFERRED * share);
     }
 
+    /// The variable gets this activity, whatever it had. Heaps that have it are to be made anew.
+    pub(super) fn set(&mut self, variable: Variable, activity: f64) {
+        self.of[variable.index()] = activity;
+    }
+
     /// The variable took part in a conflict.
     pub(super) fn bump(&mut self, variable: Variable) {
         let activity = &mut self.of[variable.index()];
@@ -83,6 +88,12 @@ impl Heap {
         self.places[variable.index()] = self.items.len() as u32;
         self.items.push(variable);
         self.up(activities, self.items.len() - 1);
+    }
+
+    /// Without variables.
+    pub(super) fn clear(&mut self) {
+        self.items.clear();
+        self.places.clear();
     }
 
     /// To be called when the variable has become more active.

@@ -19,9 +19,9 @@ use crate::session::{
 };
 use crate::z3_session::Z3Session;
 use encoders::{ConstraintSystem, Term};
-use graph::Graph;
+use graph::{Graph, Locks};
 use literal::Literal;
-use model::{EventTrace, VariableOrigin};
+use model::{EventTrace, Schedule};
 use rustc_hash::FxHashSet;
 use search::{Answer, Search};
 use std::time::Instant;
@@ -47,8 +47,6 @@ pub struct OrderingSession<'a> {
     search: Option<Search<'a>>,
     /// φbug.
     failure: Option<Literal>,
-    /// Do claims depend on values that no read fixes?
-    has_inputs: bool,
     /// For what evaluation cannot settle.
     fallback: Option<Z3Session<'a>>,
 }
@@ -70,6 +68,16 @@ impl<'a> OrderingSession<'a> {
         self
     }
 
+    /// The session, which goes back no more than so many levels to where what a conflict taught says
+    /// something already. The answers are the same, apart from which schedule is found.
+    #[must_use]
+    pub fn going_back_at_most(mut self, levels: usize) -> Self {
+        if let Some(search) = &mut self.search {
+            search.far = levels;
+        }
+        self
+    }
+
     /// Like [`new`](Self::new), with the clauses about writes between reads and their sources there
     /// from the start when they are up to `eager` many. The answers are the same, apart from which
     /// schedule is found.
@@ -80,30 +88,20 @@ impl<'a> OrderingSession<'a> {
         limits: Limits,
         eager: usize,
     ) -> Self {
-        let mut session = Self {
-            trace,
-            system,
-            limits,
-            search: None,
-            failure: None,
-            has_inputs: false,
-            fallback: None,
-        };
-        let Some(graph) = Graph::new(trace.events.len(), &certain(trace, system), system.moments())
-        else {
+        let mut session =
+            Self { trace, system, limits, search: None, failure: None, fallback: None };
+        let (events, locks) = (trace.events.len(), Locks::of(trace));
+        let certain = certain(trace, system);
+        let Some(graph) = Graph::new(events, &certain, system.moments(), &locks) else {
             return session;
         };
-        let mut search = Search::new(trace, system, graph);
+        let mut search = Search::new(trace, system, (graph, locks));
         let mut clauses = Clauses::new(&mut search, system, &trace.exprs, eager);
         let constraints = system.constraints.iter().map(|constraint| &constraint.term);
         let open = constraints.filter(|term| !matches!(term, Term::Before(..)));
         let asserted = open.into_iter().try_for_each(|term| clauses.assert(term));
         let failure = system.failure.as_ref().map(|failure| clauses.literal(failure)).transpose();
         let (Ok(()), Ok(failure)) = (asserted, failure) else { return session };
-        session.has_inputs = search.values().variables().any(|var| {
-            let origin = trace.variables.get(var.index()).map(|variable| variable.origin);
-            !matches!(origin, Some(VariableOrigin::Read { .. }))
-        });
         search.prefer();
         session.failure = failure;
         session.search = Some(search);
@@ -146,6 +144,12 @@ impl Session for OrderingSession<'_> {
         self.check_within(goal, orders, 1)
     }
 
+    fn look_near(&mut self, schedule: &Schedule) {
+        if let Some(search) = &mut self.search {
+            search.look_near(&schedule.order);
+        }
+    }
+
     fn check_within(
         &mut self,
         goal: Goal,
@@ -175,7 +179,18 @@ impl Session for OrderingSession<'_> {
                 _ => Ok(()),
             }
         };
-        match search.solve(&assumptions, &mut goes_on) {
+        let before = search.work();
+        let answer = search.solve(&assumptions, &mut goes_on);
+        let work = search.work();
+        tracing::debug!(
+            ?goal,
+            orders = orders.len(),
+            conflicts = work.conflicts - before.conflicts,
+            decisions = work.decisions - before.decisions,
+            answer = answer.name(),
+            "answered"
+        );
+        match answer {
             Answer::Unknown(reason) => Ok(Outcome::Unknown(reason)),
             Answer::Unsatisfiable(core) => {
                 let mut core: FxHashSet<Literal> = core.into_iter().collect();
@@ -183,9 +198,7 @@ impl Session for OrderingSession<'_> {
                 let indices = (0..assumed.len()).filter(|&index| core.remove(&assumed[index]));
                 Ok(Outcome::Unsat(indices.collect()))
             }
-            Answer::Satisfiable if self.has_inputs && search.is_guess() => {
-                self.fall_back(goal, orders, parts)
-            }
+            Answer::Satisfiable if search.is_guess() => self.fall_back(goal, orders, parts),
             Answer::Satisfiable => {
                 let places = search.places().iter().map(|&place| i64::from(place)).collect();
                 let known = search.values();

@@ -8,18 +8,19 @@
 use super::Work;
 use super::clauses::{ClauseId, Clauses};
 use super::flows::Flow;
-use super::graph::Graph;
+use super::graph::{Graph, Locks};
 use super::heap::{Activities, Heap};
 use super::literal::{Literal, Variable};
 use super::values::{Claim, Consequence, Values};
 use crate::session::UnknownReason;
 use encoders::{ConstraintSystem, Term};
-use model::{EventTrace, ReadRef, WriteSource};
+use model::{EventId, EventTrace, ReadRef, WriteSource};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 mod decisions;
 mod front;
 mod learning;
+mod near;
 mod sources;
 
 pub(super) use decisions::Decision;
@@ -56,11 +57,23 @@ pub(super) enum Answer {
     Unknown(UnknownReason),
 }
 
+impl Answer {
+    /// For logs.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Satisfiable => "satisfiable",
+            Self::Unsatisfiable(_) => "unsatisfiable",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+}
+
 /// Conflicts between two restarts, times the term of Luby's series.
 const RESTART: u64 = 100;
 /// The search goes back no more levels than this to where a learned clause already says something:
 /// it is enough that the conflict is no more ("chronological backtracking", Nadel and Ryvchin, SAT
-/// 2018, in a simple form: what follows counts as of the level at which it is noticed).
+/// 2018). What follows is of the level of the latest literal that it follows from, not of the one at
+/// which it is noticed, and stays when that one is taken back.
 const FAR: usize = 50;
 /// So many learned clauses are kept at first, and so many more after each reduction.
 const LEARNED: usize = 8_000;
@@ -85,6 +98,11 @@ pub(super) struct Search<'t> {
     pub(super) parted: FxHashSet<(u32, u32)>,
     /// The place of every event in the first topological order.
     first_places: Vec<u32>,
+    /// By event its place in the schedule to look near; empty where there is none.
+    model: Vec<u64>,
+    locks: Locks,
+    /// Is the topological order maybe further from that schedule than it has to be?
+    has_drifted: bool,
     kinds: Vec<Kind>,
     /// By variable.
     assigned: Vec<Option<bool>>,
@@ -100,9 +118,13 @@ pub(super) struct Search<'t> {
     places_in_line: Activities,
     turn: Turn,
     front: Front,
+    /// How many levels to go back at most beyond the one of a conflict.
+    pub(super) far: usize,
     trail: Vec<Literal>,
     /// Where on the trail each level begins.
     limits: Vec<usize>,
+    /// How often levels were taken back.
+    cancels: u64,
     /// What has been looked at of the trail, by clauses and by the theories.
     propagated: usize,
     theorised: usize,
@@ -127,7 +149,11 @@ pub(super) struct Search<'t> {
 
 impl<'t> Search<'t> {
     /// A search without clauses. `graph` has the orders that always hold.
-    pub(super) fn new(trace: &'t EventTrace, system: &'t ConstraintSystem, graph: Graph) -> Self {
+    pub(super) fn new(
+        trace: &'t EventTrace,
+        system: &'t ConstraintSystem,
+        (graph, locks): (Graph, Locks),
+    ) -> Self {
         Self {
             clauses: Clauses::default(),
             system,
@@ -136,6 +162,9 @@ impl<'t> Search<'t> {
             entered: Vec::new(),
             parted: FxHashSet::default(),
             first_places: graph.places().to_vec(),
+            model: Vec::new(),
+            locks,
+            has_drifted: false,
             graph,
             values: Values::new(trace),
             kinds: Vec::new(),
@@ -150,8 +179,10 @@ impl<'t> Search<'t> {
             places_in_line: Activities::default(),
             turn: Turn::default(),
             front: Front::default(),
+            far: FAR,
             trail: Vec::new(),
             limits: Vec::new(),
+            cancels: 0,
             propagated: 0,
             theorised: 0,
             served: Vec::new(),
@@ -179,13 +210,8 @@ impl<'t> Search<'t> {
         self.seen.push(false);
         self.clauses.add_variable();
         self.activities.add(0.0);
-        self.places_in_line.add(match kind {
-            Kind::Source(read) => {
-                let place = self.first_places[self.readers[read as usize] as usize];
-                1.0 - f64::from(place) / self.first_places.len() as f64
-            }
-            _ => 0.0,
-        });
+        self.places_in_line.add(0.0);
+        self.stand_in_line(variable);
         self.queue(variable);
         variable
     }
@@ -324,9 +350,15 @@ impl<'t> Search<'t> {
     }
 
     fn assign(&mut self, literal: Literal, reason: Option<ClauseId>) {
+        self.assign_at(literal, reason, self.limits.len() as u32);
+    }
+
+    /// The level is that of the latest literal that it follows from, which may be below the one that
+    /// the search is at.
+    fn assign_at(&mut self, literal: Literal, reason: Option<ClauseId>, level: u32) {
         let index = literal.variable().index();
         self.assigned[index] = Some(literal.is_positive());
-        self.levels[index] = self.limits.len() as u32;
+        self.levels[index] = level;
         self.reasons[index] = reason;
         if let Kind::Source(read) = self.kinds[index]
             && literal.is_positive()
@@ -336,34 +368,44 @@ impl<'t> Search<'t> {
         self.trail.push(literal);
     }
 
-    /// Takes all levels above this one back.
+    /// Takes all levels above this one back. What was noticed on them but follows from earlier ones
+    /// stays, and is told to clauses and theories anew.
     fn cancel(&mut self, level: usize) {
         if self.limits.len() <= level {
             return;
         }
+        self.cancels += 1;
         let start = self.limits[level];
         let mut edges = 0;
+        let mut kept = Vec::new();
         for position in (start..self.trail.len()).rev() {
             let literal = self.trail[position];
             let variable = literal.variable();
-            match self.kinds[variable.index()] {
-                Kind::Order(..) if position < self.theorised => edges += 1,
-                Kind::Source(read) if literal.is_positive() => {
-                    self.served[read as usize] -= 1;
-                    for &(other, _) in &self.sources_of[read as usize] {
-                        self.first.insert(&self.activities, other);
-                        self.line.insert(&self.places_in_line, other);
-                    }
-                }
-                _ => {}
+            let index = variable.index();
+            if matches!(self.kinds[index], Kind::Order(..)) && position < self.theorised {
+                edges += 1;
             }
-            self.assigned[variable.index()] = None;
-            self.phases[variable.index()] = literal.is_positive();
+            if self.levels[index] as usize <= level {
+                kept.push(literal);
+                continue;
+            }
+            if let Kind::Source(read) = self.kinds[index]
+                && literal.is_positive()
+            {
+                self.served[read as usize] -= 1;
+                for &(other, _) in &self.sources_of[read as usize] {
+                    self.first.insert(&self.activities, other);
+                    self.line.insert(&self.places_in_line, other);
+                }
+            }
+            self.assigned[index] = None;
+            self.phases[index] = literal.is_positive();
             self.queue(variable);
         }
         self.graph.undo(self.graph.len() - edges);
         self.values.undo(start);
         self.trail.truncate(start);
+        self.trail.extend(kept.into_iter().rev());
         self.limits.truncate(level);
         self.propagated = self.propagated.min(start);
         self.theorised = self.theorised.min(start);
@@ -405,18 +447,20 @@ impl<'t> Search<'t> {
             return;
         }
         // The second watched literal is the one that is taken back first.
-        let level = |l: &Literal| self.levels[l.variable().index()];
-        if let Some(latest) = (1..clause.len()).max_by_key(|&index| level(&clause[index])) {
+        let level_of = |l: &Literal| self.levels[l.variable().index()];
+        if let Some(latest) = (1..clause.len()).max_by_key(|&index| level_of(&clause[index])) {
             clause.swap(1, latest);
         }
+        let level = level_of(&clause[1]);
         let length = clause.len() as u32;
         let id = self.clauses.learn(clause, length);
-        self.assign(literal, Some(id));
+        self.assign_at(literal, Some(id), level);
     }
 
     fn by_clauses(&mut self) -> Option<ClauseId> {
         while let Some(&literal) = self.trail.get(self.propagated) {
             self.propagated += 1;
+            let is_late = self.levels[literal.variable().index()] as usize == self.limits.len();
             let mut watches = self.clauses.take_watches(!literal);
             let mut kept = 0;
             let mut conflict = None;
@@ -443,7 +487,13 @@ impl<'t> Search<'t> {
                 kept += 1;
                 match self.value(first) {
                     Some(true) => {}
-                    None => self.assign(first, Some(watch.clause)),
+                    None if is_late => self.assign(first, Some(watch.clause)),
+                    None => {
+                        let others = &self.clauses.literals(watch.clause)[1..];
+                        let levels = others.iter().map(|l| self.levels[l.variable().index()]);
+                        let level = levels.max().unwrap_or(0);
+                        self.assign_at(first, Some(watch.clause), level);
+                    }
                     Some(false) => {
                         conflict = Some(watch.clause);
                         while index < watches.len() {
@@ -500,8 +550,9 @@ impl<'t> Search<'t> {
             return Answer::Unsatisfiable(Vec::new());
         }
         self.enter_sure();
+        self.begin_near();
         self.turn.reads = match self.system.moments() {
-            [] => 0,
+            [] if self.model.is_empty() => 0,
             _ => self.served.len() as u64,
         };
         self.front.reset();
@@ -517,6 +568,7 @@ impl<'t> Search<'t> {
             if let Some(conflict) = self.propagate() {
                 self.turn.count();
                 self.work.conflicts += 1;
+                self.has_drifted = true;
                 since += 1;
                 let Some((learned, back)) = self.analyse(conflict) else {
                     self.broken = true;
@@ -525,7 +577,7 @@ impl<'t> Search<'t> {
                 let level = self.levels[learned[0].variable().index()] as usize;
                 // What is not far back is decided otherwise soon; what is far back would mostly be
                 // decided again as it was.
-                let is_far = learned.len() > 1 && level - back > FAR;
+                let is_far = learned.len() > 1 && level - back > self.far;
                 self.cancel(if is_far { level - 1 } else { back });
                 self.learn(learned);
                 self.activities.decay();
@@ -540,9 +592,16 @@ impl<'t> Search<'t> {
             if is_over {
                 self.front.reset();
             }
+            if self.propagated < self.trail.len() {
+                // What a restart leaves is looked at anew before anything is decided.
+                continue;
+            }
             if self.clauses.learned() > most {
                 most += MORE_LEARNED;
                 self.forget();
+            }
+            if self.limits.len() == assumptions.len() {
+                self.go_back_near();
             }
             match self.decide(assumptions) {
                 Decision::Literal(literal) => {
@@ -601,12 +660,12 @@ impl<'t> Search<'t> {
         // would not follow.
         let (highest, next) = (level(self, first), level(self, second));
         if highest != u32::MAX {
-            let is_near = next < highest && (highest - next) as usize <= FAR;
+            let is_near = next < highest && (highest - next) as usize <= self.far;
             self.cancel(if is_near { next } else { highest - 1 } as usize);
         }
         let id = self.store(clause);
         if self.value(first).is_none() && self.value(second) == Some(false) {
-            self.assign(first, Some(id));
+            self.assign_at(first, Some(id), next);
         }
         Ok(())
     }
@@ -625,10 +684,19 @@ impl<'t> Search<'t> {
         &self.values
     }
 
-    /// Is there a claim that was assigned without its values being known?
+    /// Is there a claim that was assigned without its values being known, and that nothing but its
+    /// values determines?
     pub(super) fn is_guess(&self) -> bool {
+        let is_determined = |claim| match claim {
+            Claim::Holds(expr) => self.system.is_determined(expr),
+            Claim::Equal(..) => false,
+        };
         self.kinds.iter().enumerate().any(|(index, kind)| match kind {
-            Kind::Claim(atom) => self.assigned[index].is_some() && self.values.is_open(*atom),
+            Kind::Claim(atom) => {
+                self.assigned[index].is_some()
+                    && self.values.is_open(*atom)
+                    && !is_determined(self.values.claim(*atom))
+            }
             _ => false,
         })
     }

@@ -3,12 +3,9 @@
 use super::literal::Literal;
 use super::search::{Search, Unsatisfiable};
 use super::values::Claim;
-use encoders::{ConstraintSystem, Term};
-use model::{BinOp, Expr, ExprId, ExprPool, ReadRef, WriteSource};
+use encoders::{Connective, Connectives, ConstraintSystem, Term};
+use model::{ExprId, ExprPool, ReadRef, WriteSource};
 use rustc_hash::FxHashMap;
-
-/// Expressions are taken to pieces down to this depth; what is below counts as one claim.
-const DEEPEST: u32 = 64;
 
 /// Up to so many clauses about writes between a source and a read are there from the start, since
 /// more follows from them then; more would take too much memory.
@@ -35,10 +32,11 @@ pub(super) struct Clauses<'s, 't> {
     system: &'t ConstraintSystem,
     /// Are writes between a source and a read looked for once the rest is decided?
     lazy: bool,
-    pool: &'t ExprPool,
-    depth: u32,
+    connectives: Connectives<'t>,
     /// The literals that imply an expression's value.
     implying: FxHashMap<(ExprId, bool), Literal>,
+    /// The literals that hold if and only if an expression does.
+    equivalent: FxHashMap<ExprId, Literal>,
 }
 
 impl<'s, 't> Clauses<'s, 't> {
@@ -49,7 +47,14 @@ impl<'s, 't> Clauses<'s, 't> {
         eager: usize,
     ) -> Self {
         let lazy = size(system) > eager;
-        Self { search, system, lazy, pool, depth: 0, implying: FxHashMap::default() }
+        Self {
+            search,
+            system,
+            lazy,
+            connectives: Connectives::new(pool),
+            implying: FxHashMap::default(),
+            equivalent: FxHashMap::default(),
+        }
     }
 
     /// Has the term hold.
@@ -203,20 +208,19 @@ impl<'s, 't> Clauses<'s, 't> {
         Some(if value { literal } else { !literal })
     }
 
-    /// The term of a 1-bit expression that joins others.
-    fn connective(&self, expr: ExprId) -> Option<Term> {
-        if let Some(value) = self.pool.as_const(expr) {
-            return Some(if value == 0 { Term::False } else { Term::True });
+    /// How an expression joins others; `None` for what counts as one claim.
+    fn connective(&mut self, expr: ExprId) -> Option<Connective> {
+        if self.system.is_determined(expr) { None } else { self.connectives.get(expr) }
+    }
+
+    /// A literal that holds if and only if the 1-bit expression does.
+    fn equivalent(&mut self, expr: ExprId) -> Result<Literal, Unsatisfiable> {
+        if let Some(known) = self.equivalent.get(&expr) {
+            return Ok(*known);
         }
-        if self.pool.width(expr) != 1 || self.depth >= DEEPEST {
-            return None;
-        }
-        match self.pool.get(expr) {
-            Expr::Not(a) => Some(Term::Value(a).negated()),
-            Expr::Bin(BinOp::And, a, b) => Some(Term::And(vec![Term::Value(a), Term::Value(b)])),
-            Expr::Bin(BinOp::Or, a, b) => Some(Term::Or(vec![Term::Value(a), Term::Value(b)])),
-            _ => None,
-        }
+        let literal = self.literal(&Term::Value(expr))?;
+        self.equivalent.insert(expr, literal);
+        Ok(literal)
     }
 
     fn value(
@@ -225,10 +229,29 @@ impl<'s, 't> Clauses<'s, 't> {
         expr: ExprId,
         value: bool,
     ) -> Result<(), Unsatisfiable> {
-        let Some(term) = self.connective(expr) else { return Ok(()) };
-        self.depth += 1;
-        let added = self.unless(others, &term, value);
-        self.depth -= 1;
-        added
+        // What joins nothing is an atom.
+        let Some(connective) = self.connective(expr) else { return Ok(()) };
+        let both = |a, b| Term::And(vec![Term::Value(a), Term::Value(b)]);
+        let either = |a, b| Term::Or(vec![Term::Value(a), Term::Value(b)]);
+        let (condition, (then, its_value), (otherwise, other_value)) = match connective {
+            Connective::Constant(constant) if constant == value => return Ok(()),
+            Connective::Constant(_) => return self.search.add_clause(others),
+            Connective::Not(a) => return self.unless(others, &Term::Value(a), !value),
+            Connective::Both(a, b) => return self.unless(others, &both(a, b), value),
+            Connective::Either(a, b) => return self.unless(others, &either(a, b), value),
+            Connective::Same(a, b) => (a, (b, value), (b, !value)),
+            Connective::Differ(a, b) => (a, (b, !value), (b, value)),
+            Connective::Choice(a, b, c) => (a, (b, value), (c, value)),
+        };
+        let condition = self.equivalent(condition)?;
+        for (unless, expr, value) in
+            [(!condition, then, its_value), (condition, otherwise, other_value)]
+        {
+            others.push(unless);
+            let added = self.unless(others, &Term::Value(expr), value);
+            others.pop();
+            added?;
+        }
+        Ok(())
     }
 }

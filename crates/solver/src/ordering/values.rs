@@ -136,6 +136,11 @@ impl<'t> Values<'t> {
         (None, support)
     }
 
+    /// What an atom claims.
+    pub(super) fn claim(&self, atom: u32) -> Claim {
+        self.atoms[atom as usize].claim
+    }
+
     /// Is every value variable of the claim that an assigned literal makes known?
     pub(super) fn is_open(&self, atom: u32) -> bool {
         let atom = &self.atoms[atom as usize];

@@ -260,7 +260,16 @@ fn finish(mut threads: Vec<Thread>, fork: bool, random: &mut Random) -> String {
             let first = names.swap_remove(seen);
             let second = random.pick(&names).clone();
             let both = format!(" {} ", random.pick(&["&&", "||"]));
-            Some(match random.below(3) {
+            Some(match random.below(5) {
+                // Truths as operands, of which each may be known without a value.
+                3 => {
+                    let parts = [&first, &second, &first].map(|name| comparison(name, random));
+                    format!("{} ? {} : {}", parts[0], parts[1], parts[2])
+                }
+                4 => {
+                    let parts = [&first, &second].map(|name| comparison(name, random));
+                    format!("({}) {} ({})", parts[0], random.pick(&["==", "!="]), parts[1])
+                }
                 0 => format!("{first} {} {second}", random.pick(&["==", "!=", "<"])),
                 1 => comparison(&first, random) + &both + &comparison(&second, random),
                 _ => comparison(&first, random),

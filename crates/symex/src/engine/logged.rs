@@ -6,6 +6,7 @@ use crate::eval;
 use crate::heap::{HEAP, PRIVATE};
 use crate::memory::MemoryByte;
 use crate::report::GapKind;
+use crate::settled::settle;
 use crate::thread::Stop;
 use crate::value::{Scalar, Value};
 use ir::types::{InstId, Instruction, Module, TypeId};
@@ -192,6 +193,7 @@ impl Engine<'_> {
             let equal = self.pool.eq(id, constant);
             let site = self.site(t);
             self.out.condition(t, equal, kind, site);
+            settle(&self.pool, id, value, &mut self.threads[t].settled);
         }
         Some(value as u64)
     }

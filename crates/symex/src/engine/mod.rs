@@ -5,6 +5,7 @@ mod thread_locals;
 
 pub(crate) use logged::decode_logged;
 
+use crate::access::Stamp;
 use crate::builder::{Builder, Origin};
 use crate::cells::SharedCells;
 use crate::containers::Containers;
@@ -48,7 +49,7 @@ pub(crate) struct Learned {
     /// Per thread: lowest and one past highest address of its stack objects.
     pub stacks: Vec<Option<(u64, u64)>>,
     /// Per thread: all time stamps, in order.
-    pub stamps: Vec<Vec<u64>>,
+    pub stamps: Vec<Vec<Stamp>>,
     /// Addresses that belonged to nothing known when they were accessed.
     pub unresolved: FxHashSet<u64>,
     /// Who wrote what in the last survey.
@@ -514,8 +515,12 @@ pub(crate) fn operand_value<'r>(
     operand: Operand,
 ) -> Value {
     match operand {
-        Operand::Inst(id) => frame.registers.get(id.index()).cloned().unwrap_or_default(),
-        Operand::Param(index) => frame.arguments.get(index as usize).cloned().unwrap_or_default(),
+        Operand::Inst(id) => {
+            thread.as_settled(frame.registers.get(id.index()).cloned().unwrap_or_default())
+        }
+        Operand::Param(index) => {
+            thread.as_settled(frame.arguments.get(index as usize).cloned().unwrap_or_default())
+        }
         Operand::Other => Value::Absent,
         Operand::Const(id) => {
             let m = frame.info.module;

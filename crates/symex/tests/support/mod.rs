@@ -8,7 +8,7 @@ use ir::types::{
 use std::sync::Arc;
 use symex::{RecordedModule, ThreadLog};
 use trace_format::InMemory;
-use trace_format::layout::{RuntimeEvent, SYNC_PAYLOAD, SyncCoder, tag};
+use trace_format::layout::{RuntimeEvent, SHORT_PAYLOAD, SYNC_PAYLOAD, SyncCoder, tag};
 
 pub const VOID: TypeId = TypeId(0);
 pub const I1: TypeId = TypeId(1);
@@ -214,6 +214,12 @@ impl Stream {
             ) => {
                 let mut bytes = [0; SYNC_PAYLOAD];
                 let length = self.sync.write([op, address, second, number, time], &mut bytes);
+                self.streams.values.extend(&bytes[..length]);
+                self
+            }
+            (RuntimeEvent::Locked | RuntimeEvent::Unlocked, &[address, time]) => {
+                let mut bytes = [0; SHORT_PAYLOAD];
+                let length = self.sync.write_short(address, time, &mut bytes);
                 self.streams.values.extend(&bytes[..length]);
                 self
             }

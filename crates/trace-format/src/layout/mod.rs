@@ -6,8 +6,8 @@
 //! says how far each has come, so that SIGKILL loses at most the entry being written.
 //!
 //! The first [`STREAM_WINDOW`] bytes of a stream's file are mapped: the window, which holds the
-//! stream's end. When it is full, what it holds is appended to the file and it begins anew
-//! ([`Control::path_moved`]): memory that is used again costs no fresh pages.
+//! stream's end. When it has [`STREAM_PIECE`] bytes, these are appended to the file and it begins anew with
+//! the rest ([`Control::path_moved`]): memory that is used again costs no fresh pages.
 //!
 //! * **path**: tokens of one byte, some of which a `u32` follows, see [`token`]. Zero is never
 //!   written at the beginning of a token.
@@ -18,13 +18,15 @@
 
 mod modules;
 mod schedule;
+mod sync;
 
 pub use modules::*;
 pub use schedule::*;
+pub use sync::*;
 
 /// Changes whenever a binary built by an older instrumenter could be misread: the layout of the
 /// streams, the control page, the module descriptor, or the logging plan.
-pub const INSTRUMENTATION_VERSION: u32 = 5;
+pub const INSTRUMENTATION_VERSION: u32 = 8;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
@@ -38,8 +40,13 @@ pub const CHILDREN_VARIABLE: &str = "SYMBIOSIS_CHILDREN";
 /// explains, each ended by a zero byte.
 pub const ORIGIN_FILE: &str = "origin.bin";
 
-/// Bytes of the window at the beginning of a stream's file; what was moved out of it comes behind.
-pub const STREAM_WINDOW: usize = 64 << 10;
+/// Bytes of the window at the beginning of a stream's file.
+pub const STREAM_WINDOW: usize = STREAM_PIECE + (4 << 10);
+/// Where in a stream's file that comes which was moved out of the window.
+pub const STREAM_BEHIND: usize = 2 * STREAM_PIECE;
+/// Bytes that are moved out of a window when it has so many: whole and aligned, which costs the kernel
+/// less than any other number.
+pub const STREAM_PIECE: usize = 64 << 10;
 /// Behind the limit of the values stream there is always room for so many bytes that a function writes
 /// without looking at it, after what it wrote when it looked.
 pub const VALUE_SLACK: usize = 64;
@@ -52,20 +59,28 @@ pub const PROCESS_MAGIC: u64 = u64::from_le_bytes(*b"SYMBPRC1");
 
 /// The path stream as it is written: tokens.
 ///
-/// A token below [`token::FIRST`] holds choices: the ways that branches went, in order, from the
-/// highest bit behind the leading one to the lowest. A branch with two ways takes one bit, a switch
-/// as many as the number of its distinct targets needs (`ir::regions`).
+/// A token below [`token::FIRST`], or a word that begins with [`token::LONG`] or more, holds choices: the
+/// ways that branches went, in order, from the highest bit behind the leading one to the lowest. A
+/// branch with two ways takes one bit, a switch as many as the number of its distinct targets needs
+/// (`ir::regions`).
 ///
-/// A thread keeps the choices that do not fill a token yet in the byte where its next token goes
-/// (at `Control::path_next`, so not counted by it): whatever ends the process finds them there. A
-/// byte there that is no token of choices is nothing.
+/// A thread keeps the choices that no token has yet in its control page (`Control::choices`): whatever
+/// ends the process finds them there. The token is written where the next one goes
+/// (`Control::path_next`) first, then the choices are cleared, then `path_next` counts the token. So
+/// when there are none in the control page, a token of choices there counts as well; all else behind
+/// the last token is zeros.
 pub mod token {
     /// Choices without any: nothing happened.
     pub const EMPTY: u8 = 1;
-    /// The first token that holds no choices. Tokens of choices are `EMPTY` to `FIRST - 1`.
+    /// The first byte that holds no choices. Short tokens of choices are `EMPTY` to `FIRST - 1`.
     pub const FIRST: u8 = 0x80;
-    /// How many bits of choices a token holds.
-    pub const BITS: u32 = 6;
+    /// From this first byte on a token has four bytes, the highest first: choices, and the two highest
+    /// bits.
+    pub const LONG: u8 = 0xc0;
+    /// The two highest bits.
+    pub const LONG_MARK: u32 = (LONG as u32) << 24;
+    /// How many bits of choices a token holds at most. (They have room in [`super::tag`]'s entries.)
+    pub const BITS: u32 = 28;
     /// A call whose target is not known to be in the same module returned. The result follows in
     /// the values stream where the plan says so.
     pub const RETURN: u8 = 0x80;
@@ -81,10 +96,28 @@ pub mod token {
     /// The runtime saw something: the [`super::RuntimeEvent`] is added.
     pub const RUNTIME: u8 = 0x90;
 
-    /// Does a byte behind the last token hold choices?
+    /// How a token of choices is written, behind a leading one: as the first so many of four bytes.
     #[must_use]
-    pub const fn is_open(byte: u8) -> bool {
-        byte > EMPTY && byte < FIRST
+    pub const fn of_choices(choices: u32) -> ([u8; 4], usize) {
+        if choices < FIRST as u32 {
+            (choices.to_le_bytes(), 1)
+        } else {
+            ((LONG_MARK | choices).to_be_bytes(), 4)
+        }
+    }
+
+    /// The choices of the token at the beginning of these bytes, behind a leading one, and how many bytes
+    /// it has; none when it holds no choices.
+    #[must_use]
+    pub const fn choices(bytes: [u8; 4]) -> Option<(u32, usize)> {
+        match bytes[0] {
+            short if short > EMPTY && short < FIRST => Some((short as u32, 1)),
+            LONG.. => {
+                let choices = u32::from_be_bytes(bytes) & !LONG_MARK;
+                if choices > 1 && choices >> (BITS + 1) == 0 { Some((choices, 4)) } else { None }
+            }
+            _ => None,
+        }
     }
 }
 
@@ -107,8 +140,8 @@ pub mod tag {
     pub const BLOCK_BIAS: u32 = 1;
     /// Payload of `RETURN`: the choices before come once more ([`super::token::OPEN`]).
     pub const OPEN: u32 = 2;
-    /// Payload of `RETURN`: bits 6..0 are a token of choices.
-    pub const CHOICES: u32 = 0x80;
+    /// Payload of `RETURN`: bits 28..0 are choices behind a leading one.
+    pub const CHOICES: u32 = 1 << (super::token::BITS + 1);
 }
 
 /// What the runtime reports in a thread's own stream. The payload words in the values stream are
@@ -148,6 +181,12 @@ pub enum RuntimeEvent {
     /// where the region ended whose choices the token holds, elsewhere before the entry that comes
     /// next. `[tsc]`.
     Reading = 13,
+    /// An ordinary mutex (of kind 0) could be had at once: begin and end of a `pthread_mutex_lock` that
+    /// returned 0. The address and the tsc after, see [`SyncCoder::write_short`].
+    Locked = 14,
+    /// An ordinary mutex is about to be unlocked: begin and end of a `pthread_mutex_unlock` that
+    /// returns 0. The address and the tsc before, as for `Locked`.
+    Unlocked = 15,
 }
 
 impl RuntimeEvent {
@@ -168,6 +207,8 @@ impl RuntimeEvent {
             11 => Self::SignalBegin,
             12 => Self::SignalEnd,
             13 => Self::Reading,
+            14 => Self::Locked,
+            15 => Self::Unlocked,
             _ => return None,
         })
     }
@@ -277,117 +318,12 @@ impl SyncOp {
     }
 }
 
-/// How the payloads of [`RuntimeEvent::SyncBegin`] and [`RuntimeEvent::SyncEnd`] are written: a
-/// `u32`, and behind it what that does not say. Both sides of a thread's stream keep one.
-///
-/// The `u32` holds the operation (bits 0 to 7), flags, and in bits 16 to 31 the argument or result, as
-/// a number with a sign. Words follow in the order of the payload: the address unless it is the one of
-/// the event before; the second address if there is one; the argument or result if bits 16 to 31 have
-/// no room for it; the time, as a `u32`, since that of the event before, or whole. No time since then
-/// says that the clock was not read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SyncCoder {
-    /// The address of the event before.
-    address: u64,
-    /// Its time stamp.
-    time: u64,
-}
-
-/// The most bytes that [`SyncCoder`] writes for an event.
-pub const SYNC_PAYLOAD: usize = 36;
-
-impl SyncCoder {
-    /// The address is another one than before.
-    const ADDRESS: u32 = 1 << 8;
-    /// There is a second address.
-    const SECOND: u32 = 1 << 9;
-    /// The argument or result is a word of its own.
-    const WIDE: u32 = 1 << 10;
-    /// The time is whole.
-    const TIME: u32 = 1 << 11;
-
-    /// The time stamp of the event before, 0 for none. An event with the same has no reading of the
-    /// clock of its own.
-    #[must_use]
-    pub const fn time(&self) -> u64 {
-        self.time
-    }
-
-    /// Writes a payload; gives how many bytes it takes.
-    pub fn write(&mut self, payload: [u64; 5], to: &mut [u8; SYNC_PAYLOAD]) -> usize {
-        let [operation, address, second, number, time] = payload;
-        let mut head = operation as u32 & 0xff;
-        let mut at = 4;
-        let mut put = |bytes: &[u8]| {
-            if let Some(place) = to.get_mut(at..at + bytes.len()) {
-                place.copy_from_slice(bytes);
-                at += bytes.len();
-            }
-        };
-        if address != self.address {
-            head |= Self::ADDRESS;
-            put(&address.to_le_bytes());
-        }
-        if second != 0 {
-            head |= Self::SECOND;
-            put(&second.to_le_bytes());
-        }
-        if number as i16 as u64 == number {
-            head |= (number as u32) << 16;
-        } else {
-            head |= Self::WIDE;
-            put(&number.to_le_bytes());
-        }
-        match time.checked_sub(self.time).and_then(|since| u32::try_from(since).ok()) {
-            Some(since) => put(&since.to_le_bytes()),
-            None => {
-                head |= Self::TIME;
-                put(&time.to_le_bytes());
-            }
-        }
-        if let Some(place) = to.first_chunk_mut() {
-            *place = head.to_le_bytes();
-        }
-        *self = Self { address, time };
-        at
-    }
-
-    /// Reads a payload at the beginning of `bytes`; gives it and how many bytes it took. `None`, and
-    /// nothing changed, when it is not whole.
-    pub fn read(&mut self, bytes: &[u8]) -> Option<([u64; 5], usize)> {
-        let head = u32::from_le_bytes(*bytes.first_chunk()?);
-        let mut at = 4;
-        let mut word = |wanted: bool| -> Option<Option<u64>> {
-            if !wanted {
-                return Some(None);
-            }
-            let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
-            at += 8;
-            Some(Some(word))
-        };
-        let address = word(head & Self::ADDRESS != 0)?.unwrap_or(self.address);
-        let second = word(head & Self::SECOND != 0)?.unwrap_or(0);
-        let short = (head >> 16) as u16 as i16 as u64;
-        let number = word(head & Self::WIDE != 0)?.unwrap_or(short);
-        let time = match word(head & Self::TIME != 0)? {
-            Some(time) => time,
-            None => {
-                let since = u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
-                at += 4;
-                self.time.wrapping_add(u64::from(since))
-            }
-        };
-        *self = Self { address, time };
-        Some(([u64::from(head & 0xff), address, second, number, time], at))
-    }
-}
-
-/// A thread's control page. The instrumented code reads and writes the first four words; the rest
+/// A thread's control page. The instrumented code reads and writes the first five words; the rest
 /// is the runtime's. Pointers are addresses in the traced process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
-    /// Where the next path token goes; the byte there may hold choices already ([`token`]).
+    /// Where the next path token goes; it may be there already ([`token`]).
     pub path_next: u64,
     /// When `path_next` has reached this, the hook calls the runtime before it writes on, or after
     /// it wrote choices. Some entries always fit behind it.
@@ -396,6 +332,9 @@ pub struct Control {
     pub value_next: u64,
     /// As `path_limit`; behind it there is also room for [`VALUE_SLACK`].
     pub value_limit: u64,
+    /// The choices of the region that the thread is in, behind a leading one, as far as anything may have
+    /// happened behind them; 0 or 1 for none ([`token`]). The hooks write the lower half.
+    pub choices: u64,
     /// Where the path stream's window begins; the stream's length is `path_moved` and
     /// `path_next - path_base`.
     pub path_base: u64,
@@ -433,8 +372,8 @@ pub struct Control {
     pub points: u64,
     /// How many bytes of the path stream are in its file behind the window.
     pub path_moved: u64,
-    /// As `path_moved`, but changed first: while it is greater, the window is being emptied, and all
-    /// of the stream is behind it already.
+    /// As `path_moved`, but changed first: while it is greater, the window is being emptied, and so many
+    /// bytes are behind it already, the difference fewer in it ([`Extent`]).
     pub path_moving: u64,
     /// As `path_moved`, for the values stream.
     pub value_moved: u64,
@@ -447,27 +386,35 @@ pub struct Control {
 pub struct Extent {
     /// Bytes behind the window, the stream's first ones.
     pub moved: u64,
-    /// Bytes in the window, the stream's last ones.
+    /// Bytes of the window that count no more.
+    pub start: u64,
+    /// Bytes in the window behind those, the stream's last ones.
     pub window: u64,
 }
 
 impl Extent {
     /// From the words of a control page: `last` is `path_final`, and so on. `None` when they cannot
     /// be.
+    ///
+    /// A window is emptied in this order: its first bytes are appended to the file; `moving` counts them;
+    /// the rest is copied to the window's beginning; `next` is set to the end of that; `moved` counts
+    /// them.
     #[must_use]
     pub const fn new(last: u64, next: u64, base: u64, moved: u64, moving: u64) -> Option<Self> {
-        if last != 0 {
-            return match (last - 1).checked_sub(moved) {
-                Some(window) => Some(Self { moved, window }),
-                None => None,
-            };
-        }
-        if moving > moved {
-            return Some(Self { moved: moving, window: 0 });
-        }
-        match next.checked_sub(base) {
-            Some(window) => Some(Self { moved, window }),
-            None => None,
+        let there = match (last, next.checked_sub(base)) {
+            (0, None) => return None,
+            (0, Some(there)) => there,
+            _ => match (last - 1).checked_sub(moved) {
+                Some(there) => return Some(Self { moved, start: 0, window: there }),
+                None => return None,
+            },
+        };
+        match moving.checked_sub(moved) {
+            Some(taken @ 1..) if there >= taken => {
+                Some(Self { moved: moving, start: taken, window: there - taken })
+            }
+            Some(1..) => Some(Self { moved: moving, start: 0, window: there }),
+            _ => Some(Self { moved, start: 0, window: there }),
         }
     }
 

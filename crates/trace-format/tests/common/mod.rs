@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use trace_format::layout::{
     CONTROL_MAGIC, CONTROL_PAGE_SIZE, Control, INSTRUMENTATION_VERSION, MODULE_MAGIC,
     ModuleRecordHeader, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure, RuntimeEvent,
-    STREAM_WINDOW, tag, token,
+    STREAM_BEHIND, STREAM_PIECE, tag, token,
 };
 use trace_format::{
     Executable, Manifest, Module, OrderRecord, Outcome, Trace, TraceError, bitcode_file_name,
@@ -85,15 +85,18 @@ fn tokens(path: &[u32]) -> Vec<u8> {
             }
             tag::RETURN if payload == 1 => bytes.push(token::RETURN),
             tag::RETURN if payload == tag::OPEN => bytes.push(token::OPEN),
-            tag::RETURN => bytes.push((payload - tag::CHOICES) as u8),
+            tag::RETURN => {
+                let (token, length) = token::of_choices(payload - tag::CHOICES);
+                bytes.extend(&token[..length]);
+            }
             _ => bytes.push(token::RUNTIME + payload as u8),
         }
     }
     bytes
 }
 
-pub fn choices(token: u8) -> u32 {
-    tag::RETURN << tag::SHIFT | tag::CHOICES | u32::from(token)
+pub fn choices(choices: u32) -> u32 {
+    tag::RETURN << tag::SHIFT | tag::CHOICES | choices
 }
 
 /// Writes a thread's raw files, with `junk` bytes behind the streams as in a mapped file.
@@ -131,11 +134,11 @@ pub fn write_thread(
 /// A stream's raw file with `junk` behind, and how many of the stream's bytes are behind the window:
 /// all but the last ones, when it has more than the window holds.
 fn raw_stream(bytes: &[u8], junk: usize) -> (u64, Vec<u8>) {
-    let moved = if bytes.len() > STREAM_WINDOW { bytes.len() - STREAM_WINDOW / 3 } else { 0 };
+    let moved = if bytes.len() > STREAM_PIECE { bytes.len() - STREAM_PIECE / 3 } else { 0 };
     let mut file = bytes[moved..].to_vec();
     file.resize(file.len() + junk, 0xee);
     if moved > 0 {
-        file.resize(STREAM_WINDOW, 0xee);
+        file.resize(STREAM_BEHIND, 0xee);
         file.extend(&bytes[..moved]);
         file.resize(file.len() + junk, 0xee);
     }

@@ -36,6 +36,8 @@ pub(super) struct Turn {
     pub(super) in_order: bool,
     /// How many reads there are; 0 where no more than their program order is known of the run.
     pub(super) reads: u64,
+    /// How many conflicts the first one takes.
+    first: u64,
     /// How many conflicts it is long, and how many there have been in it, or, where reads come in
     /// order, since the search was further in the run than ever before in the turn.
     length: u64,
@@ -44,14 +46,19 @@ pub(super) struct Turn {
 
 impl Default for Turn {
     fn default() -> Self {
-        Self { in_order: true, reads: 0, length: TURN, conflicts: 0 }
+        Self::of(TURN)
     }
 }
 
 impl Turn {
     /// The first turn takes so many conflicts.
     fn of(conflicts: u64) -> Self {
-        Self { length: conflicts, ..Self::default() }
+        Self { in_order: true, reads: 0, first: conflicts, length: conflicts, conflicts: 0 }
+    }
+
+    /// Begins anew with the first turn.
+    pub(super) fn begin(&mut self) {
+        *self = Self::of(self.first);
     }
 
     /// There has been a conflict.
@@ -157,7 +164,8 @@ impl Search<'_> {
             Some(value) => value,
             None => match self.kinds[literal.variable().index()] {
                 Kind::Order(a, b) => self.graph.precedes(a, b) == literal.is_positive(),
-                Kind::Source(read) => self.served[read as usize] > 0 && !literal.is_positive(),
+                // Of a read that is not decided yet nothing is to be mended.
+                Kind::Source(_) => !literal.is_positive(),
                 _ => false,
             },
         };

@@ -23,6 +23,17 @@ pub(super) struct Front {
     furthest: u32,
     /// The clauses of the formula that speak of orders, by the place of their last event.
     clauses: Vec<Vec<ClauseId>>,
+    /// By part, the state of the search in which all of its clauses were satisfied.
+    satisfied: Vec<Option<State>>,
+}
+
+/// As long as it is the same, so is what the topological order makes of clauses about what is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    /// How often events changed their places.
+    changes: u64,
+    /// How often decisions were taken back.
+    cancels: u64,
 }
 
 impl Front {
@@ -30,8 +41,16 @@ impl Front {
         let part = (place / PART) as usize;
         if self.clauses.len() <= part {
             self.clauses.resize(part + 1, Vec::new());
+            self.satisfied.resize(part + 1, None);
         }
         self.clauses[part].push(clause);
+        self.satisfied[part] = None;
+    }
+
+    /// Without clauses.
+    pub(super) fn clear(&mut self) {
+        self.clauses.clear();
+        self.satisfied.clear();
     }
 
     /// Goes back to the beginning.
@@ -47,16 +66,30 @@ impl Search<'_> {
         if place < self.front.end {
             return None;
         }
-        let parts = &self.front.clauses;
-        let end = (self.front.end.div_ceil(PART) as usize).min(parts.len());
-        let mut latest = parts[end.saturating_sub(PARTS)..end].iter().flatten();
-        let open = latest.find_map(|&clause| self.open_order(clause));
+        let end = (self.front.end.div_ceil(PART) as usize).min(self.front.clauses.len());
+        let open = (end.saturating_sub(PARTS)..end).find_map(|part| self.open_in(part));
         if open.is_none() {
             self.front.end = place.saturating_add(STEP);
             if self.front.end > self.front.furthest {
                 self.front.furthest = self.front.end;
                 self.turn.goes_well();
             }
+        }
+        open
+    }
+
+    /// An order to decide, from a clause of this part.
+    fn open_in(&mut self, part: usize) -> Option<Literal> {
+        let state = State { changes: self.graph.changes(), cancels: self.cancels };
+        if self.front.satisfied[part] == Some(state) {
+            return None;
+        }
+        let mut clauses = self.front.clauses[part].iter();
+        let open = clauses.find_map(|&clause| self.open_order(clause));
+        // What is not decided yet may still ask for something.
+        let is_decided = (part as u32 + 1) * PART <= self.front.end;
+        if open.is_none() && is_decided {
+            self.front.satisfied[part] = Some(state);
         }
         open
     }

@@ -35,7 +35,8 @@ impl Search<'_> {
             let literal = loop {
                 position -= 1;
                 let literal = self.trail[position];
-                if self.seen[literal.variable().index()] {
+                let index = literal.variable().index();
+                if self.seen[index] && self.levels[index] as usize == highest {
                     break literal;
                 }
             };
@@ -158,8 +159,9 @@ impl Search<'_> {
             learned.iter().map(|l| self.levels[l.variable().index()]).collect();
         levels.sort_unstable();
         levels.dedup();
+        let back = self.levels[learned[1].variable().index()];
         let id = self.clauses.learn(learned, levels.len() as u32);
-        self.assign(literal, Some(id));
+        self.assign_at(literal, Some(id), back);
     }
 
     pub(super) fn forget(&mut self) {
