@@ -16,7 +16,8 @@ pub fn add_cause(
     across: Option<&CrossAlternate>,
 ) {
     let Some(failing) = &explanation.failing else { return };
-    let side = Side { trace, schedule: &failing.schedule, evaluation: &failing.evaluation };
+    let side =
+        Side { trace, schedule: &failing.schedule, evaluation: &failing.evaluation, points: None };
     let along = explanation.alternates.found.first().zip(explanation.dsps.first());
     let passing = match (across, along) {
         (Some(found), _) => Passing::OtherPaths {
@@ -24,6 +25,7 @@ pub fn add_cause(
                 trace: &found.trace,
                 schedule: &found.schedule,
                 evaluation: &found.evaluation,
+                points: None,
             },
             across: &found.across,
         },

@@ -169,13 +169,16 @@ impl Search<'_> {
         tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
         self.passed.sort_by_key(|passed| {
             // A run that differs in what was read tells more than one that only did other things,
-            // and the fewest data-flows explain best.
+            // then one in which the failing thread kept to its path nearly up to the failure, and
+            // the fewest data-flows explain best.
             let across = &passed.across;
             let flows = across.failing_only.len().max(across.passing_only.len());
             let alone = flows.saturating_sub(across.follows.len());
             let unexplained = across.branches.is_empty() && flows == 0;
+            let behind = across.behind.checked_ilog2().unwrap_or(0);
             let events = across.failing.len() + across.passing.len();
-            (unexplained, flows == 0, alone, flows, across.operations, events, across.distance)
+            let differs = (alone, flows, across.operations, events, across.distance);
+            (unexplained, flows == 0, behind, differs)
         });
         let mut first = None;
         for passed in std::mem::take(&mut self.passed) {
@@ -401,9 +404,14 @@ fn compared(
     if let Some(condition) = evaluation.violated.first() {
         return Err(format!("its order leaves its own path at {condition}"));
     }
-    let here =
-        Side { trace: failing.trace, schedule: failing.schedule, evaluation: failing.evaluation };
-    let there = Side { trace, schedule: &schedule, evaluation: &evaluation };
+    let here = Side {
+        trace: failing.trace,
+        schedule: failing.schedule,
+        evaluation: failing.evaluation,
+        points: Some(failing.points),
+    };
+    let points = Some(&execution.points);
+    let there = Side { trace, schedule: &schedule, evaluation: &evaluation, points };
     let across = explain::across(here, there, forced).ok_or("it has no pair in another order")?;
     Ok(Compared { execution, schedule, evaluation, across })
 }

@@ -6,7 +6,7 @@
 //! depends on, or the branch by which its thread went another way, and the same for the branches
 //! by which other threads' writes came or did not come to be.
 
-use crate::align::{Matching, align};
+use crate::align::{Matching, align, common_points};
 use crate::cone::{Cone, expression_reads, failure_reads};
 use crate::conflict::{ConflictOrder, conflict_orders, positions};
 use crate::consequence::{Variation, consequences};
@@ -16,7 +16,7 @@ use crate::late::Lateness;
 use model::evaluate::Evaluation;
 use model::{
     ConditionId, EventId, EventKind, EventTrace, ExprId, FailureCondition, PathCondition,
-    PathConditionKind, ReadRef, Schedule, ThreadId, VarId, VariableOrigin, WriteSource,
+    PathConditionKind, Points, ReadRef, Schedule, ThreadId, VarId, VariableOrigin, WriteSource,
 };
 use solver::Order;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -37,6 +37,9 @@ pub struct Side<'a> {
     pub schedule: &'a Schedule,
     /// What the schedule does.
     pub evaluation: &'a Evaluation,
+    /// The scheduling points of the events, where they are known: they tell where a path was left
+    /// although each run has events for what its threads share.
+    pub points: Option<&'a Points>,
 }
 
 /// A branch that the failing run takes and the passing run does not.
@@ -101,6 +104,8 @@ pub struct Across {
     /// How far the runs are apart: reads of both with another source, and events of the failing
     /// run that the passing run does not have.
     pub distance: usize,
+    /// How many events the failing thread has behind the path that both runs take.
+    pub behind: usize,
 }
 
 /// Compares a failing run with one that passes. `forced` is the pair that the passing run was made
@@ -172,6 +177,7 @@ pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Op
         operations,
         branches,
         distance: view.distance(),
+        behind: view.behind(),
         matching: view.matching,
     })
 }
@@ -206,7 +212,7 @@ impl<'a> View<'a> {
         Self {
             failing,
             passing,
-            matching: align(failing.trace, passing.trace),
+            matching: align(failing.trace, passing.trace, failing.points.zip(passing.points)),
             failing_positions: positions(failing.trace, &failing.schedule.order),
             passing_positions: positions(passing.trace, &passing.schedule.order),
         }
@@ -271,32 +277,49 @@ impl<'a> View<'a> {
     }
 
     /// The value of an expression of the failing run with what its reads return in the passing
-    /// run; `None` when the passing run does not have one of them.
+    /// run; `None` when the passing run does not have one of them. A read that returns the same there
+    /// has the failing run's value: an address is another one in every run, and the expression
+    /// may compare it with addresses of the failing run.
     fn evaluated(&self, expr: ExprId) -> Option<u128> {
+        let failing = |var: VarId| self.failing.evaluation.values.get(var.index()).copied();
         let value = |var: VarId| match self.failing.trace.variables[var.index()].origin {
             VariableOrigin::Read { event, part } => {
-                let read = self.partner(ReadRef { event, part })?;
+                let read = ReadRef { event, part };
+                if self.flow(read).is_some_and(|flow| !self.changed(&flow)) {
+                    return failing(var).flatten();
+                }
+                let read = self.partner(read)?;
                 let part =
                     self.passing.trace.event(read.event).kind.reads().get(read.part as usize)?;
                 self.passing.evaluation.values.get(part.var.index()).copied().flatten()
             }
-            _ => self.failing.evaluation.values.get(var.index()).copied().flatten(),
+            _ => failing(var).flatten(),
         };
         self.failing.trace.exprs.evaluate(expr, &value)
     }
 
-    /// Where a thread's common path ends: the first event that is not the passing run's next one.
-    pub(crate) fn common_path(&self, thread: ThreadId) -> usize {
+    /// How many events of the failing and of the passing run a thread's common path has. Without
+    /// scheduling points it ends at the first event that is not the other run's next one. With them,
+    /// events count by where in the code they are: memory that only one of the runs shares has no
+    /// events in the other one, which is no other path.
+    pub(crate) fn common_path(&self, thread: ThreadId) -> (usize, usize) {
         let thread = &self.failing.trace.threads[thread.index()];
         let other = self.passing.trace.threads.iter().find(|other| other.name == thread.name);
-        let Some(other) = other else { return 0 };
+        let Some(other) = other else { return (0, 0) };
         let both = thread.events.iter().zip(&other.events);
-        both.take_while(|(a, b)| self.matching.in_passing(**a) == Some(**b)).count()
+        let equal = both.take_while(|(a, b)| self.matching.in_passing(**a) == Some(**b)).count();
+        let points = self.failing.points.zip(self.passing.points);
+        let (here, there) = (self.failing.trace, self.passing.trace);
+        let last = points.and_then(|points| {
+            common_points((here, &thread.events), (there, &other.events), points).pop()
+        });
+        let by_points = last.map(|(i, j)| (i + 1, j + 1));
+        by_points.filter(|(own, _)| *own > equal).unwrap_or((equal, equal))
     }
 
     /// The branch by which a thread leaves the failing run's path.
     fn divergence(&self, thread: ThreadId) -> Option<Divergence> {
-        let common = self.common_path(thread);
+        let (common, common_there) = self.common_path(thread);
         let own = &self.failing.trace.threads[thread.index()].events;
         let mut conditions: Vec<&PathCondition> =
             self.failing.trace.conditions.iter().filter(|c| c.thread == thread).collect();
@@ -304,10 +327,19 @@ impl<'a> View<'a> {
         conditions.retain(|condition| condition.position as usize <= common);
         let broken = |c: &&&PathCondition| self.evaluated(c.expr) == Some(0);
         let branches = conditions.iter().filter(|c| c.kind == PathConditionKind::Branch);
-        // Addresses differ from run to run, so they count only where the paths do part.
+        // Addresses differ from run to run, so they count only where the paths do part, ...
         let others = conditions.iter().filter(|c| c.position as usize == common);
         let mut others = others.filter(|_| common < own.len());
         let condition = branches.clone().find(broken).or_else(|| others.clone().find(broken));
+        // ... or where what was read came from elsewhere: the last such read led another way.
+        let from_elsewhere = |c: &&&PathCondition| {
+            let reads = expression_reads(self.failing.trace, c.expr);
+            let mut flows = reads.into_iter().filter_map(|read| self.flow(read));
+            flows.any(|flow| !flow.same_source)
+        };
+        let condition = condition.or_else(|| {
+            conditions.iter().rev().filter(|_| common < own.len()).find(from_elsewhere)
+        });
         let condition = condition.or_else(|| others.next_back())?;
         let mut flows: Vec<Flow> = expression_reads(self.failing.trace, condition.expr)
             .into_iter()
@@ -315,15 +347,15 @@ impl<'a> View<'a> {
             .filter(|flow| self.changed(flow))
             .collect();
         flows.sort_by_key(|flow| (self.place(flow.failing.read.event), flow.failing.read));
-        let from = (condition.position as usize).min(own.len());
         let alone = |id: &EventId| self.matching.in_passing(*id).is_none();
-        let failing_mark = mark(self.failing.trace, own[from..].iter().copied().filter(alone));
+        let behind = own.iter().copied().skip(common);
+        let failing_mark = mark(self.failing.trace, behind.filter(alone));
         Some(Divergence {
             thread,
             condition: condition.id,
             reads: flows.into_iter().map(|flow| flow.failing.read).collect(),
             failing_mark,
-            passing_mark: self.passing_mark(thread, from),
+            passing_mark: self.passing_mark(thread, common_there),
         })
     }
 
@@ -371,7 +403,7 @@ impl<'a> View<'a> {
     /// something else in the passing run; then any accesses, the pair that was forced, and the rest.
     /// The one nearest to the failure comes first.
     pub(crate) fn reversed_anywhere(&self, forced: Option<Order>) -> Option<Order> {
-        let Side { trace, schedule, evaluation } = self.failing;
+        let Side { trace, schedule, evaluation, .. } = self.failing;
         let conflicts = conflict_orders(trace, schedule, evaluation);
         let reversed = |conflict: &ConflictOrder| self.reversed(conflict.order);
         let reversed: Vec<ConflictOrder> =
@@ -510,6 +542,14 @@ impl<'a> View<'a> {
             self.matching.in_failing(**id).is_none_or(|partner| !own.contains(&partner))
         });
         own.len() + alone.count()
+    }
+
+    /// See [`Across::behind`].
+    fn behind(&self) -> usize {
+        let trace = self.failing.trace;
+        let Some(failure) = &trace.failure else { return 0 };
+        let thread = trace.thread_of(failure.event);
+        thread.events.len() - self.common_path(thread.id).0
     }
 
     /// See [`Across::distance`].

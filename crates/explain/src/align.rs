@@ -1,7 +1,7 @@
 //! Which events of two runs of one program are the same: the same thread, at the same place of its
 //! path.
 
-use model::{Event, EventId, EventKind, EventTrace, Site};
+use model::{Event, EventId, EventKind, EventTrace, Points, Site};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -33,10 +33,15 @@ impl Matching {
 }
 
 /// Matches the events of a failing and a passing run: threads by their names, and of each thread
-/// the longest common subsequence of kinds, places and objects. Memory is linear in the events and
-/// time too, but for the square of the differences, which is limited.
+/// the longest common subsequence of kinds, places and objects; where the scheduling points are
+/// known, what has the same point of the common path ([`common_points`]) comes before that. Memory is
+/// linear in the events and time too, but for the square of the differences, which is limited.
 #[must_use]
-pub fn align(failing: &EventTrace, passing: &EventTrace) -> Matching {
+pub fn align(
+    failing: &EventTrace,
+    passing: &EventTrace,
+    points: Option<(&Points, &Points)>,
+) -> Matching {
     let mut keys = Keys::default();
     let mut matching = Matching {
         passing: vec![None; failing.events.len()],
@@ -46,15 +51,66 @@ pub fn align(failing: &EventTrace, passing: &EventTrace) -> Matching {
         let Some(other) = passing.threads.iter().find(|other| other.name == thread.name) else {
             continue;
         };
-        let a: Vec<u32> = thread.events.iter().map(|id| keys.of(failing, *id)).collect();
-        let b: Vec<u32> = other.events.iter().map(|id| keys.of(passing, *id)).collect();
-        for (index, partner) in common(&a, &b) {
+        let shared = points.map(|points| {
+            common_points((failing, &thread.events), (passing, &other.events), points)
+        });
+        let shared = shared.unwrap_or_default();
+        let (from, from_there) = shared.last().map_or((0, 0), |(i, j)| (i + 1, j + 1));
+        let a = thread.events[from..].iter().map(|id| keys.of(failing, *id));
+        let a: Vec<u32> = a.collect();
+        let b = other.events[from_there..].iter().map(|id| keys.of(passing, *id));
+        let b: Vec<u32> = b.collect();
+        let rest = common(&a, &b);
+        let rest = rest.into_iter().map(|(i, j)| (i + from, j + from_there));
+        for (index, partner) in shared.iter().copied().chain(rest) {
             let (one, two) = (thread.events[index], other.events[partner]);
             matching.passing[one.index()] = Some(two);
             matching.failing[two.index()] = Some(one);
         }
     }
     matching
+}
+
+/// Two runs of a thread, as far as they are on one path: the pairs of events at one point of it, as
+/// indices. Memory that only one of the runs shares has no events in the other one, which is no other
+/// path; two events that come after equally many points at different sites are.
+pub(crate) fn common_points(
+    (failing, own): (&EventTrace, &[EventId]),
+    (passing, other): (&EventTrace, &[EventId]),
+    (points, others): (&Points, &Points),
+) -> Vec<(usize, usize)> {
+    let own = own.iter().take_while(|id| is_of_code(failing, **id));
+    let mut own = own.map_while(|id| points.point(*id)).enumerate().peekable();
+    let other = other.iter().take_while(|id| is_of_code(passing, **id));
+    let mut other = other.map_while(|id| others.point(*id)).enumerate().peekable();
+    let mut pairs = Vec::new();
+    while let (Some((i, a)), Some((j, b))) = (own.peek().copied(), other.peek().copied()) {
+        let order = (a.gates, a.syncs).cmp(&(b.gates, b.syncs));
+        if order.is_eq() && points.site(a) != others.site(b) {
+            break;
+        }
+        if order.is_le() {
+            own.next();
+        }
+        if order.is_ge() {
+            other.next();
+        }
+        if order.is_eq() {
+            pairs.push((i, j));
+        }
+    }
+    pairs
+}
+
+/// Did the thread's code do it? What stands for the end of a run has no place in the code.
+fn is_of_code(trace: &EventTrace, id: EventId) -> bool {
+    !matches!(
+        trace.event(id).kind,
+        EventKind::Exit
+            | EventKind::Failure
+            | EventKind::Block { .. }
+            | EventKind::Unlock { synthetic: true, .. }
+    )
 }
 
 /// Numbers for what two events must have in common.

@@ -54,7 +54,7 @@ impl<'v, 'a> Lateness<'v, 'a> {
         let failure = failing.trace.event(failing.trace.failure.as_ref()?.event);
         let thread = failing.trace.thread_of(failure.id);
         let other = passing.trace.threads.iter().find(|other| other.name == thread.name)?;
-        let common = self.view.common_path(thread.id);
+        let (_, common) = self.view.common_path(thread.id);
         let line = failure.stack.first().map(|site| (&site.function, site.line));
         let orders = conflict_orders(passing.trace, passing.schedule, passing.evaluation);
         let rank = |conflict: &ConflictOrder| {
@@ -124,7 +124,7 @@ fn is_cut(view: &View<'_>, passing: &Thread) -> bool {
     let Some(thread) = trace.threads.iter().find(|other| other.name == passing.name) else {
         return true;
     };
-    let rest = &thread.events[view.common_path(thread.id)..];
+    let rest = &thread.events[view.common_path(thread.id).0..];
     let made_up = |id: &EventId| {
         let kind = &trace.event(*id).kind;
         matches!(kind, EventKind::Unlock { synthetic: true, .. } | EventKind::Block { .. })

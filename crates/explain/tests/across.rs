@@ -6,7 +6,7 @@ mod support;
 use encoders::dsl::{Parsed, parse};
 use explain::{Across, DataFlow, Flipped, Side, across};
 use model::evaluate::{Evaluation, Evaluator};
-use model::{EventId, ReadRef, Schedule, WriteSource};
+use model::{EventId, Point, Points, ReadRef, Schedule, WriteSource};
 use solver::Order;
 use std::sync::Arc;
 use support::explained;
@@ -54,7 +54,12 @@ impl Run {
     }
 
     fn side(&self) -> Side<'_> {
-        Side { trace: &self.parsed.trace, schedule: &self.schedule, evaluation: &self.evaluation }
+        Side {
+            trace: &self.parsed.trace,
+            schedule: &self.schedule,
+            evaluation: &self.evaluation,
+            points: None,
+        }
     }
 
     fn event(&self, label: &str) -> EventId {
@@ -390,6 +395,71 @@ fn a_post_that_the_wait_missed_came_too_late() {
     assert_eq!(found.passing, [passing.event("post"), passing.event("got")]);
 }
 
+/// A reader checks, and uses what it has checked after it was dropped.
+const USED_AFTER_DROP: &str = "
+    cell held 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [check] R held -> c
+    a: assume c == 0
+
+    a: [use] R held -> u
+    a: assume u == 1
+    a: fail 1 == 1
+    b: [drop] W held 1
+
+    t0: join b
+";
+
+/// Here the other thread lives on to write what the reader has looked at in between.
+const USED_BEFORE_DROP: &str = "
+    cell held 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [check] R held -> c
+    a: assume c == 0
+    a: [look] R node -> n
+    a: [use] R held -> u
+    a: assume u == 0
+
+    b: [drop] W held 1
+    b: W node 1
+    t0: join b
+";
+
+/// A point for every line of the text.
+fn points(run: &Run) -> Points {
+    let line = |event: &model::Event| event.stack[0].line;
+    let last = run.parsed.trace.events.iter().map(line).max().unwrap_or(0);
+    let point = |event: &model::Event| Point {
+        site: line(event),
+        gates: u64::from(line(event)),
+        ..Point::default()
+    };
+    Points {
+        sites: (0..=last).map(|line| format!("line {line}")).collect(),
+        of: run.parsed.trace.events.iter().map(point).collect(),
+    }
+}
+
+/// Memory that only one of the runs shares has no events in the other one.
+#[test]
+fn an_event_that_only_one_run_has_is_no_other_path() {
+    let failing = Run::failing(USED_AFTER_DROP);
+    let passing = Run::passing(USED_BEFORE_DROP, [1, 2]);
+    let (here, there) = (points(&failing), points(&passing));
+    let one = Side { points: Some(&here), ..failing.side() };
+    let other = Side { points: Some(&there), ..passing.side() };
+    let found = across(one, other, None).expect("the runs differ in an order");
+    let dropped = Order { before: failing.event("drop"), after: failing.event("use") };
+    assert_eq!(found.flipped, Flipped::Reversed(dropped), "{found:?}");
+    assert_eq!(found.failing_only, [failing.flow("drop", "use")]);
+    assert_eq!(found.branches[0].reads, [failing.flow("drop", "use").read]);
+    assert_eq!(found.matching.in_failing(passing.event("look")), None);
+    // Behind the use there is only the failure.
+    assert_eq!(found.behind, 1);
+}
+
 /// Ten thousand events per thread, in which another round is taken early.
 #[test]
 fn long_runs_are_compared_fast() {
@@ -419,8 +489,10 @@ fn long_runs_are_compared_fast() {
         (schedule, evaluation.expect("it can happen"))
     };
     let (one, other) = (order(&failing, 1), order(&passing, 2));
-    let failing = Side { trace: &failing.trace, schedule: &one.0, evaluation: &one.1 };
-    let passing = Side { trace: &passing.trace, schedule: &other.0, evaluation: &other.1 };
+    let failing =
+        Side { trace: &failing.trace, schedule: &one.0, evaluation: &one.1, points: None };
+    let passing =
+        Side { trace: &passing.trace, schedule: &other.0, evaluation: &other.1, points: None };
     let started = std::time::Instant::now();
     let found = across(failing, passing, None).expect("the runs differ in an order");
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());

@@ -15,8 +15,12 @@ fn trace(text: &str) -> Parsed {
 fn cause_of(parsed: &Parsed) -> Cause {
     let explanation = explained(&parsed.trace, 1);
     let failing = explanation.failing.as_ref().expect("a failing schedule");
-    let side =
-        Side { trace: &parsed.trace, schedule: &failing.schedule, evaluation: &failing.evaluation };
+    let side = Side {
+        trace: &parsed.trace,
+        schedule: &failing.schedule,
+        evaluation: &failing.evaluation,
+        points: None,
+    };
     let along = explanation.alternates.found.first().zip(explanation.dsps.first());
     let passing =
         along.map_or(Passing::None, |(alternate, dsp)| Passing::SamePaths { alternate, dsp });

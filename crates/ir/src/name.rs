@@ -79,6 +79,13 @@ pub fn access_display(module: &Module, function: &Function, access: InstId) -> D
         .unwrap_or(DisplayKind::Signed)
 }
 
+/// Is what a load, store or atomic operation moves a pointer in the IR?
+#[must_use]
+pub fn moves_pointer(module: &Module, function: &Function, access: InstId) -> bool {
+    accessed_type(module, function, access)
+        .is_some_and(|ty| ir_display(module, ty) == DisplayKind::Pointer)
+}
+
 /// The name of the object that an argument of a call points to, argument 0 being the first. With
 /// `size` (in bytes, of a mutex for instance) the member of that size is meant when an outer
 /// object begins at the same address; without, the outermost one.

@@ -10,6 +10,7 @@ use crate::report::GapKind;
 use crate::thread::Frame;
 use crate::value::{Scalar, Value};
 use ir::types::{Module, Operand, Type, TypeId};
+use model::trace::ValueDisplay;
 use model::{CellId, EventKind, ExprId, Interval, ReadPart, WritePart};
 
 /// A place to access, and what names it.
@@ -442,8 +443,15 @@ impl Engine<'_> {
         Some((id, cell.address, cell.length))
     }
 
-    /// A cell whose first accesses had no name takes that of a later one.
+    /// A cell whose first accesses had no name takes that of a later one, and one that was made by
+    /// an access without a type (`memset`, two pointers at once) is seen to hold a pointer.
     fn improve_name(&mut self, t: usize, id: CellId, address: u64, length: u32, place: Place) {
+        if self.holds_pointer(t, address, length, place)
+            && let Some(cell) = self.out.cells.get_mut(id.index())
+            && cell.display == ValueDisplay::Signed
+        {
+            cell.display = ValueDisplay::Pointer;
+        }
         let quality = self.out.cells.get(id.index()).map_or(u8::MAX, |c| name_quality(&c.name));
         if quality >= name_quality("q->filled") {
             return;
@@ -455,6 +463,15 @@ impl Engine<'_> {
             cell.name = name;
             cell.display = display;
         }
+    }
+
+    /// Does the current instruction load or store the cell, and nothing else, as a pointer?
+    fn holds_pointer(&self, t: usize, address: u64, length: u32, place: Place) -> bool {
+        let exact = place.address == address && place.length == u64::from(length);
+        let frame = self.threads[t].innermost_code().filter(|_| exact && length == 8);
+        frame.is_some_and(|frame| {
+            ir::name::moves_pointer(frame.module, frame.info.function, frame.next)
+        })
     }
 
     fn initial_value(&mut self, bytes: &[MemoryByte]) -> Option<ExprId> {
