@@ -25,30 +25,49 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {errors}");
 }
 
+/// A program: its instrumented files, and those that are not.
+struct Program {
+    instrumented: &'static [&'static str],
+    plain: &'static [&'static str],
+}
+
+const WAYS: Program = Program { instrumented: &["ways.cc"], plain: &["witness.c"] };
+const CALLS: Program =
+    Program { instrumented: &["calls.cc", "callees.cc"], plain: &["plain.cc", "witness.c"] };
+
 /// Compiles the program with a witness, at `level`.
-fn build(workspace: &Workspace, level: &str) {
+fn build(workspace: &Workspace, program: &Program, level: &str) {
     let source = |name: &str| -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/path").join(name)
     };
     let flags = ["-c", "-g", level, "-pthread", "-fno-vectorize", "-fno-slp-vectorize"];
-    run(Command::new("clang++")
-        .args(["-std=c++17", "-emit-llvm"])
-        .args(flags)
-        .arg(source("ways.cc"))
-        .arg("-o")
-        .arg(workspace.path("ways.bc")));
-    run(Command::new("clang")
-        .args(flags)
-        .arg(source("witness.c"))
-        .arg("-o")
-        .arg(workspace.path("witness.o")));
-    let bitcode = fs_err::read(workspace.path("ways.bc")).expect("bitcode");
-    let options = instrument::Options { witness: true, ..Default::default() };
-    let object = instrument::instrument(&bitcode, &options).expect("instruments");
-    fs_err::write(workspace.path("ways.o"), object).expect("the object is written");
-    workspace
-        .symbiosis(["c++", "-pthread", "ways.o", "witness.o", "-o", "program"])
-        .expect_code(SUCCESS);
+    let mut objects = Vec::new();
+    for name in program.instrumented {
+        let bitcode = workspace.path("module.bc");
+        run(Command::new("clang++")
+            .args(["-std=c++17", "-emit-llvm"])
+            .args(flags)
+            .arg(source(name))
+            .arg("-o")
+            .arg(&bitcode));
+        let bitcode = fs_err::read(bitcode).expect("bitcode");
+        let options = instrument::Options { witness: true, ..Default::default() };
+        let object = instrument::instrument(&bitcode, &options).expect("instruments");
+        objects.push(format!("{name}.o"));
+        fs_err::write(workspace.path(&format!("{name}.o")), object).expect("the object is written");
+    }
+    for name in program.plain {
+        let clang = if name.ends_with(".c") { "clang" } else { "clang++" };
+        objects.push(format!("{name}.o"));
+        run(Command::new(clang)
+            .args(flags)
+            .arg(source(name))
+            .arg("-o")
+            .arg(workspace.path(&format!("{name}.o"))));
+    }
+    let mut arguments = vec!["c++", "-pthread", "-o", "program"];
+    arguments.extend(objects.iter().map(String::as_str));
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
 }
 
 /// What the witness of each thread was told, by the threads' numbers.
@@ -65,30 +84,53 @@ fn witnessed(workspace: &Workspace) -> BTreeMap<u64, Vec<Block>> {
     all
 }
 
-fn walked(workspace: &Workspace) -> Vec<ThreadReport> {
+fn walked(workspace: &Workspace, program: &Program) -> Vec<ThreadReport> {
     let loaded = symbiosis::pipeline::load(&workspace.path("run.trace")).expect("a trace");
     let reading = tag::RUNTIME << tag::SHIFT | RuntimeEvent::Reading as u32;
+    let (single, mut returns) = (program.instrumented.len() == 1, 0);
+    let mut known = 0;
     for thread in &loaded.recording.threads {
         let (mut entries, mut path) = (Vec::new(), thread.streams.path().expect("a path"));
         while path(&mut entries).expect("a whole path") {}
         let readings = entries.iter().filter(|&&entry| entry == reading).count();
         assert!(readings > 100, "{}: {readings} readings of the clock", thread.name);
+        // Callers and callees know each other, where there are several files.
+        let called =
+            |entry: &&u32| **entry >> tag::SHIFT == tag::ENTER && **entry & tag::CALLED != 0;
+        let back = tag::RETURN << tag::SHIFT | tag::CAME_BACK;
+        known += entries.iter().filter(called).count();
+        returns += entries.iter().filter(|&&entry| entry == back).count();
     }
+    let enough = known > 100 && returns > 100;
+    assert!(single || enough, "{known} calls named their callees, {returns} came back");
     let options = symex::Options { keep_path: true, ..Default::default() };
     symex::execute(&loaded.recording, &options).expect("walks").report.threads
 }
 
-/// `whole`: all threads came to an end that the log shows, so both paths end at one block. Else the
-/// walk goes on behind the end of the log as long as it is certain where.
-fn check(end: &str, status: i32, whole: bool) {
+/// How a run ends. `whole`: all threads came to an end that the log shows, so both paths end at one
+/// block. Else the walk goes on behind the end of the log as long as it is certain where.
+struct End {
+    name: &'static str,
+    status: i32,
+    whole: bool,
+}
+
+const PASS: End = End { name: "pass", status: 0, whole: true };
+const SIGNALS: End = End { name: "signals", status: 0, whole: true };
+const ABORT: End = End { name: "abort", status: 134, whole: true };
+const FAULT: End = End { name: "segv", status: 139, whole: true };
+const KILL: End = End { name: "kill", status: 137, whole: false };
+
+fn check(program: &Program, end: &End) {
+    let End { name: end, status, whole } = *end;
     for level in ["-O0", "-O2"] {
-        let workspace = Workspace::new(&format!("path-{end}{level}"));
-        build(&workspace, level);
+        let workspace = Workspace::new(&format!("path-{}-{end}{level}", program.plain[0]));
+        build(&workspace, program, level);
         workspace
             .symbiosis(["record", "--readings=1", "-o", "run.trace", "--", "./program", end])
             .expect_code(status);
         let witnessed = witnessed(&workspace);
-        let walked = walked(&workspace);
+        let walked = walked(&workspace, program);
         assert_eq!(witnessed.len(), 2, "{end} {level}: threads");
         assert_eq!(walked.len(), 2, "{end} {level}: threads");
         for (thread, (serial, told)) in walked.iter().zip(&witnessed) {
@@ -109,25 +151,89 @@ fn check(end: &str, status: i32, whole: bool) {
 
 #[test]
 fn of_a_run_that_passes() {
-    check("pass", 0, true);
+    check(&WAYS, &PASS);
 }
 
 #[test]
 fn with_signal_handlers_in_it() {
-    check("signals", 0, true);
+    check(&WAYS, &SIGNALS);
 }
 
 #[test]
 fn up_to_an_abort() {
-    check("abort", 134, true);
+    check(&WAYS, &ABORT);
 }
 
 #[test]
 fn up_to_a_fault() {
-    check("segv", 139, true);
+    check(&WAYS, &FAULT);
 }
 
 #[test]
 fn up_to_a_kill() {
-    check("kill", 137, false);
+    check(&WAYS, &KILL);
+}
+
+#[test]
+fn of_calls_between_files() {
+    check(&CALLS, &PASS);
+}
+
+#[test]
+fn of_calls_between_files_with_signal_handlers_in_them() {
+    check(&CALLS, &SIGNALS);
+}
+
+#[test]
+fn of_calls_between_files_up_to_an_abort() {
+    check(&CALLS, &ABORT);
+}
+
+#[test]
+fn of_calls_between_files_up_to_a_fault() {
+    check(&CALLS, &FAULT);
+}
+
+#[test]
+fn of_calls_between_files_up_to_a_kill() {
+    check(&CALLS, &KILL);
+}
+
+/// A function of the same name that calls the one that was meant, with other arguments: that one does not
+/// take itself for the one that was called.
+#[test]
+fn a_function_that_stands_before_another_is_not_that_one() {
+    let workspace = Workspace::new("path-front");
+    let source = |name: &str| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/path/front");
+        root.join(name).into_os_string()
+    };
+    let symbiosis = |arguments: &[&str], name: &str| {
+        let mut arguments: Vec<_> = arguments.iter().map(std::ffi::OsString::from).collect();
+        arguments.push(source(name));
+        workspace.symbiosis(arguments).expect_code(SUCCESS);
+    };
+    let library = ["cc", "-g", "-O1", "-fPIC", "-fsemantic-interposition", "-shared"];
+    symbiosis(&[&library[..], &["-o", "library.so"]].concat(), "library.c");
+    let front = workspace.path("front.o");
+    run(Command::new("clang").args(["-c", "-O1", "-o"]).arg(&front).arg(source("front.c")));
+    symbiosis(&["cc", "-g", "-O1", "-c", "-o", "main.o"], "main.c");
+    let link = ["cc", "main.o", "front.o", "./library.so", "-ldl", "-o", "program"];
+    workspace.symbiosis(link).expect_code(SUCCESS);
+    workspace.symbiosis(["record", "-o", "run.trace", "--", "./program"]).expect_code(SUCCESS);
+    let loaded = symbiosis::pipeline::load(&workspace.path("run.trace")).expect("a trace");
+    let [thread] = loaded.recording.threads.as_slice() else { panic!("one thread") };
+    let (mut entries, mut path) = (Vec::new(), thread.streams.path().expect("a path"));
+    while path(&mut entries).expect("a whole path") {}
+    let count = |called: bool| {
+        let is = |entry: &&u32| {
+            **entry >> tag::SHIFT == tag::ENTER && (**entry & tag::CALLED != 0) == called
+        };
+        entries.iter().filter(is).count()
+    };
+    // `main`, and `twice` by way of the other one; `uses` is called by its name.
+    assert_eq!((count(false), count(true)), (7, 3));
+    let execution = symex::execute(&loaded.recording, &symex::Options::default()).expect("walks");
+    let thread = &execution.report.threads[0];
+    assert!(thread.reached_end, "{}", thread.stopped);
 }

@@ -94,9 +94,31 @@ impl Builder {
         unsafe { self.llvm.LLVMBuildBr(self.raw, to) };
     }
 
+    /// Goes to the end of a block of a function without source locations.
+    pub fn to(&self, block: LLVMBasicBlockRef) {
+        // SAFETY: the block is alive.
+        unsafe { self.llvm.LLVMPositionBuilderAtEnd(self.raw, block) };
+    }
+
+    pub fn branch(&self, on: LLVMValueRef, then: LLVMBasicBlockRef, otherwise: LLVMBasicBlockRef) {
+        // SAFETY: the condition is a truth value, and the blocks are of the same function.
+        unsafe { self.llvm.LLVMBuildCondBr(self.raw, on, then, otherwise) };
+    }
+
+    /// Returns from a function without a result.
+    pub fn end(&self) {
+        // SAFETY: the builder stands at the end of a block.
+        unsafe { self.llvm.LLVMBuildRetVoid(self.raw) };
+    }
+
     pub fn phi(&self, ty: LLVMTypeRef) -> LLVMValueRef {
         // SAFETY: the type is of this context.
         unsafe { self.llvm.LLVMBuildPhi(self.raw, ty, NO_NAME) }
+    }
+
+    pub fn truth(&self, value: bool) -> LLVMValueRef {
+        // SAFETY: the type is an integer type.
+        unsafe { self.llvm.LLVMConstInt(self.int_type(1), value.into(), 0) }
     }
 
     pub fn i8(&self, value: u8) -> LLVMValueRef {

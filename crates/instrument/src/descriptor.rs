@@ -230,8 +230,11 @@ mod tests {
             offset_of!(Control, path_limit),
             offset_of!(Control, value_next),
             offset_of!(Control, value_limit),
+            offset_of!(Control, choices),
+            offset_of!(Control, called),
+            offset_of!(Control, called_as),
         ];
-        assert_eq!(control, [0, 8, 16, 24]);
+        assert_eq!(control, [0, 8, 16, 24, 32, 192, 200]);
         let descriptor = [
             offset_of!(ModuleDescriptor, reserved),
             offset_of!(ModuleDescriptor, hash),

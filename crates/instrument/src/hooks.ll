@@ -1,6 +1,7 @@
 ; The hooks that the instrumenter places. They are linked into every instrumented module, made
 ; internal there, and inlined at every place of use. The layout of the control page is that of
-; `Control` in crates/trace-format/src/layout/mod.rs: path_next, path_limit, value_next, value_limit, choices.
+; `Control` in crates/trace-format/src/layout/mod.rs: path_next, path_limit, value_next, value_limit, choices;
+; called and called_as from 192 on.
 ;
 ; The accesses to the control page and to the streams are volatile, so that they keep their order
 ; among each other and against the program's own accesses.
@@ -96,6 +97,82 @@ write:
   store volatile i32 %number, ptr %behind, align 1
   %after = getelementptr inbounds i8, ptr %to, i64 5
   store volatile ptr %after, ptr %to.control, align 8
+  ret void
+}
+
+; Leaves a mark: who is about to be called, or came back.
+define void @__symbiosis_hook_mark(i64 %address, i32 %types) alwaysinline nounwind {
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
+  %called = getelementptr inbounds i8, ptr %control, i64 192
+  store volatile i64 %address, ptr %called, align 8
+  %called.as = getelementptr inbounds i8, ptr %control, i64 200
+  store volatile i32 %types, ptr %called.as, align 8
+  ret void
+}
+
+; Is this the mark that was left last?
+define i1 @__symbiosis_hook_is_marked(i64 %address, i32 %types) alwaysinline nounwind {
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
+  %called = getelementptr inbounds i8, ptr %control, i64 192
+  %left = load volatile i64, ptr %called, align 8
+  %same = icmp eq i64 %left, %address
+  %called.as = getelementptr inbounds i8, ptr %control, i64 200
+  %left.types = load volatile i32, ptr %called.as, align 8
+  %same.types = icmp eq i32 %left.types, %types
+  %both = and i1 %same, %same.types
+  ret i1 %both
+}
+
+; Makes room in the path stream for the entry of a function, and says whether the function's caller has
+; left its mark. A thread that gets its streams here finds none in them.
+define i1 @__symbiosis_hook_is_called(i64 %address, i32 %types) alwaysinline nounwind {
+begin:
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next = load volatile ptr, ptr %control, align 8
+  %limit.slot = getelementptr inbounds i8, ptr %control, i64 8
+  %limit = load volatile ptr, ptr %limit.slot, align 8
+  %full = icmp uge ptr %next, %limit
+  br i1 %full, label %grow, label %look, !prof !0
+
+grow:
+  call void @__symbiosis_grow_path()
+  %grown.control = load volatile ptr, ptr %slot, align 8
+  br label %look
+
+look:
+  %its.control = phi ptr [ %control, %begin ], [ %grown.control, %grow ]
+  %called = getelementptr inbounds i8, ptr %its.control, i64 192
+  %left = load volatile i64, ptr %called, align 8
+  %same = icmp eq i64 %left, %address
+  %called.as = getelementptr inbounds i8, ptr %its.control, i64 200
+  %left.types = load volatile i32, ptr %called.as, align 8
+  %same.types = icmp eq i32 %left.types, %types
+  %both = and i1 %same, %same.types
+  ret i1 %both
+}
+
+; Takes the mark away.
+define void @__symbiosis_hook_unmark() alwaysinline nounwind {
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %called.as = getelementptr inbounds i8, ptr %control, i64 200
+  store volatile i32 0, ptr %called.as, align 8
+  ret void
+}
+
+; Appends the entry of a function, for which there is room.
+define void @__symbiosis_hook_entry(i8 %token, i32 %number) alwaysinline nounwind {
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load volatile ptr, ptr %slot, align 8
+  %next = load volatile ptr, ptr %control, align 8
+  store volatile i8 %token, ptr %next, align 1
+  %behind = getelementptr inbounds i8, ptr %next, i64 1
+  store volatile i32 %number, ptr %behind, align 1
+  %after = getelementptr inbounds i8, ptr %next, i64 5
+  store volatile ptr %after, ptr %control, align 8
   ret void
 }
 
@@ -591,15 +668,28 @@ done:
   ret void
 }
 
-; Reports that a callee of which nothing is known may have written an object.
-define void @__symbiosis_hook_fallback(ptr %callee, ptr %object, i64 %size) alwaysinline nounwind {
+; Reports that a callee of which nothing is known may have written an object; not one that came back,
+; whose own log says it.
+define void @__symbiosis_hook_fallback(ptr %callee, ptr %object, i64 %size, i1 %back) alwaysinline nounwind {
+  br i1 %back, label %done, label %report
+
+report:
   call void @__symbiosis_fallback_write(ptr %callee, ptr %object, i64 %size)
+  br label %done
+
+done:
   ret void
 }
 
 ; The same, where only the type of a pointer says that there is an object.
-define void @__symbiosis_hook_pointee(ptr %callee, ptr %object, i64 %size) alwaysinline nounwind {
+define void @__symbiosis_hook_pointee(ptr %callee, ptr %object, i64 %size, i1 %back) alwaysinline nounwind {
+  br i1 %back, label %done, label %report
+
+report:
   call void @__symbiosis_pointee_write(ptr %callee, ptr %object, i64 %size)
+  br label %done
+
+done:
   ret void
 }
 

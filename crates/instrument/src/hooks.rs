@@ -22,6 +22,16 @@ pub struct Hooks {
     pub path: Callable,
     /// `(i8 token, i32 number)`.
     pub path_number: Callable,
+    /// `(i64 address, i32 types)`.
+    pub mark: Callable,
+    /// `(i64 address, i32 types) -> i1`.
+    pub is_marked: Callable,
+    /// `(i64 address, i32 types) -> i1`.
+    pub is_called: Callable,
+    /// `()`.
+    pub unmark: Callable,
+    /// `(i8 token, i32 number)`.
+    pub entry: Callable,
     /// `(i32 choices)`.
     pub choices: Callable,
     /// `(i32 choices)`.
@@ -54,7 +64,7 @@ pub struct Hooks {
     pub arguments: Callable,
     /// The constructor that registers the module.
     pub construct: LLVMValueRef,
-    /// `(ptr callee, ptr object, i64 size)`.
+    /// `(ptr callee, ptr object, i64 size, i1 back)`.
     pub fallback: Callable,
     /// As `fallback`, for memory that may not be there.
     pub pointee: Callable,
@@ -97,6 +107,11 @@ pub fn link(module: &Module<'_>, witness: bool) -> Result<Hooks, InstrumentError
     Ok(Hooks {
         path: own("__symbiosis_hook_path")?,
         path_number: own("__symbiosis_hook_path_number")?,
+        mark: own("__symbiosis_hook_mark")?,
+        is_marked: own("__symbiosis_hook_is_marked")?,
+        is_called: own("__symbiosis_hook_is_called")?,
+        unmark: own("__symbiosis_hook_unmark")?,
+        entry: own("__symbiosis_hook_entry")?,
         choices: own("__symbiosis_hook_choices")?,
         end: own("__symbiosis_hook_end")?,
         end_short: own("__symbiosis_hook_end_short")?,

@@ -17,6 +17,7 @@
 mod accesses;
 mod attributes;
 mod build;
+mod calls;
 mod choices;
 mod descriptor;
 mod edges;

@@ -7,6 +7,7 @@
 
 use crate::InstrumentError;
 use crate::build::Builder;
+use crate::calls;
 use crate::choices::Choices;
 use crate::edges;
 use crate::gates;
@@ -47,14 +48,18 @@ pub fn function(
     if !sites.is_empty() {
         gates::forbid_red_zone(module, target.value);
     }
-    let mut placer =
-        Placer { module, hooks, target, plan: &plan, sites, builder, body, room: Room::default() };
+    let own = ir::calls::shape_of(target.module, target.function)
+        // The C library calls it, and `program_arguments` looks for other uses.
+        .filter(|_| target.function.name != "main")
+        .map(|shape| (calls::own_address(module, target.value), shape));
+    let (plan, room) = (&plan, Room::default());
+    let mut placer = Placer { module, hooks, target, plan, own, sites, builder, body, room };
     placer.gather_stack_objects();
     placer.returns_of_invokes()?;
     let kept = placer.kept()?;
     // SAFETY: the body's instructions are alive.
     let mut choices = unsafe {
-        Choices::begin(module.llvm(), &placer.builder, target.function, &plan, |block| {
+        Choices::begin(module.llvm(), &placer.builder, target.function, plan, |block| {
             let &(first, _) = placer.body.blocks.get(block)?;
             placer.body.at(first)
         })
@@ -129,6 +134,8 @@ struct Placer<'a> {
     hooks: &'a Hooks,
     target: &'a Target<'a>,
     plan: &'a FunctionPlan,
+    /// The function's own address and shape, when it looks for its mark.
+    own: Option<(LLVMValueRef, u64)>,
     /// The gates: the hashes of their sites, by the instruction that they stand before.
     sites: HashMap<InstId, u64>,
     builder: Builder,
@@ -257,6 +264,7 @@ impl Placer<'_> {
             for index in first..end {
                 self.end_region(index, &mut open);
                 self.save(index, &mut open);
+                self.leave_mark(index);
                 self.gate(index);
                 self.after_instruction(index, entry, kept, &mut open)?;
             }
@@ -376,6 +384,36 @@ impl Placer<'_> {
         self.builder.call(hook, &mut [open.number]);
     }
 
+    /// Leaves a mark before a call whose callee may look for it, and before a return.
+    fn leave_mark(&self, index: usize) {
+        let instruction = self.target.function.instructions.get(index);
+        let (Some(instruction), Some(place)) = (instruction, self.body.at(index)) else { return };
+        let mut mark = match (&instruction.kind, self.own) {
+            (InstKind::Call(call) | InstKind::Invoke { call, .. }, _) => {
+                let Some((callee, shape)) = self.called(place, call) else { return };
+                self.builder.before(place);
+                calls::mark(&self.builder, callee, shape)
+            }
+            (InstKind::Ret(_), Some((own, shape))) => {
+                // SAFETY: the return is alive, and in a block.
+                if unsafe { calls::ends_with_jump(self.llvm(), place) } {
+                    return;
+                }
+                self.builder.before(place);
+                calls::back_mark(&self.builder, own, shape)
+            }
+            _ => return,
+        };
+        self.builder.call(self.hooks.mark, &mut mark);
+    }
+
+    /// Callee and shape of a call that leaves a mark.
+    fn called(&self, value: LLVMValueRef, call: &Call) -> Option<(LLVMValueRef, u64)> {
+        let shape = ir::calls::shape_of_call(self.target.module, self.target.function, call)?;
+        // SAFETY: the call is alive.
+        Some((unsafe { self.llvm().LLVMGetCalledValue(value) }, shape))
+    }
+
     /// The gate of an instruction. What is logged between it and the instruction before has its
     /// place already.
     fn gate(&self, index: usize) {
@@ -448,24 +486,34 @@ impl Placer<'_> {
         }
         self.builder.before(self.anchor(id.index() + 1, false)?);
         if va_start {
-            self.returning(value, call).report_va_start();
+            self.returning(value, call, None).report_va_start();
         } else {
             self.returned(id, value, ty)?;
         }
         Ok(())
     }
 
-    fn returning<'b>(&'b self, value: LLVMValueRef, call: &'b Call) -> Returned<'b> {
+    fn returning<'b>(
+        &'b self,
+        value: LLVMValueRef,
+        call: &'b Call,
+        back: Option<LLVMValueRef>,
+    ) -> Returned<'b> {
         let copied = call.byval.iter().map(Option::is_some).collect();
         let (module, hooks, builder) = (self.module, self.hooks, &self.builder);
-        Returned { module, hooks, builder, call: value, copied }
+        Returned { module, hooks, builder, call: value, copied, back }
     }
 
     /// The effects of a call on memory, its `RETURN` entry, and its result.
     fn returned(&self, id: InstId, value: LLVMValueRef, ty: TypeId) -> Result<(), InstrumentError> {
         self.room.forget();
+        let mut back = None;
         if let Some(call) = self.target.call(id) {
-            let returning = self.returning(value, call);
+            back = self.called(value, call).map(|(callee, shape)| {
+                let mut mark = calls::back_mark(&self.builder, callee, shape);
+                self.builder.call(self.hooks.is_marked, &mut mark)
+            });
+            let returning = self.returning(value, call, back);
             match &call.callee {
                 Callee::Asm(text, constraints) => {
                     returning.report_assembly(&Assembly::parse(text, constraints));
@@ -474,8 +522,14 @@ impl Placer<'_> {
             }
         }
         let token = self.builder.i8(token::RETURN);
-        self.builder.call(self.hooks.path, &mut [token]);
-        self.log(ty, value)
+        let Some(back) = back else {
+            self.builder.call(self.hooks.path, &mut [token]);
+            return self.log(ty, value);
+        };
+        let (source, values) = (self.target.module, vec![(ty, value)]);
+        let values = if ir::plan::logged_bytes(source, ty) > 0 { values } else { Vec::new() };
+        let written = calls::returned(self.module, &self.builder, self.hooks, back, source, values);
+        self.check_bytes(written, [ty])
     }
 
     /// `ENTER` and the arguments.
@@ -483,14 +537,38 @@ impl Placer<'_> {
         self.program_arguments();
         let base = self.builder.load_i32(self.hooks.base);
         let number = self.builder.add(base, self.builder.i32(self.target.index as u32));
+        let parameters = (0..).zip(&self.target.function.params).map(|(index, parameter)| {
+            // SAFETY: the function is alive and has the parameters that the executor sees.
+            (parameter.ty, unsafe { self.llvm().LLVMGetParam(self.target.value, index) })
+        });
+        if let Some((own, shape)) = self.own {
+            let mark = calls::mark(&self.builder, own, shape);
+            let parameters: Vec<(TypeId, LLVMValueRef)> = parameters.collect();
+            let types: Vec<TypeId> = parameters.iter().map(|&(ty, _)| ty).collect();
+            let (hooks, source) = (self.hooks, self.target.module);
+            let first = (mark, number);
+            let written =
+                calls::enter(self.module, &self.builder, hooks, first, source, parameters);
+            return self.check_bytes(written, types);
+        }
         let token = self.builder.i8(token::ENTER);
         self.builder.call(self.hooks.path_number, &mut [token, number]);
-        for (index, parameter) in (0..).zip(&self.target.function.params) {
-            // SAFETY: the function is alive and has the parameters that the executor sees.
-            let value = unsafe { self.llvm().LLVMGetParam(self.target.value, index) };
-            self.log(parameter.ty, value)?;
+        parameters.into_iter().try_for_each(|(ty, value)| self.log(ty, value))
+    }
+
+    /// Checks that the executor will read as many bytes as were written of values of these types.
+    fn check_bytes(
+        &self,
+        written: usize,
+        types: impl IntoIterator<Item = TypeId>,
+    ) -> Result<(), InstrumentError> {
+        let source = self.target.module;
+        let expected = types.into_iter().map(|ty| ir::plan::logged_bytes(source, ty));
+        if written == expected.sum::<usize>() {
+            Ok(())
+        } else {
+            Err(self.target.mismatch("the bytes of values"))
         }
-        Ok(())
     }
 
     /// Reports the arguments of `main`, before its entry: as what the caller did. A `main` that the

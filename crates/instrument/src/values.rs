@@ -43,6 +43,18 @@ unsafe fn is_address_step(llvm: &Llvm, value: LLVMValueRef) -> bool {
     STEPS.iter().any(|&step| step as i32 == opcode)
 }
 
+/// Does a call go to an intrinsic?
+///
+/// # Safety
+/// The instruction must be a call, and alive.
+pub unsafe fn callee_is_intrinsic(llvm: &Llvm, call: LLVMValueRef) -> bool {
+    // SAFETY: as the caller promises; only functions are asked for an intrinsic.
+    unsafe {
+        let callee = llvm.LLVMIsAFunction(llvm.LLVMGetCalledValue(call));
+        !callee.is_null() && llvm.LLVMGetIntrinsicID(callee) != 0
+    }
+}
+
 /// The opcode of an instruction, for comparison with `LLVMOpcode as i32`.
 ///
 /// # Safety

@@ -32,6 +32,8 @@ pub struct Returned<'a> {
     pub call: LLVMValueRef,
     /// Per argument: passed as a copy?
     pub copied: Vec<bool>,
+    /// A truth value: the callee was instrumented and has returned. None where that cannot be.
+    pub back: Option<LLVMValueRef>,
 }
 
 impl Returned<'_> {
@@ -422,7 +424,8 @@ impl Returned<'_> {
             };
             reported.push(object);
             let size = self.builder.i64(size.min(LONGEST_FALLBACK));
-            self.builder.call(hook, &mut [callee, object, size]);
+            let back = self.back.unwrap_or_else(|| self.builder.truth(false));
+            self.builder.call(hook, &mut [callee, object, size, back]);
         }
     }
 
@@ -631,7 +634,8 @@ pub fn report_tables(module: &Module<'_>, hooks: &Hooks, handles: &[LLVMValueRef
         }
         builder.before(end);
         let call = builder.call(callable, &mut []);
-        let returned = Returned { module, hooks, builder: &builder, call, copied: Vec::new() };
+        let (builder, copied) = (&builder, Vec::new());
+        let returned = Returned { module, hooks, builder, call, copied, back: None };
         if returned.fits(declaration) {
             declaration.writes.iter().for_each(|region| returned.report_region(region, None));
         }

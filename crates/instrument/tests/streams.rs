@@ -126,6 +126,32 @@ fn exceptions_and_templates_in_two_files() {
 }
 
 #[test]
+fn calls_between_two_files() {
+    let first = include_str!("programs/caller.c");
+    let second = include_str!("programs/callee.c");
+    let flags = &["-Wno-deprecated-non-prototype"];
+    check(&[("caller.c", first), ("callee.c", second)], flags, |flag, run, threads| {
+        assert_eq!(run.output, "1023 1\n");
+        let times = |list: &[String], name: &str| list.iter().filter(|it| *it == name).count();
+        let entered = |name| times(&threads[0].entries, name);
+        let called = |name| times(&threads[0].called, name);
+        // The compiler may have put a function of the file in the place of its call.
+        for name in ["other", "floats", "both", "mix", "odd", "count", "descend"] {
+            assert!(called(name) > 0 && called(name) == entered(name), "{flag}: {name}");
+        }
+        // Arguments that are copies, other types than the caller thinks, calls from elsewhere.
+        for name in ["grow", "typed", "loose", "main", "compare"] {
+            assert!(entered(name) > 0 && called(name) == 0, "{flag}: {name}");
+        }
+        for name in ["here", "stubborn", "third"] {
+            assert!(called(name) > 0 && called(name) < entered(name), "{flag}: {name}");
+        }
+        assert_eq!((entered("stubborn"), called("stubborn")), (6, 3), "{flag}");
+        assert_eq!((entered("third"), called("third")), (2, 1), "{flag}");
+    });
+}
+
+#[test]
 fn threads_have_streams_of_their_own() {
     let source = include_str!("programs/threads.c");
     check(&[("threads.c", source)], &["-pthread"], |flag, run, threads| {

@@ -1,6 +1,7 @@
 //! LLVM bitcode to owned IR, and the logging plan over it.
 
 pub mod assembly;
+pub mod calls;
 pub mod dump;
 pub mod effects;
 pub mod feeding;

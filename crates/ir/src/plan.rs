@@ -5,7 +5,8 @@
 //! In program order, a thread writes:
 //!
 //! * on entry to a function with [`FunctionPlan::entry`]: an `ENTER` path entry, then every
-//!   argument in the values stream ([`logged_bytes`] each);
+//!   argument in the values stream ([`logged_bytes`] each); or a `CALLED` entry and fewer arguments
+//!   ([`crate::calls`]);
 //! * at a branch that chooses ([`regions::choice`]): which way it goes, together with the choices
 //!   before and after it ([`regions`]);
 //! * on entry to a block of [`FunctionPlan::blocks`]: a `BLOCK` path entry. On function entry,
@@ -16,7 +17,7 @@
 //! * after a call of [`FunctionPlan::returns`] (in an invoke: at the start of the normal
 //!   destination, before that block's own entry; such edges are split when the destination has
 //!   other predecessors): a `RETURN` path entry, then the result ([`logged_bytes`], none
-//!   for `void`).
+//!   for `void`); or a `CAME_BACK` entry, behind which most results are left out ([`crate::calls`]).
 //!
 //! An *address-feeding* load reads memory that is not certainly a non-escaping stack object (see
 //! [`StackObjects`]), and either its result holds a pointer, or it holds an integer that may become
@@ -107,9 +108,7 @@ pub fn logged_bytes(module: &Module, ty: TypeId) -> usize {
 pub fn plan(module: &Module, function: &Function) -> FunctionPlan {
     let blocks = recorded_blocks(function);
     let stack = StackObjects::of(module, function);
-    let entry = !function.internal
-        || function.address_taken
-        || function.params.iter().any(|param| param.byval.is_some());
+    let entry = is_entered(function);
     let values = logged_values(module, function, &stack);
     let guesses = guesses::guesses(module, function, &values, entry);
     FunctionPlan {
@@ -121,6 +120,14 @@ pub fn plan(module: &Module, function: &Function) -> FunctionPlan {
         guesses,
         returns: logged_returns(module, function),
     }
+}
+
+/// Is the function's entry recorded?
+#[must_use]
+pub fn is_entered(function: &Function) -> bool {
+    !function.internal
+        || function.address_taken
+        || function.params.iter().any(|param| param.byval.is_some())
 }
 
 /// Blocks that follow neither from the block before nor from a choice: landing pads, the targets of

@@ -269,6 +269,18 @@ pub unsafe fn deliver(thread: *mut Thread) {
     }
 }
 
+/// Takes the mark away that one function has left for another.
+unsafe fn take_called(thread: *mut Thread) -> (u64, u64) {
+    // SAFETY: the caller's record is its own.
+    unsafe {
+        let control = (*thread).control;
+        let called_as = &raw mut (*control).called_as;
+        let there = (read_volatile(&raw const (*control).called), read_volatile(called_as));
+        write_volatile(called_as, 0);
+        there
+    }
+}
+
 /// Calls the program's handler, with entries around it.
 unsafe fn handle(
     thread: *mut Thread,
@@ -287,6 +299,8 @@ unsafe fn handle(
     // type that its flags say.
     unsafe {
         let live = !thread.is_null() && (*thread).live;
+        // Whom the interrupted code was about to call, or who came back, is none of the handler's.
+        let called = (!thread.is_null()).then(|| take_called(thread));
         if live {
             let begin = [
                 signal as u64,
@@ -309,6 +323,10 @@ unsafe fn handle(
         } else {
             let handler: unsafe extern "C" fn(c_int) = core::mem::transmute(handler);
             handler(signal);
+        }
+        if let Some((called, called_as)) = called {
+            write_volatile(&raw mut (*(*thread).control).called, called);
+            write_volatile(&raw mut (*(*thread).control).called_as, called_as);
         }
         if live {
             streams::event(thread, RuntimeEvent::SignalEnd, &[signal as u64]);

@@ -1,10 +1,13 @@
 //! Calls: into walked functions, out to uninstrumented code, and back.
 
+use crate::control::Logged;
 use crate::engine::{Engine, operand_value};
+use crate::image::FunctionInfo;
 use crate::report::GapKind;
 use crate::thread::{Entry, ExternalCall, ExternalFrame, Frame, Stop, contradiction};
 use crate::value::{Scalar, Value};
 use ir::assembly::Assembly;
+use ir::calls::is_left_out;
 use ir::types::{Call, Callee, ConstantKind, FuncId, InstId, Instruction, Operand, TypeId};
 use model::PathConditionKind;
 
@@ -30,7 +33,8 @@ impl<'r> Engine<'r> {
                 if !function.is_declaration() {
                     return self.direct(t, info.module, *callee, call);
                 }
-                self.outside(t, id, inst, call, &function.name, None)
+                let address = self.image.function_address(info.module, *callee);
+                self.outside(t, id, inst, call, &function.name, Some(address))
             }
             Callee::Indirect(pointer) => {
                 let address = self.scalar(t, *pointer);
@@ -71,9 +75,12 @@ impl<'r> Engine<'r> {
             return contradiction("call of a function without a body");
         };
         let mut info = info;
+        let mut logged = Logged::None;
         if info.plan.entry {
-            let Entry::Enter(number) = self.next_entry(t)? else {
-                return contradiction(format!("no entry of {}", info.function.name));
+            let (number, called) = match self.next_entry(t)? {
+                Entry::Enter(number) => (number, false),
+                Entry::Called(number) => (number, true),
+                _ => return contradiction(format!("no entry of {}", info.function.name)),
             };
             let entered = self.image.by_number(number).and_then(|(m, f)| self.image.info(m, f));
             match entered {
@@ -85,10 +92,30 @@ impl<'r> Engine<'r> {
                 }
             }
             self.threads[t].advance();
+            logged = Logged::All;
+            if called {
+                self.check_called(t, call, info)?;
+                logged = Logged::Some;
+            }
         }
         let mut arguments = self.arguments(t, &call.args);
         self.forget_undefined(t, &call.args, &mut arguments);
-        self.push_function(t, info, arguments)
+        self.push_function(t, info, arguments, logged)
+    }
+
+    /// A function says that the call named it. Can it have?
+    fn check_called(&self, t: usize, call: &Call, info: &FunctionInfo<'_>) -> Result<(), Stop> {
+        let Some(caller) = self.threads[t].innermost_code() else {
+            return contradiction("a call without a caller");
+        };
+        let callee = self.image.module(info.module);
+        let names = ir::calls::shape_of_call(caller.module, caller.info.function, call).is_some();
+        let looks = ir::calls::shape_of(callee, info.function).is_some();
+        if names && looks && ir::calls::fits((caller.module, call), (callee, info.function)) {
+            return Ok(());
+        }
+        let (from, to) = (&caller.info.function.name, &info.function.name);
+        contradiction(format!("{to} says that {from} called it, with other types"))
     }
 
     /// An undefined argument is whatever the callee's log says.
@@ -165,8 +192,10 @@ impl<'r> Engine<'r> {
             None => self.return_unlogged(t),
             Some(Entry::Runtime(event)) => self.runtime(t, event),
             Some(Entry::Enter(number)) => self.enter_from_outside(t, number),
+            Some(Entry::Called(number)) => self.enter_called(t, number),
             Some(Entry::Return) if self.threads[t].non_local || self.cancelled(t) => self.jump(t),
             Some(Entry::Return) => self.return_from_outside(t),
+            Some(Entry::CameBack) => self.return_from_walked(t),
             Some(Entry::Block(_)) => {
                 self.cancelled(t);
                 self.unwind(t, false)
@@ -184,7 +213,13 @@ impl<'r> Engine<'r> {
             return call.walked_result.is_some();
         }
         match next {
-            Some(Entry::Block(_) | Entry::Return | Entry::Choice) => true,
+            Some(
+                Entry::Block(_)
+                | Entry::Called(_)
+                | Entry::Return
+                | Entry::CameBack
+                | Entry::Choice,
+            ) => true,
             Some(Entry::Enter(number)) => !image.by_number(number).is_some_and(|(m, f)| {
                 call.address.is_some_and(|address| address == image.function_address(m, f))
                     || image.info(m, f).is_some_and(|info| info.function.name == call.name)
@@ -229,7 +264,39 @@ impl<'r> Engine<'r> {
             self.forget_sorted(t);
             arguments = self.registered_arguments(t, entered);
         }
-        self.push_function(t, info, arguments)
+        self.push_function(t, info, arguments, Logged::All)
+    }
+
+    /// The callee is instrumented, and has its arguments from the caller.
+    fn enter_called(&mut self, t: usize, number: u32) -> Result<(), Stop> {
+        let entered = self.image.by_number(number);
+        let found = entered.and_then(|(m, f)| Some((m, f, self.image.info(m, f)?)));
+        let Some((m, f, info)) = found else {
+            return contradiction(format!("entry of {number}, which has no body"));
+        };
+        let instruction = self.threads[t].innermost_code().and_then(|frame| {
+            let instruction = frame.info.function.instructions.get(frame.next.index())?;
+            instruction.kind.as_call()
+        });
+        let name = &info.function.name;
+        let Some(site) = instruction else {
+            return contradiction(format!("{name} says that it was called where no call is"));
+        };
+        self.check_called(t, site, info)?;
+        let Some(call) = self.threads[t].external_call().filter(|call| !call.walked) else {
+            return contradiction(format!("{name} says that it was called where nothing is"));
+        };
+        let (called, address) = (call.name, call.address);
+        // Another function of the same name may stand before the callee in the program's tables.
+        let other = address.and_then(|address| self.image.by_address(address));
+        let entered = self.image.function_address(m, f);
+        if !(called == name || address == Some(entered) || other.is_none()) {
+            return contradiction(format!("{name} says that it was called where {called} is"));
+        }
+        call.walked = true;
+        let arguments = call.arguments.clone();
+        self.threads[t].advance();
+        self.push_function(t, info, arguments, Logged::Some)
     }
 
     /// Remembers what the destructor of a thread-local object is to be called with. The log has the
@@ -318,6 +385,37 @@ impl<'r> Engine<'r> {
                 value
             }
         };
+        self.pending_reads.clear();
+        self.finish(t, value)
+    }
+
+    /// The instrumented callee has returned to a caller that it had been named by; its result is known,
+    /// unless it is of a type that is logged all the same.
+    fn return_from_walked(&mut self, t: usize) -> Result<(), Stop> {
+        let Some(Frame::External(frame)) = self.threads[t].frames.last() else {
+            return contradiction("return without a call");
+        };
+        let result =
+            frame.call.as_ref().and_then(|call| Some((call.result, call.walked_result.clone()?)));
+        let (info, id) = match (self.threads[t].innermost_code(), &result) {
+            (Some(code), Some(_)) => (code.info, code.next),
+            _ => return contradiction("a function came back that did not return"),
+        };
+        let Some((ty, mut value)) = result.filter(|_| info.plan.returns.contains(&id)) else {
+            return contradiction("a function came back to where no call is");
+        };
+        let module = self.module(t);
+        let logged = !is_left_out(module, ty);
+        let bytes = if logged { ir::plan::logged_bytes(module, ty) } else { 0 };
+        if self.threads[t].peek_bytes(bytes).is_none() {
+            return Err(Stop::EndOfLog);
+        }
+        self.threads[t].advance();
+        if logged {
+            let there = self.take_value(t, ty)?;
+            value = self.merge(t, &value, &there, "call");
+        }
+        self.threads[t].frames.pop();
         self.pending_reads.clear();
         self.finish(t, value)
     }

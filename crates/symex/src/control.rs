@@ -7,11 +7,23 @@ use crate::image::FunctionInfo;
 use crate::report::GapKind;
 use crate::thread::{BranchRecord, CodeFrame, Entry, Frame, Guess, History, Stop, contradiction};
 use crate::value::{self, Scalar, Value};
+use ir::calls::is_left_out;
 use ir::regions;
 use ir::types::{BlockId, ConstId, InstId, InstKind, Instruction, Operand};
 use model::{CmpOp, ExprPool, PathConditionKind};
 use smallvec::SmallVec;
 use trace_format::layout::RuntimeEvent;
+
+/// Which of a function's arguments its entry has in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Logged {
+    /// `ENTER`.
+    All,
+    /// `CALLED`: those that are not the caller's ([`is_left_out`]).
+    Some,
+    /// No entry.
+    None,
+}
 
 impl<'r> Engine<'r> {
     /// The next path entry of instrumented code; what the runtime saw before it is handled first.
@@ -298,6 +310,7 @@ impl<'r> Engine<'r> {
         t: usize,
         info: &'r FunctionInfo<'r>,
         arguments: Vec<Value>,
+        logged: Logged,
     ) -> Result<(), Stop> {
         let module = self.image.module(info.module);
         let mut arguments = arguments;
@@ -305,9 +318,14 @@ impl<'r> Engine<'r> {
         arguments.truncate(info.function.params.len());
         for (index, param) in info.function.params.iter().enumerate() {
             let computed = arguments.get(index).cloned().unwrap_or_default();
-            let logged = match info.plan.entry {
-                true => Some(self.take_value_of(t, module, param.ty)?),
-                false => None,
+            let left_out = match logged {
+                Logged::All => false,
+                Logged::Some => is_left_out(module, param.ty),
+                Logged::None => true,
+            };
+            let logged = match left_out {
+                false => Some(self.take_value_of(t, module, param.ty)?),
+                true => None,
             };
             let value = match param.byval {
                 Some(size) => self.copy_argument(t, size, &computed, logged),

@@ -44,7 +44,11 @@ pub(crate) fn contradiction<T>(detail: impl Into<String>) -> Result<T, Stop> {
 pub(crate) enum Entry {
     Block(u32),
     Enter(u32),
+    /// A function was entered by a call of instrumented code that had named it.
+    Called(u32),
     Return,
+    /// A call of an instrumented function returned.
+    CameBack,
     /// The way of a branch, see [`Thread::choose`].
     Choice,
     Runtime(RuntimeEvent),
@@ -117,7 +121,7 @@ pub(crate) enum Guess {
 /// The call that an [`ExternalFrame`] performs.
 pub(crate) struct ExternalCall<'r> {
     pub name: &'r str,
-    /// The callee's address, for indirect calls.
+    /// The callee's address; none for code that no call names.
     pub address: Option<u64>,
     pub arguments: Vec<Value>,
     pub operands: Vec<Operand>,
@@ -364,11 +368,13 @@ impl<'r> Thread<'r> {
                 Some(block) => Entry::Block(block),
                 None => return contradiction(format!("empty path entry {}", self.path_at)),
             },
+            tag::ENTER if payload & tag::CALLED != 0 => Entry::Called(payload & !tag::CALLED),
             tag::ENTER => Entry::Enter(payload),
             tag::RETURN if choices(word).is_some() => Entry::Choice,
             tag::RETURN if payload == tag::OPEN => {
                 return contradiction(format!("no choices before path entry {}", self.path_at));
             }
+            tag::RETURN if payload == tag::CAME_BACK => Entry::CameBack,
             tag::RETURN => Entry::Return,
             _ => match RuntimeEvent::from_code(payload & 0xff) {
                 Some(event) => Entry::Runtime(event),

@@ -31,8 +31,17 @@ pub enum PathEntry {
         /// Its index among the module's functions in IR order.
         function: u32,
     },
+    /// The same, where instrumented code had named the function ([`token::CALLED`]).
+    Called {
+        /// Its module.
+        module: ModuleId,
+        /// Its index among the module's functions in IR order.
+        function: u32,
+    },
     /// A call out of the module returned.
     Return,
+    /// The same, of an instrumented function ([`token::CAME_BACK`]).
+    CameBack,
     /// Branches went these ways: bits behind a leading one ([`token`]).
     Choices(u32),
     /// The choices before are not complete, and come once more ([`token::OPEN`]).
@@ -179,20 +188,23 @@ impl PathReader {
                     self.buffer.at += 1;
                     continue;
                 }
-                token::ENTER | token::BLOCK => {
+                token::ENTER | token::CALLED | token::BLOCK => {
                     let Some([_, a, b, c, d]) = self.buffer.array()? else { return Ok(None) };
                     let number = u32::from_le_bytes([a, b, c, d]);
-                    let (kind, number) = match first {
-                        token::ENTER => (tag::ENTER, number),
-                        _ => (tag::BLOCK, number.wrapping_add(tag::BLOCK_BIAS)),
+                    let (kind, number, end) = match first {
+                        token::ENTER => (tag::ENTER, number, tag::CALLED),
+                        token::CALLED => (tag::ENTER, number ^ tag::CALLED, 2 * tag::CALLED),
+                        _ => (tag::BLOCK, number.wrapping_add(tag::BLOCK_BIAS), 1 << tag::SHIFT),
                     };
-                    if number > tag::PAYLOAD {
+                    let begin = if first == token::CALLED { tag::CALLED } else { 0 };
+                    if !(begin..end).contains(&number) {
                         return Err(self.meaningless(first));
                     }
                     return Ok(Some((kind << tag::SHIFT | number, 5)));
                 }
                 token::RETURN => tag::RETURN << tag::SHIFT | 1,
                 token::OPEN => tag::RETURN << tag::SHIFT | tag::OPEN,
+                token::CAME_BACK => tag::RETURN << tag::SHIFT | tag::CAME_BACK,
                 short if short > token::EMPTY && short < token::FIRST => {
                     tag::RETURN << tag::SHIFT | tag::CHOICES | u32::from(first)
                 }
@@ -221,11 +233,18 @@ impl PathReader {
         let payload = word & tag::PAYLOAD;
         let entry = match word >> tag::SHIFT {
             tag::BLOCK => payload.checked_sub(tag::BLOCK_BIAS).map(PathEntry::Block),
-            tag::ENTER => self.enter(payload),
+            tag::ENTER => self.enter(payload & !tag::CALLED).map(|(module, function)| {
+                if payload & tag::CALLED == 0 {
+                    PathEntry::Enter { module, function }
+                } else {
+                    PathEntry::Called { module, function }
+                }
+            }),
             tag::RETURN if payload & tag::CHOICES != 0 => {
                 Some(PathEntry::Choices(payload & (tag::CHOICES - 1)))
             }
             tag::RETURN if payload == tag::OPEN => Some(PathEntry::Open),
+            tag::RETURN if payload == tag::CAME_BACK => Some(PathEntry::CameBack),
             tag::RETURN => (payload == 1).then_some(PathEntry::Return),
             _ => RuntimeEvent::from_code(payload).map(PathEntry::Runtime),
         };
@@ -235,11 +254,11 @@ impl PathReader {
         })
     }
 
-    fn enter(&self, number: u32) -> Option<PathEntry> {
+    fn enter(&self, number: u32) -> Option<(ModuleId, u32)> {
         let after = self.functions.partition_point(|(base, ..)| *base <= number);
         let &(base, count, module) = self.functions.get(after.checked_sub(1)?)?;
         let function = number - base;
-        (function < count).then_some(PathEntry::Enter { module, function })
+        (function < count).then_some((module, function))
     }
 }
 

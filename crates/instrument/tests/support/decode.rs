@@ -2,6 +2,7 @@
 //! It evaluates nothing; every branch has to come out of the path stream.
 
 use super::recording::Thread;
+use ir::calls::is_left_out;
 use ir::plan::{FunctionPlan, logged_bytes, plan};
 use ir::regions::choice;
 use ir::types::{BlockId, Call, Callee, ConstantKind, InstKind, Module, Operand};
@@ -10,6 +11,8 @@ use trace_format::layout::token;
 const RETURN: u8 = 0x80;
 const ENTER: u8 = 0x81;
 const BLOCK: u8 = 0x82;
+const CALLED: u8 = 0x84;
+const CAME_BACK: u8 = 0x85;
 const EXTERNAL_WRITE: u8 = 0x99;
 
 /// The modules of a program with their bases and plans.
@@ -24,6 +27,8 @@ pub struct Decoded {
     pub marks: Vec<i64>,
     /// How often each function was entered through an `ENTER` entry.
     pub entries: Vec<String>,
+    /// Those of them that were called by a caller that had named them.
+    pub called: Vec<String>,
     /// The regions that outside code wrote: address and bytes.
     pub writes: Vec<(u64, Vec<u8>)>,
     /// How many blocks were walked.
@@ -160,14 +165,20 @@ impl<'a> Walker<'a> {
     /// A function with an `ENTER` entry.
     fn enter(&mut self) -> Result<(), Exit> {
         let entry = self.peek().ok_or(Exit::End)?;
-        assert_eq!(entry, ENTER, "ENTER expected, {entry:#x} found at {}", self.path);
+        let called = entry == CALLED;
+        assert!(called || entry == ENTER, "ENTER expected, {entry:#x} found at {}", self.path);
         let number = self.number();
         let (module, function) = self.program.find(number);
         let (_, source, _) = &self.program.modules[module];
         let function_ir = &source.functions[function];
         self.decoded.entries.push(function_ir.name.clone());
+        if called {
+            self.decoded.called.push(function_ir.name.clone());
+        }
         for parameter in &function_ir.params {
-            self.skip(logged_bytes(source, parameter.ty));
+            if !(called && is_left_out(source, parameter.ty)) {
+                self.skip(logged_bytes(source, parameter.ty));
+            }
         }
         self.body(module, function)
     }
@@ -188,8 +199,9 @@ impl<'a> Walker<'a> {
                     _ => None,
                 };
                 if let Some(call) = call {
-                    let result = self.call(module, call, plan.returns.contains(&id), || {
-                        logged_bytes(source, instruction.ty)
+                    let result = self.call(module, call, plan.returns.contains(&id), |came_back| {
+                        let left_out = came_back && is_left_out(source, instruction.ty);
+                        if left_out { 0 } else { logged_bytes(source, instruction.ty) }
                     });
                     match (result, &instruction.kind) {
                         (Err(Exit::Unwind(pad)), InstKind::Invoke { unwind, .. })
@@ -250,7 +262,7 @@ impl<'a> Walker<'a> {
         module: usize,
         call: &Call,
         returns: bool,
-        result_bytes: impl Fn() -> usize,
+        result_bytes: impl Fn(bool) -> usize,
     ) -> Result<(), Exit> {
         let (_, source, plans) = &self.program.modules[module];
         let callee = match call.callee {
@@ -261,8 +273,8 @@ impl<'a> Walker<'a> {
             // `mark` returns what it is given; where the compiler made one call of two, the
             // result is all that is known.
             let place = self.decoded.marks.len();
-            self.outside()?;
-            let result = self.skip(result_bytes());
+            let came_back = self.outside()?;
+            let result = self.skip(result_bytes(came_back));
             if callee.is_some_and(|callee| callee.name == "mark") {
                 let number = result.first_chunk().expect("an int");
                 let number = i64::from(i32::from_le_bytes(*number));
@@ -282,18 +294,19 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// A call of something outside: callbacks, then `RETURN`.
-    fn outside(&mut self) -> Result<(), Exit> {
+    /// A call of something outside: callbacks, then `RETURN`. Was the callee instrumented, and did it
+    /// come back?
+    fn outside(&mut self) -> Result<bool, Exit> {
         loop {
             if self.write() {
                 continue;
             }
             let entry = self.peek().ok_or(Exit::End)?;
             match entry {
-                ENTER => self.enter()?,
-                RETURN => {
+                ENTER | CALLED => self.enter()?,
+                RETURN | CAME_BACK => {
                     self.path += 1;
-                    return Ok(());
+                    return Ok(entry == CAME_BACK);
                 }
                 _ => return Err(self.unwinding()),
             }

@@ -146,6 +146,7 @@ impl Traced {
                     Entry::Block(index)
                 }
                 PathEntry::Return => Entry::Return,
+                PathEntry::Called { .. } | PathEntry::CameBack => panic!("the hooks name nobody"),
                 PathEntry::Choices(_) | PathEntry::Open => panic!("the hooks make no choices"),
                 PathEntry::Enter { module, function } => Entry::Enter(module.0, function),
                 PathEntry::Runtime(event @ (RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd)) => {

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 /* `INSTRUMENTATION_VERSION` of crates/trace-format. */
-#define INSTRUMENTATION 8
+#define INSTRUMENTATION 9
 struct Control { uint64_t path_next, path_limit, value_next, value_limit, choices; };
 extern __thread struct Control *__symbiosis_control __attribute__((tls_model("initial-exec")));
 void __symbiosis_grow_path(void);

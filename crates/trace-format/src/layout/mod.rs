@@ -26,7 +26,14 @@ pub use sync::*;
 
 /// Changes whenever a binary built by an older instrumenter could be misread: the layout of the
 /// streams, the control page, the module descriptor, or the logging plan.
-pub const INSTRUMENTATION_VERSION: u32 = 8;
+///
+/// Changelog, of the latest ones:
+///
+/// * 7: choices that no token has yet are in the control page; tokens of four bytes.
+/// * 8: windows are emptied in whole pieces.
+/// * 9: calls between instrumented functions ([`token::CALLED`], [`token::CAME_BACK`],
+///   [`Control::called`]).
+pub const INSTRUMENTATION_VERSION: u32 = 9;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
@@ -93,6 +100,13 @@ pub mod token {
     /// The runtime had something to say before the choices in the token before this one were
     /// complete: when the function goes on, its next token of choices begins with them once more.
     pub const OPEN: u8 = 0x83;
+    /// As `ENTER`, of a function that instrumented code called and had named before
+    /// ([`super::Control::called`]). Integers and pointers among the arguments are the caller's and do
+    /// not follow in the values stream.
+    pub const CALLED: u8 = 0x84;
+    /// As `RETURN`, where the callee was instrumented and has returned. A result that is an integer or
+    /// a pointer does not follow in the values stream.
+    pub const CAME_BACK: u8 = 0x85;
     /// The runtime saw something: the [`super::RuntimeEvent`] is added.
     pub const RUNTIME: u8 = 0x90;
 
@@ -127,10 +141,10 @@ pub mod tag {
     pub const SHIFT: u32 = 30;
     /// A recorded basic block was entered; bits 29..0 are its index in the function.
     pub const BLOCK: u32 = 0;
-    /// A function with an entry record was entered; bits 29..0 are the function number
-    /// ([`super::token::ENTER`]).
+    /// A function with an entry record was entered; bits 28..0 are the function number
+    /// ([`super::token::ENTER`]); bit 29 is [`CALLED`].
     pub const ENTER: u32 = 1;
-    /// Bits 29..0 are 1: a call returned; [`OPEN`] or [`CHOICES`].
+    /// Bits 29..0 are 1: a call returned; [`OPEN`], [`CAME_BACK`] or [`CHOICES`].
     pub const RETURN: u32 = 2;
     /// The runtime saw something; bits 7..0 are the [`super::RuntimeEvent`].
     pub const RUNTIME: u32 = 3;
@@ -140,6 +154,10 @@ pub mod tag {
     pub const BLOCK_BIAS: u32 = 1;
     /// Payload of `RETURN`: the choices before come once more ([`super::token::OPEN`]).
     pub const OPEN: u32 = 2;
+    /// Payload of `RETURN`: a call of an instrumented function returned ([`super::token::CAME_BACK`]).
+    pub const CAME_BACK: u32 = 3;
+    /// In the payload of `ENTER`: the caller had named the function ([`super::token::CALLED`]).
+    pub const CALLED: u32 = 1 << 29;
     /// Payload of `RETURN`: bits 28..0 are choices behind a leading one.
     pub const CHOICES: u32 = 1 << (super::token::BITS + 1);
 }
@@ -318,8 +336,8 @@ impl SyncOp {
     }
 }
 
-/// A thread's control page. The instrumented code reads and writes the first five words; the rest
-/// is the runtime's. Pointers are addresses in the traced process.
+/// A thread's control page. The instrumented code reads and writes the first five words and the last
+/// two; the rest is the runtime's. Pointers are addresses in the traced process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
@@ -379,6 +397,24 @@ pub struct Control {
     pub value_moved: u64,
     /// As `path_moving`, for the values stream.
     pub value_moving: u64,
+    /// Who is being called, or came back: the address of the function that instrumented code is about to
+    /// call, until that function is entered, or of the one that returned. `called_as` says which. The
+    /// runtime takes both out of a signal handler's way.
+    pub called: u64,
+    /// 0 for nobody; else [`called_as`] the call's types, with [`CAME_BACK`] when the function has
+    /// returned. (The hooks write the lower half.)
+    pub called_as: u64,
+}
+
+/// In [`Control::called_as`]: the function has returned.
+pub const CAME_BACK: u32 = 1 << 31;
+
+/// What stands in [`Control::called_as`] for a call with these types, of which there is a hash (`ir::calls`).
+/// A caller that has other types in mind than the function leaves another number.
+#[must_use]
+pub const fn called_as(types: u64) -> u32 {
+    let folded = (types ^ types >> 31 ^ types >> 62) as u32 & !CAME_BACK;
+    if folded == 0 { 1 } else { folded }
 }
 
 /// A stream's length: what is behind the window, and what is in it.

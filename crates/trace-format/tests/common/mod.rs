@@ -80,11 +80,14 @@ fn tokens(path: &[u32]) -> Vec<u8> {
                 bytes.extend((payload - tag::BLOCK_BIAS).to_le_bytes());
             }
             tag::ENTER => {
-                bytes.push(token::ENTER);
+                let called = payload & tag::CALLED != 0;
+                bytes.push(if called { token::CALLED } else { token::ENTER });
+                let payload = payload & !tag::CALLED;
                 bytes.extend(payload.to_le_bytes());
             }
             tag::RETURN if payload == 1 => bytes.push(token::RETURN),
             tag::RETURN if payload == tag::OPEN => bytes.push(token::OPEN),
+            tag::RETURN if payload == tag::CAME_BACK => bytes.push(token::CAME_BACK),
             tag::RETURN => {
                 let (token, length) = token::of_choices(payload - tag::CHOICES);
                 bytes.extend(&token[..length]);
