@@ -172,16 +172,22 @@ fn is_independent(
     if uses(&statement.events, &others) || uses(&passed, &own) {
         return false;
     }
+    let own_places = trace.event(statement.first()).index..=trace.event(statement.last()).index;
+    let of_statement = |condition: &PathCondition| own_places.contains(&condition.position);
     trace.conditions.iter().filter(|condition| condition.thread == thread.id).all(|condition| {
         let between = low < condition.position && condition.position <= high;
-        let mut used = trace.exprs.variables(condition.expr).into_iter();
-        let mut used_any = |of: &BTreeSet<VarId>| used.any(|variable| of.contains(&variable));
+        let used = trace.exprs.variables(condition.expr);
+        let used_any = |of: &BTreeSet<VarId>| used.iter().any(|variable| of.contains(variable));
         // A branch that hangs on what is passed may guard the statement.
         match condition.kind {
             _ if !between => true,
             PathConditionKind::Branch | PathConditionKind::CallTarget => {
                 trace.exprs.variables(condition.expr).is_empty()
                     || !is_guard(trace, (function, condition), statement) && !used_any(&own)
+            }
+            // Where the statement touches memory may hang on what is passed.
+            PathConditionKind::Address if of_statement(condition) => {
+                !used_any(&own) && !used_any(&others)
             }
             PathConditionKind::Address | PathConditionKind::Assumption => !used_any(&own),
         }
