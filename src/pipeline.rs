@@ -87,6 +87,7 @@ pub fn execute(recording: &Recording) -> Result<Execution, PipelineError> {
         events = execution.trace.events.len(),
         cells = execution.trace.cells.len(),
         gaps = execution.report.gap_count(),
+        rounds_left_out = execution.report.threads.iter().map(|thread| thread.rounds).sum::<u64>(),
         "executed"
     );
     Ok(execution)

@@ -40,6 +40,11 @@ fn print(execution: &Execution, most: usize) {
             "{:<8} {:>12} instructions {:>10} blocks  {end}: {}",
             thread.name, thread.instructions, thread.blocks, thread.stopped
         );
+        match thread.rounds {
+            0 => {}
+            1 => println!("         1 round of waiting left out"),
+            rounds => println!("         {rounds} rounds of waiting left out"),
+        }
         if let Some(blocked) = &thread.blocked {
             println!("         blocked in {} of {}", blocked.operation, blocked.object);
         }

@@ -28,6 +28,7 @@ pub fn load(directory: &Path) -> Result<Loaded, PipelineError> {
         threads: Vec::with_capacity(trace.threads().len()),
         failure: trace.failure().map(failure),
         common_clock: trace.manifest().common_clock,
+        scheduled: trace.is_scheduled(),
     };
     let output = trace.stdout_tail();
     let output = String::from_utf8_lossy(&output);

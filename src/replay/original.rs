@@ -4,7 +4,7 @@
 use crate::pipeline;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use symex::Execution;
+use symex::{Execution, Recording};
 use trace_format::{Manifest, Trace};
 
 /// The recorded run.
@@ -53,6 +53,19 @@ impl Original {
 
 /// Loads and executes a trace; none when that is not possible.
 pub(super) fn executed(directory: &Path) -> Option<Execution> {
-    let result = pipeline::load(directory).and_then(|loaded| pipeline::execute(&loaded.recording));
+    execute_with(directory, |_| {})
+}
+
+/// As [`executed`], for the failure only: nobody looks at how often places were passed, so rounds of
+/// waiting are left out of a scheduled run, too.
+pub(super) fn executed_for_failure(directory: &Path) -> Option<Execution> {
+    execute_with(directory, |recording| recording.scheduled = false)
+}
+
+fn execute_with(directory: &Path, change: impl FnOnce(&mut Recording)) -> Option<Execution> {
+    let result = pipeline::load(directory).and_then(|mut loaded| {
+        change(&mut loaded.recording);
+        pipeline::execute(&loaded.recording)
+    });
     result.inspect_err(|error| tracing::info!(%error, "not executed for comparison")).ok()
 }

@@ -9,6 +9,7 @@ pub mod foreign;
 pub mod gates;
 pub mod guesses;
 pub mod intrinsics;
+pub mod loops;
 pub mod name;
 pub mod opaque;
 pub mod plan;

@@ -142,6 +142,8 @@ pub enum Awaited {
         /// The thread.
         child: ThreadId,
     },
+    /// Another value of the variable that it reads in a loop.
+    Change,
     /// Something else: a call that did not come back.
     Other,
 }
@@ -155,7 +157,7 @@ impl Awaited {
             | Self::Signal { condition: object }
             | Self::Unit { object }
             | Self::Arrivals { object } => Some(object),
-            Self::End { .. } | Self::Other => None,
+            Self::End { .. } | Self::Change | Self::Other => None,
         }
     }
 }
@@ -383,6 +385,7 @@ impl EventKind {
             Self::Block { on: Awaited::Unit { .. } } => "wait-for-unit",
             Self::Block { on: Awaited::Arrivals { .. } } => "wait-for-arrivals",
             Self::Block { on: Awaited::End { .. } } => "wait-for-end",
+            Self::Block { on: Awaited::Change } => "wait-for-change",
             Self::Block { on: Awaited::Other } => "wait",
             Self::Failure => "failure",
         }

@@ -76,6 +76,8 @@ pub struct Script {
     marks: List<Mark>,
     /// Sorted, that is by thread, function and order.
     inputs: List<Input>,
+    /// [`thread_hash`] of the threads that may poll for ever.
+    polls: List<u64>,
     /// Names behind hashes, those of threads and those of sites, sorted by hash.
     names: List<(u64, &'static [u8])>,
     /// The hashes of the sites, sorted.
@@ -98,6 +100,7 @@ impl Script {
             turns: List::with_room(lines).ok_or(no_memory)?,
             marks: List::with_room(lines).ok_or(no_memory)?,
             inputs: List::with_room(values).ok_or(no_memory)?,
+            polls: List::with_room(lines).ok_or(no_memory)?,
             names: List::with_room(2 * lines).ok_or(no_memory)?,
             anchors: List::with_room(lines).ok_or(no_memory)?,
             hold: false,
@@ -129,6 +132,7 @@ impl Script {
             b"end" => self.end(state, words),
             b"mark" => self.mark(words),
             b"input" => self.input(words),
+            b"polls" => self.poll(words),
             _ => self.turn(state, first, words),
         }
     }
@@ -165,6 +169,19 @@ impl Script {
             return Err(FORM);
         }
         self.marks.push(Mark { number, thread, hash, occurrence });
+        Ok(())
+    }
+
+    fn poll(&mut self, mut words: Words) -> Result<(), &'static str> {
+        const FORM: &str = "`polls THREAD` expected";
+        if !self.turns.as_slice().is_empty() {
+            return Err("directives stand before the turns");
+        }
+        let thread = self.thread(words.next().ok_or(FORM)?)?;
+        if words.next().is_some() {
+            return Err(FORM);
+        }
+        self.polls.push(thread);
         Ok(())
     }
 
@@ -265,6 +282,12 @@ impl Script {
     #[must_use]
     pub fn marks(&self) -> &'static [Mark] {
         self.marks.as_slice()
+    }
+
+    /// The threads that may poll for ever, by their [`thread_hash`].
+    #[must_use]
+    pub fn polls(&self) -> &'static [u64] {
+        self.polls.as_slice()
     }
 
     /// Is there anything that calls get back?
@@ -420,7 +443,7 @@ mod tests {
 
     #[test]
     fn every_form_of_line_is_understood() {
-        let text = b"symbiosis-schedule 1\nend hold\n\nmark 7 t0.1 ~exit @2 # seen\r\n\
+        let text = b"symbiosis-schedule 1\nend hold\npolls t0.1\nmark 7 t0.1 ~exit @2 # seen\r\n\
             t0 > bank.c:main:call:pthread_join\n#t9 is no thread\nt0.1 > a.c:f:write:g/2 @3 +   # x\n\
             t0.12.3 > ~mutex_lock +\n\tt0.1 >  $\nt0 !\n";
         let script = Script::parse(text).expect("right");
@@ -439,6 +462,7 @@ mod tests {
         let hash = site_hash(b"~exit");
         assert_eq!(script.marks(), [Mark { number: 7, thread: t01, hash, occurrence: 2 }]);
         assert!(script.hold_at_end());
+        assert_eq!(script.polls(), [t01]);
         assert!(script.is_anchor(site_hash(b"a.c:f:write:g/2")));
         assert!(script.is_anchor(hash));
         assert!(!script.is_anchor(t0), "a thread is no site");
@@ -487,6 +511,10 @@ mod tests {
             ("symbiosis-schedule 1\nmark 1 t0 ~exit @0\n", 2, "mark N"),
             ("symbiosis-schedule 1\nmark 1 t0 ~exit @1 +\n", 2, "mark N"),
             ("symbiosis-schedule 1\nt0 > $\ninput t0 rand 1\n", 3, "before the turns"),
+            ("symbiosis-schedule 1\npolls\n", 2, "polls THREAD"),
+            ("symbiosis-schedule 1\npolls t0 t0.1\n", 2, "polls THREAD"),
+            ("symbiosis-schedule 1\npolls x\n", 2, "a thread"),
+            ("symbiosis-schedule 1\nt0 > $\npolls t0\n", 3, "before the turns"),
             ("symbiosis-schedule 1\ninput t0 rand\n", 2, "input THREAD"),
             ("symbiosis-schedule 1\ninput t0 rand 1x0\n", 2, "a value"),
             ("symbiosis-schedule 1\ninput t0 rand 0x\n", 2, "a value"),

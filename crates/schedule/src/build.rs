@@ -58,7 +58,9 @@ pub fn failing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built 
     }
     held_too_late(trace, points, &mut result, None);
     let turns = turns(trace, points, &result.units, &|_| None);
-    Built { script: Script { end: End::Hold, turns, ..Script::default() }, coarse: result.coarse }
+    let polls = polls(trace);
+    let script = Script { end: End::Hold, polls, turns, ..Script::default() };
+    Built { script, coarse: result.coarse }
 }
 
 /// The script of a schedule that passes: the whole order, after which all threads go on
@@ -75,7 +77,15 @@ pub fn passing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built 
     let result = units(trace, points, &order);
     let mut turns = turns(trace, points, &result.units, &|_| None);
     finish(trace, &granted, &mut turns);
-    Built { script: Script { end: End::Run, turns, ..Script::default() }, coarse: result.coarse }
+    let script = Script { polls: polls(trace), turns, ..Script::default() };
+    Built { script, coarse: result.coarse }
+}
+
+/// The threads that poll for ever in the recorded run.
+fn polls(trace: &EventTrace) -> Vec<String> {
+    let polls = |event: &&Event| event.kind == EventKind::Block { on: Awaited::Change };
+    let polling = trace.events.iter().filter(polls);
+    polling.map(|event| thread_name(trace, event.thread)).collect()
 }
 
 /// Is the failure that the run did not come to an end?
@@ -128,7 +138,10 @@ fn granted(trace: &EventTrace, order: &[EventId]) -> Vec<EventId> {
                     }
                     Awaited::Unit { object } => units.get(&object).is_some_and(|n| *n > 0),
                     Awaited::Signal { .. } => true,
-                    Awaited::Arrivals { .. } | Awaited::End { .. } | Awaited::Other => false,
+                    Awaited::Arrivals { .. }
+                    | Awaited::End { .. }
+                    | Awaited::Change
+                    | Awaited::Other => false,
                 };
                 if free {
                     result.push(event.id);
@@ -226,7 +239,8 @@ pub fn prefix(
             turns.push(Turn { thread, target: target_past(points, then), comment: place(then) });
         }
     }
-    Built { script: Script { end: End::Run, turns, ..Script::default() }, coarse: result.coarse }
+    let script = Script { polls: polls(trace), turns, ..Script::default() };
+    Built { script, coarse: result.coarse }
 }
 
 /// Adds a mark for each of the events that has a point, in the order given, numbered on from the

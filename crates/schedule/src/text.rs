@@ -73,6 +73,8 @@ pub struct Turn {
 pub struct Script {
     /// What happens behind the last turn.
     pub end: End,
+    /// Threads that may poll for ever: when nobody else gets on, the run is stuck.
+    pub polls: Vec<String>,
     /// What to give back; no two of one thread and function.
     pub inputs: Vec<Input>,
     /// The places to announce.
@@ -98,6 +100,7 @@ impl fmt::Display for Script {
             End::Hold => writeln!(f, "end hold")?,
             End::Run => writeln!(f, "end run")?,
         }
+        self.polls.iter().try_for_each(|thread| writeln!(f, "polls {thread}"))?;
         self.inputs.iter().try_for_each(|input| write!(f, "{input}"))?;
         for mark in &self.marks {
             write!(f, "mark {} {} ", mark.number, mark.thread)?;
@@ -192,6 +195,11 @@ pub fn parse(text: &str) -> Result<Script, ParseError> {
                 }),
                 (true, _) => Err("a second `end`".to_owned()),
                 (_, false) => Err("`end` has to come before the turns".to_owned()),
+            },
+            ["polls", rest @ ..] => match (script.turns.is_empty(), rest) {
+                (true, [thread]) => parse_thread(thread).map(|thread| script.polls.push(thread)),
+                (true, _) => Err("should be `polls THREAD`".to_owned()),
+                (false, _) => Err("`polls` has to come before the turns".to_owned()),
             },
             ["input", rest @ ..] => match script.turns.is_empty() {
                 true => parse_input(rest, &mut script.inputs),
@@ -475,8 +483,10 @@ t0 !
         let inputs = proptest::collection::btree_map((thread(), "[a-z_0-9]{1,9}"), words, 0..3);
         let failing = proptest::option::of(thread());
         let end = prop_oneof![Just(End::Hold), Just(End::Run)];
-        (end, inputs, marks, proptest::collection::vec(turn(), 0..6), failing).prop_map(
-            |(end, inputs, marks, mut turns, failing)| {
+        let polls = proptest::collection::vec(thread(), 0..3);
+        let turns = proptest::collection::vec(turn(), 0..6);
+        (end, polls, inputs, marks, turns, failing).prop_map(
+            |(end, polls, inputs, marks, mut turns, failing)| {
                 let input = |((thread, function), words)| Input { thread, function, words };
                 let inputs = inputs.into_iter().map(input).collect();
                 turns.extend(failing.map(|thread| Turn {
@@ -484,7 +494,7 @@ t0 !
                     target: Target::Failure,
                     comment: None,
                 }));
-                Script { end, inputs, marks, turns }
+                Script { end, polls, inputs, marks, turns }
             },
         )
     }

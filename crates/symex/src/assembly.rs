@@ -33,6 +33,7 @@ impl<'r> Engine<'r> {
             let value = unchanged(&assembly, &arguments);
             return self.finish(t, value);
         }
+        self.rounds.effect();
         let call = ExternalCall {
             name: NAME,
             address: None,

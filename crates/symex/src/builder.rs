@@ -7,7 +7,8 @@ use model::{
     Interval, Object, ObjectId, ObjectKind, PathCondition, PathConditionKind, Site, Thread,
     ThreadId, VarId, Variable, VariableOrigin,
 };
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Where a variable comes from, with the event as (thread, index in the thread).
@@ -26,21 +27,59 @@ struct PendingVariable {
 
 /// A path condition of one thread.
 pub(crate) struct PendingCondition {
+    /// Counts conditions of the thread.
+    number: usize,
     position: u32,
-    expr: ExprId,
+    pub expr: ExprId,
     kind: PathConditionKind,
     site: Site,
     /// False for the one that became φbug.
     pub kept: bool,
 }
 
-/// One thread's events; event identifiers inside are indices in the thread.
+/// One thread's events; event identifiers inside are numbers in the thread. These go on where events
+/// were taken out ([`Builder::remove`]), so that what was noted of others stays right.
 #[derive(Default)]
 pub(crate) struct ThreadEvents {
     pub events: Vec<Event>,
     /// By event, when it happened.
     pub intervals: Vec<Interval>,
     pub conditions: Vec<PendingCondition>,
+    /// How many events and conditions were made, those that were taken out included.
+    made: (u32, usize),
+}
+
+impl ThreadEvents {
+    fn position(&self, number: u32) -> Option<usize> {
+        self.events.binary_search_by_key(&number, |event| event.index).ok()
+    }
+
+    /// The numbers of the events that are left; none where they are their places.
+    fn numbers(&self) -> Option<Vec<u32>> {
+        let all = self.events.len() == self.made.0 as usize;
+        (!all).then(|| self.events.iter().map(|event| event.index).collect())
+    }
+
+    /// The condition with a number.
+    pub fn condition_mut(&mut self, number: usize) -> Option<&mut PendingCondition> {
+        let at = self.conditions.binary_search_by_key(&number, |condition| condition.number);
+        self.conditions.get_mut(at.ok()?)
+    }
+}
+
+/// Where the events are in the finished trace, by their numbers.
+#[derive(Default)]
+pub(crate) struct Numbering(Vec<Option<Vec<u32>>>);
+
+impl Numbering {
+    /// The index in the thread of an event by its number. One that was taken out has the index of
+    /// the next one.
+    pub fn index(&self, thread: usize, number: u32) -> u32 {
+        match self.0.get(thread) {
+            Some(Some(numbers)) => numbers.partition_point(|&other| other < number) as u32,
+            _ => number,
+        }
+    }
 }
 
 /// How much a name says: a path of members more than an address computation, and that more than
@@ -63,6 +102,10 @@ pub(crate) struct Builder {
     pub objects: Vec<Object>,
     /// The events' names, each once.
     names: FxHashSet<Arc<str>>,
+    /// The variables made of late, while somebody wants to know ([`crate::rounds`]).
+    pub recent: Option<Vec<VarId>>,
+    /// By width, variables that nothing refers to any more.
+    free: FxHashMap<u32, Vec<VarId>>,
 }
 
 /// The one copy of a name.
@@ -88,12 +131,13 @@ impl Builder {
         name: Option<String>,
         interval: Interval,
     ) -> u32 {
-        self.threads[thread].intervals.push(interval);
-        let events = &mut self.threads[thread].events;
-        let index = events.len() as u32;
+        let log = &mut self.threads[thread];
+        log.intervals.push(interval);
+        let index = log.made.0;
+        log.made.0 += 1;
         let name = name.map(|name| shared(&mut self.names, &name));
         let stack = if stack.is_empty() { Arc::from([Site::default()]) } else { stack };
-        events.push(Event {
+        log.events.push(Event {
             id: EventId(index),
             thread: ThreadId::from_index(thread),
             index,
@@ -106,7 +150,8 @@ impl Builder {
 
     /// The name of an event, if it has one of its own.
     pub fn event_name(&self, thread: usize, index: u32) -> Option<&str> {
-        self.threads.get(thread)?.events.get(index as usize)?.name.as_deref()
+        let log = self.threads.get(thread)?;
+        log.events.get(log.position(index)?)?.name.as_deref()
     }
 
     /// Gives an event with a name another one, if there is one: `rename` gets the name and where the
@@ -117,11 +162,20 @@ impl Builder {
         index: u32,
         rename: impl Fn(&str, Option<&Site>) -> Option<String>,
     ) {
-        let events = self.threads.get_mut(thread).map(|thread| &mut thread.events);
-        let Some(event) = events.and_then(|events| events.get_mut(index as usize)) else { return };
+        let Some(log) = self.threads.get_mut(thread) else { return };
+        let Some(event) = log.position(index).and_then(|at| log.events.get_mut(at)) else { return };
         let old = event.name.as_deref();
         if let Some(name) = old.and_then(|name| rename(name, event.stack.first())) {
             event.name = Some(shared(&mut self.names, &name));
+        }
+    }
+
+    /// The thread's last event is where another one of its was.
+    pub fn move_last(&mut self, thread: usize, to: u32) {
+        let Some(log) = self.threads.get_mut(thread) else { return };
+        let stack = log.position(to).and_then(|at| log.events.get(at)).map(|it| it.stack.clone());
+        if let (Some(stack), Some(last)) = (stack, log.events.last_mut()) {
+            last.stack = stack;
         }
     }
 
@@ -133,14 +187,54 @@ impl Builder {
         event.stack = event.stack[kept.unwrap_or(0)..].into();
     }
 
+    /// The number of the thread's next event.
     pub fn event_count(&self, thread: usize) -> u32 {
-        self.threads[thread].events.len() as u32
+        self.threads[thread].made.0
     }
 
     pub fn variable(&mut self, width: u32, origin: Origin, recorded: Option<u128>) -> VarId {
-        let id = VarId::from_index(self.variables.len());
-        self.variables.push(PendingVariable { width, origin, recorded });
+        let id = self.lasting_variable(width, origin, recorded);
+        if let Some(recent) = &mut self.recent {
+            recent.push(id);
+        }
         id
+    }
+
+    /// A variable of no moment of a walk.
+    fn lasting_variable(&mut self, width: u32, origin: Origin, recorded: Option<u128>) -> VarId {
+        let pending = PendingVariable { width, origin, recorded };
+        if let Some(id) = self.free.get_mut(&width).and_then(Vec::pop)
+            && let Some(variable) = self.variables.get_mut(id.index())
+        {
+            *variable = pending;
+            return id;
+        }
+        let id = VarId::from_index(self.variables.len());
+        self.variables.push(pending);
+        id
+    }
+
+    /// Nothing refers to these variables: they are used again.
+    pub fn release(&mut self, variables: &[VarId]) {
+        for id in variables {
+            let Some(variable) = self.variables.get_mut(id.index()) else { continue };
+            *variable =
+                PendingVariable { width: variable.width, origin: Origin::Input, recorded: None };
+            self.free.entry(variable.width).or_default().push(*id);
+        }
+    }
+
+    /// Takes events and conditions of a thread out, given by their places.
+    pub fn remove(&mut self, thread: usize, events: Range<usize>, conditions: Range<usize>) {
+        let log = &mut self.threads[thread];
+        log.events.drain(events.clone());
+        log.intervals.drain(events);
+        log.conditions.drain(conditions);
+    }
+
+    /// Where all events will be. To be asked for when no more are taken out.
+    pub fn numbering(&self) -> Numbering {
+        Numbering(self.threads.iter().map(ThreadEvents::numbers).collect())
     }
 
     pub fn recorded(&self, id: VarId) -> Option<u128> {
@@ -163,7 +257,7 @@ impl Builder {
     ) -> CellId {
         let id = CellId::from_index(self.cells.len());
         let init = init.unwrap_or_else(|| {
-            let var = self.variable(width, Origin::Init(id), None);
+            let var = self.lasting_variable(width, Origin::Init(id), None);
             pool.var(var, width)
         });
         self.cells.push(Cell { id, width, init, name, display });
@@ -184,9 +278,11 @@ impl Builder {
         site: Site,
     ) -> usize {
         let position = self.event_count(thread);
-        let conditions = &mut self.threads[thread].conditions;
-        conditions.push(PendingCondition { position, expr, kind, site, kept: true });
-        conditions.len() - 1
+        let log = &mut self.threads[thread];
+        let number = log.made.1;
+        log.made.1 += 1;
+        log.conditions.push(PendingCondition { number, position, expr, kind, site, kept: true });
+        number
     }
 
     /// Gives an event without a good name of its own the name of the one cell that it touches.
@@ -216,8 +312,10 @@ impl Builder {
             first.push(total);
             total += thread.events.len() as u32;
         }
-        let global =
-            |thread: usize, event: u32| EventId(first.get(thread).copied().unwrap_or(0) + event);
+        let numbering = self.numbering();
+        let global = |thread: usize, event: u32| {
+            EventId(first.get(thread).copied().unwrap_or(0) + numbering.index(thread, event))
+        };
         let mut events = Vec::with_capacity(total as usize);
         let mut conditions = Vec::new();
         let mut intervals = Vec::with_capacity(total as usize);
@@ -225,6 +323,7 @@ impl Builder {
             for mut event in log.events {
                 self.name_by_cell(&mut event);
                 event.id = global(index, event.index);
+                event.index = numbering.index(index, event.index);
                 if let EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } =
                     &mut event.kind
                 {
@@ -240,7 +339,7 @@ impl Builder {
                 conditions.push(PathCondition {
                     id: ConditionId::from_index(conditions.len()),
                     thread: ThreadId::from_index(index),
-                    position: condition.position,
+                    position: numbering.index(index, condition.position),
                     expr: condition.expr,
                     kind: condition.kind,
                     site: condition.site,

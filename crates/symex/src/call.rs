@@ -4,6 +4,7 @@ use crate::control::Logged;
 use crate::engine::{Engine, operand_value};
 use crate::image::FunctionInfo;
 use crate::report::GapKind;
+use crate::rounds::is_harmless;
 use crate::thread::{Entry, ExternalCall, ExternalFrame, Frame, Stop, contradiction};
 use crate::value::{Scalar, Value};
 use ir::assembly::Assembly;
@@ -140,6 +141,9 @@ impl<'r> Engine<'r> {
         name: &'r str,
         address: Option<u64>,
     ) -> Result<(), Stop> {
+        if !is_harmless(name) {
+            self.rounds.effect();
+        }
         let Some((info, _)) = self.current(t) else { return contradiction("no function") };
         if !info.plan.returns.contains(&id) && !call.must_tail {
             self.miss_input(t, name);
@@ -249,6 +253,7 @@ impl<'r> Engine<'r> {
         let Some(info) = self.image.info(m, f) else {
             return contradiction(format!("entry of {number}, which has no body"));
         };
+        self.rounds.effect();
         self.threads[t].advance();
         let entered = self.image.function_address(m, f);
         let mut arguments;

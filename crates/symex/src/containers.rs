@@ -19,6 +19,7 @@ use model::{CellId, Site};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// No container begins further in front of the pointers that it holds.
@@ -38,6 +39,16 @@ pub(crate) struct Containers {
 }
 
 impl Containers {
+    /// How many notes of events there are.
+    pub(crate) fn noted(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Takes notes of events out.
+    pub(crate) fn remove(&mut self, notes: Range<usize>) {
+        self.events.drain(notes);
+    }
+
     /// Gives the events and cells of objects that a container reaches its name.
     pub(crate) fn rename(mut self, out: &mut Builder) {
         let mut links: BTreeMap<usize, Vec<usize>> = BTreeMap::new();

@@ -6,6 +6,7 @@ use crate::engine::{Engine, Learned, Pass};
 use crate::image::Image;
 use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{Execution, FunctionCalls, Options, Report, SymexError};
+use crate::rounds::LeaveOut;
 use crate::shadow::Shadow;
 use model::{Thread, ThreadId};
 use rustc_hash::FxHashMap;
@@ -29,14 +30,27 @@ pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, Sy
     let order = thread_order(recording);
     let (ranges, learned) = survey(recording, options, &image, &order)?;
     tracing::debug!(cells = ranges.len(), "survey done");
-    let pass = Pass::Symbolic(SharedCells::new(&ranges));
-    let mut engine = Engine::new(&image, recording, options, pass, learned, &order);
-    engine.run()?;
+    let symbolic = |learned: Learned, leave_out: LeaveOut| {
+        let pass = Pass::Symbolic(SharedCells::new(&ranges));
+        let mut engine = Engine::new(&image, recording, options, pass, learned, &order, leave_out);
+        engine.run().map(|()| engine)
+    };
+    let leave_out = match recording.scheduled {
+        true => LeaveOut::Nothing,
+        false => LeaveOut::Updates,
+    };
+    let mut engine = symbolic(learned, leave_out)?;
+    if !engine.assumptions_hold() {
+        tracing::debug!("updates in rounds of waiting stay");
+        let learned = std::mem::take(&mut engine.learned);
+        engine = symbolic(learned, LeaveOut::Reads)?;
+    }
     let hang = engine.explain_hang();
     let lifetime = std::mem::take(&mut engine.lifetime);
+    let numbering = engine.out.numbering();
     let mut execution = collect(engine, &image);
-    hang.apply(&mut execution.trace);
-    lifetime.apply(&mut execution.trace);
+    hang.apply(&mut execution.trace, &numbering);
+    lifetime.apply(&mut execution.trace, &numbering);
     tracing::debug!(
         events = execution.trace.events.len(),
         conditions = execution.trace.conditions.len(),
@@ -58,7 +72,8 @@ fn survey<'r>(
     for round in 0..MOST_SURVEYS {
         let pass = Pass::Survey(Box::<Shadow>::default());
         learned.unresolved.clear();
-        let mut engine = Engine::new(image, recording, options, pass, learned, order);
+        let nothing = LeaveOut::Nothing;
+        let mut engine = Engine::new(image, recording, options, pass, learned, order, nothing);
         engine.run()?;
         let late = engine.resolves_more();
         let (pass, found) = (engine.pass, engine.learned);

@@ -6,6 +6,7 @@ use crate::memory::MemoryByte;
 use crate::recording::{RecordedModule, Recording};
 use crate::report::SymexError;
 use crate::value::Value;
+use ir::loops::Loops;
 use ir::plan::FunctionPlan;
 use ir::types::{
     ConstId, ConstantKind, FuncId, Function, GlobalId, InstId, InstKind, Module, Operand, Type,
@@ -31,12 +32,18 @@ pub(crate) struct FunctionInfo<'r> {
     pub logged: Vec<bool>,
     /// Per instruction: the site of the gate before it.
     gates: Vec<Option<Box<str>>>,
+    loops: OnceCell<Loops>,
 }
 
 impl FunctionInfo<'_> {
     /// The site of the gate before an instruction.
     pub fn gate(&self, id: InstId) -> Option<&str> {
         self.gates.get(id.index())?.as_deref()
+    }
+
+    /// The function's loops.
+    pub fn loops(&self) -> &Loops {
+        self.loops.get_or_init(|| Loops::of(self.function))
     }
 }
 
@@ -195,7 +202,7 @@ impl<'r> Image<'r> {
                     *slot = Some(gate.site.into_boxed_str());
                 }
             }
-            FunctionInfo { module, id, function, plan, logged, gates }
+            FunctionInfo { module, id, function, plan, logged, gates, loops: OnceCell::new() }
         }))
     }
 

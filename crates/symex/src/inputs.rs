@@ -41,11 +41,15 @@ struct Calls {
 #[derive(Default)]
 pub(crate) struct Collected {
     calls: BTreeMap<(usize, usize), Calls>,
+    /// The functions called of late and how many words each call gave, while somebody wants to know
+    /// ([`crate::rounds`]).
+    pub recent: Option<Vec<(usize, usize)>>,
 }
 
 impl Collected {
     fn add(&mut self, t: usize, function: usize, words: Option<Vec<u64>>) {
         let calls = self.calls.entry((t, function)).or_default();
+        let before = calls.words.len();
         match words {
             _ if calls.broken => {}
             Some(words) => calls.words.extend(words),
@@ -55,6 +59,26 @@ impl Collected {
         if calls.words.len() > MOST_WORDS {
             calls.words.truncate(MOST_WORDS + 1);
             calls.broken = true;
+        }
+        if let Some(recent) = &mut self.recent {
+            recent.push((function, calls.words.len() - before));
+        }
+    }
+
+    /// Takes what calls of a thread gave out: those of `gone`, which came right before those of
+    /// `last`, the thread's last ones.
+    pub fn remove(&mut self, t: usize, gone: &[(usize, usize)], last: &[(usize, usize)]) {
+        let mut functions: Vec<usize> = gone.iter().map(|(function, _)| *function).collect();
+        functions.sort_unstable();
+        functions.dedup();
+        for function in functions {
+            let words = |calls: &[(usize, usize)]| {
+                let own = calls.iter().filter(|call| call.0 == function);
+                own.map(|call| call.1).sum::<usize>()
+            };
+            let Some(calls) = self.calls.get_mut(&(t, function)) else { continue };
+            let end = calls.words.len().saturating_sub(words(last));
+            calls.words.drain(end.saturating_sub(words(gone))..end);
         }
     }
 

@@ -17,6 +17,7 @@
 //! | `described`, `strings` | library functions as `ir::effects` describes them |
 //! | `sync` | what the runtime reported |
 //! | `inputs` | results that a replay gives back |
+//! | `rounds` | rounds of waiting, which are left out |
 //! | `points` | where a scheduler can stop the threads |
 //! | `failure`, `hang`, `dependence` | φbug |
 //! | `shadow`, `cells`, `heap`, `memory` | shared bytes, allocations, memory |
@@ -58,6 +59,7 @@ mod points;
 mod processor;
 mod recording;
 mod report;
+mod rounds;
 mod settled;
 mod shadow;
 mod signals;

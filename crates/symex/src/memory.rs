@@ -5,7 +5,7 @@ use crate::heap::HEAP;
 use crate::image::Image;
 use crate::value::{self, Scalar};
 use model::{ExprId, ExprPool};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 pub(crate) const PAGE: u64 = 4096;
@@ -71,15 +71,79 @@ impl Page {
     }
 }
 
+/// Bytes whose values are of no moment unless somebody reads one of them before it is written.
+#[derive(Default)]
+pub(crate) struct Stale {
+    pub bytes: FxHashSet<u64>,
+    /// One of them was read.
+    pub read: bool,
+}
+
+/// What has been done to memory of late.
+#[derive(Default)]
+pub(crate) struct Trail {
+    /// The bytes that were written, and what was there before.
+    pub written: Vec<(u64, MemoryByte)>,
+    /// There were too many of them.
+    pub full: bool,
+    pub stale: Vec<Stale>,
+}
+
+/// A trail has no more bytes.
+const LONGEST_TRAIL: usize = 1 << 16;
+
+impl Trail {
+    fn write(&mut self, address: u64, old: MemoryByte) {
+        self.full |= self.written.len() >= LONGEST_TRAIL;
+        if !self.full {
+            self.written.push((address, old));
+        }
+        for stale in &mut self.stale {
+            stale.bytes.remove(&address);
+        }
+    }
+
+    fn read(&mut self, address: u64, length: u64) {
+        for stale in self.stale.iter_mut().filter(|stale| !stale.bytes.is_empty()) {
+            let mut range = address..address.saturating_add(length);
+            stale.read |= range.any(|at| stale.bytes.contains(&at));
+        }
+    }
+}
+
 /// All memory, by internal address (see `address`).
 pub(crate) struct Memory<'r> {
     image: &'r Image<'r>,
     pages: FxHashMap<u64, Box<Page>>,
+    /// While somebody wants to know ([`crate::rounds`]).
+    pub trail: Option<Box<Trail>>,
 }
 
 impl<'r> Memory<'r> {
     pub fn new(image: &'r Image<'r>) -> Self {
-        Self { image, pages: FxHashMap::default() }
+        Self { image, pages: FxHashMap::default(), trail: None }
+    }
+
+    fn note_written(&mut self, address: u64, length: u64) {
+        let Some(mut trail) = self.trail.take() else { return };
+        for at in address..address.saturating_add(length) {
+            if trail.full {
+                break;
+            }
+            let old = self.page(at / PAGE).get((at % PAGE) as usize);
+            trail.write(at, old);
+        }
+        self.trail = Some(trail);
+    }
+
+    /// The bytes were written, although with what was there before.
+    pub fn rewrite(&mut self, address: u64, length: u64) {
+        self.note_written(address, length);
+    }
+
+    /// The byte, for a look that is none of the program's.
+    pub fn peek(&mut self, address: u64) -> MemoryByte {
+        self.page(address / PAGE).get((address % PAGE) as usize)
     }
 
     fn page(&mut self, number: u64) -> &mut Page {
@@ -100,14 +164,21 @@ impl<'r> Memory<'r> {
     }
 
     pub fn get(&mut self, address: u64) -> MemoryByte {
+        if let Some(trail) = &mut self.trail {
+            trail.read(address, 1);
+        }
         self.page(address / PAGE).get((address % PAGE) as usize)
     }
 
     pub fn set(&mut self, address: u64, byte: MemoryByte) {
+        self.note_written(address, 1);
         self.page(address / PAGE).set((address % PAGE) as usize, byte);
     }
 
     pub fn read(&mut self, address: u64, length: u64) -> Bytes {
+        if let Some(trail) = &mut self.trail {
+            trail.read(address, length);
+        }
         let mut bytes = Bytes::with_capacity(length as usize);
         let mut at = address;
         let end = address.saturating_add(length);
@@ -121,6 +192,7 @@ impl<'r> Memory<'r> {
     }
 
     pub fn write(&mut self, address: u64, bytes: &[MemoryByte]) {
+        self.note_written(address, bytes.len() as u64);
         let mut at = address;
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -136,6 +208,7 @@ impl<'r> Memory<'r> {
     }
 
     pub fn fill(&mut self, address: u64, length: u64, byte: MemoryByte) {
+        self.note_written(address, length);
         let mut at = address;
         let end = address.saturating_add(length);
         while at < end {

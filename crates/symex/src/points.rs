@@ -7,6 +7,7 @@ use crate::thread::Frame;
 use ir::types::InstId;
 use model::{EventKind, Passage, Point, Points};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use trace_format::layout::{SyncOp, SyncPoint, sync_point_name};
 
 /// The points of one thread's walk.
@@ -47,6 +48,17 @@ pub(crate) struct Tracker {
     threads: Vec<Passed>,
     /// Per event of each thread.
     of: Vec<Vec<Point>>,
+    /// The sites passed of late, while somebody wants to know ([`crate::rounds`]).
+    pub recent: Option<Vec<u32>>,
+}
+
+/// How a thread stands between its last event and the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stand {
+    site: u32,
+    through: Option<u32>,
+    used: bool,
+    gate_depth: Option<usize>,
 }
 
 impl Tracker {
@@ -71,6 +83,48 @@ impl Tracker {
     /// How many gates and sync points a thread has passed.
     pub fn counts(&self, t: usize) -> (u64, u64) {
         self.threads.get(t).map_or((0, 0), |passed| (passed.here.gates, passed.here.syncs))
+    }
+
+    pub fn stand(&self, t: usize) -> Option<Stand> {
+        let passed = self.threads.get(t)?;
+        let through = passed.here.through.map(|passage| passage.site);
+        let (used, gate_depth) = (passed.used, passed.gate_depth);
+        Some(Stand { site: passed.here.site, through, used, gate_depth })
+    }
+
+    /// Takes the points of events out, given by their places, as if the thread had not passed these
+    /// sites, so many gates and so many sync points.
+    pub fn remove(
+        &mut self,
+        t: usize,
+        events: Range<usize>,
+        sites: &[u32],
+        gates: u64,
+        syncs: u64,
+    ) {
+        let mut fewer: FxHashMap<u32, u64> = FxHashMap::default();
+        for site in sites {
+            *fewer.entry(*site).or_default() += 1;
+        }
+        let passed = &mut self.threads[t];
+        for (site, count) in &fewer {
+            if let Some(occurrences) = passed.occurrences.get_mut(site) {
+                *occurrences = occurrences.saturating_sub(*count);
+            }
+        }
+        let shift = |point: &mut Point| {
+            let earlier = |site: u32| fewer.get(&site).copied().unwrap_or(0);
+            point.occurrence = point.occurrence.saturating_sub(earlier(point.site));
+            if let Some(through) = &mut point.through {
+                through.occurrence = through.occurrence.saturating_sub(earlier(through.site));
+            }
+            point.gates = point.gates.saturating_sub(gates);
+            point.syncs = point.syncs.saturating_sub(syncs);
+        };
+        shift(&mut passed.here);
+        let begin = events.start;
+        self.of[t].drain(events);
+        self.of[t].iter_mut().skip(begin).for_each(shift);
     }
 
     /// Notes the point of a thread's next event.
@@ -100,6 +154,7 @@ impl<'r> Engine<'r> {
         let Some(site) = info.gate(id) else { return };
         let site = self.points.number(site);
         let depth = self.threads[t].frames.len();
+        self.points.recent.iter_mut().for_each(|recent| recent.push(site));
         let passed = &mut self.points.threads[t];
         let passage = passed.pass(site);
         passed.here.gates += 1;
@@ -117,6 +172,7 @@ impl<'r> Engine<'r> {
         // Is the call of the last gate still under way, without any instrumented code in it?
         let frames = &self.threads[t].frames;
         let in_call = |depth: usize| matches!(frames.get(depth), Some(Frame::External(_)));
+        self.points.recent.iter_mut().for_each(|recent| recent.push(site));
         let same = begins && self.points.threads[t].gate_depth.is_some_and(in_call);
         let passed = &mut self.points.threads[t];
         let passage = passed.pass(site);

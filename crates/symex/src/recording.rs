@@ -15,6 +15,9 @@ pub struct Recording {
     pub failure: Option<RecordedFailure>,
     /// Can time stamps of different threads be compared?
     pub common_clock: bool,
+    /// The run followed a schedule, or made up one: what its threads passed counts, and no round of
+    /// waiting is left out.
+    pub scheduled: bool,
 }
 
 /// A module as it was loaded in the recorded process.

@@ -194,6 +194,9 @@ pub struct ThreadReport {
     pub unused_path: usize,
     /// Bytes of values that were not used.
     pub unused_values: usize,
+    /// Rounds of waiting that were left out of the trace, see docs/limits.md. What is said of events,
+    /// gates and sync points is said as if they had not been.
+    pub rounds: u64,
     /// Gates that the thread passed, in a run in which gates count.
     pub gates: u64,
     /// Sync points that the thread passed, in a run in which they count.

@@ -63,6 +63,15 @@ impl<'r> Engine<'r> {
         if event == RuntimeEvent::JoinEnd {
             self.wait_for_joined(t)?;
         }
+        match event {
+            RuntimeEvent::SyncBegin
+            | RuntimeEvent::SyncEnd
+            | RuntimeEvent::Locked
+            | RuntimeEvent::Unlocked
+            | RuntimeEvent::Reading
+            | RuntimeEvent::ExternalWrite => {}
+            _ => self.rounds.effect(),
+        }
         let thread = &mut self.threads[t];
         let before = thread.sync_time();
         let words = match event {
@@ -291,6 +300,7 @@ impl<'r> Engine<'r> {
             }
         }
         self.note_external_store(t, internal, length);
+        self.memory.rewrite(internal, length);
         let bytes = written.iter().copied();
         let bytes: Bytes =
             bytes.take(length.min(1 << 30) as usize).map(MemoryByte::Const).collect();

@@ -73,7 +73,13 @@ fn handshake() -> Recording {
     sync(&mut t1, SyncOp::CondWait, CONDITION, MUTEX);
     sync(&mut t1, SyncOp::MutexUnlock, MUTEX, 0);
     let threads = vec![t0.exit(), t1.exit()];
-    Recording { modules: vec![b.finish()], threads, failure: None, common_clock: true }
+    Recording {
+        modules: vec![b.finish()],
+        threads,
+        failure: None,
+        common_clock: true,
+        scheduled: false,
+    }
 }
 
 fn run(recording: &Recording) -> Execution {

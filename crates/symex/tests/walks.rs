@@ -71,7 +71,7 @@ fn counter(failing: bool) -> Recording {
         message: "counter == 2".into(),
     });
     let threads = vec![t0, thread("t0.1", 2), thread("t0.2", 3)];
-    Recording { modules: vec![b.finish()], threads, failure, common_clock: true }
+    Recording { modules: vec![b.finish()], threads, failure, common_clock: true, scheduled: false }
 }
 
 fn run(recording: &Recording) -> Execution {
@@ -221,6 +221,7 @@ fn straight(b: ModuleBuilder, main: FuncId, fill: impl FnOnce(&mut Stream)) -> E
         threads: vec![t0.exit()],
         failure: None,
         common_clock: true,
+        scheduled: false,
     };
     run(&recording)
 }
@@ -362,8 +363,13 @@ fn a_critical_section_of_two_entries_has_its_events_and_times() {
     t0.runtime(RuntimeEvent::ThreadExit, &[51_000]);
     let other = Stream::new("t0.1", 2, 1, Some(worker)).enter(worker, &[0]).exit();
     let threads = vec![t0.end(), other];
-    let recording =
-        Recording { modules: vec![b.finish()], threads, failure: None, common_clock: true };
+    let recording = Recording {
+        modules: vec![b.finish()],
+        threads,
+        failure: None,
+        common_clock: true,
+        scheduled: false,
+    };
     let execution = run(&recording);
     assert_eq!(execution.gaps, []);
     assert_eq!(
@@ -449,8 +455,13 @@ fn a_reused_heap_address_is_another_place() {
     };
     let t0 = Stream::new("t0", 1, 0, None).enter(main, &[]).exit();
     let threads = vec![t0, thread("t0.1", 2, 100), thread("t0.2", 3, 200)];
-    let recording =
-        Recording { modules: vec![b.finish()], threads, failure: None, common_clock: true };
+    let recording = Recording {
+        modules: vec![b.finish()],
+        threads,
+        failure: None,
+        common_clock: true,
+        scheduled: false,
+    };
     let execution = run(&recording);
     assert_eq!(execution.trace.cells, [], "the threads never touch the same object");
     assert!(execution.report.threads.iter().all(|thread| thread.reached_end));

@@ -125,6 +125,12 @@ impl Trace {
         }
     }
 
+    /// Did a scheduler decide who runs?
+    #[must_use]
+    pub fn is_scheduled(&self) -> bool {
+        self.manifest.turns.is_some() || self.directory.join(files::ORDER).exists()
+    }
+
     /// The turns that the threads of a scheduled run took, in order; none when the threads ran
     /// freely. The last turn of the run is usually not among them, see [`OrderRecord`].
     ///

@@ -56,7 +56,9 @@ fn waits_of(story: &Story<'_>, block: &Event) -> Vec<Wait> {
             units(story, object).map(|unit| wait(story.event(unit).thread, Some(unit))).collect()
         }
         Awaited::End { child } => vec![wait(child, None)],
-        Awaited::Signal { .. } | Awaited::Arrivals { .. } | Awaited::Other => Vec::new(),
+        Awaited::Signal { .. } | Awaited::Arrivals { .. } | Awaited::Change | Awaited::Other => {
+            Vec::new()
+        }
     }
 }
 

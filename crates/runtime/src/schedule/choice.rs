@@ -1,6 +1,8 @@
 //! Who runs next.
 
-use super::core::{Core, Left, Next, Phase, QUANTUM, QUANTUM_TIME, pair};
+use super::core::{
+    Core, Left, MOST_POLL_POINTS, MOST_POLLS, Next, Phase, QUANTUM, QUANTUM_TIME, pair,
+};
 use super::slots::{NEVER, NONE, State, WaitKind, Wake};
 use super::words;
 use crate::layout::{LeftReason, OrderRecord};
@@ -40,6 +42,7 @@ impl Core {
                 Phase::Pct => self.by_priority(),
             };
             match choice {
+                Choice::Thread(_) if self.is_stuck() => return Next::Stuck,
                 Choice::Thread(index) => return self.give(index),
                 Choice::Again => {}
                 Choice::Nobody if self.revive() => {}
@@ -49,6 +52,29 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Have threads that poll been the only ones that can run for long? Behind the schedule, where
+    /// nobody is held back.
+    fn is_stuck(&mut self) -> bool {
+        let polls = |hash: u64| self.plan.polls.contains(&hash);
+        let waits = |index: u32| {
+            let slot = self.slots.get(index);
+            match slot.state {
+                State::Ended => true,
+                State::Away => false,
+                _ if polls(slot.hash) => true,
+                State::Ready => false,
+                State::Blocked => self.grantor(index) == NONE && slot.wait.deadline == NEVER,
+            }
+        };
+        if self.phase != Phase::Run || self.plan.polls.is_empty() || !self.slots.living().all(waits)
+        {
+            self.polled = (0, self.steps);
+            return false;
+        }
+        self.polled.0 += 1;
+        self.polled.0 > MOST_POLLS || self.steps - self.polled.1 > MOST_POLL_POINTS
     }
 
     /// May this thread have the turn?
@@ -191,10 +217,14 @@ impl Core {
         {
             self.next_line(true);
         }
-        let Some(turn) = self.plan.turns.get(self.line).copied() else {
+        let turn = self.plan.turns.get(self.line).copied();
+        // Where a thread polls for ever, the failure is that nobody gets on: all may try.
+        let polls = !self.plan.polls.is_empty();
+        let Some(turn) = turn.filter(|turn| turn.target != Target::Failure || !polls) else {
             self.actor = NONE;
             self.phase = Phase::Run;
             if self.plan.hold
+                && !polls
                 && let Some(last) = self.plan.turns.last()
                 && let Some(index) = self.find(last.thread)
             {

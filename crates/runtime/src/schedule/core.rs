@@ -19,6 +19,10 @@ pub const QUANTUM: u64 = 20_000;
 pub(super) const QUANTUM_TIME: u64 = 10_000_000;
 /// The most priority changes of `pct`.
 pub const MOST_CHANGES: usize = 64;
+/// A thread that polls is not waited for any more when it got the turn so often, or passed so many
+/// points, while nobody else could run.
+pub(super) const MOST_POLLS: u32 = 100;
+pub(super) const MOST_POLL_POINTS: u64 = 100_000;
 /// After so many lines that were given up for their time, the whole schedule is.
 const MOST_LATE: u32 = 4;
 /// What a yield counts in virtual time, in nanoseconds: so that a schedule does not hold on for
@@ -34,6 +38,8 @@ pub struct Plan {
     pub marks: &'static [Mark],
     /// Behind the last turn, only its thread goes on.
     pub hold: bool,
+    /// The threads that may poll for ever, by the hashes of their names.
+    pub polls: &'static [u64],
     /// The name of a thread that the turns mention, by its hash; empty when unknown.
     pub name: fn(u64) -> &'static [u8],
     /// The name of a site that the turns mention, by its hash; empty when unknown.
@@ -47,7 +53,7 @@ fn no_name(_: u64) -> &'static [u8] {
 impl Plan {
     /// The schedule without turns.
     pub const NONE: Self =
-        Self { turns: &[], marks: &[], hold: false, name: no_name, site: no_name };
+        Self { turns: &[], marks: &[], hold: false, polls: &[], name: no_name, site: no_name };
 }
 
 /// How the next thread is chosen.
@@ -70,6 +76,8 @@ pub enum Next {
     Turn(u32),
     /// Nobody can run now; something from outside, or time, may change that.
     Idle,
+    /// Threads that poll are the only ones that can run, and have for long.
+    Stuck,
 }
 
 /// Where and why the schedule was left.
@@ -137,6 +145,9 @@ pub struct Core {
     pub probes: u32,
     /// How many threads are [`State::Away`].
     pub away: u32,
+    /// How often threads that poll got the turn since others could run, and how many points had been
+    /// passed by then.
+    pub(super) polled: (u32, u64),
     pub(super) late: u32,
     pub(super) yielded: bool,
     pub(super) held: u32,
@@ -173,6 +184,7 @@ impl Core {
             dirty: false,
             probes: 0,
             away: 0,
+            polled: (0, 0),
             late: 0,
             yielded: false,
             held: NONE,

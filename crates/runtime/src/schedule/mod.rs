@@ -89,6 +89,7 @@ pub fn start(config: Config) {
                 turns: script.turns(),
                 marks: script.marks(),
                 hold: script.hold_at_end(),
+                polls: script.polls(),
                 name: thread_name,
                 site: site_name,
             };

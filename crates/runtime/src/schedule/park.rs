@@ -146,6 +146,7 @@ impl Held {
                     self.rouse(index);
                 }
             }
+            Next::Stuck => self.end_deadlock(),
             Next::Idle => {
                 if self.watch().idle_since == 0 {
                     self.watch().idle_since = clock();

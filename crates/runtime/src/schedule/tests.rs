@@ -79,6 +79,7 @@ struct World {
 enum End {
     All,
     Deadlock,
+    Stuck,
 }
 
 fn object(kind: u64, index: usize) -> u64 {
@@ -96,7 +97,7 @@ fn no_site(_: u64) -> &'static [u8] {
 }
 
 fn plan(turns: &[Turn], hold: bool) -> Plan {
-    Plan { turns: turns.to_vec().leak(), marks: &[], hold, name, site: no_site }
+    Plan { turns: turns.to_vec().leak(), marks: &[], hold, polls: &[], name, site: no_site }
 }
 
 fn to(thread: &str, site: u64, occurrence: u64) -> Turn {
@@ -175,6 +176,7 @@ impl World {
                         return End::All;
                     }
                 }
+                Next::Stuck => return End::Stuck,
                 Next::Idle => {
                     idle += 1;
                     assert!(idle < 10, "idle for ever");
@@ -657,6 +659,7 @@ fn a_thread_that_is_away_gives_its_line_to_others_and_comes_back() {
                 world.core.lose(1);
             }
             Next::Turn(slot) => world.go_on(slot),
+            Next::Stuck => panic!("nobody polls"),
             Next::Idle => {
                 assert_eq!(world.core.away, 1);
                 world.core.back(1);
@@ -757,4 +760,33 @@ fn random_programs_end_under_all_policies() {
         ends[usize::from(result.0 == End::Deadlock)] += 1;
     }
     assert!(ends[0] > 500 && ends[1] > 500, "{ends:?}");
+}
+
+/// Runs a process whose thread `t0.1` goes round a loop, while `t0` waits for its end and `t0.2` for a
+/// semaphore that `given` units are given to behind some gates.
+fn polling(round: &[Op], given: bool) -> End {
+    let polls: &'static [u64] = vec![thread_hash(b"t0.1")].leak();
+    let turn = Turn { target: Target::Failure, ..to("t0.1", 0, 0) };
+    let rounds: Vec<Op> = round.iter().copied().cycle().take(300_000).collect();
+    let mut main = vec![Create(1), Create(2)];
+    main.extend(vec![Gate(B); 50_000]);
+    main.extend([Post(0), Join(2)]);
+    main.extend(given.then_some(Sleep(1 << 40)));
+    main.push(Join(1));
+    let other = [Take(0), Gate(A)];
+    let programs: [(&str, &[Op]); 3] = [("t0", &main), ("t0.1", &rounds), ("t0.2", &other)];
+    let mut world = World::new(&programs, |core| {
+        core.follow(Plan { polls, ..plan(&[turn], true) }, 1 << 40);
+    });
+    let end = world.run();
+    assert!(world.sites(A).contains(&2), "the others got on first");
+    end
+}
+
+#[test]
+fn threads_that_poll_are_stuck_when_nobody_else_gets_on() {
+    assert_eq!(polling(&[Gate(A)], false), End::Stuck);
+    assert_eq!(polling(&[Gate(A), Sleep(1000)], false), End::Stuck);
+    // Somebody still sleeps: that has an end.
+    assert_eq!(polling(&[Gate(A)], true), End::All);
 }

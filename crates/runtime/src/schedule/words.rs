@@ -21,6 +21,11 @@ fn site<const N: usize>(core: &Core, text: &mut Text<N>, hash: u64) {
 pub fn waiting<const N: usize>(core: &Core, text: &mut Text<N>, index: u32) {
     thread(core, text, index);
     let slot = core.slots.get(index);
+    let sleeps = slot.state == State::Blocked && slot.wait.kind == WaitKind::Sleep;
+    if core.plan.polls.contains(&slot.hash) && (sleeps || slot.state == State::Ready) {
+        text.push(b" polls a variable");
+        return;
+    }
     match slot.state {
         State::Ready => text.push(b" can run"),
         State::Away => text.push(b" waits or runs outside of what the scheduler controls"),

@@ -83,9 +83,14 @@ impl Engine<'_> {
         }
     }
 
+    fn note_known(&mut self, id: ExprId, value: u128) {
+        self.rounds.note_known(id);
+        self.known.insert(id, value);
+    }
+
     /// Notes that an expression had this value in the recorded run.
     fn learn(&mut self, id: ExprId, value: u128) {
-        self.known.insert(id, value);
+        self.note_known(id, value);
         match self.pool.get(id) {
             Expr::Var { var, .. } => self.out.set_recorded(var, value),
             Expr::ZExt(inner, _) | Expr::SExt(inner, _) => {
@@ -169,7 +174,7 @@ impl Engine<'_> {
             };
             match value {
                 Some(value) => {
-                    self.known.insert(id, value);
+                    self.note_known(id, value);
                 }
                 None => {
                     stack.push((id, true));
@@ -189,6 +194,7 @@ impl Engine<'_> {
         };
         let value = self.recorded_value(id)?;
         if self.symbolic() && self.threads[t].concretised.insert(id) {
+            self.rounds.note_concretised(id);
             let constant = self.pool.constant(scalar.width, value);
             let equal = self.pool.eq(id, constant);
             let site = self.site(t);

@@ -5,6 +5,7 @@
 //! the object may be walked after the one that failed, so the pair is only put together at the end.
 
 use crate::access::Place;
+use crate::builder::Numbering;
 use crate::engine::{Engine, Pass};
 use crate::recording::RecordedFailureKind;
 use crate::thread::Stop;
@@ -28,12 +29,13 @@ pub(crate) struct Lifetime {
 impl Lifetime {
     /// Makes the order of free and access the failure's condition. Without both of them as events
     /// (a thread that uses what it freed itself), every schedule fails.
-    pub fn apply(&self, trace: &mut EventTrace) {
+    pub fn apply(&self, trace: &mut EventTrace, numbering: &Numbering) {
         let Some((object, access)) = self.access else { return };
         let Some(&free) = self.frees.get(&object) else { return };
-        let id = |(thread, index): At| {
+        let id = |(thread, number): At| {
             let events = trace.threads.get(thread).map(|thread| &thread.events);
-            events.and_then(|events| events.get(index as usize)).copied()
+            let index = numbering.index(thread, number) as usize;
+            events.and_then(|events| events.get(index)).copied()
         };
         let (Some(free), Some(access)) = (id(free), id(access)) else { return };
         if let Some(failure) = &mut trace.failure {

@@ -189,7 +189,7 @@ impl<'r> Engine<'r> {
     /// The branch becomes φbug, and is no path condition any more.
     fn take(&mut self, t: usize, found: Found) -> ExprId {
         if let Some(condition) =
-            found.path_condition.and_then(|index| self.out.threads[t].conditions.get_mut(index))
+            found.path_condition.and_then(|number| self.out.threads[t].condition_mut(number))
         {
             condition.kept = false;
         }

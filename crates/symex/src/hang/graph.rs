@@ -102,9 +102,11 @@ impl<'w> Graph<'w> {
             Waits::Join(child) => {
                 self.of_thread(child).map(|to| step(to, Vec::new())).into_iter().collect()
             }
-            Waits::Condition { .. } | Waits::Barrier(_) | Waits::Call(_) | Waits::Other => {
-                Vec::new()
-            }
+            Waits::Condition { .. }
+            | Waits::Barrier(_)
+            | Waits::Change(_)
+            | Waits::Call(_)
+            | Waits::Other => Vec::new(),
         }
     }
 
@@ -169,7 +171,7 @@ impl<'w> Graph<'w> {
     /// whoever waits for a signal, then for other things that are given, for locks, for ends.
     pub fn roots(&self) -> Vec<usize> {
         let rank = |stuck: usize| match self.stuck[stuck].waits {
-            Waits::Condition { .. } => 0,
+            Waits::Condition { .. } | Waits::Change(_) => 0,
             Waits::Semaphore(_) | Waits::Barrier(_) => 1,
             Waits::Lock { .. } => 2,
             Waits::Call(_) | Waits::Other => 3,

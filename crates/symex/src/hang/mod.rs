@@ -13,6 +13,8 @@
 //!   lock that it holds itself waits under every schedule.
 //! * **A condition variable** whose signals all came before the wait, or woke others: a *hang*.
 //! * **A lock** that a thread kept which does not wait for anything, or has ended.
+//! * **A variable** that the thread polls ([`polling`]): the writes with which it would go on came too
+//!   early, or were overwritten before it looked again.
 //! * **Something that nobody gives** (a semaphore without a unit, a barrier with too few arrivals,
 //!   a call of uninstrumented code): the number of units and arrivals is the same under every
 //!   schedule along the recorded paths, so every one of them fails, and only another path avoids
@@ -20,6 +22,7 @@
 
 mod graph;
 mod orders;
+mod polling;
 mod words;
 
 pub(crate) use orders::HangCondition;
@@ -30,6 +33,7 @@ use crate::thread::{Frame, PendingSync};
 use graph::Graph;
 use model::{Awaited, EventId, EventKind, Failure, FailureCondition, LockMode, ObjectId};
 use model::{FailureKind, ObjectKind, ThreadId};
+use polling::Polled;
 use trace_format::layout::SyncOp;
 
 /// What a thread waited for when the run was ended.
@@ -45,6 +49,8 @@ enum Waits {
     Barrier(ObjectId),
     /// Another thread's end.
     Join(usize),
+    /// Another value of one of these variables.
+    Change(Vec<Polled>),
     /// A call of uninstrumented code, which nothing else is known of.
     Call(String),
     /// Something else.
@@ -106,6 +112,8 @@ impl Engine<'_> {
         if !self.hangs() {
             return false;
         }
+        let idle = pending.is_none() && self.threads[t].joining.is_none();
+        let polled = (idle && !self.threads[t].exited).then(|| self.polls(t)).flatten();
         let held = self.threads[t].held.iter().map(|lock| Held {
             thread: t,
             address: lock.address,
@@ -120,20 +128,32 @@ impl Engine<'_> {
         let waits = match (&pending, self.threads[t].joining) {
             (Some(pending), _) => self.waits(t, pending, began),
             (None, Some(child)) => Waits::Join(child),
-            (None, None) => match self.opaque_call(t) {
-                Some(name) => Waits::Call(name),
-                None => return false,
+            (None, None) => match (polled, self.opaque_call(t)) {
+                (Some(polled), _) => Waits::Change(polled),
+                (None, Some(name)) => Waits::Call(name),
+                (None, None) => return false,
             },
         };
         let on = self.awaited(t, &waits);
-        let name = pending.as_ref().and_then(|pending| pending.name.clone());
-        let block = self.event(t, EventKind::Block { on }, name);
+        let name = match (&pending, &waits) {
+            (Some(pending), _) => pending.name.clone(),
+            (None, Waits::Change(polled)) => {
+                polled.last().map(|last| polling::name(&self.out, t, last))
+            }
+            (None, _) => None,
+        };
+        let block = self.event(t, EventKind::Block { on }, name.clone());
+        if let Waits::Change(polled) = &waits
+            && let Some(last) = polled.last()
+        {
+            self.out.move_last(t, last.read);
+        }
         let (operation, object) = match &pending {
             Some(pending) => {
                 let blocked = pending.blocked();
                 (blocked.operation, blocked.object)
             }
-            None => (String::new(), String::new()),
+            None => (String::new(), name.unwrap_or_default()),
         };
         self.release_all(t);
         self.waiting.stuck.push(Stuck { thread: t, waits, block, operation, object });
@@ -176,8 +196,30 @@ impl Engine<'_> {
             Waits::Semaphore(object) => Awaited::Unit { object },
             Waits::Barrier(object) => Awaited::Arrivals { object },
             Waits::Join(child) => Awaited::End { child: ThreadId::from_index(child) },
+            Waits::Change(_) => Awaited::Change,
             Waits::Call(_) | Waits::Other => Awaited::Other,
         }
+    }
+
+    /// What the thread reads in each round of the loop that it does not come out of, if that is so.
+    fn polls(&mut self, t: usize) -> Option<Vec<Polled>> {
+        let depends = |engine: &Self, range: &std::ops::Range<usize>| {
+            let conditions = engine.out.threads[t].conditions.get(range.clone());
+            conditions.is_some_and(|conditions| !conditions.is_empty())
+        };
+        if !self.threads[t].exhausted() {
+            return None;
+        }
+        let (events, conditions) = self.last_round(t)?;
+        if !depends(self, &conditions) {
+            return None;
+        }
+        self.cut_to_last_round(t)?;
+        let log = &self.out.threads[t];
+        let conditions: Vec<_> =
+            log.conditions.get(conditions)?.iter().map(|condition| condition.expr).collect();
+        let polled = polling::polled(log.events.get(events)?.iter(), &conditions, &self.pool);
+        (!polled.is_empty()).then_some(polled)
     }
 
     /// The uninstrumented function that the log ends in, unless it only sleeps for a while.
@@ -207,16 +249,21 @@ impl Engine<'_> {
             }
             None => {
                 let roots = graph.roots();
-                let condition = HangCondition::of_roots(&graph, &roots, &self.out);
+                let condition = HangCondition::of_roots(&graph, &roots, &self.out, &self.pool);
                 let all: Vec<usize> = (0..waiting.stuck.len()).collect();
                 (FailureKind::Hang, roots.first().copied().unwrap_or(0), condition, all)
             }
         };
         let names: Vec<&str> = self.threads.iter().map(|t| t.log.name.as_str()).collect();
-        let words: Vec<String> =
-            concerned.iter().map(|&stuck| words::of(&graph, stuck, &names, &self.out)).collect();
+        let words: Vec<String> = concerned
+            .iter()
+            .map(|&at| words::of(&graph, at, &names, (&self.out, &self.pool)))
+            .collect();
         let t = waiting.stuck[stuck].thread;
         let event = self.event(t, EventKind::Failure, None);
+        if let Waits::Change(_) = &waiting.stuck[stuck].waits {
+            self.out.move_last(t, waiting.stuck[stuck].block);
+        }
         let always = self.pool.boolean(true);
         let failure = FailureCondition::Value(always);
         let message = words.join(", ");

@@ -1,15 +1,17 @@
 //! The condition of a hang: the orders that made threads wait.
 
 use super::graph::{Graph, Step};
-use super::{Place, Waits};
-use crate::builder::Builder;
-use model::{EventKind, EventTrace, FailureCondition, ObjectId};
+use super::{Place, Waits, polling};
+use crate::builder::{Builder, Numbering};
+use model::{EventKind, EventTrace, ExprPool, FailureCondition, ObjectId};
 
 /// One way to hang.
 #[derive(Clone, Debug)]
-enum Way {
+pub(super) enum Way {
     /// Every pair is in this order.
     Orders(Vec<(Place, Place)>),
+    /// Of each of these, some pair is in this order.
+    Overtaken(Vec<Vec<(Place, Place)>>),
     /// No signal is left for the wait that began here.
     Unwoken { condition: ObjectId, began: Place },
 }
@@ -34,8 +36,16 @@ impl HangCondition {
     }
 
     /// Some thread that waits for nobody who waits does not get what it waits for.
-    pub(super) fn of_roots(graph: &Graph<'_>, roots: &[usize], out: &Builder) -> Self {
+    pub(super) fn of_roots(
+        graph: &Graph<'_>,
+        roots: &[usize],
+        out: &Builder,
+        pool: &ExprPool,
+    ) -> Self {
         let ways = roots.iter().filter_map(|&root| {
+            if let Waits::Change(polled) = &graph.stuck[root].waits {
+                return polling::way(out, pool, graph.stuck[root].thread, polled);
+            }
             by_signals(graph, root, out).or_else(|| {
                 let block = (graph.stuck[root].thread, graph.stuck[root].block);
                 let held = graph.holders(root).map(|held| ((held.thread, held.acquired), block));
@@ -48,9 +58,10 @@ impl HangCondition {
     }
 
     /// Makes this the failure condition of the finished trace.
-    pub fn apply(&self, trace: &mut EventTrace) {
-        let id = |(thread, index): Place| {
-            trace.threads.get(thread).and_then(|thread| thread.events.get(index as usize)).copied()
+    pub fn apply(&self, trace: &mut EventTrace, numbering: &Numbering) {
+        let id = |(thread, number): Place| {
+            let index = numbering.index(thread, number) as usize;
+            trace.threads.get(thread).and_then(|thread| thread.events.get(index)).copied()
         };
         let order = |&(before, after): &(Place, Place)| {
             id(before).zip(id(after)).map(|(a, b)| FailureCondition::Before(a, b))
@@ -58,6 +69,17 @@ impl HangCondition {
         let ways = self.0.iter().filter_map(|way| match way {
             Way::Orders(orders) => {
                 Some(FailureCondition::All(orders.iter().filter_map(order).collect()))
+            }
+            Way::Overtaken(all) => {
+                let any = |orders: &Vec<(Place, Place)>| {
+                    let mut orders: Vec<FailureCondition> =
+                        orders.iter().filter_map(order).collect();
+                    match orders.len() {
+                        1 => orders.swap_remove(0),
+                        _ => FailureCondition::Any(orders),
+                    }
+                };
+                Some(FailureCondition::All(all.iter().map(any).collect()))
             }
             Way::Unwoken { condition, began } => {
                 id(*began).map(|began| FailureCondition::Unwoken { condition: *condition, began })

@@ -1,12 +1,17 @@
 //! What threads wait for, for people.
 
-use super::Waits;
 use super::graph::Graph;
+use super::{Stuck, Waits, polling};
 use crate::builder::Builder;
-use model::{EventKind, ObjectId, ObjectKind};
+use model::{EventKind, ExprPool, ObjectId, ObjectKind};
 
 /// `t0.1 waits for the lock stock, which t0.2 holds`.
-pub(super) fn of(graph: &Graph<'_>, at: usize, names: &[&str], out: &Builder) -> String {
+pub(super) fn of(
+    graph: &Graph<'_>,
+    at: usize,
+    names: &[&str],
+    (out, pool): (&Builder, &ExprPool),
+) -> String {
     let stuck = &graph.stuck[at];
     let name = |thread: usize| names.get(thread).copied().unwrap_or("?");
     let (me, object) = (name(stuck.thread), stuck.object.as_str());
@@ -49,9 +54,29 @@ pub(super) fn of(graph: &Graph<'_>, at: usize, names: &[&str], out: &Builder) ->
             };
             format!("{me} waits at the barrier {object}, where {here} of {count} have arrived")
         }
+        Waits::Change(polled) => {
+            let why = match polling::releases(out, pool, stuck.thread, polled) {
+                0 => ", and nobody changes it",
+                _ => "; what would let it go on came before its last look, or was overwritten",
+            };
+            format!("{me} waits{} until {object} changes{why}", place(stuck, out))
+        }
         Waits::Join(child) => format!("{me} waits for the end of {}", name(*child)),
         Waits::Call(function) => format!("{me} does not come back from the call of {function}"),
         Waits::Other => format!("{me} waits in {} of {object}", stuck.operation),
+    }
+}
+
+/// ` in worker at flag.c:16`
+fn place(stuck: &Stuck, out: &Builder) -> String {
+    let events = out.threads.get(stuck.thread).map(|log| &log.events);
+    let block = events.and_then(|events| events.iter().find(|event| event.index == stuck.block));
+    match block.and_then(|block| block.stack.first()).filter(|site| site.line > 0) {
+        Some(site) => {
+            let file = site.file.rsplit('/').next().unwrap_or_default();
+            format!(" in {} at {file}:{}", site.function, site.line)
+        }
+        None => String::new(),
     }
 }
 

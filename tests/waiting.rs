@@ -1,0 +1,57 @@
+//! Rounds of waiting are left out of the event trace, live: threads that poll make few events, however
+//! they poll, and at whatever level they were compiled.
+
+#[path = "fixtures/workspace.rs"]
+mod workspace;
+
+use std::path::Path;
+use symbiosis::pipeline;
+use workspace::Workspace;
+
+const SUCCESS: i32 = 0;
+
+/// Compiles and records a program whose threads wait for 30 ms, and checks its event trace.
+fn check(source: &str, level: &str, waiting: usize) {
+    let workspace = Workspace::new(&format!("{source}{level}"));
+    let compiler = if source.ends_with(".cc") { "c++" } else { "cc" };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+    let path = path.to_str().expect("a path in UTF-8");
+    workspace
+        .symbiosis([compiler, "-g", level, "-pthread", path, "-o", "program"])
+        .expect_code(SUCCESS);
+    workspace.symbiosis(["record", "-o", "run.trace", "--", "./program"]).expect_code(SUCCESS);
+    let loaded = pipeline::load(&workspace.path("run.trace")).expect("the trace can be loaded");
+    let mut recording = loaded.recording;
+    let execution = pipeline::execute(&recording).expect("the trace can be executed");
+    let what = format!("{source} {level}");
+    assert_eq!(execution.gaps, [], "{what}");
+    let threads = &execution.report.threads;
+    assert_eq!(threads.len(), waiting + 1, "{what}");
+    for (index, thread) in threads.iter().enumerate() {
+        assert!(thread.reached_end, "{what}: {thread:?}");
+        let events = execution.trace.threads[index].events.len();
+        // Three rounds of at most five events, and what comes before and behind.
+        assert!(events <= 30, "{what}: {} has {events} events", thread.name);
+    }
+    // Of a scheduled run all is there.
+    recording.scheduled = true;
+    let whole = pipeline::execute(&recording).expect("the trace can be executed");
+    let left_out: u64 = threads.iter().map(|thread| thread.rounds).sum();
+    assert!(left_out > 20, "{what}: {left_out} rounds");
+    let more = whole.trace.events.len() - execution.trace.events.len();
+    assert!(more as u64 >= left_out, "{what}: {more} more events, {left_out} rounds");
+}
+
+#[test]
+fn rounds_of_waiting_are_left_out_of_c() {
+    for level in ["-O0", "-O1", "-O2"] {
+        check("polling.c", level, 6);
+    }
+}
+
+#[test]
+fn rounds_of_waiting_are_left_out_of_cpp() {
+    for level in ["-O0", "-O1", "-O2"] {
+        check("polling.cc", level, 3);
+    }
+}
