@@ -35,6 +35,8 @@ const WAYS: Program = Program { instrumented: &["ways.cc"], plain: &["witness.c"
 const CALLS: Program =
     Program { instrumented: &["calls.cc", "callees.cc"], plain: &["plain.cc", "witness.c"] };
 
+const SPINS: Program = Program { instrumented: &["spins.c"], plain: &["witness.c"] };
+
 /// Compiles the program with a witness, at `level`.
 fn build(workspace: &Workspace, program: &Program, level: &str) {
     let source = |name: &str| -> PathBuf {
@@ -44,8 +46,12 @@ fn build(workspace: &Workspace, program: &Program, level: &str) {
     let mut objects = Vec::new();
     for name in program.instrumented {
         let bitcode = workspace.path("module.bc");
-        run(Command::new("clang++")
-            .args(["-std=c++17", "-emit-llvm"])
+        let (clang, standard) = match name.ends_with(".c") {
+            true => ("clang", "-std=gnu11"),
+            false => ("clang++", "-std=c++17"),
+        };
+        run(Command::new(clang)
+            .args([standard, "-emit-llvm"])
             .args(flags)
             .arg(source(name))
             .arg("-o")
@@ -84,7 +90,13 @@ fn witnessed(workspace: &Workspace) -> BTreeMap<u64, Vec<Block>> {
     all
 }
 
-fn walked(workspace: &Workspace, program: &Program) -> Vec<ThreadReport> {
+fn walked(workspace: &Workspace) -> Vec<ThreadReport> {
+    let loaded = symbiosis::pipeline::load(&workspace.path("run.trace")).expect("a trace");
+    let options = symex::Options { keep_path: true, ..Default::default() };
+    symex::execute(&loaded.recording, &options).expect("walks").report.threads
+}
+
+fn check_entries(workspace: &Workspace, program: &Program) {
     let loaded = symbiosis::pipeline::load(&workspace.path("run.trace")).expect("a trace");
     let reading = tag::RUNTIME << tag::SHIFT | RuntimeEvent::Reading as u32;
     let (single, mut returns) = (program.instrumented.len() == 1, 0);
@@ -103,8 +115,6 @@ fn walked(workspace: &Workspace, program: &Program) -> Vec<ThreadReport> {
     }
     let enough = known > 100 && returns > 100;
     assert!(single || enough, "{known} calls named their callees, {returns} came back");
-    let options = symex::Options { keep_path: true, ..Default::default() };
-    symex::execute(&loaded.recording, &options).expect("walks").report.threads
 }
 
 /// How a run ends. `whole`: all threads came to an end that the log shows, so both paths end at one
@@ -129,8 +139,9 @@ fn check(program: &Program, end: &End) {
         workspace
             .symbiosis(["record", "--readings=1", "-o", "run.trace", "--", "./program", end])
             .expect_code(status);
+        check_entries(&workspace, program);
         let witnessed = witnessed(&workspace);
-        let walked = walked(&workspace, program);
+        let walked = walked(&workspace);
         assert_eq!(witnessed.len(), 2, "{end} {level}: threads");
         assert_eq!(walked.len(), 2, "{end} {level}: threads");
         for (thread, (serial, told)) in walked.iter().zip(&witnessed) {
@@ -147,6 +158,96 @@ fn check(program: &Program, end: &End) {
             assert!(more == 0 || !whole, "{name}: {more} blocks more");
         }
     }
+}
+
+/// So many blocks a witness keeps at most.
+const ROOM: usize = 1 << 24;
+/// So many blocks of a round that was taken back and not counted yet when the process was killed.
+const LONGEST_ROUND: usize = 8;
+
+/// The number of the program's handler of signals.
+fn handler(workspace: &Workspace) -> u32 {
+    let loaded = symbiosis::pipeline::load(&workspace.path("run.trace")).expect("a trace");
+    let number = loaded.recording.modules.iter().find_map(|module| {
+        let index = module.ir.functions.iter().position(|function| function.name == "tick")?;
+        Some(module.base + index as u32)
+    });
+    number.expect("the handler")
+}
+
+/// As [`check`], for loops that wait: the rounds that the log counts are rounds of the run.
+fn check_spins(end: &str, status: i32, whole: bool) {
+    for (level, readings) in [("-O0", "1024"), ("-O1", "1"), ("-O2", "1024")] {
+        let workspace = Workspace::new(&format!("path-spins-{end}{level}"));
+        build(&workspace, &SPINS, level);
+        let readings = format!("--readings={readings}");
+        workspace
+            .symbiosis(["record", &readings, "-o", "run.trace", "--", "./program", end])
+            .expect_code(status);
+        let (mut witnessed, mut walked) = (witnessed(&workspace), walked(&workspace));
+        assert_eq!((witnessed.len(), walked.len()), (2, 2), "{end} {level}: threads");
+        let mut repeated = 0;
+        // A signal that comes while the witness is told of a block is handled there, as in any code that
+        // is not instrumented: the witness hears of the handler first, the log of the block.
+        let (handler, mut handled) = (handler(&workspace), 0);
+        for (thread, told) in walked.iter_mut().zip(witnessed.values_mut()) {
+            let own = |path: &[Block]| -> Vec<Block> {
+                path.iter().copied().filter(|block| block.0 == handler).collect()
+            };
+            let name = format!("{end} {level}, {}", thread.name);
+            assert_eq!(own(told), own(&thread.path), "{name}: what handlers did");
+            handled += own(told).len();
+            told.retain(|block| block.0 != handler);
+            thread.path.retain(|block| block.0 != handler);
+        }
+        assert_eq!(handled > 0, end == "signals", "{end} {level}: {handled} blocks of handlers");
+        for (thread, (serial, told)) in walked.iter().zip(&witnessed) {
+            let name = format!("{end} {level}, thread {serial}, {}", thread.stopped);
+            let same = told.iter().zip(&thread.path).take_while(|(a, b)| a == b).count();
+            let ahead = |path: &[Block]| path[same..path.len().min(same + 5)].to_vec();
+            let missing = told.len() - same;
+            let most = match whole || same < thread.path.len() {
+                true => 0,
+                false => UNTOLD + LONGEST_ROUND,
+            };
+            assert!(
+                missing <= most,
+                "{name}: {same}: {:?}, not {:?}",
+                ahead(&thread.path),
+                ahead(told)
+            );
+            assert!(told.len() > 500, "{name}: {} blocks", told.len());
+            let more = thread.path.len() - same;
+            assert!(more == 0 || !whole || told.len() == ROOM, "{name}: {more} blocks more");
+            repeated += thread.repeated_rounds;
+        }
+        assert!(repeated > 1000, "{end} {level}: {repeated} rounds are counted");
+    }
+}
+
+#[test]
+fn of_threads_that_spin() {
+    check_spins("pass", 0, true);
+}
+
+#[test]
+fn of_threads_that_spin_with_signal_handlers() {
+    check_spins("signals", 0, true);
+}
+
+#[test]
+fn of_threads_that_spin_up_to_an_abort() {
+    check_spins("abort", 134, false);
+}
+
+#[test]
+fn of_threads_that_spin_up_to_a_fault() {
+    check_spins("segv", 139, false);
+}
+
+#[test]
+fn of_threads_that_spin_up_to_a_kill() {
+    check_spins("kill", 137, false);
 }
 
 #[test]

@@ -45,6 +45,10 @@ fn print(execution: &Execution, most: usize) {
             1 => println!("         1 round of waiting left out"),
             rounds => println!("         {rounds} rounds of waiting left out"),
         }
+        if thread.repeated_rounds > 0 {
+            let rounds = thread.repeated_rounds;
+            println!("         {rounds} rounds of waiting loops that repeat were not walked");
+        }
         if let Some(blocked) = &thread.blocked {
             println!("         blocked in {} of {}", blocked.operation, blocked.object);
         }

@@ -174,6 +174,16 @@ impl Builder {
         unsafe { self.llvm.LLVMBuildMul(self.raw, a, b, NO_NAME) }
     }
 
+    pub fn and(&self, a: LLVMValueRef, b: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: both are integers of one type.
+        unsafe { self.llvm.LLVMBuildAnd(self.raw, a, b, NO_NAME) }
+    }
+
+    pub fn or(&self, a: LLVMValueRef, b: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: both are integers of one type.
+        unsafe { self.llvm.LLVMBuildOr(self.raw, a, b, NO_NAME) }
+    }
+
     pub fn sub(&self, a: LLVMValueRef, b: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: both are integers of one type.
         unsafe { self.llvm.LLVMBuildSub(self.raw, a, b, NO_NAME) }

@@ -5,9 +5,17 @@ use llvm::{Module, bytes_to_string};
 use llvm_sys::LLVMLinkage;
 use llvm_sys::prelude::{LLVMTypeRef, LLVMValueRef};
 use std::ffi::CString;
+use std::mem::offset_of;
+use trace_format::layout::{Control, NOTED_READINGS};
 
 /// The hooks as textual IR, which every supported LLVM reads.
 const SOURCE: &str = include_str!("hooks.ll");
+
+// What the text takes for granted.
+const _: () = assert!(offset_of!(Control, round) == 208);
+const _: () = assert!(offset_of!(Control, round_changes) == 232);
+const _: () = assert!(offset_of!(Control, readings) == 240);
+const _: () = assert!(offset_of!(Control, reading_at) == 248 && NOTED_READINGS == 4);
 
 /// A function and its type.
 #[derive(Clone, Copy)]
@@ -48,6 +56,12 @@ pub struct Hooks {
     pub guesses: [Callable; 4],
     /// `()`: the clock as a word.
     pub reading: Callable,
+    /// The same in a waiting loop.
+    pub round_reading: Callable,
+    /// `(i32 choices, i1 again) -> i32`, at the header of a waiting loop.
+    pub round: Callable,
+    /// `(i1 changed)`, behind an atomic update in a waiting loop.
+    pub changed: Callable,
     /// `(ptr place, i64 length)`.
     pub write: Callable,
     /// `(ptr place)`.
@@ -135,6 +149,9 @@ pub fn link(module: &Module<'_>, witness: bool) -> Result<Hooks, InstrumentError
             own("__symbiosis_hook_guess64")?,
         ],
         reading: own("__symbiosis_hook_reading")?,
+        round_reading: own("__symbiosis_hook_round_reading")?,
+        round: own("__symbiosis_hook_round")?,
+        changed: own("__symbiosis_hook_changed")?,
         write: own("__symbiosis_hook_write")?,
         write_text: own("__symbiosis_hook_write_text")?,
         write_wide: own("__symbiosis_hook_write_wide")?,

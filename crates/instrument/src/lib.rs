@@ -27,6 +27,7 @@ mod hooks;
 mod kept;
 mod place;
 mod pointees;
+mod rounds;
 mod scan;
 mod structors;
 mod values;

@@ -13,16 +13,17 @@ use crate::edges;
 use crate::gates;
 use crate::hooks::Hooks;
 use crate::kept::Kept;
+use crate::rounds::Rounds;
 use crate::values::has_opcode;
 use crate::words::{self, Room};
 use crate::writes::{self, Returned};
 use ir::assembly::Assembly;
 use ir::plan::FunctionPlan;
 use ir::regions::{REGION_BITS, SHORT_BITS, ends_region};
-use ir::types::{Call, Callee, Function, InstId, InstKind, Type, TypeId};
+use ir::types::{Call, Callee, Function, InstId, InstKind, RmwOp, Type, TypeId};
 use llvm::{Llvm, Module};
 use llvm_sys::prelude::LLVMValueRef;
-use llvm_sys::{LLVMOpcode, LLVMTailCallKind};
+use llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMTailCallKind};
 use std::collections::HashMap;
 use trace_format::layout::token;
 
@@ -64,9 +65,20 @@ pub fn function(
             placer.body.at(first)
         })
     };
-    placer.blocks(&mut choices, &kept)?;
+    // SAFETY: as above.
+    let rounds = unsafe {
+        let rounds = (target.function, &plan.rounds);
+        Rounds::begin(module.llvm(), &placer.builder, rounds, |block| {
+            let &(first, _) = placer.body.blocks.get(block)?;
+            placer.body.at(first)
+        })
+    };
+    placer.blocks(&mut choices, &rounds, &kept)?;
     // SAFETY: the function is alive, and nothing was removed from it.
-    unsafe { choices.join(module.llvm(), &placer.builder, target.value) };
+    unsafe {
+        choices.join(module.llvm(), &placer.builder, target.value);
+        rounds.join(module.llvm(), &placer.builder, target.value);
+    }
     Ok(())
 }
 
@@ -241,7 +253,12 @@ impl Placer<'_> {
         jump
     }
 
-    fn blocks(&self, choices: &mut Choices, kept: &Kept<'_>) -> Result<(), InstrumentError> {
+    fn blocks(
+        &self,
+        choices: &mut Choices,
+        rounds: &Rounds,
+        kept: &Kept<'_>,
+    ) -> Result<(), InstrumentError> {
         let unsaved = self.unsaved(choices);
         for (block, &(first, end)) in self.body.blocks.iter().enumerate() {
             let entry = block == 0;
@@ -253,7 +270,7 @@ impl Placer<'_> {
                 self.enter()?;
             } else if !entry {
                 self.builder.before(anchor);
-                open = self.start(block, choices, unsaved.get(block) == Some(&true));
+                open = self.start(block, choices, rounds, unsaved.get(block) == Some(&true));
             }
             if let Some(witness) = self.hooks.witness {
                 self.builder.before(anchor);
@@ -275,8 +292,19 @@ impl Placer<'_> {
 
     /// What a block logs at its start, where the choices may be `unsaved`. Gives what collects choices
     /// from then on.
-    fn start(&self, block: usize, choices: &Choices, unsaved: bool) -> Option<Open> {
-        let number = choices.at_start(block);
+    fn start(
+        &self,
+        block: usize,
+        choices: &Choices,
+        rounds: &Rounds,
+        unsaved: bool,
+    ) -> Option<Open> {
+        let mut number = choices.at_start(block);
+        if let Some(again) = rounds.again(block) {
+            let before = number.unwrap_or_else(|| self.builder.i32(1));
+            let after = self.builder.call(self.hooks.round, &mut [before, again]);
+            number = number.map(|_| after);
+        }
         let bits = self.plan.regions.most.get(block).copied().unwrap_or(REGION_BITS);
         if self.plan.blocks.get(block).copied().unwrap_or(false) {
             if let Some(number) = number {
@@ -441,7 +469,12 @@ impl Placer<'_> {
         }
         if self.plan.readings.contains(&id) {
             self.builder.before(self.anchor(index + 1, entry)?);
-            self.builder.call(self.hooks.reading, &mut []);
+            let updates = self.plan.rounds.values().any(|it| it.updates.contains(&id));
+            let hook = if updates { self.hooks.round_reading } else { self.hooks.reading };
+            self.builder.call(hook, &mut []);
+            if updates {
+                self.note_change(&ir.kind, value);
+            }
         }
         if self.plan.values.contains(&id) {
             self.builder.before(self.anchor(index + 1, entry)?);
@@ -462,6 +495,26 @@ impl Placer<'_> {
             kept.keep(&self.builder, id, unsafe { self.llvm().LLVMGetOperand(value, 0) });
         }
         Ok(())
+    }
+
+    /// Notes whether an atomic update changed memory.
+    fn note_change(&self, kind: &InstKind, value: LLVMValueRef) {
+        let builder = &self.builder;
+        let changed = match kind {
+            InstKind::CmpXchg { .. } => builder.field(value, 1),
+            InstKind::AtomicRmw { op, .. } => {
+                // SAFETY: the second operand is what is stored, or what it is computed from.
+                let operand = unsafe { self.llvm().LLVMGetOperand(value, 1) };
+                let after = match op {
+                    RmwOp::And => builder.and(value, operand),
+                    RmwOp::Or => builder.or(value, operand),
+                    _ => operand,
+                };
+                builder.compare(LLVMIntPredicate::LLVMIntNE, value, after)
+            }
+            _ => return,
+        };
+        builder.call(self.hooks.changed, &mut [changed]);
     }
 
     fn after_call(

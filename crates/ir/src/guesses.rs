@@ -41,6 +41,7 @@ pub fn guesses(
     module: &Module,
     function: &Function,
     logged: &BTreeSet<InstId>,
+    never: &BTreeSet<InstId>,
     arguments: bool,
 ) -> Guesses {
     let places = Places::of(module, function, logged, arguments);
@@ -66,6 +67,7 @@ pub fn guesses(
             if let Some(&Access::Load(place)) = places.accesses.get(&id)
                 && known.has(place)
                 && bits < room
+                && !never.contains(&id)
             {
                 bits += 1;
                 loads.insert(id, place);

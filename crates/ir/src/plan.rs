@@ -30,7 +30,8 @@
 //! it costs little, and they are where threads without locks meet. What a read-modify-write found is
 //! logged for the same reason.
 //!
-//! A load from memory that a function from outside handed out is logged as well ([`Foreign`]).
+//! A load from memory that a function from outside handed out is logged as well ([`Foreign`]), and so is
+//! every load of memory that others may see in a loop that waits ([`rounds`]).
 //!
 //! What the executor has no arithmetic for ([`is_opaque`]) is logged as well.
 
@@ -41,6 +42,7 @@ use crate::guesses::{self, Guesses};
 use crate::intrinsics;
 use crate::opaque::is_opaque;
 use crate::regions::{self, Regions};
+use crate::rounds::{self, Rounds};
 use crate::stack::StackObjects;
 use crate::types::{
     BlockId, Callee, Function, InstId, InstKind, Instruction, Module, Ordering, Type, TypeId,
@@ -68,6 +70,9 @@ pub struct FunctionPlan {
     /// function of the same module, intrinsics excepted, and inline assembly with effects
     /// ([`Assembly::is_logged`]).
     pub returns: BTreeSet<InstId>,
+    /// Loops that wait: at their headers, coming from within, a region ends, and the runtime may count
+    /// the round in place of its log ([`rounds`]).
+    pub rounds: Rounds,
 }
 
 /// How many bytes a number of so many bits takes in the values stream: 1, 2, 4 or 8, whichever holds
@@ -109,8 +114,11 @@ pub fn plan(module: &Module, function: &Function) -> FunctionPlan {
     let blocks = recorded_blocks(function);
     let stack = StackObjects::of(module, function);
     let entry = is_entered(function);
-    let values = logged_values(module, function, &stack);
-    let guesses = guesses::guesses(module, function, &values, entry);
+    let rounds = rounds::rounds(module, function, &stack, &blocks);
+    let mut values = logged_values(module, function, &stack);
+    let waiting: BTreeSet<InstId> = rounds.values().flat_map(|it| &it.loads).copied().collect();
+    values.extend(&waiting);
+    let guesses = guesses::guesses(module, function, &values, &waiting, entry);
     FunctionPlan {
         entry,
         regions: regions::regions(module, function, &blocks, &guesses.loads),
@@ -119,6 +127,7 @@ pub fn plan(module: &Module, function: &Function) -> FunctionPlan {
         values,
         guesses,
         returns: logged_returns(module, function),
+        rounds,
     }
 }
 

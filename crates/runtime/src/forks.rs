@@ -19,7 +19,7 @@ use crate::text::Text;
 use crate::threads::Thread;
 use crate::tls;
 use core::ffi::c_int;
-use core::ptr::read_volatile;
+use core::ptr::{read_volatile, write_volatile};
 
 /// Streams that are longer together, in bytes, are not copied into a child's trace.
 const MOST_BYTES: u64 = 1 << 30;
@@ -36,6 +36,7 @@ pub unsafe extern "C" fn before() {
         // the parent goes on writing to, so nothing that the child needs may be in them.
         unsafe {
             streams::empty_windows(thread);
+            write_volatile(&raw mut (*(*thread).control).round, 0);
             (*thread).at_fork = read_volatile((*thread).control);
         }
     }
@@ -188,12 +189,24 @@ fn read_control(name: &FileName) -> Result<Option<Control>, c_int> {
         let Some(control) = read_page(name)? else { return Ok(None) };
         let still = control.path_moved == control.path_moving
             && control.value_moved == control.value_moving;
-        if still && is_same_window(&before, &control) {
-            return Ok(Some(control));
+        let round = |control: &Control| (control.round, control.round_path, control.round_values);
+        if still && is_same_window(&before, &control) && round(&before) == round(&control) {
+            return Ok(Some(without_round(control)));
         }
         sys::yield_now();
     }
     Err(sys::EAGAIN)
+}
+
+/// Leaves out the round of a waiting loop that the thread is in: it may take its log back.
+fn without_round(mut control: Control) -> Control {
+    if control.round != 0 {
+        control.path_next = control.path_next.min(control.round_path);
+        control.value_next = control.value_next.min(control.round_values);
+        control.choices = 0;
+        control.round = 0;
+    }
+    control
 }
 
 fn read_page(name: &FileName) -> Result<Option<Control>, c_int> {

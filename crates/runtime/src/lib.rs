@@ -50,6 +50,7 @@ pub mod readings;
 pub mod real;
 pub mod reload;
 pub mod report;
+pub mod rounds;
 pub mod schedule;
 pub mod script;
 pub mod signals;

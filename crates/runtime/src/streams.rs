@@ -3,8 +3,8 @@
 use crate::files;
 use crate::handlers;
 use crate::layout::{
-    Control, Extent, RuntimeEvent, SHORT_PAYLOAD, STREAM_BEHIND, STREAM_PIECE, STREAM_WINDOW,
-    SYNC_PAYLOAD, VALUE_SLACK, token,
+    Control, Extent, NOTED_READINGS, RuntimeEvent, SHORT_PAYLOAD, STREAM_BEHIND, STREAM_PIECE,
+    STREAM_WINDOW, SYNC_PAYLOAD, VALUE_SLACK, token,
 };
 use crate::process;
 use crate::readings;
@@ -365,7 +365,80 @@ pub unsafe fn reading(thread: *mut Thread) {
     unsafe {
         append_path((*thread).control, token::RUNTIME + RuntimeEvent::Reading as u8);
         put_word(thread, tsc);
+        let control = (*thread).control;
+        note_reading(control, read_volatile(&raw const (*control).value_next) - 8);
     }
+}
+
+/// Notes where a reading of the clock is in the values, for [`crate::rounds`].
+unsafe fn note_reading(control: *mut Control, at: u64) {
+    // SAFETY: the control page is that of a live thread.
+    unsafe {
+        let count = read_volatile(&raw const (*control).readings);
+        let place = (&raw mut (*control).reading_at).cast::<u64>();
+        write_volatile(place.add(count as usize % NOTED_READINGS), at);
+        write_volatile(&raw mut (*control).readings, count.wrapping_add(1));
+    }
+}
+
+/// Ends a region with these choices, behind a leading one.
+///
+/// # Safety
+///
+/// As for [`event`]; no hook of the thread may be running.
+pub unsafe fn end_region(thread: *mut Thread, choices: u32) {
+    // SAFETY: the caller vouches for the record. There is room for a token, as at the end of any region. The
+    // order is that of `token`.
+    unsafe {
+        let control = (*thread).control;
+        let at = read_volatile(&raw const (*control).path_next);
+        let (bytes, length) = match choices {
+            0 | 1 => ([0; 4], 0),
+            choices => token::of_choices(choices),
+        };
+        for (index, &byte) in (0..).zip(bytes.iter().take(length)) {
+            write_volatile((at + index) as *mut u8, byte);
+        }
+        write_volatile(&raw mut (*control).choices, 0);
+        write_volatile(&raw mut (*control).path_next, at + length as u64);
+    }
+}
+
+/// Writes an event of two words between two rounds of a waiting loop, and before what has to be done there.
+///
+/// # Safety
+///
+/// As for [`end_region`].
+pub unsafe fn between_rounds(thread: *mut Thread, kind: RuntimeEvent, payload: [u64; 2]) {
+    // SAFETY: the caller vouches for the record. There is room for an entry behind the limit.
+    unsafe {
+        append_path((*thread).control, token::RUNTIME + kind as u8);
+        payload.into_iter().for_each(|word| put_word(thread, word));
+    }
+}
+
+/// Has the path to be given room before its next token?
+///
+/// # Safety
+///
+/// As for [`end_region`].
+pub unsafe fn is_full(thread: *mut Thread) -> bool {
+    // SAFETY: the caller vouches for the record.
+    unsafe {
+        let control = (*thread).control;
+        read_volatile(&raw const (*control).path_next)
+            >= read_volatile(&raw const (*control).path_limit)
+    }
+}
+
+/// Makes room for the next token, and lets the handlers of signals run that wait.
+///
+/// # Safety
+///
+/// As for [`end_region`].
+pub unsafe fn make_path_room() {
+    // SAFETY: as the caller promises.
+    unsafe { grow(Kind::Path) }
 }
 
 /// The choices that no token has yet, behind a leading one; none when there are none.

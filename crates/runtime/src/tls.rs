@@ -46,7 +46,7 @@ core::arch::global_asm!(
     // Eleven words up to `gate_stop`, which says never.
     ".zero 88",
     ".quad -1",
-    ".zero 56",
+    ".zero 128",
     ".size __symbiosis_sink,.-__symbiosis_sink",
     ".bss",
     ".p2align 6",
@@ -57,7 +57,7 @@ core::arch::global_asm!(
 );
 
 const _: () = assert!(core::mem::offset_of!(Control, gate_stop) == 7 * 8 + 88);
-const _: () = assert!(size_of::<Control>() == 7 * 8 + 88 + 8 + 56);
+const _: () = assert!(size_of::<Control>() == 7 * 8 + 88 + 8 + 128);
 
 #[cfg(symbiosis_export)]
 macro_rules! offset_of_variable {

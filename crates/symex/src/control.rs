@@ -70,6 +70,7 @@ impl<'r> Engine<'r> {
         if recorded {
             thread.leave_region();
         }
+        self.pass_round(t, info, target)?;
         self.arrive(t, info, from, target);
         self.check_region(t, info, target)?;
         self.note_block(t, info, target);
@@ -359,6 +360,7 @@ impl<'r> Engine<'r> {
             serial: thread.frame_serial,
             kept: vec![Some(0); info.plan.guesses.places.len()],
             guess: Guess::Logged,
+            round: None,
         };
         thread.frames.push(Frame::Code(Box::new(frame)));
         self.note_block(t, info, BlockId(0));

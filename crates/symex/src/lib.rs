@@ -58,6 +58,7 @@ mod naming;
 mod points;
 mod processor;
 mod recording;
+mod repeats;
 mod report;
 mod rounds;
 mod settled;

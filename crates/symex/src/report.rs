@@ -182,14 +182,16 @@ pub struct ThreadReport {
     pub instructions: u64,
     /// Basic blocks entered.
     pub blocks: u64,
-    /// All of them, when [`Options::keep_path`] says so: the function's process-wide number and the
-    /// block's index in it.
+    /// All of them, those of repeated rounds among them, when [`Options::keep_path`] says so: the
+    /// function's process-wide number and the block's index in it.
     pub path: Vec<(u32, u32)>,
     /// Did the walk use up the streams, without a contradiction?
     pub reached_end: bool,
     /// Why the walk stopped: the normal end, the failure, the end of the streams, or what is
     /// wrong with them.
     pub stopped: String,
+    /// Rounds of waiting loops that the log counts: they repeat the round before, and are not walked.
+    pub repeated_rounds: u64,
     /// Path entries that were not used.
     pub unused_path: usize,
     /// Bytes of values that were not used.

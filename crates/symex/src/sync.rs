@@ -49,6 +49,9 @@ impl<'r> Engine<'r> {
             | RuntimeEvent::Unlocked => 0,
             RuntimeEvent::ThreadCreate => 4,
             RuntimeEvent::Allocate => 3,
+            RuntimeEvent::Repeat => {
+                return contradiction("rounds are counted where no waiting loop begins again");
+            }
             RuntimeEvent::JoinEnd | RuntimeEvent::Free => 2,
             RuntimeEvent::JoinBegin | RuntimeEvent::ThreadExit | RuntimeEvent::Reading => 1,
             RuntimeEvent::NonLocal => 0,

@@ -6,6 +6,7 @@ use crate::failure::Found;
 use crate::heap::PRIVATE;
 use crate::image::FunctionInfo;
 use crate::recording::ThreadLog;
+use crate::repeats::Round;
 use crate::report::{BlockedCall, ThreadReport};
 use crate::settled::Settled;
 use crate::streams::Window;
@@ -105,6 +106,8 @@ pub(crate) struct CodeFrame<'r> {
     pub kept: Vec<Option<u64>>,
     /// What the current load's guess gave.
     pub guess: Guess,
+    /// The round of a waiting loop that goes on.
+    pub round: Option<Round>,
 }
 
 /// How the value of a load that is guessed comes to be known.

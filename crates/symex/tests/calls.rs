@@ -1,6 +1,5 @@
 //! Calls between two modules: what a caller and a callee that know each other leave out of the log.
 
-#[allow(dead_code, reason = "shared with other tests")]
 mod support;
 
 use ir::types::{BinaryOp, ConstantKind, FuncId, InstKind, IntPredicate, Operand, Type, TypeId};

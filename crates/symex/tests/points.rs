@@ -1,7 +1,6 @@
 //! The scheduling points of events, on hand-written modules and streams.
 
 // Shared with the other tests of the executor, which use more of it.
-#[allow(dead_code)]
 mod support;
 
 use ir::types::{ConstantKind, InstKind};

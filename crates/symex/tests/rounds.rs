@@ -1,7 +1,6 @@
 //! Rounds of waiting, on hand-written modules and streams.
 
 // Shared with the other tests of the executor, which use more of it.
-#[allow(dead_code)]
 mod support;
 
 use ir::types::{BinaryOp, BlockId, InstKind, IntPredicate, Operand, Ordering, RmwOp, TypeId};

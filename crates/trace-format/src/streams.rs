@@ -263,15 +263,18 @@ impl PathReader {
 }
 
 /// The same path in a form that does not depend on how the choices were spread over tokens: every
-/// choice becomes an entry of its own ([`tag::CHOICES`] with 2 or 3), once. For comparing paths.
+/// choice becomes an entry of its own ([`tag::CHOICES`] with 2 or 3), once. Left out is what tells of time
+/// alone: readings of the clock, and how often rounds were repeated. For comparing paths.
 #[must_use]
 pub fn outcomes(entries: &[u32]) -> Vec<u32> {
     const CHOICES: u32 = tag::RETURN << tag::SHIFT | tag::CHOICES;
     const OPEN: u32 = tag::RETURN << tag::SHIFT | tag::OPEN;
+    const READING: u32 = tag::RUNTIME << tag::SHIFT | RuntimeEvent::Reading as u32;
+    const REPEAT: u32 = tag::RUNTIME << tag::SHIFT | RuntimeEvent::Repeat as u32;
     let mut outcomes = Vec::new();
     for &entry in entries {
         let choices = entry ^ CHOICES;
-        if entry == OPEN {
+        if matches!(entry, OPEN | READING | REPEAT) {
             continue;
         }
         if choices >= tag::CHOICES || choices == 0 {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{BITCODE, data_files, raw_trace, read, sealed_trace};
 use std::mem::offset_of;
-use trace_format::layout::{Control, RuntimeEvent, STREAM_BEHIND};
+use trace_format::layout::{Control, RuntimeEvent, STREAM_BEHIND, tag};
 use trace_format::{FailureKind, ModuleId, OrderRecord, Outcome, PathEntry, State, Trace};
 
 #[test]
@@ -188,6 +188,16 @@ fn paths_are_compared_without_their_tokens() {
     let other = [common::choices(0b11), common::choices(0b1010), common::RETURN];
     assert_eq!(trace_format::outcomes(&one), trace_format::outcomes(&other));
     assert_eq!(trace_format::outcomes(&one).len(), 5);
+    // When the clock was read, and how often a round was repeated, is no part of the path.
+    let runtime = |event| tag::RUNTIME << tag::SHIFT | event as u32;
+    let timed = [
+        common::choices(0b1101),
+        runtime(RuntimeEvent::Repeat),
+        runtime(RuntimeEvent::Reading),
+        common::choices(0b10),
+        common::RETURN,
+    ];
+    assert_eq!(trace_format::outcomes(&one), trace_format::outcomes(&timed));
     let shorter = [common::choices(0b1101)];
     assert!(trace_format::outcomes(&one).starts_with(&trace_format::outcomes(&shorter)));
 }

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ROOM = 1 << 22 };
+enum { ROOM = 1 << 24 };
 
 // The runtime's: a thread's number is its eighth word.
 extern __thread uint64_t *__symbiosis_control;
@@ -28,5 +28,7 @@ static void begin(void) {
 
 void __symbiosis_witness(uint32_t function, uint32_t block) {
   if (!blocks) begin();
-  if (count < ROOM) blocks[count++] = (uint64_t)function << 32 | (block + 1);
+  // In one step: a signal's handler may come in between.
+  uint64_t at = __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
+  if (at < ROOM) blocks[at] = (uint64_t)function << 32 | (block + 1);
 }

@@ -16,7 +16,7 @@ struct control {
   char *path_next, *path_limit, *value_next, *value_limit;
   uint64_t choices;
   char *path, *values;
-  uint64_t other[17], called, called_as;
+  uint64_t other[17], called, called_as, rest[16];
 };
 
 struct descriptor {
@@ -76,6 +76,19 @@ void __symbiosis_grow_path(void) {
 void __symbiosis_grow_values(void) {
   struct control *c = own();
   if (c->value_next >= c->value_limit) grow(&c->values, &c->value_next, &c->value_limit);
+}
+
+/* The end of a region, as the hook writes it; no rounds are counted. */
+void __symbiosis_round(uint32_t choices) {
+  struct control *c = own();
+  __symbiosis_grow_path();
+  uint32_t token = choices < 128 ? choices : __builtin_bswap32(choices | 3u << 30);
+  if (choices > 1) {
+    memcpy(c->path_next, &token, choices < 128 ? 1 : 4);
+    c->path_next += choices < 128 ? 1 : 4;
+  }
+  c->choices = 0;
+  __symbiosis_grow_path();
 }
 
 /* Choices that wait for their region's end would be lost. */

@@ -1,4 +1,5 @@
 //! Hand-written modules and streams.
+#![allow(dead_code)]
 
 use ir::types::{
     Block, BlockId, Call, Callee, ConstId, Constant, ConstantKind, DebugInfo, FuncId, Function,
@@ -211,6 +212,11 @@ impl Stream {
 
     pub fn block(&mut self, block: u32) -> &mut Self {
         self.entry(tag::BLOCK, block + tag::BLOCK_BIAS)
+    }
+
+    /// Choices behind a leading one.
+    pub fn choices(&mut self, choices: u32) -> &mut Self {
+        self.entry(tag::RETURN, tag::CHOICES | choices)
     }
 
     /// The result is a pointer or has 64 bits, if there is one.

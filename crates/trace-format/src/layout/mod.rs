@@ -32,7 +32,7 @@ pub use sync::*;
 /// * 7: choices that no token has yet are in the control page; tokens of four bytes.
 /// * 8: windows are emptied in whole pieces.
 /// * 9: calls between instrumented functions ([`token::CALLED`], [`token::CAME_BACK`],
-///   [`Control::called`]).
+///   [`Control::called`]); rounds of waiting loops are counted ([`RuntimeEvent::Repeat`]).
 pub const INSTRUMENTATION_VERSION: u32 = 9;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
@@ -205,6 +205,10 @@ pub enum RuntimeEvent {
     /// An ordinary mutex is about to be unlocked: begin and end of a `pthread_mutex_unlock` that
     /// returns 0. The address and the tsc before, as for `Locked`.
     Unlocked = 15,
+    /// At the header of a waiting loop (`ir::rounds`), coming from within: the round before was done so many
+    /// times more. `[how many times, tsc after the last one]`; the words change while it goes on. 0 times:
+    /// handlers of signals may follow that ran there.
+    Repeat = 16,
 }
 
 impl RuntimeEvent {
@@ -227,6 +231,7 @@ impl RuntimeEvent {
             13 => Self::Reading,
             14 => Self::Locked,
             15 => Self::Unlocked,
+            16 => Self::Repeat,
             _ => return None,
         })
     }
@@ -404,6 +409,19 @@ pub struct Control {
     /// 0 for nobody; else [`called_as`] the call's types, with [`CAME_BACK`] when the function has
     /// returned. (The hooks write the lower half.)
     pub called_as: u64,
+    /// 1 in a round of a waiting loop (`ir::rounds`) that began at the loop's header, coming from within;
+    /// 0 before the first one. What is logged of the round may be taken back.
+    pub round: u64,
+    /// Where the path of that round begins.
+    pub round_path: u64,
+    /// Where its values begin.
+    pub round_values: u64,
+    /// Not 0 when an atomic update of the round changed memory. The hooks write the lower half.
+    pub round_changes: u64,
+    /// How many readings of the clock have been noted.
+    pub readings: u64,
+    /// Where in the window of the values stream the last of them are: the n-th at n modulo their number.
+    pub reading_at: [u64; NOTED_READINGS],
 }
 
 /// In [`Control::called_as`]: the function has returned.
@@ -416,6 +434,9 @@ pub const fn called_as(types: u64) -> u32 {
     let folded = (types ^ types >> 31 ^ types >> 62) as u32 & !CAME_BACK;
     if folded == 0 { 1 } else { folded }
 }
+
+/// See [`Control::reading_at`].
+pub const NOTED_READINGS: usize = 4;
 
 /// A stream's length: what is behind the window, and what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

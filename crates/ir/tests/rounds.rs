@@ -1,0 +1,164 @@
+//! Which loops wait, so that their rounds may be counted.
+
+mod common;
+
+use common::{c, cpp, function};
+use ir::plan::plan;
+use ir::rounds::{Cell, WaitingLoop};
+use ir::types::{InstKind, Module};
+
+const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
+const HEAD: &str = "#include <stdatomic.h>
+    #include <stdbool.h>
+    #include <sched.h>
+    atomic_int flag, other; atomic_flag lock = ATOMIC_FLAG_INIT; volatile int plain, turn;
+    int table[64]; long total; void act(void);
+    #define PAUSE __builtin_ia32_pause()
+    ";
+
+fn found(module: &Module, name: &str) -> Vec<WaitingLoop> {
+    plan(module, function(module, name)).rounds.into_values().collect()
+}
+
+/// The waiting loops of a function `f` with this body, at every level.
+fn each(body: &str, also: impl Fn(&str, &[WaitingLoop])) {
+    let source = format!("{HEAD} int f(int n) {{ {body} }}");
+    for level in LEVELS {
+        let module = c(level, &source);
+        also(level, &found(&module, "f"));
+    }
+}
+
+fn waits(body: &str) {
+    each(body, |level, loops| assert_eq!(loops.len(), 1, "{level}: {body}: {loops:?}"));
+}
+
+fn waits_not(body: &str) {
+    each(body, |level, loops| assert_eq!(loops, [], "{level}: {body}"));
+}
+
+#[test]
+fn loops_that_look_wait() {
+    waits("while (!atomic_load(&flag)) ; return 0;");
+    waits("while (!atomic_load_explicit(&flag, memory_order_acquire)) PAUSE; return 0;");
+    waits("while (plain) __asm__ volatile(\"\" ::: \"memory\"); return 0;");
+    waits("while (plain && turn == n) ; return 0;");
+    waits("do { if (plain == 3) continue; PAUSE; } while (turn < n); return 0;");
+    waits("while (!flag) sched_yield(); return 0;");
+    waits("int seen; do seen = atomic_load(&flag); while (seen < n); return seen;");
+}
+
+#[test]
+fn loops_that_update_wait() {
+    waits("while (atomic_flag_test_and_set(&lock)) ; return 0;");
+    waits("while (atomic_exchange(&flag, 1)) PAUSE; return 0;");
+    waits("while (atomic_fetch_or(&flag, 4) & 4) ; return 0;");
+    waits(
+        "for (;;) { int old = 0; if (atomic_compare_exchange_weak(&flag, &old, 1)) break; PAUSE; } return 0;",
+    );
+    waits(
+        "int old = 0; while (!atomic_compare_exchange_strong(&flag, &old, n)) old = 0; return 0;",
+    );
+    each(
+        "int old = 0; while (!atomic_compare_exchange_strong(&flag, &old, n)) ; return 0;",
+        |level, loops| {
+            let [one] = loops else { panic!("{level}: {loops:?}") };
+            assert_eq!(one.updates.len(), 1, "{level}");
+            assert_eq!(one.counters, [], "{level}: what was found is no counter");
+        },
+    );
+}
+
+#[test]
+fn loops_of_loops_wait_within() {
+    waits("while (atomic_exchange(&flag, 1)) while (atomic_load(&flag)) PAUSE; return 0;");
+    let body = "for (int i = 1; i < n; i *= 2) {
+            for (int j = 0; j < i; j++) PAUSE;
+            if (!flag) act();
+        } return 0;";
+    // Some levels make two loops of the inner one, with several pauses.
+    each(body, |level, loops| assert!(!loops.is_empty(), "{level}"));
+    // Compilers give both loops one header.
+    each(
+        "for (;;) { while (atomic_exchange(&flag, 1)) ; act(); atomic_store(&flag, 0); if (n == turn) return 1; }",
+        |level, loops| {
+            assert_eq!(loops.len(), 1, "{level}: {loops:?}");
+        },
+    );
+}
+
+#[test]
+fn rounds_are_counted_by_counters() {
+    let body = "int j; for (j = 0; j < 1000000; j++) if (atomic_load(&flag)) break; return j;";
+    each(body, |level, loops| {
+        let [one] = loops else { panic!("{level}: {loops:?}") };
+        let [counter] = one.counters[..] else { panic!("{level}: {:?}", one.counters) };
+        // Unrolled, a round looks several times.
+        assert_eq!(counter.step, one.loads.len() as i64, "{level}");
+        assert_eq!(matches!(counter.cell, Cell::Slot(_)), level == "-O0");
+    });
+    each("while (n -= 3) if (atomic_load(&flag)) return n; return 0;", |level, loops| {
+        let [one] = loops else { panic!("{level}: {loops:?}") };
+        let steps: Vec<i64> = one.counters.iter().map(|it| it.step).collect();
+        assert_eq!(steps, [-3 * one.loads.len() as i64], "{level}");
+    });
+}
+
+#[test]
+fn loops_with_effects_do_not_wait() {
+    waits_not("while (atomic_fetch_add(&flag, 1) < n) ; return 0;");
+    waits_not("while (!atomic_load(&flag)) plain = n; return 0;");
+    waits_not("while (!atomic_load(&flag)) total++; return 0;");
+    waits_not("while (!atomic_load(&flag)) act(); return 0;");
+    waits_not("while (!atomic_load(&flag)) atomic_store(&other, 1); return 0;");
+}
+
+#[test]
+fn loops_that_go_on_do_not_wait() {
+    // What is looked at is another place in every round.
+    waits_not(
+        "volatile int *all = table; for (int i = 0; i < n; i++) if (all[i]) return i; return 0;",
+    );
+    // What is left behind depends on the rounds before.
+    waits_not("int sum = 0; while (!atomic_load(&flag)) sum = sum * 3 + plain; return sum;");
+    waits_not(
+        "int a = 0, b = 1, c; while (!atomic_load(&flag)) { c = a; a = b; b = c; } return a;",
+    );
+    waits_not("int step = 0; while (!atomic_load(&flag)) step += plain; return step;");
+    waits_not("int all = 0; for (int i = 0; !atomic_load(&flag); i++) all |= i; return all;");
+    // Nothing that others may change.
+    waits_not("for (volatile int i = 0; i < n; i++) ; return 0;");
+}
+
+#[test]
+fn all_that_a_waiting_loop_loads_is_logged_and_nothing_is_guessed() {
+    let body = "int v = plain; while (plain != n || turn == v) ; return plain + v;";
+    let source = format!("{HEAD} int f(int n) {{ {body} }}");
+    for level in LEVELS {
+        let module = c(level, &source);
+        let f = function(&module, "f");
+        let plan = plan(&module, f);
+        let loops: Vec<&WaitingLoop> = plan.rounds.values().collect();
+        let [one] = loops[..] else { panic!("{level}: {loops:?}") };
+        assert_eq!(one.loads.len(), 2, "{level}");
+        for id in &one.loads {
+            assert!(matches!(f.instructions[id.index()].kind, InstKind::Load { .. }));
+            assert!(plan.values.contains(id) && !plan.guesses.loads.contains(id), "{level}");
+        }
+    }
+}
+
+#[test]
+fn loops_of_cpp_wait() {
+    let source = "#include <atomic>
+        std::atomic<int> flag; std::atomic_flag lock = ATOMIC_FLAG_INIT;
+        int f(int n) { while (!flag.load(std::memory_order_acquire)) ; return n; }
+        void g() { while (lock.test_and_set(std::memory_order_acquire)) __builtin_ia32_pause(); }
+        void h() { int old = 0; while (!flag.compare_exchange_weak(old, 1)) old = 0; }";
+    for level in &LEVELS[1..] {
+        let module = cpp(level, source);
+        for name in ["_Z1fi", "_Z1gv", "_Z1hv"] {
+            assert_eq!(found(&module, name).len(), 1, "{level}: {name}");
+        }
+    }
+}
