@@ -98,7 +98,13 @@ fn explain_failure(fixture: &Fixture) {
         match fixture.nature {
             // Two threads may have met the bug in one run: sparing one of them leads the other,
             // which the failure had stopped, into a failure of its own.
-            Nature::Avoidable if recording < RECORDINGS && is_spoilt(&solution) => {
+            // In a rare run the alternate that is found first differs in a second data-flow: not in
+            // two of them.
+            Nature::Avoidable
+                if recording < RECORDINGS
+                    && (is_spoilt(&solution)
+                        || recording == 1 && !annotations.has_few_operations(&solution)) =>
+            {
                 fs::remove_dir_all(workspace.path("failing.trace")).expect("the trace is there");
                 continue;
             }
