@@ -80,10 +80,16 @@ impl<'r> Engine<'r> {
         for counter in counters {
             self.count_on(t, counter, times);
         }
+        let own = self.threads[t].code().map(|frame| {
+            let module = self.recording.modules.get(frame.info.module);
+            module.map_or(0, |module| module.base) + frame.info.id.0
+        });
         let report = &mut self.threads[t].report;
         report.repeated_rounds = report.repeated_rounds.saturating_add(times);
         if self.options.keep_path {
-            let round = report.path.get(path..).unwrap_or_default().to_vec();
+            // A handler that ran before the round is walked in it, before the next entry of the path.
+            let round = report.path.get(path..).unwrap_or_default().iter().copied();
+            let round: Vec<_> = round.filter(|&(function, _)| Some(function) == own).collect();
             (0..times).for_each(|_| report.path.extend_from_slice(&round));
         }
         Ok(times)
