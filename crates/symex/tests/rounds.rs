@@ -35,6 +35,12 @@ fn program() -> Program {
     Program { b, flag, other, own, one }
 }
 
+/// Where a round ends: a call, without which the log would count the rounds (`ir::rounds`).
+fn latch(b: &mut ModuleBuilder) -> Vec<Line> {
+    let look = b.declare("sched_getcpu", &[], I32);
+    vec![(call(look, &[]), I32), jump(1)]
+}
+
 /// `do { ROUND } while (v == 0); AFTER; return;` in a thread, while `main` writes `flag` and
 /// `other`; v is the value of instruction `tested`. ROUND has the instructions from 1 on, AFTER those
 /// from ROUND's length + 3 on. The rounds are logged by `log`, which is told the round's number.
@@ -52,10 +58,11 @@ fn run(
     let mut body = round;
     let compared = body.len() as u32 + 1;
     body.push((InstKind::ICmp(IntPredicate::Eq, inst(tested), zero), I1));
-    body.push(branch(inst(compared), 1, 2));
+    body.push(branch(inst(compared), 3, 2));
     let mut last = after;
     last.push((InstKind::Ret(Some(null)), VOID));
-    let worker = p.b.define("worker", &[PTR], PTR, vec![vec![jump(1)], body, last]);
+    let latch = latch(&mut p.b);
+    let worker = p.b.define("worker", &[PTR], PTR, vec![vec![jump(1)], body, last, latch]);
     let start = p.b.constant(PTR, ir::types::ConstantKind::Function(worker, 0));
     let main = p.b.define(
         "main",
@@ -74,7 +81,10 @@ fn run(
     t1.enter(worker, &[0]);
     for number in 0..rounds {
         log(&mut t1, number);
-        t1.block(if number + 1 < rounds { 1 } else { 2 });
+        match number + 1 < rounds {
+            true => t1.block(3).ret_int(0),
+            false => t1.block(2),
+        };
     }
     let end = |mut thread: Stream| {
         thread.runtime(RuntimeEvent::ThreadExit, &[1 << 40]);
@@ -265,7 +275,7 @@ fn a_phi_with_the_last_value_keeps_its_rounds() {
     // for (seen = 1; ...; seen = v) v = flag + 0 * seen ...
     let mut p = program();
     let zero = p.b.int(I32, 0);
-    let phi = InstKind::Phi(vec![(BlockId(0), zero), (BlockId(1), inst(2))]);
+    let phi = InstKind::Phi(vec![(BlockId(0), zero), (BlockId(3), inst(2))]);
     let round = vec![(phi, I32), (load(p.flag), I32)];
     let execution = run(p, (round, 2), Vec::new(), 40, false, nothing);
     assert_eq!(left_out(&execution), 0);
@@ -292,10 +302,12 @@ fn hang(stores: &[u32], reset: bool) -> Execution {
     let body = vec![
         (load(p.flag), I32),
         (InstKind::ICmp(IntPredicate::Eq, inst(1), zero), I1),
-        branch(inst(2), 1, 2),
+        branch(inst(2), 3, 2),
     ];
     let end = vec![(InstKind::Ret(Some(null)), VOID)];
-    let worker = p.b.define("worker", &[PTR], PTR, vec![vec![jump(1)], body, end.clone()]);
+    let latch = latch(&mut p.b);
+    let blocks = vec![vec![jump(1)], body, end.clone(), latch];
+    let worker = p.b.define("worker", &[PTR], PTR, blocks);
     let resets = [vec![store(p.flag, zero)], end].concat();
     let resets = p.b.define("reset", &[PTR], PTR, vec![resets]);
     let of = |b: &mut ModuleBuilder, function| {
@@ -317,7 +329,7 @@ fn hang(stores: &[u32], reset: bool) -> Execution {
     let mut t1 = Stream::new("t0.1", 2, 1, Some(worker));
     t1.enter(worker, &[0]);
     (0..1000).for_each(|_| {
-        t1.block(1);
+        t1.block(3).ret_int(0);
     });
     let mut t2 = Stream::new("t0.2", 3, 1, Some(resets));
     let t2 = if reset { t2.enter(resets, &[0]).exit() } else { t2.exit() };
