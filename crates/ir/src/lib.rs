@@ -5,6 +5,7 @@ pub mod calls;
 pub mod dump;
 pub mod effects;
 pub mod feeding;
+mod flow;
 pub mod foreign;
 pub mod gates;
 pub mod guesses;

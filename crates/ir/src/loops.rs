@@ -1,5 +1,6 @@
 //! Natural loops: a header dominates the blocks from which control comes back to it.
 
+use crate::flow::Flow;
 use crate::types::{BlockId, Function};
 
 /// The natural loops of a function, one per header.
@@ -33,59 +34,22 @@ impl Loops {
     /// Finds the loops of a function. Cycles that have several ways in are none.
     #[must_use]
     pub fn of(function: &Function) -> Self {
+        let flow = Flow::of(function);
         let count = function.blocks.len();
-        let successors: Vec<Vec<usize>> = function
-            .blocks
-            .iter()
-            .map(|block| {
-                let last = block.instructions().last();
-                let last = last.and_then(|id| function.instructions.get(id.index()));
-                let next = last.map(|inst| inst.kind.successors()).unwrap_or_default();
-                next.iter().map(|id| id.index()).filter(|&to| to < count).collect()
-            })
-            .collect();
-        let order = reverse_postorder(&successors);
-        let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); count];
-        for &from in &order {
-            for &to in &successors[from] {
-                predecessors[to].push(from);
-            }
-        }
-        let dominators = dominators(&order, &predecessors);
         let mut found = Self { at: vec![None; count], loops: Vec::new() };
-        for &from in &order {
-            for &to in &successors[from] {
-                if dominates(&dominators, to, from) {
-                    found.add(from, to, &predecessors);
+        for (header, latches) in flow.back_edges() {
+            let mut body = vec![false; count];
+            body[header.index()] = true;
+            let mut open = latches.clone();
+            while let Some(block) = open.pop() {
+                if !std::mem::replace(&mut body[block.index()], true) {
+                    open.extend(flow.before(block));
                 }
             }
+            found.at[header.index()] = Some(found.loops.len() as u32);
+            found.loops.push(Loop { header, latches, body });
         }
         found
-    }
-
-    fn add(&mut self, latch: usize, header: usize, predecessors: &[Vec<usize>]) {
-        let index = match self.at[header] {
-            Some(index) => index as usize,
-            None => {
-                self.at[header] = Some(self.loops.len() as u32);
-                let mut body = vec![false; self.at.len()];
-                body[header] = true;
-                let header = BlockId(header as u32);
-                self.loops.push(Loop { header, latches: Vec::new(), body });
-                self.loops.len() - 1
-            }
-        };
-        let found = &mut self.loops[index];
-        let latch_id = BlockId(latch as u32);
-        if !found.latches.contains(&latch_id) {
-            found.latches.push(latch_id);
-        }
-        let mut open = vec![latch];
-        while let Some(block) = open.pop() {
-            if !std::mem::replace(&mut found.body[block], true) {
-                open.extend(&predecessors[block]);
-            }
-        }
     }
 
     /// The loop that begins at a block.
@@ -94,84 +58,6 @@ impl Loops {
         let index = (*self.at.get(header.index())?)?;
         self.loops.get(index as usize)
     }
-}
-
-/// The blocks that can be reached from the first one.
-fn reverse_postorder(successors: &[Vec<usize>]) -> Vec<usize> {
-    let mut seen = vec![false; successors.len()];
-    let mut order = Vec::with_capacity(successors.len());
-    let mut open: Vec<(usize, usize)> = Vec::new();
-    if let Some(first) = seen.first_mut() {
-        *first = true;
-        open.push((0, 0));
-    }
-    while let Some((block, next)) = open.pop() {
-        match successors[block].get(next) {
-            Some(&to) => {
-                open.push((block, next + 1));
-                if !std::mem::replace(&mut seen[to], true) {
-                    open.push((to, 0));
-                }
-            }
-            None => order.push(block),
-        }
-    }
-    order.reverse();
-    order
-}
-
-/// By block that can be reached: its place in the order, and the place of its immediate dominator.
-struct Dominators {
-    place: Vec<Option<usize>>,
-    immediate: Vec<usize>,
-}
-
-/// The algorithm of Cooper, Harvey and Kennedy: immediate dominators until nothing changes.
-fn dominators(order: &[usize], predecessors: &[Vec<usize>]) -> Dominators {
-    const NONE: usize = usize::MAX;
-    let mut place = vec![None; predecessors.len()];
-    for (at, &block) in order.iter().enumerate() {
-        place[block] = Some(at);
-    }
-    let mut immediate = vec![NONE; order.len()];
-    if let Some(first) = immediate.first_mut() {
-        *first = 0;
-    }
-    let meet = |immediate: &[usize], mut a: usize, mut b: usize| {
-        while a != b {
-            while a > b {
-                a = immediate[a];
-            }
-            while b > a {
-                b = immediate[b];
-            }
-        }
-        a
-    };
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (at, &block) in order.iter().enumerate().skip(1) {
-            let before = predecessors[block].iter().filter_map(|&from| place[from]);
-            let known = before.filter(|&from| immediate[from] != NONE);
-            let new = known.reduce(|a, b| meet(&immediate, a, b)).unwrap_or(0);
-            if immediate[at] != new {
-                immediate[at] = new;
-                changed = true;
-            }
-        }
-    }
-    Dominators { place, immediate }
-}
-
-fn dominates(dominators: &Dominators, above: usize, below: usize) -> bool {
-    let (Some(above), Some(mut at)) = (dominators.place[above], dominators.place[below]) else {
-        return false;
-    };
-    while at > above {
-        at = dominators.immediate[at];
-    }
-    at == above
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 //! was the program finds out ([`WaitingLoop::updates`]).
 
 use crate::assembly::{Action, Assembly};
+use crate::flow::Flow;
 use crate::intrinsics::{self, Intrinsic};
 use crate::stack::StackObjects;
 use crate::types::{
@@ -73,10 +74,10 @@ pub fn rounds(
     stack: &StackObjects,
     recorded: &[bool],
 ) -> Rounds {
-    let graph = Graph::of(function);
+    let flow = Flow::of(function);
     let mut rounds = Rounds::new();
     // Most functions have no loops, or none that could be meant.
-    let back = graph.back_edges();
+    let back = flow.back_edges();
     if back.is_empty() {
         return rounds;
     }
@@ -88,8 +89,8 @@ pub fn rounds(
         if recorded.get(header.index()).copied().unwrap_or(true) {
             continue;
         }
-        let Some(blocks) = graph.quiet_loop(header, &latches, &quiet) else { continue };
-        let look = Look::new(module, function, stack, &graph, header, &blocks);
+        let Some(blocks) = quiet_loop(&flow, header, &latches, &quiet) else { continue };
+        let look = Look::new(module, function, stack, &flow, header, &blocks);
         if let Some(found) = look.and_then(Look::look) {
             rounds.insert(header, WaitingLoop { blocks, ..found });
         }
@@ -97,144 +98,25 @@ pub fn rounds(
     rounds
 }
 
-/// Where control goes in a function.
-struct Graph {
-    successors: Vec<Vec<BlockId>>,
-    predecessors: Vec<Vec<BlockId>>,
-    /// Per block that can be reached: its number in an order in which a block comes before those that it
-    /// leads to, but for loops.
-    order: BTreeMap<BlockId, usize>,
-    /// Per block that can be reached: the nearest other one that every way to it passes; its own for
-    /// the entry.
-    dominators: BTreeMap<BlockId, BlockId>,
-}
-
-impl Graph {
-    fn of(function: &Function) -> Self {
-        let successors: Vec<Vec<BlockId>> = function
-            .blocks
-            .iter()
-            .map(|block| {
-                let last = function.instructions.get(block.terminator().index());
-                last.map(|last| last.kind.successors()).unwrap_or_default()
-            })
-            .collect();
-        let mut predecessors = vec![Vec::new(); successors.len()];
-        for (from, targets) in (0..).map(BlockId).zip(&successors) {
-            for target in targets {
-                if let Some(there) = predecessors.get_mut(target.index()) {
-                    there.push(from);
-                }
-            }
-        }
-        let (order, dominators) = (BTreeMap::new(), BTreeMap::new());
-        let mut graph = Self { successors, predecessors, order, dominators };
-        graph.number();
-        graph
+/// The blocks on the ways from a loop's header back to it that lead through quiet blocks alone; none
+/// when there is another loop among them. There may be more ways through the loop, and ways
+/// from these to the same blocks.
+fn quiet_loop(
+    flow: &Flow,
+    header: BlockId,
+    latches: &[BlockId],
+    quiet: &BTreeSet<BlockId>,
+) -> Option<BTreeSet<BlockId>> {
+    if !quiet.contains(&header) {
+        return None;
     }
-
-    fn after(&self, block: BlockId) -> &[BlockId] {
-        self.successors.get(block.index()).map_or(&[], Vec::as_slice)
-    }
-
-    fn before(&self, block: BlockId) -> &[BlockId] {
-        self.predecessors.get(block.index()).map_or(&[], Vec::as_slice)
-    }
-
-    /// Orders the blocks, and finds their dominators when there are loops.
-    fn number(&mut self) {
-        if self.successors.is_empty() {
-            return;
-        }
-        let entry = BlockId(0);
-        let (mut done, mut seen, mut stack) =
-            (Vec::new(), vec![false; self.successors.len()], vec![(entry, 0)]);
-        while let Some((block, next)) = stack.pop() {
-            if next == 0 && std::mem::replace(&mut seen[block.index()], true) {
-                continue;
-            }
-            match self.after(block).get(next) {
-                Some(&target) => {
-                    stack.push((block, next + 1));
-                    if !seen.get(target.index()).copied().unwrap_or(true) {
-                        stack.push((target, 0));
-                    }
-                }
-                None => done.push(block),
-            }
-        }
-        done.reverse();
-        self.order = done.iter().copied().zip(0..).collect();
-        let goes_back = |block: &BlockId| {
-            let here = self.order.get(block);
-            self.after(*block).iter().any(|target| self.order.get(target) <= here)
-        };
-        if !done.iter().any(goes_back) {
-            return;
-        }
-        self.dominators.insert(entry, entry);
-        let mut changed = true;
-        while std::mem::take(&mut changed) {
-            for &block in done.iter().filter(|block| **block != entry) {
-                let mut known =
-                    self.before(block).iter().filter(|from| self.dominators.contains_key(from));
-                let Some(&first) = known.next() else { continue };
-                let nearest = known.fold(first, |a, &b| self.common(a, b));
-                changed |= self.dominators.insert(block, nearest) != Some(nearest);
-            }
-        }
-    }
-
-    /// The nearest block that every way to either of the two passes.
-    fn common(&self, a: BlockId, b: BlockId) -> BlockId {
-        let (mut a, mut b) = (a, b);
-        while a != b {
-            let later = if self.order.get(&a) > self.order.get(&b) { &mut a } else { &mut b };
-            match self.dominators.get(later) {
-                Some(&above) if above != *later => *later = above,
-                _ => return BlockId(0),
-            }
-        }
-        a
-    }
-
-    fn dominates(&self, above: BlockId, block: BlockId) -> bool {
-        self.common(above, block) == above && self.dominators.contains_key(&block)
-    }
-
-    /// The headers of loops, with where control comes back to them from.
-    fn back_edges(&self) -> BTreeMap<BlockId, Vec<BlockId>> {
-        let mut back: BTreeMap<BlockId, Vec<BlockId>> = BTreeMap::new();
-        for &from in self.dominators.keys() {
-            for &target in self.after(from) {
-                if self.dominates(target, from) {
-                    back.entry(target).or_default().push(from);
-                }
-            }
-        }
-        back
-    }
-
-    /// The blocks on the ways from a loop's header back to it that lead through quiet blocks alone; none
-    /// when there is another loop among them. There may be more ways through the loop, and ways
-    /// from these to the same blocks.
-    fn quiet_loop(
-        &self,
-        header: BlockId,
-        latches: &[BlockId],
-        quiet: &BTreeSet<BlockId>,
-    ) -> Option<BTreeSet<BlockId>> {
-        if !quiet.contains(&header) {
-            return None;
-        }
-        let may = |block: &BlockId| quiet.contains(block) && self.dominates(header, *block);
-        let forward = reached(&[header], |block| self.after(block), |to| may(to) && *to != header);
-        let ends: Vec<BlockId> =
-            latches.iter().copied().filter(|latch| forward.contains(latch)).collect();
-        let back = |block: BlockId| if block == header { &[] } else { self.before(block) };
-        let blocks = reached(&ends, back, |from| forward.contains(from));
-        (!ends.is_empty() && blocks.len() <= MOST_BLOCKS).then_some(blocks)
-    }
+    let may = |block: &BlockId| quiet.contains(block) && flow.dominates(header, *block);
+    let forward = reached(&[header], |block| flow.after(block), |to| may(to) && *to != header);
+    let ends: Vec<BlockId> =
+        latches.iter().copied().filter(|latch| forward.contains(latch)).collect();
+    let back = |block: BlockId| if block == header { &[] } else { flow.before(block) };
+    let blocks = reached(&ends, back, |from| forward.contains(from));
+    (!ends.is_empty() && blocks.len() <= MOST_BLOCKS).then_some(blocks)
 }
 
 /// What can be reached from there by such steps.
@@ -354,7 +236,7 @@ struct Look<'f> {
     module: &'f Module,
     function: &'f Function,
     stack: &'f StackObjects,
-    graph: &'f Graph,
+    flow: &'f Flow,
     header: BlockId,
     blocks: &'f BTreeSet<BlockId>,
     /// The stack objects that it writes, with the types of their contents.
@@ -374,7 +256,7 @@ impl<'f> Look<'f> {
         module: &'f Module,
         function: &'f Function,
         stack: &'f StackObjects,
-        graph: &'f Graph,
+        flow: &'f Flow,
         header: BlockId,
         blocks: &'f BTreeSet<BlockId>,
     ) -> Option<Self> {
@@ -382,7 +264,7 @@ impl<'f> Look<'f> {
             module,
             function,
             stack,
-            graph,
+            flow,
             header,
             blocks,
             slots: BTreeMap::new(),
@@ -420,7 +302,7 @@ impl<'f> Look<'f> {
     }
 
     fn look(mut self) -> Option<WaitingLoop> {
-        let order = topological(self.graph, self.header, self.blocks)?;
+        let order = topological(self.flow, self.header, self.blocks)?;
         let mut ends: BTreeMap<BlockId, BTreeMap<InstId, Value>> = BTreeMap::new();
         for &block in &order {
             let mut held = self.at_start(block, &ends)?;
@@ -444,7 +326,7 @@ impl<'f> Look<'f> {
             );
         }
         let mut held: BTreeMap<InstId, Value> = BTreeMap::new();
-        for from in self.graph.before(block).iter().filter(|from| self.blocks.contains(from)) {
+        for from in self.flow.before(block).iter().filter(|from| self.blocks.contains(from)) {
             for (&slot, value) in ends.get(from)? {
                 held.entry(slot).or_default().join(value);
             }
@@ -592,8 +474,7 @@ impl<'f> Look<'f> {
             return None;
         }
         let mut next: BTreeMap<Cell, (Value, TypeId)> = BTreeMap::new();
-        let latches =
-            || self.graph.before(self.header).iter().filter(|at| self.blocks.contains(at));
+        let latches = || self.flow.before(self.header).iter().filter(|at| self.blocks.contains(at));
         for latch in latches() {
             for (&slot, value) in ends.get(latch)? {
                 let ty = *self.slots.get(&slot)?;
@@ -640,11 +521,11 @@ impl<'f> Look<'f> {
 
 /// The blocks of a loop, each behind all of them that lead to it; none where that cannot be, because
 /// there is a loop within.
-fn topological(graph: &Graph, header: BlockId, blocks: &BTreeSet<BlockId>) -> Option<Vec<BlockId>> {
+fn topological(flow: &Flow, header: BlockId, blocks: &BTreeSet<BlockId>) -> Option<Vec<BlockId>> {
     let (mut order, mut done) = (vec![header], BTreeSet::from([header]));
     while order.len() < blocks.len() {
         let ready = |block: &&BlockId| {
-            let mut within = graph.before(**block).iter().filter(|from| blocks.contains(from));
+            let mut within = flow.before(**block).iter().filter(|from| blocks.contains(from));
             !done.contains(*block) && within.all(|from| done.contains(from))
         };
         let next = *blocks.iter().find(ready)?;
