@@ -20,6 +20,8 @@ const THREAD_HANDLE: u64 = 8;
 const DOUBTFUL: u64 = 4096;
 /// The longest string or block that is modelled.
 const LONGEST: u64 = 1 << 26;
+/// So many bytes of two strings that are compared may be unknown before one of them ends.
+const MOST_UNKNOWN: usize = 256;
 
 impl<'r> Engine<'r> {
     /// The effect and result of a call of an uninstrumented function that has returned.
@@ -415,8 +417,9 @@ impl<'r> Engine<'r> {
         self.assume(t, holds);
     }
 
-    /// Comparisons of strings: the result says where the first difference is only through the bytes'
-    /// recorded values; all bytes before it are equal, and there the order is the result's.
+    /// Comparisons of strings: all bytes before the first difference are equal, and there the order is
+    /// the result's. Where the difference lies is said by the bytes' recorded values; of those that have
+    /// none, because threads share them, the result is one condition over all that may count.
     fn compare(&mut self, t: usize, name: &str, call: &ExternalCall<'r>, result: Option<u64>) {
         let argument = |i: usize| call.arguments.get(i).and_then(Value::scalar);
         let operand = |i: usize| call.operands.get(i).copied();
@@ -430,15 +433,14 @@ impl<'r> Engine<'r> {
         else {
             return;
         };
+        let places = [(a, operand(0)), (b, operand(1))];
+        if matches!(self.pass, Pass::Survey(..)) {
+            return self.survey_strings(t, places, bound);
+        }
         for i in 0..bound {
-            let x = self.read(t, Place::new(a + i, 1, operand(0)), Grain::Cell);
-            let y = self.read(t, Place::new(b + i, 1, operand(1)), Grain::Cell);
-            let (Some(&x), Some(&y)) = (x.first(), y.first()) else { return };
-            let (Some(x), Some(y)) = (self.byte_value(x), self.byte_value(y)) else { return };
+            let Some([x, y]) = self.byte_pair(t, places, i) else { return };
             let equal = value::cmp(&mut self.pool, CmpOp::Eq, x, y);
-            let known = self.decided(equal);
-            // Where the bytes are not known, a result of 0 still says that they are equal.
-            match known.or((sign == 0).then_some(true)) {
+            match self.decided(equal) {
                 Some(true) => self.assume(t, equal),
                 Some(false) => {
                     let below = value::cmp(&mut self.pool, CmpOp::ULt, x, y);
@@ -454,8 +456,14 @@ impl<'r> Engine<'r> {
                     return;
                 }
                 None => {
-                    let detail = "first difference is not known".to_owned();
-                    self.gap(t, GapKind::External(name.to_owned()), detail);
+                    let holds = self.compare_rest(t, places, (i, bound), [x, y], sign);
+                    match holds {
+                        Some(holds) => self.assume(t, holds),
+                        None => {
+                            let detail = "end of the strings is not known".to_owned();
+                            self.gap(t, GapKind::External(name.to_owned()), detail);
+                        }
+                    }
                     return;
                 }
             }
@@ -478,6 +486,100 @@ impl<'r> Engine<'r> {
                 }
             }
         }
+    }
+
+    /// All that a comparison may read when other threads write to the strings: up to where both end, as
+    /// far as that is known.
+    fn survey_strings(&mut self, t: usize, places: [(u64, Option<Operand>); 2], bound: u64) {
+        let mut ended = [false; 2];
+        for i in 0..bound {
+            for (ended, (start, operand)) in ended.iter_mut().zip(places) {
+                let byte = self.string_byte(t, start, operand, i);
+                let end = byte.map(|byte| {
+                    value::cmp(&mut self.pool, CmpOp::Eq, byte, Scalar::constant(8, 0))
+                });
+                *ended |= end.is_none_or(|end| self.decided(end) != Some(false));
+            }
+            if ended == [true; 2] {
+                return;
+            }
+        }
+    }
+
+    /// The bytes of two strings at a distance from their beginnings.
+    fn byte_pair(
+        &mut self,
+        t: usize,
+        places: [(u64, Option<Operand>); 2],
+        i: u64,
+    ) -> Option<[Scalar; 2]> {
+        let [x, y] = places.map(|(start, operand)| self.string_byte(t, start, operand, i));
+        Some([x?, y?])
+    }
+
+    /// A byte of a string at a distance from its beginning. What lies behind a heap object's end is
+    /// another object.
+    fn string_byte(
+        &mut self,
+        t: usize,
+        start: u64,
+        operand: Option<Operand>,
+        i: u64,
+    ) -> Option<Scalar> {
+        let heap = &self.learned.heap;
+        if heap.at_internal(start + i) != heap.at_internal(start) {
+            return None;
+        }
+        let byte = self.read(t, Place::new(start + i, 1, operand), Grain::Cell);
+        self.byte_value(*byte.first()?)
+    }
+
+    /// That two strings compare with this sign from a byte on, `pair`, up to where one of them ends
+    /// for certain, or to the bound. `None` where no end is known.
+    fn compare_rest(
+        &mut self,
+        t: usize,
+        places: [(u64, Option<Operand>); 2],
+        (from, bound): (u64, u64),
+        mut pair: [Scalar; 2],
+        sign: i32,
+    ) -> Option<Scalar> {
+        let nul = Scalar::constant(8, 0);
+        let mut pairs = Vec::new();
+        for i in from.. {
+            if i > from {
+                pair = self.byte_pair(t, places, i)?;
+            }
+            pairs.push(pair);
+            let ends = pair.map(|byte| value::cmp(&mut self.pool, CmpOp::Eq, byte, nul));
+            let ends = ends.map(|end| self.decided(end) == Some(true));
+            if ends.contains(&true) || i + 1 >= bound {
+                break;
+            }
+            if pairs.len() >= MOST_UNKNOWN {
+                return None;
+            }
+        }
+        let (mut below, mut equal) = (Scalar::boolean(false), Scalar::boolean(true));
+        for [x, y] in pairs.into_iter().rev() {
+            let pool = &mut self.pool;
+            let same = value::cmp(pool, CmpOp::Eq, x, y);
+            let less = value::cmp(pool, CmpOp::ULt, x, y);
+            let end = value::cmp(pool, CmpOp::Eq, x, nul);
+            let more = value::not(pool, end);
+            let later = value::and(pool, more, below);
+            below = value::ite(pool, same, later, less);
+            let rest = value::or(pool, end, equal);
+            equal = value::and(pool, same, rest);
+        }
+        Some(match sign {
+            0 => equal,
+            -1 => below,
+            _ => {
+                let at_most = value::or(&mut self.pool, below, equal);
+                value::not(&mut self.pool, at_most)
+            }
+        })
     }
 
     /// A truth value as it was in the recorded run.
