@@ -13,6 +13,7 @@ mod workspace;
 use annotations::Annotations;
 use libtest_mimic::{Arguments, Failed, Trial};
 use repairs::strings;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
@@ -55,12 +56,18 @@ fn first_repair(name: &str, source: &Path, annotations: &Annotations) {
         repairs::check(&workspace, annotations, "3", &runs)
     };
     let found = (0..RECORDINGS).find_map(attempt).expect("a repair is offered");
-    let Some(first) = found.first() else { return };
-    // The text says the same, with the source.
-    let text = workspace
-        .symbiosis(["fix", "failing.trace", "--repairs", "1", "--runs", "0"])
-        .expect_code(SUCCESS);
-    for step in strings(&first["steps"]) {
+    if found.is_empty() {
+        return;
+    }
+    // The text says the same, with the source. Without runs, as they may refuse another repair each time.
+    let unreplayed = ["fix", "failing.trace", "--repairs", "1", "--runs", "0"];
+    let json = workspace.symbiosis(unreplayed.into_iter().chain(["--format", "json"]));
+    let fixes: Value =
+        serde_json::from_str(&json.expect_code(SUCCESS).stdout()).expect("an answer in JSON");
+    let text = workspace.symbiosis(unreplayed).expect_code(SUCCESS);
+    let steps = strings(&fixes["repairs"][0]["steps"]);
+    assert!(!steps.is_empty(), "{fixes}");
+    for step in steps {
         assert!(text.stdout().contains(step), "no `{step}` in {}", text.describe());
     }
     assert!(text.stdout().contains("//~ REPAIR"), "no source in {}", text.describe());
