@@ -8,6 +8,8 @@
 
 #[path = "fixtures/annotations.rs"]
 mod annotations;
+#[path = "fixtures/chance.rs"]
+mod chance;
 #[path = "fixtures/repairs.rs"]
 mod repairs;
 #[path = "families/report.rs"]
@@ -16,6 +18,7 @@ mod report;
 mod workspace;
 
 use annotations::{Access, Annotations};
+use chance::also_on_other_runs;
 use libtest_mimic::{Arguments, Failed, Trial};
 use render::Solution;
 use render::solution::{Replay, Verdict};
@@ -88,9 +91,10 @@ fn recording(annotations: &Annotations, runs: &str) -> Vec<String> {
 
 /// Records, solves and replays the buggy program; under the failing schedule the fixed one does not
 /// fail. `None` where no repair is offered for this run and one is right.
-fn explain(family: &Family) -> Option<Row> {
+fn explain(family: &Family, ending: &str) -> Option<Row> {
     let annotations = family.annotations();
-    let workspace = Workspace::new(&format!("family-{}{}-buggy", family.name, family.level));
+    let (name, level) = (&family.name, &family.level);
+    let workspace = Workspace::new(&format!("family-{name}{level}-buggy{ending}"));
     family.compile(&workspace, "buggy");
     let mut arguments = recording(&annotations, RUNS);
     arguments.extend(["-o", "failing.trace", "--", "./buggy"].map(str::to_owned));
@@ -203,11 +207,12 @@ fn survive(family: &Family) {
 const FINGERPRINTED: [&str; 4] = ["bit_fields", "deadlock_mutex", "exit_status", "std_map"];
 
 /// The cause has the same fingerprint in every failing run, and no other program's.
-fn keep_fingerprints(families: &[Family]) {
+fn keep_fingerprints(families: &[Family], ending: &str) {
     let mut all: Vec<String> = Vec::new();
     for family in families {
         let name = &family.name;
-        let workspace = Workspace::new(&format!("family-{name}{}-fingerprint", family.level));
+        let directory = format!("family-{name}{}-fingerprint{ending}", family.level);
+        let workspace = Workspace::new(&directory);
         family.compile(&workspace, "buggy");
         let own: Vec<String> = (0..3)
             .map(|round| {
@@ -232,7 +237,9 @@ fn trials(family: Family, report: &Arc<Mutex<Report>>) -> [Trial; 2] {
     let (family, report) = (Arc::new(family), Arc::clone(report));
     let fixed = Arc::clone(&family);
     let explained = move || -> Result<(), Failed> {
-        let row = (0..RECORDINGS).find_map(|_| explain(&family)).expect("a repair is offered");
+        let row = also_on_other_runs(|ending| {
+            (0..RECORDINGS).find_map(|_| explain(&family, ending)).expect("a repair is offered")
+        });
         report.lock().unwrap_or_else(PoisonError::into_inner).add(row);
         Ok(())
     };
@@ -275,7 +282,7 @@ fn main() -> ExitCode {
         folder: folder.join(name),
     });
     all.push(Trial::test("fingerprints::stay", move || {
-        keep_fingerprints(&fingerprinted);
+        also_on_other_runs(|ending| keep_fingerprints(&fingerprinted, ending));
         Ok(())
     }));
     let conclusion = libtest_mimic::run(&arguments, all);

@@ -5,12 +5,15 @@
 
 #[path = "fixtures/annotations.rs"]
 mod annotations;
+#[path = "fixtures/chance.rs"]
+mod chance;
 #[path = "fixtures/repairs.rs"]
 mod repairs;
 #[path = "fixtures/workspace.rs"]
 mod workspace;
 
 use annotations::Annotations;
+use chance::also_on_other_runs;
 use libtest_mimic::{Arguments, Failed, Trial};
 use repairs::strings;
 use serde_json::Value;
@@ -47,8 +50,8 @@ fn record(workspace: &Workspace, source: &Path, annotations: &Annotations) {
     workspace.symbiosis(arguments).expect_code(SUCCESS);
 }
 
-fn first_repair(name: &str, source: &Path, annotations: &Annotations) {
-    let workspace = Workspace::new(&format!("fix-{name}"));
+fn first_repair(name: &str, source: &Path, annotations: &Annotations, ending: &str) {
+    let workspace = Workspace::new(&format!("fix-{name}{ending}"));
     let runs = env::var("SYMBIOSIS_REPLAY_RUNS").unwrap_or_else(|_| "5".to_owned());
     let attempt = |_| {
         let _ = fs::remove_dir_all(workspace.path("failing.trace"));
@@ -118,7 +121,7 @@ fn main() -> ExitCode {
         .map(|(name, source, annotations)| {
             let test = format!("{name}::the_first_repair_is_acceptable");
             Trial::test(test, move || -> Result<(), Failed> {
-                first_repair(&name, &source, &annotations);
+                also_on_other_runs(|ending| first_repair(&name, &source, &annotations, ending));
                 Ok(())
             })
         })
