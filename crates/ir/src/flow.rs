@@ -4,7 +4,7 @@ use crate::types::{BlockId, Function};
 use petgraph::algo::dominators::{Dominators, simple_fast};
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::DfsPostOrder;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The control flow graph of a function. Edges to blocks that it does not have are left out.
 pub(crate) struct Flow {
@@ -64,6 +64,14 @@ impl Flow {
     /// The blocks that control comes to a block from.
     pub fn before(&self, block: BlockId) -> &[BlockId] {
         self.predecessors.get(block.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// These blocks, each behind those that lead to it, but for loops.
+    pub fn in_order(&self, blocks: &BTreeSet<BlockId>) -> Vec<BlockId> {
+        let mut order: Vec<BlockId> = blocks.iter().copied().collect();
+        let finished = |block: &BlockId| self.finished.get(block.index()).copied().flatten();
+        order.sort_by_key(|block| std::cmp::Reverse(finished(block)));
+        order
     }
 
     /// Does every way to `block` pass `above`? Only asked where there are loops.

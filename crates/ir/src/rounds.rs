@@ -1,7 +1,8 @@
 //! Loops that wait: the runtime counts their rounds that repeat, where others are logged.
 //!
 //! The rounds of a *waiting loop* lead from a loop's header back to it, through blocks that look at something
-//! that other threads may change, or yield, and have no effect else, without another loop. The same
+//! that other threads may change, or yield, and have no effect else. There may be loops within, unless
+//! one of them is a waiting loop that does more than pause. The same
 //! header may be that of other rounds as well, which are not meant: compilers give nested loops one.
 //! What a round leaves for later rounds and for what comes behind the loop is kept in *cells*: phis of
 //! the header, and stack objects that do not escape. At the end of a round, each cell holds
@@ -95,12 +96,33 @@ pub fn rounds(
             rounds.insert(header, WaitingLoop { blocks, ..found });
         }
     }
+    one_in_nest(&mut rounds);
     rounds
 }
 
-/// The blocks on the ways from a loop's header back to it that lead through quiet blocks alone; none
-/// when there is another loop among them. There may be more ways through the loop, and ways
-/// from these to the same blocks.
+/// Leaves one of loops that lie in each other: the innermost that looks at memory, or, where none does,
+/// the outermost, whose rounds are longer.
+fn one_in_nest(rounds: &mut Rounds) {
+    let looks = |waiting: &WaitingLoop| !waiting.loads.is_empty() || !waiting.updates.is_empty();
+    let is_within = |inner: &BlockId, (outer, waiting): (&BlockId, &WaitingLoop)| {
+        inner != outer && waiting.blocks.contains(inner)
+    };
+    let around: BTreeSet<BlockId> = rounds
+        .iter()
+        .filter(|&outer| rounds.iter().any(|(inner, it)| looks(it) && is_within(inner, outer)))
+        .map(|(&header, _)| header)
+        .collect();
+    rounds.retain(|header, _| !around.contains(header));
+    let inside: BTreeSet<BlockId> = rounds
+        .keys()
+        .copied()
+        .filter(|inner| rounds.iter().any(|outer| is_within(inner, outer)))
+        .collect();
+    rounds.retain(|header, _| !inside.contains(header));
+}
+
+/// The blocks on the ways from a loop's header back to it that lead through quiet blocks alone. There may
+/// be more ways through the loop, and ways from these to the same blocks.
 fn quiet_loop(
     flow: &Flow,
     header: BlockId,
@@ -241,8 +263,10 @@ struct Look<'f> {
     blocks: &'f BTreeSet<BlockId>,
     /// The stack objects that it writes, with the types of their contents.
     slots: BTreeMap<InstId, TypeId>,
-    /// The results of its instructions so far.
+    /// The results of its instructions, as far as known so far.
     values: BTreeMap<InstId, Value>,
+    /// Its instructions.
+    inside: BTreeSet<InstId>,
     /// Cells that addresses are made of.
     addressing: BTreeSet<Cell>,
     found: WaitingLoop,
@@ -269,6 +293,7 @@ impl<'f> Look<'f> {
             blocks,
             slots: BTreeMap::new(),
             values: BTreeMap::new(),
+            inside: BTreeSet::new(),
             addressing: BTreeSet::new(),
             found: WaitingLoop::default(),
             waits: false,
@@ -277,6 +302,7 @@ impl<'f> Look<'f> {
         for &block in blocks {
             for id in function.blocks.get(block.index())?.instructions() {
                 count += 1;
+                look.inside.insert(id);
                 let instruction = function.instructions.get(id.index())?;
                 match instruction.kind {
                     InstKind::Store { address, value, .. } => {
@@ -302,16 +328,26 @@ impl<'f> Look<'f> {
     }
 
     fn look(mut self) -> Option<WaitingLoop> {
-        let order = topological(self.flow, self.header, self.blocks)?;
+        let order = self.flow.in_order(self.blocks);
         let mut ends: BTreeMap<BlockId, BTreeMap<InstId, Value>> = BTreeMap::new();
-        for &block in &order {
-            let mut held = self.at_start(block, &ends)?;
-            for id in self.function.blocks.get(block.index())?.instructions() {
-                self.pass(block, id, &mut held)?;
+        // Loops within are passed until they tell nothing new. What is known only grows, by no more than
+        // the cells and one step for each instruction that adds.
+        loop {
+            let before = (self.values.clone(), ends.clone());
+            for &block in &order {
+                let mut held = self.at_start(block, &ends);
+                for id in self.function.blocks.get(block.index())?.instructions() {
+                    self.pass(block, id, &mut held)?;
+                }
+                let end = ends.entry(block).or_default();
+                for (slot, value) in held {
+                    end.entry(slot).or_default().join(&value);
+                }
             }
-            ends.insert(block, held);
+            if before == (self.values.clone(), ends.clone()) {
+                return self.conclude(&ends);
+            }
         }
-        self.conclude(&ends)
     }
 
     /// What the slots hold where a block begins.
@@ -319,19 +355,17 @@ impl<'f> Look<'f> {
         &self,
         block: BlockId,
         ends: &BTreeMap<BlockId, BTreeMap<InstId, Value>>,
-    ) -> Option<BTreeMap<InstId, Value>> {
+    ) -> BTreeMap<InstId, Value> {
         if block == self.header {
-            return Some(
-                self.slots.keys().map(|&slot| (slot, Value::of(Cell::Slot(slot)))).collect(),
-            );
+            return self.slots.keys().map(|&slot| (slot, Value::of(Cell::Slot(slot)))).collect();
         }
         let mut held: BTreeMap<InstId, Value> = BTreeMap::new();
-        for from in self.flow.before(block).iter().filter(|from| self.blocks.contains(from)) {
-            for (&slot, value) in ends.get(from)? {
-                held.entry(slot).or_default().join(value);
-            }
+        let from = self.flow.before(block).iter().filter(|from| self.blocks.contains(from));
+        // What comes from further back in a loop within is there in the next pass.
+        for (&slot, value) in from.filter_map(|from| ends.get(from)).flatten() {
+            held.entry(slot).or_default().join(value);
         }
-        Some(held)
+        held
     }
 
     /// Notes what an instruction gives; none when it has effects.
@@ -372,7 +406,7 @@ impl<'f> Look<'f> {
             kind if is_pure(kind) => self.computed(kind),
             _ => return None,
         };
-        self.values.insert(id, value);
+        self.values.entry(id).or_default().join(&value);
         Some(())
     }
 
@@ -447,7 +481,9 @@ impl<'f> Look<'f> {
 
     fn value(&self, operand: Operand) -> Value {
         match operand {
-            Operand::Inst(id) => self.values.get(&id).cloned().unwrap_or_else(Value::own),
+            Operand::Inst(id) if self.inside.contains(&id) => {
+                self.values.get(&id).cloned().unwrap_or_default()
+            }
             _ => Value::own(),
         }
     }
@@ -517,22 +553,6 @@ impl<'f> Look<'f> {
         }
         Some(self.found)
     }
-}
-
-/// The blocks of a loop, each behind all of them that lead to it; none where that cannot be, because
-/// there is a loop within.
-fn topological(flow: &Flow, header: BlockId, blocks: &BTreeSet<BlockId>) -> Option<Vec<BlockId>> {
-    let (mut order, mut done) = (vec![header], BTreeSet::from([header]));
-    while order.len() < blocks.len() {
-        let ready = |block: &&BlockId| {
-            let mut within = flow.before(**block).iter().filter(|from| blocks.contains(from));
-            !done.contains(*block) && within.all(|from| done.contains(from))
-        };
-        let next = *blocks.iter().find(ready)?;
-        done.insert(next);
-        order.push(next);
-    }
-    Some(order)
 }
 
 /// Does an instruction do nothing but compute its result, or choose a way?

@@ -11,7 +11,7 @@ const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 const HEAD: &str = "#include <stdatomic.h>
     #include <stdbool.h>
     #include <sched.h>
-    atomic_int flag, other; atomic_flag lock = ATOMIC_FLAG_INIT; volatile int plain, turn;
+    atomic_int flag, other, cells[64]; atomic_flag lock = ATOMIC_FLAG_INIT; volatile int plain, turn;
     int table[64]; long total; void act(void);
     #define PAUSE __builtin_ia32_pause()
     ";
@@ -85,6 +85,37 @@ fn loops_of_loops_wait_within() {
             assert_eq!(loops.len(), 1, "{level}: {loops:?}");
         },
     );
+}
+
+#[test]
+fn loops_with_loops_within_wait() {
+    // Nothing of one round is left for the next.
+    let sum = "for (;;) { int sum = 0; for (int j = 0; j < n; j++) sum += atomic_load(&cells[j]);
+        if (sum + plain == 0) break; } return 0;";
+    each(sum, |level, loops| {
+        // Some levels make one loop more, for when the inner one has no round; -O3 gives both one header,
+        // whose rounds then go on to another place.
+        let is_outer = |it: &&WaitingLoop| it.blocks.len() > 1 && it.loads.len() > 1;
+        let outer = loops.iter().find(is_outer);
+        assert_eq!(outer.is_some(), level != "-O3", "{level}: {loops:?}");
+        assert!(outer.is_none_or(|it| it.counters.is_empty()), "{level}: {loops:?}");
+    });
+    // A round of the outer loop has all pauses of the inner one.
+    let pauses =
+        "int tries = 0; while (!atomic_load(&flag)) { for (int i = 0; i < n; i++) PAUSE; tries++; }
+        return tries;";
+    each(pauses, |level, loops| {
+        let is_outer = |it: &WaitingLoop| (it.loads.len(), it.counters.len()) == (1, 1);
+        assert!(!loops.is_empty() && loops.iter().all(is_outer), "{level}: {loops:?}");
+    });
+    // How often the inner loop goes round is left for the next round.
+    let counts =
+        "int tries = 0; while (!atomic_load(&flag)) for (int i = 0; i < plain; i++) tries++;
+        return tries;";
+    each(counts, |level, loops| {
+        let outer = |it: &&WaitingLoop| it.updates.is_empty() && it.loads.len() > 1;
+        assert_eq!(loops.iter().filter(outer).count(), 0, "{level}: {loops:?}");
+    });
 }
 
 #[test]

@@ -17,9 +17,12 @@ use crate::streams;
 use crate::sys;
 use crate::threads::Thread;
 use crate::tls;
-use core::ptr::{read_volatile, write_bytes, write_volatile};
+use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{Ordering, compiler_fence};
 
+/// A reading of the clock takes longer than the rest of a round: of so many rounds one has one, from the
+/// same number of rounds on. It is as good for what comes later as one a little later would be.
+const ROUNDS_PER_READING: u64 = 32;
 /// Words of a [`RuntimeEvent::Repeat`].
 const REPEAT_BYTES: u64 = 16;
 const REPEAT: u8 = token::RUNTIME + RuntimeEvent::Repeat as u8;
@@ -130,14 +133,32 @@ unsafe fn is_repeated(control: &Control, state: &State) -> bool {
     };
     // SAFETY: both rounds are in the windows, one behind the other, a `Repeat` in between.
     unsafe {
-        let same = |at: u64, back: u64| {
-            read_volatile(at as *const u8) == read_volatile((at - back) as *const u8)
-        };
-        let path_at = control.round_path..control.path_next;
-        let values_at = control.round_values..control.value_next;
-        path_at.into_iter().all(|at| same(at, path + entry))
-            && values_at.into_iter().all(|at| same(at, values + words) || noted(at))
+        are_same(control.round_path, path, path + entry, |_| false)
+            && are_same(control.round_values, values, values + words, noted)
     }
+}
+
+/// Are so many bytes the same as those so much before them, but for these?
+unsafe fn are_same(first: u64, length: u64, back: u64, may_differ: impl Fn(u64) -> bool) -> bool {
+    let end = first + length;
+    let mut at = first;
+    // SAFETY: the caller vouches for both places.
+    unsafe {
+        while at < end {
+            let (now, before) = (at as *const u8, (at - back) as *const u8);
+            if end - at >= 8
+                && now.cast::<u64>().read_unaligned() == before.cast::<u64>().read_unaligned()
+            {
+                at += 8;
+                continue;
+            }
+            if read_volatile(now) != read_volatile(before) && !may_differ(at) {
+                return false;
+            }
+            at += 1;
+        }
+    }
+    true
 }
 
 /// Is all that the path has of the round written by the program's own code, or a reading? A handler of
@@ -161,7 +182,7 @@ unsafe fn has_only_code(control: &Control) -> bool {
 /// Takes the round back and counts it.
 unsafe fn count(control: &mut Control, state: &mut State) {
     let (path, values) = (control.round_path, control.round_values);
-    let taken = (control.path_next - path) as usize;
+    let taken = control.path_next - path;
     // SAFETY: all of it is in the thread's windows; there is room for a `Repeat` behind the round before.
     unsafe {
         write_volatile(&raw mut control.path_next, path);
@@ -169,13 +190,15 @@ unsafe fn count(control: &mut Control, state: &mut State) {
         // What is behind the cursor must not be taken for choices.
         write_volatile(path as *mut u8, 0);
         compiler_fence(Ordering::SeqCst);
-        write_bytes(path as *mut u8, 0, taken);
+        // A round of a few bytes is over before a call would be.
+        for at in path..path + taken {
+            write_volatile(at as *mut u8, 0);
+        }
         compiler_fence(Ordering::SeqCst);
         write_volatile(&raw mut control.value_next, values);
-        let now = sys::tsc();
         if state.repeat == 0 {
             (values as *mut u64).write_unaligned(1);
-            ((values + 8) as *mut u64).write_unaligned(now);
+            ((values + 8) as *mut u64).write_unaligned(sys::tsc());
             compiler_fence(Ordering::SeqCst);
             write_volatile(&raw mut control.value_next, values + REPEAT_BYTES);
             write_volatile(path as *mut u8, REPEAT);
@@ -183,10 +206,12 @@ unsafe fn count(control: &mut Control, state: &mut State) {
             state.repeat = values;
             begin(control, path + 1, values + REPEAT_BYTES);
         } else {
-            ((state.repeat + 8) as *mut u64).write_unaligned(now);
-            compiler_fence(Ordering::SeqCst);
-            let count = (state.repeat as *const u64).read_unaligned();
-            (state.repeat as *mut u64).write_unaligned(count.saturating_add(1));
+            let count = (state.repeat as *const u64).read_unaligned().saturating_add(1);
+            if count < ROUNDS_PER_READING || count.is_multiple_of(ROUNDS_PER_READING) {
+                ((state.repeat + 8) as *mut u64).write_unaligned(sys::tsc());
+                compiler_fence(Ordering::SeqCst);
+            }
+            (state.repeat as *mut u64).write_unaligned(count);
             compiler_fence(Ordering::SeqCst);
         }
     }

@@ -33,7 +33,7 @@ pub use sync::*;
 /// * 8: windows are emptied in whole pieces.
 /// * 9: calls between instrumented functions ([`token::CALLED`], [`token::CAME_BACK`],
 ///   [`Control::called`]); rounds of waiting loops are counted ([`RuntimeEvent::Repeat`]).
-pub const INSTRUMENTATION_VERSION: u32 = 9;
+pub const INSTRUMENTATION_VERSION: u32 = 10;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
