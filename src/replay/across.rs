@@ -9,6 +9,7 @@ use model::{EventTrace, Points, Schedule, Thread, VarId};
 use render::solution::Replay;
 use schedule::{Script, Target as Place, Turn};
 use solver::Order;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use symex::{Execution, Input};
@@ -29,6 +30,10 @@ const PERMUTED: usize = 4;
 const SHUFFLED: u64 = 6;
 /// ... each with so many changes of priority and one more.
 const SHUFFLED_DEPTH: u32 = 4;
+/// A run whose threads passed more gates than this, ...
+const LONG: u64 = 20_000;
+/// ... and so many times as many as the failing run has events, went round in a loop that waits.
+const LONGER: u64 = 50;
 /// What a run gets beside its share of the recorded time.
 const LEAST_RUN: Duration = Duration::from_secs(3);
 /// How much slower than the recorded run an attempt may be.
@@ -95,7 +100,8 @@ pub fn search(
     let end = Instant::now() + TIME;
     let end = deadline.map_or(end, |deadline| deadline.min(end));
     let _span = tracing::info_span!("across_paths").entered();
-    let mut search = Search { failing, target, settings, end, attempts: 0, passed: Vec::new() };
+    let mut search =
+        Search { failing, target, settings, end, attempts: 0, passed: vec![], long: None };
     match search.run() {
         Ok(alternate) => Ok(Found { alternate, attempts: search.attempts }),
         Err(error @ ReplayError::Interrupted(_)) => Err(error),
@@ -147,6 +153,16 @@ struct Search<'a> {
     end: Instant,
     attempts: usize,
     passed: Vec<Passed>,
+    /// A run that passed after a thread had waited in a loop for long: to look at it takes longer than
+    /// all others together.
+    long: Option<Waited>,
+}
+
+/// What [`Search::keep`] needs.
+struct Waited {
+    plan: Plan,
+    attempt: Attempt,
+    text: String,
 }
 
 impl Search<'_> {
@@ -165,6 +181,11 @@ impl Search<'_> {
                 }
                 more -= 1;
             }
+        }
+        if self.passed.is_empty()
+            && let Some(Waited { plan, attempt, text }) = self.long.take()
+        {
+            self.keep(&plan, &attempt, text);
         }
         tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
         self.passed.sort_by_key(|passed| {
@@ -214,6 +235,16 @@ impl Search<'_> {
         if failed(&attempt) {
             return Ok(());
         }
+        if is_long(gates(&attempt.directory), self.failing.trace.events.len()) {
+            self.long.get_or_insert(Waited { plan: plan.clone(), attempt, text });
+        } else {
+            self.keep(plan, &attempt, text);
+        }
+        Ok(())
+    }
+
+    /// Keeps a run that passed, if it can be compared.
+    fn keep(&mut self, plan: &Plan, attempt: &Attempt, text: String) {
         let forced = match *plan {
             Plan::Near(flip) | Plan::Prefix(flip) => {
                 Some(Order { before: flip.before, after: flip.after })
@@ -226,7 +257,7 @@ impl Search<'_> {
         let shuffled = matches!(plan, Plan::Shuffled(_));
         let followed = !shuffled && (whole || attempt.report.left.is_none());
         let followed = followed.then_some(text);
-        match compared(self.failing, &attempt, forced) {
+        match compared(self.failing, attempt, forced) {
             Ok(found) => {
                 let across = &found.across;
                 let (flows, distance) = (across.failing_only.len(), across.distance);
@@ -245,7 +276,6 @@ impl Search<'_> {
             }
             Err(why) => tracing::info!(?plan, why, "a run that passed was not compared"),
         }
-        Ok(())
     }
 
     /// The schedule's text; none when the plan has no place where a thread can be stopped.
@@ -369,6 +399,23 @@ fn whole(threads: &[Thread], order: &[usize]) -> Script {
     Script { turns: turns.collect(), ..Script::default() }
 }
 
+/// How many gates the threads of a scheduled run passed; 0 when that cannot be read.
+fn gates(directory: &Path) -> u64 {
+    let records = Trace::open(directory).ok().and_then(|trace| trace.order().ok().flatten());
+    let mut passed: BTreeMap<u64, u64> = BTreeMap::new();
+    for record in records.into_iter().flatten() {
+        let most = passed.entry(record.thread).or_default();
+        *most = record.gates.max(*most);
+    }
+    passed.values().fold(0, |sum, gates| sum.saturating_add(*gates))
+}
+
+/// Did threads that pass so many gates wait in a loop most of the time?
+fn is_long(gates: u64, events: usize) -> bool {
+    let events = u64::try_from(events).unwrap_or(u64::MAX);
+    gates > LONG && gates > events.saturating_mul(LONGER)
+}
+
 fn failed(attempt: &Attempt) -> bool {
     attempt.manifest.failure.is_some() || attempt.report.deadlock
 }
@@ -458,6 +505,13 @@ mod tests {
             super::plans(&[], 1)[..],
             [Plan::Serial { .. }, Plan::Serial { .. }, Plan::Free]
         ));
+    }
+
+    #[test]
+    fn a_run_that_waited_in_a_loop_is_told_by_its_gates() {
+        assert!(is_long(500_000, 94));
+        assert!(!is_long(19_000, 94), "quickly looked at");
+        assert!(!is_long(500_000, 400_000), "the failing run is as long");
     }
 
     #[test]
