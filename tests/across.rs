@@ -76,3 +76,15 @@ fn a_post_that_the_process_did_not_live_to_see_came_too_late() {
     assert_eq!((after.kind.as_str(), after.object.as_deref()), ("semaphore-post", Some("ready")));
     assert_eq!(event(&solution, &alternate.flipped[1]).kind, "semaphore-wait");
 }
+
+/// Along the recorded paths one of two threads fails in every run; only which one hangs on the order.
+#[test]
+fn an_alternate_that_leaves_the_failure_to_another_thread_is_none() {
+    let (solution, text) = solved("two_owners");
+    assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
+    let [alternate] = &solution.alternates[..] else { panic!("{text}") };
+    assert_eq!(alternate.replay, Replay::Confirmed, "{:?}", alternate.replay_note);
+    assert_eq!((alternate.replay_note.as_deref(), alternate.same_path), (None, false), "{text}");
+    let about = |id: &String| event(&solution, id).object.as_deref() == Some("references");
+    assert!(alternate.flipped.iter().all(about), "{text}");
+}

@@ -119,6 +119,8 @@ pub fn passing(original: &Manifest, attempt: &Attempt) -> Verdict {
     }
     match &attempt.manifest.failure {
         None => Verdict::Passed { later: None },
+        // What only leaves the failure to another thread avoids nothing.
+        Some(_) if is_moved(original, attempt) => Verdict::Different { found },
         Some(failure) if failure.kind != FailureKind::Hang && past => {
             Verdict::Passed { later: Some(found) }
         }
@@ -154,7 +156,23 @@ fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
         return is_same_hang(attempt);
     }
     let Some(found) = &attempt.manifest.failure else { return false };
-    if recorded.kind != found.kind || recorded.thread != found.thread {
+    recorded.thread == found.thread && is_same_but_for_thread(recorded, found, attempt)
+}
+
+/// Is it the recorded failure, but in another thread? A status, the output and a hang are the
+/// process's.
+fn is_moved(original: &Manifest, attempt: &Attempt) -> bool {
+    let Some((recorded, found)) = original.failure.as_ref().zip(attempt.manifest.failure.as_ref())
+    else {
+        return false;
+    };
+    let whole =
+        matches!(recorded.kind, FailureKind::Exit | FailureKind::Output | FailureKind::Hang);
+    !whole && recorded.thread != found.thread && is_same_but_for_thread(recorded, found, attempt)
+}
+
+fn is_same_but_for_thread(recorded: &Failure, found: &Failure, attempt: &Attempt) -> bool {
+    if recorded.kind != found.kind {
         return false;
     }
     match recorded.kind {
