@@ -2,10 +2,10 @@
 
 use super::across::Identifiers;
 use crate::replay::across::CrossAlternate;
-use explain::{CauseEvent, Explanation, Passing, Side};
+use explain::{CauseEvent, Explanation, Passing, Pattern, Side};
 use model::EventTrace;
 use render::Solution;
-use render::solution::Cause;
+use render::solution::{Cause, Replay};
 
 /// Adds the cause in one sentence. `across` is the alternate along other paths, where the answer
 /// shows one; `trace` is the one that the explanation is about.
@@ -38,13 +38,38 @@ pub fn add_cause(
         (CauseEvent::Failing(id) | CauseEvent::Passing(id), _) => id.to_string(),
     };
     let cause = explain::cause(side, explanation.root_cause.as_ref(), passing);
+    let replay = solution.replay;
     solution.cause = cause.map(|cause| Cause {
         pattern: cause.pattern.name().to_owned(),
         case: cause.case.map(str::to_owned),
-        sentence: cause.sentence,
+        sentence: doubted(cause.pattern, replay).map_or(cause.sentence, str::to_owned),
         variables: cause.variables,
         events: cause.events.iter().map(identifier).collect(),
         names: cause.names,
         fingerprint: cause.fingerprint,
     });
+}
+
+/// What is to be said instead where every schedule along the recorded paths is claimed to fail, and the
+/// program passed under one of them: then something decides that no order of the events shows.
+fn doubted(pattern: Pattern, replay: Replay) -> Option<&'static str> {
+    (pattern == Pattern::EverySchedule && replay == Replay::Diverged).then_some(
+        "the failure hangs on something that is not modelled: every schedule along the recorded \
+         paths should fail, but the program did not under the one that it was given. What threads \
+         tell each other through pipes, sockets and files is not seen, nor is their order there",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_replay_refutes_is_not_said() {
+        let order = Pattern::EverySchedule;
+        assert!(doubted(order, Replay::Diverged).is_some());
+        assert_eq!(doubted(order, Replay::Confirmed), None);
+        assert_eq!(doubted(order, Replay::NotRun), None, "nobody knows");
+        assert_eq!(doubted(Pattern::Order, Replay::Diverged), None);
+    }
 }

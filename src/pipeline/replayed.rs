@@ -37,7 +37,8 @@ pub(super) fn explain(
     };
     let confirmer = Confirmer::new(directory, &options)?;
     let (explained, failing, mut notes) = search(&confirmer, &options, execution, work)?;
-    if failing.replay == Replay::Diverged && confirmer.ordinary_heap() {
+    let none = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule);
+    if (failing.replay == Replay::Diverged || none) && confirmer.ordinary_heap() {
         notes.extend(heap_hint(&execution.trace));
     }
     let across = across::Found::default();
@@ -60,8 +61,8 @@ pub(super) fn explain(
     Ok(replayed)
 }
 
-/// Where to look next, when the program followed no failing schedule and threads allocate or free
-/// what they share: the contents of memory that is used after it was freed are the allocator's.
+/// Where to look next, when no order explains the failure, or the program followed none that does, and
+/// threads allocate or free what they share: the contents of memory that is used after it was freed are the allocator's.
 fn heap_hint(trace: &EventTrace) -> Option<String> {
     let heap =
         |event: &Event| matches!(event.kind, EventKind::Allocate { .. } | EventKind::Free { .. });

@@ -6,7 +6,7 @@ mod style;
 
 use crate::Solution;
 use crate::lanes::{Lane, describe, lanes, place};
-use crate::solution::{Event, Failure, RootCause, Verdict};
+use crate::solution::{Event, Failure, Replay, RootCause, Verdict};
 use std::fmt::{self, Write as _};
 use style::{Paint, paint, wrap};
 
@@ -63,11 +63,16 @@ fn write_text(
     }
     match solution.verdict {
         Verdict::FailingSchedule => write_schedule(out, solution, options)?,
-        Verdict::NoSchedule => writeln!(
-            out,
-            "no schedule: no order of the recorded events leads to this failure{}",
-            reason(solution)
-        )?,
+        Verdict::NoSchedule => {
+            writeln!(
+                out,
+                "no schedule: no order of the recorded events leads to this failure{}",
+                reason(solution)
+            )?;
+            for note in &solution.replay_notes {
+                writeln!(out, "{}", wrap(note, options.width, 2, "  "))?;
+            }
+        }
         Verdict::Unknown => writeln!(out, "unknown: no answer was found{}", reason(solution))?,
     }
     write_stats(out, solution)
@@ -206,6 +211,13 @@ fn write_unavoidable(out: &mut String, solution: &Solution, cause: &RootCause) -
              run; not proved to be the only way):"
         )?;
         return write_orders(out, solution, cause);
+    }
+    if solution.replay == Replay::Diverged {
+        return writeln!(
+            out,
+            "\nroot cause: none among the orderings that are modelled: every schedule along these \
+             paths should fail,\nbut the program did not under the one that it was given."
+        );
     }
     let tried = solution.stats.alternates_tried;
     writeln!(
@@ -374,6 +386,29 @@ mod tests {
         let text = to_text(&solution, TextOptions::default());
         assert!(text.contains("none of 12 runs"), "{text}");
         assert!(!text.contains("none found on these paths"), "{text}");
+    }
+
+    #[test]
+    fn what_a_replay_refuted_is_not_claimed() {
+        let mut solution = lost_update();
+        solution.alternates.clear();
+        solution.dsp = None;
+        solution.root_cause =
+            Some(RootCause { fails_always: true, minimal: true, ..Default::default() });
+        solution.replay = Replay::Diverged;
+        let text = to_text(&solution, TextOptions::default());
+        assert!(text.contains("none among the orderings that are modelled"), "{text}");
+        assert!(!text.contains("under every schedule"), "{text}");
+    }
+
+    #[test]
+    fn where_no_order_leads_to_the_failure_the_notes_say_where_to_look() {
+        let mut solution = lost_update();
+        solution.verdict = Verdict::NoSchedule;
+        solution.replay_notes = vec!["record with --detect=use-after-free".to_owned()];
+        let text = to_text(&solution, TextOptions::default());
+        let (_, after) = text.split_once("no schedule:").expect("the verdict");
+        assert!(after.contains("record with --detect=use-after-free"), "{text}");
     }
 
     #[test]
