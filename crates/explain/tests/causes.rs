@@ -4,7 +4,7 @@ mod support;
 
 use encoders::dsl::{Parsed, parse};
 use explain::{Cause, CauseEvent, Passing, Pattern, Side, cause};
-use model::EventId;
+use model::{EventId, Site};
 use support::explained;
 use support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
 
@@ -359,4 +359,62 @@ fn what_was_written_again_after_it_was_said_is_no_announcement() {
     );
     let cause = cause_of(&parsed);
     assert_ne!(cause.case, Some("announced-too-early"), "{}", cause.sentence);
+}
+
+/// A place on a line of a function.
+fn site(function: &str, line: u32) -> Site {
+    let (file, function) = ("queue.c".to_owned(), function.to_owned());
+    Site { file, line, column: 1, function }
+}
+
+/// What a thread read in its next round, at the same place, is no use of what it had read before.
+#[test]
+fn the_same_look_in_the_next_round_is_no_use_of_the_first() {
+    let mut parsed = trace(
+        "
+        cell current 32 = 0
+        t0: W filled 0
+        t0: fork a
+        t0: fork b
+        a: [look] R current -> c
+        a: assume c == 0
+        a: W filled 1
+        a: [again] R current -> d
+        b: W current 1
+        b: R filled -> f
+        b: fail f == 0
+        ",
+    );
+    let used = cause_of(&parsed);
+    assert_eq!(used.pattern, Pattern::Atomicity, "{}", used.sentence);
+    let look = parsed.event("look");
+    let stack = parsed.trace.event(look).stack.clone();
+    let again = parsed.event("again");
+    parsed.trace.events[again.index()].stack = stack;
+    let next = cause_of(&parsed);
+    assert_ne!(next.pattern, Pattern::Atomicity, "{}", next.sentence);
+}
+
+/// A line of a function that is called twice does not tell the two apart.
+#[test]
+fn accesses_on_one_line_are_told_apart_by_their_callers() {
+    let mut parsed = trace(
+        "
+        t0: fork a
+        t0: fork b
+        a: [own] W x 1
+        a: [back] R x -> p
+        a: fail p != 1
+        b: W x 2
+        ",
+    );
+    for (label, line) in [("own", 20), ("back", 30)] {
+        let id = parsed.event(label);
+        let stack = vec![site("access", 7), site("work", line), site("main", 40)];
+        parsed.trace.events[id.index()].stack = stack.into();
+    }
+    let sentence = cause_of(&parsed).sentence;
+    let rest = "between t0.1's write (queue.c:7, called at queue.c:20) and its read (queue.c:7, \
+                called at queue.c:30)";
+    assert!(sentence.ends_with(rest), "{sentence}");
 }

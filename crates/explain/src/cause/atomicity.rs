@@ -1,7 +1,7 @@
 //! One variable: another thread's access between two of one thread that belong together.
 
 use super::story::{Pair, Story};
-use super::words::{at, did, quoted};
+use super::words::{at, both_at, did, quoted};
 use super::{CauseEvent, Found, Pattern};
 use model::{CellId, EventId, ThreadId};
 
@@ -189,7 +189,7 @@ pub(super) fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
         quoted(&story.subject(between)),
         at(story, between)
     );
-    let (one, two) = (at(story, first), at(story, second));
+    let [one, two] = both_at(story, first, second);
     let decides = story.decides(first, second, cell);
     let rest = match case {
         Case::ReadWriteRead if decides => format!("check ({one}) and its use ({two})"),

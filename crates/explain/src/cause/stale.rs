@@ -102,6 +102,8 @@ fn seen(story: &Story<'_>, end: EventId, look: Look<'_>) -> Option<(Triple, Case
     let acts = story.event(end).kind.writes().is_empty();
     let second = later(story, look).next().filter(|_| !acts)?;
     let fits = story.access(second, cell).reads
+        // The same place again is the next round, or the next call.
+        && story.event(read.event).stack != story.event(second).stack
         && story.event(end).index < story.event(second).index
         && several::forward(story, read.event, second);
     let between = last_write(story, look, second).filter(|_| fits)?;

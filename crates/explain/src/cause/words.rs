@@ -18,6 +18,29 @@ pub(super) fn at(story: &Story<'_>, id: EventId) -> String {
     place(story.site(id))
 }
 
+/// The places of two events of one thread. Where both lie on one line of a function that was called from
+/// two places, with those: an accessor's line tells nothing.
+pub(super) fn both_at(story: &Story<'_>, first: EventId, second: EventId) -> [String; 2] {
+    let places = [first, second].map(|id| at(story, id));
+    if places[0] != places[1] {
+        return places;
+    }
+    let [one, other] = [first, second].map(|id| &story.event(id).stack);
+    let mut frames = one.iter().rev().zip(other.iter().rev());
+    let calls = frames.find_map(|(a, b)| {
+        let calls = [place(a), place(b)];
+        (calls[0] != calls[1]).then_some(calls)
+    });
+    match calls {
+        Some(calls) if calls.iter().all(|call| *call != places[0]) => {
+            let [one, two] = places;
+            let [first, second] = calls;
+            [format!("{one}, called at {first}"), format!("{two}, called at {second}")]
+        }
+        _ => places,
+    }
+}
+
 /// `wrote`, `released`: what an event did, in the past.
 pub(super) fn did(event: &Event) -> &'static str {
     match event.kind {
