@@ -32,6 +32,8 @@ pub enum DisplayKind {
     Bool,
     /// IEEE 754.
     Float,
+    /// One of two numbers: these stand for 0 and 1.
+    Either([i64; 2]),
 }
 
 /// The name of `size` bytes at an offset in a global variable; `size` 0 stands for the outermost
@@ -49,6 +51,14 @@ pub fn global_display(
     offset: u64,
     size: u64,
 ) -> Option<DisplayKind> {
+    let debug = module.globals.get(global.index()).and_then(|global| global.debug.as_ref());
+    if let Some((debug, values)) = debug.and_then(|debug| Some((debug, debug.either?))) {
+        let unsigned = display(module, debug.ty) == Some(DisplayKind::Unsigned);
+        let bits = 64 - 8 * layout::size(module, debug.ty).clamp(1, 8) as u32;
+        // The numbers are as wide as the variable, without their sign.
+        let signed = |value: i64| if unsigned { value } else { value << bits >> bits };
+        return Some(DisplayKind::Either(values.map(signed)));
+    }
     named_global(module, global, offset, size).and_then(|named| display(module, named.ty))
 }
 

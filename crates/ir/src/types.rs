@@ -642,6 +642,9 @@ pub struct DebugVariable {
     pub file: String,
     /// 1-based line; 0 when unknown.
     pub line: u32,
+    /// What 0 and 1 stand for, where the optimiser has kept of an integer only which of its two values it
+    /// has.
+    pub either: Option<[i64; 2]>,
 }
 
 /// A type of the debug information.

@@ -4,7 +4,8 @@ mod common;
 
 use common::{c, cpp, function};
 use ir::name::{
-    DisplayKind, access_display, access_path, argument_path, demangle, function_name, global_path,
+    DisplayKind, access_display, access_path, argument_path, demangle, function_name,
+    global_display, global_path,
 };
 use ir::types::{GlobalId, InstId, InstKind, Module};
 
@@ -339,4 +340,19 @@ fn a_member_whose_type_is_only_declared_has_its_name() {
         assert_eq!(rung, ["this->wake", "this->end"], "{level}");
         assert!(stored(&module, "_ZN4Pool4stopEv").contains(&"this->left".to_owned()), "{level}");
     }
+}
+
+/// Of a static variable that only ever has two values the optimiser keeps which of them it has.
+#[test]
+fn a_variable_of_two_values_is_shown_with_those_of_the_source() {
+    let source = "static int running = 1, limit = -5;
+                  int look(void) { return running; } int most(void) { return limit; }
+                  void stop(void) { running = 0; limit = 20; }";
+    let shown = |level: &str, name: &str, size: u64| {
+        let module = c(level, source);
+        global_display(&module, global(&module, name), 0, size)
+    };
+    assert_eq!(shown("-O0", "running", 4), Some(DisplayKind::Signed));
+    assert_eq!(shown("-O1", "running", 1), Some(DisplayKind::Either([1, 0])));
+    assert_eq!(shown("-O2", "limit", 1), Some(DisplayKind::Either([-5, 20])));
 }

@@ -20,6 +20,7 @@ impl ValueDisplay {
             Self::Float if width == 32 => f32::from_bits(value as u32).to_string(),
             Self::Float if width == 64 => f64::from_bits(value as u64).to_string(),
             Self::Float => format!("{value:#x}"),
+            Self::Either([no, yes]) => if value & 1 == 0 { no } else { yes }.to_string(),
         }
     }
 }
@@ -54,6 +55,7 @@ mod tests {
         assert_eq!(ValueDisplay::Char.format(u128::from(b'a'), 8), "'a' (97)");
         assert_eq!(ValueDisplay::Char.format(0x0061_6263, 32), "\"cba\\x00\"");
         assert_eq!(ValueDisplay::Bool.format(1, 8), "true");
+        assert_eq!([0, 1].map(|stored| ValueDisplay::Either([1, 0]).format(stored, 8)), ["1", "0"]);
         assert_eq!(ValueDisplay::Float.format(u128::from(1.5f64.to_bits()), 64), "1.5");
     }
 }

@@ -95,6 +95,8 @@ pub enum ValueDisplay {
     Bool,
     /// IEEE 754 of the cell's width.
     Float,
+    /// The source's numbers behind 0 and 1; decimal.
+    Either([i64; 2]),
 }
 
 /// What a synchronisation or heap object is.

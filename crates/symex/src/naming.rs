@@ -279,5 +279,6 @@ fn value_display(kind: DisplayKind) -> ValueDisplay {
         DisplayKind::Char => ValueDisplay::Char,
         DisplayKind::Bool => ValueDisplay::Bool,
         DisplayKind::Float => ValueDisplay::Float,
+        DisplayKind::Either(values) => ValueDisplay::Either(values),
     }
 }

@@ -128,7 +128,11 @@ impl Reader<'_> {
 
     /// What the debug information says about a global variable.
     pub(super) fn global_debug(&mut self, global: LLVMValueRef) -> Option<DebugVariable> {
-        let variable = self.global_variable_node(global)?;
+        let (variable, expression) = self.global_variable_node(global)?;
+        let either = expression.and_then(|node| {
+            let text = self.text(call!(self, LLVMMetadataAsValue(self.context, node)));
+            two_values(&text)
+        });
         let operands = self.operands_of(variable);
         let file = call!(self, LLVMDIVariableGetFile(variable));
         Some(DebugVariable {
@@ -136,10 +140,15 @@ impl Reader<'_> {
             ty: self.debug_type_at(&operands, operand::VARIABLE_TYPE),
             file: self.file(file),
             line: call!(self, LLVMDIVariableGetLine(variable)),
+            either,
         })
     }
 
-    fn global_variable_node(&self, global: LLVMValueRef) -> Option<LLVMMetadataRef> {
+    /// A global variable's description, and how its value follows from what is stored.
+    fn global_variable_node(
+        &self,
+        global: LLVMValueRef,
+    ) -> Option<(LLVMMetadataRef, Option<LLVMMetadataRef>)> {
         const EXPRESSION: i32 = Kind::LLVMDIGlobalVariableExpressionMetadataKind as i32;
         let mut count = 0;
         let entries = call!(self, LLVMGlobalCopyAllMetadata(global, &mut count));
@@ -147,9 +156,13 @@ impl Reader<'_> {
         let found = (0..count)
             .map(|index| call!(self, LLVMValueMetadataEntriesGetMetadata(entries, index)))
             .find(|&node| call!(self, LLVMGetMetadataKind(node)) == EXPRESSION)
-            .map(|node| call!(self, LLVMDIGlobalVariableExpressionGetVariable(node)));
+            .map(|node| {
+                let variable = call!(self, LLVMDIGlobalVariableExpressionGetVariable(node));
+                (variable, call!(self, LLVMDIGlobalVariableExpressionGetExpression(node)))
+            });
         call!(self, LLVMDisposeValueMetadataEntries(entries));
-        found.filter(|node| !node.is_null())
+        let (variable, expression) = found.filter(|(variable, _)| !variable.is_null())?;
+        Some((variable, Some(expression).filter(|node| !node.is_null())))
     }
 
     /// The operands of a metadata node; a missing one is null.
@@ -179,5 +192,34 @@ impl Reader<'_> {
         let start = call!(self, LLVMGetMDString(operand, &mut length));
         // SAFETY: LLVM returned the length with the start.
         unsafe { llvm::bytes_to_string(start, length as usize) }
+    }
+}
+
+/// What 0 and 1 stand for under an expression of the form `stored * factor + base`. The C API does not
+/// show an expression's operations, but prints them.
+fn two_values(text: &str) -> Option<[i64; 2]> {
+    let (_, rest) = text.trim().split_once("!DIExpression(DW_OP_deref_size, 1, DW_OP_constu, ")?;
+    let (factor, rest) = rest.split_once(", DW_OP_mul, DW_OP_constu, ")?;
+    let base = rest.strip_suffix(", DW_OP_plus, DW_OP_stack_value)")?;
+    let (factor, base): (u64, u64) = (factor.parse().ok()?, base.parse().ok()?);
+    Some([base, base.wrapping_add(factor)].map(u64::cast_signed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_tells_what_a_truth_value_stands_for() {
+        let expression = |factor: u64, base: u64| {
+            format!(
+                "!DIExpression(DW_OP_deref_size, 1, DW_OP_constu, {factor}, DW_OP_mul, \
+                 DW_OP_constu, {base}, DW_OP_plus, DW_OP_stack_value)"
+            )
+        };
+        assert_eq!(two_values(&expression(u64::MAX, 1)), Some([1, 0]));
+        assert_eq!(two_values(&expression(10, u64::MAX)), Some([-1, 9]));
+        assert_eq!(two_values("!DIExpression()"), None);
+        assert_eq!(two_values("!DIExpression(DW_OP_deref_size, 1, DW_OP_constu, 3"), None);
     }
 }
