@@ -149,6 +149,9 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
                 .to_owned(),
         );
     }
+    if !loaded.watches_heap {
+        warnings.extend(used_after_free(&execution));
+    }
     let mut solution = answer::solution(&answer::Parts {
         trace: &explained.trace,
         size: explained.size,
@@ -173,6 +176,18 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     answer::add_sources(&mut solution, &loaded.recording);
     Ok(Answer { solution, warnings, cut_short, broke, failing, alternates })
+}
+
+/// What was freed belongs to the allocator, and no order of events tells what is there.
+fn used_after_free(execution: &Execution) -> Option<String> {
+    let (thread, site) = execution.report.used_after_free.as_ref()?;
+    let file = site.file.rsplit('/').next().unwrap_or_default();
+    Some(format!(
+        "{thread} used memory at {file}:{} that had been freed before, and what it found there \
+         follows from no order of events: record with --detect=use-after-free, and the run fails at \
+         such an access",
+        site.line
+    ))
 }
 
 fn no_failure(directory: &Path, loaded: &Loaded, execution: &Execution) -> PipelineError {

@@ -12,6 +12,8 @@ pub struct Loaded {
     pub recording: Recording,
     /// The tail of standard output.
     pub output: String,
+    /// Was the heap watched for accesses to freed memory?
+    pub watches_heap: bool,
     /// Oddities that the user should know.
     pub warnings: Vec<String>,
 }
@@ -52,7 +54,8 @@ pub fn load(directory: &Path) -> Result<Loaded, PipelineError> {
         });
     }
     let output = output.into_owned();
-    Ok(Loaded { recording, output, warnings: warnings(&trace) })
+    let watches_heap = trace.manifest().detect.is_some();
+    Ok(Loaded { recording, output, watches_heap, warnings: warnings(&trace) })
 }
 
 fn module(trace: &Trace, index: usize) -> Result<RecordedModule, PipelineError> {

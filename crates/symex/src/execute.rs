@@ -136,6 +136,9 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
             .map(|(name, (known, calls))| FunctionCalls { name: name.to_owned(), known, calls })
             .collect(),
         inputs_left_out,
+        used_after_free: engine
+            .used_after_free
+            .and_then(|(t, site)| Some((names.get(t)?.to_string(), site))),
         timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
     };
     std::mem::take(&mut engine.containers).rename(&mut engine.out);

@@ -134,6 +134,9 @@ pub struct Report {
     pub functions: Vec<FunctionCalls>,
     /// Functions whose results are too many for [`Execution::inputs`].
     pub inputs_left_out: Vec<String>,
+    /// The first thread, by its name, that was seen to use heap memory after it had been freed, and
+    /// where. `None` says little: which came first is known only where the clock tells.
+    pub used_after_free: Option<(String, Site)>,
     /// True when the run was ended by a time-out: `trace.failure` is `None`, because what the
     /// threads waited for is not analysed here.
     pub timed_out: bool,

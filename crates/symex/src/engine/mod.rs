@@ -114,6 +114,8 @@ pub(crate) struct Engine<'r> {
     pub global_names: FxHashMap<(u64, u64), Option<String>>,
     /// Per instruction and pointer operand: what the access is called.
     pub path_names: FxHashMap<(usize, FuncId, InstId, Operand), Option<String>>,
+    /// The first thread that was seen to use memory after it had been freed, and where.
+    pub used_after_free: Option<(usize, Site)>,
 }
 
 impl<'r> Engine<'r> {
@@ -168,6 +170,7 @@ impl<'r> Engine<'r> {
             containers: Containers::default(),
             global_names: FxHashMap::default(),
             path_names: FxHashMap::default(),
+            used_after_free: None,
         };
         engine.learned.stacks.resize(engine.threads.len(), None);
         engine.learned.stamps.resize(engine.threads.len(), Vec::new());
