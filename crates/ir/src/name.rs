@@ -114,12 +114,53 @@ pub fn argument_path(
     place.finish(module, want).map(|named| named.text)
 }
 
-/// How many bytes the object of a member function has, when the debug information says so.
+/// The name of what lies `offset` bytes behind where an argument of a call points to: `want` says
+/// what it is. For accesses by the called function in its caller's words.
 #[must_use]
-pub fn object_size(module: &Module, function: &Function) -> Option<u64> {
-    let this = function.variables.iter().find(|variable| variable.name == "this")?;
-    match layout::strip(module, this.ty)? {
-        DebugType::Pointer(object) => Some(layout::size(module, *object)).filter(|size| *size > 0),
+pub fn argument_part(
+    module: &Module,
+    function: &Function,
+    call: InstId,
+    (argument, offset): (usize, u64),
+    want: Part,
+) -> Option<String> {
+    let called = function.instructions.get(call.index())?.kind.as_call()?;
+    let address = *called.args.get(argument)?;
+    let want = match want {
+        Part::Bytes(bytes) => Want::Access(bytes),
+        Part::Object(bytes) => Want::Object(bytes),
+    };
+    let offset = i64::try_from(offset).ok()?;
+    let place = Namer::new(module, function, call).place_behind(address, offset, want)?;
+    place.finish(module, want).map(|named| named.text)
+}
+
+/// What [`argument_part`] names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// What an access of so many bytes touches.
+    Bytes(u64),
+    /// The outermost object that begins there, of so many bytes when that is known.
+    Object(Option<u64>),
+}
+
+/// How many bytes the object has that a parameter points to, parameter 0 being the first, when the
+/// debug information says so.
+#[must_use]
+pub fn pointee_size(module: &Module, function: &Function, parameter: usize) -> Option<u64> {
+    let parameter = Operand::Param(u32::try_from(parameter).ok()?);
+    let spilled = function.instructions.iter().find_map(|instruction| match instruction.kind {
+        InstKind::Store { address, value, .. } if value == parameter => Some(address),
+        _ => None,
+    });
+    let variable = function.variables.iter().find(|variable| match variable.address {
+        true => Some(variable.value) == spilled,
+        false => variable.value == parameter,
+    })?;
+    match layout::strip(module, variable.ty)? {
+        DebugType::Pointer(object) | DebugType::Reference(object) => {
+            Some(layout::size(module, *object)).filter(|size| *size > 0)
+        }
         _ => None,
     }
 }

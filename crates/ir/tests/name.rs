@@ -4,8 +4,8 @@ mod common;
 
 use common::{c, cpp, function};
 use ir::name::{
-    DisplayKind, access_display, access_path, argument_path, demangle, function_name,
-    global_display, global_path,
+    DisplayKind, Part, access_display, access_path, argument_part, argument_path, demangle,
+    function_name, global_display, global_path, pointee_size,
 };
 use ir::types::{GlobalId, InstId, InstKind, Module};
 
@@ -207,6 +207,45 @@ fn the_holder_of_a_lock_names_the_lock_of_the_object() {
             let path = argument_path(&module, f, call, 0, Some(40));
             assert_eq!(path.as_deref(), Some("b->lock"), "{level}");
         }
+    }
+}
+
+/// At -O0 such functions have parameters in variables of their own, which say less.
+#[test]
+fn what_an_inlined_function_of_a_library_gets() {
+    let source = "#include <atomic>
+        struct Bucket { int size; std::atomic<int> tokens; };
+        void f(Bucket &b) { b.tokens.store(b.tokens.load() + 1); }
+        struct Pool { std::atomic<int> left; void g() { left.store(1); } };
+        void h(Pool &p) { p.g(); }";
+    for level in LEVELS {
+        let module = cpp(level, source);
+        assert_eq!(stored(&module, "_Z1fR6Bucket").last().unwrap(), "b.tokens", "{level}");
+        assert_eq!(loaded(&module, "_Z1fR6Bucket").last().unwrap(), "b.tokens", "{level}");
+        let inner = if level == "-O0" { "_ZN4Pool1gEv" } else { "_Z1hR4Pool" };
+        let name = if level == "-O0" { "this->left" } else { "p.left" };
+        assert_eq!(stored(&module, inner).last().unwrap(), name, "{level}");
+    }
+}
+
+#[test]
+fn parts_of_what_a_call_gets() {
+    let source = "struct queue { int head, tail; long slots[4]; };
+        void take(struct queue *);
+        void f(struct queue *q) { take(q); }";
+    for level in LEVELS {
+        let module = c(level, source);
+        let f = function(&module, "f");
+        let call = common::instructions(f, |kind| {
+            kind.as_call().is_some_and(|call| {
+                call.target(&module).is_some_and(|callee| callee.name == "take")
+            })
+        })[0];
+        let part = |offset, part| argument_part(&module, f, call, (0, offset), part);
+        assert_eq!(part(4, Part::Bytes(4)).as_deref(), Some("q->tail"), "{level}");
+        assert_eq!(part(24, Part::Bytes(8)).as_deref(), Some("q->slots[2]"), "{level}");
+        assert_eq!(part(8, Part::Object(Some(32))).as_deref(), Some("q->slots"), "{level}");
+        assert_eq!(pointee_size(&module, f, 0), Some(40), "{level}");
     }
 }
 

@@ -59,11 +59,7 @@ impl Site {
     /// debug information?
     #[must_use]
     pub fn is_in_library(&self) -> bool {
-        if self.file.is_empty() {
-            return true;
-        }
-        let installed = self.file.starts_with("/usr/") && self.file.contains("/include/");
-        installed && !["/usr/src/", "/usr/local/src/"].iter().any(|at| self.file.starts_with(at))
+        self.file.is_empty() || crate::names::is_installed(&self.file)
     }
 }
 

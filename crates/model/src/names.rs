@@ -12,6 +12,13 @@ pub fn is_reserved(name: &str) -> bool {
         && letters.next().is_some_and(|c| c == '_' || c.is_ascii_uppercase())
 }
 
+/// Is it a header of an installed library, by where headers are installed?
+#[must_use]
+pub fn is_installed(file: &str) -> bool {
+    let installed = file.starts_with("/usr/") && file.contains("/include/");
+    installed && !["/usr/src/", "/usr/local/src/"].iter().any(|at| file.starts_with(at))
+}
+
 /// A path up to the first member whose name the language reserves for its library:
 /// `cache.entries_` of `cache.entries_._M_t._M_impl._M_header._M_parent`.
 #[must_use]

@@ -1,6 +1,7 @@
 //! Collects events, variables, cells, objects and path conditions while threads are walked one
 //! after the other, and puts them together as an event trace.
 
+use crate::containers::is_of_library;
 use model::trace::ValueDisplay;
 use model::{
     Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, ExprPool, Failure,
@@ -82,11 +83,17 @@ impl Numbering {
     }
 }
 
+/// Does a name of the same object say more than another one?
+pub(crate) fn says_more(name: &str, other: &str) -> bool {
+    let rank = |name: &str| (!is_of_library(name, None), name_quality(name));
+    rank(name) > rank(other)
+}
+
 /// How much a name says: a path of members more than an address computation, and that more than
 /// a bare address.
 pub(crate) fn name_quality(name: &str) -> u8 {
     match name {
-        name if name.starts_with("*0x") => 0,
+        name if name.starts_with("*0x") || name.starts_with("0x") => 0,
         name if name.starts_with("*(") => 1,
         name if name.starts_with('*') => 2,
         _ => 3,
@@ -152,6 +159,28 @@ impl Builder {
     pub fn event_name(&self, thread: usize, index: u32) -> Option<&str> {
         let log = self.threads.get(thread)?;
         log.events.get(log.position(index)?)?.name.as_deref()
+    }
+
+    /// Is an event's name, and where it happened, of this kind? One without a name is.
+    pub fn event_is(
+        &self,
+        thread: usize,
+        index: u32,
+        kind: impl Fn(&str, Option<&Site>) -> bool,
+    ) -> bool {
+        let log = self.threads.get(thread);
+        let event = log.and_then(|log| log.events.get(log.position(index)?));
+        event.is_some_and(|event| {
+            event.name.as_deref().is_none_or(|name| kind(name, event.stack.first()))
+        })
+    }
+
+    /// Gives an event a name.
+    pub fn name_event(&mut self, thread: usize, index: u32, name: &str) {
+        let Some(log) = self.threads.get_mut(thread) else { return };
+        if let Some(event) = log.position(index).and_then(|at| log.events.get_mut(at)) {
+            event.name = Some(shared(&mut self.names, name));
+        }
     }
 
     /// Gives an event with a name another one, if there is one: `rename` gets the name and where the

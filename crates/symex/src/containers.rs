@@ -13,8 +13,9 @@ use crate::builder::Builder;
 use crate::engine::Engine;
 use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
+use ir::name::{self, Part};
 use ir::types::{InstId, Operand, Type, TypeId};
-use model::names::{is_reserved, outside_of_library};
+use model::names::{is_installed, is_reserved, outside_of_library};
 use model::{CellId, Site};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// What a function that nobody declared here does with an argument is taken to lie in so many bytes.
+const UNDECLARED: u64 = 64;
 /// No container begins further in front of the pointers that it holds.
 const LARGEST: u64 = 1 << 12;
 
@@ -30,6 +33,9 @@ const LARGEST: u64 = 1 << 12;
 pub(crate) struct Containers {
     /// The variable that reaches the object.
     owners: BTreeMap<usize, Arc<str>>,
+    /// The variable that tells a place in a container, such as an iterator, and where it is. It
+    /// owns what nobody else does.
+    pointing: BTreeMap<usize, Arc<str>>,
     /// Objects with a pointer, and where it leads.
     links: FxHashSet<(usize, usize)>,
     /// Events with a name of the library, by thread and index, and what they are about.
@@ -52,9 +58,34 @@ impl Containers {
     /// Gives the events and cells of objects that a container reaches its name.
     pub(crate) fn rename(mut self, out: &mut Builder) {
         let mut links: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (from, to) in self.links {
+        for (from, to) in std::mem::take(&mut self.links) {
             links.entry(from).or_default().push(to);
         }
+        self.follow(&mut links);
+        for (object, owner) in std::mem::take(&mut self.pointing) {
+            self.owners.entry(object).or_insert(owner);
+        }
+        self.follow(&mut links);
+        for (thread, index, object) in std::mem::take(&mut self.events) {
+            if let Some(owner) = self.owners.get(&object) {
+                out.rename_event(thread, index, |name, site| {
+                    let foreign = is_of_library(name, site) || is_at_position(name);
+                    foreign.then(|| of_container(owner, name))
+                });
+            }
+        }
+        for (cell, object) in std::mem::take(&mut self.cells) {
+            if let (Some(owner), Some(cell)) =
+                (self.owners.get(&object), out.cells.get_mut(cell.index()))
+                && (is_of_library(&cell.name, None) || is_at_position(&cell.name))
+            {
+                cell.name = of_container(owner, &cell.name);
+            }
+        }
+    }
+
+    /// What the owned objects lead to is owned, too.
+    fn follow(&mut self, links: &mut BTreeMap<usize, Vec<usize>>) {
         let mut stack: Vec<usize> = self.owners.keys().rev().copied().collect();
         while let Some(object) = stack.pop() {
             let Some(owner) = self.owners.get(&object).cloned() else { continue };
@@ -65,21 +96,6 @@ impl Containers {
                     entry.insert(Arc::clone(&owner));
                     stack.push(object);
                 }
-            }
-        }
-        for (thread, index, object) in self.events {
-            if let Some(owner) = self.owners.get(&object) {
-                out.rename_event(thread, index, |name, site| {
-                    is_of_library(name, site).then(|| of_container(owner, name))
-                });
-            }
-        }
-        for (cell, object) in self.cells {
-            if let (Some(owner), Some(cell)) =
-                (self.owners.get(&object), out.cells.get_mut(cell.index()))
-                && is_of_library(&cell.name, None)
-            {
-                cell.name = of_container(owner, &cell.name);
             }
         }
     }
@@ -111,13 +127,18 @@ impl<'r> Engine<'r> {
         if self.containers.owners.contains_key(&target) {
             return;
         }
-        let name = self.access_name_at(t, at, place);
-        let name = name.filter(|name| !is_of_library(name, None));
-        let within = name.as_deref().map(|name| (name.len(), outside_of_library(name)));
-        let own = within.filter(|(whole, outside)| outside.len() < *whole);
-        let owner = own.map(|(_, outside)| outside.to_owned());
-        if let Some(owner) = owner.or_else(|| self.container_in_call(t, place.address)) {
-            self.containers.owners.insert(target, owner.into());
+        let name = self.access_name_at(t, at, place).filter(|name| !is_of_library(name, None));
+        let name = name.filter(|name| outside_of_library(name).len() < name.len());
+        let bytes = Part::Bytes(place.length);
+        let name = name.or_else(|| self.outer_name(t, place.address, bytes));
+        if let Some(name) = name {
+            let owner = outside_of_library(&name);
+            let to = if is_position(&name[owner.len()..]) {
+                &mut self.containers.pointing
+            } else {
+                &mut self.containers.owners
+            };
+            to.entry(target).or_insert_with(|| owner.into());
         }
     }
 
@@ -130,45 +151,72 @@ impl<'r> Engine<'r> {
         self.lookup(t, u64::try_from(address?).ok()?)
     }
 
-    /// In a function of a library: the variable that the program called it with as its object, if
-    /// the address is in it.
-    fn container_in_call(&mut self, t: usize, address: u64) -> Option<String> {
-        let frames: Vec<&CodeFrame<'r>> = self.threads[t]
-            .frames
-            .iter()
-            .filter_map(|frame| match frame {
-                Frame::Code(frame) => Some(&**frame),
-                Frame::External(_) => None,
-            })
-            .collect();
-        let calls = frames.windows(2).rev().map(|pair| {
-            let object = pair[1].arguments.first().and_then(Value::scalar);
-            let library = is_of_standard_library(&pair[1].info.function.name);
-            let size = ir::name::object_size(pair[1].module, pair[1].info.function);
-            (library, pair[0].module, pair[0].info.function, pair[0].next.index(), object, size)
-        });
-        let calls: Vec<_> = calls.take_while(|(library, ..)| *library).collect();
-        for (_, module, function, next, object, size) in calls {
-            let begin = self.pointed_at(t, object?)?;
-            if !(begin..begin.saturating_add(LARGEST)).contains(&address) {
-                return None;
+    /// In a call of a library: what the program calls the place, which it passed on, or the object
+    /// that has it.
+    pub(crate) fn outer_name(&mut self, t: usize, address: u64, part: Part) -> Option<String> {
+        let mut at = self.threads[t].frames.len().checked_sub(1)?;
+        loop {
+            let frames = &self.threads[t].frames;
+            let (operands, callee) = match frames.get(at)? {
+                Frame::Code(called) if is_of_library_function(called) => {
+                    (&called.arguments, Some((called.module, called.info.function)))
+                }
+                Frame::Code(_) => return None,
+                Frame::External(frame) => (&frame.call.as_ref()?.arguments, None),
+            };
+            let arguments: Vec<Option<Scalar>> = operands.iter().map(Value::scalar).collect();
+            at = at.checked_sub(1)?;
+            // A function of another module was called from code that is not walked itself.
+            if let (Some(Frame::External(frame)), Some((_, function))) = (frames.get(at), callee)
+                && frame.call.as_ref()?.name == function.name
+            {
+                at = at.checked_sub(1)?;
             }
+            let Some(Frame::Code(caller)) = frames.get(at) else { return None };
+            let (info, module, next) = (caller.info, caller.module, caller.next.index());
+            let size = |argument| match callee {
+                Some((module, function)) => name::pointee_size(module, function, argument),
+                None => Some(UNDECLARED),
+            };
+            let Some(passed) = self.passed(t, &arguments, address, size) else { continue };
             // The caller goes on behind the call, or stands at it.
-            let name = [next, next.wrapping_sub(1)]
-                .into_iter()
-                .filter(|at| {
-                    let called = function.instructions.get(*at);
-                    called.is_some_and(|inst| inst.kind.as_call().is_some())
-                })
-                .find_map(|at| {
-                    let id = InstId(u32::try_from(at).ok()?);
-                    ir::name::argument_path(module, function, id, 0, size)
-                })?;
-            if !is_of_library(&name, None) {
-                return Some(outside_of_library(&name).to_owned());
+            let call = [next, next.wrapping_sub(1)].into_iter().find(|at| {
+                let instruction = info.function.instructions.get(*at);
+                instruction.is_some_and(|instruction| instruction.kind.as_call().is_some())
+            });
+            let Some(call) = call.and_then(|at| u32::try_from(at).ok()) else { continue };
+            let key = (info.module, info.id, InstId(call), passed, part);
+            let known = self.passed_names.entry(key).or_insert_with(|| {
+                name::argument_part(module, info.function, InstId(call), passed, part)
+            });
+            if let Some(name) = known.as_ref().filter(|name| !is_of_library(name, None)) {
+                return Some(name.clone());
             }
         }
-        None
+    }
+
+    /// The argument of a function that leads to an address, and how many bytes are in between.
+    fn passed(
+        &mut self,
+        t: usize,
+        arguments: &[Option<Scalar>],
+        address: u64,
+        size: impl Fn(usize) -> Option<u64>,
+    ) -> Option<(usize, u64)> {
+        let mut nearest: Option<(usize, u64)> = None;
+        for (at, argument) in arguments.iter().enumerate() {
+            let Some(begin) = argument.and_then(|value| self.pointed_at(t, value)) else {
+                continue;
+            };
+            let Some(offset) = address.checked_sub(begin).filter(|offset| *offset < LARGEST) else {
+                continue;
+            };
+            let within = offset == 0 || size(at).is_some_and(|size| offset < size);
+            if within && nearest.is_none_or(|(_, other)| offset < other) {
+                nearest = Some((at, offset));
+            }
+        }
+        nearest
     }
 
     /// An event with a name of the library is to be named after its container, if it has one.
@@ -176,12 +224,12 @@ impl<'r> Engine<'r> {
         if !self.symbolic() {
             return;
         }
-        if let Some(object) = self.learned.heap.at_internal(place.address) {
-            self.containers.events.push((t, event, object));
-        } else if self.out.event_name(t, event).is_some_and(|name| is_of_library(name, None))
-            && let Some(owner) = self.container_in_call(t, place.address)
+        if self.out.event_is(t, event, is_of_library)
+            && let Some(name) = self.outer_name(t, place.address, Part::Bytes(place.length))
         {
-            self.out.rename_event(t, event, |name, _| Some(of_container(&owner, name)));
+            self.out.name_event(t, event, &name);
+        } else if let Some(object) = self.learned.heap.at_internal(place.address) {
+            self.containers.events.push((t, event, object));
         }
     }
 
@@ -193,6 +241,14 @@ impl<'r> Engine<'r> {
     }
 }
 
+/// Is it a function of the standard library, or of another installed header?
+fn is_of_library_function(frame: &CodeFrame<'_>) -> bool {
+    let scope = frame.info.function.scope;
+    let scope = scope.and_then(|scope| frame.module.debug.scopes.get(scope.index()));
+    is_of_standard_library(&frame.info.function.name)
+        || scope.is_some_and(|scope| is_installed(&scope.file))
+}
+
 /// Is it the symbol of a function in `std` or `__gnu_cxx`?
 fn is_of_standard_library(symbol: &str) -> bool {
     let inside = symbol.strip_prefix("_ZNK").or_else(|| symbol.strip_prefix("_ZN"));
@@ -200,17 +256,39 @@ fn is_of_standard_library(symbol: &str) -> bool {
         || inside.is_some_and(|rest| rest.starts_with('S') || rest.starts_with("9__gnu_cxx"))
 }
 
-/// A library's name of a member, behind the container's: `cache.entries_->_M_left`.
+/// A library's name of a member, behind the container's: `cache.entries_->_M_left`. So is one of
+/// the program's own: `calls_->priority` of `__element->priority`.
 fn of_container(owner: &str, name: &str) -> String {
-    let members = match name.starts_with("*0x") {
-        true => "",
-        false => name.find("->_").map_or("", |at| &name[at..]),
-    };
+    if name.starts_with("*0x") {
+        return owner.to_owned();
+    }
+    let own = || name.rfind("->").filter(|at| !is_reserved(&name[at + 2..]));
+    let members = name.find("->_").or_else(own).map_or("", |at| &name[at..]);
     format!("{owner}{members}")
 }
 
+/// Is a library's member, behind a variable, a place in another object, as iterators and the
+/// holders of locks have it?
+fn is_position(members: &str) -> bool {
+    const POSITIONS: [&str; 6] =
+        ["_M_node", "_M_cur", "_M_current", "_M_device", "_M_pm", "_M_data"];
+    let member = members.trim_start_matches(['.', '-', '>']);
+    let end = member.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    POSITIONS.contains(&&member[..end.unwrap_or(member.len())])
+}
+
+/// Is it a library's member of what a lone variable points to, as optimised code has it where an
+/// iterator is a mere pointer: `it[1]._M_parent`?
+fn is_at_position(name: &str) -> bool {
+    let outside = outside_of_library(name);
+    let variable = outside.split('[').next().unwrap_or(outside);
+    let word = variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let pointer = variable.len() < outside.len() || name[outside.len()..].starts_with("->");
+    word && pointer && outside.len() < name.len()
+}
+
 /// Does a name begin with a variable of a library, or with none? `site` is where it is used.
-fn is_of_library(name: &str, site: Option<&Site>) -> bool {
+pub(crate) fn is_of_library(name: &str, site: Option<&Site>) -> bool {
     if name.starts_with("*0x") {
         return true;
     }
@@ -218,7 +296,8 @@ fn is_of_library(name: &str, site: Option<&Site>) -> bool {
     let end = root.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(root.len());
     let root = &root[..end];
     let outside = outside_of_library(name);
-    is_reserved(root)
+    root.is_empty()
+        || is_reserved(root)
         || (root == "this" && outside.trim_matches(['*', '(', ')']) == "this")
         || (root == "this" && site.is_some_and(Site::is_in_library))
 }

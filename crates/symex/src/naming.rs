@@ -1,15 +1,17 @@
 //! Source places, and names of what is accessed.
 
 use crate::access::{Place, unstack};
+use crate::builder::says_more;
+use crate::containers::is_of_library;
 use crate::engine::{Engine, is_private};
 use crate::heap::HEAP;
 use crate::image::FunctionInfo;
 use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
-use ir::name::{self, DisplayKind};
+use ir::name::{self, DisplayKind, Part};
 use ir::types::{FuncId, InstId, LocId, Module, Operand};
-use model::Site;
 use model::trace::ValueDisplay;
+use model::{ObjectId, Site};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -239,10 +241,30 @@ impl<'r> Engine<'r> {
         }
         let internal = self.lookup(t, address);
         let global = internal.and_then(|at| self.known_global_name(at, size.unwrap_or(0)));
-        global.or_else(|| {
+        let name = global.or_else(|| {
             let operand = self.argument_at(t, address)?;
             self.pointer_name(t, operand, size)
-        })
+        });
+        match name {
+            Some(name) if !is_of_library(&name, None) => Some(name),
+            name => internal.and_then(|at| self.outer_name(t, at, Part::Object(size))).or(name),
+        }
+    }
+
+    /// What an event calls its object: a library's word for it, such as that of a lock's holder,
+    /// says less than the object's name.
+    pub(crate) fn event_object_name(
+        &mut self,
+        t: usize,
+        address: u64,
+        object: ObjectId,
+        size: u64,
+    ) -> Option<String> {
+        let name = self.object_name(t, address, Some(size));
+        let known = self.out.objects.get(object.index()).map(|object| &object.name);
+        let known = known.filter(|known| !known.starts_with("0x"));
+        let better = known.filter(|known| name.as_ref().is_none_or(|name| says_more(known, name)));
+        better.cloned().or(name)
     }
 
     /// The operand of the call in progress whose value is the address.

@@ -1,6 +1,7 @@
 //! Runtime entries: threads, heap, synchronisation, and what uninstrumented code wrote.
 
 use crate::access::{Grain, Place};
+use crate::builder::says_more;
 use crate::engine::Engine;
 use crate::externals::is_computed;
 use crate::memory::{Bytes, MemoryByte};
@@ -615,7 +616,7 @@ impl<'r> Engine<'r> {
             held.count += 1;
             return;
         }
-        let name = self.object_name(t, address, Some(size));
+        let name = self.event_object_name(t, address, object, size);
         let acquired = self.event(t, EventKind::Lock { object, mode }, name);
         self.threads[t].held.push(HeldLock { address: internal, mode, count: 1, acquired });
     }
@@ -637,7 +638,7 @@ impl<'r> Engine<'r> {
         let mode = held.mode;
         self.threads[t].held.remove(at);
         let object = self.sized_object(t, address, ObjectKind::Lock, size);
-        let name = self.object_name(t, address, Some(size));
+        let name = self.event_object_name(t, address, object, size);
         Some(self.event(t, EventKind::Unlock { object, mode, synthetic }, name))
     }
 
@@ -648,7 +649,7 @@ impl<'r> Engine<'r> {
             return;
         }
         let object = self.sized_object(t, address, ObjectKind::Lock, size);
-        let name = self.object_name(t, address, Some(size));
+        let name = self.event_object_name(t, address, object, size);
         self.event(t, EventKind::TryLockFailed { object }, name);
     }
 
@@ -686,6 +687,13 @@ impl<'r> Engine<'r> {
         };
         let internal = self.resolve(t, address).unwrap_or(address);
         if let Some(&object) = self.sync_objects.get(&(internal, class)) {
+            let name = self.object_name(t, address, Some(size));
+            if let Some(name) = name
+                && let Some(object) = self.out.objects.get_mut(object.index())
+                && says_more(&name, &object.name)
+            {
+                object.name = name;
+            }
             return object;
         }
         let name = self.object_name(t, address, Some(size));

@@ -231,6 +231,14 @@ impl<'m> Namer<'m> {
         self.place_within(address, &Reach::here(want), DEEPEST)
     }
 
+    /// The place so many bytes behind where an address points to.
+    pub(super) fn place_behind(&self, address: Operand, offset: i64, want: Want) -> Option<Place> {
+        let reach = Reach { offset, ..Reach::here(want) };
+        let mut place = self.place_within(address, &reach, DEEPEST)?;
+        place.offset = place.offset.wrapping_add(offset);
+        Some(place)
+    }
+
     /// The place of an address from which `reach` leads on. A variable that the access sees under
     /// its own name comes first, then what the address is computed from, then variables of inlined
     /// functions and of the insides of libraries; but before all that counts how well they explain
@@ -277,10 +285,11 @@ impl<'m> Namer<'m> {
     }
 
     fn strong(&self, variable: &LocalVariable) -> bool {
-        if variable.address {
+        let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
+        let inner = variable.name == "this" || reserved(&variable.name);
+        if variable.address && !(inner && self.is_inlined(scope)) {
             return true;
         }
-        let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
         let visible = match (scope, self.scope) {
             (Some(theirs), Some(ours)) => {
                 theirs.function == ours.function && theirs.line == ours.line
@@ -288,6 +297,31 @@ impl<'m> Namer<'m> {
             _ => true,
         };
         visible && variable.name != "this" && !reserved(&variable.name)
+    }
+
+    /// Is it the scope of a function that was inlined?
+    fn is_inlined(&self, scope: Option<&Scope>) -> bool {
+        let own = self.function.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
+        match (scope, own) {
+            (Some(theirs), Some(own)) => theirs.function != own.function || theirs.line != own.line,
+            _ => false,
+        }
+    }
+
+    /// What is kept in a local variable that is written once.
+    fn kept_in(&self, address: Operand) -> Option<Operand> {
+        let Operand::Inst(id) = address else { return None };
+        let local = self.function.instructions.get(id.index())?;
+        if !matches!(local.kind, InstKind::Alloca { .. }) {
+            return None;
+        }
+        let mut values =
+            self.function.instructions.iter().filter_map(|instruction| match instruction.kind {
+                InstKind::Store { address: to, value, .. } if to == address => Some(value),
+                _ => None,
+            });
+        let value = values.next()?;
+        values.next().is_none().then_some(value)
     }
 
     /// The variable that explains an access best; of equals, one that leads to a member, and then
@@ -314,6 +348,10 @@ impl<'m> Namer<'m> {
 
     fn at_variable(&self, variable: &LocalVariable) -> Option<Place> {
         let text = variable.name.clone();
+        // A parameter that the source gives no name.
+        if text.is_empty() {
+            return None;
+        }
         if variable.address {
             return Some(Place::new(text, Via::Object, variable.ty));
         }
@@ -360,13 +398,23 @@ impl<'m> Namer<'m> {
             InstKind::Cast(CastOp::BitCast | CastOp::AddrSpaceCast, inner)
             | InstKind::Freeze(inner) => self.place_within(*inner, reach, depth),
             InstKind::Load { address, .. } => {
+                // At -O0, an inlined function's parameter is a variable that holds what it got, and
+                // a loop over a container has one of its own.
+                if self.variables(*address).0.iter().all(|v| reserved(&v.name))
+                    && let Some(kept) = self.kept_in(*address)
+                    && let Some(place) = self.place_within(kept, reach, depth)
+                {
+                    return Some(place);
+                }
                 let pointer = self.place_within(*address, &Reach::here(Want::Link), depth)?;
                 let pointer = pointer.finish(self.module, Want::Link)?;
                 let (via, ty) = self.pointee(pointer.ty);
                 // The `this` that a lambda captures is a member of that name.
                 let captured = [".this", "->this"].iter().any(|end| pointer.text.ends_with(end));
+                // What a library's object keeps for itself leads on from no name of the source.
+                let limit = if pointer.text == "*this" { Fit::Partial } else { Fit::Exact };
                 let text = if captured { "this".to_owned() } else { pointer.text };
-                Some(Place::new(text, via, ty))
+                Some(Place { limit, ..Place::new(text, via, ty) })
             }
             InstKind::Call(call) => {
                 let target = call.target(self.module)?;

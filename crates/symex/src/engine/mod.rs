@@ -24,6 +24,7 @@ use crate::rounds::{LeaveOut, Rounds};
 use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
+use ir::name::Part;
 use ir::types::{
     ConstantKind, FuncId, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
 };
@@ -71,6 +72,10 @@ pub(crate) struct PendingRead {
     pub width: u32,
 }
 
+/// Something that a call passes on: the module, the function and the call, the argument and how many
+/// bytes behind it, and what is there.
+pub(crate) type Passed = (usize, FuncId, InstId, (usize, u64), Part);
+
 /// See the module.
 pub(crate) struct Engine<'r> {
     pub image: &'r Image<'r>,
@@ -116,6 +121,8 @@ pub(crate) struct Engine<'r> {
     pub path_names: FxHashMap<(usize, FuncId, InstId, Operand), Option<String>>,
     /// The first thread that was seen to use memory after it had been freed, and where.
     pub used_after_free: Option<(usize, Site)>,
+    /// The names of what calls pass on.
+    pub passed_names: FxHashMap<Passed, Option<String>>,
 }
 
 impl<'r> Engine<'r> {
@@ -170,6 +177,7 @@ impl<'r> Engine<'r> {
             containers: Containers::default(),
             global_names: FxHashMap::default(),
             path_names: FxHashMap::default(),
+            passed_names: FxHashMap::default(),
             used_after_free: None,
         };
         engine.learned.stacks.resize(engine.threads.len(), None);

@@ -1,0 +1,62 @@
+//! Names of what the standard library touches on behalf of a C++ program, live.
+
+#[path = "fixtures/workspace.rs"]
+mod workspace;
+
+use model::names::outside_of_library;
+use model::{EventKind, EventTrace};
+use std::collections::BTreeSet;
+use std::path::Path;
+use symbiosis::pipeline;
+use workspace::Workspace;
+
+const SUCCESS: i32 = 0;
+
+fn record(level: &str) -> EventTrace {
+    let workspace = Workspace::new(&format!("names{level}"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/containers.cc");
+    let path = path.to_str().expect("a path in UTF-8");
+    let compile = ["c++", "-std=c++17", "-g", level, "-pthread", path, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "--timeout", "60", "-o", "run.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let loaded = pipeline::load(&workspace.path("run.trace")).expect("the trace can be loaded");
+    let execution = pipeline::execute(&loaded.recording).expect("the trace can be executed");
+    execution.trace
+}
+
+/// The last member that the program has a name for.
+fn member(name: &str) -> &str {
+    let outside = outside_of_library(name);
+    outside.rsplit(['.', '>']).next().unwrap_or(outside)
+}
+
+#[test]
+fn what_the_library_touches_has_the_names_of_the_program() {
+    for level in ["-O0", "-O2"] {
+        let trace = record(level);
+        let (mut accesses, mut objects) = (BTreeSet::new(), BTreeSet::new());
+        for event in &trace.events {
+            let name = event.name.as_deref().unwrap_or_default();
+            match event.kind {
+                EventKind::Read { .. }
+                | EventKind::Write { .. }
+                | EventKind::ReadModifyWrite { .. } => accesses.insert(member(name).to_owned()),
+                EventKind::Lock { .. }
+                | EventKind::Unlock { synthetic: false, .. }
+                | EventKind::Signal { .. } => objects.insert(member(name).to_owned()),
+                _ => false,
+            };
+        }
+        let reads = trace.events.iter().filter(|e| matches!(e.kind, EventKind::Read { .. }));
+        let mut reads = reads.filter_map(|event| event.name.as_deref());
+        assert!(reads.any(|name| member(name) == "name_"), "{level}: the copied string is read");
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        // What is in a node has no name but its own: a pair's key, an element.
+        accesses.retain(|name| name != "first" && name != "]");
+        let expected: BTreeSet<String> = set(&["jobs_", "name_", "posted_", "prices_"]);
+        assert_eq!(accesses, expected, "{level}");
+        let expected: BTreeSet<String> = set(&["mutex_", "prices_lock_", "ready_"]);
+        assert_eq!(objects, expected, "{level}");
+    }
+}
