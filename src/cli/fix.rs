@@ -21,9 +21,9 @@ pub struct Args {
     #[arg(long, default_value_t = 3, value_name = "N")]
     repairs: usize,
     /// Run the program so many times under the failing schedule with each repair's order enforced;
-    /// 0 for not at all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    runs: u32,
+    /// 0 for not at all. Without this, 20 times, or fewer where that takes more than 5 seconds
+    #[arg(long, value_name = "N")]
+    runs: Option<u32>,
     /// Write the first repair's avoidance rule to this file: with SYMBIOSIS_AVOID=FILE the program
     /// as it is keeps to the repair's order (docs/fix.md)
     #[arg(long, value_name = "FILE")]

@@ -5,8 +5,16 @@ use crate::pipeline::ReplayOptions;
 use crate::replay::{self, Claim, ReplayError, Settings, Target};
 use model::{EventTrace, Points, Schedule};
 use std::path::Path;
+use std::time::{Duration, Instant};
 use symex::Input;
 use trace_format::{Manifest, State};
+
+/// How often the program is run with a repair's order, where nobody says so: so many times, ...
+const RUNS: u32 = 20;
+/// ... or fewer when they have taken so long ...
+const ENOUGH: Duration = Duration::from_secs(5);
+/// ... and were so many.
+const LEAST: u32 = 3;
 
 /// What is to be run.
 pub(super) struct Enforced {
@@ -42,14 +50,15 @@ impl Enforced {
         Ok(Self { ready, settings })
     }
 
-    /// Runs the program so many times. The inner error says why that was not possible.
+    /// Runs the program so many times, or as often as does not take long. The inner error says why
+    /// that was not possible.
     ///
     /// # Errors
     /// When the user interrupts.
     pub(super) fn runs(
         &mut self,
         rule: &str,
-        runs: u32,
+        runs: Option<u32>,
     ) -> Result<Result<Replays, String>, ReplayError> {
         let (target, script) = match &self.ready {
             Ok(ready) => ready,
@@ -57,7 +66,11 @@ impl Enforced {
         };
         self.settings.avoid = Some(rule.to_owned());
         let mut replays = Replays::default();
-        for _ in 0..runs {
+        let end = Instant::now() + ENOUGH;
+        for run in 0..runs.unwrap_or(RUNS) {
+            if runs.is_none() && run >= LEAST && Instant::now() >= end {
+                break;
+            }
             let attempt = match replay::run(target, script, &self.settings) {
                 Ok(attempt) => attempt,
                 Err(error @ ReplayError::Interrupted(_)) => return Err(error),

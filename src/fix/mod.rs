@@ -36,8 +36,9 @@ pub struct Options {
     pub time: Duration,
     /// The solver's memory.
     pub memory_mb: Option<u32>,
-    /// How often to run the program with each repair's order enforced; 0 to leave it at the proof.
-    pub runs: u32,
+    /// How often to run the program with each repair's order enforced; 0 to leave it at the proof,
+    /// none for as often as does not take long.
+    pub runs: Option<u32>,
 }
 
 /// More repairs than asked for are looked for, for when the program fails with some of them.
@@ -136,7 +137,7 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     let places = rule::Places { trace: looked_at, points: own_points, gates: &gates };
     let order = Schedule { order: subject.failing };
     let mut enforced = match options.runs {
-        0 => None,
+        Some(0) => None,
         _ => Some(Enforced::new(&recorded.directory, trace, points, inputs, &order)?),
     };
     for repair in &found.found {

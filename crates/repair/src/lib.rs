@@ -76,6 +76,9 @@ pub fn repairs(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repai
     Ok(repairs)
 }
 
+/// Once there is a repair, further candidates get only this part of the time for a question.
+const FURTHER: u32 = 8;
+
 fn search(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, SolverError> {
     let mut repairs = Repairs::default();
     for candidate in candidates::all(bug) {
@@ -89,7 +92,9 @@ fn search(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, S
             continue;
         }
         let mut repair = candidate.repair;
-        match check::check(bug.trace, &candidate.edited, limits)? {
+        let first = repairs.found.is_empty();
+        let time = if first { limits.time } else { limits.time / FURTHER };
+        match check::check(bug.trace, &candidate.edited, Limits { time, ..limits })? {
             Verdict::Holds(checked) => {
                 tracing::info!(kind = repair.kind.name(), "a repair holds");
                 repair.checked = Some(checked);
