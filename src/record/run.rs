@@ -26,6 +26,8 @@ const USE_AFTER_FREE: &str = "use-after-free";
 
 /// A process of the recording that is recorded, too, has its trace directory after this time.
 const BEGINS_WITHIN: Duration = Duration::from_millis(300);
+/// A program that has not computed for so long may be in a deadlock: the user is told what to do.
+const SAY_IDLE_AFTER: Duration = Duration::from_secs(10);
 /// After this time it is said that the recorder waits for children.
 const SAY_AFTER: Duration = Duration::from_secs(1);
 
@@ -343,7 +345,18 @@ fn wait(
     })?;
     let mut timed_out = false;
     let mut ended_here = Vec::new();
+    // Who gave a time-out need not be told of it.
+    let mut idle = Some(Idle::new(Instant::now()));
+    idle = idle.filter(|_| options.show_output && deadline.is_none());
     loop {
+        if idle.as_mut().is_some_and(|idle| idle.seen(processor_time(pid), Instant::now())) {
+            idle = None;
+            eprintln!(
+                "symbiosis: the program has not computed for {} s; if its threads wait for each other, \
+                 end it with Ctrl-C, which keeps the run (--timeout does so by itself)",
+                SAY_IDLE_AFTER.as_secs()
+            );
+        }
         let left = deadline
             .filter(|_| !timed_out)
             .map_or(LOOK, |deadline| deadline.saturating_duration_since(Instant::now()).min(LOOK));
@@ -380,6 +393,35 @@ fn wait(
         ended_here.push(child.id());
     }
     Ok((status, ended_here))
+}
+
+/// Watches whether a program computes.
+struct Idle {
+    /// Its processor time when it last had changed, and when that was.
+    last: (Option<u64>, Instant),
+}
+
+impl Idle {
+    fn new(now: Instant) -> Self {
+        Self { last: (None, now) }
+    }
+
+    /// Takes the processor time that it has used by now; says whether it has not computed for long.
+    fn seen(&mut self, used: Option<u64>, now: Instant) -> bool {
+        if used != self.last.0 {
+            self.last = (used, now);
+        }
+        used.is_some() && now.duration_since(self.last.1) >= SAY_IDLE_AFTER
+    }
+}
+
+/// The processor time that a process has used, in clock ticks.
+fn processor_time(pid: libc::pid_t) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before may have anything in it, parentheses and spaces too.
+    let mut rest = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    let mut next = || rest.next()?.parse::<u64>().ok();
+    next()?.checked_add(next()?)
 }
 
 /// Waits for recorded processes that go on without the program. An interrupt ends the wait.
@@ -563,5 +605,25 @@ impl Run {
         }
         fs_err::remove_dir_all(&self.directory)
             .map_err(|source| RecordError::Io { action: "remove a passing run", source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_does_not_compute_is_noticed() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let mut idle = Idle::new(start);
+        assert!(!idle.seen(Some(3), after(1)));
+        assert!(!idle.seen(Some(3), after(10)), "9 s");
+        assert!(!idle.seen(Some(4), after(11)));
+        assert!(!idle.seen(Some(4), after(20)));
+        assert!(idle.seen(Some(4), after(21)));
+        assert!(!idle.seen(None, after(40)), "it has ended");
+        let own = libc::pid_t::try_from(std::process::id()).unwrap();
+        assert!(processor_time(own).is_some());
     }
 }
