@@ -14,10 +14,11 @@ const SUCCESS: i32 = 0;
 /// Records a program that fails for certain, and solves the trace: the answer, and its text.
 fn solved(program: &str) -> (Solution, String) {
     let workspace = Workspace::new(&format!("across-{program}"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{program}.c"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{program}"));
+    let compiler = if program.ends_with(".cc") { "c++" } else { "cc" };
     let source = source.to_str().expect("a path in UTF-8");
     workspace
-        .symbiosis(["cc", "-g", "-O1", "-pthread", source, "-o", "program"])
+        .symbiosis([compiler, "-g", "-O1", "-pthread", source, "-o", "program"])
         .expect_code(SUCCESS);
     // The sleeps make the failure certain, but for a machine that stands still for that long.
     let record = ["record", "--until-failure", "5", "-o", "late.trace", "--", "./program"];
@@ -54,7 +55,7 @@ fn late(solution: &Solution) -> (&Alternate, [&Event; 2]) {
 
 #[test]
 fn a_write_that_the_process_did_not_live_to_see_came_too_late() {
-    let (solution, text) = solved("late_write");
+    let (solution, text) = solved("late_write.c");
     let (alternate, [before, after]) = late(&solution);
     assert_eq!((before.thread.as_str(), after.thread.as_str()), ("t0.2", "t0.1"));
     assert_eq!(before.location.function, "use");
@@ -70,7 +71,7 @@ fn a_write_that_the_process_did_not_live_to_see_came_too_late() {
 
 #[test]
 fn a_post_that_the_process_did_not_live_to_see_came_too_late() {
-    let (solution, _) = solved("late_post");
+    let (solution, _) = solved("late_post.c");
     let (alternate, [before, after]) = late(&solution);
     assert_eq!((before.thread.as_str(), after.thread.as_str()), ("t0.1", "t0.2"));
     assert_eq!((after.kind.as_str(), after.object.as_deref()), ("semaphore-post", Some("ready")));
@@ -80,11 +81,29 @@ fn a_post_that_the_process_did_not_live_to_see_came_too_late() {
 /// Along the recorded paths one of two threads fails in every run; only which one hangs on the order.
 #[test]
 fn an_alternate_that_leaves_the_failure_to_another_thread_is_none() {
-    let (solution, text) = solved("two_owners");
+    let (solution, text) = solved("two_owners.c");
     assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
     let [alternate] = &solution.alternates[..] else { panic!("{text}") };
     assert_eq!(alternate.replay, Replay::Confirmed, "{:?}", alternate.replay_note);
     assert_eq!((alternate.replay_note.as_deref(), alternate.same_path), (None, false), "{text}");
     let about = |id: &String| event(&solution, id).object.as_deref() == Some("references");
     assert!(alternate.flipped.iter().all(about), "{text}");
+}
+
+/// Many pairs come otherwise in the runs that pass; the last one by which this run could have passed
+/// tells why it did not.
+#[test]
+fn of_all_that_comes_otherwise_the_last_moment_is_shown() {
+    let (solution, text) = solved("pool.cc");
+    let cause = solution.root_cause.as_ref().expect("a root cause");
+    assert!(cause.fails_always, "{cause:?}");
+    let [[before, after]] = &cause.orders[..] else { panic!("{cause:?}") };
+    let [alternate] = &solution.alternates[..] else { panic!("{:?}", solution.alternates) };
+    assert_eq!(alternate.replay, Replay::Confirmed, "{:?}", alternate.replay_note);
+    let before = event(&solution, before);
+    assert_eq!((before.thread.as_str(), before.kind.as_str()), ("t0", "write"), "{text}");
+    for event in [before, event(&solution, after)] {
+        assert!(event.object.as_deref().is_some_and(|it| it.ends_with("stopping_")), "{text}");
+    }
+    assert!(text.lines().next().is_some_and(|cause| cause.contains("stopping_`")), "{text}");
 }

@@ -5,11 +5,11 @@ use super::original::executed;
 use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script, with_inputs};
 use explain::{Across, Flip, Side};
 use model::evaluate::{Evaluation, Evaluator};
-use model::{EventTrace, Points, Schedule, Thread, VarId};
+use model::{EventId, EventKind, EventTrace, Points, Schedule, Thread, ThreadId, VarId};
 use render::solution::Replay;
-use schedule::{Script, Target as Place, Turn};
+use schedule::{Built, Script, Target as Place, Turn};
 use solver::Order;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use symex::{Execution, Input};
@@ -34,6 +34,8 @@ const SHUFFLED_DEPTH: u32 = 4;
 const LONG: u64 = 20_000;
 /// ... and so many times as many as the failing run has events, went round in a loop that waits.
 const LONGER: u64 = 50;
+/// So many runs at most look for the last moment at which the failure can still be avoided.
+const LAST: usize = 14;
 /// What a run gets beside its share of the recorded time.
 const LEAST_RUN: Duration = Duration::from_secs(3);
 /// How much slower than the recorded run an attempt may be.
@@ -119,6 +121,9 @@ enum Plan {
     Near(Flip),
     /// The failing schedule up to the pair, the pair reversed, and on as the scheduler likes.
     Prefix(Flip),
+    /// The failing schedule up to the event at this place of it; then all other threads that have
+    /// begun go on to their ends before the event's own.
+    Until(usize),
     /// One thread after the other.
     Serial {
         /// The last one first.
@@ -144,6 +149,8 @@ struct Passed {
     across: Across,
     /// What it was made to follow, if it did so to the end.
     followed: Option<String>,
+    /// No pair was to be reversed.
+    unasked: bool,
 }
 
 struct Search<'a> {
@@ -174,7 +181,7 @@ impl Search<'_> {
             if self.attempts >= ATTEMPTS || Instant::now() >= self.end {
                 break;
             }
-            self.attempt(&plan)?;
+            self.try_out(&plan)?;
             if !self.passed.is_empty() {
                 if more == 0 {
                     break;
@@ -182,6 +189,7 @@ impl Search<'_> {
                 more -= 1;
             }
         }
+        self.last_moment()?;
         if self.passed.is_empty()
             && let Some(Waited { plan, attempt, text }) = self.long.take()
         {
@@ -190,8 +198,9 @@ impl Search<'_> {
         tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
         self.passed.sort_by_key(|passed| {
             // A run that differs in what was read tells more than one that only did other things,
-            // then one in which the failing thread kept to its path nearly up to the failure, and
-            // the fewest data-flows explain best.
+            // then one that is near to the failing schedule, and, of these, one that was made to
+            // reverse a pair that promised something. Then one in which the failing thread kept to
+            // its path nearly up to the failure, and the fewest data-flows explain best.
             let across = &passed.across;
             let flows = across.failing_only.len().max(across.passing_only.len());
             let alone = flows.saturating_sub(across.follows.len());
@@ -199,7 +208,8 @@ impl Search<'_> {
             let behind = across.behind.checked_ilog2().unwrap_or(0);
             let events = across.failing.len() + across.passing.len();
             let differs = (alone, flows, across.operations, events, across.distance);
-            (unexplained, flows == 0, behind, differs)
+            let distance = across.distance.checked_ilog2().unwrap_or(0);
+            (unexplained, flows == 0, distance, passed.unasked, behind, differs)
         });
         let mut first = None;
         for passed in std::mem::take(&mut self.passed) {
@@ -215,9 +225,53 @@ impl Search<'_> {
         Ok(first)
     }
 
+    /// Looks for the last place in the failing schedule up to which a run can follow it and still
+    /// pass, taking it that there is one such place before which runs pass and behind which they
+    /// fail: what happens there decides.
+    fn last_moment(&mut self) -> Result<(), ReplayError> {
+        let (mut passes, mut fails) = (0, self.failing.schedule.order.len());
+        let mut last = None;
+        for _ in 0..LAST {
+            if fails - passes <= 1 || Instant::now() >= self.end {
+                break;
+            }
+            let middle = passes.midpoint(fails);
+            match self.attempt(&Plan::Until(middle))? {
+                Some(run) if !failed(&run.0) => {
+                    passes = middle;
+                    last = Some(run);
+                }
+                _ => fails = middle,
+            }
+        }
+        if let Some((attempt, text)) = last {
+            self.look_at(&Plan::Until(passes), attempt, text);
+        }
+        Ok(())
+    }
+
     /// Runs the program once, and keeps the run if it passes.
-    fn attempt(&mut self, plan: &Plan) -> Result<(), ReplayError> {
-        let Some(text) = self.text(plan) else { return Ok(()) };
+    fn try_out(&mut self, plan: &Plan) -> Result<(), ReplayError> {
+        if let Some((attempt, text)) = self.attempt(plan)?
+            && !failed(&attempt)
+        {
+            self.look_at(plan, attempt, text);
+        }
+        Ok(())
+    }
+
+    /// Keeps a run that passed, or puts it off when it waited in a loop for long.
+    fn look_at(&mut self, plan: &Plan, attempt: Attempt, text: String) {
+        if is_long(gates(&attempt.directory), self.failing.trace.events.len()) {
+            self.long.get_or_insert(Waited { plan: plan.clone(), attempt, text });
+        } else {
+            self.keep(plan, &attempt, text);
+        }
+    }
+
+    /// Runs the program once, and gives what it was told; none when it could not be run so.
+    fn attempt(&mut self, plan: &Plan) -> Result<Option<(Attempt, String)>, ReplayError> {
+        let Some(text) = self.text(plan) else { return Ok(None) };
         let noise = match *plan {
             Plan::Shuffled(seed) => Some(self.shuffled(seed)),
             _ => None,
@@ -227,20 +281,12 @@ impl Search<'_> {
         let attempt = match self.execute(&text, noise) {
             Err(error) if !matches!(error, ReplayError::Interrupted(_)) => {
                 tracing::info!(?plan, %error, "a run could not be made");
-                return Ok(());
+                return Ok(None);
             }
             attempt => attempt?,
         };
         tracing::debug!(?plan, left = ?attempt.report.left, failed = failed(&attempt), "attempt");
-        if failed(&attempt) {
-            return Ok(());
-        }
-        if is_long(gates(&attempt.directory), self.failing.trace.events.len()) {
-            self.long.get_or_insert(Waited { plan: plan.clone(), attempt, text });
-        } else {
-            self.keep(plan, &attempt, text);
-        }
-        Ok(())
+        Ok(Some((attempt, text)))
     }
 
     /// Keeps a run that passed, if it can be compared.
@@ -249,11 +295,15 @@ impl Search<'_> {
             Plan::Near(flip) | Plan::Prefix(flip) => {
                 Some(Order { before: flip.before, after: flip.after })
             }
-            Plan::Serial { .. } | Plan::Whole(_) | Plan::Free | Plan::Shuffled(_) => None,
+            Plan::Until(_)
+            | Plan::Serial { .. }
+            | Plan::Whole(_)
+            | Plan::Free
+            | Plan::Shuffled(_) => None,
         };
         // A thread that cannot get to its end in one go lets others help, which goes the same way
         // again.
-        let whole = matches!(plan, Plan::Whole(_));
+        let whole = matches!(plan, Plan::Whole(_) | Plan::Until(_));
         let shuffled = matches!(plan, Plan::Shuffled(_));
         let followed = !shuffled && (whole || attempt.report.left.is_none());
         let followed = followed.then_some(text);
@@ -272,6 +322,7 @@ impl Search<'_> {
                     evaluation,
                     across,
                     followed,
+                    unasked: forced.is_none(),
                 });
             }
             Err(why) => tracing::info!(?plan, why, "a run that passed was not compared"),
@@ -289,6 +340,7 @@ impl Search<'_> {
             Plan::Prefix(flip) => {
                 schedule::prefix(trace, points, &schedule.order, flip.before, flip.after)
             }
+            Plan::Until(place) => self.until(place)?,
             Plan::Serial { backwards } => {
                 schedule::passing(trace, points, &explain::serial_order(trace, backwards))
             }
@@ -302,6 +354,33 @@ impl Search<'_> {
         };
         let turns = !built.script.turns.is_empty();
         turns.then(|| with_inputs(built.script, inputs).to_string())
+    }
+
+    /// See [`Plan::Until`].
+    fn until(&self, place: usize) -> Option<Built> {
+        let Failing { trace, points, schedule, .. } = *self.failing;
+        let thread_of = |id: EventId| trace.event(id).thread;
+        let &until = schedule.order.get(place)?;
+        let (done, rest) = schedule.order.split_at(place);
+        let others: Vec<EventId> =
+            rest.iter().copied().filter(|id| thread_of(*id) != thread_of(until)).collect();
+        let mut built = schedule::prefix(trace, points, &schedule.order, until, *others.first()?);
+        let begun: BTreeSet<ThreadId> = done
+            .iter()
+            .map(|id| match trace.event(*id).kind {
+                EventKind::Fork { child } => child,
+                _ => thread_of(*id),
+            })
+            .collect();
+        let mut named = BTreeSet::from([thread_of(until)]);
+        for thread in others.into_iter().map(thread_of) {
+            if begun.contains(&thread) && named.insert(thread) {
+                let thread = trace.threads.get(thread.index())?.name.clone();
+                let turn = Turn { thread, target: Place::End, comment: None };
+                built.script.turns.push(turn);
+            }
+        }
+        Some(built)
     }
 
     /// The noise with which a run has this seed's priorities.
@@ -322,7 +401,7 @@ impl Search<'_> {
     /// Runs the program under the order that was observed, or, when that does not work, under what
     /// led to the run.
     fn confirm(&self, passed: Passed) -> Result<CrossAlternate, ReplayError> {
-        let Passed { trace, points, inputs, schedule, evaluation, across, followed } = passed;
+        let Passed { trace, points, inputs, schedule, evaluation, across, followed, .. } = passed;
         let observed = script(Claim::Passes, &trace, &points, &inputs, &schedule).ok();
         let mut verdict = None;
         for text in [&observed, &followed].into_iter().flatten() {
