@@ -1,6 +1,7 @@
 // Is told of every block that instrumented code enters, and keeps what it is told per thread in a
 // mapped file, so that nothing is lost whatever ends the process.
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +18,14 @@ static __thread volatile uint64_t *blocks;
 static __thread uint64_t count;
 
 static void begin(void) {
+  // A signal's handler is told of, too.
+  sigset_t all, before;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &before);
+  if (blocks) {
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return;
+  }
   char name[64];
   snprintf(name, sizeof name, "witness.%lu", (unsigned long)__symbiosis_control[8]);
   int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0666);
@@ -24,6 +33,7 @@ static void begin(void) {
   blocks = mmap(NULL, ROOM * 8l, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (blocks == MAP_FAILED) abort();
   close(fd);
+  sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 void __symbiosis_witness(uint32_t function, uint32_t block) {
