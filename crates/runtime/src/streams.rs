@@ -441,6 +441,23 @@ pub unsafe fn make_path_room() {
     unsafe { grow(Kind::Path) }
 }
 
+/// Makes room for the next values where there is none.
+///
+/// # Safety
+///
+/// As for [`end_region`].
+pub unsafe fn make_value_room(thread: *mut Thread) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let control = (*thread).control;
+        if read_volatile(&raw const (*control).value_next)
+            >= read_volatile(&raw const (*control).value_limit)
+        {
+            grow(Kind::Values);
+        }
+    }
+}
+
 /// The choices that no token has yet, behind a leading one; none when there are none.
 unsafe fn open_choices(control: *mut Control) -> Option<u32> {
     // SAFETY: the control page is that of a live thread.
@@ -472,11 +489,7 @@ unsafe fn put_word(thread: *mut Thread, word: u64) {
     // SAFETY: as in `put_path`.
     unsafe {
         let control = (*thread).control;
-        if read_volatile(&raw const (*control).value_next)
-            >= read_volatile(&raw const (*control).value_limit)
-        {
-            grow(Kind::Values);
-        }
+        make_value_room(thread);
         let at = read_volatile(&raw const (*control).value_next);
         (at as *mut u64).write_unaligned(word);
         compiler_fence(Ordering::SeqCst);
@@ -538,11 +551,7 @@ unsafe fn begin_sync(thread: *mut Thread, kind: RuntimeEvent) -> u64 {
     unsafe {
         put_path(thread, token::RUNTIME + kind as u8);
         let control = (*thread).control;
-        if read_volatile(&raw const (*control).value_next)
-            >= read_volatile(&raw const (*control).value_limit)
-        {
-            grow(Kind::Values);
-        }
+        make_value_room(thread);
         read_volatile(&raw const (*control).value_next)
     }
 }

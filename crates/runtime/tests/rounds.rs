@@ -138,6 +138,32 @@ fn windows_are_emptied_between_rounds() {
     assert_eq!(at, 200_000);
 }
 
+#[test]
+fn counts_alone_empty_the_window_of_values() {
+    let traced = scenario("pauses");
+    let thread = traced.trace.threads().iter().find(|thread| thread.name == "t0.1").unwrap();
+    let mut path = traced.trace.path(thread).unwrap();
+    let mut values = traced.trace.values(thread).unwrap();
+    let (mut loops, mut rounds) = (0u64, 0);
+    while let Some(entry) = path.next().unwrap() {
+        match entry {
+            PathEntry::Block(1) => loops += 1,
+            PathEntry::Choices(2) => rounds += 1,
+            PathEntry::Runtime(RuntimeEvent::Repeat) => {
+                rounds += values.word().unwrap().unwrap();
+                assert!(values.word().unwrap().is_some(), "a time");
+            }
+            PathEntry::Runtime(RuntimeEvent::ThreadExit) => {
+                assert!(values.word().unwrap().is_some(), "a time");
+            }
+            entry => panic!("{entry:?} in loop {loops}"),
+        }
+        assert!(rounds <= 20 * loops, "loop {loops}: {rounds} rounds");
+    }
+    assert_eq!((loops, rounds), (20_000, 400_000));
+    assert_eq!(values.word().unwrap(), None, "values are left");
+}
+
 /// Follows a thread that does i % 50 rounds in its loop i; gives how many loops.
 fn check_endless(trace: &Trace, thread: &Thread) -> u64 {
     let mut path: PathReader = trace.path(thread).unwrap();

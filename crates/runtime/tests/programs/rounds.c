@@ -83,6 +83,14 @@ static void fills(void) {
   for (uint64_t i = 0; i < 200000; i++) rounds(1, 2 + i % 2, i / 3);
 }
 
+/* Rounds that log no values: only their counts do, more than a window holds. */
+static void pauses(void) {
+  for (int i = 0; i < 20000; i++) {
+    enter(1);
+    for (int j = 0; j < 20; j++) __symbiosis_round(2);
+  }
+}
+
 /* Of loop i, so many rounds. */
 static void *forever(void *argument) {
   for (uint64_t i = 0;; i++) {
@@ -115,7 +123,7 @@ int main(int arguments, char **argument) {
   pthread_t thread;
 #define SCENARIO(name) if (!strcmp(s, #name)) pthread_create(&thread, 0, run, (void *)name);
   SCENARIO(counts) SCENARIO(enters) SCENARIO(changes) SCENARIO(reads) SCENARIO(signals) SCENARIO(fills)
-  SCENARIO(endless) SCENARIO(forks)
+  SCENARIO(endless) SCENARIO(forks) SCENARIO(pauses)
   pthread_join(thread, 0);
   return 0;
 }
