@@ -55,9 +55,9 @@ pub unsafe extern "C" fn __symbiosis_round(choices: u32) {
         let was_inside = read_volatile(inside);
         write_volatile(inside, true);
         streams::end_region(thread, choices);
-        // Where turns are recorded or followed, every gate that is passed counts.
         // What counts rounds may be all that a thread puts into its values for long.
         streams::make_value_room(thread);
+        // Where turns are recorded or followed, every gate that is passed counts.
         if !schedule::active() && !(*thread).path.stopped && !(*thread).values.stopped {
             end_round(thread);
         }

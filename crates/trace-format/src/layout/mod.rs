@@ -33,6 +33,7 @@ pub use sync::*;
 /// * 8: windows are emptied in whole pieces.
 /// * 9: calls between instrumented functions ([`token::CALLED`], [`token::CAME_BACK`],
 ///   [`Control::called`]); rounds of waiting loops are counted ([`RuntimeEvent::Repeat`]).
+/// * 10: such loops may have loops within.
 pub const INSTRUMENTATION_VERSION: u32 = 10;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
