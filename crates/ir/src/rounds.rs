@@ -344,7 +344,7 @@ impl<'f> Look<'f> {
                     end.entry(slot).or_default().join(&value);
                 }
             }
-            if before == (self.values.clone(), ends.clone()) {
+            if before.0 == self.values && before.1 == ends {
                 return self.conclude(&ends);
             }
         }
