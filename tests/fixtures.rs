@@ -14,7 +14,6 @@ mod workspace;
 use annotations::Annotations;
 use chance::also_on_other_runs;
 use render::Solution;
-use render::solution::{Alternate, Replay};
 use std::fs;
 use std::path::{Path, PathBuf};
 use workspace::Workspace;
@@ -84,7 +83,7 @@ impl Fixture {
 }
 
 /// Failing runs to record until one has an alternate along its own paths.
-const RECORDINGS: u32 = 6;
+const RECORDINGS: u32 = 4;
 
 /// Compiles and records the buggy program, and checks the answer about the failing run.
 fn explain_failure(fixture: &Fixture, ending: &str) {
@@ -99,9 +98,7 @@ fn explain_failure(fixture: &Fixture, ending: &str) {
         }
         let solution = solve(&workspace);
         match fixture.nature {
-            // Two threads may have met the bug in one run: sparing one of them leads the other,
-            // which the failure had stopped, into a failure of its own.
-            Nature::Avoidable if recording < RECORDINGS && is_spoilt(&solution) => {
+            Nature::Avoidable if recording < RECORDINGS && expectations::is_spoilt(&solution) => {
                 fs::remove_dir_all(workspace.path("failing.trace")).expect("the trace is there");
                 continue;
             }
@@ -125,13 +122,6 @@ fn solve(workspace: &Workspace) -> Solution {
         .expect_code(SUCCESS);
     serde_json::from_str(&answer.stdout())
         .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()))
-}
-
-/// The program leaves every alternate along the recorded paths, and passes along others.
-fn is_spoilt(solution: &Solution) -> bool {
-    let passes =
-        |alternate: &Alternate| !alternate.same_path && alternate.replay == Replay::Confirmed;
-    !solution.alternates.is_empty() && solution.alternates.iter().all(passes)
 }
 
 /// The failing run is long, and executed without gaps.

@@ -57,8 +57,21 @@ pub(super) fn explain(
         if !none && !replayed.across.alternate.as_ref().is_some_and(confirmed) {
             replayed.across.alternate = None;
         }
+        if replayed.across.alternate.is_some() {
+            replayed.notes.extend(refused(&replayed.alternates));
+        }
     }
     Ok(replayed)
+}
+
+/// Why the alternates along the recorded paths give way to one along others.
+fn refused(alternates: &[Finding]) -> Option<String> {
+    let why = alternates.iter().find_map(|refused| refused.note.as_deref())?;
+    let they = match alternates.len() {
+        1 => "the alternate along the recorded paths was rejected".to_owned(),
+        count => format!("{count} alternates along the recorded paths were rejected"),
+    };
+    Some(format!("{they}: {why}"))
 }
 
 /// Where to look next, when no order explains the failure, or the program followed none that does, and

@@ -30,6 +30,11 @@ pub enum Verdict {
         /// Which, in words.
         found: String,
     },
+    /// The recorded failure, but in another thread.
+    Moved {
+        /// Which, in words.
+        found: String,
+    },
     /// It came past the place of the failure.
     Passed {
         /// How it failed later, in words; none when it ended well.
@@ -74,6 +79,9 @@ pub fn note(claim: Claim, verdict: &Verdict, attempt: &Attempt) -> Option<String
         (_, Verdict::Passed { later: None }) => Some("the run passed".to_owned()),
         (_, Verdict::Passed { later: Some(found) }) => {
             Some(format!("the run came past the failure's place, and then failed: {found}"))
+        }
+        (_, Verdict::Moved { found }) => {
+            Some(format!("the failure only moves to another thread: {found}"))
         }
         (_, Verdict::Different { found } | Verdict::Left { found }) => {
             Some(format!("the run ended otherwise: {found}"))
@@ -120,7 +128,7 @@ pub fn passing(original: &Manifest, attempt: &Attempt) -> Verdict {
     match &attempt.manifest.failure {
         None => Verdict::Passed { later: None },
         // What only leaves the failure to another thread avoids nothing.
-        Some(_) if is_moved(original, attempt) => Verdict::Different { found },
+        Some(_) if is_moved(original, attempt) => Verdict::Moved { found },
         Some(failure) if failure.kind != FailureKind::Hang && past => {
             Verdict::Passed { later: Some(found) }
         }
