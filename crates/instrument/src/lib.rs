@@ -27,7 +27,7 @@ mod hooks;
 mod kept;
 mod place;
 mod pointees;
-mod rounds;
+mod repeats;
 mod scan;
 mod structors;
 mod values;

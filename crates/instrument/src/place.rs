@@ -13,7 +13,7 @@ use crate::edges;
 use crate::gates;
 use crate::hooks::Hooks;
 use crate::kept::Kept;
-use crate::rounds::Rounds;
+use crate::repeats::Repeats;
 use crate::values::has_opcode;
 use crate::words::{self, Room};
 use crate::writes::{self, Returned};
@@ -66,18 +66,18 @@ pub fn function(
         })
     };
     // SAFETY: as above.
-    let rounds = unsafe {
-        let rounds = (target.function, &plan.rounds);
-        Rounds::begin(module.llvm(), &placer.builder, rounds, |block| {
+    let repeats = unsafe {
+        let repeats = (target.function, &plan.repeats);
+        Repeats::begin(module.llvm(), &placer.builder, repeats, |block| {
             let &(first, _) = placer.body.blocks.get(block)?;
             placer.body.at(first)
         })
     };
-    placer.blocks(&mut choices, &rounds, &kept)?;
+    placer.blocks(&mut choices, &repeats, &kept)?;
     // SAFETY: the function is alive, and nothing was removed from it.
     unsafe {
         choices.join(module.llvm(), &placer.builder, target.value);
-        rounds.join(module.llvm(), &placer.builder, target.value);
+        repeats.join(module.llvm(), &placer.builder, target.value);
     }
     Ok(())
 }
@@ -256,7 +256,7 @@ impl Placer<'_> {
     fn blocks(
         &self,
         choices: &mut Choices,
-        rounds: &Rounds,
+        repeats: &Repeats,
         kept: &Kept<'_>,
     ) -> Result<(), InstrumentError> {
         let unsaved = self.unsaved(choices);
@@ -270,7 +270,7 @@ impl Placer<'_> {
                 self.enter()?;
             } else if !entry {
                 self.builder.before(anchor);
-                open = self.start(block, choices, rounds, unsaved.get(block) == Some(&true));
+                open = self.start(block, choices, repeats, unsaved.get(block) == Some(&true));
             }
             if let Some(witness) = self.hooks.witness {
                 self.builder.before(anchor);
@@ -296,11 +296,11 @@ impl Placer<'_> {
         &self,
         block: usize,
         choices: &Choices,
-        rounds: &Rounds,
+        repeats: &Repeats,
         unsaved: bool,
     ) -> Option<Open> {
         let mut number = choices.at_start(block);
-        if let Some(again) = rounds.again(block) {
+        if let Some(again) = repeats.again(block) {
             let before = number.unwrap_or_else(|| self.builder.i32(1));
             let after = self.builder.call(self.hooks.round, &mut [before, again]);
             number = number.map(|_| after);
@@ -469,7 +469,7 @@ impl Placer<'_> {
         }
         if self.plan.readings.contains(&id) {
             self.builder.before(self.anchor(index + 1, entry)?);
-            let updates = self.plan.rounds.values().any(|it| it.updates.contains(&id));
+            let updates = self.plan.repeats.values().any(|it| it.updates.contains(&id));
             let hook = if updates { self.hooks.round_reading } else { self.hooks.reading };
             self.builder.call(hook, &mut []);
             if updates {

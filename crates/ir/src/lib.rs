@@ -16,7 +16,7 @@ pub mod opaque;
 pub mod plan;
 mod read;
 pub mod regions;
-pub mod rounds;
+pub mod repeats;
 pub mod stack;
 pub mod types;
 mod visit;

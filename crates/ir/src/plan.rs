@@ -31,7 +31,7 @@
 //! logged for the same reason.
 //!
 //! A load from memory that a function from outside handed out is logged as well ([`Foreign`]), and so is
-//! every load of memory that others may see in a loop that waits ([`rounds`]).
+//! every load of memory that others may see in a loop that waits ([`repeats`]).
 //!
 //! What the executor has no arithmetic for ([`is_opaque`]) is logged as well.
 
@@ -42,7 +42,7 @@ use crate::guesses::{self, Guesses};
 use crate::intrinsics;
 use crate::opaque::is_opaque;
 use crate::regions::{self, Regions};
-use crate::rounds::{self, Rounds};
+use crate::repeats::{self, Repeats};
 use crate::stack::StackObjects;
 use crate::types::{
     BlockId, Callee, Function, InstId, InstKind, Instruction, Module, Ordering, Type, TypeId,
@@ -71,8 +71,8 @@ pub struct FunctionPlan {
     /// ([`Assembly::is_logged`]).
     pub returns: BTreeSet<InstId>,
     /// Loops that wait: at their headers, coming from within, a region ends, and the runtime may count
-    /// the round in place of its log ([`rounds`]).
-    pub rounds: Rounds,
+    /// the round in place of its log ([`repeats`]).
+    pub repeats: Repeats,
 }
 
 /// How many bytes a number of so many bits takes in the values stream: 1, 2, 4 or 8, whichever holds
@@ -114,9 +114,9 @@ pub fn plan(module: &Module, function: &Function) -> FunctionPlan {
     let blocks = recorded_blocks(function);
     let stack = StackObjects::of(module, function);
     let entry = is_entered(function);
-    let rounds = rounds::rounds(module, function, &stack, &blocks);
+    let repeats = repeats::repeats(module, function, &stack, &blocks);
     let mut values = logged_values(module, function, &stack);
-    let waiting: BTreeSet<InstId> = rounds.values().flat_map(|it| &it.loads).copied().collect();
+    let waiting: BTreeSet<InstId> = repeats.values().flat_map(|it| &it.loads).copied().collect();
     values.extend(&waiting);
     let guesses = guesses::guesses(module, function, &values, &waiting, entry);
     FunctionPlan {
@@ -127,7 +127,7 @@ pub fn plan(module: &Module, function: &Function) -> FunctionPlan {
         values,
         guesses,
         returns: logged_returns(module, function),
-        rounds,
+        repeats,
     }
 }
 

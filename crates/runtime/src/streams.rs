@@ -370,7 +370,7 @@ pub unsafe fn reading(thread: *mut Thread) {
     }
 }
 
-/// Notes where a reading of the clock is in the values, for [`crate::rounds`].
+/// Notes where a reading of the clock is in the values, for [`crate::repeats`].
 unsafe fn note_reading(control: *mut Control, at: u64) {
     // SAFETY: the control page is that of a live thread.
     unsafe {

@@ -13,7 +13,7 @@ use crate::noise;
 use crate::process;
 use crate::readings;
 use crate::real;
-use crate::rounds;
+use crate::repeats;
 use crate::schedule;
 use crate::signals;
 use crate::streams::{self, RING, Stream};
@@ -62,7 +62,7 @@ pub struct Thread {
     /// The clock is read when the path stream has so many bytes.
     pub next_reading: u64,
     /// Of the round of a waiting loop that it is in.
-    pub round: rounds::State,
+    pub round: repeats::State,
     /// For its gates.
     pub gate: gates::State,
     /// The object that it is freeing, or freed last.

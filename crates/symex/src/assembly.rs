@@ -33,7 +33,7 @@ impl<'r> Engine<'r> {
             let value = unchanged(&assembly, &arguments);
             return self.finish(t, value);
         }
-        self.rounds.effect();
+        self.idle.effect();
         let call = ExternalCall {
             name: NAME,
             address: None,

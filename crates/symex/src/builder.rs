@@ -109,7 +109,7 @@ pub(crate) struct Builder {
     pub objects: Vec<Object>,
     /// The events' names, each once.
     names: FxHashSet<Arc<str>>,
-    /// The variables made of late, while somebody wants to know ([`crate::rounds`]).
+    /// The variables made of late, while somebody wants to know ([`crate::idle`]).
     pub recent: Option<Vec<VarId>>,
     /// By width, variables that nothing refers to any more.
     free: FxHashMap<u32, Vec<VarId>>,

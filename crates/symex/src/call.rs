@@ -2,9 +2,9 @@
 
 use crate::control::Logged;
 use crate::engine::{Engine, operand_value};
+use crate::idle::is_harmless;
 use crate::image::FunctionInfo;
 use crate::report::GapKind;
-use crate::rounds::is_harmless;
 use crate::thread::{Entry, ExternalCall, ExternalFrame, Frame, Stop, contradiction};
 use crate::value::{Scalar, Value};
 use ir::assembly::Assembly;
@@ -142,7 +142,7 @@ impl<'r> Engine<'r> {
         address: Option<u64>,
     ) -> Result<(), Stop> {
         if !is_harmless(name) {
-            self.rounds.effect();
+            self.idle.effect();
         }
         let Some((info, _)) = self.current(t) else { return contradiction("no function") };
         if !info.plan.returns.contains(&id) && !call.must_tail {
@@ -253,7 +253,7 @@ impl<'r> Engine<'r> {
         let Some(info) = self.image.info(m, f) else {
             return contradiction(format!("entry of {number}, which has no body"));
         };
-        self.rounds.effect();
+        self.idle.effect();
         self.threads[t].advance();
         let entered = self.image.function_address(m, f);
         let mut arguments;

@@ -298,7 +298,7 @@ impl<'r> Engine<'r> {
         if !self.symbolic() || !self.threads[t].conditioned.insert(expr) {
             return None;
         }
-        self.rounds.note_conditioned(expr);
+        self.idle.note_conditioned(expr);
         // A branch that disagrees with what the log says of the values that it tests.
         if self.recorded_value(expr) == Some(0) {
             self.gap(t, GapKind::WrongBranch, "by recorded values".to_owned());
@@ -368,7 +368,7 @@ impl<'r> Engine<'r> {
     }
 
     fn note_block(&mut self, t: usize, info: &FunctionInfo<'_>, block: BlockId) {
-        self.rounds.step((info.module, info.id.0, block.0));
+        self.idle.step((info.module, info.id.0, block.0));
         let report = &mut self.threads[t].report;
         report.blocks += 1;
         if self.options.keep_path {
@@ -449,7 +449,7 @@ impl<'r> Engine<'r> {
     /// An exception passes: the next entry is the block of the landing pad where it arrives, in
     /// the innermost frame that is in an invoke with this landing pad.
     pub fn unwind(&mut self, t: usize, from_resume: bool) -> Result<(), Stop> {
-        self.rounds.effect();
+        self.idle.effect();
         let entry = self.next_entry(t)?;
         let Entry::Block(block) = entry else {
             return contradiction(format!("{entry:?} while an exception is thrown"));

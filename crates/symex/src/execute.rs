@@ -3,10 +3,10 @@
 use crate::access::Stamp;
 use crate::cells::SharedCells;
 use crate::engine::{Engine, Learned, Pass};
+use crate::idle::LeaveOut;
 use crate::image::Image;
 use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{Execution, FunctionCalls, Options, Report, SymexError};
-use crate::rounds::LeaveOut;
 use crate::shadow::Shadow;
 use model::{Thread, ThreadId};
 use rustc_hash::FxHashMap;

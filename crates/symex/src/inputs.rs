@@ -42,7 +42,7 @@ struct Calls {
 pub(crate) struct Collected {
     calls: BTreeMap<(usize, usize), Calls>,
     /// The functions called of late and how many words each call gave, while somebody wants to know
-    /// ([`crate::rounds`]).
+    /// ([`crate::idle`]).
     pub recent: Option<Vec<(usize, usize)>>,
 }
 

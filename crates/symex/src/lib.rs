@@ -17,7 +17,7 @@
 //! | `described`, `strings` | library functions as `ir::effects` describes them |
 //! | `sync` | what the runtime reported |
 //! | `inputs` | results that a replay gives back |
-//! | `rounds` | rounds of waiting, which are left out |
+//! | `idle` | rounds of waiting, which are left out |
 //! | `points` | where a scheduler can stop the threads |
 //! | `failure`, `hang`, `dependence` | φbug |
 //! | `shadow`, `cells`, `heap`, `memory` | shared bytes, allocations, memory |
@@ -48,6 +48,7 @@ mod failure;
 mod guesses;
 mod hang;
 mod heap;
+mod idle;
 mod image;
 mod inputs;
 mod intrinsics;
@@ -60,7 +61,6 @@ mod processor;
 mod recording;
 mod repeats;
 mod report;
-mod rounds;
 mod settled;
 mod shadow;
 mod signals;

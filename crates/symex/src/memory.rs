@@ -115,7 +115,7 @@ impl Trail {
 pub(crate) struct Memory<'r> {
     image: &'r Image<'r>,
     pages: FxHashMap<u64, Box<Page>>,
-    /// While somebody wants to know ([`crate::rounds`]).
+    /// While somebody wants to know ([`crate::idle`]).
     pub trail: Option<Box<Trail>>,
 }
 

@@ -32,7 +32,7 @@ impl<'r> Engine<'r> {
         let bytes = size.saturating_mul(count).min(LARGEST_ALLOCA);
         if !self.is_logged(t) {
             let address = self.threads[t].private(bytes);
-            self.rounds.note_object(self.threads[t].frames.len(), address, bytes);
+            self.idle.note_object(self.threads[t].frames.len(), address, bytes);
             self.memory.fill(address, bytes, MemoryByte::Fresh);
             return self.finish(t, Value::constant(64, u128::from(address)));
         }
@@ -41,7 +41,7 @@ impl<'r> Engine<'r> {
         let address = self.previous_result(t).and_then(Scalar::as_const).unwrap_or(0) as u64;
         self.extend_stack(t, address, bytes);
         if let Some(internal) = self.resolve(t, address) {
-            self.rounds.note_object(self.threads[t].frames.len(), internal, bytes);
+            self.idle.note_object(self.threads[t].frames.len(), internal, bytes);
             self.memory.fill(internal, bytes, MemoryByte::Fresh);
         }
         Ok(())

@@ -48,7 +48,7 @@ pub(crate) struct Tracker {
     threads: Vec<Passed>,
     /// Per event of each thread.
     of: Vec<Vec<Point>>,
-    /// The sites passed of late, while somebody wants to know ([`crate::rounds`]).
+    /// The sites passed of late, while somebody wants to know ([`crate::idle`]).
     pub recent: Option<Vec<u32>>,
 }
 

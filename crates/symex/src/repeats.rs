@@ -1,4 +1,4 @@
-//! Rounds of waiting loops that the log counts (`ir::rounds`). They are as the round before, which was
+//! Rounds of waiting loops that the log counts (`ir::repeats`). They are as the round before, which was
 //! walked, but for counters; no events are made for them.
 
 use crate::engine::Engine;
@@ -6,7 +6,7 @@ use crate::image::FunctionInfo;
 use crate::memory::{self, MemoryByte};
 use crate::thread::{Entry, Stop, contradiction};
 use crate::value::{self, Scalar};
-use ir::rounds::{Cell, Counter};
+use ir::repeats::{Cell, Counter};
 use ir::types::{BlockId, Operand};
 use model::BinOp;
 use trace_format::layout::RuntimeEvent;
@@ -28,7 +28,7 @@ impl<'r> Engine<'r> {
         info: &'r FunctionInfo<'r>,
         block: BlockId,
     ) -> Result<(), Stop> {
-        let rounds = &info.plan.rounds;
+        let rounds = &info.plan.repeats;
         let Some(frame) = self.threads[t].code_mut().filter(|_| !rounds.is_empty()) else {
             return Ok(());
         };

@@ -74,7 +74,7 @@ impl<'r> Engine<'r> {
             | RuntimeEvent::Unlocked
             | RuntimeEvent::Reading
             | RuntimeEvent::ExternalWrite => {}
-            _ => self.rounds.effect(),
+            _ => self.idle.effect(),
         }
         let thread = &mut self.threads[t];
         let before = thread.sync_time();

@@ -84,7 +84,7 @@ impl Engine<'_> {
     }
 
     fn note_known(&mut self, id: ExprId, value: u128) {
-        self.rounds.note_known(id);
+        self.idle.note_known(id);
         self.known.insert(id, value);
     }
 
@@ -194,7 +194,7 @@ impl Engine<'_> {
         };
         let value = self.recorded_value(id)?;
         if self.symbolic() && self.threads[t].concretised.insert(id) {
-            self.rounds.note_concretised(id);
+            self.idle.note_concretised(id);
             let constant = self.pool.constant(scalar.width, value);
             let equal = self.pool.eq(id, constant);
             let site = self.site(t);

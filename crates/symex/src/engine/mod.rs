@@ -13,6 +13,7 @@ use crate::eval;
 use crate::failure::Lifetime;
 use crate::hang::Waiting;
 use crate::heap::{HEAP, Heap, PRIVATE};
+use crate::idle::{Idle, LeaveOut};
 use crate::image::{FunctionInfo, Image};
 use crate::inputs::Collected;
 use crate::memory::Memory;
@@ -20,7 +21,6 @@ use crate::naming::CallPaths;
 use crate::points::Tracker;
 use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{FunctionUse, Gap, GapKind, Options};
-use crate::rounds::{LeaveOut, Rounds};
 use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
@@ -88,7 +88,7 @@ pub(crate) struct Engine<'r> {
     pub out: Builder,
     pub points: Tracker,
     pub collected: Collected,
-    pub rounds: Rounds<'r>,
+    pub idle: Idle<'r>,
     pub learned: Learned,
     pub gaps: Vec<Gap>,
     /// Thread, place and kind of each of them: its index.
@@ -153,7 +153,7 @@ impl<'r> Engine<'r> {
             out: Builder::new(threads.len()),
             points: Tracker::new(threads.len()),
             collected: Collected::default(),
-            rounds: Rounds::new(leave_out),
+            idle: Idle::new(leave_out),
             threads,
             learned,
             gaps: Vec::new(),
@@ -269,13 +269,13 @@ impl<'r> Engine<'r> {
             self.threads.iter().position(|thread| matches!(thread.stop, Some(Stop::Wait(_))))?;
         self.threads[waiting].stop =
             Some(Stop::Contradiction("joins a thread that waits for it".to_owned()));
-        self.forget_rounds();
+        self.forget_idle();
         self.finish_thread(waiting);
         None.or_else(|| (0..self.threads.len()).find(|&t| self.is_runnable(t)))
     }
 
     fn run_thread(&mut self, t: usize) {
-        self.forget_rounds();
+        self.forget_idle();
         let fresh = self.threads[t].stop.is_none();
         self.threads[t].stop = None;
         if fresh {
@@ -518,7 +518,7 @@ impl<'r> Engine<'r> {
         }
         let stack = self.stack(t);
         self.points.event(t, &kind);
-        self.rounds.event(&kind);
+        self.idle.event(&kind);
         let interval = self.happened(t);
         self.out.event(t, kind, stack, name, interval)
     }

@@ -1,7 +1,7 @@
 //! Threads that go round a loop until a variable changes, for ever.
 //!
 //! A thread polls when the last full round of the loop that its log ends in left everything as it was
-//! ([`crate::rounds`]) and its conditions speak of what it read. What came behind that round is cut off:
+//! ([`crate::idle`]) and its conditions speak of what it read. What came behind that round is cut off:
 //! the thread waits where it read last, with the locks that it had at the loop's header. It goes on when
 //! a read variable has a value with which the round would have gone another way. Writes of such values
 //! *release* the thread, others *keep* it. It waits for ever when the last write of each variable keeps

@@ -206,7 +206,7 @@ pub enum RuntimeEvent {
     /// An ordinary mutex is about to be unlocked: begin and end of a `pthread_mutex_unlock` that
     /// returns 0. The address and the tsc before, as for `Locked`.
     Unlocked = 15,
-    /// At the header of a waiting loop (`ir::rounds`), coming from within: the round before was done so many
+    /// At the header of a waiting loop (`ir::repeats`), coming from within: the round before was done so many
     /// times more. `[how many times, tsc after the last one]`; the words change while it goes on. 0 times:
     /// handlers of signals may follow that ran there.
     Repeat = 16,
@@ -410,7 +410,7 @@ pub struct Control {
     /// 0 for nobody; else [`called_as`] the call's types, with [`CAME_BACK`] when the function has
     /// returned. (The hooks write the lower half.)
     pub called_as: u64,
-    /// 1 in a round of a waiting loop (`ir::rounds`) that began at the loop's header, coming from within;
+    /// 1 in a round of a waiting loop (`ir::repeats`) that began at the loop's header, coming from within;
     /// 0 before the first one. What is logged of the round may be taken back.
     pub round: u64,
     /// Where the path of that round begins.

@@ -35,7 +35,7 @@ fn program() -> Program {
     Program { b, flag, other, own, one }
 }
 
-/// Where a round ends: a call, without which the log would count the rounds (`ir::rounds`).
+/// Where a round ends: a call, without which the log would count the rounds (`ir::repeats`).
 fn latch(b: &mut ModuleBuilder) -> Vec<Line> {
     let look = b.declare("sched_getcpu", &[], I32);
     vec![(call(look, &[]), I32), jump(1)]

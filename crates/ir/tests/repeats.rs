@@ -4,7 +4,7 @@ mod common;
 
 use common::{c, cpp, function};
 use ir::plan::plan;
-use ir::rounds::{Cell, WaitingLoop};
+use ir::repeats::{Cell, WaitingLoop};
 use ir::types::{InstKind, Module};
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
@@ -17,7 +17,7 @@ const HEAD: &str = "#include <stdatomic.h>
     ";
 
 fn found(module: &Module, name: &str) -> Vec<WaitingLoop> {
-    plan(module, function(module, name)).rounds.into_values().collect()
+    plan(module, function(module, name)).repeats.into_values().collect()
 }
 
 /// The waiting loops of a function `f` with this body, at every level.
@@ -169,7 +169,7 @@ fn all_that_a_waiting_loop_loads_is_logged_and_nothing_is_guessed() {
         let module = c(level, &source);
         let f = function(&module, "f");
         let plan = plan(&module, f);
-        let loops: Vec<&WaitingLoop> = plan.rounds.values().collect();
+        let loops: Vec<&WaitingLoop> = plan.repeats.values().collect();
         let [one] = loops[..] else { panic!("{level}: {loops:?}") };
         assert_eq!(one.loads.len(), 2, "{level}");
         for id in &one.loads {

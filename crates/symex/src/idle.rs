@@ -1,4 +1,4 @@
-//! Rounds of waiting: a thread that polls goes round a loop until another one has done something, and
+//! Idle of waiting: a thread that polls goes round a loop until another one has done something, and
 //! makes the same few reads in each round. Only the first and the last round tell anything; those in
 //! between are left out of the event trace, as if the thread had been slower.
 //!
@@ -104,11 +104,11 @@ struct Watched<'r> {
     /// How many frames there are, the loop's on top.
     depth: usize,
     serial: u64,
-    /// [`Rounds::effects`] and [`Rounds::made`] at the last arrival.
+    /// [`Idle::effects`] and [`Idle::made`] at the last arrival.
     effects: u64,
     made: u64,
     path: u64,
-    /// Rounds in a row that changed something, and how many to let pass for that.
+    /// Idle in a row that changed something, and how many to let pass for that.
     failures: u32,
     pause: u32,
     /// A round wrote what was stale at its beginning before it read it.
@@ -140,14 +140,14 @@ struct Assumption {
 pub(crate) enum LeaveOut {
     /// No round: the run was scheduled, and what it passed counts.
     Nothing,
-    /// Rounds that only read.
+    /// Idle that only read.
     Reads,
-    /// Rounds with updates that changed nothing, too.
+    /// Idle with updates that changed nothing, too.
     Updates,
 }
 
 /// See the module.
-pub(crate) struct Rounds<'r> {
+pub(crate) struct Idle<'r> {
     leave_out: LeaveOut,
     loops: Vec<Watched<'r>>,
     /// How often something was done that is not to be left out.
@@ -163,7 +163,7 @@ pub(crate) struct Rounds<'r> {
     active: bool,
 }
 
-impl Rounds<'_> {
+impl Idle<'_> {
     pub fn new(leave_out: LeaveOut) -> Self {
         Self {
             leave_out,
@@ -313,20 +313,20 @@ pub(crate) fn is_harmless(name: &str) -> bool {
 
 impl<'r> Engine<'r> {
     /// The walk of another thread goes on.
-    pub fn forget_rounds(&mut self) {
-        self.rounds.loops.clear();
+    pub fn forget_idle(&mut self) {
+        self.idle.loops.clear();
         self.stop_watching();
     }
 
     /// Drops the logs when no loop is watched.
     fn stop_watching(&mut self) {
-        if !self.rounds.active {
+        if !self.idle.active {
             return;
         }
-        if self.rounds.loops.iter().any(|watched| watched.watch.is_some()) {
+        if self.idle.loops.iter().any(|watched| watched.watch.is_some()) {
             return;
         }
-        let rounds = &mut self.rounds;
+        let rounds = &mut self.idle;
         rounds.active = false;
         rounds.known.clear();
         rounds.conditioned.clear();
@@ -339,10 +339,10 @@ impl<'r> Engine<'r> {
     }
 
     fn start_watching(&mut self) {
-        if self.rounds.active {
+        if self.idle.active {
             return;
         }
-        self.rounds.active = true;
+        self.idle.active = true;
         self.out.recent = Some(Vec::new());
         self.points.recent = Some(Vec::new());
         self.collected.recent = Some(Vec::new());
@@ -355,13 +355,13 @@ impl<'r> Engine<'r> {
             return;
         }
         let body = info.loops().at(target);
-        if self.rounds.loops.is_empty() && body.is_none() {
+        if self.idle.loops.is_empty() && body.is_none() {
             return;
         }
         let Some(serial) = self.threads[t].code().map(|frame| frame.serial) else { return };
         let depth = self.threads[t].frames.len();
         let again = body.is_some_and(|body| body.latches.contains(&from));
-        while let Some(top) = self.rounds.loops.last() {
+        while let Some(top) = self.idle.loops.last() {
             let here = (top.depth, top.serial) == (depth, serial);
             let stays = match here {
                 true => top.body.contains(target) && (top.body.header != target || again),
@@ -370,26 +370,26 @@ impl<'r> Engine<'r> {
             if stays {
                 break;
             }
-            self.rounds.loops.pop();
+            self.idle.loops.pop();
         }
         self.fit_stale();
         let Some(body) = body else { return self.stop_watching() };
-        let top = self.rounds.loops.last();
+        let top = self.idle.loops.last();
         let known = top
             .is_some_and(|top| (top.depth, top.serial, top.body.header) == (depth, serial, target));
         if known {
             self.round(t, info);
         } else {
-            let (effects, made) = (self.rounds.effects, self.rounds.made);
-            if self.rounds.loops.len() >= DEEPEST {
-                self.rounds.loops.remove(0);
+            let (effects, made) = (self.idle.effects, self.idle.made);
+            if self.idle.loops.len() >= DEEPEST {
+                self.idle.loops.remove(0);
                 if let Some(trail) = &mut self.memory.trail
                     && !trail.stale.is_empty()
                 {
                     trail.stale.remove(0);
                 }
             }
-            self.rounds.loops.push(Watched {
+            self.idle.loops.push(Watched {
                 body,
                 depth,
                 serial,
@@ -413,7 +413,7 @@ impl<'r> Engine<'r> {
 
     /// There is a set of stale bytes for each loop.
     fn fit_stale(&mut self) {
-        let count = self.rounds.loops.len();
+        let count = self.idle.loops.len();
         if let Some(trail) = &mut self.memory.trail {
             trail.stale.resize_with(count, Stale::default);
         }
@@ -421,12 +421,12 @@ impl<'r> Engine<'r> {
 
     /// A round of the innermost loop is over, and the next one begins.
     fn round(&mut self, t: usize, info: &'r FunctionInfo<'r>) {
-        let (effects, made) = (self.rounds.effects, self.rounds.made);
+        let (effects, made) = (self.idle.effects, self.idle.made);
         let full = self.memory.trail.as_ref().is_some_and(|trail| trail.full);
         if full {
-            self.rounds.loops.iter_mut().for_each(|watched| watched.watch = None);
+            self.idle.loops.iter_mut().for_each(|watched| watched.watch = None);
         }
-        let Some(top) = self.rounds.loops.last_mut() else { return };
+        let Some(top) = self.idle.loops.last_mut() else { return };
         let quiet = top.effects == effects && !full;
         let busy = top.made != made;
         (top.effects, top.made) = (effects, made);
@@ -452,7 +452,7 @@ impl<'r> Engine<'r> {
             }
         };
         let (mark, held) = (self.mark(t), self.threads[t].held.clone());
-        if let Some(top) = self.rounds.loops.last_mut() {
+        if let Some(top) = self.idle.loops.last_mut() {
             top.watch = Some(Watch { past, mark, state, held });
         }
     }
@@ -478,7 +478,7 @@ impl<'r> Engine<'r> {
             && same
         {
             settled = self.are_stale_written();
-            let goes = settled && self.rounds.leave_out != LeaveOut::Nothing;
+            let goes = settled && self.idle.leave_out != LeaveOut::Nothing;
             if goes && self.leave_out(t, past, mark) {
                 mark = past.mark;
             } else {
@@ -491,7 +491,7 @@ impl<'r> Engine<'r> {
         {
             *last = Stale { bytes: changed.into_iter().collect(), read: false };
         }
-        let top = self.rounds.loops.last_mut()?;
+        let top = self.idle.loops.last_mut()?;
         top.settled = settled;
         top.failures = if failed { top.failures + 1 } else { 0 };
         if top.failures >= PATIENCE {
@@ -554,7 +554,7 @@ impl<'r> Engine<'r> {
     }
 
     fn mark(&self, t: usize) -> Mark {
-        let rounds = &self.rounds;
+        let rounds = &self.idle;
         let (gates, syncs) = self.points.counts(t);
         Mark {
             events: self.out.threads[t].events.len(),
@@ -605,24 +605,24 @@ impl<'r> Engine<'r> {
             self.collected.remove(t, &gone, recent.get(from.inputs..).unwrap_or_default());
             self.collected.recent = Some(recent);
         }
-        for id in self.rounds.known.drain(from.known..to.known).collect::<Vec<_>>() {
+        for id in self.idle.known.drain(from.known..to.known).collect::<Vec<_>>() {
             if own(self, id) {
                 self.known.remove(&id);
             }
         }
         let range = from.conditioned..to.conditioned;
-        for id in self.rounds.conditioned.drain(range).collect::<Vec<_>>() {
+        for id in self.idle.conditioned.drain(range).collect::<Vec<_>>() {
             if own(self, id) {
                 self.threads[t].conditioned.remove(&id);
             }
         }
         let range = from.concretised..to.concretised;
-        for id in self.rounds.concretised.drain(range).collect::<Vec<_>>() {
+        for id in self.idle.concretised.drain(range).collect::<Vec<_>>() {
             if own(self, id) {
                 self.threads[t].concretised.remove(&id);
             }
         }
-        self.rounds.updates.drain(from.updates..to.updates);
+        self.idle.updates.drain(from.updates..to.updates);
         if let Some(recent) = &mut self.out.recent {
             recent.drain(from.variables..to.variables);
         }
@@ -637,8 +637,8 @@ impl<'r> Engine<'r> {
         }
         // What a stale byte was before is not known any more to the loops around this one.
         if past.stale {
-            let outer = self.rounds.loops.len().saturating_sub(1);
-            self.rounds.loops[..outer].iter_mut().for_each(|watched| watched.watch = None);
+            let outer = self.idle.loops.len().saturating_sub(1);
+            self.idle.loops[..outer].iter_mut().for_each(|watched| watched.watch = None);
         }
         self.threads[t].report.rounds += 1;
         true
@@ -653,14 +653,14 @@ impl<'r> Engine<'r> {
     }
 
     fn ends_in(&self, t: usize) -> Option<&Watch> {
-        let effects = self.rounds.effects;
+        let effects = self.idle.effects;
         let polls = |watched: &&Watched<'r>| {
             let past = watched.watch.as_ref().and_then(|watch| watch.past.as_ref());
             watched.effects == effects
                 && past.is_some_and(|past| past.clean && (!past.stale || watched.settled))
                 && self.is_frame(t, watched.depth, watched.serial)
         };
-        self.rounds.loops.iter().rev().find(polls)?.watch.as_ref()
+        self.idle.loops.iter().rev().find(polls)?.watch.as_ref()
     }
 
     /// Cuts off what the thread did behind that round.
@@ -684,7 +684,7 @@ impl<'r> Engine<'r> {
     /// Did all of these updates find what they wrote? Where that is not in the log, it is assumed of
     /// those of which it may be so.
     fn change_nothing(&mut self, updates: Range<usize>, conditions: &[ExprId]) -> bool {
-        let updates = self.rounds.updates[updates].to_vec();
+        let updates = self.idle.updates[updates].to_vec();
         for update in updates {
             if self.pool.get(update.new) == self.variable_expr(update) {
                 continue;
@@ -704,11 +704,11 @@ impl<'r> Engine<'r> {
             let limit = model::expr::mask(self.pool.width(new));
             let samples = [0, 1, 2, 3, limit].into_iter().chain(self.pool.as_const(new));
             let mut possible = samples.filter_map(|value| self.keeps(&assumption, value));
-            if self.rounds.leave_out != LeaveOut::Updates || !possible.any(|keeps| keeps) {
+            if self.idle.leave_out != LeaveOut::Updates || !possible.any(|keeps| keeps) {
                 return false;
             }
             drop(possible);
-            self.rounds.assumptions.insert(assumption);
+            self.idle.assumptions.insert(assumption);
         }
         true
     }
@@ -728,11 +728,11 @@ impl<'r> Engine<'r> {
 
     /// After all walks: was it right to leave updates out?
     pub fn assumptions_hold(&self) -> bool {
-        if self.rounds.assumptions.is_empty() {
+        if self.idle.assumptions.is_empty() {
             return true;
         }
         let mut values: FxHashMap<CellId, Option<FxHashSet<u128>>> = FxHashMap::default();
-        for assumption in &self.rounds.assumptions {
+        for assumption in &self.idle.assumptions {
             let init = self.out.cells.get(assumption.cell.index()).map(|cell| cell.init);
             let init = init.and_then(|init| self.pool.as_const(init));
             values.insert(assumption.cell, init.map(|value| FxHashSet::from_iter([value])));
@@ -756,7 +756,7 @@ impl<'r> Engine<'r> {
                 }
             }
         }
-        self.rounds.assumptions.iter().all(|assumption| {
+        self.idle.assumptions.iter().all(|assumption| {
             let known = values.get(&assumption.cell).and_then(Option::as_ref);
             known.is_some_and(|known| {
                 known.iter().all(|&value| self.keeps(assumption, value).unwrap_or(true))

@@ -31,7 +31,7 @@ const MOST_BLOCKS: usize = 64;
 const MOST_INSTRUCTIONS: usize = 1024;
 
 /// A function's waiting loops, by their headers.
-pub type Rounds = BTreeMap<BlockId, WaitingLoop>;
+pub type Repeats = BTreeMap<BlockId, WaitingLoop>;
 
 /// A waiting loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,18 +69,18 @@ pub enum Cell {
 
 /// The waiting loops of a function, of whose blocks these are recorded.
 #[must_use]
-pub fn rounds(
+pub fn repeats(
     module: &Module,
     function: &Function,
     stack: &StackObjects,
     recorded: &[bool],
-) -> Rounds {
+) -> Repeats {
     let flow = Flow::of(function);
-    let mut rounds = Rounds::new();
+    let mut found = Repeats::new();
     // Most functions have no loops, or none that could be meant.
     let back = flow.back_edges();
     if back.is_empty() {
-        return rounds;
+        return found;
     }
     let quiet: BTreeSet<BlockId> = (0..function.blocks.len() as u32)
         .map(BlockId)
@@ -92,17 +92,17 @@ pub fn rounds(
         }
         let Some(blocks) = quiet_loop(&flow, header, &latches, &quiet) else { continue };
         let look = Look::new(module, function, stack, &flow, header, &blocks);
-        if let Some(found) = look.and_then(Look::look) {
-            rounds.insert(header, WaitingLoop { blocks, ..found });
+        if let Some(waiting) = look.and_then(Look::look) {
+            found.insert(header, WaitingLoop { blocks, ..waiting });
         }
     }
-    one_in_nest(&mut rounds);
-    rounds
+    one_in_nest(&mut found);
+    found
 }
 
 /// Leaves one of loops that lie in each other: the innermost that looks at memory, or, where none does,
 /// the outermost, whose rounds are longer.
-fn one_in_nest(rounds: &mut Rounds) {
+fn one_in_nest(rounds: &mut Repeats) {
     let looks = |waiting: &WaitingLoop| !waiting.loads.is_empty() || !waiting.updates.is_empty();
     let is_within = |inner: &BlockId, (outer, waiting): (&BlockId, &WaitingLoop)| {
         inner != outer && waiting.blocks.contains(inner)

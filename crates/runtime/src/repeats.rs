@@ -1,4 +1,4 @@
-//! Rounds of loops that wait (`ir::rounds`): those that repeat are counted, and not logged.
+//! Rounds of loops that wait (`ir::repeats`): those that repeat are counted, and not logged.
 //!
 //! The hook at the header of such a loop calls when it comes from within the loop. When the round that
 //! is over has the same log as the one before, but for readings of the clock, and no atomic update in it

@@ -1,4 +1,4 @@
-//! The headers of loops that wait, see [`ir::rounds`]: is the header entered at the end of a
+//! The headers of loops that wait, see [`ir::repeats`]: is the header entered at the end of a
 //! round?
 
 use crate::build::Builder;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// Where a block of a loop can be reached from elsewhere, too, a phi of its own says whether control has
 /// been in the loop since the header.
-pub struct Rounds {
+pub struct Repeats {
     headers: BTreeMap<BlockId, Header>,
 }
 
@@ -23,7 +23,7 @@ struct Header {
     within: BTreeMap<LLVMBasicBlockRef, Option<LLVMValueRef>>,
 }
 
-impl Rounds {
+impl Repeats {
     /// Builds the phis: `first` gives a block's first instruction.
     ///
     /// # Safety
@@ -31,7 +31,7 @@ impl Rounds {
     pub unsafe fn begin(
         llvm: &Llvm,
         builder: &Builder,
-        (function, rounds): (&Function, &ir::rounds::Rounds),
+        (function, repeats): (&Function, &ir::repeats::Repeats),
         first: impl Fn(usize) -> Option<LLVMValueRef>,
     ) -> Self {
         // SAFETY: the instruction is alive and in a block.
@@ -41,7 +41,7 @@ impl Rounds {
             builder.phi(builder.int_type(1))
         };
         let mut headers = BTreeMap::new();
-        for (&header, found) in rounds {
+        for (&header, found) in repeats {
             let Some(start) = first(header.index()) else { continue };
             let reachable = from_outside(function, header, &found.blocks);
             let mut within = BTreeMap::new();
