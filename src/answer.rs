@@ -79,6 +79,8 @@ pub struct Parts<'a> {
     pub explanation: &'a Explanation,
     /// Model gaps.
     pub gaps: u64,
+    /// Rounds of waiting that have no events.
+    pub rounds_left_out: u64,
     /// Times.
     pub timing: Timing,
 }
@@ -216,7 +218,7 @@ fn atomic_block(names: &Names<'_>, block: &explain::AtomicBlock) -> AtomicBlock 
 }
 
 fn stats(parts: &Parts<'_>) -> Stats {
-    let Parts { trace, size, explanation, gaps, timing } = parts;
+    let Parts { trace, size, explanation, gaps, rounds_left_out, timing } = parts;
     let accesses =
         |event: &&Event| !event.kind.reads().is_empty() || !event.kind.writes().is_empty();
     let counts = explanation.dsps.first().map(|dsp| dsp.counts).unwrap_or_default();
@@ -231,6 +233,7 @@ fn stats(parts: &Parts<'_>) -> Stats {
         constraints: size.constraints as u64,
         variables: size.variables as u64,
         model_gaps: *gaps,
+        rounds_left_out: *rounds_left_out,
         context_switches: explanation.statistics.switches as u64,
         data_flows: flows as u64,
         dsp_events: counts.events as u64,

@@ -87,7 +87,7 @@ pub fn execute(recording: &Recording) -> Result<Execution, PipelineError> {
         events = execution.trace.events.len(),
         cells = execution.trace.cells.len(),
         gaps = execution.report.gap_count(),
-        rounds_left_out = execution.report.threads.iter().map(|thread| thread.rounds).sum::<u64>(),
+        rounds_left_out = execution.report.rounds_left_out(),
         "executed"
     );
     Ok(execution)
@@ -157,6 +157,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         size: explained.size,
         explanation: &explained.explanation,
         gaps: execution.report.gap_count(),
+        rounds_left_out: execution.report.rounds_left_out(),
         timing: work.timing,
     });
     solution.replay = failing.replay;

@@ -36,7 +36,7 @@ fn check(source: &str, level: &str, waiting: usize) {
     // Of a scheduled run all is there.
     recording.scheduled = true;
     let whole = pipeline::execute(&recording).expect("the trace can be executed");
-    let left_out: u64 = threads.iter().map(|thread| thread.rounds).sum();
+    let left_out: u64 = threads.iter().map(|thread| thread.idle_rounds).sum();
     assert!(left_out > 20, "{what}: {left_out} rounds");
     let more = whole.trace.events.len() - execution.trace.events.len();
     assert!(more as u64 >= left_out, "{what}: {more} more events, {left_out} rounds");

@@ -6,8 +6,8 @@ use crate::locks::Regions;
 use crate::models::MemoryModel;
 use crate::{ConstraintSystem, EncodeError};
 use crate::{
-    barriers, bug, clock, complete, conditions, fork_join, lemmas, locks, path, program_order,
-    read_write, saturate, semaphores, validate,
+    barriers, bug, clock, complete, conditions, fork_join, lemmas, locks, own_locks, path,
+    program_order, read_write, saturate, semaphores, validate,
 };
 use model::EventTrace;
 
@@ -65,7 +65,9 @@ fn encode_with(trace: &EventTrace, clock: bool) -> Result<ConstraintSystem, Enco
     let span = tracing::debug_span!("encode", events = trace.events.len());
     let _guard = span.enter();
     validate::validate(trace)?;
-    let mut context = Context::new(trace, Regions::of(trace)?);
+    let mut regions = Regions::of(trace)?;
+    own_locks::add(trace, &mut regions);
+    let mut context = Context::new(trace, regions);
     let model = MemoryModel::SequentialConsistency;
     let mut builder = Builder::default();
 

@@ -23,6 +23,7 @@ mod fork_join;
 mod lemmas;
 mod locks;
 pub mod models;
+mod own_locks;
 mod path;
 mod program_order;
 mod read_write;

@@ -62,6 +62,27 @@ impl Regions {
         Ok(regions)
     }
 
+    /// Adds sections of a lock that is no object of the trace's, from acquisition to release.
+    pub(crate) fn insert(
+        &mut self,
+        trace: &EventTrace,
+        object: ObjectId,
+        sections: &[(EventId, Option<EventId>)],
+    ) {
+        let list = self.of_object.entry(object).or_default();
+        for &(lock, unlock) in sections {
+            let event = trace.event(lock);
+            let (thread, index) = (event.thread, list.len());
+            let region = Region { object, thread, mode: LockMode::Exclusive, lock, unlock };
+            let events = trace.threads.get(thread.index()).map_or(&[][..], |it| &it.events);
+            let inside = events.iter().skip(event.index as usize + 1);
+            for &id in inside.take_while(|&&id| Some(id) != unlock) {
+                self.around[id.index()].push((object, index));
+            }
+            list.push(region);
+        }
+    }
+
     fn step(
         &mut self,
         trace: &EventTrace,

@@ -40,14 +40,10 @@ fn print(execution: &Execution, most: usize) {
             "{:<8} {:>12} instructions {:>10} blocks  {end}: {}",
             thread.name, thread.instructions, thread.blocks, thread.stopped
         );
-        match thread.rounds {
+        match thread.rounds_left_out() {
             0 => {}
             1 => println!("         1 round of waiting left out"),
             rounds => println!("         {rounds} rounds of waiting left out"),
-        }
-        if thread.repeated_rounds > 0 {
-            let rounds = thread.repeated_rounds;
-            println!("         {rounds} rounds of waiting loops that repeat were not walked");
         }
         if let Some(blocked) = &thread.blocked {
             println!("         blocked in {} of {}", blocked.operation, blocked.object);

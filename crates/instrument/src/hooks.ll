@@ -30,7 +30,8 @@ declare i32 @llvm.bswap.i32(i32)
 declare void @__symbiosis_register(ptr)
 declare void @__symbiosis_grow_path() cold nounwind
 declare void @__symbiosis_grow_values() cold nounwind
-declare void @__symbiosis_round(i32) nounwind
+declare void @__symbiosis_round(i32, i64) nounwind
+declare ptr @llvm.frameaddress.p0(i32)
 declare void @__symbiosis_external_write(ptr, i64) nounwind
 declare void @__symbiosis_fallback_write(ptr, ptr, i64) nounwind
 declare void @__symbiosis_pointee_write(ptr, ptr, i64) nounwind
@@ -501,16 +502,32 @@ done:
   ret i32 %after
 }
 
-; Reads the clock behind an atomic instruction, which empties the store buffer; the fence waits for it.
+; Reads the clock behind an atomic instruction, which empties the store buffer; the fence waits for it. Notes
+; where the reading is, for rounds that are compared.
 define void @__symbiosis_hook_reading() alwaysinline nounwind {
   %tsc = call i64 asm sideeffect "lfence\0Ardtsc\0Ashlq $$32, %rdx\0Aorq %rdx, %rax", "={rax},~{rdx},~{memory},~{dirflag},~{fpsr},~{flags}"()
   call void @__symbiosis_hook_value64(i64 %tsc)
+  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
+  %control = load ptr, ptr %slot, align 8, !invariant.load !2
+  %next.slot = getelementptr inbounds i8, ptr %control, i64 16
+  %next = load volatile i64, ptr %next.slot, align 8
+  %at = sub i64 %next, 8
+  %count.slot = getelementptr inbounds i8, ptr %control, i64 240
+  %count = load volatile i64, ptr %count.slot, align 8
+  %index = and i64 %count, 3
+  %offset = mul i64 %index, 8
+  %first = getelementptr inbounds i8, ptr %control, i64 248
+  %place = getelementptr inbounds i8, ptr %first, i64 %offset
+  store volatile i64 %at, ptr %place, align 8
+  %more = add i64 %count, 1
+  store volatile i64 %more, ptr %count.slot, align 8
   ret void
 }
 
 ; The header of a waiting loop: `%again`, coming from within, it ends the region, and the runtime looks at
-; the round; otherwise there is no round yet. Returns the choices of the region that goes on.
-define i32 @__symbiosis_hook_round(i32 %choices, i1 %again) alwaysinline nounwind {
+; the round; otherwise there is no round yet. `%loop` is `loop_number`, to tell this loop of this
+; call from others. Returns the choices of the region that goes on.
+define i32 @__symbiosis_hook_round(i32 %choices, i1 %again, i64 %loop) alwaysinline nounwind {
 begin:
   br i1 %again, label %round, label %first
 
@@ -522,7 +539,11 @@ first:
   br label %done
 
 round:
-  call void @__symbiosis_round(i32 %choices)
+  %frame = call ptr @llvm.frameaddress.p0(i32 0)
+  %address = ptrtoint ptr %frame to i64
+  %high = shl i64 %address, 16
+  %which = or i64 %high, %loop
+  call void @__symbiosis_round(i32 %choices, i64 %which)
   br label %done
 
 done:
@@ -539,26 +560,6 @@ define void @__symbiosis_hook_changed(i1 %changed) alwaysinline nounwind {
   %bit = zext i1 %changed to i32
   %after = or i32 %before, %bit
   store volatile i32 %after, ptr %there, align 8
-  ret void
-}
-
-; As `__symbiosis_hook_reading`, in a waiting loop: notes where the reading is.
-define void @__symbiosis_hook_round_reading() alwaysinline nounwind {
-  call void @__symbiosis_hook_reading()
-  %slot = call nonnull align 8 dereferenceable(8) ptr @llvm.threadlocal.address.p0(ptr @__symbiosis_control)
-  %control = load ptr, ptr %slot, align 8, !invariant.load !2
-  %next.slot = getelementptr inbounds i8, ptr %control, i64 16
-  %next = load volatile i64, ptr %next.slot, align 8
-  %at = sub i64 %next, 8
-  %count.slot = getelementptr inbounds i8, ptr %control, i64 240
-  %count = load volatile i64, ptr %count.slot, align 8
-  %index = and i64 %count, 3
-  %offset = mul i64 %index, 8
-  %first = getelementptr inbounds i8, ptr %control, i64 248
-  %place = getelementptr inbounds i8, ptr %first, i64 %offset
-  store volatile i64 %at, ptr %place, align 8
-  %more = add i64 %count, 1
-  store volatile i64 %more, ptr %count.slot, align 8
   ret void
 }
 

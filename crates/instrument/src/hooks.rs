@@ -56,9 +56,7 @@ pub struct Hooks {
     pub guesses: [Callable; 4],
     /// `()`: the clock as a word.
     pub reading: Callable,
-    /// The same in a waiting loop.
-    pub round_reading: Callable,
-    /// `(i32 choices, i1 again) -> i32`, at the header of a waiting loop.
+    /// `(i32 choices, i1 again, i64 loop) -> i32`, at the header of a waiting loop.
     pub round: Callable,
     /// `(i1 changed)`, behind an atomic update in a waiting loop.
     pub changed: Callable,
@@ -149,7 +147,6 @@ pub fn link(module: &Module<'_>, witness: bool) -> Result<Hooks, InstrumentError
             own("__symbiosis_hook_guess64")?,
         ],
         reading: own("__symbiosis_hook_reading")?,
-        round_reading: own("__symbiosis_hook_round_reading")?,
         round: own("__symbiosis_hook_round")?,
         changed: own("__symbiosis_hook_changed")?,
         write: own("__symbiosis_hook_write")?,

@@ -300,9 +300,10 @@ impl Placer<'_> {
         unsaved: bool,
     ) -> Option<Open> {
         let mut number = choices.at_start(block);
-        if let Some(again) = repeats.again(block) {
+        if let Some((again, loop_number)) = repeats.again(block) {
             let before = number.unwrap_or_else(|| self.builder.i32(1));
-            let after = self.builder.call(self.hooks.round, &mut [before, again]);
+            let header = self.builder.i64(u64::from(loop_number));
+            let after = self.builder.call(self.hooks.round, &mut [before, again, header]);
             number = number.map(|_| after);
         }
         let bits = self.plan.regions.most.get(block).copied().unwrap_or(REGION_BITS);
@@ -470,8 +471,7 @@ impl Placer<'_> {
         if self.plan.readings.contains(&id) {
             self.builder.before(self.anchor(index + 1, entry)?);
             let updates = self.plan.repeats.values().any(|it| it.updates.contains(&id));
-            let hook = if updates { self.hooks.round_reading } else { self.hooks.reading };
-            self.builder.call(hook, &mut []);
+            self.builder.call(self.hooks.reading, &mut []);
             if updates {
                 self.note_change(&ir.kind, value);
             }

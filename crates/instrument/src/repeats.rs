@@ -6,6 +6,7 @@ use ir::types::{BlockId, Function};
 use llvm::Llvm;
 use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMValueRef};
 use std::collections::{BTreeMap, BTreeSet};
+use trace_format::layout::loop_number;
 
 /// One function's headers: at each a phi that tells.
 ///
@@ -13,9 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// been in the loop since the header.
 pub struct Repeats {
     headers: BTreeMap<BlockId, Header>,
+    /// The function's blocks, without those that were put on edges.
+    blocks: BTreeSet<LLVMBasicBlockRef>,
 }
 
 struct Header {
+    /// See [`loop_number`].
+    number: u16,
     again: LLVMValueRef,
     place: LLVMBasicBlockRef,
     /// The loop's other blocks, and what says that control came from the header; `None` where it always
@@ -40,7 +45,10 @@ impl Repeats {
             builder.at_front(first);
             builder.phi(builder.int_type(1))
         };
-        let mut headers = BTreeMap::new();
+        let (mut headers, mut blocks) = (BTreeMap::new(), BTreeSet::new());
+        if !repeats.is_empty() {
+            blocks = (0..function.blocks.len()).filter_map(&first).map(place).collect();
+        }
         for (&header, found) in repeats {
             let Some(start) = first(header.index()) else { continue };
             let reachable = from_outside(function, header, &found.blocks);
@@ -49,14 +57,16 @@ impl Repeats {
                 let Some(first) = first(block.index()) else { continue };
                 within.insert(place(first), reachable.contains(block).then(|| phi(first)));
             }
-            headers.insert(header, Header { again: phi(start), place: place(start), within });
+            let number = loop_number(header.0, found.certain);
+            headers
+                .insert(header, Header { number, again: phi(start), place: place(start), within });
         }
-        Self { headers }
+        Self { headers, blocks }
     }
 
-    /// Whether the block is entered at the end of a round; `None` when it is no header.
-    pub fn again(&self, block: usize) -> Option<LLVMValueRef> {
-        self.headers.get(&BlockId(block as u32)).map(|header| header.again)
+    /// Whether the block is entered at the end of a round, and the loop's number; `None` when it is no header.
+    pub fn again(&self, block: usize) -> Option<(LLVMValueRef, u16)> {
+        self.headers.get(&BlockId(block as u32)).map(|header| (header.again, header.number))
     }
 
     /// Tells the phis where control comes from.
@@ -64,6 +74,7 @@ impl Repeats {
     /// # Safety
     /// The function and all of its instructions must be alive.
     pub unsafe fn join(&self, llvm: &Llvm, builder: &Builder, function: LLVMValueRef) {
+        let edges = self.edges(llvm, function);
         for header in self.headers.values() {
             // SAFETY: as the caller promises; terminators are asked for their successors.
             unsafe {
@@ -72,10 +83,11 @@ impl Repeats {
                     if terminator.is_null() {
                         continue;
                     }
-                    let mut since = match header.within.get(&block) {
+                    let from = edges.get(&block).copied().unwrap_or(block);
+                    let mut since = match header.within.get(&from) {
                         Some(&Some(since)) => since,
                         Some(None) => builder.truth(true),
-                        None => builder.truth(block == header.place),
+                        None => builder.truth(from == header.place),
                     };
                     for index in 0..llvm.LLVMGetNumSuccessors(terminator) {
                         let target = llvm.LLVMGetSuccessor(terminator, index);
@@ -90,6 +102,33 @@ impl Repeats {
                 }
             }
         }
+    }
+}
+
+impl Repeats {
+    /// Where the blocks on edges come from.
+    fn edges(
+        &self,
+        llvm: &Llvm,
+        function: LLVMValueRef,
+    ) -> BTreeMap<LLVMBasicBlockRef, LLVMBasicBlockRef> {
+        let mut edges = BTreeMap::new();
+        // SAFETY: the caller of `join` vouches for the function; terminators are asked for their successors.
+        unsafe {
+            for block in llvm.blocks(function).filter(|_| !self.headers.is_empty()) {
+                let terminator = llvm.LLVMGetBasicBlockTerminator(block);
+                if terminator.is_null() {
+                    continue;
+                }
+                for index in 0..llvm.LLVMGetNumSuccessors(terminator) {
+                    let target = llvm.LLVMGetSuccessor(terminator, index);
+                    if !self.blocks.contains(&target) && self.blocks.contains(&block) {
+                        edges.insert(target, block);
+                    }
+                }
+            }
+        }
+        edges
     }
 }
 

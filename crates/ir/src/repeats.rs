@@ -15,6 +15,13 @@
 //! second one leaves all cells but the counters as the first one did, and needs no walk of its own.
 //! The addresses that it accesses are the same as well. Whether an atomic update left memory as it
 //! was the program finds out ([`WaitingLoop::updates`]).
+//!
+//! Of other loops that look as if they waited, those with calls of small functions among them, nothing
+//! of that is known ([`WaitingLoop::certain`]). Their rounds are compared and counted too, which makes the
+//! log short; but the reader walks each of them, with the same log again, until it sees that they change
+//! nothing.
+
+mod calm;
 
 use crate::assembly::{Action, Assembly};
 use crate::flow::Flow;
@@ -22,8 +29,9 @@ use crate::intrinsics::{self, Intrinsic};
 use crate::stack::StackObjects;
 use crate::types::{
     BinaryOp, BlockId, Call, Callee, ConstantKind, Function, InstId, InstKind, Module, Operand,
-    RmwOp, Type, TypeId,
+    Type, TypeId,
 };
+use calm::{Calm, is_known};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Longer loops do more than wait.
@@ -39,6 +47,10 @@ pub struct WaitingLoop {
     /// The blocks that its rounds lead through, the header among them, which every way to the others
     /// passes. A round goes on from the header until another block is entered, or the header again.
     pub blocks: BTreeSet<BlockId>,
+    /// A round with the log of the round before leaves all as that did, but for the counters. Where this
+    /// is not certain, there are no loads and updates here; and there are counters only where what they
+    /// hold goes into nothing else that the function keeps, and into no call.
+    pub certain: bool,
     /// What goes on by a constant in every round.
     pub counters: Vec<Counter>,
     /// Loads of memory that others may see.
@@ -82,18 +94,29 @@ pub fn repeats(
     if back.is_empty() {
         return found;
     }
-    let quiet: BTreeSet<BlockId> = (0..function.blocks.len() as u32)
-        .map(BlockId)
-        .filter(|&block| is_quiet(module, function, stack, block))
-        .collect();
-    for (header, latches) in back {
+    let quiet = |calm: Option<&Calm<'_>>| -> BTreeSet<BlockId> {
+        let blocks = (0..function.blocks.len() as u32).map(BlockId);
+        blocks.filter(|&block| is_quiet(module, function, stack, calm, block)).collect()
+    };
+    let calm = Calm::new(module);
+    let (certain, likely) = (quiet(None), quiet(Some(&calm)));
+    for (&header, latches) in &back {
         if recorded.get(header.index()).copied().unwrap_or(true) {
             continue;
         }
-        let Some(blocks) = quiet_loop(&flow, header, &latches, &quiet) else { continue };
-        let look = Look::new(module, function, stack, &flow, header, &blocks);
-        if let Some(waiting) = look.and_then(Look::look) {
-            found.insert(header, WaitingLoop { blocks, ..waiting });
+        for (quiet, calm) in [(&certain, None), (&likely, Some(&calm))] {
+            let Some(blocks) = quiet_loop(&flow, header, latches, quiet) else { continue };
+            let is_within = |(inner, latches): (&BlockId, &Vec<BlockId>)| {
+                *inner != header && latches.iter().any(|latch| blocks.contains(latch))
+            };
+            if calm.is_some() && back.iter().any(is_within) {
+                continue;
+            }
+            let look = Look::new(module, function, stack, calm, &flow, header, &blocks);
+            if let Some(waiting) = look.and_then(Look::look) {
+                found.insert(header, WaitingLoop { blocks, ..waiting });
+                break;
+            }
         }
     }
     one_in_nest(&mut found);
@@ -103,7 +126,9 @@ pub fn repeats(
 /// Leaves one of loops that lie in each other: the innermost that looks at memory, or, where none does,
 /// the outermost, whose rounds are longer.
 fn one_in_nest(rounds: &mut Repeats) {
-    let looks = |waiting: &WaitingLoop| !waiting.loads.is_empty() || !waiting.updates.is_empty();
+    let looks = |waiting: &WaitingLoop| {
+        !waiting.certain || !waiting.loads.is_empty() || !waiting.updates.is_empty()
+    };
     let is_within = |inner: &BlockId, (outer, waiting): (&BlockId, &WaitingLoop)| {
         inner != outer && waiting.blocks.contains(inner)
     };
@@ -158,20 +183,43 @@ fn reached<'g>(
     seen
 }
 
-/// Has no instruction of the block an effect that a waiting loop could not have?
-fn is_quiet(module: &Module, function: &Function, stack: &StackObjects, block: BlockId) -> bool {
+/// Has no instruction of the block an effect that a waiting loop could not have? With `calm`: that a loop
+/// would not have that looks as if it waited.
+fn is_quiet(
+    module: &Module,
+    function: &Function,
+    stack: &StackObjects,
+    calm: Option<&Calm<'_>>,
+    block: BlockId,
+) -> bool {
     let quiet = |id: InstId| {
         function.instructions.get(id.index()).is_some_and(|instruction| match &instruction.kind {
             InstKind::Phi(_)
             | InstKind::Load { .. }
             | InstKind::AtomicRmw { .. }
             | InstKind::CmpXchg { .. } => true,
-            InstKind::Store { address, .. } => stack.private_root(*address).is_some(),
-            InstKind::Call(call) => idle_call(module, call).is_some(),
+            InstKind::Store { address, value, .. } => match calm {
+                None => stack.private_root(*address).is_some(),
+                Some(_) => stack.root(*address).is_some() || is_found(function, *value),
+            },
+            InstKind::Call(call) => {
+                idle_call(module, call).is_some() || calm.is_some_and(|calm| calm.is_calm(call))
+            }
+            InstKind::Invoke { call, .. } => calm.is_some_and(|calm| calm.is_calm(call)),
             kind => is_pure(kind),
         })
     };
     function.blocks.get(block.index()).is_some_and(|block| block.instructions().all(quiet))
+}
+
+/// Is the value what a compare-and-exchange found? It goes to where the source says, often by a pointer.
+fn is_found(function: &Function, value: Operand) -> bool {
+    let kind = |operand: Operand| match operand {
+        Operand::Inst(id) => Some(&function.instructions.get(id.index())?.kind),
+        _ => None,
+    };
+    let Some(InstKind::ExtractValue(from, ..)) = kind(value) else { return false };
+    matches!(kind(*from), Some(InstKind::CmpXchg { .. }))
 }
 
 /// What a call does that has no effect but that others may run meanwhile.
@@ -258,6 +306,8 @@ struct Look<'f> {
     module: &'f Module,
     function: &'f Function,
     stack: &'f StackObjects,
+    /// Not all has to be certain.
+    calm: Option<&'f Calm<'f>>,
     flow: &'f Flow,
     header: BlockId,
     blocks: &'f BTreeSet<BlockId>,
@@ -269,6 +319,8 @@ struct Look<'f> {
     inside: BTreeSet<InstId>,
     /// Cells that addresses are made of.
     addressing: BTreeSet<Cell>,
+    /// Cells that go into memory which is no slot.
+    stored: BTreeSet<Cell>,
     found: WaitingLoop,
     /// It yields.
     waits: bool,
@@ -280,6 +332,7 @@ impl<'f> Look<'f> {
         module: &'f Module,
         function: &'f Function,
         stack: &'f StackObjects,
+        calm: Option<&'f Calm<'f>>,
         flow: &'f Flow,
         header: BlockId,
         blocks: &'f BTreeSet<BlockId>,
@@ -288,6 +341,7 @@ impl<'f> Look<'f> {
             module,
             function,
             stack,
+            calm,
             flow,
             header,
             blocks,
@@ -295,6 +349,7 @@ impl<'f> Look<'f> {
             values: BTreeMap::new(),
             inside: BTreeSet::new(),
             addressing: BTreeSet::new(),
+            stored: BTreeSet::new(),
             found: WaitingLoop::default(),
             waits: false,
         };
@@ -306,7 +361,7 @@ impl<'f> Look<'f> {
                 let instruction = function.instructions.get(id.index())?;
                 match instruction.kind {
                     InstKind::Store { address, value, .. } => {
-                        let slot = stack.private_root(address)?;
+                        let Some(slot) = stack.private_root(address) else { continue };
                         let ty = look.type_of(value)?;
                         if stack.addressed(slot) || stack.copied_into(slot) {
                             return None;
@@ -387,19 +442,26 @@ impl<'f> Look<'f> {
             }
             InstKind::Load { address, .. } => self.load(id, *address, instruction.ty, held)?,
             InstKind::Store { address, value, .. } => {
-                let slot = self.stack.private_root(*address)?;
-                held.insert(slot, self.value(*value));
+                match self.stack.private_root(*address) {
+                    Some(slot) => {
+                        held.insert(slot, self.value(*value));
+                    }
+                    None => {
+                        self.address(*address);
+                        self.stored.extend(self.value(*value).cells());
+                    }
+                }
                 Value::default()
             }
             InstKind::AtomicRmw { op, address, .. } => {
-                let known = matches!(op, RmwOp::Xchg | RmwOp::And | RmwOp::Or);
+                let known = is_known(*op);
                 self.update(id, *address, known && self.is_word(instruction.ty))?
             }
             InstKind::CmpXchg { address, expected, .. } => {
                 let known = self.type_of(*expected).is_some_and(|ty| self.is_word(ty));
                 self.update(id, *address, known)?
             }
-            InstKind::Call(call) => self.call(call)?,
+            InstKind::Call(call) | InstKind::Invoke { call, .. } => self.call(call)?,
             InstKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), a, b) => {
                 self.sum(*op, *a, *b).unwrap_or_else(|| self.computed(&instruction.kind))
             }
@@ -439,7 +501,13 @@ impl<'f> Look<'f> {
 
     fn call(&mut self, call: &Call) -> Option<Value> {
         let values: Vec<Value> = call.args.iter().map(|&argument| self.value(argument)).collect();
-        let idle = idle_call(self.module, call)?;
+        let Some(idle) = idle_call(self.module, call) else {
+            // What it is called with is the same each time, or it would not only look.
+            self.calm.filter(|calm| calm.is_calm(call))?;
+            self.addressing.extend(values.iter().flat_map(Value::cells));
+            self.waits = true;
+            return Some(Value::own());
+        };
         self.waits |= !matches!(idle, Idle::Computes);
         Some(match idle {
             Idle::Yields => Value::own(),
@@ -502,10 +570,7 @@ impl<'f> Look<'f> {
     }
 
     /// What the cells hold when the next round begins; none when that is not as it has to be.
-    fn conclude(
-        mut self,
-        ends: &BTreeMap<BlockId, BTreeMap<InstId, Value>>,
-    ) -> Option<WaitingLoop> {
+    fn conclude(self, ends: &BTreeMap<BlockId, BTreeMap<InstId, Value>>) -> Option<WaitingLoop> {
         if self.found.loads.is_empty() && self.found.updates.is_empty() && !self.waits {
             return None;
         }
@@ -534,24 +599,43 @@ impl<'f> Look<'f> {
         if !self.addressing.iter().all(|&cell| unchanged(cell)) {
             return None;
         }
-        for (&cell, (value, ty)) in &next {
+        let counters = self.counters(&next, unchanged);
+        if self.calm.is_none() {
+            return Some(WaitingLoop { certain: true, counters: counters?, ..self.found });
+        }
+        // Other loops may do something else than to wait.
+        let looks = self.waits || !self.found.updates.is_empty();
+        let kept =
+            |counters: &Vec<Counter>| counters.iter().any(|it| self.stored.contains(&it.cell));
+        let counters = counters.filter(|counters| !kept(counters)).unwrap_or_default();
+        looks.then(|| WaitingLoop { counters, ..WaitingLoop::default() })
+    }
+
+    /// The counters among the cells; none when another one does not follow from what the round loaded.
+    fn counters(
+        &self,
+        next: &BTreeMap<Cell, (Value, TypeId)>,
+        unchanged: impl Fn(Cell) -> bool,
+    ) -> Option<Vec<Counter>> {
+        let mut counters = Vec::new();
+        for (&cell, (value, ty)) in next {
             let own: Vec<i64> =
                 value.exact.iter().filter(|(of, _)| *of == cell).map(|&(_, step)| step).collect();
             let mut others = value.exact.iter().map(|&(of, _)| of).filter(|&of| of != cell);
-            let follows =
-                others.all(unchanged) && value.made.iter().flatten().all(|&other| unchanged(other));
+            let follows = others.all(&unchanged)
+                && value.made.iter().flatten().all(|&other| unchanged(other));
             match own[..] {
                 [] | [0] if follows => {}
                 [step] if value.made.is_none() && value.exact.len() == 1 => {
                     let Some(Type::Int(1..=64)) = self.module.types.get(ty.index()) else {
                         return None;
                     };
-                    self.found.counters.push(Counter { cell, ty: *ty, step });
+                    counters.push(Counter { cell, ty: *ty, step });
                 }
                 _ => return None,
             }
         }
-        Some(self.found)
+        Some(counters)
     }
 }
 

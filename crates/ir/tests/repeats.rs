@@ -16,8 +16,16 @@ const HEAD: &str = "#include <stdatomic.h>
     #define PAUSE __builtin_ia32_pause()
     ";
 
+/// The loops that certainly wait.
 fn found(module: &Module, name: &str) -> Vec<WaitingLoop> {
-    plan(module, function(module, name)).repeats.into_values().collect()
+    let all = plan(module, function(module, name)).repeats.into_values();
+    all.filter(|waiting| waiting.certain).collect()
+}
+
+/// The loops that look as if they waited.
+fn likely(module: &Module, name: &str) -> Vec<WaitingLoop> {
+    let all = plan(module, function(module, name)).repeats.into_values();
+    all.filter(|waiting| !waiting.certain).collect()
 }
 
 /// The waiting loops of a function `f` with this body, at every level.
@@ -176,6 +184,93 @@ fn all_that_a_waiting_loop_loads_is_logged_and_nothing_is_guessed() {
             assert!(matches!(f.instructions[id.index()].kind, InstKind::Load { .. }));
             assert!(plan.values.contains(id) && !plan.guesses.loads.contains(id), "{level}");
         }
+    }
+}
+
+const CALLS: &str = "int is_set(void); int is_at(int); void swap(int *);
+    static __attribute__((noinline)) int looks(void) { return plain; }
+    static __attribute__((noinline)) int counts(void) { return ++plain; }
+    static __attribute__((noinline)) int many(void) { int k = 0; while (table[k]) k++; return k; }
+    static __attribute__((noinline)) int deep(void) { return looks() + looks(); }
+    int usleep(unsigned);
+    ";
+
+/// The loops of a function `f` with this body that look as if they waited, at every level.
+fn each_likely(body: &str, also: impl Fn(&str, &[WaitingLoop])) {
+    let source = format!("{HEAD} {CALLS} int f(int n, int (*g)(void)) {{ {body} }}");
+    for level in LEVELS {
+        let module = c(level, &source);
+        assert_eq!(found(&module, "f"), [], "{level}: {body}");
+        also(level, &likely(&module, "f"));
+    }
+}
+
+#[test]
+fn loops_with_calls_may_wait() {
+    for body in [
+        "while (!is_set()) ; return 0;",
+        "while (!is_set()) sched_yield(); return 0;",
+        "while (!is_at(n)) ; return 0;",
+        "while (!looks()) ; return 0;",
+        "while (!deep()) usleep(10); return 0;",
+        "while (!atomic_load(&flag)) usleep(10); return 0;",
+        "while (!g()) ; return 0;",
+        "int old = 0; do { old = 0; swap(&old); } while (!old); return 0;",
+    ] {
+        each_likely(body, |level, loops| {
+            assert_eq!(loops.len(), 1, "{level}: {body}: {loops:?}");
+            let one = &loops[0];
+            assert!(one.loads.is_empty() && one.updates.is_empty(), "{level}: {body}");
+            assert_eq!(one.counters, [], "{level}: {body}");
+        });
+    }
+    each_likely("int j = 0; while (!is_set()) j++; return j;", |level, loops| {
+        let [one] = loops else { panic!("{level}: {loops:?}") };
+        let [counter] = one.counters[..] else { panic!("{level}: {loops:?}") };
+        assert_eq!(counter.step, 1, "{level}");
+    });
+    // Others may see how far it is.
+    let seen = "int seen = 0, j = 0; swap(&seen); while (!is_set()) seen = ++j; return seen;";
+    each_likely(seen, |level, loops| {
+        let [one] = loops else { panic!("{level}: {loops:?}") };
+        assert_eq!(one.counters, [], "{level}");
+    });
+    // What it keeps goes on otherwise than by a constant.
+    each_likely("int j = 1; while (!is_set()) j *= 3; return j;", |level, loops| {
+        let [one] = loops else { panic!("{level}: {loops:?}") };
+        assert_eq!(one.counters, [], "{level}");
+    });
+}
+
+#[test]
+fn loops_with_other_calls_do_not_wait() {
+    for body in [
+        "while (counts() < n) ; return 0;",
+        "while (many() < n) ; return 0;",
+        "int j = 0; while (!is_at(j)) j++; return 0;",
+        "while (!is_set()) plain = 1; return 0;",
+        "while (!is_set()) atomic_fetch_add(&flag, 1); return 0;",
+    ] {
+        each_likely(body, |level, loops| assert_eq!(loops, [], "{level}: {body}"));
+    }
+}
+
+#[test]
+fn loops_of_cpp_wait_unoptimised() {
+    let source = "#include <atomic>
+        #include <thread>
+        std::atomic<int> flag; std::atomic_flag lock = ATOMIC_FLAG_INIT; bool is_set();
+        struct Own { ~Own(); };
+        int f(int n) { while (!flag.load(std::memory_order_acquire)) ; return n; }
+        void g() { while (lock.test_and_set(std::memory_order_acquire)) std::this_thread::yield(); }
+        void h() { int old = 0; while (!flag.compare_exchange_weak(old, 1)) old = 0; }
+        void i() { while (flag.exchange(1)) ; }
+        void j() { Own own; while (!is_set()) ; }
+        struct Job { virtual bool done() = 0; };
+        void k(Job *job) { while (!job->done()) ; }";
+    let module = cpp("-O0", source);
+    for name in ["_Z1fi", "_Z1gv", "_Z1hv", "_Z1iv", "_Z1jv", "_Z1kP3Job"] {
+        assert_eq!(found(&module, name).len() + likely(&module, name).len(), 1, "{name}");
     }
 }
 

@@ -16,7 +16,8 @@ pub const FORMAT: &str = "symbiosis-solution";
 /// * 1.2: which cells and objects an event touches (`Event::targets`), and every value that an
 ///   alternate changes (`Alternate::values`); why it failed in one
 ///   sentence (`Solution::cause`); what should be atomic (`Dsp::atomic_blocks`).
-pub const VERSION: &str = "1.2";
+/// * 1.3: how many rounds of waiting are not among the events (`Stats::rounds_left_out`).
+pub const VERSION: &str = "1.3";
 
 /// Everything `symbiosis solve` found out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -335,6 +336,9 @@ pub struct Stats {
     pub variables: u64,
     /// Places where the executor could not model what happened.
     pub model_gaps: u64,
+    /// Rounds in which threads only waited, which are not among the events.
+    #[serde(default)]
+    pub rounds_left_out: u64,
     /// Context switches of the failing schedule.
     pub context_switches: u64,
     /// Data-flows of the failing schedule.

@@ -4,13 +4,14 @@
 //! is over has the same log as the one before, but for readings of the clock, and no atomic update in it
 //! changed memory, both cursors go back to where it began, and a [`RuntimeEvent::Repeat`] there counts it.
 //! Two rounds are compared when both began at such a call and nothing but them has been logged since:
-//! coming from outside, the hook makes [`Control::round`] 0.
+//! coming from outside, the hook makes [`Control::round`] 0, and it is another one where a loop of a function
+//! that was called in between has been here.
 //!
 //! Wherever the process is killed meanwhile, the path says nothing of a round that the values do not
 //! have: the path is taken back first, and counts a `Repeat` last.
 
 use crate::handlers;
-use crate::layout::{Control, NOTED_READINGS, RuntimeEvent, token};
+use crate::layout::{CERTAIN_LOOP, Control, NOTED_READINGS, RuntimeEvent, token};
 use crate::readings;
 use crate::schedule;
 use crate::streams;
@@ -21,7 +22,8 @@ use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{Ordering, compiler_fence};
 
 /// A reading of the clock takes longer than the rest of a round: of so many rounds one has one, from the
-/// same number of rounds on. It is as good for what comes later as one a little later would be.
+/// same number of rounds on. It is as good for what comes later as one a little later would be; but where
+/// the rounds are walked, it has to come behind all of them.
 const ROUNDS_PER_READING: u64 = 32;
 /// Words of a [`RuntimeEvent::Repeat`].
 const REPEAT_BYTES: u64 = 16;
@@ -41,9 +43,10 @@ pub struct State {
     readings: u64,
 }
 
-/// The header of a waiting loop was reached from within, with these choices behind a leading one.
+/// The header of a waiting loop was reached from within, with these choices behind a leading one. `which`
+/// names the loop and the call of its function ([`Control::round`]).
 #[cfg_attr(symbiosis_export, unsafe(no_mangle))]
-pub unsafe extern "C" fn __symbiosis_round(choices: u32) {
+pub unsafe extern "C" fn __symbiosis_round(choices: u32, which: u64) {
     let thread = tls::recording();
     if thread.is_null() {
         return;
@@ -59,7 +62,7 @@ pub unsafe extern "C" fn __symbiosis_round(choices: u32) {
         streams::make_value_room(thread);
         // Where turns are recorded or followed, every gate that is passed counts.
         if !schedule::active() && !(*thread).path.stopped && !(*thread).values.stopped {
-            end_round(thread);
+            end_round(thread, which);
         }
         // A signal that comes from here on is left to the next hook, since a handler that runs here has its
         // mark in the log.
@@ -80,7 +83,7 @@ pub unsafe extern "C" fn __symbiosis_round(choices: u32) {
 }
 
 /// A round is over: counts it, or makes it the one that the next is compared with.
-unsafe fn end_round(thread: *mut Thread) {
+unsafe fn end_round(thread: *mut Thread, which: u64) {
     // SAFETY: the caller vouches for the record.
     unsafe {
         let control = &mut *(*thread).control;
@@ -88,9 +91,9 @@ unsafe fn end_round(thread: *mut Thread) {
         let moved = [control.path_moved, control.value_moved];
         let changed = read_volatile(&raw const control.round_changes) != 0;
         write_volatile(&raw mut control.round_changes, 0);
-        let whole = read_volatile(&raw const control.round) != 0 && state.moved == moved;
+        let whole = read_volatile(&raw const control.round) == which && state.moved == moved;
         if whole && !changed && is_repeated(control, state) {
-            count(control, state);
+            count(control, state, which);
         } else {
             let lengths = [
                 control.path_next.wrapping_sub(control.round_path),
@@ -100,20 +103,20 @@ unsafe fn end_round(thread: *mut Thread) {
             state.before = comparable.then_some(lengths);
             state.repeat = 0;
             state.moved = moved;
-            begin(control, control.path_next, control.value_next);
+            begin(control, control.path_next, control.value_next, which);
         }
         state.readings = control.readings;
     }
 }
 
-/// The next round begins at these cursors. Who copies a thread's log from outside wants the values of
+/// The next round of the loop begins at these cursors. Who copies a thread's log from outside wants the values of
 /// all that the path tells (`crate::forks`).
-unsafe fn begin(control: &mut Control, path: u64, values: u64) {
+unsafe fn begin(control: &mut Control, path: u64, values: u64, which: u64) {
     // SAFETY: the control page is the thread's own.
     unsafe {
         write_volatile(&raw mut control.round_values, values);
         write_volatile(&raw mut control.round_path, path);
-        write_volatile(&raw mut control.round, 1);
+        write_volatile(&raw mut control.round, which);
     }
 }
 
@@ -172,8 +175,8 @@ unsafe fn has_only_code(control: &Control) -> bool {
         let first = unsafe { read_volatile(at as *const u8) };
         at += match first {
             token::LONG.. => 4,
-            token::ENTER | token::BLOCK => 5,
-            token::RETURN | READING => 1,
+            token::ENTER | token::CALLED | token::BLOCK => 5,
+            token::RETURN | token::CAME_BACK | READING => 1,
             short if short < token::FIRST && short > 0 => 1,
             _ => return false,
         };
@@ -182,7 +185,7 @@ unsafe fn has_only_code(control: &Control) -> bool {
 }
 
 /// Takes the round back and counts it.
-unsafe fn count(control: &mut Control, state: &mut State) {
+unsafe fn count(control: &mut Control, state: &mut State, which: u64) {
     let (path, values) = (control.round_path, control.round_values);
     let taken = control.path_next - path;
     // SAFETY: all of it is in the thread's windows; there is room for a `Repeat` behind the round before.
@@ -206,10 +209,11 @@ unsafe fn count(control: &mut Control, state: &mut State) {
             write_volatile(path as *mut u8, REPEAT);
             write_volatile(&raw mut control.path_next, path + 1);
             state.repeat = values;
-            begin(control, path + 1, values + REPEAT_BYTES);
+            begin(control, path + 1, values + REPEAT_BYTES, which);
         } else {
             let count = (state.repeat as *const u64).read_unaligned().saturating_add(1);
-            if count < ROUNDS_PER_READING || count.is_multiple_of(ROUNDS_PER_READING) {
+            let seldom = which & u64::from(CERTAIN_LOOP) != 0 && count >= ROUNDS_PER_READING;
+            if !seldom || count.is_multiple_of(ROUNDS_PER_READING) {
                 ((state.repeat + 8) as *mut u64).write_unaligned(sys::tsc());
                 compiler_fence(Ordering::SeqCst);
             }

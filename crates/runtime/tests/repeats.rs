@@ -12,7 +12,7 @@ use trace_format::{PathEntry, PathReader, Thread, Trace, ValueReader};
 
 fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| build("rounds.c", "rounds", &[]))
+    PROGRAM.get_or_init(|| build("repeats.c", "repeats", &[]))
 }
 
 fn scenario(name: &str) -> Traced {
@@ -93,6 +93,17 @@ fn a_loop_that_is_entered_again_begins_anew() {
     let mut expected = [Block(1), Round(2, 7)].repeat(5);
     expected.extend([Round(2, 7), Repeat(1)]);
     assert_eq!(logged(&scenario("enters"), |_| 0), expected);
+}
+
+#[test]
+fn loops_within_rounds_have_rounds_of_their_own() {
+    let mut expected = vec![Block(1)];
+    for _ in 0..4 {
+        expected.extend([Round(2, 5), Round(2, 5), Repeat(1), Round(3, 7)]);
+    }
+    // With the round before there was another loop.
+    expected.extend([Round(3, 7), Repeat(2)]);
+    assert_eq!(logged(&scenario("nests"), |_| 0), expected);
 }
 
 #[test]

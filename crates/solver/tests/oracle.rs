@@ -13,7 +13,7 @@ mod interpreter;
 mod random;
 
 use encoders::dsl::{Parsed, parse};
-use encoders::{ConstraintKind, ConstraintSystem};
+use encoders::{Constraint, ConstraintKind, ConstraintSystem};
 use enumerate::{Schedules, is_silent};
 use interpreter::Machine;
 use model::{EventId, EventTrace, Interval, Schedule};
@@ -43,6 +43,8 @@ struct Tally {
     counters: u64,
     /// Those of them that can both fail and pass.
     undecided_counters: u64,
+    /// Traces in which a cell is a lock.
+    own_locks: u64,
 }
 
 #[test]
@@ -59,7 +61,7 @@ fn both_back_ends_agree_with_all_schedules() {
 
         let context = format!("seed {seed}\n{text}{}", encoders::events_text(trace));
         let system = encoders::encode(trace).unwrap_or_else(|error| panic!("{context}{error}"));
-        tally.count_lemmas(&system, &schedules);
+        tally.count_lemmas(trace, &system, &schedules);
         let mut linked = Z3Session::new(trace, &system, Limits::default()).expect("expressible");
         let mut piped = SmtLibSession::with_process(trace, &system, process).expect("expressible");
         let mut ordering = OrderingSession::new(trace, &system, Limits::default());
@@ -108,7 +110,10 @@ fn trace_of(seed: u64) -> (String, Parsed, Schedules) {
     let mut attempt = 0;
     loop {
         attempt += 1;
-        let text = generate::generate(seed * 16 + attempt);
+        let text = match seed % 8 {
+            3 => generate::generate_locked(seed * 16 + attempt),
+            _ => generate::generate(seed * 16 + attempt),
+        };
         let parsed = parse(&text).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
         let schedules = Schedules::of(&Machine::new(&parsed.trace));
         let both = [Goal::Fail, Goal::Pass].iter().all(|&goal| schedules.satisfiable(goal, &[]));
@@ -138,7 +143,18 @@ impl Tally {
         self.failing_and_passing += u64::from(fails && passes);
     }
 
-    fn count_lemmas(&mut self, system: &ConstraintSystem, schedules: &Schedules) {
+    fn count_lemmas(
+        &mut self,
+        trace: &EventTrace,
+        system: &ConstraintSystem,
+        schedules: &Schedules,
+    ) {
+        let locks = |constraint: &&Constraint| constraint.kind == ConstraintKind::Lock;
+        let own = system.constraints.iter().filter(locks).any(|lock| {
+            let is_access = |id: &EventId| !trace.event(*id).kind.writes().is_empty();
+            lock.origins.iter().any(is_access)
+        });
+        self.own_locks += u64::from(own);
         let mut constraints = system.constraints.iter();
         if constraints.any(|constraint| constraint.kind == ConstraintKind::Counter) {
             self.counters += 1;
@@ -183,6 +199,7 @@ impl Tally {
         assert!(share(self.nonempty_cores, 50), "{self:?}");
         assert!(share(self.counters, 10), "{self:?}");
         assert!(share(self.undecided_counters, 3), "{self:?}");
+        assert!(share(self.own_locks, 3), "{self:?}");
     }
 }
 

@@ -167,6 +167,9 @@ impl Engine<'_> {
 
     fn note_stamp(&mut self, t: usize, stamp: Stamp) {
         let thread = &mut self.threads[t];
+        if thread.repeating {
+            return;
+        }
         let at = thread.stamps;
         thread.stamps += 1;
         thread.last_stamp = stamp.time;

@@ -141,11 +141,13 @@ impl<'r> Engine<'r> {
         name: &'r str,
         address: Option<u64>,
     ) -> Result<(), Stop> {
-        if !is_harmless(name) {
+        let Some((info, _)) = self.current(t) else { return contradiction("no function") };
+        let returns = info.plan.returns.contains(&id);
+        // Of a function that is walked it is known what it does.
+        if !returns && !is_harmless(name) {
             self.idle.effect();
         }
-        let Some((info, _)) = self.current(t) else { return contradiction("no function") };
-        if !info.plan.returns.contains(&id) && !call.must_tail {
+        if !returns && !call.must_tail {
             self.miss_input(t, name);
             let value = self.fresh(t, inst.ty, Some(GapKind::External(name.to_owned())));
             return self.finish(t, value);
@@ -377,6 +379,9 @@ impl<'r> Engine<'r> {
             (true, Some(value)) => self.merge(t, &value, &logged, "call"),
             (true, None) => logged,
             (false, _) => {
+                if !is_harmless(call.name) {
+                    self.idle.effect();
+                }
                 self.collect_input(t, &call, &logged);
                 self.count_call(&call);
                 self.change_errno(t, &call, Some(number));
@@ -449,6 +454,7 @@ impl<'r> Engine<'r> {
     /// `longjmp`: the `RETURN` belongs to the `setjmp` whose buffer the call names. A thread that
     /// ends comes to its innermost cleanup handler.
     fn jump(&mut self, t: usize) -> Result<(), Stop> {
+        self.idle.effect();
         self.threads[t].non_local = false;
         let named = self.threads[t].external_call().and_then(|call| {
             let jumps = call.name.contains("longjmp");

@@ -1,4 +1,4 @@
-//! Idle of waiting: a thread that polls goes round a loop until another one has done something, and
+//! Rounds of waiting: a thread that polls goes round a loop until another one has done something, and
 //! makes the same few reads in each round. Only the first and the last round tell anything; those in
 //! between are left out of the event trace, as if the thread had been slower.
 //!
@@ -25,6 +25,8 @@
 //! round is kept in short logs, from which a round is cut out as from the trace; its variables are used
 //! again, so that rounds by the million need no memory.
 
+mod updates;
+
 use crate::engine::Engine;
 use crate::externals::is_computed;
 use crate::heap::PRIVATE;
@@ -35,12 +37,14 @@ use crate::tail::is_sleep;
 use crate::thread::{Frame, HeldLock};
 use crate::value::Value;
 use ir::loops::Loop;
+use ir::repeats::{Cell, WaitingLoop};
 use ir::types::{BlockId, InstId, InstKind};
-use model::{CellId, EventKind, Expr, ExprId, LockMode, VarId};
+use model::{EventKind, ExprId, LockMode, VarId};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use updates::{Assumption, Update};
 
 /// So many loops around each other are watched.
 const DEEPEST: usize = 8;
@@ -69,7 +73,9 @@ struct Mark {
 
 /// What has to be the same at the beginnings of two rounds, besides memory.
 #[derive(PartialEq)]
-struct State {
+pub(crate) struct State {
+    /// [`Idle::effects`].
+    effects: u64,
     phis: SmallVec<[Value; 4]>,
     private_next: u64,
     held: SmallVec<[(u64, LockMode, u32); 4]>,
@@ -108,31 +114,16 @@ struct Watched<'r> {
     effects: u64,
     made: u64,
     path: u64,
-    /// Idle in a row that changed something, and how many to let pass for that.
+    /// Rounds in a row that changed something, and how many to let pass for that.
     failures: u32,
     pause: u32,
     /// A round wrote what was stale at its beginning before it read it.
     settled: bool,
+    /// When the last round was over, the one before it was left out.
+    left_out: bool,
     /// Objects of functions that were called in the round: they are gone when it is over.
     gone: Vec<(u64, u64)>,
     watch: Option<Watch>,
-}
-
-/// An atomic update of a cell that may have left it as it was.
-#[derive(Clone, Copy, Debug)]
-struct Update {
-    cell: CellId,
-    old: VarId,
-    new: ExprId,
-}
-
-/// What an update has to do: where the conditions hold, `new` is `old`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Assumption {
-    cell: CellId,
-    old: VarId,
-    new: ExprId,
-    conditions: Vec<ExprId>,
 }
 
 /// What is left out of a trace.
@@ -140,9 +131,9 @@ struct Assumption {
 pub(crate) enum LeaveOut {
     /// No round: the run was scheduled, and what it passed counts.
     Nothing,
-    /// Idle that only read.
+    /// Rounds that only read.
     Reads,
-    /// Idle with updates that changed nothing, too.
+    /// Rounds with updates that changed nothing, too.
     Updates,
 }
 
@@ -399,6 +390,7 @@ impl<'r> Engine<'r> {
                 failures: 0,
                 pause: 0,
                 settled: false,
+                left_out: false,
                 gone: Vec::new(),
                 watch: None,
             });
@@ -427,6 +419,7 @@ impl<'r> Engine<'r> {
             self.idle.loops.iter_mut().for_each(|watched| watched.watch = None);
         }
         let Some(top) = self.idle.loops.last_mut() else { return };
+        top.left_out = false;
         let quiet = top.effects == effects && !full;
         let busy = top.made != made;
         (top.effects, top.made) = (effects, made);
@@ -440,10 +433,14 @@ impl<'r> Engine<'r> {
             return;
         }
         let watch = top.watch.take();
-        let gone = std::mem::take(&mut top.gone);
+        let mut gone = std::mem::take(&mut top.gone);
         self.start_watching();
         self.fit_stale();
-        let state = self.round_state(t, info);
+        let counting = self.counting(t, info);
+        if let Some(waiting) = counting {
+            gone.extend(self.counted_bytes(t, &waiting.counters));
+        }
+        let state = self.round_state(t, info, counting);
         let past = match watch {
             None => None,
             Some(watch) => {
@@ -471,7 +468,7 @@ impl<'r> Engine<'r> {
         let same = watch.state == *now;
         let changed = if same { self.changed(t, mark.written, gone) } else { Vec::new() };
         let mut failed = !same;
-        let mut settled = false;
+        let (mut settled, mut left_out) = (false, false);
         if let Some(past) = &watch.past
             && past.clean
             && past.path == path
@@ -479,7 +476,8 @@ impl<'r> Engine<'r> {
         {
             settled = self.are_stale_written();
             let goes = settled && self.idle.leave_out != LeaveOut::Nothing;
-            if goes && self.leave_out(t, past, mark) {
+            left_out = goes && self.leave_out(t, past, mark);
+            if left_out {
                 mark = past.mark;
             } else {
                 failed = goes || !settled;
@@ -492,7 +490,7 @@ impl<'r> Engine<'r> {
             *last = Stale { bytes: changed.into_iter().collect(), read: false };
         }
         let top = self.idle.loops.last_mut()?;
-        top.settled = settled;
+        (top.settled, top.left_out) = (settled, left_out);
         top.failures = if failed { top.failures + 1 } else { 0 };
         if top.failures >= PATIENCE {
             top.pause = 1 << (top.failures - PATIENCE).min(LONGEST_PAUSE);
@@ -507,7 +505,8 @@ impl<'r> Engine<'r> {
         last.is_some_and(|stale| stale.bytes.is_empty() && !stale.read)
     }
 
-    /// The bytes that hold something else than at that place of the trail.
+    /// The bytes that hold something else than at that place of the trail, without those that are gone or do
+    /// not matter.
     fn changed(&mut self, t: usize, written: usize, gone: &[(u64, u64)]) -> Vec<u64> {
         let Some(trail) = &self.memory.trail else { return Vec::new() };
         let mut before: FxHashMap<u64, MemoryByte> = FxHashMap::default();
@@ -528,7 +527,54 @@ impl<'r> Engine<'r> {
         changed
     }
 
-    fn round_state(&self, t: usize, info: &'r FunctionInfo<'r>) -> State {
+    /// Was a round of the innermost loop left out when the last one was over, and begins it at this header?
+    pub fn has_left_out(&self, t: usize, header: BlockId) -> bool {
+        let (depth, serial) =
+            (self.threads[t].frames.len(), self.threads[t].code().map(|frame| frame.serial));
+        self.idle.loops.last().is_some_and(|top| {
+            top.left_out
+                && (top.depth, Some(top.serial), top.body.header) == (depth, serial, header)
+        })
+    }
+
+    /// In a survey: begins to watch what is written; gives what the thread has besides memory.
+    pub fn watch_memory(
+        &mut self,
+        t: usize,
+        info: &'r FunctionInfo<'r>,
+        waiting: &WaitingLoop,
+    ) -> State {
+        self.memory.trail = Some(Box::<Trail>::default());
+        self.round_state(t, info, Some(waiting))
+    }
+
+    /// Are state and memory as they were then? Nobody watches any more.
+    pub fn is_unchanged(
+        &mut self,
+        t: usize,
+        info: &'r FunctionInfo<'r>,
+        before: &State,
+        waiting: &WaitingLoop,
+    ) -> bool {
+        let full = self.memory.trail.as_ref().is_none_or(|trail| trail.full);
+        let same = !full && *before == self.round_state(t, info, Some(waiting));
+        let counted = self.counted_bytes(t, &waiting.counters);
+        let unchanged = same && self.changed(t, 0, &counted).is_empty();
+        self.memory.trail = None;
+        unchanged
+    }
+
+    /// `counting`: without the loop's counters.
+    fn round_state(
+        &self,
+        t: usize,
+        info: &'r FunctionInfo<'r>,
+        counting: Option<&WaitingLoop>,
+    ) -> State {
+        let counts = |id: u32| {
+            let cell = Cell::Phi(InstId(id));
+            counting.is_some_and(|it| it.counters.iter().any(|counter| counter.cell == cell))
+        };
         let thread = &self.threads[t];
         let mut phis = SmallVec::new();
         if let Some(frame) = thread.code() {
@@ -539,11 +585,13 @@ impl<'r> Engine<'r> {
                 matches!(inst.map(|inst| &inst.kind), Some(InstKind::Phi(_)))
             };
             let values = (first..frame.next.0).take_while(is_phi);
+            let values = values.filter(|&id| !counts(id));
             phis.extend(
                 values.map(|id| frame.registers.get(id as usize).cloned().unwrap_or_default()),
             );
         }
         State {
+            effects: self.idle.effects,
             phis,
             private_next: thread.private_next,
             held: thread.held.iter().map(|held| (held.address, held.mode, held.count)).collect(),
@@ -640,7 +688,7 @@ impl<'r> Engine<'r> {
             let outer = self.idle.loops.len().saturating_sub(1);
             self.idle.loops[..outer].iter_mut().for_each(|watched| watched.watch = None);
         }
-        self.threads[t].report.rounds += 1;
+        self.threads[t].report.idle_rounds += 1;
         true
     }
 
@@ -679,88 +727,5 @@ impl<'r> Engine<'r> {
         self.points.remove(t, to.events..end.events, &sites, gates, syncs);
         self.threads[t].held = held;
         Some(())
-    }
-
-    /// Did all of these updates find what they wrote? Where that is not in the log, it is assumed of
-    /// those of which it may be so.
-    fn change_nothing(&mut self, updates: Range<usize>, conditions: &[ExprId]) -> bool {
-        let updates = self.idle.updates[updates].to_vec();
-        for update in updates {
-            if self.pool.get(update.new) == self.variable_expr(update) {
-                continue;
-            }
-            if let Some(old) = self.out.recorded(update.old) {
-                if self.pool.evaluate(update.new, &|_| Some(old)) == Some(old)
-                    && self.pool.variables(update.new).iter().all(|&var| var == update.old)
-                {
-                    continue;
-                }
-                return false;
-            }
-            let own = |id: &&ExprId| self.pool.variables(**id) == [update.old];
-            let conditions: Vec<ExprId> = conditions.iter().filter(own).copied().collect();
-            let Update { cell, old, new } = update;
-            let assumption = Assumption { cell, old, new, conditions };
-            let limit = model::expr::mask(self.pool.width(new));
-            let samples = [0, 1, 2, 3, limit].into_iter().chain(self.pool.as_const(new));
-            let mut possible = samples.filter_map(|value| self.keeps(&assumption, value));
-            if self.idle.leave_out != LeaveOut::Updates || !possible.any(|keeps| keeps) {
-                return false;
-            }
-            drop(possible);
-            self.idle.assumptions.insert(assumption);
-        }
-        true
-    }
-
-    fn variable_expr(&self, update: Update) -> Expr {
-        Expr::Var { var: update.old, width: self.pool.width(update.new) }
-    }
-
-    /// Does the update leave this value as it is? None when it does not come to it, because the
-    /// thread would go another way.
-    fn keeps(&self, assumption: &Assumption, value: u128) -> Option<bool> {
-        let of = |var: VarId| (var == assumption.old).then_some(value);
-        let holds = |id: &ExprId| self.pool.evaluate(*id, &of) != Some(0);
-        let all = assumption.conditions.iter().all(holds);
-        all.then(|| self.pool.evaluate(assumption.new, &of) == Some(value))
-    }
-
-    /// After all walks: was it right to leave updates out?
-    pub fn assumptions_hold(&self) -> bool {
-        if self.idle.assumptions.is_empty() {
-            return true;
-        }
-        let mut values: FxHashMap<CellId, Option<FxHashSet<u128>>> = FxHashMap::default();
-        for assumption in &self.idle.assumptions {
-            let init = self.out.cells.get(assumption.cell.index()).map(|cell| cell.init);
-            let init = init.and_then(|init| self.pool.as_const(init));
-            values.insert(assumption.cell, init.map(|value| FxHashSet::from_iter([value])));
-        }
-        for event in self.out.threads.iter().flat_map(|thread| &thread.events) {
-            for write in event.kind.writes() {
-                let Some(known) = values.get_mut(&write.cell) else { continue };
-                let own = event.kind.reads().iter().find(|read| read.cell == write.cell);
-                let mut open = vec![write.value];
-                while let Some(id) = open.pop() {
-                    match self.pool.get(id) {
-                        Expr::Const { value, .. } => {
-                            known.iter_mut().for_each(|known| {
-                                known.insert(value);
-                            });
-                        }
-                        Expr::Var { var, .. } if own.is_some_and(|read| read.var == var) => {}
-                        Expr::Ite(_, then, otherwise) => open.extend([then, otherwise]),
-                        _ => *known = None,
-                    }
-                }
-            }
-        }
-        self.idle.assumptions.iter().all(|assumption| {
-            let known = values.get(&assumption.cell).and_then(Option::as_ref);
-            known.is_some_and(|known| {
-                known.iter().all(|&value| self.keeps(assumption, value).unwrap_or(true))
-            })
-        })
     }
 }

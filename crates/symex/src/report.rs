@@ -148,6 +148,12 @@ impl Report {
     pub fn gap_count(&self) -> u64 {
         self.gaps.values().sum()
     }
+
+    /// The rounds of waiting of all threads that have no events.
+    #[must_use]
+    pub fn rounds_left_out(&self) -> u64 {
+        self.threads.iter().map(ThreadReport::rounds_left_out).sum()
+    }
 }
 
 /// The calls of one uninstrumented function.
@@ -193,21 +199,30 @@ pub struct ThreadReport {
     /// Why the walk stopped: the normal end, the failure, the end of the streams, or what is
     /// wrong with them.
     pub stopped: String,
-    /// Rounds of waiting loops that the log counts: they repeat the round before, and are not walked.
+    /// Rounds of waiting loops that the log counts, as far as they are not walked: they repeat the round
+    /// before.
     pub repeated_rounds: u64,
     /// Path entries that were not used.
     pub unused_path: usize,
     /// Bytes of values that were not used.
     pub unused_values: usize,
-    /// Rounds of waiting that were left out of the trace, see docs/limits.md. What is said of events,
-    /// gates and sync points is said as if they had not been.
-    pub rounds: u64,
+    /// Rounds of waiting that were walked and left out of the trace, see docs/limits.md. What is said of
+    /// events, gates and sync points is said as if they had not been.
+    pub idle_rounds: u64,
     /// Gates that the thread passed, in a run in which gates count.
     pub gates: u64,
     /// Sync points that the thread passed, in a run in which they count.
     pub sync_points: u64,
     /// The synchronisation call that the thread was in when its stream ended.
     pub blocked: Option<BlockedCall>,
+}
+
+impl ThreadReport {
+    /// The rounds of waiting that have no events, whether they were walked or not.
+    #[must_use]
+    pub const fn rounds_left_out(&self) -> u64 {
+        self.idle_rounds.saturating_add(self.repeated_rounds)
+    }
 }
 
 /// A synchronisation call that had not returned when the run ended.

@@ -10,15 +10,20 @@ pub(crate) struct Window<T> {
     items: Vec<T>,
     /// The first one that was not passed.
     at: usize,
+    /// Where to go back to, while somebody may want that.
+    mark: Option<usize>,
     /// Why the stream could not be read to its end.
     error: Option<TraceError>,
 }
 
 impl<T> Default for Window<T> {
     fn default() -> Self {
-        Self { pieces: None, items: Vec::new(), at: 0, error: None }
+        Self { pieces: None, items: Vec::new(), at: 0, mark: None, error: None }
     }
 }
+
+/// So much is kept behind a mark.
+const LONGEST_WAY_BACK: usize = 1 << 18;
 
 impl<T: Copy> Window<T> {
     /// A stream that cannot be opened is empty, and has an error.
@@ -47,15 +52,36 @@ impl<T: Copy> Window<T> {
         self.items.get(self.at..).unwrap_or_default()
     }
 
-    /// Moves on.
+    /// Moves on, by what is ready at most ([`ahead`](Self::ahead)).
     pub fn pass(&mut self, count: usize) {
         self.at = self.at.saturating_add(count).min(self.items.len());
         self.fill(1);
     }
 
+    /// Marks the place, in place of the one that was marked before.
+    pub fn mark(&mut self) {
+        self.mark = Some(self.at);
+    }
+
+    /// Nobody goes back.
+    pub fn unmark(&mut self) {
+        self.mark = None;
+    }
+
+    /// How far the marked place is behind; none when there is none, or it is too far.
+    pub fn since_mark(&self) -> Option<usize> {
+        self.mark.map(|mark| self.at - mark)
+    }
+
+    /// Goes back to the marked place, which stays marked.
+    pub fn go_back(&mut self) {
+        self.at = self.mark.unwrap_or(self.at);
+    }
+
     /// Reads the rest, which nobody needs; gives its length. Damage in it is found all the same.
     pub fn skip_rest(&mut self) -> usize {
         let mut length = 0;
+        self.mark = None;
         while !self.is_over() {
             let ready = self.items.len() - self.at;
             length += ready;
@@ -74,8 +100,11 @@ impl<T: Copy> Window<T> {
         while self.items.len() - self.at < count
             && let Some(pieces) = &mut self.pieces
         {
-            self.items.drain(..self.at);
-            self.at = 0;
+            self.mark = self.mark.filter(|mark| self.at - mark <= LONGEST_WAY_BACK);
+            let done = self.mark.unwrap_or(self.at);
+            self.items.drain(..done);
+            self.at -= done;
+            self.mark = self.mark.map(|_| 0);
             match pieces(&mut self.items) {
                 Ok(true) => {}
                 Ok(false) => self.pieces = None,
@@ -110,6 +139,44 @@ mod tests {
             }
             assert!(window.is_over() && window.first().is_none() && window.ahead(1).is_empty());
         }
+    }
+
+    #[test]
+    fn a_stream_goes_back_to_its_mark() {
+        for piece in [0, 1, 3, 100] {
+            let mut window = window(piece);
+            assert_eq!(window.since_mark(), None);
+            // Only what is ready can be passed.
+            assert!(window.ahead(7).len() >= 7, "in pieces of {piece}");
+            window.pass(7);
+            window.mark();
+            for _ in 0..3 {
+                assert_eq!(window.ahead(20)[..2], [7, 8], "in pieces of {piece}");
+                window.pass(20);
+                assert_eq!((window.first(), window.since_mark()), (Some(27), Some(20)));
+                window.go_back();
+            }
+            window.unmark();
+            window.pass(1);
+            assert_eq!((window.first(), window.since_mark()), (Some(8), None));
+        }
+    }
+
+    #[test]
+    fn not_everything_is_kept() {
+        let most = 1 << 20;
+        let mut next = 0;
+        let mut window = Window::open(Ok(Box::new(move |to: &mut Vec<u32>| {
+            to.extend(next..next + 1000);
+            next += 1000;
+            Ok(next < most)
+        })));
+        window.mark();
+        for _ in 0..1000 {
+            window.pass(1000);
+            assert!(window.items.len() <= super::LONGEST_WAY_BACK + 2000);
+        }
+        assert_eq!((window.first(), window.since_mark()), (Some(1_000_000), None));
     }
 
     #[test]

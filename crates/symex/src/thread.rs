@@ -220,6 +220,10 @@ pub(crate) struct Thread<'r> {
     /// What the walk left of its streams when it ended: path entries and bytes of values.
     left_over: (usize, usize),
     sync: SyncCoder,
+    /// Counts the places that were marked in both streams.
+    marks: u64,
+    /// The same part of the log is walked again: its time stamps were those of the first time.
+    pub repeating: bool,
     /// Choices that were read and not yet made.
     pub choices: Choices,
     pub frames: Vec<Frame<'r>>,
@@ -302,6 +306,8 @@ impl<'r> Thread<'r> {
             values: Window::default(),
             left_over: (0, 0),
             sync: SyncCoder::default(),
+            marks: 0,
+            repeating: false,
             choices: Choices::default(),
             frames: vec![Frame::External(Box::default())],
             left: None,
@@ -453,6 +459,35 @@ impl<'r> Thread<'r> {
     /// Once it is closed: how many path entries and how many bytes of values were not used.
     pub fn unused(&self) -> (usize, usize) {
         self.left_over
+    }
+
+    /// Marks the place in both streams, and gives its number. Another one that was marked is forgotten.
+    pub fn mark(&mut self) -> u64 {
+        self.path.mark();
+        self.values.mark();
+        self.marks += 1;
+        self.marks
+    }
+
+    /// Forgets the place that is marked.
+    pub fn unmark(&mut self) {
+        self.path.unmark();
+        self.values.unmark();
+        self.marks += 1;
+    }
+
+    /// Goes back to the place with this number. False when it is not known any more.
+    pub fn go_back(&mut self, mark: u64) -> bool {
+        let (Some(entries), Some(_)) = (self.path.since_mark(), self.values.since_mark()) else {
+            return false;
+        };
+        if mark != self.marks {
+            return false;
+        }
+        self.path_at -= entries;
+        self.path.go_back();
+        self.values.go_back();
+        true
     }
 
     /// Have both streams been used up?

@@ -110,7 +110,7 @@ fn kinds(execution: &Execution) -> Vec<&'static str> {
 }
 
 fn left_out(execution: &Execution) -> u64 {
-    execution.report.threads[1].rounds
+    execution.report.threads[1].idle_rounds
 }
 
 fn nothing(_: &mut Stream, _: u64) {}

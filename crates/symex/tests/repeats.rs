@@ -149,3 +149,122 @@ fn counts_elsewhere_are_refused() {
     });
     assert!(twice.contains("counted twice"), "{twice}");
 }
+
+/// The call gave 0, so there is another round.
+const NOT_YET: u32 = 0b10;
+const DONE: u32 = 0b11;
+
+/// `main` starts a thread that writes `flag`, and calls a function until it gives something else than 0, counting
+/// in a phi; it stores the count into `out`, which the thread reads. The function `looks` at `flag`, or nothing
+/// is known of it.
+fn calling(what: &str, log: impl Fn(&mut Stream, ir::types::FuncId)) -> Execution {
+    let mut b = ModuleBuilder::new();
+    let (flag, out) = (b.global("flag", I32, 4, FLAG), b.global("out", I32, 4, OUT));
+    let (zero, one) = (b.int(I32, 0), b.int(I32, 1));
+    let null = b.constant(PTR, ConstantKind::Null);
+    let create = b.declare("pthread_create", &[PTR, PTR, PTR, PTR], I32);
+    let ret = |value| (InstKind::Ret(Some(value)), VOID);
+    let callee = match what {
+        "looks" => b.define("looks", &[], I32, vec![vec![(load(flag), I32), ret(inst(0))]]),
+        _ => b.declare("nobody_knows", &[], I32),
+    };
+    let worker =
+        b.define("worker", &[PTR], PTR, vec![vec![store(flag, one), (load(out), I32), ret(null)]]);
+    let start = b.constant(PTR, ConstantKind::Function(worker, 0));
+    let phi = InstKind::Phi(vec![(BlockId(0), zero), (BlockId(1), inst(4))]);
+    let main = b.define(
+        "main",
+        &[],
+        I32,
+        vec![
+            vec![(call(create, &[null, null, start, null]), I32), jump(1)],
+            vec![
+                (phi, I32),
+                (call(callee, &[]), I32),
+                (InstKind::Binary(BinaryOp::Add, inst(2), one), I32),
+                (InstKind::ICmp(IntPredicate::Eq, inst(3), zero), I1),
+                branch(inst(5), 1, 2),
+            ],
+            vec![store(out, inst(4)), ret(zero)],
+        ],
+    );
+    let mut t0 = Stream::new("t0", 1, 0, None);
+    log(t0.enter(main, &[]).create(2), callee);
+    let t0: ThreadLog = t0.runtime(RuntimeEvent::ThreadExit, &[TIME + 1]).end();
+    let other = Stream::new("t0.1", 2, 1, Some(worker)).enter(worker, &[0]).exit();
+    let recording = Recording {
+        scheduled: false,
+        modules: vec![b.finish()],
+        threads: vec![t0, other],
+        failure: None,
+        common_clock: true,
+    };
+    let options = Options { keep_path: true, ..Options::default() };
+    let execution = execute(&recording, &options).expect("there are threads");
+    model::verify::verify(&execution.trace).expect("the event trace is valid");
+    let main = &execution.report.threads[0];
+    assert!(main.reached_end, "{what}: {}", main.stopped);
+    execution
+}
+
+/// The lengths of the rounds that are there, and the blocks that were walked in `main`.
+fn check_calling(execution: &Execution, rounds: usize) {
+    assert_eq!(stored(execution), Some(rounds as u128));
+    let main = &execution.report.threads[0];
+    let own = main.path[0].0;
+    let blocks: Vec<u32> = main.path.iter().filter(|it| it.0 == own).map(|it| it.1).collect();
+    let mut expected = vec![0];
+    expected.extend([1].repeat(rounds));
+    expected.push(2);
+    assert_eq!(blocks, expected);
+}
+
+#[test]
+fn rounds_with_calls_are_walked_until_they_change_nothing() {
+    for times in [1, 2, 3, 4, 50, 1_000_000] {
+        let execution = calling("looks", |stream, looks| {
+            stream.enter(looks, &[]).ints(&[0]).choices(NOT_YET);
+            stream.enter(looks, &[]).ints(&[0]).choices(NOT_YET);
+            stream.runtime(RuntimeEvent::Repeat, &[times, TIME]);
+            stream.enter(looks, &[]).ints(&[1]).choices(DONE);
+        });
+        assert_eq!(execution.gaps, []);
+        check_calling(&execution, times as usize + 3);
+        let main = &execution.report.threads[0];
+        assert!(main.instructions < 100, "{times}: {} instructions", main.instructions);
+        assert!(reads(&execution) <= 7, "{times}: {} reads", reads(&execution));
+        let all = reads(&execution) as u64 + main.rounds_left_out();
+        assert_eq!(all, times + 3, "{main:?}");
+        let mut own = execution.trace.events.iter().filter(|event| event.thread.index() == 0);
+        let last = own.rfind(|event| matches!(event.kind, EventKind::Read { .. }));
+        let interval = execution.trace.intervals[last.expect("a read").id.index()];
+        assert_eq!(interval.earliest, TIME);
+    }
+}
+
+#[test]
+fn rounds_with_unknown_calls_are_all_walked() {
+    let execution = calling("is anything", |stream, _| {
+        stream.ret_int(0).choices(NOT_YET);
+        stream.ret_int(0).choices(NOT_YET);
+        stream.runtime(RuntimeEvent::Repeat, &[70, TIME]);
+        stream.ret_int(1).choices(DONE);
+    });
+    check_calling(&execution, 73);
+    let main = &execution.report.threads[0];
+    assert_eq!(main.rounds_left_out(), 0);
+    // Phis are none.
+    assert_eq!(main.instructions, 2 + 73 * 4 + 2);
+}
+
+#[test]
+fn handlers_between_counted_rounds_have_their_mark() {
+    let execution = calling("looks", |stream, looks| {
+        stream.enter(looks, &[]).ints(&[0]).choices(NOT_YET);
+        stream.enter(looks, &[]).ints(&[0]).choices(NOT_YET);
+        stream.runtime(RuntimeEvent::Repeat, &[5, TIME]);
+        stream.runtime(RuntimeEvent::Repeat, &[0, TIME]);
+        stream.enter(looks, &[]).ints(&[1]).choices(DONE);
+    });
+    check_calling(&execution, 8);
+}

@@ -21,13 +21,13 @@
 extern "C" {
 #endif
 /* `INSTRUMENTATION_VERSION` of crates/trace-format. */
-#define INSTRUMENTATION 10
+#define INSTRUMENTATION 11
 struct Control { uint64_t path_next, path_limit, value_next, value_limit, choices, more[21], round, round_path,
   round_values, round_changes, readings, reading_at[4]; };
 extern __thread struct Control *__symbiosis_control __attribute__((tls_model("initial-exec")));
 void __symbiosis_grow_path(void);
 void __symbiosis_grow_values(void);
-void __symbiosis_round(uint32_t);
+void __symbiosis_round(uint32_t, uint64_t);
 struct Module {
   uint32_t version, function_count, global_count, reserved;
   uint64_t hash[2];

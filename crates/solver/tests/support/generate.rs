@@ -47,6 +47,60 @@ pub fn generate(seed: u64) -> String {
     finish(threads, fork, &mut random)
 }
 
+/// A random trace of two threads that take the cell `l` for a lock, mostly as they should.
+pub fn generate_locked(seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let (taken, mut names) = (1 + random.below(2), 0);
+    let mut lines = Vec::new();
+    if random.chance(20) {
+        lines.push(format!("t0: W l {}", random.below(2)));
+        lines.push("t0: fork t1".to_owned());
+    }
+    for thread in ["t0", "t1"] {
+        let mut name = || {
+            names += 1;
+            format!("a{names}")
+        };
+        let (mut read, mut failed) = (None, false);
+        for _ in 0..1 + usize::from(random.chance(25)) {
+            let (own, seen) = (name(), name());
+            let value = match random.below(8) {
+                0 => format!("{own} + 1"),
+                1..=3 => format!("{own} == 0 ? {taken} : {own}"),
+                _ => taken.to_string(),
+            };
+            if !random.chance(8) {
+                lines.push(format!("{thread}: RMW l -> {own} = {value}"));
+            }
+            let says = match random.below(10) {
+                0 => None,
+                1 => Some("!= 0"),
+                _ => Some("== 0"),
+            };
+            if let Some(says) = says.filter(|_| lines.last().is_some_and(|it| it.contains(&own))) {
+                lines.push(format!("{thread}: assume {own} {says}"));
+                failed |= says == "!= 0";
+            }
+            lines.push(format!("{thread}: R x -> {seen}"));
+            if random.chance(70) {
+                lines.push(format!("{thread}: W x {seen} + 1"));
+            }
+            let gives_back = name();
+            match random.below(10) {
+                0 => {}
+                1 | 2 => lines.push(format!("{thread}: RMW l -> {gives_back} = 0")),
+                _ => lines.push(format!("{thread}: W l 0")),
+            }
+            read = Some(seen);
+        }
+        if let Some(seen) = read.filter(|_| thread == "t1") {
+            let kind = if failed { "<" } else { "==" };
+            lines.push(format!("{thread}: fail {seen} {kind} 1"));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
 /// One or two threads that wait, each with a mutex of its own or with a common one, and some
 /// signals: left to chance, such traces hardly ever can run. Gives how many events may follow.
 fn waiters(threads: &mut [Thread], random: &mut Random) -> usize {

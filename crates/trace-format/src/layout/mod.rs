@@ -34,7 +34,8 @@ pub use sync::*;
 /// * 9: calls between instrumented functions ([`token::CALLED`], [`token::CAME_BACK`],
 ///   [`Control::called`]); rounds of waiting loops are counted ([`RuntimeEvent::Repeat`]).
 /// * 10: such loops may have loops within.
-pub const INSTRUMENTATION_VERSION: u32 = 10;
+/// * 11: rounds of loops with calls are counted, too, of which nothing is certain but the log.
+pub const INSTRUMENTATION_VERSION: u32 = 11;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
@@ -410,8 +411,9 @@ pub struct Control {
     /// 0 for nobody; else [`called_as`] the call's types, with [`CAME_BACK`] when the function has
     /// returned. (The hooks write the lower half.)
     pub called_as: u64,
-    /// 1 in a round of a waiting loop (`ir::repeats`) that began at the loop's header, coming from within;
-    /// 0 before the first one. What is logged of the round may be taken back.
+    /// Not 0 in a round of a waiting loop (`ir::repeats`) that began at the loop's header, coming from within:
+    /// the loop and the call of its function, as the address of the function's frame times 2^16, with
+    /// [`loop_number`]. What is logged of the round may be taken back.
     pub round: u64,
     /// Where the path of that round begins.
     pub round_path: u64,
@@ -434,6 +436,15 @@ pub const CAME_BACK: u32 = 1 << 31;
 pub const fn called_as(types: u64) -> u32 {
     let folded = (types ^ types >> 31 ^ types >> 62) as u32 & !CAME_BACK;
     if folded == 0 { 1 } else { folded }
+}
+
+/// In [`loop_number`]: it is certain what the rounds of the loop do.
+pub const CERTAIN_LOOP: u16 = 1;
+
+/// What tells a waiting loop of a function, by its header's index, from the function's others.
+#[must_use]
+pub const fn loop_number(header: u32, certain: bool) -> u16 {
+    ((header as u16) << 1) | if certain { CERTAIN_LOOP } else { 0 }
 }
 
 /// See [`Control::reading_at`].

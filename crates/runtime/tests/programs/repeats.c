@@ -20,7 +20,7 @@ static void reading(uint64_t word) {
   c->readings++;
 }
 static void rounds(int count, uint32_t choices, uint64_t found) {
-  for (int i = 0; i < count; i++) { value(found); __symbiosis_round(choices); }
+  for (int i = 0; i < count; i++) { value(found); __symbiosis_round(choices, 1); }
 }
 
 static void counts(void) {
@@ -39,6 +39,17 @@ static void enters(void) {
   }
   enter(1);
   rounds(3, 2, 7);
+}
+
+/* A loop in a function that is called in each round has rounds of its own. */
+static void nests(void) {
+  enter(1);
+  for (int i = 0; i < 4; i++) {
+    __symbiosis_control->round = 0;
+    for (int j = 0; j < 3; j++) { value(5); __symbiosis_round(2, 9); }
+    rounds(1, 3, 7);
+  }
+  rounds(3, 3, 7);
 }
 
 static void changes(void) {
@@ -87,7 +98,7 @@ static void fills(void) {
 static void pauses(void) {
   for (int i = 0; i < 20000; i++) {
     enter(1);
-    for (int j = 0; j < 20; j++) __symbiosis_round(2);
+    for (int j = 0; j < 20; j++) __symbiosis_round(2, 1);
   }
 }
 
@@ -123,7 +134,7 @@ int main(int arguments, char **argument) {
   pthread_t thread;
 #define SCENARIO(name) if (!strcmp(s, #name)) pthread_create(&thread, 0, run, (void *)name);
   SCENARIO(counts) SCENARIO(enters) SCENARIO(changes) SCENARIO(reads) SCENARIO(signals) SCENARIO(fills)
-  SCENARIO(endless) SCENARIO(forks) SCENARIO(pauses)
+  SCENARIO(nests) SCENARIO(endless) SCENARIO(forks) SCENARIO(pauses)
   pthread_join(thread, 0);
   return 0;
 }
