@@ -12,7 +12,10 @@ pub use sources::add_sources;
 use encoders::SystemSize;
 use explain::{CauseKind, CutReason, Explanation, Phase};
 use model::evaluate::Evaluation;
-use model::{CellId, Event, EventId, EventTrace, ExprId, ReadRef, Site, VarId, WriteSource};
+use model::{
+    CellId, Event, EventId, EventKind, EventTrace, ExprId, FailureCondition, ReadRef, Site, VarId,
+    WriteSource,
+};
 use render::Solution;
 use render::solution::{
     Alternate, AtomicBlock, DataFlow, DataFlows, Dsp, EventValue, FORMAT, Failure, Location,
@@ -321,8 +324,12 @@ impl Names<'_> {
         cells.chain(event.kind.object().map(|object| object.to_string())).collect()
     }
 
-    /// What the event reads or writes; for a read-modify-write `old -> new`.
+    /// What the event reads or writes; for a read-modify-write `old -> new`. No write tells what is
+    /// found in freed memory.
     fn value(&self, event: &Event, evaluation: &Evaluation) -> Option<String> {
+        if evaluation.fails && self.is_use_of_freed(event) {
+            return None;
+        }
         let read = self.read_value(event, evaluation);
         let written = event.kind.writes().iter();
         let written =
@@ -331,6 +338,13 @@ impl Names<'_> {
             (Some(read), Some(written)) => Some(format!("{read} -> {written}")),
             (read, written) => read.or(written),
         }
+    }
+
+    /// Is it the access that fails where it comes after the free of its object?
+    fn is_use_of_freed(&self, event: &Event) -> bool {
+        let condition = self.trace.failure.as_ref().map(|failure| &failure.condition);
+        let Some(FailureCondition::Before(free, access)) = condition else { return false };
+        *access == event.id && matches!(self.trace.event(*free).kind, EventKind::Free { .. })
     }
 
     fn read_value(&self, event: &Event, evaluation: &Evaluation) -> Option<String> {

@@ -204,11 +204,16 @@ impl Engine<'_> {
 
     /// Notes the first access to memory that had certainly been freed before.
     fn note_freed(&mut self, t: usize, internal: Option<u64>) {
-        if !self.symbolic() || self.used_after_free.is_some() || !self.recording.common_clock {
+        if !self.symbolic() || !self.recording.common_clock {
             return;
         }
         let object = internal.and_then(|internal| self.learned.heap.at_internal(internal));
-        let death = object.map_or(u64::MAX, |object| self.learned.heap.objects[object].death);
+        let Some(object) = object else { return };
+        self.note_use_of_freed(t, object);
+        if self.used_after_free.is_some() {
+            return;
+        }
+        let death = self.learned.heap.objects[object].death;
         if death.saturating_add(STAMP_SLACK) < self.threads[t].last_stamp {
             let stack = self.stack(t);
             let site = stack.iter().find(|site| !site.is_in_library()).or(stack.first());

@@ -161,6 +161,26 @@ impl Builder {
         log.events.get(log.position(index)?)?.name.as_deref()
     }
 
+    /// What an event does.
+    pub fn event_kind(&self, thread: usize, index: u32) -> Option<&EventKind> {
+        let log = self.threads.get(thread)?;
+        log.events.get(log.position(index)?).map(|event| &event.kind)
+    }
+
+    /// What a read gave comes from no write: its variables are inputs from now on.
+    pub fn read_anything(&mut self, thread: usize, index: u32) {
+        let Some(log) = self.threads.get_mut(thread) else { return };
+        let event = log.position(index).and_then(|at| log.events.get_mut(at));
+        let Some(EventKind::Read { parts }) = event.map(|event| &mut event.kind) else { return };
+        for part in parts {
+            let Some(given) = self.variables.get_mut(part.var.index()) else { continue };
+            let origin = std::mem::replace(&mut given.origin, Origin::Input);
+            let width = given.width;
+            part.var = VarId::from_index(self.variables.len());
+            self.variables.push(PendingVariable { width, origin, recorded: None });
+        }
+    }
+
     /// Is an event's name, and where it happened, of this kind? One without a name is.
     pub fn event_is(
         &self,

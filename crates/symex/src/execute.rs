@@ -35,7 +35,7 @@ pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, Sy
         let mut engine = Engine::new(&image, recording, options, pass, learned, &order, leave_out);
         engine.run().map(|()| engine)
     };
-    let leave_out = match recording.scheduled {
+    let mut leave_out = match recording.scheduled {
         true => LeaveOut::Nothing,
         false => LeaveOut::Updates,
     };
@@ -43,7 +43,13 @@ pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, Sy
     if !engine.assumptions_hold() {
         tracing::debug!("updates in rounds of waiting stay");
         let learned = std::mem::take(&mut engine.learned);
-        engine = symbolic(learned, LeaveOut::Reads)?;
+        leave_out = LeaveOut::Reads;
+        engine = symbolic(learned, leave_out)?;
+    }
+    if !engine.lifetime.freed.found.is_empty()
+        && let Some(better) = with_suspects(&engine, options, &order, leave_out)?
+    {
+        engine = better;
     }
     let hang = engine.explain_hang();
     let lifetime = std::mem::take(&mut engine.lifetime);
@@ -58,6 +64,31 @@ pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, Sy
         "symbolic pass done"
     );
     Ok(execution)
+}
+
+/// Walks the run again with all accesses to the objects that the failing thread may have used after
+/// they were freed as events; `None` where that explains no failure.
+fn with_suspects<'r>(
+    first: &Engine<'r>,
+    options: &'r Options,
+    order: &[usize],
+    leave_out: LeaveOut,
+) -> Result<Option<Engine<'r>>, SymexError> {
+    let suspects = &first.lifetime.freed.found;
+    tracing::debug!(objects = suspects.len(), "freed objects may have been used");
+    let walk = |pass: Pass, learned: Learned, leave_out: LeaveOut| {
+        let (image, recording) = (first.image, first.recording);
+        let mut walk = Engine::new(image, recording, options, pass, learned, order, leave_out);
+        walk.lifetime.freed.suspects.clone_from(suspects);
+        walk.run().map(|()| walk)
+    };
+    let shadow = Pass::Survey(Box::<Shadow>::default());
+    let Engine { pass, mut learned, .. } = walk(shadow, first.learned.clone(), LeaveOut::Nothing)?;
+    let Pass::Survey(shadow) = pass else { return Ok(None) };
+    let ranges = shadow.cells();
+    learned.writers = shadow.writers;
+    let mut again = walk(Pass::Symbolic(SharedCells::new(&ranges)), learned, leave_out)?;
+    Ok((again.assumptions_hold() && again.blame_freed()).then_some(again))
 }
 
 /// Runs the survey until it knows every object that it met.

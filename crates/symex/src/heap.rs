@@ -35,6 +35,8 @@ pub(crate) struct HeapObject {
     pub birth: u64,
     /// When it was freed; `u64::MAX` while it is live.
     pub death: u64,
+    /// By which thread, and when.
+    pub freed: Option<(usize, u64)>,
     /// Where its internal addresses begin.
     pub base: u64,
 }
@@ -77,7 +79,8 @@ impl Heap {
         let room = size.saturating_add(size / 4 + SPARE + 63) & !15;
         self.next_base = self.next_base.saturating_add(room.saturating_add(32));
         let base = base + (address & 15);
-        self.objects.push(HeapObject { address, size, birth: tsc, death: u64::MAX, base });
+        let death = u64::MAX;
+        self.objects.push(HeapObject { address, size, birth: tsc, death, freed: None, base });
         self.ordinals.insert((thread, ordinal), index);
         let last = address.saturating_add(size.max(1) - 1);
         for page in address / PAGE..=last / PAGE {
@@ -118,6 +121,7 @@ impl Heap {
         self.frees.insert((thread, ordinal), index);
         let object = self.objects.get_mut(index)?;
         object.death = object.death.min(tsc);
+        object.freed.get_or_insert((thread, tsc));
         Some(index)
     }
 

@@ -31,7 +31,7 @@ struct Epoch {
 
 /// Per byte, the threads whose own instructions wrote it: 0 for none, the thread plus one, or
 /// [`SEVERAL`].
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Writers {
     pages: FxHashMap<u64, Box<[u16; PAGE_BYTES]>>,
 }

@@ -45,7 +45,7 @@ pub(crate) enum Pass {
 }
 
 /// What one pass tells the next.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Learned {
     pub heap: Heap,
     /// Per thread: lowest and one past highest address of its stack objects.

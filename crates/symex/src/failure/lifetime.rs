@@ -4,6 +4,7 @@
 //! accesses to it are events; φbug is that the free comes before the access. The thread that freed
 //! the object may be walked after the one that failed, so the pair is only put together at the end.
 
+use super::freed::Freed;
 use crate::access::Place;
 use crate::builder::Numbering;
 use crate::engine::{Engine, Pass};
@@ -15,7 +16,7 @@ use model::{EventKind, EventTrace, FailureCondition, FailureKind, ReadPart, Writ
 use rustc_hash::FxHashMap;
 
 /// An event as thread and index in it.
-type At = (usize, u32);
+pub(super) type At = (usize, u32);
 
 /// What is known of objects' ends.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +24,9 @@ pub(crate) struct Lifetime {
     /// The free of each heap object with shared bytes, the last one where there are several.
     pub frees: FxHashMap<usize, At>,
     /// The failing access, and the object that it was to.
-    access: Option<(usize, At)>,
+    pub(super) access: Option<(usize, At)>,
+    /// Of a run that was not recorded to fail at such an access.
+    pub freed: Freed,
 }
 
 impl Lifetime {
@@ -59,9 +62,11 @@ impl<'r> Engine<'r> {
         if let Some(event) = event {
             self.lifetime.frees.insert(index, (t, event));
         }
-        let Some(address) = self.lifetime_address() else { return };
         let object = &self.learned.heap.objects[index];
-        if address.wrapping_sub(object.address) < object.size.max(1) {
+        let failed = self
+            .lifetime_address()
+            .is_some_and(|address| address.wrapping_sub(object.address) < object.size.max(1));
+        if failed || self.lifetime.freed.suspects.contains(&index) {
             let place = Place::new(object.base, object.size.max(1), None);
             self.survey(t, place, true);
         }

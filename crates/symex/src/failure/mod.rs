@@ -1,6 +1,7 @@
 //! φbug: where the run failed, and what made it fail.
 
 mod frameworks;
+mod freed;
 mod lifetime;
 mod output;
 mod overrun;
@@ -10,7 +11,7 @@ mod search;
 pub(crate) use lifetime::Lifetime;
 
 use crate::engine::Engine;
-use crate::heap::USER_END;
+use crate::heap::{PRIVATE, USER_END};
 use crate::recording::RecordedFailureKind;
 use crate::report::GapKind;
 use crate::thread::Stop;
@@ -238,7 +239,7 @@ impl<'r> Engine<'r> {
                 let address = address as u64;
                 let within = fault.wrapping_sub(address) < size.max(1);
                 // The processor does not say which non-canonical address it was.
-                within || (fault == 0 && (USER_END..crate::heap::PRIVATE).contains(&address))
+                within || (fault == 0 && self.is_no_address(address))
             }
             None => true,
         };
@@ -247,6 +248,13 @@ impl<'r> Engine<'r> {
         }
         let condition = self.outside_objects(pointer, fault);
         Err(self.fail(t, FailureKind::Segfault, condition))
+    }
+
+    /// Can the processor have refused an access there without naming the address, because it is none?
+    /// Made-up addresses of objects look alike, and are never refused.
+    fn is_no_address(&self, address: u64) -> bool {
+        let made_up = PRIVATE..PRIVATE + ((self.threads.len() as u64) << 40);
+        (USER_END..=!USER_END).contains(&address) && !made_up.contains(&address)
     }
 
     /// A thread that walks on after the end of its log, because another one ended the run, did not
