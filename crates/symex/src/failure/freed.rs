@@ -27,9 +27,10 @@ pub(crate) struct Freed {
 impl Engine<'_> {
     /// Does the failure look as if memory that was freed may have led to it?
     fn may_be_of_freed_memory(&self, t: usize) -> bool {
-        use RecordedFailureKind::{Abort, HeapCorruption, Signal};
+        use RecordedFailureKind::{Abort, Exception, HeapCorruption, Signal};
         let kind = self.failure_kind(t);
-        self.recording.common_clock && matches!(kind, Some(Abort | HeapCorruption | Signal { .. }))
+        self.recording.common_clock
+            && matches!(kind, Some(Abort | Exception | HeapCorruption | Signal { .. }))
     }
 
     /// An access to an object, and when that was freed: may the thread have come too late?
