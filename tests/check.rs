@@ -50,6 +50,7 @@ programs! {
     assembly: "assembly.c",
     language: "language.c",
     library_memory: "library_memory.c",
+    mappings: "mappings.c",
     reused_heap: "reused_heap.c",
     synchronisation: "synchronisation.c",
     standard_library: "standard_library.cc",

@@ -41,6 +41,7 @@ pub mod gates;
 pub mod guard;
 pub mod handlers;
 pub mod inputs;
+pub mod mappings;
 pub mod memory;
 pub mod modules;
 pub mod noise;

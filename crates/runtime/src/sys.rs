@@ -26,6 +26,7 @@ pub const MAP_FIXED: c_int = 0x10;
 pub const MAP_ANONYMOUS: c_int = 0x20;
 pub const MAP_NORESERVE: c_int = 0x4000;
 pub const MAP_FAILED: usize = usize::MAX;
+pub const MREMAP_DONTUNMAP: c_int = 4;
 
 pub const EINTR: c_int = 4;
 pub const ENOMEM: c_int = 12;
@@ -75,6 +76,9 @@ const SYS_GETRANDOM: c_long = 318;
 const SYS_READ: c_long = 0;
 const SYS_CLOSE: c_long = 3;
 const SYS_PWRITE: c_long = 18;
+const SYS_MMAP: c_long = 9;
+const SYS_MUNMAP: c_long = 11;
+const SYS_MREMAP: c_long = 25;
 const SYS_OPENAT: c_long = 257;
 const SYS_SCHED_YIELD: c_long = 24;
 const SYS_EXIT_GROUP: c_long = 231;
@@ -162,16 +166,7 @@ unsafe extern "C" {
     pub fn mkdir(path: *const c_char, mode: c_uint) -> c_int;
     pub fn access(path: *const c_char, mode: c_int) -> c_int;
     pub fn getcwd(buffer: *mut c_char, n: usize) -> *mut c_char;
-    pub fn mmap(
-        at: *mut c_void,
-        n: usize,
-        protection: c_int,
-        flags: c_int,
-        fd: c_int,
-        offset: i64,
-    ) -> *mut c_void;
     pub fn mprotect(at: *mut c_void, n: usize, protection: c_int) -> c_int;
-    pub fn munmap(at: *mut c_void, n: usize) -> c_int;
     pub fn getrlimit(which: c_int, limit: *mut ResourceLimit) -> c_int;
     /// libc's own, not the interposed one.
     #[link_name = "__sigaction"]
@@ -474,6 +469,52 @@ pub fn prefetch_to_write(place: *const c_void) {
 pub unsafe fn trap() -> ! {
     // SAFETY: an undefined instruction raises SIGILL.
     unsafe { core::arch::asm!("ud2", options(noreturn)) }
+}
+
+/// `mmap`, past the interposed one.
+///
+/// # Safety
+///
+/// That of the function.
+pub unsafe fn mmap(
+    at: *mut c_void,
+    n: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: i64,
+) -> *mut c_void {
+    let arguments =
+        [at as c_long, n as c_long, protection.into(), flags.into(), fd.into(), offset as c_long];
+    // SAFETY: the caller's.
+    unsafe { syscall::call(SYS_MMAP, &arguments) as *mut c_void }
+}
+
+/// `munmap`, past the interposed one.
+///
+/// # Safety
+///
+/// That of the function.
+pub unsafe fn munmap(at: *mut c_void, n: usize) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { syscall::call(SYS_MUNMAP, &[at as c_long, n as c_long]) as c_int }
+}
+
+/// `mremap`, past the interposed one.
+///
+/// # Safety
+///
+/// That of the function.
+pub unsafe fn mremap(
+    old: *mut c_void,
+    had: usize,
+    has: usize,
+    flags: c_int,
+    to: *mut c_void,
+) -> *mut c_void {
+    let arguments = [old as c_long, had as c_long, has as c_long, flags.into(), to as c_long];
+    // SAFETY: the caller's.
+    unsafe { syscall::call(SYS_MREMAP, &arguments) as *mut c_void }
 }
 
 /// Fresh zeroed private memory; null when there is none.

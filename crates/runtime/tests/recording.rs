@@ -6,7 +6,10 @@ use common::{Entry, build, operations, run, scenario};
 use std::process::Command;
 use trace_format::ModuleId;
 use trace_format::layout::SyncOp::*;
-use trace_format::layout::{RuntimeEvent, SyncOp};
+use trace_format::layout::{
+    MAPPING_GROWN, MAPPING_MOVED, MAPPING_OTHER, MAPPING_PAGE as PAGE, MAPPING_ZERO, RuntimeEvent,
+    SyncOp,
+};
 
 #[test]
 fn streams_grow_and_hold_every_entry() {
@@ -254,6 +257,43 @@ fn the_heap_is_logged_with_growing_time_stamps() {
         let pair = &rest[2 + index * 5..7 + index * 5];
         assert_eq!((pair[1], pair[3]), (*size, pair[0]), "object {index}");
     }
+}
+
+#[test]
+fn mappings_are_logged_page_by_page() {
+    let traced = scenario("maps");
+    let maps: Vec<(RuntimeEvent, Vec<u64>)> = traced
+        .entries("t0", 0)
+        .into_iter()
+        .filter_map(|entry| match entry {
+            Entry::Runtime(event @ (RuntimeEvent::Map | RuntimeEvent::Unmap), payload) => {
+                Some((event, payload))
+            }
+            _ => None,
+        })
+        .collect();
+    let stamps = |(event, _): &(RuntimeEvent, Vec<u64>)| match event {
+        RuntimeEvent::Map => 2,
+        _ => 1,
+    };
+    let parts = maps.iter().map(|entry| entry.1.split_at(entry.1.len() - stamps(entry)));
+    let (told, times): (Vec<&[u64]>, Vec<&[u64]>) = parts.unzip();
+    assert!(times.concat().is_sorted(), "{times:?}");
+    let (first, room, file) = (told[0][0], told[2][0], told[told.len() - 1][0]);
+    let place = room + PAGE;
+    let expected: [&[u64]; 10] = [
+        &[first, 2 * PAGE, MAPPING_ZERO],
+        &[first + PAGE, PAGE],
+        &[room, 5 * PAGE, MAPPING_ZERO],
+        &[first, PAGE],
+        &[place, PAGE, MAPPING_MOVED | first],
+        &[place + PAGE, 3 * PAGE, MAPPING_GROWN | place],
+        &[place + PAGE, 3 * PAGE],
+        &[place + PAGE, PAGE, MAPPING_GROWN | place],
+        &[file, PAGE, MAPPING_OTHER],
+        &[file, PAGE],
+    ];
+    assert_eq!(told, expected);
 }
 
 #[test]

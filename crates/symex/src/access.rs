@@ -93,6 +93,12 @@ impl Engine<'_> {
         let (from, to) = self.interval(t);
         if let Some(index) = self.learned.heap.find(address, from, to) {
             let object = &self.learned.heap.objects[index];
+            // Mapped by the program, to be a thread's stack.
+            if object.mapped.is_some()
+                && let Some(owner) = self.stack_owner(address)
+            {
+                return Some(stack_address(owner, address));
+            }
             return Some(object.base + (address - object.address));
         }
         if let Some(owner) = self.stack_owner(address) {
@@ -208,12 +214,13 @@ impl Engine<'_> {
             return;
         }
         let object = internal.and_then(|internal| self.learned.heap.at_internal(internal));
-        let Some(object) = object else { return };
+        let Some((internal, object)) = internal.zip(object) else { return };
         self.note_use_of_freed(t, object);
         if self.used_after_free.is_some() {
             return;
         }
-        let death = self.learned.heap.objects[object].death;
+        let object = &self.learned.heap.objects[object];
+        let death = object.death_at(object.address + (internal - object.base));
         if death.saturating_add(STAMP_SLACK) < self.threads[t].last_stamp {
             let stack = self.stack(t);
             let site = stack.iter().find(|site| !site.is_in_library()).or(stack.first());

@@ -10,7 +10,9 @@
 //! | 1 << 48 | stacks: the recorded address plus (thread + 1) << 48 |
 //! | [`PRIVATE`] | stack objects whose address was not logged, thread-local variables |
 //! | [`HEAP`] | heap objects, one after the other |
+//! | [`MAPS`] | mappings, see [`crate::mappings`] |
 
+use crate::mappings::{MAPS, Mapped, Mappings};
 use rustc_hash::FxHashMap;
 
 const PAGE: u64 = 4096;
@@ -33,12 +35,14 @@ pub(crate) struct HeapObject {
     pub address: u64,
     pub size: u64,
     pub birth: u64,
-    /// When it was freed; `u64::MAX` while it is live.
+    /// When it was freed, all of it; `u64::MAX` while it is live.
     pub death: u64,
     /// By which thread, and when.
     pub freed: Option<(usize, u64)>,
     /// Where its internal addresses begin.
     pub base: u64,
+    /// Of a mapping.
+    pub mapped: Option<Box<Mapped>>,
 }
 
 /// All allocations of the run. They are found during the walk; a later pass starts with those
@@ -46,6 +50,11 @@ pub(crate) struct HeapObject {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heap {
     pub objects: Vec<HeapObject>,
+    /// Those that are no mappings, by their internal addresses.
+    allocated: Vec<usize>,
+    pub mappings: Mappings,
+    /// As `ordinals`, for mappings.
+    pub map_ordinals: FxHashMap<(usize, u64), usize>,
     /// (thread, how many allocations of that thread came before) to object.
     ordinals: FxHashMap<(usize, u64), usize>,
     /// Page number to the objects that ever lay in it, by time of birth.
@@ -80,7 +89,9 @@ impl Heap {
         self.next_base = self.next_base.saturating_add(room.saturating_add(32));
         let base = base + (address & 15);
         let death = u64::MAX;
-        self.objects.push(HeapObject { address, size, birth: tsc, death, freed: None, base });
+        let (freed, mapped) = (None, None);
+        self.objects.push(HeapObject { address, size, birth: tsc, death, freed, base, mapped });
+        self.allocated.push(index);
         self.ordinals.insert((thread, ordinal), index);
         let last = address.saturating_add(size.max(1) - 1);
         for page in address / PAGE..=last / PAGE {
@@ -113,10 +124,12 @@ impl Heap {
     pub fn free(&mut self, thread: usize, ordinal: u64, address: u64, tsc: u64) -> Option<usize> {
         let index = match self.frees.get(&(thread, ordinal)) {
             Some(&index) => index,
-            None => self.find(address, tsc, tsc).filter(|&index| {
-                let object = &self.objects[index];
-                object.address == address && object.birth <= tsc
-            })?,
+            None => self.find_allocated(address, tsc, tsc).map(|(index, ..)| index).filter(
+                |&index| {
+                    let object = &self.objects[index];
+                    object.address == address && object.birth <= tsc
+                },
+            )?,
         };
         self.frees.insert((thread, ordinal), index);
         let object = self.objects.get_mut(index)?;
@@ -126,8 +139,27 @@ impl Heap {
     }
 
     /// The object that an access at `address` means, when it happened between the two readings:
-    /// the youngest that lived then, else the youngest of all.
+    /// the youngest that lived then, else the youngest of all. Of a mapping and a heap object it is the
+    /// younger one: the object is in an allocator's mapping, or was where the mapping is.
     pub fn find(&self, address: u64, from: u64, to: u64) -> Option<usize> {
+        let allocated = self.find_allocated(address, from, to);
+        let (allocated, mapped) = match (allocated, self.find_mapped(address, from, to)) {
+            (Some(allocated), Some(mapped)) => (allocated, mapped),
+            (allocated, mapped) => return allocated.or(mapped).map(|(index, ..)| index),
+        };
+        let birth = |index: usize| self.objects[index].birth;
+        let (older, younger) = match birth(mapped.0) > birth(allocated.0) {
+            true => (allocated, mapped),
+            false => (mapped, allocated),
+        };
+        // An object that was freed lies in its allocator's memory still; what is behind a mapping that
+        // was given back does not.
+        let gone = !younger.2 || (!younger.1 && younger == mapped && older.1);
+        Some(if gone { older.0 } else { younger.0 })
+    }
+
+    /// The heap object that an access means, whether it lived then, and whether it was there by then.
+    fn find_allocated(&self, address: u64, from: u64, to: u64) -> Option<(usize, bool, bool)> {
         let here = self.pages.get(&(address / PAGE))?;
         let holds = |index: &usize| {
             let object = &self.objects[*index];
@@ -138,7 +170,9 @@ impl Heap {
         let first = candidates.next();
         let lives = |&index: &usize| self.objects[index].death >= from;
         let living = first.filter(lives).or_else(|| candidates.find(lives));
-        living.or(first).or_else(|| here[born..].iter().copied().find(holds))
+        let unborn = || here[born..].iter().copied().find(holds).map(|index| (index, false, false));
+        let known = living.map(|index| (index, true, true));
+        known.or(first.map(|index| (index, false, true))).or_else(unborn)
     }
 
     /// Have several objects had this address?
@@ -148,7 +182,8 @@ impl Heap {
             address.wrapping_sub(object.address) < object.size.max(1)
         };
         let here = self.pages.get(&(address / PAGE));
-        here.is_some_and(|here| here.iter().filter(holds).nth(1).is_some())
+        let allocated = here.map_or(0, |here| here.iter().filter(holds).take(2).count());
+        allocated + self.mappings.at(address).len() > 1
     }
 
     /// The object that an internal address belongs to.
@@ -156,8 +191,11 @@ impl Heap {
         if internal < HEAP {
             return None;
         }
-        let end = self.objects.partition_point(|object| object.base <= internal);
-        let index = end.checked_sub(1)?;
+        if internal >= MAPS {
+            return self.mappings.at_internal(internal, &self.objects);
+        }
+        let base = |&index: &usize| self.objects[index].base <= internal;
+        let index = *self.allocated.get(self.allocated.partition_point(base).checked_sub(1)?)?;
         (internal - self.objects[index].base < self.objects[index].size.max(1)).then_some(index)
     }
 }

@@ -15,12 +15,12 @@
 //! | `memory_ops`, `access` | accesses: addresses, cells, events |
 //! | `intrinsics`, `externals`, `containers` | LLVM intrinsics; library functions that are modelled |
 //! | `described`, `strings` | library functions as `ir::effects` describes them |
-//! | `sync` | what the runtime reported |
+//! | `sync`, `allocations` | what the runtime reported |
 //! | `inputs` | results that a replay gives back |
 //! | `idle` | rounds of waiting, which are left out |
 //! | `points` | where a scheduler can stop the threads |
 //! | `failure`, `hang`, `dependence` | φbug |
-//! | `shadow`, `cells`, `heap`, `memory` | shared bytes, allocations, memory |
+//! | `shadow`, `cells`, `heap`, `mappings`, `memory` | shared bytes, allocations, memory |
 //!
 //! Invariants: the executor never panics on what the recording holds, and never guesses silently:
 //! the recorded path and the logged values win over what was computed, and every contradiction and
@@ -29,6 +29,7 @@
 //! Absent on purpose: reading trace files, LLVM, solvers, IO of any kind.
 
 mod access;
+mod allocations;
 mod assembly;
 mod builder;
 mod call;
@@ -53,6 +54,7 @@ mod image;
 mod inputs;
 mod intrinsics;
 mod libatomic;
+mod mappings;
 mod memory;
 mod memory_ops;
 mod naming;

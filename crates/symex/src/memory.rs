@@ -7,6 +7,7 @@ use crate::value::{self, Scalar};
 use model::{ExprId, ExprPool};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 
 pub(crate) const PAGE: u64 = 4096;
 const PAGE_BYTES: usize = 4096;
@@ -115,13 +116,15 @@ impl Trail {
 pub(crate) struct Memory<'r> {
     image: &'r Image<'r>,
     pages: FxHashMap<u64, Box<Page>>,
+    /// Mappings whose pages are zeros at first: begin and end.
+    zeros: BTreeMap<u64, u64>,
     /// While somebody wants to know ([`crate::idle`]).
     pub trail: Option<Box<Trail>>,
 }
 
 impl<'r> Memory<'r> {
     pub fn new(image: &'r Image<'r>) -> Self {
-        Self { image, pages: FxHashMap::default(), trail: None }
+        Self { image, pages: FxHashMap::default(), zeros: BTreeMap::new(), trail: None }
     }
 
     fn note_written(&mut self, address: u64, length: u64) {
@@ -146,13 +149,36 @@ impl<'r> Memory<'r> {
         self.page(address / PAGE).get((address % PAGE) as usize)
     }
 
+    /// Whole pages are zeros where nothing is known to be there. Costs nothing for pages that nobody
+    /// touches, of which large mappings mostly consist.
+    pub fn zero(&mut self, start: u64, length: u64) {
+        let end = start.saturating_add(length);
+        if length == 0 || self.zeros.insert(start, end) == Some(end) {
+            return;
+        }
+        let zero = |page: &mut Page| {
+            for tag in page.tags.iter_mut().filter(|tag| **tag == FRESH) {
+                *tag = CONST;
+            }
+        };
+        let numbers = start / PAGE..end / PAGE;
+        if numbers.end - numbers.start < self.pages.len() as u64 {
+            numbers.for_each(|number| self.pages.get_mut(&number).map_or((), |page| zero(page)));
+        } else {
+            let inside = self.pages.iter_mut().filter(|(number, _)| numbers.contains(number));
+            inside.for_each(|(_, page)| zero(page));
+        }
+    }
+
     fn page(&mut self, number: u64) -> &mut Page {
-        let image = self.image;
+        let (image, zeros) = (self.image, &self.zeros);
         self.pages.entry(number).or_insert_with(|| {
             let mut page = Page::new();
             let base = number.wrapping_mul(PAGE);
             if base >= HEAP {
-                page.tags.fill(FRESH);
+                let before = zeros.range(..=base).next_back();
+                let is_zero = before.is_some_and(|(_, &end)| base < end);
+                page.tags.fill(if is_zero { CONST } else { FRESH });
             }
             image.initial_bytes(base, PAGE, &mut |offset, byte| {
                 if let Some(at) = usize::try_from(offset).ok().filter(|&at| at < PAGE_BYTES) {

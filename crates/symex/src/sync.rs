@@ -1,4 +1,4 @@
-//! Runtime entries: threads, heap, synchronisation, and what uninstrumented code wrote.
+//! Runtime entries: threads, synchronisation, and what uninstrumented code wrote.
 
 use crate::access::{Grain, Place};
 use crate::builder::says_more;
@@ -16,8 +16,6 @@ use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
 const TIMED_OUT: u64 = 110;
 /// `PTHREAD_BARRIER_SERIAL_THREAD` as a payload word.
 const SERIAL_THREAD: u64 = u64::MAX;
-/// The most bytes of a `calloc` that are known to be zero.
-const LARGEST_ZEROED: u64 = 1 << 28;
 /// Sizes in bytes of glibc's objects on x86-64, which tell a member from the struct around it.
 const MUTEX_SIZE: u64 = 40;
 const CONDITION_SIZE: u64 = 48;
@@ -49,7 +47,8 @@ impl<'r> Engine<'r> {
             | RuntimeEvent::Locked
             | RuntimeEvent::Unlocked => 0,
             RuntimeEvent::ThreadCreate => 4,
-            RuntimeEvent::Allocate => 3,
+            RuntimeEvent::Map => 5,
+            RuntimeEvent::Allocate | RuntimeEvent::Unmap => 3,
             RuntimeEvent::Repeat => {
                 return contradiction("rounds are counted where no waiting loop begins again");
             }
@@ -114,6 +113,10 @@ impl<'r> Engine<'r> {
                 self.allocate(t, *address, *size, *tsc);
             }
             (RuntimeEvent::Free, [address, tsc]) => self.free(t, *address, *tsc),
+            (RuntimeEvent::Map, [address, size, contents, before, after]) => {
+                self.map(t, (*address, *size), *contents, (*before, *after));
+            }
+            (RuntimeEvent::Unmap, [address, size, tsc]) => self.unmap(t, *address, *size, *tsc),
             (RuntimeEvent::SyncBegin, [op, address, second, argument, tsc]) => {
                 if *tsc != before {
                     self.stamp(t, *tsc);
@@ -230,59 +233,6 @@ impl<'r> Engine<'r> {
         self.threads[t].clock.join(&clock);
         self.threads[t].last_stamp = self.threads[t].last_stamp.max(stamp);
         self.threads[t].clock.tick(t);
-    }
-
-    fn allocate(&mut self, t: usize, address: u64, size: u64, tsc: u64) {
-        // The object was obtained before the stamp.
-        self.threads[t].call_time =
-            Some(Interval { earliest: self.threads[t].last_stamp, latest: tsc });
-        self.stamp(t, tsc);
-        let ordinal = self.threads[t].allocations;
-        self.threads[t].allocations += 1;
-        let index = self.learned.heap.allocate(t, ordinal, address, size, tsc);
-        let object = &self.learned.heap.objects[index];
-        let (base, size) = (object.base, object.size.min(LARGEST_ZEROED));
-        if let Some(call) = self.threads[t].external_call() {
-            call.allocated = Some(index);
-            if call.name == "calloc" {
-                self.memory.fill(base, size, MemoryByte::Const(0));
-            }
-        }
-        if let Some(object) = self.heap_object(t, index) {
-            self.event(t, EventKind::Allocate { object }, None);
-        }
-    }
-
-    fn free(&mut self, t: usize, address: u64, tsc: u64) {
-        self.stamp(t, tsc);
-        let ordinal = self.threads[t].frees;
-        self.threads[t].frees += 1;
-        let Some(index) = self.learned.heap.free(t, ordinal, address, tsc) else { return };
-        let object = self.heap_object(t, index);
-        let event = object.map(|object| {
-            let name = self.object_name(t, address, None);
-            self.event(t, EventKind::Free { object }, name)
-        });
-        self.note_free(t, index, event);
-    }
-
-    /// The model's object for a heap object with shared cells.
-    fn heap_object(&mut self, t: usize, index: usize) -> Option<ObjectId> {
-        if !self.symbolic() || !self.shared_heap.contains(&index) {
-            return None;
-        }
-        if let Some(&object) = self.heap_objects.get(&index) {
-            return Some(object);
-        }
-        let address = self.learned.heap.objects[index].address;
-        let site = self.site(t);
-        let name = match site.line {
-            0 => format!("heap object at {address:#x}"),
-            line => format!("heap object of {}:{line}", file_name(&site.file)),
-        };
-        let object = self.out.object(ObjectKind::Heap, name);
-        self.heap_objects.insert(index, object);
-        Some(object)
     }
 
     /// Bytes that uninstrumented code wrote. One that holds this very constant already was not
@@ -754,7 +704,7 @@ fn barrier_serial(result: u64) -> bool {
     result == SERIAL_THREAD || result as u32 == u32::MAX
 }
 
-fn file_name(path: &str) -> &str {
+pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 

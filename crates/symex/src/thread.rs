@@ -262,6 +262,8 @@ pub(crate) struct Thread<'r> {
     pub conditioned: FxHashSet<ExprId>,
     pub allocations: u64,
     pub frees: u64,
+    /// How many mappings it has made.
+    pub mappings: u64,
     /// Time stamps seen so far.
     pub stamps: usize,
     pub last_stamp: u64,
@@ -332,6 +334,7 @@ impl<'r> Thread<'r> {
             conditioned: FxHashSet::default(),
             allocations: 0,
             frees: 0,
+            mappings: 0,
             stamps: 0,
             last_stamp: 0,
             call_time: None,

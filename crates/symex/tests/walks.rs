@@ -12,7 +12,7 @@ use symex::{
     Execution, GapKind, Options, RecordedFailure, RecordedFailureKind, Recording, ThreadLog,
     execute,
 };
-use trace_format::layout::{RuntimeEvent, SyncOp};
+use trace_format::layout::{MAPPING_OTHER, MAPPING_ZERO, RuntimeEvent, SyncOp};
 use trace_format::{InMemory, Pieces, Streams, TraceError};
 
 const COUNTER: u64 = 0x60_0000;
@@ -514,4 +514,65 @@ fn an_indirect_call_goes_where_the_pointer_says() {
         t0.enter_with_ints(target, &[3]).ret_int(3).block(1);
     });
     assert_eq!(execution.gaps, []);
+}
+
+#[test]
+fn pages_are_zeros_where_they_were_mapped_and_unknown_where_a_file_is() {
+    // A worker adds one to a word of a mapping, and so does `main`, which made it.
+    const PLACE: u64 = 0x7f00_0000_0000;
+    let run = |contents: u64, found: u64| {
+        let mut b = ModuleBuilder::new();
+        let map = b.declare("mmap", &[PTR, I64], PTR);
+        let unmap = b.declare("munmap", &[PTR, I64], I32);
+        let create = b.declare("pthread_create", &[PTR, PTR, PTR, PTR], I32);
+        let join = b.declare("pthread_join", &[I64, PTR], I32);
+        let null = b.constant(PTR, ir::types::ConstantKind::Null);
+        let (zero, one, size) = (b.int(I64, 0), b.int(I64, 1), b.int(I64, 0x3000));
+        let add = |at: u32, pointer: Operand| {
+            let sum = InstKind::Binary(BinaryOp::Add, inst(at), one);
+            [(load(pointer), I64), (sum, I64), store(pointer, inst(at + 1))]
+        };
+        let mut body = add(0, Operand::Param(0)).to_vec();
+        body.push((InstKind::Ret(Some(null)), VOID));
+        let worker = b.define("worker", &[PTR], PTR, vec![body]);
+        let start = b.constant(PTR, ir::types::ConstantKind::Function(worker, 0));
+        let mut body = vec![
+            (call(map, &[null, size]), PTR),
+            (call(create, &[null, null, start, inst(0)]), I32),
+        ];
+        body.extend(add(2, inst(0)));
+        body.extend([
+            (call(join, &[zero, null]), I32),
+            (call(unmap, &[inst(0), size]), I32),
+            (InstKind::Ret(None), VOID),
+        ]);
+        let main = b.define("main", &[], VOID, vec![body]);
+        let mut t0 = Stream::new("t0", 1, 0, None);
+        t0.enter(main, &[]).runtime(RuntimeEvent::Map, &[PLACE, 0x3000, contents, 5, 10]);
+        // What an uninstrumented function handed out is logged where it is read.
+        t0.ret(&[PLACE]).create(2).words(&[found]).join(2);
+        // A part first, of which the program's code says nothing.
+        t0.runtime(RuntimeEvent::Unmap, &[PLACE + 0x1000, 0x1000, 20]);
+        t0.runtime(RuntimeEvent::Unmap, &[PLACE, 0x3000, 30]).ret_int(0);
+        let worker = Stream::new("t0.1", 2, 1, Some(worker)).enter(worker, &[PLACE]).exit();
+        let recording = Recording {
+            modules: vec![b.finish()],
+            threads: vec![t0.exit(), worker],
+            failure: None,
+            common_clock: true,
+            scheduled: false,
+        };
+        let execution = self::run(&recording);
+        assert_eq!(execution.gaps, []);
+        assert_eq!(execution.trace.cells.len(), 1, "{:?}", execution.trace.cells);
+        let init = execution.trace.cells[0].init;
+        let value = execution.trace.exprs.evaluate(init, &|_| Some(u128::from(found)));
+        assert_eq!(value, Some(u128::from(found)));
+        let known = execution.trace.exprs.as_const(init);
+        let mine = kinds(&execution, 0);
+        assert_eq!(mine, ["start", "allocate", "fork", "read", "write", "join", "free", "exit"]);
+        known
+    };
+    assert_eq!(run(MAPPING_ZERO, 0), Some(0));
+    assert_eq!(run(MAPPING_OTHER, 0x1234), None);
 }

@@ -163,7 +163,8 @@ impl Traced {
                         RuntimeEvent::JoinEnd
                         | RuntimeEvent::Free
                         | RuntimeEvent::ExternalWrite => 2,
-                        RuntimeEvent::Allocate => 3,
+                        RuntimeEvent::Allocate | RuntimeEvent::Unmap => 3,
+                        RuntimeEvent::Map => 5,
                         _ => 4,
                     };
                     let mut payload: Vec<u64> =

@@ -1,5 +1,6 @@
 /* One scenario per argument; the tests say what the trace must hold. */
 #include "hooks.h"
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <threads.h>
 
@@ -143,6 +144,22 @@ static void heap(void) {
   if (p || errno != ENOMEM) exit(87);
 }
 
+static void maps(void) {
+  int all = PROT_READ | PROT_WRITE, anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+  char *p = mmap(0, 5000, all, anonymous, -1, 0);
+  if (munmap(p + 4096, 100) || munmap(p + 1, 4096) != -1 || errno != EINVAL) exit(86);
+  if (mmap(0, 0, all, anonymous, -1, 0) != MAP_FAILED || errno != EINVAL) exit(85);
+  char *room = mmap(0, 5 * 4096, all, anonymous, -1, 0);
+  p[5] = 7;
+  p = mremap(p, 4096, 4 * 4096, MREMAP_MAYMOVE | MREMAP_FIXED, room + 4096);
+  if (p != room + 4096 || p[5] != 7 || mremap(p, 4 * 4096, 100, 0) != p) exit(84);
+  if (mremap(p, 4096, 8192, 0) != p || p[4096]) exit(83);
+  int fd = open("/proc/self/exe", O_RDONLY);
+  char *file = mmap64(0, 4, PROT_READ, MAP_SHARED, fd, 0);
+  if (file == MAP_FAILED || file[1] != 'E') exit(82);
+  munmap(file, 4);
+}
+
 static void writes(void) {
   char text[] = "0123456789";
   __symbiosis_external_write(text, 10);
@@ -249,7 +266,7 @@ int main(int arguments, char **argument) {
   SCENARIO("streams", streams()) SCENARIO("names", names()) SCENARIO("deep", deep())
   SCENARIO("detach", detach()) SCENARIO("sync", sync_calls()) SCENARIO("c11", c11())
   SCENARIO("sections", sections())
-  SCENARIO("heap", heap()) SCENARIO("writes", writes()) SCENARIO("fork", forks())
+  SCENARIO("heap", heap()) SCENARIO("maps", maps()) SCENARIO("writes", writes()) SCENARIO("fork", forks())
   SCENARIO("assert", run(asserts, (void *)1)) SCENARIO("abort", run(aborts, 0))
   SCENARIO("fault", run(faults, 0)) SCENARIO("divide", run(divides, 0))
   SCENARIO("overflow", run(overflows, 0)) SCENARIO("exit", run(exits, 0))

@@ -185,6 +185,11 @@ impl<'r> Engine<'r> {
         engine.learned.writes.resize(engine.threads.len(), 0);
         engine.failing = engine.failing_thread();
         engine.find_shared_heap();
+        for object in &engine.learned.heap.objects {
+            if object.mapped.as_ref().is_some_and(|mapped| mapped.zero) {
+                engine.memory.zero(object.base, object.size);
+            }
+        }
         engine.make_thread_locals();
         if let Some(first) = engine.threads.first_mut() {
             first.clock.tick(0);

@@ -5,6 +5,7 @@
 //! the object may be walked after the one that failed, so the pair is only put together at the end.
 
 use super::freed::Freed;
+use super::{SIGBUS, SIGSEGV};
 use crate::access::Place;
 use crate::builder::Numbering;
 use crate::engine::{Engine, Pass};
@@ -14,6 +15,9 @@ use crate::value::Scalar;
 use ir::types::{InstKind, Operand};
 use model::{EventKind, EventTrace, FailureCondition, FailureKind, ReadPart, WritePart};
 use rustc_hash::FxHashMap;
+
+/// So many bytes from a fault on count as written when their pages are given back.
+const LONGEST_ACCESS: u64 = 16;
 
 /// An event as thread and index in it.
 pub(super) type At = (usize, u32);
@@ -88,16 +92,61 @@ impl<'r> Engine<'r> {
         if !hit {
             return Ok(());
         }
+        let accessed = self.accessed(t);
+        self.touch_freed(t, fault, size, accessed);
+        Err(self.fail(t, FailureKind::UseAfterFree, None))
+    }
+
+    /// Through what pointer the current instruction accesses memory, and whether it writes.
+    pub(super) fn accessed(&self, t: usize) -> (Option<Operand>, bool) {
         let instruction = self.current(t).and_then(|(info, id)| {
             info.function.instructions.get(id.index()).map(|instruction| &instruction.kind)
         });
-        let (operand, write) = match instruction {
+        match instruction {
             Some(InstKind::Store { address, .. }) => (Some(*address), true),
             Some(InstKind::Load { address, .. }) => (Some(*address), false),
             _ => (None, false),
-        };
-        self.touch_freed(t, fault, size, (operand, write));
-        Err(self.fail(t, FailureKind::UseAfterFree, None))
+        }
+    }
+
+    /// The address of a fault that ended the run.
+    fn fault(&self) -> Option<u64> {
+        match self.recording.failure.as_ref()?.kind {
+            RecordedFailureKind::Signal { signo: SIGSEGV | SIGBUS, fault_address } => {
+                Some(fault_address).filter(|address| *address != 0)
+            }
+            _ => None,
+        }
+    }
+
+    /// Was the address in pages that were given back?
+    pub(super) fn is_unmapped(&self, address: u64) -> bool {
+        let found = self.learned.heap.find(address, 0, u64::MAX);
+        found.is_some_and(|index| {
+            let object = &self.learned.heap.objects[index];
+            object.mapped.is_some() && object.death_at(address) != u64::MAX
+        })
+    }
+
+    /// The mapping in whose pages, which are being given back, the run's fault was. That counts as a
+    /// write of the place.
+    pub fn faulting_mapping(
+        &mut self,
+        t: usize,
+        (address, size): (u64, u64),
+        tsc: u64,
+    ) -> Option<usize> {
+        let fault = self.fault().filter(|fault| fault.wrapping_sub(address) < size)?;
+        let index = self.learned.heap.find(fault, tsc, tsc)?;
+        let object = &self.learned.heap.objects[index];
+        if object.mapped.is_none() || object.death_at(fault) != tsc {
+            return None;
+        }
+        let offset = fault - object.address;
+        let place =
+            Place::new(object.base + offset, LONGEST_ACCESS.min(object.size - offset), None);
+        self.survey(t, place, true);
+        Some(index)
     }
 
     /// The access that failed, as an event: no value came of it.
@@ -143,16 +192,20 @@ impl<'r> Engine<'r> {
 
     /// The survey's half of [`Self::touch_freed`], for accesses of uninstrumented code.
     pub fn survey_freed(&mut self, t: usize) {
-        let Some(RecordedFailureKind::UseAfterFree { address }) =
-            self.recording.failure.as_ref().map(|failure| failure.kind)
-        else {
-            return;
+        let failure = self.recording.failure.as_ref().map(|failure| failure.kind);
+        let (address, in_mapping) = match (failure, self.fault()) {
+            (Some(RecordedFailureKind::UseAfterFree { address }), _) => (address, false),
+            (_, Some(fault)) => (fault, true),
+            _ => return,
         };
         if self.failing != Some(t) || self.symbolic() {
             return;
         }
         if let Some(object) = self.learned.heap.find(address, 0, u64::MAX) {
             let object = &self.learned.heap.objects[object];
+            if in_mapping && object.mapped.is_none() {
+                return;
+            }
             let place = Place::new(object.base + (address - object.address), 1, None);
             self.survey(t, place, false);
         }

@@ -11,7 +11,7 @@ mod search;
 pub(crate) use lifetime::Lifetime;
 
 use crate::engine::Engine;
-use crate::heap::{PRIVATE, USER_END};
+use crate::heap::{HeapObject, PRIVATE, USER_END};
 use crate::recording::RecordedFailureKind;
 use crate::report::GapKind;
 use crate::thread::Stop;
@@ -136,7 +136,10 @@ impl<'r> Engine<'r> {
             RecordedFailureKind::Exit { .. } => (FailureKind::Exit, self.search(t)),
             RecordedFailureKind::Signal { signo: SIGSEGV | SIGBUS, fault_address } => {
                 let place = self.faulting_argument(t, fault_address);
-                if place.is_none() {
+                let unmapped = self.is_unmapped(fault_address);
+                if unmapped {
+                    self.touch_freed(t, fault_address, 1, (None, false));
+                } else if place.is_none() {
                     self.gap(t, GapKind::Failure, format!("fault at {fault_address:#x}"));
                 }
                 let condition = place.and_then(|place| self.outside_objects(place, fault_address));
@@ -247,6 +250,10 @@ impl<'r> Engine<'r> {
             return Ok(());
         }
         let condition = self.outside_objects(pointer, fault);
+        if condition.is_none() && self.is_unmapped(fault) {
+            let accessed = self.accessed(t);
+            self.touch_freed(t, fault, size, accessed);
+        }
         Err(self.fail(t, FailureKind::Segfault, condition))
     }
 
@@ -287,8 +294,7 @@ impl<'r> Engine<'r> {
 
     /// Where live objects are, neighbours joined, without the fault's own place.
     fn live_ranges(&self, fault: u64) -> Vec<(u64, u64)> {
-        let heap = self.learned.heap.objects.iter().filter(|object| object.death == u64::MAX);
-        let heap = heap.map(|object| (object.address, object.address.saturating_add(object.size)));
+        let heap = self.learned.heap.objects.iter().flat_map(HeapObject::live_parts);
         let stacks = self.learned.stacks.iter().flatten().copied();
         let mut ranges: Vec<(u64, u64)> =
             self.image.global_ranges().chain(heap).chain(stacks).collect();

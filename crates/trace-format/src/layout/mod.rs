@@ -35,7 +35,8 @@ pub use sync::*;
 ///   [`Control::called`]); rounds of waiting loops are counted ([`RuntimeEvent::Repeat`]).
 /// * 10: such loops may have loops within.
 /// * 11: rounds of loops with calls are counted, too, of which nothing is certain but the log.
-pub const INSTRUMENTATION_VERSION: u32 = 11;
+/// * 12: mappings ([`RuntimeEvent::Map`], [`RuntimeEvent::Unmap`]).
+pub const INSTRUMENTATION_VERSION: u32 = 12;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
@@ -211,7 +212,25 @@ pub enum RuntimeEvent {
     /// times more. `[how many times, tsc after the last one]`; the words change while it goes on. 0 times:
     /// handlers of signals may follow that ran there.
     Repeat = 16,
+    /// Whole pages were mapped, perhaps over others. `[address, length, what they hold, tsc before,
+    /// tsc after]`; what they hold is [`MAPPING_OTHER`], [`MAPPING_ZERO`], or an address and [`MAPPING_MOVED`] or
+    /// [`MAPPING_GROWN`].
+    Map = 17,
+    /// Whole pages, some of which may not have been mapped, were given back. `[address, length, tsc
+    /// before]`.
+    Unmap = 18,
 }
+
+/// What mapped pages hold: what their file does, or what nobody knows of.
+pub const MAPPING_OTHER: u64 = 0;
+/// What mapped pages hold: zeros.
+pub const MAPPING_ZERO: u64 = 1;
+/// What mapped pages hold: what was at the address that is added, which was mapped until then.
+pub const MAPPING_MOVED: u64 = 2;
+/// What mapped pages hold: the mapping at the address that is added goes on here.
+pub const MAPPING_GROWN: u64 = 3;
+/// The smallest page, in bytes: addresses and lengths of mappings are multiples of it.
+pub const MAPPING_PAGE: u64 = 4096;
 
 impl RuntimeEvent {
     /// The event behind an entry's payload bits.
@@ -234,6 +253,8 @@ impl RuntimeEvent {
             14 => Self::Locked,
             15 => Self::Unlocked,
             16 => Self::Repeat,
+            17 => Self::Map,
+            18 => Self::Unmap,
             _ => return None,
         })
     }
