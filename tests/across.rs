@@ -90,6 +90,18 @@ fn an_alternate_that_leaves_the_failure_to_another_thread_is_none() {
     assert!(alternate.flipped.iter().all(about), "{text}");
 }
 
+/// A thread that began after the place of the failure has a failure of its own.
+#[test]
+fn an_alternate_may_fail_later_in_a_thread_that_had_not_begun() {
+    let (solution, text) = solved("outlived.c");
+    assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
+    let alternate = solution.alternates.first().unwrap_or_else(|| panic!("{text}"));
+    assert!(alternate.same_path, "{text}");
+    assert_eq!(alternate.replay, Replay::Confirmed, "{:?}", alternate.replay_note);
+    let note = alternate.replay_note.as_deref().unwrap_or_default();
+    assert!(note.contains("came past") && note.contains("in thread t0.3"), "{note}");
+}
+
 /// Many pairs come otherwise in the runs that pass; the last one by which this run could have passed
 /// tells why it did not.
 #[test]

@@ -167,8 +167,8 @@ fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
     recorded.thread == found.thread && is_same_but_for_thread(recorded, found, attempt)
 }
 
-/// Is it the recorded failure, but in another thread? A status, the output and a hang are the
-/// process's.
+/// Is it the recorded failure, but in another one of the threads that the recorded run had? One that
+/// began later has its own. A status, the output and a hang are the process's.
 fn is_moved(original: &Manifest, attempt: &Attempt) -> bool {
     let Some((recorded, found)) = original.failure.as_ref().zip(attempt.manifest.failure.as_ref())
     else {
@@ -176,7 +176,13 @@ fn is_moved(original: &Manifest, attempt: &Attempt) -> bool {
     };
     let whole =
         matches!(recorded.kind, FailureKind::Exit | FailureKind::Output | FailureKind::Hang);
-    !whole && recorded.thread != found.thread && is_same_but_for_thread(recorded, found, attempt)
+    let had = |trace: &Trace| {
+        trace.threads().iter().any(|thread| Some(&thread.name) == found.thread.as_ref())
+    };
+    !whole
+        && recorded.thread != found.thread
+        && attempt.original.trace().is_none_or(had)
+        && is_same_but_for_thread(recorded, found, attempt)
 }
 
 fn is_same_but_for_thread(recorded: &Failure, found: &Failure, attempt: &Attempt) -> bool {
