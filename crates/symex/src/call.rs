@@ -387,6 +387,7 @@ impl<'r> Engine<'r> {
                 self.change_errno(t, &call, Some(number));
                 self.threads[t].call_time =
                     Some(model::Interval { earliest: call.stamp, ..self.happened(t) });
+                self.use_channels(t, &call, &logged);
                 let value = self.model_external(t, &call, logged)?;
                 if let Some(declaration) = ir::effects::effect(call.name) {
                     self.leave_described(t, &call, declaration);

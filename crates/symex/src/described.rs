@@ -74,7 +74,7 @@ impl<'r> Engine<'r> {
     }
 
     /// What a scalar was in the recorded run, without making it a condition.
-    fn in_recording(&mut self, scalar: Scalar) -> Option<u64> {
+    pub fn in_recording(&mut self, scalar: Scalar) -> Option<u64> {
         let value = match scalar.as_expr() {
             None => scalar.as_const(),
             Some(id) => self.recorded_value(id),

@@ -2,6 +2,7 @@
 
 use crate::access::Stamp;
 use crate::cells::SharedCells;
+use crate::channels::Channels;
 use crate::engine::{Engine, Learned, Pass};
 use crate::idle::LeaveOut;
 use crate::image::Image;
@@ -103,10 +104,13 @@ fn survey<'r>(
     for round in 0..MOST_SURVEYS {
         let pass = Pass::Survey(Box::<Shadow>::default());
         learned.unresolved.clear();
+        learned.channels = Channels::default();
         let nothing = LeaveOut::Nothing;
         let mut engine = Engine::new(image, recording, options, pass, learned, order, nothing);
         engine.run()?;
         let late = engine.resolves_more();
+        let complete = engine.threads.iter().all(|thread| thread.report.reached_end);
+        engine.learned.channels.decide(complete);
         let (pass, found) = (engine.pass, engine.learned);
         learned = found;
         if let Pass::Survey(shadow) = pass {

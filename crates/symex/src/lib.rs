@@ -16,6 +16,7 @@
 //! | `intrinsics`, `externals`, `containers` | LLVM intrinsics; library functions that are modelled |
 //! | `described`, `strings` | library functions as `ir::effects` describes them |
 //! | `sync`, `allocations` | what the runtime reported |
+//! | `channels` | pipes and their like, which order threads |
 //! | `inputs` | results that a replay gives back |
 //! | `idle` | rounds of waiting, which are left out |
 //! | `points` | where a scheduler can stop the threads |
@@ -34,6 +35,7 @@ mod assembly;
 mod builder;
 mod call;
 mod cells;
+mod channels;
 mod choices;
 mod clock;
 mod concrete;

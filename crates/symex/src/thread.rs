@@ -264,6 +264,8 @@ pub(crate) struct Thread<'r> {
     pub frees: u64,
     /// How many mappings it has made.
     pub mappings: u64,
+    /// How many calls it made that moved something through a descriptor.
+    pub moves: u64,
     /// Time stamps seen so far.
     pub stamps: usize,
     pub last_stamp: u64,
@@ -335,6 +337,7 @@ impl<'r> Thread<'r> {
             allocations: 0,
             frees: 0,
             mappings: 0,
+            moves: 0,
             stamps: 0,
             last_stamp: 0,
             call_time: None,

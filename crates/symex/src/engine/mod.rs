@@ -8,6 +8,7 @@ pub(crate) use logged::decode_logged;
 use crate::access::Stamp;
 use crate::builder::{Builder, Origin};
 use crate::cells::SharedCells;
+use crate::channels::Channels;
 use crate::containers::Containers;
 use crate::eval;
 use crate::failure::Lifetime;
@@ -60,6 +61,8 @@ pub(crate) struct Learned {
     pub writes: Vec<u64>,
     /// The first thread in which a test framework reported a failed check.
     pub reported: Option<usize>,
+    /// Pipes and their like.
+    pub channels: Channels,
     /// The log told of writes that are only guessed, which the next survey judges by `writers`.
     pub guesses: bool,
 }
@@ -110,6 +113,8 @@ pub(crate) struct Engine<'r> {
     pub waiting: Waiting,
     pub sync_objects: FxHashMap<(u64, u8), ObjectId>,
     pub heap_objects: FxHashMap<usize, ObjectId>,
+    /// Semaphores that stand for channels: channel and number.
+    pub channel_objects: FxHashMap<(usize, usize), ObjectId>,
     /// Heap objects that contain shared cells.
     pub shared_heap: FxHashSet<usize>,
     pub sites: FxHashMap<(usize, LocId), Arc<[Site]>>,
@@ -171,6 +176,7 @@ impl<'r> Engine<'r> {
             waiting: Waiting::default(),
             sync_objects: FxHashMap::default(),
             heap_objects: FxHashMap::default(),
+            channel_objects: FxHashMap::default(),
             shared_heap: FxHashSet::default(),
             sites: FxHashMap::default(),
             call_paths: CallPaths::default(),

@@ -92,6 +92,9 @@ impl<'r> Engine<'r> {
     pub fn finish_thread(&mut self, t: usize) {
         self.survey_freed(t);
         let stop = self.threads[t].stop.clone();
+        if stop == Some(Stop::EndOfLog) {
+            self.end_in_write(t);
+        }
         let blocked = self.blocked_call(t);
         if let Some(kind) = self.failure_kind(t) {
             self.fail_at_end(t, kind, stop.as_ref());
