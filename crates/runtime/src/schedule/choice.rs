@@ -293,11 +293,29 @@ impl Core {
             self.slept = self.slept.saturating_add(NAP);
             return Choice::Again;
         }
+        if self.waits_before_its_stop(actor) {
+            self.next_line(true);
+            return Choice::Again;
+        }
         let created = |turn: &Turn| self.find(turn.thread).is_some();
         if self.phase == Phase::Script && self.plan.turns.get(self.line).is_some_and(created) {
             self.leave(LeftReason::Blocked);
         }
         self.helper(actor)
+    }
+
+    /// Is the line's thread to stand before a place, and waits for a futex on the way there? Such a
+    /// wait is no event, so that whoever wrote the schedule took the thread to get to the place by
+    /// itself. It is as good as there: what brings it on are the lines that follow.
+    fn waits_before_its_stop(&self, actor: u32) -> bool {
+        let slot = self.slots.get(actor);
+        self.phase == Phase::Script
+            && slot.state == State::Blocked
+            && slot.wait.kind == WaitKind::Futex
+            && self.plan.turns.get(self.line).is_some_and(|turn| {
+                let stands = matches!(turn.target, Target::Site { .. }) && !turn.past;
+                stands && turn.thread == slot.hash
+            })
     }
 
     fn out_of_patience(&mut self) -> Choice {

@@ -547,6 +547,22 @@ fn a_schedule_lets_a_futex_waiter_go_on_when_the_word_has_changed() {
 }
 
 #[test]
+fn a_futex_waiter_is_as_good_as_at_the_place_where_it_is_to_stop() {
+    let place = |past| Turn { past, ..to("t0.1", 77, 1) };
+    let word = AtomicU32::new(0);
+    let mut core = with_futex_waiter(&word, &[place(false), end("t0"), end("t0.1")]);
+    assert_eq!(core.decide(), Next::Turn(0));
+    word.store(1, Ordering::Relaxed);
+    core.end(0);
+    assert_eq!(core.decide(), Next::Turn(1), "what it waits for has come");
+    assert!(core.left.is_none());
+    // It is to pass the place, and cannot.
+    let mut core = with_futex_waiter(&AtomicU32::new(0), &[place(true), end("t0"), end("t0.1")]);
+    assert_eq!(core.decide(), Next::Turn(0));
+    assert!(core.left.is_some());
+}
+
+#[test]
 fn a_signal_that_nobody_waits_for_is_lost() {
     let programs = vec![
         ("t0", vec![Create(1), Signal(0), Join(1)]),
