@@ -1,11 +1,11 @@
 //! Names in the source's words, as far as they tell the program from its libraries.
 
-/// Is it a name that the language reserves for its library: `_M_impl`, `__x`? So is what the
-/// compiler calls a class's table of virtual functions: `_vptr$Base`.
+/// Is it a name that the language reserves for its library: `_M_impl`, `__x`? What the compiler calls
+/// a class's table of virtual functions, `_vptr$Base`, is one where the class's name is.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
-    if name.starts_with("_vptr$") || name.starts_with("_vptr.") {
-        return true;
+    if let Some(class) = name.strip_prefix("_vptr$").or_else(|| name.strip_prefix("_vptr.")) {
+        return is_reserved(class);
     }
     let mut letters = name.chars();
     letters.next() == Some('_')
@@ -53,5 +53,6 @@ mod tests {
         assert_eq!(outside_of_library("q->items[p->_Mine].key_"), "q->items[p->_Mine].key_");
         assert_eq!(outside_of_library("q->low_"), "q->low_");
         assert_eq!(outside_of_library("(*this)->_vptr$_Sp_counted_base"), "(*this)");
+        assert_eq!(outside_of_library("ticker._vptr$Service"), "ticker._vptr$Service");
     }
 }

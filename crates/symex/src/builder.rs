@@ -61,6 +61,12 @@ impl ThreadEvents {
         (!all).then(|| self.events.iter().map(|event| event.index).collect())
     }
 
+    /// The number of the last condition with this expression.
+    pub fn number_of(&self, expr: ExprId) -> Option<usize> {
+        let found = self.conditions.iter().rev().find(|condition| condition.expr == expr);
+        found.map(|condition| condition.number)
+    }
+
     /// The condition with a number.
     pub fn condition_mut(&mut self, number: usize) -> Option<&mut PendingCondition> {
         let at = self.conditions.binary_search_by_key(&number, |condition| condition.number);

@@ -478,6 +478,12 @@ impl<'r> Engine<'r> {
                     }
                 }
             }
+            // What led to the throw decided, and that is not known any more.
+            if let Some(frame) = self.threads[t].code_mut()
+                && let Some(history) = &mut frame.history
+            {
+                history.branches.remove(&frame.block);
+            }
             return self.enter_block(t, unwind);
         }
         contradiction(format!("no invoke unwinds to block {block}"))

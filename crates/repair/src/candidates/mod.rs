@@ -140,6 +140,15 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
         let blocks = repair.lock.is_some() || repair.kind == Kind::WaitFor;
         !(blocks && repair.places.iter().any(handles))
     });
+    // Constructors and destructors write the pointer to an object's table of virtual functions between
+    // the lines of the program, where neither a lock nor a signal can be put.
+    let is_table = |name: &String| {
+        let member = name.rsplit(['.', '>']).next().unwrap_or(name);
+        member.starts_with("_vptr$") || member.starts_with("_vptr.")
+    };
+    if variables(bug).iter().any(is_table) {
+        found.retain(|found| matches!(found.repair.kind, Kind::StartLater | Kind::JoinFirst));
+    }
     found
 }
 

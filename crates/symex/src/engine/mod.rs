@@ -481,7 +481,11 @@ impl<'r> Engine<'r> {
             }
         }
         match inst.kind {
-            InstKind::Invoke { normal, .. } => self.enter_block(t, normal),
+            InstKind::Invoke { normal, .. } => {
+                // That it threw nothing decides that the blocks behind it are reached.
+                self.take_branch(t, None);
+                self.enter_block(t, normal)
+            }
             _ => Ok(()),
         }
     }

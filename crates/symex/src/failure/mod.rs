@@ -1,5 +1,6 @@
 //! φbug: where the run failed, and what made it fail.
 
+mod dispatch;
 mod frameworks;
 mod freed;
 mod lifetime;
@@ -56,6 +57,7 @@ impl<'r> Engine<'r> {
     /// Ends the thread with the failure. `condition` of `None` does not depend on shared data.
     fn fail(&mut self, t: usize, kind: FailureKind, condition: Option<ExprId>) -> Stop {
         self.release_all(t);
+        let pure = kind == FailureKind::Abort && self.in_pure_call(t);
         self.threads[t].back_to_last_frame();
         let name = None;
         let event = self.event(t, EventKind::Failure, name);
@@ -65,6 +67,9 @@ impl<'r> Engine<'r> {
             FailureKind::Output => {
                 let taken = "wrong output; what the last write to standard output printed is taken to be the cause";
                 message = Some(taken.to_owned());
+            }
+            FailureKind::Abort if pure => {
+                message = Some("a pure virtual function was called".to_owned());
             }
             FailureKind::User if self.reached_line().is_some() => {
                 message = message.map(|place| format!("reached {place}"));
@@ -172,9 +177,9 @@ impl<'r> Engine<'r> {
         self.fail(t, kind, condition);
     }
 
-    /// What made libc end the run, or the branch that led there.
+    /// What made a library end the run, or the branch that led there.
     fn aborted(&mut self, t: usize) -> Option<Found> {
-        self.overrun(t).or_else(|| self.search(t))
+        self.overrun(t).or_else(|| self.pure_call(t)).or_else(|| self.search(t))
     }
 
     /// The branch that led to an exception that nobody caught. Where it was thrown may have been

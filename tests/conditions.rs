@@ -1,0 +1,62 @@
+//! What is taken to be the condition of a failure, live.
+
+#[path = "fixtures/workspace.rs"]
+mod workspace;
+
+use model::{EventTrace, FailureCondition};
+use std::path::Path;
+use symbiosis::pipeline;
+use workspace::Workspace;
+
+const SUCCESS: i32 = 0;
+/// A run ends at the failure, and may not show any more what another thread was about to write.
+const RECORDINGS: usize = 20;
+
+fn compile(workspace: &Workspace, source: &str, level: &str) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["c++", "-g", level, "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+}
+
+fn failing_run(workspace: &Workspace, number: usize) -> EventTrace {
+    let directory = format!("run{number}.trace");
+    let record = ["record", "--noise", "--until-failure", "3000", "-o", &directory, "--"];
+    workspace.symbiosis(record.into_iter().chain(["./program"])).expect_code(SUCCESS);
+    let loaded = pipeline::load(&workspace.path(&directory)).expect("the trace can be loaded");
+    pipeline::execute(&loaded.recording).expect("the trace can be executed").trace
+}
+
+/// Does it depend on what another thread wrote that the run failed?
+fn depends(trace: &EventTrace) -> bool {
+    let failure = trace.failure.as_ref().expect("the failure");
+    match failure.condition {
+        FailureCondition::Value(condition) => trace.exprs.as_const(condition).is_none(),
+        ref other => panic!("{other:?}"),
+    }
+}
+
+/// Blocks in which calls may throw lie between the branch and the `throw`.
+#[test]
+fn a_throw_past_destructors_hangs_on_the_branch_that_led_to_it() {
+    for level in ["-O0", "-O1", "-O2"] {
+        let workspace = Workspace::new(&format!("conditions-throw{level}"));
+        compile(&workspace, "fixtures/families/exception_cleanup/buggy.cc", level);
+        assert!(depends(&failing_run(&workspace, 0)), "{level}");
+    }
+}
+
+#[test]
+fn a_pure_virtual_call_hangs_on_the_table_of_the_object() {
+    for level in ["-O0", "-O2"] {
+        let workspace = Workspace::new(&format!("conditions-pure{level}"));
+        compile(&workspace, "tests/programs/virtual_call.cc", level);
+        let found = (0..RECORDINGS).any(|number| {
+            let trace = failing_run(&workspace, number);
+            let message = trace.failure.as_ref().map(|failure| failure.message.as_str());
+            assert_eq!(message, Some("a pure virtual function was called"), "{level}");
+            depends(&trace)
+        });
+        assert!(found, "{level}: none of {RECORDINGS} runs depends on it");
+    }
+}
