@@ -645,6 +645,8 @@ pub struct DebugVariable {
     /// What 0 and 1 stand for, where the optimiser has kept of an integer only which of its two values it
     /// has.
     pub either: Option<[i64; 2]>,
+    /// Which byte of the variable the global begins at: the optimiser may have split a variable.
+    pub offset: i64,
 }
 
 /// A type of the debug information.

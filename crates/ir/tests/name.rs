@@ -50,6 +50,45 @@ fn queue(level: &str, body: &str) -> Module {
 }
 
 #[test]
+fn the_element_behind_the_links_of_a_node() {
+    for level in LEVELS {
+        let of = |base: &str| {
+            let source = format!(
+                "struct {base} {{ {base} *next, *prev; }}; struct node : {base} {{ long value[4]; }};
+                 long f({base} *it) {{ return static_cast<node *>(it)->value[3]; }}"
+            );
+            let module = cpp(level, &source);
+            loaded(&module, &module.functions[0].name).pop()
+        };
+        assert_eq!(of("_List_node_base").as_deref(), Some("*it"), "{level}");
+        assert_eq!(of("link").as_deref(), Some("it[2].prev"), "{level}");
+    }
+}
+
+#[test]
+fn the_parts_of_a_variable_that_the_optimiser_split() {
+    let source = "static struct { int low, high; long version; } limits = { 1, 2, 3 };
+                  void f(void) { limits.low += 10; limits.high += 20; limits.version++; }
+                  int g(void) { return limits.high - limits.low + (int) limits.version; }";
+    for level in LEVELS {
+        let module = c(level, source);
+        assert_eq!(
+            stored(&module, "f"),
+            ["limits.low", "limits.high", "limits.version"],
+            "{level}"
+        );
+        if level != "-O0" {
+            let parts = ["limits.0", "limits.1", "limits.2"].map(|name| global(&module, name));
+            let sizes = [4, 4, 8];
+            let names =
+                parts.iter().zip(sizes).map(|(&id, size)| global_path(&module, id, 0, size));
+            let names: Vec<String> = names.flatten().collect();
+            assert_eq!(names, ["limits.low", "limits.high", "limits.version"], "{level}");
+        }
+    }
+}
+
+#[test]
 fn members_behind_pointers_and_in_globals() {
     for level in LEVELS {
         let module = queue(

@@ -60,6 +60,8 @@ impl Place {
     /// A place in a global variable.
     pub(super) fn global(module: &Module, id: GlobalId, offset: i64) -> Option<Self> {
         let global = module.globals.get(id.index())?;
+        let part = global.debug.as_ref().map_or(0, |debug| debug.offset);
+        let offset = offset.wrapping_add(part);
         let (text, ty) = match &global.debug {
             Some(debug) if !debug.name.is_empty() => (debug.name.clone(), debug.ty),
             // Literals and the like have made-up names that start with a dot.
@@ -102,6 +104,11 @@ impl Place {
         let mut place = self.offset.div_euclid(step);
         if place > 0 && index.is_none() && open_ended(module, self.ty) {
             place = 0;
+        }
+        if place > 0 && index.is_none() && is_head_of_node(module, self.ty) {
+            // Not a second node, but the element behind the links of this one.
+            let text = format!("*{}", self.text);
+            return Some(Found { fit: Fit::Neighbour, ..Found::untyped(text) });
         }
         self.offset -= place * step;
         if index.is_some() || place != 0 {
@@ -208,6 +215,12 @@ fn open_ended(module: &Module, ty: Option<DebugTypeId>) -> bool {
     members.last().is_some_and(|member| {
         matches!(layout::strip(module, member.ty), Some(DebugType::Array { length: 0, .. }))
     })
+}
+
+/// Is it what the nodes of a container of the library begin with? `_Rb_tree_node_base` for instance.
+fn is_head_of_node(module: &Module, ty: Option<DebugTypeId>) -> bool {
+    matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. })
+        if reserved(name) && name.contains("node_base"))
 }
 
 /// Finds places from inside one function.

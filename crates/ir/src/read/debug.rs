@@ -129,10 +129,10 @@ impl Reader<'_> {
     /// What the debug information says about a global variable.
     pub(super) fn global_debug(&mut self, global: LLVMValueRef) -> Option<DebugVariable> {
         let (variable, expression) = self.global_variable_node(global)?;
-        let either = expression.and_then(|node| {
-            let text = self.text(call!(self, LLVMMetadataAsValue(self.context, node)));
-            two_values(&text)
-        });
+        let expression = expression
+            .map(|node| self.text(call!(self, LLVMMetadataAsValue(self.context, node))))
+            .unwrap_or_default();
+        let either = two_values(&expression);
         let operands = self.operands_of(variable);
         let file = call!(self, LLVMDIVariableGetFile(variable));
         Some(DebugVariable {
@@ -141,6 +141,7 @@ impl Reader<'_> {
             file: self.file(file),
             line: call!(self, LLVMDIVariableGetLine(variable)),
             either,
+            offset: part_of(&expression).unwrap_or(0),
         })
     }
 
@@ -205,9 +206,26 @@ fn two_values(text: &str) -> Option<[i64; 2]> {
     Some([base, base.wrapping_add(factor)].map(u64::cast_signed))
 }
 
+/// Which byte of the variable the part begins at that an expression ends with.
+fn part_of(text: &str) -> Option<i64> {
+    let (_, part) = text.rsplit_once("DW_OP_LLVM_fragment, ")?;
+    let (bits, _) = part.split_once(", ")?;
+    bits.parse::<i64>().ok().map(|bits| bits / 8)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_expression_tells_which_part_of_a_variable_is_meant() {
+        assert_eq!(part_of("!DIExpression(DW_OP_LLVM_fragment, 32, 64)"), Some(4));
+        assert_eq!(
+            part_of("!DIExpression(DW_OP_plus_uconst, 8, DW_OP_LLVM_fragment, 0, 8)"),
+            Some(0)
+        );
+        assert_eq!(part_of("!DIExpression()"), None);
+    }
 
     #[test]
     fn an_expression_tells_what_a_truth_value_stands_for() {
