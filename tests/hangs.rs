@@ -69,3 +69,21 @@ fn of_a_lost_wake_up_the_signal_before_the_wait_is_the_cause() {
     assert_eq!((cause[0][1].kind.as_str(), cause[0][1].thread.as_str()), ("unlock", "t0"));
     assert!(!solution.alternates.is_empty(), "the signal may come during the wait");
 }
+
+#[test]
+fn workers_that_have_nothing_to_do_are_not_what_a_hang_is_put_down_to() {
+    let workspace = Workspace::new("lost-message");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/lost_message.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "--timeout", "3", "-o", "hang.trace", "--", "./program"];
+    workspace.symbiosis(record);
+    let solve = ["solve", "hang.trace", "--format", "json"];
+    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
+    let solution: Solution = serde_json::from_str(&outcome.stdout()).expect("a solution");
+    let cause = solution.cause.as_ref().expect("a sentence about the cause");
+    let about = ["`scheduled`", "`box`"].iter().any(|name| cause.sentence.contains(name));
+    assert!(about, "{}", cause.sentence);
+    assert_ne!(cause.pattern, "missed-wakeup", "{}", cause.sentence);
+}

@@ -34,8 +34,10 @@ const SHUFFLED_DEPTH: u32 = 4;
 const LONG: u64 = 20_000;
 /// ... and so many times as many as the failing run has events, went round in a loop that waits.
 const LONGER: u64 = 50;
-/// So many runs at most look for the last moment at which the failure can still be avoided.
+/// So many runs at most look for the last moment at which the failure can still be avoided, ...
 const LAST: usize = 14;
+/// ... beginning so many events before the end.
+const FIRST_STEP: usize = 2;
 /// What a run gets beside its share of the recorded time.
 const LEAST_RUN: Duration = Duration::from_secs(3);
 /// How much slower than the recorded run an attempt may be.
@@ -226,22 +228,33 @@ impl Search<'_> {
     }
 
     /// Looks for the last place in the failing schedule up to which a run can follow it and still
-    /// pass, taking it that there is one such place before which runs pass and behind which they
-    /// fail: what happens there decides.
+    /// pass: what happens there decides. Goes back from the end in steps that double until a run
+    /// passes, and halves the last step, taking it that within that step there is one place before
+    /// which runs pass and behind which they fail. Of the whole schedule that need not be so: the
+    /// threads that go first from a place can make the same mistake.
     fn last_moment(&mut self) -> Result<(), ReplayError> {
-        let (mut passes, mut fails) = (0, self.failing.schedule.order.len());
+        let length = self.failing.schedule.order.len();
+        let (mut passes, mut fails) = (0, length);
         let mut last = None;
+        let mut step = Some(FIRST_STEP);
         for _ in 0..LAST {
             if fails - passes <= 1 || Instant::now() >= self.end {
                 break;
             }
-            let middle = passes.midpoint(fails);
+            let middle = match step {
+                Some(step) if step < length => length - step,
+                _ => passes.midpoint(fails),
+            };
             match self.attempt(&Plan::Until(middle))? {
                 Some(run) if !failed(&run.0) => {
                     passes = middle;
                     last = Some(run);
+                    step = None;
                 }
-                _ => fails = middle,
+                _ => {
+                    fails = middle;
+                    step = step.map(|step| 2 * step);
+                }
             }
         }
         if let Some((attempt, text)) = last {

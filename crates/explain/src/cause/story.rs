@@ -15,6 +15,7 @@ use model::{
     CellId, Event, EventId, EventKind, EventTrace, PathCondition, PathConditionKind, ReadRef, Site,
     ThreadId, VarId, WriteSource,
 };
+use rustc_hash::FxHashMap;
 use solver::Order;
 use std::collections::BTreeSet;
 
@@ -504,6 +505,22 @@ impl<'a> Story<'a> {
         let then = self.left(write, cell)?;
         let with = |other: VarId| if other == var { Some(then) } else { self.value(other) };
         self.trace().exprs.evaluate(condition.expr, &with).map(|value| value != 0)
+    }
+
+    /// Would the condition hold at the end of the failing schedule, with what is then in the cells that
+    /// it names? `None` where that is not known.
+    pub(super) fn holds_at_the_end(&self, condition: &PathCondition) -> Option<bool> {
+        let mut last = FxHashMap::default();
+        for read in expression_reads(self.trace(), condition.expr) {
+            let part = self.event(read.event).kind.reads().get(read.part as usize)?;
+            let writers = self.trace().events.iter().map(|event| event.id);
+            let writers = writers.filter(|id| self.access(*id, part.cell).writes);
+            if let Some(write) = writers.max_by_key(|id| self.place[id.index()]) {
+                last.insert(part.var, self.left(write, part.cell)?);
+            }
+        }
+        let then = |var: VarId| last.get(&var).copied().or_else(|| self.value(var));
+        self.trace().exprs.evaluate(condition.expr, &then).map(|value| value != 0)
     }
 
     /// The reads that the failure's condition names.

@@ -19,7 +19,12 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let mut waits: Vec<&Event> =
         story.trace().events.iter().filter(|e| awaited(e).is_some()).collect();
     waits.sort_by_key(|wait| wait.thread != failing);
+    // Others that have nothing to do would wait whatever woke them, unless it was undone.
+    let (idle, waits): (Vec<&Event>, Vec<&Event>) =
+        waits.into_iter().partition(|wait| wait.thread != failing && is_idle(story, wait));
     let telling = waits.iter().find_map(|wait| missed(story, wait, awaited(wait)?));
+    let telling = telling
+        .or_else(|| idle.iter().find_map(|wait| in_vain(story, wait, beginning(story, wait))));
     telling.or_else(|| waits.into_iter().find_map(|wait| too_early(story, wait, awaited(wait)?)))
 }
 
@@ -31,6 +36,30 @@ fn beginning(story: &Story<'_>, wait: &Event) -> EventId {
         event.index < wait.index && matches!(event.kind, EventKind::Unlock { .. })
     });
     own.unwrap_or(wait.id)
+}
+
+/// Would the thread go on waiting if it looked again now? No where that is not known.
+fn is_idle(story: &Story<'_>, wait: &Event) -> bool {
+    let began = story.event(beginning(story, wait));
+    let EventKind::Unlock { object: mutex, .. } = began.kind else { return false };
+    let own = &story.trace().threads[wait.thread.index()].events[..began.index as usize];
+    let took = own
+        .iter()
+        .rev()
+        .map(|id| story.event(*id))
+        .find(|event| matches!(event.kind, EventKind::Lock { object, .. } if object == mutex));
+    let Some(took) = took.map(|lock| lock.index) else { return false };
+    let mut looks = story.trace().conditions.iter().filter(|condition| {
+        condition.thread == wait.thread
+            && condition.kind == PathConditionKind::Branch
+            && (took + 1..=began.index).contains(&condition.position)
+    });
+    let mut looked = false;
+    let waits = looks.all(|look| {
+        looked = true;
+        story.holds_at_the_end(look) == Some(true)
+    });
+    looked && waits
 }
 
 /// Does another thread than the one that waits wake those at the condition variable?
