@@ -145,6 +145,13 @@ fn reason(explanation: &Explanation) -> Option<String> {
             }
         })
         .collect();
+    if reasons.is_empty() && explanation.verdict == explain::Verdict::NoSchedule {
+        return Some(
+            "every write is taken to be seen at once by all threads; a store that another one sees \
+             late, as weak memory order allows, is not modelled"
+                .to_owned(),
+        );
+    }
     if reasons.is_empty() { None } else { Some(reasons.join("; ")) }
 }
 

@@ -142,7 +142,11 @@ fn cause(solution: &Solution) -> String {
         }
     }
     if let Some(reason) = &solution.reason {
-        let _ = write!(out, "<p class=\"note\">Incomplete: {}</p>", escape(reason));
+        let what = match solution.verdict {
+            Verdict::NoSchedule => "As far as it is modelled:",
+            _ => "Incomplete:",
+        };
+        let _ = write!(out, "<p class=\"note\">{what} {}</p>", escape(reason));
     }
     let gaps = solution.stats.model_gaps;
     if gaps > 0 {
