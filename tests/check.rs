@@ -55,3 +55,19 @@ programs! {
     synchronisation: "synchronisation.c",
     standard_library: "standard_library.cc",
 }
+
+/// As `head` does when it has seen enough.
+#[test]
+fn a_reader_that_stops_reading_is_no_error() {
+    let workspace = Workspace::new("check-unread");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let doctor = std::process::Command::new(env!("CARGO_BIN_EXE_symbiosis"))
+        .arg("doctor")
+        .current_dir(workspace.path("."))
+        .stdout(writer)
+        .output()
+        .expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&doctor.stderr), "");
+    assert!(doctor.status.success(), "{}", doctor.status);
+}

@@ -1,9 +1,8 @@
 //! `symbiosis completions` and `symbiosis man`: what shells and `man` know of the command line.
 
-use super::{Cli, Failure, exit_codes};
+use super::{Cli, Failure, exit_codes, output};
 use clap::CommandFactory as _;
 use clap_complete::Shell;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 /// Print a script that completes the command line
@@ -33,7 +32,8 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     let mut command = Cli::command();
     let name = command.get_name().to_owned();
     clap_complete::generate(args.shell, &mut command, name, &mut script);
-    print(&script)
+    output::print(&script)?;
+    Ok(exit_codes::SUCCESS)
 }
 
 /// Prints or writes the manual.
@@ -50,14 +50,6 @@ pub fn man(args: &ManArgs) -> Result<u8, Failure> {
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page).map_err(unexpected)?;
-    print(&page)
-}
-
-fn print(text: &[u8]) -> Result<u8, Failure> {
-    match io::stdout().lock().write_all(text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(exit_codes::UNEXPECTED, error))
-        }
-        _ => Ok(exit_codes::SUCCESS),
-    }
+    output::print(&page)?;
+    Ok(exit_codes::SUCCESS)
 }

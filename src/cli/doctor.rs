@@ -1,6 +1,6 @@
 //! `symbiosis doctor`: what is found, in which version, and what is missing.
 
-use super::{Failure, exit_codes};
+use super::{Failure, exit_codes, output};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -23,7 +23,7 @@ struct Missing {
 /// Prints a line per tool.
 ///
 /// # Errors
-/// Never; a required tool that is missing gives exit code 1.
+/// When it cannot be printed; a required tool that is missing gives exit code 1.
 pub fn run(_args: &Args) -> Result<u8, Failure> {
     let findings = [
         tool("clang", &["SYMBIOSIS_CLANG"], "clang", "--version", Need::Required("clang")),
@@ -34,17 +34,18 @@ pub fn run(_args: &Args) -> Result<u8, Failure> {
         tool("dot", &[], "dot", "-V", Need::Optional("SVG pictures", "graphviz")),
         runtime(),
     ];
-    let mut complete = true;
+    let (mut complete, mut text) = (true, String::new());
     for Finding { what, found } in &findings {
         match found {
-            Ok(version) => println!("found    {what:<14} {version}"),
+            Ok(version) => text.push_str(&format!("found    {what:<14} {version}\n")),
             Err(Missing { required, message }) => {
                 complete &= !required;
                 let word = if *required { "MISSING" } else { "absent" };
-                println!("{word:<8} {what:<14} {message}");
+                text.push_str(&format!("{word:<8} {what:<14} {message}\n"));
             }
         }
     }
+    output::print(text.as_bytes())?;
     Ok(if complete { exit_codes::SUCCESS } else { exit_codes::UNEXPECTED })
 }
 

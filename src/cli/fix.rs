@@ -1,11 +1,10 @@
 //! `symbiosis fix`: what could be changed so that the run cannot fail this way.
 
 use super::show::sources::Lines;
-use super::{Failure, exit_codes, show};
+use super::{Failure, exit_codes, output, show};
 use crate::fix::{self, FixError, Recorded};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use render::Solution;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -68,7 +67,7 @@ impl AnswerOptions {
             Format::Text => text(),
             Format::Json => json(answer)?,
         };
-        write(self.output.as_deref(), &text)
+        output::write(self.output.as_deref(), text.as_bytes())
     }
 }
 
@@ -105,7 +104,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     let fixes = fix::fix(&recorded, &solution, options)?;
     if let Some(file) = &args.avoid {
         match fixes.repairs.iter().find_map(|repair| repair.rule.as_ref()) {
-            Some(rule) => write(Some(file), rule)?,
+            Some(rule) => output::write(Some(file), rule.as_bytes())?,
             None => eprintln!("symbiosis: warning: no repair has a rule to write"),
         }
     }
@@ -148,19 +147,4 @@ fn json(answer: &impl serde::Serialize) -> Result<String, Failure> {
     let json = serde_json::to_string_pretty(answer)
         .map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))?;
     Ok(format!("{json}\n"))
-}
-
-/// Writes a text to a file or to standard output.
-fn write(output: Option<&Path>, text: &str) -> Result<(), Failure> {
-    let result = match output {
-        Some(path) => fs_err::write(path, text),
-        None => std::io::stdout().lock().write_all(text.as_bytes()),
-    };
-    match result {
-        // A reader such as `head` that has seen enough is no error.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(exit_codes::UNEXPECTED, error))
-        }
-        _ => Ok(()),
-    }
 }

@@ -7,6 +7,7 @@ pub mod diff;
 pub mod doctor;
 pub mod exit_codes;
 pub mod fix;
+mod output;
 pub mod record;
 pub mod replay;
 pub mod show;

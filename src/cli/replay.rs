@@ -2,13 +2,13 @@
 
 use super::record::seconds;
 use super::solve::parse_backend;
-use super::{Failure, exit_codes};
+use super::{Failure, exit_codes, output};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use crate::record::ending;
 use crate::replay::{self, Attempt, Claim, Settings, Target, Verdict, gdb, judge};
 use indicatif::{ProgressBar, ProgressStyle};
 use render::Solution;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::{Manifest, State};
@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         },
     };
     if args.print_schedule {
-        print(&plan.script)?;
+        output::print(plan.script.as_bytes())?;
     }
     let settings = Settings { show_output: args.show_output, ..options.settings(&manifest) };
     if args.gdb || args.gdb_batch {
@@ -230,17 +230,6 @@ fn failure_place(solution: &Solution) -> String {
     format!("{file}:{} (in thread {})", failure.location.line, failure.thread)
 }
 
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // A reader such as `head` that has seen enough is no error.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(exit_codes::UNEXPECTED, error))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Hands the program over to gdb.
 fn debug(args: &Args, target: &Target, plan: &Plan, settings: &Settings) -> Result<u8, Failure> {
     let events = plan.solution.as_ref().zip(target.original.execution());
@@ -342,6 +331,6 @@ impl Runs<'_> {
             eprint!("{text}");
             return Ok(());
         }
-        print(&text)
+        output::print(text.as_bytes())
     }
 }

@@ -2,7 +2,7 @@
 
 pub(super) mod sources;
 
-use super::{Failure, exit_codes};
+use super::{Failure, exit_codes, output};
 use render::Solution;
 use render::sarif::SarifOptions;
 use render::solution::{FORMAT, VERSION};
@@ -162,18 +162,8 @@ impl Output {
     /// # Errors
     /// When a picture cannot be laid out, or the output cannot be written.
     pub(super) fn write(&self, solution: &Solution) -> Result<(), Failure> {
-        use std::io::Write as _;
         let text = self.rendered(solution)?;
-        let result = match &self.output {
-            Some(path) => fs_err::write(path, text),
-            None => io::stdout().lock().write_all(text.as_bytes()),
-        };
-        match result {
-            // A reader such as `head` that has seen enough is no error.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => Err(Failure::new(exit_codes::UNEXPECTED, error)),
-            Ok(()) => Ok(()),
-        }
+        output::write(self.output.as_deref(), text.as_bytes())
     }
 
     fn rendered(&self, solution: &Solution) -> Result<String, Failure> {

@@ -3,7 +3,7 @@
 use super::record::seconds;
 use super::replay::manifest;
 use super::solve::parse_backend;
-use super::{Failure, exit_codes};
+use super::{Failure, exit_codes, output};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use crate::test_case::{self, TestCase, TestCaseError};
 use render::solution::Replay;
@@ -88,9 +88,8 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         program: program.as_deref(),
     })?;
     test_case::write(&args.output, &files)?;
-    for file in &files {
-        println!("{}", args.output.join(&file.name).display());
-    }
+    let written = files.iter().map(|file| format!("{}\n", args.output.join(&file.name).display()));
+    output::print(written.collect::<String>().as_bytes())?;
     Ok(match answer.failing.replay {
         Replay::Confirmed => exit_codes::SUCCESS,
         Replay::NotRun => {
