@@ -70,10 +70,17 @@ fn first_repair(name: &str, source: &Path, annotations: &Annotations, ending: &s
     let text = workspace.symbiosis(unreplayed).expect_code(SUCCESS);
     let steps = strings(&fixes["repairs"][0]["steps"]);
     assert!(!steps.is_empty(), "{fixes}");
+    let output = text.stdout();
     for step in steps {
-        assert!(text.stdout().contains(step), "no `{step}` in {}", text.describe());
+        assert!(output.contains(step), "no `{step}` in {}", text.describe());
     }
-    assert!(text.stdout().contains("//~ REPAIR"), "no source in {}", text.describe());
+    let source = fs::read_to_string(source).expect("the source can be read");
+    let is_quoted = |line: &str| {
+        let Some((number, quoted)) = line.split_once(" | ") else { return false };
+        let number = number.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        number.and_then(|index| source.lines().nth(index)) == Some(quoted)
+    };
+    assert!(output.lines().any(is_quoted), "no source in {}", text.describe());
 }
 
 /// Where every schedule fails, no change of the order helps, and nothing is offered.

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { ROOM = 1 << 24 };
@@ -30,7 +31,8 @@ static void begin(void) {
   snprintf(name, sizeof name, "witness.%lu", (unsigned long)__symbiosis_control[8]);
   int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0666);
   if (fd < 0 || ftruncate(fd, ROOM * 8l)) abort();
-  blocks = mmap(NULL, ROOM * 8l, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  // Not by the function, which the recorder logs as a call of the program's own.
+  blocks = (void *)syscall(SYS_mmap, NULL, ROOM * 8l, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0l);
   if (blocks == MAP_FAILED) abort();
   close(fd);
   sigprocmask(SIG_SETMASK, &before, NULL);
