@@ -7,7 +7,8 @@
 //! before that read. What such reads gave are inputs, since no order of events tells.
 
 use super::lifetime::At;
-use crate::engine::Engine;
+use crate::cells::SharedCell;
+use crate::engine::{Engine, Pass};
 use crate::recording::RecordedFailureKind;
 use model::{CellId, EventKind, FailureCondition, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -77,12 +78,21 @@ impl Engine<'_> {
     /// The reads of suspects that gave a value that no event writes there and that was not there when
     /// the object was allocated, in the thread's order.
     fn reads_of_what_nobody_wrote(&mut self) -> Vec<StrangeRead> {
-        let uses = std::mem::take(&mut self.lifetime.freed.uses);
+        let Pass::Symbolic(shared) = &self.pass else { return Vec::new() };
+        let owner =
+            |cell: &SharedCell| Some((cell.id?, self.learned.heap.at_internal(cell.address)?));
+        let owners: FxHashMap<CellId, usize> = shared.cells.iter().filter_map(owner).collect();
+        let mut uses = std::mem::take(&mut self.lifetime.freed.uses);
+        uses.dedup();
         let mut reads = Vec::new();
         let mut possible: FxHashMap<CellId, Option<FxHashSet<u128>>> = FxHashMap::default();
         for (event, object) in uses {
             let Some(kind) = self.out.event_kind(event.0, event.1) else { continue };
             let EventKind::Read { parts } = kind else { continue };
+            // An access that is no event leaves its number to the next one.
+            if !parts.iter().all(|part| owners.get(&part.cell) == Some(&object)) {
+                continue;
+            }
             possible.extend(parts.iter().map(|part| (part.cell, Some(FxHashSet::default()))));
             reads.push((event, object, parts.clone()));
         }
