@@ -418,3 +418,137 @@ fn accesses_on_one_line_are_told_apart_by_their_callers() {
                 called at queue.c:30)";
     assert!(sentence.ends_with(rest), "{sentence}");
 }
+
+/// One thread says that it is at work; whoever is to wait for it looked before it said so.
+#[test]
+fn a_look_that_came_before_it_was_said_that_work_goes_on() {
+    let parsed = trace(
+        "
+        t0: fork a
+        t0: lock m
+        t0: [look] R working -> w
+        t0: assume w == 0
+        t0: unlock m
+        t0: [early] R done -> d
+        a: lock m
+        a: [begin] W working 1
+        a: unlock m
+        a: [act] W done 1
+        a: lock m
+        a: W working 0
+        a: unlock m
+        t0: fail d == 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Order, Some("looked-too-early")));
+    assert_eq!(cause.events, events(&parsed, &["look", "begin", "early", "act"]));
+    let sentence = "t0 read `working` (trace:4) before t0.1 wrote it (trace:9), and so read `done` \
+                    (trace:7) before t0.1 wrote it (trace:11)";
+    assert_eq!(cause.sentence, sentence);
+}
+
+/// What the look was about has nothing to do with the work: it would have led nowhere else.
+#[test]
+fn a_look_that_would_have_led_here_all_the_same_is_no_cause() {
+    let parsed = trace(
+        "
+        t0: fork a
+        t0: [look] R working -> w
+        t0: assume w < 2
+        t0: [early] R done -> d
+        a: W working 1
+        a: [act] W done 1
+        t0: fail d == 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_ne!(cause.case, Some("looked-too-early"), "{}", cause.sentence);
+}
+
+/// The writer of the next round is not to blame for what the reader took twice: that it was taken is
+/// said too late.
+#[test]
+fn what_was_said_in_the_round_before_is_no_announcement() {
+    let mut parsed = trace(
+        "
+        t0: fork a
+        a: lock m
+        a: [one] W value 1
+        a: [there] W waiting 1
+        a: unlock m
+        t0: lock m
+        t0: R waiting -> w
+        t0: assume w == 1
+        t0: R value -> v
+        t0: unlock m
+        t0: lock m
+        t0: [again] R waiting -> x
+        t0: assume x == 1
+        t0: [twice] R value -> y
+        t0: unlock m
+        a: lock m
+        a: [taken] W waiting 0
+        a: unlock m
+        a: lock m
+        a: [two] W value 2
+        a: W waiting 1
+        a: unlock m
+        t0: fail y == 1
+        ",
+    );
+    // The writer's second round is of the same lines.
+    let [one, two] = ["one", "two"].map(|label| parsed.event(label).index());
+    parsed.trace.events[two].stack = parsed.trace.events[one].stack.clone();
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Order, Some("looked-too-early")));
+    assert_eq!(cause.events, events(&parsed, &["again", "taken", "twice", "two"]));
+}
+
+/// Two counters are written by a thread each, and compared by a third one.
+#[test]
+fn reads_at_two_moments_are_told_with_both_writers() {
+    let parsed = trace(
+        "
+        cell taken 32 = 0
+        t0: W put 0
+        t0: fork a
+        t0: fork b
+        t0: fork c
+        a: W put 4
+        c: [old] R taken -> t
+        b: R put -> p
+        b: assume p >= 4
+        b: [take] W taken 4
+        a: R taken -> space
+        a: assume space == 4
+        a: [put] W put 8
+        c: [new] R put -> n
+        c: fail t + 4 < n
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("two-moments")));
+    assert_eq!(cause.events, events(&parsed, &["old", "new", "take", "put"]));
+}
+
+/// Of two cells that a thread each writes, nobody has written only one of the two.
+#[test]
+fn who_writes_one_cell_alone_is_not_half_way_through_both() {
+    let parsed = trace(
+        "
+        t0: W put 0
+        t0: W taken 0
+        t0: fork a
+        t0: fork b
+        a: W put 4
+        c: R taken -> t
+        a: W put 8
+        c: R put -> n
+        b: W taken 4
+        c: fail t + 4 < n
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_ne!(cause.case, Some("half-written"), "{}", cause.sentence);
+}

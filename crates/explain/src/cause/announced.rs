@@ -2,7 +2,7 @@
 
 use super::story::Story;
 use super::words::{at, did, quoted, same_variable};
-use super::{Found, Pattern};
+use super::{Found, Pattern, several};
 use crate::cone::expression_reads;
 use model::{EventId, PathConditionKind, ReadRef, WriteSource};
 
@@ -29,6 +29,13 @@ pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<F
             seen.thread == writer.thread && seen.index > story.event(announcement).index
         })
     };
+    // What was written and then said, as it should be, before the thread came to its next round.
+    let round_before = |announcement: EventId| {
+        let mut seen = seen.iter().map(|id| story.event(*id));
+        let index = story.event(announcement).index;
+        !several::forward(story, announcement, write)
+            && seen.any(|seen| seen.thread == writer.thread && seen.index < index)
+    };
     let announcements = reads.filter_map(|look| {
         let announcement = story.event(source(&look)?);
         let fits = announcement.thread == writer.thread
@@ -37,6 +44,7 @@ pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<F
             && story.is_named(look.event)
             // What the reader saw was not written after it was said.
             && !since(announcement.id)
+            && !round_before(announcement.id)
             && !same_variable(&story.subject(announcement.id), &story.subject(write))
             // Nobody else was there yet when it was said.
             && !story.always_before(announcement.id, look.event)

@@ -17,11 +17,13 @@ mod crossed;
 mod deadlock;
 mod decision;
 mod fingerprint;
+mod glance;
 mod lifetime;
 mod order;
 mod orders;
 mod sections;
 mod several;
+mod snapshot;
 mod stale;
 mod story;
 mod wakeup;
@@ -164,7 +166,8 @@ pub fn cause(
 fn by_pairs(story: &Story<'_>) -> Option<Found> {
     let pairs = story.pairs();
     let telling = pairs.iter().find_map(|pair| {
-        let found = several::find(story, *pair)
+        let found = snapshot::find(story, *pair)
+            .or_else(|| several::find(story, *pair))
             .or_else(|| atomicity::find(story, *pair))
             .or_else(|| crossed::find(story, *pair))
             .or_else(|| order::find(story, *pair).filter(|_| story.has_read(*pair)))?;
@@ -201,6 +204,7 @@ impl Found {
             self.case,
             Some("read-write-write" | "write-write-read" | "write-read-write")
                 | Some("use-before-initialisation" | "announced-too-early" | "crossed")
+                | Some("looked-too-early" | "two-moments")
         )
     }
 

@@ -2,7 +2,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, did, place, quoted, same_variable, told};
-use super::{CauseEvent, Found, Pattern, announced, decision, sections};
+use super::{CauseEvent, Found, Pattern, announced, decision, glance, sections};
 use model::{CellId, EventId, EventKind, ReadRef, WriteSource};
 use std::cmp::Ordering;
 
@@ -27,7 +27,7 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
             decision::find(story, before, after).or_else(|| unfinished(story, after, cell))
         }
         "write-before-write" => None,
-        _ => announced::find(story, before, after),
+        _ => announced::find(story, before, after).or_else(|| glance::find(story, before, after)),
     };
     if reason.is_some() {
         return reason;
@@ -90,6 +90,9 @@ fn reads_initial(story: &Story<'_>, event: EventId) -> bool {
 }
 
 fn late(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found> {
+    if let Some(found) = glance::find_late(story, before, after) {
+        return Some(found);
+    }
     let event = story.event(before);
     let ends = [CauseEvent::Failing(before), CauseEvent::Passing(after)];
     let sentence = if matches!(event.kind, EventKind::Failure) {

@@ -162,11 +162,30 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
             && saw(last)
             && !writes(last, missed_by.1)
             && story.before_when_passing(last, seen_by.0) != Some(true)
+            && !belongs_to_another(story, last, cells)
         {
             return Some(Torn { seen: (last, seen_by.0), missed: (missed_by.0, None) });
         }
     }
     None
+}
+
+/// Does a thread write one of the cells alone, and another thread, that may come later, the other one
+/// alone? Then nobody was half-way through writing both.
+fn belongs_to_another(story: &Story<'_>, write: EventId, cells: [CellId; 2]) -> bool {
+    let writer = story.event(write).thread;
+    let events = &story.trace().events;
+    let writes = |thread: ThreadId, cell: CellId| {
+        let own = events.iter().filter(move |event| event.thread == thread);
+        own.map(|event| event.id).filter(move |id| story.access(*id, cell).writes)
+    };
+    let [mine, its] =
+        if story.access(write, cells[0]).writes { cells } else { [cells[1], cells[0]] };
+    (0..story.trace().threads.len()).map(ThreadId::from_index).any(|thread| {
+        thread != writer
+            && writes(thread, its).any(|id| !story.always_before(id, write))
+            && !writes(thread, mine).any(|id| !story.always_before(id, write))
+    })
 }
 
 /// Does the second of a thread's two accesses come behind the first in the program's text, and not in

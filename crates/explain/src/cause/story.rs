@@ -12,8 +12,8 @@ use crate::root_cause::RootCause;
 use model::names::outside_of_library;
 use model::trace::ValueDisplay;
 use model::{
-    CellId, Event, EventId, EventKind, EventTrace, PathCondition, PathConditionKind, ReadRef, Site,
-    ThreadId, VarId, WriteSource,
+    CellId, Event, EventId, EventKind, EventTrace, ExprId, PathCondition, PathConditionKind,
+    ReadRef, Site, ThreadId, VarId, WriteSource,
 };
 use rustc_hash::FxHashMap;
 use solver::Order;
@@ -32,6 +32,16 @@ pub(super) enum Pair {
         /// The passing run's event, by its identifier.
         after: EventId,
     },
+}
+
+/// A write of the passing run, and what it wrote.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sign {
+    /// By the passing run's identifier.
+    pub(super) event: EventId,
+    /// The same event of the failing run, if that got there.
+    pub(super) failing: Option<EventId>,
+    pub(super) value: u128,
 }
 
 pub(super) struct Story<'a> {
@@ -502,9 +512,52 @@ impl<'a> Story<'a> {
         cell: CellId,
         write: EventId,
     ) -> Option<bool> {
-        let then = self.left(write, cell)?;
+        self.value_with(condition.expr, var, cell, write).map(|value| value != 0)
+    }
+
+    /// An expression's value if a variable had the value that an event writes to the cell. `None` where
+    /// that is not known.
+    pub(super) fn value_with(
+        &self,
+        expr: ExprId,
+        var: VarId,
+        cell: CellId,
+        write: EventId,
+    ) -> Option<u128> {
+        self.value_if(expr, var, self.left(write, cell)?)
+    }
+
+    /// Would the condition hold if a variable had this value? `None` where that is not known.
+    pub(super) fn holds_if(
+        &self,
+        condition: &PathCondition,
+        var: VarId,
+        then: u128,
+    ) -> Option<bool> {
+        self.value_if(condition.expr, var, then).map(|value| value != 0)
+    }
+
+    fn value_if(&self, expr: ExprId, var: VarId, then: u128) -> Option<u128> {
         let with = |other: VarId| if other == var { Some(then) } else { self.value(other) };
-        self.trace().exprs.evaluate(condition.expr, &with).map(|value| value != 0)
+        self.trace().exprs.evaluate(expr, &with)
+    }
+
+    /// The last write, by the thread of a write that only the passing run has and before that, of the
+    /// cell that a read of both runs is of.
+    pub(super) fn sign_when_passing(&self, look: ReadRef, write: EventId) -> Option<Sign> {
+        let Passing::OtherPaths { run, across } = self.passing else { return None };
+        let partner = across.matching.in_passing(look.event)?;
+        let cell = run.trace.event(partner).kind.reads().get(look.part as usize)?.cell;
+        let writer = run.trace.event(write);
+        let own = run.trace.threads[writer.thread.index()].events.iter().rev();
+        let mut earlier = own.map(|id| run.trace.event(*id)).filter(|e| e.index < writer.index);
+        let (event, part) = earlier.find_map(|event| {
+            let part = event.kind.writes().iter().find(|part| part.cell == cell)?;
+            Some((event.id, part))
+        })?;
+        let known = |var: VarId| run.evaluation.values.get(var.index()).copied().flatten();
+        let value = run.trace.exprs.evaluate(part.value, &known)?;
+        Some(Sign { event, failing: across.matching.in_failing(event), value })
     }
 
     /// Would the condition hold at the end of the failing schedule, with what is then in the cells that
