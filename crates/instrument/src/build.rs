@@ -43,10 +43,13 @@ impl Builder {
         }
     }
 
-    /// Goes before the first instruction of a block, for a phi: debug records stay behind.
-    pub fn at_front(&self, first: LLVMValueRef) {
-        // SAFETY: the instruction is in a block.
+    /// Goes to the front of the instruction's block, for a phi: debug records stay behind, and so do hooks
+    /// that the block may begin with by now.
+    pub fn at_front(&self, instruction: LLVMValueRef) {
+        // SAFETY: the instruction is in a block, which has a first one therefore.
         unsafe {
+            let block = self.llvm.LLVMGetInstructionParent(instruction);
+            let first = self.llvm.LLVMGetFirstInstruction(block);
             self.llvm.LLVMPositionBuilderBeforeInstrAndDbgRecords(self.raw, first);
             let location = self.llvm.LLVMInstructionGetDebugLoc(first);
             self.llvm.LLVMSetCurrentDebugLocation2(self.raw, location);

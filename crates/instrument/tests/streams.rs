@@ -121,6 +121,7 @@ fn exceptions_and_templates_in_two_files() {
         assert_eq!(run.recording.modules.len(), 2);
         let caught = threads[0].marks.iter().filter(|&&mark| mark == 300).count();
         assert_eq!(caught, 4, "{flag}");
+        assert!(threads[0].marks.contains(&701), "{flag}");
         assert_eq!(run.output, "caught 4, cleaned 10\n");
     });
 }

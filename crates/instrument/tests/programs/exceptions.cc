@@ -21,6 +21,23 @@ inline int common(int n) { mark(400); return n > 3 ? n : -n; }
 int use_common(int n);
 int other(int n);
 
+static int looks, told;
+static int look(int n) { return ++looks > n; }
+static int (*volatile looking)(int) = look;
+
+// It looks as if it waited. Its last call is reached both past the second one and past what that led to.
+static int until(int wanted) {
+  struct Keeper {
+    ~Keeper() { mark(700); }
+  } keeper;
+  auto look = looking;
+  for (;;) {
+    if (look(wanted)) return 1;
+    if (look(4)) told++;
+    if (look(wanted)) return 2;
+  }
+}
+
 struct Static {
   Static() { mark(500); }
   ~Static() { mark(501); }
@@ -46,5 +63,6 @@ int main() {
     common(i);
     use_common(i);
   }
+  mark(until(7) == 2 && told == 2 ? 701 : 702);
   std::printf("caught %d, cleaned %d\n", caught, cleaned);
 }
