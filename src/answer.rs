@@ -349,9 +349,18 @@ impl Names<'_> {
 
     /// Is it the access that fails where it comes after the free of its object?
     fn is_use_of_freed(&self, event: &Event) -> bool {
-        let condition = self.trace.failure.as_ref().map(|failure| &failure.condition);
-        let Some(FailureCondition::Before(free, access)) = condition else { return false };
-        *access == event.id && matches!(self.trace.event(*free).kind, EventKind::Free { .. })
+        let is_it = |condition: &FailureCondition| match condition {
+            FailureCondition::Before(free, access) => {
+                *access == event.id
+                    && matches!(self.trace.event(*free).kind, EventKind::Free { .. })
+            }
+            _ => false,
+        };
+        match self.trace.failure.as_ref().map(|failure| &failure.condition) {
+            Some(FailureCondition::Any(parts)) => parts.iter().any(is_it),
+            Some(condition) => is_it(condition),
+            None => false,
+        }
     }
 
     fn read_value(&self, event: &Event, evaluation: &Evaluation) -> Option<String> {

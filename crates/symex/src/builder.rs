@@ -173,18 +173,25 @@ impl Builder {
         log.events.get(log.position(index)?).map(|event| &event.kind)
     }
 
-    /// What a read gave comes from no write: its variables are inputs from now on.
-    pub fn read_anything(&mut self, thread: usize, index: u32) {
-        let Some(log) = self.threads.get_mut(thread) else { return };
+    /// What a read gave comes from no write: its variables are inputs from now on. Gives them, each with the
+    /// new variable that has what the read gives in a schedule.
+    pub fn read_anything(&mut self, thread: usize, index: u32) -> Vec<(VarId, VarId)> {
+        let mut renamed = Vec::new();
+        let Some(log) = self.threads.get_mut(thread) else { return renamed };
         let event = log.position(index).and_then(|at| log.events.get_mut(at));
-        let Some(EventKind::Read { parts }) = event.map(|event| &mut event.kind) else { return };
+        let Some(EventKind::Read { parts }) = event.map(|event| &mut event.kind) else {
+            return renamed;
+        };
         for part in parts {
             let Some(given) = self.variables.get_mut(part.var.index()) else { continue };
             let origin = std::mem::replace(&mut given.origin, Origin::Input);
             let width = given.width;
-            part.var = VarId::from_index(self.variables.len());
+            let new = VarId::from_index(self.variables.len());
+            renamed.push((part.var, new));
+            part.var = new;
             self.variables.push(PendingVariable { width, origin, recorded: None });
         }
+        renamed
     }
 
     /// Is an event's name, and where it happened, of this kind? One without a name is.

@@ -7,8 +7,10 @@ use crate::enforce::{Rule, Stretch};
 use crate::sections::{Section, around, sections};
 use crate::source::{Span, frames};
 use crate::statements::{Direction, Statement, move_line, statements};
+use explain::Pattern;
 use model::{
-    Event, EventId, EventKind, EventTrace, ObjectId, ObjectKind, PathConditionKind, Site, VarId,
+    Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
+    PathConditionKind, Site, VarId,
 };
 
 /// So many other lines of a function are tried as places to move a statement to.
@@ -66,9 +68,35 @@ pub(super) fn wanted(bug: &Bug<'_>) -> Vec<Wanted> {
             }
         }
     }
+    for wanted in &mut found {
+        *wanted = cleared(bug, *wanted).unwrap_or(*wanted);
+    }
     found.retain(|wanted| !is_polled(bug, *wanted));
     found.sort_by_key(|wanted| !trace.event(wanted.then).kind.writes().is_empty());
     found
+}
+
+/// What the thread that frees the object wrote to the place before, where it is as bad for the other one to
+/// read that: then it has to wait, and with it the free.
+fn cleared(bug: &Bug<'_>, wanted: Wanted) -> Option<Wanted> {
+    let trace = bug.trace;
+    let (access, freed) = (trace.event(wanted.first), trace.event(wanted.then));
+    let FailureCondition::Any(ways) = &trace.failure.as_ref()?.condition else { return None };
+    if bug.pattern != Pattern::UseAfterFree || !matches!(freed.kind, EventKind::Free { .. }) {
+        return None;
+    }
+    let earlier = trace.thread_of(freed.id).events.get(..freed.index as usize)?;
+    let then = *earlier.iter().rfind(|id| meet(trace.event(**id), access))?;
+    let read = |var: VarId| {
+        let part = access.kind.reads().iter().find(|part| part.var == var)?;
+        let mut written = trace.event(then).kind.writes().iter();
+        trace.exprs.as_const(written.find(|other| other.cell == part.cell)?.value)
+    };
+    let fails = ways.iter().any(|way| match way {
+        FailureCondition::Value(expr) => trace.exprs.evaluate(*expr, &read) == Some(1),
+        _ => false,
+    });
+    fails.then_some(Wanted { first: access.id, then })
 }
 
 /// Does the reader look at a flag again and again? That it has not been raised yet is then what it

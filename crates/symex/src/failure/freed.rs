@@ -4,13 +4,15 @@
 //! The clock tells which objects the failing thread may have used after they were freed. Where there
 //! are some, the run is walked again with their accesses as events, and where the failing thread then
 //! read from one of them what nobody wrote there, the allocator did: φbug is that the free comes
-//! before that read. What such reads gave are inputs, since no order of events tells.
+//! before that read. What such reads gave are inputs, since no order of events tells. Where the thread
+//! crashed at an address that it had read so, a null pointer that it reads before the free, because what
+//! takes the object apart has been there, is a failure as well.
 
 use super::lifetime::At;
 use crate::cells::SharedCell;
 use crate::engine::{Engine, Pass};
 use crate::recording::RecordedFailureKind;
-use model::{CellId, EventKind, FailureCondition, VarId};
+use model::{CellId, EventKind, ExprId, FailureCondition, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
@@ -23,6 +25,9 @@ pub(crate) struct Freed {
     pub suspects: BTreeSet<usize>,
     /// The failing thread's accesses to suspects, with the object.
     uses: Vec<(At, usize)>,
+    /// "The address that the thread crashed at is that of no object": so near 0 that it comes of a null
+    /// pointer.
+    pub(super) null: Option<ExprId>,
 }
 
 impl Engine<'_> {
@@ -69,9 +74,14 @@ impl Engine<'_> {
         }
         self.lifetime.access = Some((chosen.object, chosen.event));
         self.used_after_free = None;
+        let mut fresh = FxHashMap::default();
         for read in &strange {
-            self.out.read_anything(read.event.0, read.event.1);
+            fresh.extend(self.out.read_anything(read.event.0, read.event.1));
         }
+        let null = self.lifetime.freed.null.take();
+        self.lifetime.freed.null = null.map(|null| {
+            self.pool.renamed(null, &|var: VarId| fresh.get(&var).copied().unwrap_or(var))
+        });
         true
     }
 

@@ -46,7 +46,11 @@ impl Lifetime {
         };
         let (Some(free), Some(access)) = (id(free), id(access)) else { return };
         if let Some(failure) = &mut trace.failure {
-            failure.condition = FailureCondition::Before(free, access);
+            let freed = FailureCondition::Before(free, access);
+            failure.condition = match self.freed.null {
+                Some(null) => FailureCondition::Any(vec![freed, FailureCondition::Value(null)]),
+                None => freed,
+            };
         }
     }
 }

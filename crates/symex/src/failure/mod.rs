@@ -285,9 +285,11 @@ impl<'r> Engine<'r> {
     /// "The address lies in no live object", when it is symbolic.
     fn outside_objects(&mut self, address: Scalar, fault: u64) -> Option<ExprId> {
         address.as_expr()?;
+        let limit = Scalar::constant(64, u128::from(NULL_ZONE));
+        let null = value::cmp(&mut self.pool, CmpOp::ULt, address, limit).as_expr();
+        self.lifetime.freed.null = null;
         if fault < NULL_ZONE {
-            let limit = Scalar::constant(64, u128::from(NULL_ZONE));
-            return value::cmp(&mut self.pool, CmpOp::ULt, address, limit).as_expr();
+            return null;
         }
         let mut outside = Scalar::boolean(true);
         for (low, high) in self.live_ranges(fault) {
