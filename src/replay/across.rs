@@ -351,7 +351,7 @@ impl Search<'_> {
                 schedule::passing(trace, points, &order)
             }
             Plan::Prefix(flip) => {
-                schedule::prefix(trace, points, &schedule.order, flip.before, flip.after)
+                schedule::prefix(trace, points, &schedule.order, flip.before, Some(flip.after))
             }
             Plan::Until(place) => self.until(place)?,
             Plan::Serial { backwards } => {
@@ -377,7 +377,11 @@ impl Search<'_> {
         let (done, rest) = schedule.order.split_at(place);
         let others: Vec<EventId> =
             rest.iter().copied().filter(|id| thread_of(*id) != thread_of(until)).collect();
-        let mut built = schedule::prefix(trace, points, &schedule.order, until, *others.first()?);
+        let first = others.first().copied();
+        let mut built = schedule::prefix(trace, points, &schedule.order, until, first);
+        // Those that the failing run names no further event of may have gone on, had it not ended.
+        let last = trace.threads.iter().filter_map(|thread| thread.events.last());
+        let cut = last.filter(|id| trace.event(**id).kind != EventKind::Exit);
         let begun: BTreeSet<ThreadId> = done
             .iter()
             .map(|id| match trace.event(*id).kind {
@@ -386,7 +390,7 @@ impl Search<'_> {
             })
             .collect();
         let mut named = BTreeSet::from([thread_of(until)]);
-        for thread in others.into_iter().map(thread_of) {
+        for thread in others.into_iter().chain(cut.copied()).map(thread_of) {
             if begun.contains(&thread) && named.insert(thread) {
                 let thread = trace.threads.get(thread.index())?.name.clone();
                 let turn = Turn { thread, target: Place::End, comment: None };

@@ -186,7 +186,7 @@ fn finish(trace: &EventTrace, granted: &[EventId], turns: &mut [Turn]) {
 }
 
 /// The script that tries another path: the order up to the event `until`, which is not performed;
-/// then the thread of `then` runs until it has performed that one, and goes on (`end run`).
+/// then the thread of `then`, if there is one, runs until it has performed that one; and on (`end run`).
 ///
 /// Where `until` cannot be separated from events before it, these are not performed either, and
 /// the pair is among the coarse ones. An `until` that the order does not have cuts nothing.
@@ -196,11 +196,13 @@ pub fn prefix(
     points: &Points,
     order: &[EventId],
     until: EventId,
-    then: EventId,
+    then: Option<EventId>,
 ) -> Built {
     // Who waited in the recorded run need not wait in this one.
     let acts = |id: &&EventId| {
-        [until, then].contains(*id) || event(trace, **id).is_none_or(|event| !is_blocked(event))
+        **id == until
+            || Some(**id) == then
+            || event(trace, **id).is_none_or(|event| !is_blocked(event))
     };
     let order: Vec<EventId> = order.iter().filter(acts).copied().collect();
     let order = order.as_slice();
@@ -227,7 +229,7 @@ pub fn prefix(
     };
     let mut turns = turns(trace, points, &result.units, &behind);
     held_too_late(trace, points, &mut result, stopped);
-    if let Some(then) = event(trace, then) {
+    if let Some(then) = then.and_then(|then| event(trace, then)) {
         let thread = thread_name(trace, then.thread);
         let last = turns.last().is_some_and(|last| last.thread == thread);
         let done = result.units.iter().any(|unit| unit.events.contains(&then.id));

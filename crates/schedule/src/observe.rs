@@ -4,6 +4,7 @@ use crate::units::event;
 use model::{Event, EventId, EventKind, EventTrace, ObjectId, ObjectKind, Points, Schedule};
 use rustc_hash::{FxHashMap, FxHashSet};
 use thiserror::Error;
+use trace_format::layout::{SyncOp, SyncPoint, sync_point_name};
 
 /// Why the turns do not go with the trace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -41,7 +42,8 @@ pub enum ObservedError {
 /// Each record is the end of a turn: the thread's index in the trace, and how many gates and sync
 /// points it had passed by then. An event happens in its thread's first turn that passed the
 /// event's point, but for a call that had to wait there: it passed its point, gave up the turn, and
-/// did its work when it had the turn again. What no record covers comes last: first what the
+/// did its work when it had the turn again. Whether a wait for a futex did, no other event tells; what it
+/// found behind the wait it found in the turn in which the thread got past the call. What no record covers comes last: first what the
 /// failing thread did, which went on to the end, then the threads by their last turns, the latest
 /// one last, since its turn was over.
 ///
@@ -72,7 +74,12 @@ pub fn observed(
         *before = (gates, syncs);
         *last = turn;
         run.perform(thread, &|id| {
-            points.point(id).is_some_and(|point| point.gates <= gates && point.syncs <= syncs)
+            points.point(id).is_some_and(|point| {
+                let past = point.gates < gates || point.syncs < syncs;
+                point.gates <= gates
+                    && point.syncs <= syncs
+                    && (past || !is_behind_wait(trace, points, id))
+            })
         });
     }
     let failing = trace.failure.as_ref().and_then(|failure| event(trace, failure.event));
@@ -81,6 +88,17 @@ pub fn observed(
     rest.sort_by_key(|&thread| (Some(thread) != failing, last_turn.get(thread).copied(), thread));
     run.perform_rest(&rest);
     Ok(Schedule { order: run.order })
+}
+
+/// Is it the look at the word behind a wait for a futex?
+fn is_behind_wait(trace: &EventTrace, points: &Points, id: EventId) -> bool {
+    const NAME: &str = sync_point_name(SyncPoint::Begin, Some(SyncOp::FutexWait));
+    let reads = event(trace, id).is_some_and(|event| matches!(event.kind, EventKind::Read { .. }));
+    reads
+        && points.point(id).is_some_and(|point| {
+            let last = point.through.map_or(point.site, |through| through.site);
+            points.sites.get(last as usize).is_some_and(|site| site == NAME)
+        })
 }
 
 /// What a lock's state is.

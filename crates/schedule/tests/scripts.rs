@@ -177,7 +177,7 @@ fn another_path_starts_where_the_order_is_cut() {
     let (parsed, points) = parse(LOST_UPDATE);
     let order = order(&parsed, "ar br bw aw");
     let (until, then) = (parsed.event("ar"), parsed.event("bw"));
-    let built = prefix(&parsed.trace, &points, &order, until, then);
+    let built = prefix(&parsed.trace, &points, &order, until, Some(then));
     assert_eq!(
         plain(&built.script),
         "symbiosis-schedule 1
@@ -229,6 +229,24 @@ fn a_call_that_waits_does_its_work_in_a_later_turn() {
     });
     assert_eq!(seen.collect::<Vec<_>>(), ["lm", "wm", "um", "la", "ra", "ua"]);
     assert_eq!(schedule.order.len(), parsed.trace.events.len());
+}
+
+#[test]
+fn a_wait_for_a_futex_looks_at_the_word_when_it_has_the_turn_again() {
+    let (parsed, mut points) = parse(
+        "m: fork a
+         m: [w] W x 1
+         m: [w2] W y 1
+         a: [r] R x -> v
+         a: [r2] R y -> z",
+    );
+    let site = u32::try_from(points.sites.len()).expect("few");
+    points.sites.push("~futex_wait".to_owned());
+    points.of[parsed.event("r").index()].through = Some(Passage { site, occurrence: 1 });
+    let records = ["r", "w", "r2"].map(|label| at(&parsed, &points, label));
+    let schedule = observed(&parsed.trace, &points, &records).expect("it fits");
+    let place = |label: &str| schedule.order.iter().position(|&id| id == parsed.event(label));
+    assert!(place("w") < place("r"), "{:?}", schedule.order);
 }
 
 #[test]

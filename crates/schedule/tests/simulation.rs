@@ -355,7 +355,7 @@ proptest! {
         let others = later.into_iter().filter(|&id| thread(id) != thread(until));
         let others: Vec<EventId> = first.into_iter().chain(others).collect();
         let then = others[b % others.len()];
-        let built = prefix(trace, &case.points, &case.order, until, then);
+        let built = prefix(trace, &case.points, &case.order, until, Some(then));
         let mut simulation = Simulation::new(trace, &case.points);
         let script = Script { end: End::Hold, ..built.script.clone() };
         simulation.follow(trace, &script);
