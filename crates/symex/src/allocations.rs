@@ -43,7 +43,9 @@ impl Engine<'_> {
         let object = self.heap_object(t, index);
         let event = object.map(|object| {
             let name = self.object_name(t, address, None);
-            self.event(t, EventKind::Free { object }, name)
+            let event = self.event(t, EventKind::Free { object }, name);
+            self.note_contained_object(t, event, index);
+            event
         });
         self.note_free(t, index, event);
     }
@@ -117,7 +119,10 @@ impl Engine<'_> {
         let heap_object = &self.learned.heap.objects[index];
         let address = heap_object.address;
         let what = if heap_object.mapped.is_some() { "mapping" } else { "heap object" };
-        let site = self.site(t);
+        // A library's line says nothing of the program.
+        let stack = self.stack(t);
+        let own = stack.iter().find(|site| site.line != 0 && !site.is_in_library());
+        let site = own.or(stack.first()).cloned().unwrap_or_default();
         let name = match site.line {
             0 => format!("{what} at {address:#x}"),
             line => format!("{what} of {}:{line}", file_name(&site.file)),

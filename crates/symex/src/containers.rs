@@ -16,7 +16,7 @@ use crate::value::{Scalar, Value};
 use ir::name::{self, Part};
 use ir::types::{InstId, Operand, Type, TypeId};
 use model::names::{is_installed, is_reserved, outside_of_library};
-use model::{CellId, Site};
+use model::{CellId, EventKind, Site};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -55,7 +55,8 @@ impl Containers {
         self.events.drain(notes);
     }
 
-    /// Gives the events and cells of objects that a container reaches its name.
+    /// Gives the events and cells of objects that a container reaches its name; what is about such an
+    /// object as a whole is about what the container points to.
     pub(crate) fn rename(mut self, out: &mut Builder) {
         let mut links: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (from, to) in std::mem::take(&mut self.links) {
@@ -68,9 +69,13 @@ impl Containers {
         self.follow(&mut links);
         for (thread, index, object) in std::mem::take(&mut self.events) {
             if let Some(owner) = self.owners.get(&object) {
+                let frees = matches!(out.event_kind(thread, index), Some(EventKind::Free { .. }));
                 out.rename_event(thread, index, |name, site| {
                     let foreign = is_of_library(name, site) || is_at_position(name);
-                    foreign.then(|| of_container(owner, name))
+                    foreign.then(|| match frees {
+                        true => format!("*{owner}"),
+                        false => of_container(owner, name),
+                    })
                 });
             }
         }
@@ -229,6 +234,13 @@ impl<'r> Engine<'r> {
         {
             self.out.name_event(t, event, &name);
         } else if let Some(object) = self.learned.heap.at_internal(place.address) {
+            self.containers.events.push((t, event, object));
+        }
+    }
+
+    /// The same for an event that is about an object as a whole.
+    pub(crate) fn note_contained_object(&mut self, t: usize, event: u32, object: usize) {
+        if self.symbolic() && self.out.event_is(t, event, is_of_library) {
             self.containers.events.push((t, event, object));
         }
     }
