@@ -339,8 +339,8 @@ impl Names<'_> {
         }
         let read = self.read_value(event, evaluation);
         let written = event.kind.writes().iter();
-        let written =
-            self.joined(written.map(|part| (part.cell, self.evaluate(part.value, evaluation))));
+        let written = written.map(|part| (part.cell, self.evaluate(part.value, evaluation)));
+        let written = self.joined(event, written);
         match (read, written) {
             (Some(read), Some(written)) => Some(format!("{read} -> {written}")),
             (read, written) => read.or(written),
@@ -364,15 +364,20 @@ impl Names<'_> {
     }
 
     fn read_value(&self, event: &Event, evaluation: &Evaluation) -> Option<String> {
-        self.joined(event.kind.reads().iter().map(|part| {
+        let parts = event.kind.reads().iter().map(|part| {
             let value = evaluation.values.get(part.var.index()).copied().flatten();
             (part.cell, value)
-        }))
+        });
+        self.joined(event, parts)
     }
 
-    /// The value of one access. The parts of an event are the pieces of one scalar, lowest first,
-    /// where some other access touches only a piece of it.
-    fn joined(&self, parts: impl Iterator<Item = (CellId, Option<u128>)>) -> Option<String> {
+    /// The value of one access. The parts of an event are put together, lowest first, and shown as
+    /// the scalars that they are: mostly one, of which some other access touches only a part.
+    fn joined(
+        &self,
+        event: &Event,
+        parts: impl Iterator<Item = (CellId, Option<u128>)>,
+    ) -> Option<String> {
         let (mut value, mut width, mut first) = (Some(0u128), 0, None);
         for (id, part) in parts {
             let cell = &self.trace.cells[id.index()];
@@ -384,7 +389,16 @@ impl Names<'_> {
             width += cell.width;
         }
         let first = first?;
-        Some(value.map_or_else(|| "?".to_owned(), |value| first.display.format(value, width)))
+        let Some(value) = value else { return Some("?".to_owned()) };
+        let pieces = event.pieces.iter();
+        if pieces.clone().all(|piece| piece.width == 0) {
+            return Some(first.display.format(value, width));
+        }
+        let shown = pieces.map(|piece| match piece.width {
+            0 => "..".to_owned(),
+            width => piece.display.format(value >> piece.first, width),
+        });
+        Some(format!("{{{}}}", shown.collect::<Vec<_>>().join(", ")))
     }
 
     fn evaluate(&self, expr: ExprId, evaluation: &Evaluation) -> Option<u128> {

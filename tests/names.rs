@@ -5,6 +5,7 @@ mod workspace;
 
 use model::names::outside_of_library;
 use model::{EventKind, EventTrace};
+use render::Solution;
 use std::collections::BTreeSet;
 use std::path::Path;
 use symbiosis::pipeline;
@@ -58,5 +59,36 @@ fn what_the_library_touches_has_the_names_of_the_program() {
         assert_eq!(accesses, expected, "{level}");
         let expected: BTreeSet<String> = set(&["mutex_", "prices_lock_", "ready_"]);
         assert_eq!(objects, expected, "{level}");
+    }
+}
+
+/// How the values of a structure that is copied are written: `{2, 1}`.
+fn members(value: &str) -> Option<Vec<i64>> {
+    let inner = value.strip_prefix('{')?.strip_suffix('}')?;
+    inner.split(", ").map(|member| member.parse().ok()).collect()
+}
+
+#[test]
+fn a_copy_of_several_members_shows_each_of_them() {
+    for level in ["-O1", "-O2"] {
+        let workspace = Workspace::new(&format!("names-pair{level}"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/pair.c");
+        let path = path.to_str().expect("a path in UTF-8");
+        let compile = ["cc", "-g", level, "-pthread", path, "-o", "program"];
+        workspace.symbiosis(compile).expect_code(SUCCESS);
+        let record = ["record", "--until-failure", "1000", "-o", "run.trace", "--", "./program"];
+        workspace.symbiosis(record).expect_code(SUCCESS);
+        let solve = ["solve", "run.trace", "--no-replay", "--format", "json"];
+        let answer = workspace.symbiosis(solve).expect_code(SUCCESS);
+        let solution: Solution = serde_json::from_str(&answer.stdout())
+            .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()));
+        let mut copies = solution
+            .events
+            .iter()
+            .filter(|event| event.kind == "read" && event.object.as_deref() == Some("limits"));
+        let last = copies.next_back().unwrap_or_else(|| panic!("{}", answer.describe()));
+        let values = last.value.as_deref().and_then(members);
+        let torn = |values: &Vec<i64>| values.len() == 2 && values[0] != values[1];
+        assert!(values.as_ref().is_some_and(torn), "{level}: {:?}", last.value);
     }
 }

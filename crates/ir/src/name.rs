@@ -89,6 +89,35 @@ pub fn access_display(module: &Module, function: &Function, access: InstId) -> D
         .unwrap_or(DisplayKind::Signed)
 }
 
+/// One of several scalars that one access moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessPart {
+    /// Bytes from the beginning of the access.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    /// How it is shown.
+    pub display: DisplayKind,
+}
+
+/// The scalars that a load, store or atomic operation moves at once, in the order of their
+/// addresses: compilers copy small structures so. Empty where it moves one, and where the debug
+/// information does not say.
+#[must_use]
+pub fn access_parts(module: &Module, function: &Function, access: InstId) -> Vec<AccessPart> {
+    let parts = accessed_type(module, function, access).and_then(|ty| {
+        let within = accessed(module, function, access)?.within;
+        layout::leaves(module, within, module.store_size(ty))
+    });
+    let parts = parts.filter(|parts| parts.len() > 1).unwrap_or_default();
+    let shown = parts.into_iter().map(|part| AccessPart {
+        offset: part.offset,
+        size: part.size,
+        display: display(module, part.ty).unwrap_or(DisplayKind::Signed),
+    });
+    shown.collect()
+}
+
 /// Is what a load, store or atomic operation moves a pointer in the IR?
 #[must_use]
 pub fn moves_pointer(module: &Module, function: &Function, access: InstId) -> bool {

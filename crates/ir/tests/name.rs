@@ -4,8 +4,8 @@ mod common;
 
 use common::{c, cpp, function};
 use ir::name::{
-    DisplayKind, Part, access_display, access_path, argument_part, argument_path, demangle,
-    function_name, global_display, global_path, pointee_size,
+    DisplayKind, Part, access_display, access_parts, access_path, argument_part, argument_path,
+    demangle, function_name, global_display, global_path, pointee_size,
 };
 use ir::types::{GlobalId, InstId, InstKind, Module};
 
@@ -433,4 +433,51 @@ fn a_variable_of_two_values_is_shown_with_those_of_the_source() {
     assert_eq!(shown("-O0", "running", 4), Some(DisplayKind::Signed));
     assert_eq!(shown("-O1", "running", 1), Some(DisplayKind::Either([1, 0])));
     assert_eq!(shown("-O2", "limit", 1), Some(DisplayKind::Either([-5, 20])));
+}
+
+#[test]
+fn several_members_at_once() {
+    let source = "
+        struct counts { long id; int uses, weak; };
+        struct pair { int low, high; };
+        union either { long whole; struct pair parts; };
+        struct pair current;
+        long both(struct counts *c) { return *(long *)&c->uses; }
+        void set(struct counts *c, long value) { *(long *)&c->uses = value; }
+        long whole(struct pair *p) { return *(long *)p; }
+        long same(struct counts *c) { return c->id; }
+        long row(int (*grid)[6]) { return *(long *)&(*grid)[2]; }
+        long word(struct { long at; char tag[12]; } *t) { return *(long *)t->tag; }
+        long one(union either *e) { return e->whole; }
+        struct pair copied(void) { return current; }";
+    for level in LEVELS {
+        let module = c(level, source);
+        let is_wide = |f: &str, kind: &InstKind| {
+            let stores = matches!(kind, InstKind::Store { .. });
+            if f == "set" { stores } else { matches!(kind, InstKind::Load { .. }) }
+        };
+        let parts = |f: &str| {
+            let found = function(&module, f);
+            let wide = common::instructions(found, |kind| is_wide(f, kind));
+            let mut parts = wide.into_iter().map(|id| access_parts(&module, found, id));
+            let parts = parts.find(|parts| !parts.is_empty()).unwrap_or_default();
+            parts.iter().map(|p| (p.offset, p.size, p.display)).collect::<Vec<_>>()
+        };
+        let name = |f: &str| paths(&module, f, |kind| is_wide(f, kind)).pop().unwrap_or_default();
+        let two = [(0, 4, DisplayKind::Signed), (4, 4, DisplayKind::Signed)];
+        assert_eq!(
+            (name("both").as_str(), parts("both")),
+            ("c->{uses,weak}", two.into()),
+            "{level}"
+        );
+        assert_eq!((name("set").as_str(), parts("set")), ("c->{uses,weak}", two.into()), "{level}");
+        assert_eq!((name("whole").as_str(), parts("whole")), ("*p", two.into()), "{level}");
+        assert_eq!((name("same").as_str(), parts("same")), ("c->id", Vec::new()), "{level}");
+        assert_eq!(parts("row"), two, "{level}");
+        assert_eq!(parts("word"), [], "{level}");
+        assert_eq!(parts("one"), [], "{level}");
+        if level != "-O0" {
+            assert_eq!(parts("copied"), two, "{level}");
+        }
+    }
 }

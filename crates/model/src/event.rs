@@ -2,6 +2,7 @@
 
 use crate::ExprId;
 use crate::ids::{CellId, EventId, ObjectId, ThreadId, VarId};
+use crate::trace::ValueDisplay;
 use std::sync::Arc;
 
 /// One symbolic event. Its position within its thread is `index`; events of one thread are
@@ -22,6 +23,21 @@ pub struct Event {
     /// What the event touches in the source's words, such as `q->filled` or `accounts[3].balance`
     /// or a mutex's name; `None` when debug information does not tell.
     pub name: Option<Arc<str>>,
+    /// Of an access that moves several of the source's scalars at once, how they are shown; empty
+    /// for any other.
+    pub pieces: Arc<[Piece]>,
+}
+
+/// One of several scalars that an access moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Its first bit in the value of the access, which is that of the parts put together, lowest
+    /// first.
+    pub first: u32,
+    /// How many bits of it there are; 0 for one that no part holds since only one thread uses it.
+    pub width: u32,
+    /// How it is shown.
+    pub display: ValueDisplay,
 }
 
 impl Event {

@@ -1,9 +1,11 @@
 //! Names in the source's words, as far as they tell the program from its libraries.
 
 /// Is it a name that the language reserves for its library: `_M_impl`, `__x`? What the compiler calls
-/// a class's table of virtual functions, `_vptr$Base`, is one where the class's name is.
+/// a class's table of virtual functions, `_vptr$Base`, is one where the class's name is; several
+/// members, `{_M_left,_M_right}`, where the first one's is.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
+    let name = name.strip_prefix('{').unwrap_or(name);
     if let Some(class) = name.strip_prefix("_vptr$").or_else(|| name.strip_prefix("_vptr.")) {
         return is_reserved(class);
     }
@@ -50,6 +52,8 @@ mod tests {
         let path = "cache.entries_._M_t._M_impl._M_header._M_parent";
         assert_eq!(outside_of_library(path), "cache.entries_");
         assert_eq!(outside_of_library("this->_M_impl._M_start"), "this");
+        assert_eq!(outside_of_library("held->{_M_use_count,_M_weak_count}"), "held");
+        assert_eq!(outside_of_library("q->{low,high}"), "q->{low,high}");
         assert_eq!(outside_of_library("q->items[p->_Mine].key_"), "q->items[p->_Mine].key_");
         assert_eq!(outside_of_library("q->low_"), "q->low_");
         assert_eq!(outside_of_library("(*this)->_vptr$_Sp_counted_base"), "(*this)");

@@ -251,19 +251,19 @@ impl<'t> Edit<'t> {
         (id, thread, index): (EventId, ThreadId, u32),
         place: &impl Fn(EventId) -> Option<EventId>,
     ) -> Option<Event> {
-        let (mut kind, stack, name) = match step {
+        let (mut kind, stack, name, pieces) = match step {
             Step::Added { kind, stack, name } => {
-                (kind.clone(), Arc::clone(stack), name.as_deref().map(Arc::from))
+                (kind.clone(), Arc::clone(stack), name.as_deref().map(Arc::from), Arc::default())
             }
             Step::Kept(old) => {
                 let event = self.trace.event(*old);
                 let kind = self.kinds.get(old).unwrap_or(&event.kind).clone();
-                (kind, Arc::clone(&event.stack), event.name.clone())
+                (kind, Arc::clone(&event.stack), event.name.clone(), Arc::clone(&event.pieces))
             }
         };
         if let EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } = &mut kind {
             *began = place(*began)?;
         }
-        Some(Event { id, thread, index, kind, stack, name })
+        Some(Event { id, thread, index, kind, stack, name, pieces })
     }
 }

@@ -6,12 +6,13 @@ use crate::eval;
 use crate::heap::{HEAP, PRIVATE, USER_END};
 use crate::image::element_offsets;
 use crate::memory::{self, Bytes, MemoryByte};
+use crate::naming::value_display;
 use crate::report::GapKind;
 use crate::thread::Frame;
 use crate::value::{Scalar, Value};
 use ir::types::{Module, Operand, Type, TypeId};
 use model::trace::ValueDisplay;
-use model::{CellId, EventKind, ExprId, Interval, ReadPart, WritePart};
+use model::{CellId, EventKind, ExprId, Interval, Piece, ReadPart, WritePart};
 
 /// A place to access, and what names it.
 #[derive(Clone, Copy)]
@@ -272,6 +273,7 @@ impl Engine<'_> {
                 let parts = self.read_parts(t, &cells, 0, place, &mut bytes);
                 let event = self.event(t, EventKind::Read { parts }, name);
                 self.note_contained(t, event, place);
+                self.note_pieces(t, event, place, &cells);
             }
             Grain::Cell => {
                 for cell in cells {
@@ -338,6 +340,7 @@ impl Engine<'_> {
             Grain::Access => {
                 let event = self.event(t, EventKind::Write { parts }, name);
                 self.note_contained(t, event, place);
+                self.note_pieces(t, event, place, &cells);
             }
             Grain::Cell => {
                 for part in parts {
@@ -443,7 +446,32 @@ impl Engine<'_> {
         let writes = self.write_parts(t, &cells, place, &new_bytes);
         let event = self.event(t, EventKind::ReadModifyWrite { reads, writes }, name);
         self.note_contained(t, event, place);
+        self.note_pieces(t, event, place, &cells);
         old
+    }
+
+    /// Says of which of the source's scalars the value of an access to these cells consists.
+    fn note_pieces(&mut self, t: usize, event: u32, place: Place, cells: &[usize]) {
+        let Some(parts) = self.access_parts(t).filter(|parts| !parts.is_empty()) else { return };
+        let Pass::Symbolic(shared) = &self.pass else { return };
+        let bytes = |index: &usize| {
+            let cell = shared.cells.get(*index)?;
+            let first = cell.address.checked_sub(place.address)?;
+            Some(first..first + u64::from(cell.length))
+        };
+        let Some(held) = cells.iter().map(bytes).collect::<Option<Vec<_>>>() else { return };
+        let is_held = |at: u64| held.iter().any(|bytes| bytes.contains(&at));
+        let place_of = |at: u64| (0..at).filter(|&before| is_held(before)).count() as u32;
+        let pieces = parts.iter().map(|part| Piece {
+            first: 8 * place_of(part.offset),
+            width: match (part.offset..part.offset + part.size).all(is_held) {
+                true => 8 * part.size as u32,
+                false => 0,
+            },
+            display: value_display(part.display),
+        });
+        let pieces = pieces.collect();
+        self.out.set_pieces(t, event, pieces);
     }
 
     /// The model's cell for a shared cell, with its internal address and length. Made when the

@@ -5,7 +5,7 @@ use crate::containers::is_of_library;
 use model::trace::ValueDisplay;
 use model::{
     Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, ExprPool, Failure,
-    Interval, Object, ObjectId, ObjectKind, PathCondition, PathConditionKind, Site, Thread,
+    Interval, Object, ObjectId, ObjectKind, PathCondition, PathConditionKind, Piece, Site, Thread,
     ThreadId, VarId, Variable, VariableOrigin,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -157,8 +157,17 @@ impl Builder {
             kind,
             stack,
             name,
+            pieces: Arc::default(),
         });
         index
+    }
+
+    /// Says of which scalars an access consists.
+    pub fn set_pieces(&mut self, thread: usize, index: u32, pieces: Arc<[Piece]>) {
+        let Some(log) = self.threads.get_mut(thread) else { return };
+        if let Some(event) = log.position(index).and_then(|at| log.events.get_mut(at)) {
+            event.pieces = pieces;
+        }
     }
 
     /// The name of an event, if it has one of its own.

@@ -275,7 +275,8 @@ fn of_container(owner: &str, name: &str) -> String {
         return owner.to_owned();
     }
     let own = || name.rfind("->").filter(|at| !is_reserved(&name[at + 2..]));
-    let members = name.find("->_").or_else(own).map_or("", |at| &name[at..]);
+    let library = name.find("->_").or_else(|| name.find("->{_"));
+    let members = library.or_else(own).map_or("", |at| &name[at..]);
     format!("{owner}{members}")
 }
 

@@ -8,7 +8,7 @@ use crate::heap::HEAP;
 use crate::image::FunctionInfo;
 use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
-use ir::name::{self, DisplayKind, Part};
+use ir::name::{self, AccessPart, DisplayKind, Part};
 use ir::types::{FuncId, InstId, LocId, Module, Operand};
 use model::trace::ValueDisplay;
 use model::{ObjectId, Site};
@@ -147,6 +147,19 @@ impl<'r> Engine<'r> {
         let name = self.pointer_name_at(t, at, pointer, None);
         self.path_names.insert(key, name.clone());
         name
+    }
+
+    /// The scalars that the current instruction moves at once, where it moves several.
+    pub(crate) fn access_parts(&mut self, t: usize) -> Option<Arc<[AccessPart]>> {
+        let frame = self.threads[t].innermost_code()?;
+        let key = (frame.info.module, frame.info.id, frame.next);
+        if let Some(parts) = self.access_parts.get(&key) {
+            return Some(Arc::clone(parts));
+        }
+        let parts: Arc<[AccessPart]> =
+            name::access_parts(frame.module, frame.info.function, frame.next).into();
+        self.access_parts.insert(key, Arc::clone(&parts));
+        Some(parts)
     }
 
     /// The name of what a pointer operand of the current instruction points to.
@@ -293,7 +306,7 @@ fn place_of<'r>(frame: &CodeFrame<'r>) -> PlaceInCode<'r> {
     PlaceInCode { info: frame.info, module: frame.module, loc }
 }
 
-fn value_display(kind: DisplayKind) -> ValueDisplay {
+pub(crate) fn value_display(kind: DisplayKind) -> ValueDisplay {
     match kind {
         DisplayKind::Signed => ValueDisplay::Signed,
         DisplayKind::Unsigned => ValueDisplay::Unsigned,

@@ -454,7 +454,8 @@ impl Builder {
         thread.events.push(event);
         let stack = [site(line)].into();
         let name = name.map(Into::into);
-        self.trace.events.push(Event { id: event, thread: id, index, kind, stack, name });
+        let pieces = [].into();
+        self.trace.events.push(Event { id: event, thread: id, index, kind, stack, name, pieces });
         event
     }
 

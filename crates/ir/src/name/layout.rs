@@ -1,6 +1,6 @@
 //! From a byte offset to a member: the walk down a debug type.
 
-use crate::types::{DebugMember, DebugType, DebugTypeId, Module};
+use crate::types::{DebugEncoding, DebugMember, DebugType, DebugTypeId, Module};
 use std::fmt::Write;
 
 /// Nesting beyond this is malformed.
@@ -57,6 +57,17 @@ pub(super) struct Walk {
     pub(super) end: End,
     /// The way led through the insides of a library type.
     pub(super) library: bool,
+    /// The innermost type that holds all that is wanted, and the place in it.
+    pub(super) within: (Option<DebugTypeId>, u64),
+}
+
+/// One of several scalars that one access touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leaf {
+    /// Bytes from the beginning of the access.
+    pub(super) offset: u64,
+    pub(super) size: u64,
+    pub(super) ty: Option<DebugTypeId>,
 }
 
 /// The type without typedefs and qualifiers.
@@ -104,14 +115,111 @@ pub(super) fn descend(
     want: Want,
 ) -> Walk {
     let suffix = String::new();
-    let mut state =
-        State { module, ty, offset, indices, want, suffix, library: false, bits: false };
+    let within = (ty, offset);
+    let mut state = State {
+        module,
+        ty,
+        offset,
+        indices,
+        want,
+        suffix,
+        library: false,
+        bits: false,
+        several: false,
+        within,
+    };
     for _ in 0..DEEPEST {
         if !state.step() {
             break;
         }
+        let left = size(module, state.ty).saturating_sub(state.offset);
+        if want.bytes().is_none_or(|wanted| wanted <= left) {
+            state.within = (state.ty, state.offset);
+        }
     }
-    Walk { end: state.end(), suffix: state.suffix, ty: state.ty, library: state.library }
+    let end = state.end();
+    let State { suffix, ty, library, within, .. } = state;
+    Walk { end, suffix, ty, library, within }
+}
+
+/// The scalars that so many bytes at a place in a type consist of, in order; a run of characters
+/// counts as one. `None` where that cannot be said: unions, bit-fields, parts of scalars.
+pub(super) fn leaves(
+    module: &Module,
+    (ty, offset): (Option<DebugTypeId>, u64),
+    bytes: u64,
+) -> Option<Vec<Leaf>> {
+    let mut found = Vec::new();
+    let span = Span { first: offset, end: offset.checked_add(bytes)? };
+    collect(module, ty, 0, span, DEEPEST, &mut found)?;
+    let apart = found.windows(2).all(|pair| pair[0].offset + pair[0].size <= pair[1].offset);
+    apart.then_some(found)
+}
+
+/// The bytes that an access touches, counted from the beginning of the outermost type.
+#[derive(Clone, Copy)]
+struct Span {
+    first: u64,
+    end: u64,
+}
+
+fn collect(
+    module: &Module,
+    ty: Option<DebugTypeId>,
+    at: u64,
+    span: Span,
+    depth: usize,
+    found: &mut Vec<Leaf>,
+) -> Option<()> {
+    let depth = depth.checked_sub(1)?;
+    match strip(module, ty)? {
+        DebugType::Array { element, .. } if is_character(module, *element) => {
+            let (first, end) = (at.max(span.first), (at + size(module, ty)).min(span.end));
+            let size = end.checked_sub(first)?;
+            found.push(Leaf { offset: first - span.first, size, ty: *element });
+        }
+        DebugType::Array { element, length } => {
+            let step = size(module, *element);
+            let first = span.first.saturating_sub(at).checked_div(step)?;
+            let end = span.end.saturating_sub(at).div_ceil(step).min(*length);
+            for index in first..end {
+                collect(module, *element, at + index * step, span, depth, found)?;
+            }
+        }
+        DebugType::Composite { members, .. } => {
+            for member in members {
+                let start = at.checked_add(member.offset)?;
+                let end = start.checked_add(size(module, member.ty))?;
+                if is_empty(module, member.ty) || start >= span.end || end <= span.first {
+                    continue;
+                }
+                if member.bits.is_some() {
+                    return None;
+                }
+                collect(module, member.ty, start, span, depth, found)?;
+            }
+        }
+        _ => {
+            let size = size(module, ty);
+            if size == 0 || at < span.first || at + size > span.end {
+                return None;
+            }
+            found.push(Leaf { offset: at - span.first, size, ty });
+        }
+    }
+    Some(())
+}
+
+fn is_character(module: &Module, ty: Option<DebugTypeId>) -> bool {
+    matches!(strip(module, ty), Some(DebugType::Basic { encoding: DebugEncoding::Char, .. }))
+}
+
+/// An empty base class has a byte, but nothing is kept there. What is larger has members: compilers
+/// leave them out where the type's constructors are elsewhere, as those of
+/// `std::condition_variable` are.
+fn is_empty(module: &Module, ty: Option<DebugTypeId>) -> bool {
+    matches!(strip(module, ty), Some(DebugType::Composite { members, size: ..=1, .. })
+        if members.is_empty())
 }
 
 struct State<'m> {
@@ -124,6 +232,9 @@ struct State<'m> {
     library: bool,
     /// It ended at bit-fields.
     bits: bool,
+    /// It ended at several members.
+    several: bool,
+    within: (Option<DebugTypeId>, u64),
 }
 
 impl State<'_> {
@@ -138,6 +249,9 @@ impl State<'_> {
     }
 
     fn end(&self) -> End {
+        if self.several {
+            return End::Part;
+        }
         let known = size(self.module, self.ty);
         if self.bits || (known == 0 && self.offset == 0) || self.whole() {
             return End::Whole;
@@ -177,7 +291,7 @@ impl State<'_> {
         if whole && matches!(self.want, Want::Object(_)) {
             return false;
         }
-        if self.bit_fields(members) {
+        if self.bit_fields(members) || self.several(members) {
             return false;
         }
         let Some(member) = self.best(members) else { return false };
@@ -224,6 +338,30 @@ impl State<'_> {
         true
     }
 
+    /// Names the members that an access touches where none holds all of it.
+    fn several(&mut self, members: &[DebugMember]) -> bool {
+        let Want::Access(bytes) = self.want else { return false };
+        let end = |member: &DebugMember| member.offset.saturating_add(size(self.module, member.ty));
+        let wanted = self.offset.saturating_add(bytes);
+        let touched = |member: &&DebugMember| {
+            let nothing = is_empty(self.module, member.ty);
+            !nothing && member.offset < wanted && self.offset < end(member)
+        };
+        let touched: Vec<&DebugMember> = members.iter().filter(touched).collect();
+        let named = touched.iter().all(|member| !member.name.is_empty());
+        let whole = touched.iter().any(|m| m.offset <= self.offset && wanted <= end(m));
+        if touched.len() < 2 || !named || whole || self.whole() || !self.indices.is_empty() {
+            return false;
+        }
+        let names: Vec<&str> = touched.iter().map(|member| member.name.as_str()).collect();
+        let _ = write!(self.suffix, ".{{{}}}", names.join(","));
+        self.library |= touched.iter().all(|member| reserved(&member.name));
+        self.within = (self.ty, self.offset);
+        self.ty = None;
+        self.several = true;
+        true
+    }
+
     /// The member that the offset lies in; among several (a union) the one that fits best.
     fn best<'t>(&self, members: &'t [DebugMember]) -> Option<&'t DebugMember> {
         let score = |member: &DebugMember| {
@@ -258,9 +396,7 @@ impl State<'_> {
         match strip(self.module, member.ty) {
             // A flexible array member goes on to the end of the allocation.
             Some(DebugType::Array { length: 0, .. }) => true,
-            // An empty base class. What is larger has members: compilers leave them out where the
-            // type's constructors are elsewhere, as those of `std::condition_variable` are.
-            Some(DebugType::Composite { members, size: ..=1, .. }) if members.is_empty() => false,
+            _ if is_empty(self.module, member.ty) => false,
             _ => self.offset < member.offset + size(self.module, member.ty),
         }
     }

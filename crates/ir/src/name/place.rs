@@ -54,6 +54,8 @@ pub(super) struct Place {
 pub(super) struct Named {
     pub(super) text: String,
     pub(super) ty: Option<DebugTypeId>,
+    /// The innermost type that holds all of it, and the place in it.
+    pub(super) within: (Option<DebugTypeId>, u64),
 }
 
 impl Place {
@@ -172,7 +174,11 @@ struct Found {
 
 impl Found {
     fn untyped(text: String) -> Self {
-        Self { named: Named { text, ty: None }, fit: Fit::Untyped, member: false }
+        Self {
+            named: Named { text, ty: None, within: (None, 0) },
+            fit: Fit::Untyped,
+            member: false,
+        }
     }
 
     fn reached(text: String, walk: &Walk) -> Self {
@@ -181,7 +187,8 @@ impl Found {
             End::Whole | End::Part => Fit::Partial,
             End::Outside => Fit::Outside,
         };
-        Self { named: Named { text, ty: walk.ty }, fit, member: !walk.suffix.is_empty() }
+        let named = Named { text, ty: walk.ty, within: walk.within };
+        Self { named, fit, member: !walk.suffix.is_empty() }
     }
 }
 

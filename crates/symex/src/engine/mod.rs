@@ -25,7 +25,7 @@ use crate::report::{FunctionUse, Gap, GapKind, Options};
 use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
-use ir::name::Part;
+use ir::name::{AccessPart, Part};
 use ir::types::{
     ConstantKind, FuncId, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
 };
@@ -124,6 +124,8 @@ pub(crate) struct Engine<'r> {
     pub global_names: FxHashMap<(u64, u64), Option<String>>,
     /// Per instruction and pointer operand: what the access is called.
     pub path_names: FxHashMap<(usize, FuncId, InstId, Operand), Option<String>>,
+    /// Per instruction: the scalars that it moves.
+    pub access_parts: FxHashMap<(usize, FuncId, InstId), Arc<[AccessPart]>>,
     /// The first thread that was seen to use memory after it had been freed, and where.
     pub used_after_free: Option<(usize, Site)>,
     /// The names of what calls pass on.
@@ -183,6 +185,7 @@ impl<'r> Engine<'r> {
             containers: Containers::default(),
             global_names: FxHashMap::default(),
             path_names: FxHashMap::default(),
+            access_parts: FxHashMap::default(),
             passed_names: FxHashMap::default(),
             used_after_free: None,
         };
