@@ -1,6 +1,7 @@
 //! The stages in a row: trace directory → recording → event trace → constraints → explanation →
 //! answer. The only module that knows all of them.
 
+mod children;
 mod confirm;
 mod error;
 mod frameworks;
@@ -174,6 +175,9 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         alternates = vec![Finding { replay, note, script }];
     } else {
         answer::add_cause(&mut solution, &explained.trace, &explained.explanation, None);
+    }
+    if let (Some(cause), Some(awaited)) = (&mut solution.cause, &execution.report.awaited_child) {
+        cause.sentence = children::awaited(directory, awaited);
     }
     answer::add_sources(&mut solution, &loaded.recording);
     Ok(Answer { solution, warnings, cut_short, broke, failing, alternates })

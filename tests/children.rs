@@ -138,6 +138,25 @@ fn a_forked_child_has_a_trace_that_begins_with_its_parent() {
 }
 
 #[test]
+fn a_parent_that_waits_for_a_stuck_child_points_to_it() {
+    let bench = Bench::new("held");
+    let ended = bench.record(&["--timeout", "3", "-o", "p.trace", "--", "./family", "fork-held"]);
+    assert_eq!(ended.code(), 137, "{}", ended.describe());
+    assert_eq!(bench.traces(""), ["p-family.trace", "p.trace"], "{}", ended.describe());
+    let ended = bench.0.symbiosis(["solve", "p.trace"]).expect_code(SUCCESS);
+    let cause = ended.stdout().lines().next().unwrap_or_default().to_owned();
+    assert!(cause.starts_with("cause: t0 waits in waitpid for process "), "{}", ended.describe());
+    assert!(cause.ends_with(": p-family.trace tells why"), "{}", ended.describe());
+    assert!(ended.stdout().contains("not run: what the awaited process does"));
+    let ended = bench.0.symbiosis(["solve", "p-family.trace"]).expect_code(SUCCESS);
+    assert!(ended.stdout().contains(" waits for the lock lock"), "{}", ended.describe());
+    // Without the child's trace there is nothing to point to.
+    fs::remove_dir_all(bench.0.path("p-family.trace")).expect("removed");
+    let ended = bench.0.symbiosis(["solve", "p.trace"]).expect_code(SUCCESS);
+    assert!(ended.stdout().contains("there is no trace of one"), "{}", ended.describe());
+}
+
+#[test]
 fn all_ways_to_start_a_process_work() {
     let bench = Bench::new("ways");
     let ended = bench.record(&["--keep-all", "-o", "w.trace", "--", "./family", "ways"]);

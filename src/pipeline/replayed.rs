@@ -35,6 +35,13 @@ pub(super) fn explain(
         let (failing, across) = (Finding::default(), across::Found::default());
         return Ok(Replayed { explained, failing, notes: vec![], alternates, across });
     };
+    if execution.report.awaited_child.is_some() {
+        let mut explained = work.explain(&execution.trace)?;
+        let alternates = keep(&mut explained, Vec::new(), work.options.alternates);
+        let (failing, across) = (Finding::default(), across::Found::default());
+        let why = "not run: what the awaited process does is no part of the schedule".to_owned();
+        return Ok(Replayed { explained, failing, notes: vec![why], alternates, across });
+    }
     let confirmer = Confirmer::new(directory, &options)?;
     let (explained, failing, mut notes) = search(&confirmer, &options, execution, work)?;
     let none = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <assert.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,31 @@ static void *fork_in_thread(void *expected)
     return (void *)(long)status_of(pid);
 }
 
+/* The child has the lock as it was at the fork, and nobody who would give it back. */
+static void *hold(void *held)
+{
+    pthread_mutex_lock(&lock);
+    sem_post(held);
+    usleep(200000);
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static int forks_while_held(int expected)
+{
+    pthread_t thread;
+    sem_t held;
+    pid_t pid;
+    sem_init(&held, 0, 0);
+    pthread_create(&thread, 0, hold, &held);
+    sem_wait(&held);
+    pid = fork();
+    if (pid == 0)
+        exit(child(expected));
+    pthread_join(thread, 0);
+    return status_of(pid);
+}
+
 static int forks(int expected)
 {
     pid_t pid = fork();
@@ -80,6 +106,8 @@ int main(int count, char **arguments)
         return 3;
     else if (!strcmp(how, "fork"))
         status = forks(thirty);
+    else if (!strcmp(how, "fork-held"))
+        status = forks_while_held(thirty);
     else if (!strcmp(how, "fork-bad"))
         status = forks(thirty_one);
     else if (!strcmp(how, "fork-thread") || !strcmp(how, "fork-thread-bad")) {

@@ -171,6 +171,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
             .map(|(name, (known, calls))| FunctionCalls { name: name.to_owned(), known, calls })
             .collect(),
         inputs_left_out,
+        awaited_child: engine.awaited_child.take(),
         used_after_free: engine
             .used_after_free
             .and_then(|(t, site)| Some((names.get(t)?.to_string(), site))),

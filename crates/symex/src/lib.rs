@@ -79,6 +79,6 @@ pub use execute::execute;
 pub use inputs::Input;
 pub use recording::{RecordedFailure, RecordedFailureKind, RecordedModule, Recording, ThreadLog};
 pub use report::{
-    BlockedCall, Execution, FunctionCalls, FunctionUse, Gap, GapKind, Options, Report, SymexError,
-    ThreadReport,
+    AwaitedChild, BlockedCall, Execution, FunctionCalls, FunctionUse, Gap, GapKind, Options,
+    Report, SymexError, ThreadReport,
 };

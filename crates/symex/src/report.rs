@@ -137,6 +137,8 @@ pub struct Report {
     /// The first thread, by its name, that was seen to use heap memory after it had been freed, and
     /// where. `None` says little: which came first is known only where the clock tells.
     pub used_after_free: Option<(String, Site)>,
+    /// Of a run that did not come to an end because a process that it had started did not.
+    pub awaited_child: Option<AwaitedChild>,
     /// True when the run was ended by a time-out: `trace.failure` is `None`, because what the
     /// threads waited for is not analysed here.
     pub timed_out: bool,
@@ -154,6 +156,17 @@ impl Report {
     pub fn rounds_left_out(&self) -> u64 {
         self.threads.iter().map(ThreadReport::rounds_left_out).sum()
     }
+}
+
+/// A thread that waits for a process that the program started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AwaitedChild {
+    /// The thread's name.
+    pub thread: String,
+    /// The function that waits.
+    pub function: String,
+    /// The process's id, where the call names one.
+    pub process: Option<u32>,
 }
 
 /// The calls of one uninstrumented function.

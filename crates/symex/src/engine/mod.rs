@@ -21,7 +21,7 @@ use crate::memory::Memory;
 use crate::naming::CallPaths;
 use crate::points::Tracker;
 use crate::recording::{RecordedFailureKind, Recording};
-use crate::report::{FunctionUse, Gap, GapKind, Options};
+use crate::report::{AwaitedChild, FunctionUse, Gap, GapKind, Options};
 use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
@@ -128,6 +128,8 @@ pub(crate) struct Engine<'r> {
     pub access_parts: FxHashMap<(usize, FuncId, InstId), Arc<[AccessPart]>>,
     /// The first thread that was seen to use memory after it had been freed, and where.
     pub used_after_free: Option<(usize, Site)>,
+    /// The child process that the run waited for.
+    pub awaited_child: Option<AwaitedChild>,
     /// The names of what calls pass on.
     pub passed_names: FxHashMap<Passed, Option<String>>,
 }
@@ -188,6 +190,7 @@ impl<'r> Engine<'r> {
             access_parts: FxHashMap::default(),
             passed_names: FxHashMap::default(),
             used_after_free: None,
+            awaited_child: None,
         };
         engine.learned.stacks.resize(engine.threads.len(), None);
         engine.learned.stamps.resize(engine.threads.len(), Vec::new());

@@ -105,6 +105,7 @@ impl<'w> Graph<'w> {
             Waits::Condition { .. }
             | Waits::Barrier(_)
             | Waits::Change(_)
+            | Waits::Child(..)
             | Waits::Call(_)
             | Waits::Other => Vec::new(),
         }
@@ -168,14 +169,15 @@ impl<'w> Graph<'w> {
     }
 
     /// The threads that wait for nobody who waits, those that are nearest to a cause first:
-    /// whoever waits for a signal, then for other things that are given, for locks, for ends.
+    /// whoever waits for another process, for a signal, then for other things that are given, for locks, for ends.
     pub fn roots(&self) -> Vec<usize> {
         let rank = |stuck: usize| match self.stuck[stuck].waits {
-            Waits::Condition { .. } | Waits::Change(_) => 0,
-            Waits::Semaphore(_) | Waits::Barrier(_) => 1,
-            Waits::Lock { .. } => 2,
-            Waits::Call(_) | Waits::Other => 3,
-            Waits::Join(_) => 4,
+            Waits::Child(..) => 0,
+            Waits::Condition { .. } | Waits::Change(_) => 1,
+            Waits::Semaphore(_) | Waits::Barrier(_) => 2,
+            Waits::Lock { .. } => 3,
+            Waits::Call(_) | Waits::Other => 4,
+            Waits::Join(_) => 5,
         };
         let mut roots: Vec<usize> =
             (0..self.stuck.len()).filter(|&stuck| self.steps[stuck].is_empty()).collect();

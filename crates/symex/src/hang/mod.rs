@@ -15,6 +15,8 @@
 //! * **A lock** that a thread kept which does not wait for anything, or has ended.
 //! * **A variable** that the thread polls ([`polling`]): the writes with which it would go on came too
 //!   early, or were overwritten before it looked again.
+//! * **A child process** that does not end: no order of the recorded events is to blame, whatever else
+//!   waits. The child's own trace may say more.
 //! * **Something that nobody gives** (a semaphore without a unit, a barrier with too few arrivals,
 //!   a call of uninstrumented code): the number of units and arrivals is the same under every
 //!   schedule along the recorded paths, so every one of them fails, and only another path avoids
@@ -29,6 +31,7 @@ pub(crate) use orders::HangCondition;
 
 use crate::engine::Engine;
 use crate::recording::RecordedFailureKind;
+use crate::report::AwaitedChild;
 use crate::thread::{Frame, PendingSync};
 use graph::Graph;
 use model::{Awaited, EventId, EventKind, Failure, FailureCondition, LockMode, ObjectId};
@@ -51,6 +54,9 @@ enum Waits {
     Join(usize),
     /// Another value of one of these variables.
     Change(Vec<Polled>),
+    /// The end of a process that the program started: the function that waits, and which process,
+    /// where it says so.
+    Child(String, Option<u32>),
     /// A call of uninstrumented code, which nothing else is known of.
     Call(String),
     /// Something else.
@@ -130,6 +136,10 @@ impl Engine<'_> {
             (None, Some(child)) => Waits::Join(child),
             (None, None) => match (polled, self.opaque_call(t)) {
                 (Some(polled), _) => Waits::Change(polled),
+                (None, Some(name)) if waits_for_process(&name) => {
+                    let process = self.awaited_process(t, &name);
+                    Waits::Child(name, process)
+                }
                 (None, Some(name)) => Waits::Call(name),
                 (None, None) => return false,
             },
@@ -197,7 +207,7 @@ impl Engine<'_> {
             Waits::Barrier(object) => Awaited::Arrivals { object },
             Waits::Join(child) => Awaited::End { child: ThreadId::from_index(child) },
             Waits::Change(_) => Awaited::Change,
-            Waits::Call(_) | Waits::Other => Awaited::Other,
+            Waits::Child(..) | Waits::Call(_) | Waits::Other => Awaited::Other,
         }
     }
 
@@ -233,6 +243,23 @@ impl Engine<'_> {
         (!crate::tail::is_sleep(call.name)).then(|| call.name.to_owned())
     }
 
+    /// The process that a call waits for, where it names one.
+    fn awaited_process(&mut self, t: usize, function: &str) -> Option<u32> {
+        let at = match function {
+            "waitpid" | "wait4" => 0,
+            "waitid" => 1,
+            _ => return None,
+        };
+        let argument = self.threads[t].external_call()?.arguments.get(at)?.scalar()?;
+        let recorded = match argument.as_expr() {
+            Some(expr) => self.recorded_value(expr),
+            None => argument.as_const(),
+        };
+        // Other numbers stand for groups of processes, or any.
+        let process = (recorded? as u32).cast_signed();
+        u32::try_from(process).ok().filter(|process| *process > 0)
+    }
+
     /// After all walks: the failure of a run that did not come to an end because threads wait.
     pub fn explain_hang(&mut self) -> HangCondition {
         if !self.hangs() || self.failure.is_some() || self.waiting.stuck.is_empty() {
@@ -250,6 +277,18 @@ impl Engine<'_> {
             None => {
                 let roots = graph.roots();
                 let condition = HangCondition::of_roots(&graph, &roots, &self.out, &self.pool);
+                self.awaited_child =
+                    roots.iter().find_map(|&root| match &waiting.stuck[root].waits {
+                        Waits::Child(function, process) => {
+                            let thread = self.threads[waiting.stuck[root].thread].log.name.clone();
+                            Some(AwaitedChild {
+                                thread,
+                                function: function.clone(),
+                                process: *process,
+                            })
+                        }
+                        _ => None,
+                    });
                 let all: Vec<usize> = (0..waiting.stuck.len()).collect();
                 (FailureKind::Hang, roots.first().copied().unwrap_or(0), condition, all)
             }
@@ -271,4 +310,9 @@ impl Engine<'_> {
             Some((t, Failure { kind, event: EventId(event), condition: failure, message }));
         condition
     }
+}
+
+/// Does the function come back when a child process has ended?
+fn waits_for_process(function: &str) -> bool {
+    matches!(function, "wait" | "waitpid" | "wait3" | "wait4" | "waitid" | "system" | "pclose")
 }

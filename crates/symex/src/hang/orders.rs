@@ -42,6 +42,10 @@ impl HangCondition {
         out: &Builder,
         pool: &ExprPool,
     ) -> Self {
+        // A process that does not end keeps its parent waiting, whatever else there is.
+        if roots.iter().any(|&root| matches!(graph.stuck[root].waits, Waits::Child(..))) {
+            return Self::default();
+        }
         let ways = roots.iter().filter_map(|&root| {
             if let Waits::Change(polled) = &graph.stuck[root].waits {
                 return polling::way(out, pool, graph.stuck[root].thread, polled);

@@ -62,6 +62,13 @@ pub(super) fn of(
             format!("{me} waits{} until {object} changes{why}", place(stuck, out))
         }
         Waits::Join(child) => format!("{me} waits for the end of {}", name(*child)),
+        Waits::Child(function, process) => {
+            let child = match process {
+                Some(process) => format!("process {process}"),
+                None => "a process that it started".to_owned(),
+            };
+            format!("{me} waits in {function} for the end of {child}")
+        }
         Waits::Call(function) => format!("{me} does not come back from the call of {function}"),
         Waits::Other => format!("{me} waits in {} of {object}", stuck.operation),
     }
