@@ -134,7 +134,8 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
                 .to_owned(),
         );
     }
-    if work.clock == explain::Clock::Contradicted {
+    let found = matches!(explained.explanation.verdict, explain::Verdict::FailingSchedule);
+    if found && work.clock == explain::Clock::Contradicted {
         warnings.push(
             "no failing schedule agrees with the times and the values that the recorded run logged of its \
              synchronisation; the schedule was found without them"

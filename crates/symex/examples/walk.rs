@@ -57,9 +57,10 @@ fn print_trace(trace: &model::EventTrace) {
     for event in &trace.events {
         let name = event.name.as_deref().unwrap_or("");
         let site = event.site();
+        let when = trace.intervals.get(event.id.index()).copied().unwrap_or_default();
         println!(
-            "{} {} {:?} {name} {}:{}",
-            event.id, event.thread, event.kind, site.file, site.line
+            "{} {} {:?} {name} {}:{} in {}..{}",
+            event.id, event.thread, event.kind, site.file, site.line, when.earliest, when.latest
         );
     }
     for cell in &trace.cells {
@@ -70,6 +71,9 @@ fn print_trace(trace: &model::EventTrace) {
             cell.name,
             trace.exprs.get(cell.init)
         );
+    }
+    for variable in trace.variables.iter().filter(|variable| variable.recorded.is_some()) {
+        println!("{} {:?} recorded {:?}", variable.id, variable.origin, variable.recorded);
     }
     for condition in &trace.conditions {
         println!(
@@ -113,7 +117,11 @@ fn show(trace: &model::EventTrace, id: model::ExprId, depth: u32) -> String {
 
 fn load(directory: &Path) -> Result<Recording, AnyError> {
     let trace = Trace::open(directory)?;
-    let mut recording = Recording::default();
+    let mut recording = Recording {
+        common_clock: trace.manifest().common_clock,
+        scheduled: trace.is_scheduled(),
+        ..Recording::default()
+    };
     for (index, record) in trace.modules().iter().enumerate() {
         let bitcode = trace.module_bitcode(ModuleId(u32::try_from(index)?))?;
         recording.modules.push(RecordedModule {

@@ -371,7 +371,10 @@ impl<'r> Engine<'r> {
             return Ok(());
         };
         self.threads[t].call_time = Some(Interval { earliest: begun.stamp, latest });
+        // No instruction of the program gets what the call reads.
+        let reads = std::mem::take(&mut self.pending_reads);
         self.sync_effect(t, &begun, second, result);
+        self.pending_reads = reads;
         let performed = never_waits(operation) && result == 0;
         if let Some(call) = self.threads[t].external_call().filter(|_| performed) {
             call.performed = true;
