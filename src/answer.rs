@@ -183,6 +183,7 @@ fn alternate(
         events: Vec::new(),
         values: values.collect(),
         replay: Replay::NotRun,
+        threads: Vec::new(),
         replay_note: None,
     }
 }

@@ -197,14 +197,19 @@ fn check_rounds(program: &Program, end: &str, status: i32, whole: bool) {
         let (mut witnessed, mut walked) = (witnessed(&workspace), walked(&workspace));
         assert_eq!((witnessed.len(), walked.len()), (2, 2), "{source} {end} {level}: threads");
         let mut repeated = 0;
-        // A signal that comes while the witness is told of a block is handled there, as in any code that
-        // is not instrumented: the witness hears of the handler first, the log of the block.
+        // Where in a round the handler ran is not told.
         let (handler, mut handled) = (handler(&workspace), 0);
         for (thread, told) in walked.iter_mut().zip(witnessed.values_mut()) {
             let own = |path: &[Block]| -> Vec<Block> {
                 path.iter().copied().filter(|block| block.0 == handler).collect()
             };
             let name = format!("{source} {end} {level}, {}", thread.name);
+            // One that comes when the thread's log has ended already is in the witness' alone.
+            let last = told.iter().rposition(|block| block.0 != handler).map_or(0, |last| last + 1);
+            let late = own(told).len().saturating_sub(own(&thread.path).len());
+            if thread.stopped == "end of the thread" {
+                told.truncate(told.len() - late.min(told.len() - last));
+            }
             assert_eq!(own(told), own(&thread.path), "{name}: what handlers did");
             handled += own(told).len();
             told.retain(|block| block.0 != handler);
@@ -246,10 +251,7 @@ fn of_threads_that_spin() {
 
 #[test]
 fn of_threads_that_spin_with_signal_handlers() {
-    // One recording in seven is not understood: the walk goes wrong from the start, and no rounds are found in
-    // it (33,000 gaps). Why is not known; of four, one has to be right.
-    let attempt = || std::panic::catch_unwind(|| check_spins("signals", 0, true));
-    assert!((0..4).any(|_| attempt().is_ok()), "four recordings in a row went wrong");
+    check_spins("signals", 0, true);
 }
 
 #[test]

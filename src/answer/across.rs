@@ -32,7 +32,10 @@ pub fn add_across(
             ([before.to_string(), after.clone()], [after, identifiers.of(needs)])
         }
     };
+    let mut threads = there.threads();
+    threads.retain(|thread| solution.threads.iter().all(|known| known.id != thread.id));
     let alternate = Alternate {
+        threads,
         flipped,
         same_path: false,
         schedule: found.schedule.order.iter().map(|id| identifiers.of(*id)).collect(),

@@ -230,7 +230,7 @@ impl Panel<'_> {
 
     /// `thread t0.1 (serve)`.
     fn thread_title(&self, thread: &str) -> String {
-        let entry = self.solution.threads.iter().find(|other| other.id == thread);
+        let entry = self.solution.all_threads().find(|other| other.id == thread);
         let entry = entry.map(|thread| format!(" ({})", thread.entry)).unwrap_or_default();
         format!("thread {thread}{entry}")
     }

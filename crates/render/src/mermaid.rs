@@ -27,7 +27,7 @@ fn write(out: &mut String, solution: &Solution) -> fmt::Result {
         return Ok(());
     };
     let mut shown: Vec<&str> = Vec::new();
-    for thread in &solution.threads {
+    for thread in solution.all_threads() {
         let mut rows = failing.rows.iter().chain(&alternate.rows);
         let ends = solution.failure.as_ref().is_some_and(|failure| failure.thread == thread.id);
         if ends || rows.any(|row| row.thread == thread.id) {

@@ -58,12 +58,12 @@ impl<'s> Writer<'s> {
     fn schedule(&mut self, process: u64, title: &str, schedule: &'s [String], side: Side) {
         let solution = self.solution;
         let threads: BTreeMap<&str, usize> = (1..)
-            .zip(&solution.threads)
+            .zip(solution.all_threads())
             .map(|(number, thread)| (thread.id.as_str(), number))
             .collect();
         self.metadata(process, 0, "process_name", json!({ "name": title }));
         self.metadata(process, 0, "process_sort_index", json!({ "sort_index": process }));
-        for (number, thread) in (1..).zip(&solution.threads) {
+        for (number, thread) in (1..).zip(solution.all_threads()) {
             let name = format!("{} {}", thread.id, thread.entry);
             self.metadata(process, number, "thread_name", json!({ "name": name }));
             self.metadata(process, number, "thread_sort_index", json!({ "sort_index": number }));
@@ -221,5 +221,25 @@ mod tests {
         let events = events(&other_path());
         let alone = |event: &&&Value| event["args"]["event"] == "a0" && event["pid"] == 2;
         assert_eq!(of(&events, "X").iter().filter(alone).count(), 1);
+    }
+
+    #[test]
+    fn a_thread_of_the_passing_run_alone_has_a_track() {
+        let mut solution = other_path();
+        let alternate = &mut solution.alternates[0];
+        alternate.events[0].thread = "t0.9".to_owned();
+        alternate.threads.push(crate::solution::Thread {
+            id: "t0.9".to_owned(),
+            parent: Some("t0".to_owned()),
+            entry: "audit".to_owned(),
+        });
+        let events = events(&solution);
+        let slices = of(&events, "X");
+        let slice = slices.iter().find(|slice| slice["args"]["event"] == "a0").unwrap();
+        let named = of(&events, "M").into_iter().find(|event| {
+            event["name"] == "thread_name"
+                && (&event["pid"], &event["tid"]) == (&slice["pid"], &slice["tid"])
+        });
+        assert_eq!(named.unwrap()["args"]["name"], "t0.9 audit");
     }
 }

@@ -209,7 +209,7 @@ impl Writer<'_> {
             threads.entry(&event.thread).or_default().push(self.step(side, *number, event));
         }
         // In the order of the answer, where parents come before children.
-        let flows = self.solution.threads.iter().filter_map(|thread| {
+        let flows = self.solution.all_threads().filter_map(|thread| {
             let locations = threads.remove(thread.id.as_str())?;
             let text = format!("thread {} ({})", thread.id, thread.entry);
             Some(json!({ "id": thread.id, "message": { "text": text }, "locations": locations }))

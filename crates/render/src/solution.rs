@@ -17,7 +17,8 @@ pub const FORMAT: &str = "symbiosis-solution";
 ///   alternate changes (`Alternate::values`); why it failed in one
 ///   sentence (`Solution::cause`); what should be atomic (`Dsp::atomic_blocks`).
 /// * 1.3: how many rounds of waiting are not among the events (`Stats::rounds_left_out`).
-pub const VERSION: &str = "1.3";
+/// * 1.4: the threads that only the run of an alternate has (`Alternate::threads`).
+pub const VERSION: &str = "1.4";
 
 /// Everything `symbiosis solve` found out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -237,6 +238,10 @@ pub struct Alternate {
     /// The events that only the other run has, `a0`, `a1`, ...; empty where `same_path` is true.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub events: Vec<Event>,
+    /// The threads that only the other run has, parents before children; empty where `same_path`
+    /// is true.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub threads: Vec<Thread>,
     /// The values of the failing run's events that are others here than [`Event::value`]; without
     /// a value where it is not known.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -369,6 +374,11 @@ impl Solution {
         }
         let index: usize = id.strip_prefix('e')?.parse().ok()?;
         self.events.get(index).filter(|event| event.id == id)
+    }
+
+    /// The recorded run's threads, and behind them those that only the runs of alternates have.
+    pub fn all_threads(&self) -> impl Iterator<Item = &Thread> {
+        self.threads.iter().chain(self.alternates.iter().flat_map(|other| &other.threads))
     }
 
     /// The value of a projected event in both schedules.

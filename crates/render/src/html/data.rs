@@ -93,7 +93,7 @@ struct Flow {
 /// The page's data.
 pub(super) fn page<'a>(solution: &'a Solution, sources: &'a Sources) -> Page<'a> {
     let mut tables = Tables::new(sources);
-    for thread in &solution.threads {
+    for thread in solution.all_threads() {
         tables.thread(&thread.id, &thread.entry);
     }
     // Identifiers like `a3` are an alternate's own.
@@ -319,7 +319,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// A thread that only the run of an alternate has comes without its entry function.
+    /// A thread that nobody described comes without its entry function.
     fn thread(&mut self, id: &'a str, entry: &'a str) -> usize {
         *self.thread_numbers.entry(id).or_insert_with(|| {
             self.threads.push(Thread { id, entry });

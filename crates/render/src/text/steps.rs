@@ -46,7 +46,7 @@ fn write_event(
     event: &Event,
     held: &[&str],
 ) -> fmt::Result {
-    let entry = solution.threads.iter().find(|thread| thread.id == event.thread);
+    let entry = solution.all_threads().find(|thread| thread.id == event.thread);
     let entry = entry.map(|thread| format!(" ({})", thread.entry)).unwrap_or_default();
     let what = describe(event, event.value.as_deref());
     write!(out, "  {number}. {}{entry}: {what}", event.thread)?;
