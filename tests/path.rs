@@ -38,6 +38,8 @@ const CALLS: Program =
 const SPINS: Program = Program { instrumented: &["spins.c"], plain: &["witness.c"] };
 const POLLS: Program = Program { instrumented: &["polls.cc", "polled.cc"], plain: &["witness.c"] };
 
+const RAISES: Program = Program { instrumented: &["raises.c"], plain: &["witness.c"] };
+
 /// Compiles the program with a witness, at `level`.
 fn build(workspace: &Workspace, program: &Program, level: &str) {
     let source = |name: &str| -> PathBuf {
@@ -267,6 +269,18 @@ fn of_threads_that_spin_up_to_a_fault() {
 #[test]
 fn of_threads_that_spin_up_to_a_kill() {
     check_spins("kill", 137, false);
+}
+
+#[test]
+fn a_handler_runs_in_the_call_that_it_came_in() {
+    for level in ["-O0", "-O1"] {
+        let workspace = Workspace::new(&format!("path-raises{level}"));
+        build(&workspace, &RAISES, level);
+        workspace.symbiosis(["record", "-o", "run.trace", "--", "./program"]).expect_code(SUCCESS);
+        let (witnessed, walked) = (witnessed(&workspace), walked(&workspace));
+        assert_eq!(witnessed[&1], walked[0].path, "{level}");
+        assert!(walked[0].path.len() > 300, "{level}: {} blocks", walked[0].path.len());
+    }
 }
 
 #[test]

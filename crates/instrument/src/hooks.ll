@@ -29,6 +29,7 @@ declare i32 @llvm.bswap.i32(i32)
 
 declare void @__symbiosis_register(ptr)
 declare void @__symbiosis_grow_path() cold nounwind
+declare void @__symbiosis_region_ended() cold nounwind
 declare void @__symbiosis_grow_values() cold nounwind
 declare void @__symbiosis_round(i32, i64) nounwind
 declare ptr @llvm.frameaddress.p0(i32)
@@ -206,7 +207,7 @@ begin:
   br i1 %full, label %grow, label %done, !prof !0
 
 grow:
-  call void @__symbiosis_grow_path()
+  call void @__symbiosis_region_ended()
   br label %done
 
 done:
@@ -235,7 +236,7 @@ begin:
   br i1 %full, label %grow, label %done, !prof !0
 
 grow:
-  call void @__symbiosis_grow_path()
+  call void @__symbiosis_region_ended()
   br label %done
 
 done:

@@ -11,7 +11,7 @@
 //!
 //! Faults are handled where they occur: the instruction that caused them is one of the program's own.
 
-use crate::layout::RuntimeEvent;
+use crate::layout::{RuntimeEvent, SIGNAL_AT_FAULT, SIGNAL_AT_REGION_END, SIGNAL_ELSEWHERE};
 use crate::modules;
 use crate::process;
 use crate::schedule;
@@ -80,6 +80,28 @@ pub struct State {
     context: [u64; CONTEXT_WORDS],
 }
 
+/// Where a handler runs, as the log tells of it.
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// Right behind the choices of a region, which were written last.
+    RegionEnd,
+    /// Before the instruction that caused the fault, at this address.
+    Fault(u64),
+    /// In code that is not instrumented, or before the next entry.
+    Elsewhere,
+}
+
+impl Place {
+    /// Two words of the event, the second an address.
+    fn words(self) -> [u64; 2] {
+        match self {
+            Self::RegionEnd => [SIGNAL_AT_REGION_END, 0],
+            Self::Fault(address) => [SIGNAL_AT_FAULT, address],
+            Self::Elsewhere => [SIGNAL_ELSEWHERE, 0],
+        }
+    }
+}
+
 fn bit(signal: c_int) -> u64 {
     1u64.checked_shl((signal - 1) as u32).unwrap_or(0)
 }
@@ -119,8 +141,8 @@ unsafe extern "C" fn arrived(signal: c_int, info: *mut u8, context: *mut u8) {
         let thread = *tls::thread_slot();
         let fault = code > 0 && is_fault(signal);
         if thread.is_null() || fault || may_interrupt(thread, word(context, PC)) {
-            let address = if fault { word(info, ADDRESS) } else { 0 };
-            handle(thread, signal, info, context, fault.then_some(address));
+            let place = if fault { Place::Fault(word(info, ADDRESS)) } else { Place::Elsewhere };
+            handle(thread, signal, info, context, place);
         } else {
             wait(thread, signal, info, context);
         }
@@ -187,7 +209,7 @@ pub unsafe fn stepped(code: c_int, context: *mut u8) -> bool {
         }
         if leaves {
             set_word(context, MASK, (*state).mask);
-            deliver(thread);
+            deliver(thread, Place::Elsewhere);
         }
         true
     }
@@ -246,7 +268,7 @@ pub unsafe fn forget(thread: *mut Thread) {
 }
 
 /// Handles the signal that waits. The mask is afterwards what it was before the signal.
-pub unsafe fn deliver(thread: *mut Thread) {
+pub unsafe fn deliver(thread: *mut Thread, place: Place) {
     // SAFETY: the record is the calling thread's own; the copies live through the handler.
     unsafe {
         let state = &raw mut (*thread).signals;
@@ -262,10 +284,19 @@ pub unsafe fn deliver(thread: *mut Thread) {
         let Some(action) = action(signal) else { return };
         let own =
             if action.flags.load(Ordering::Acquire) & SA_NODEFER == 0 { bit(signal) } else { 0 };
-        sys::set_signal_mask(mask | own | action.mask.load(Ordering::Acquire));
         write_volatile(&raw mut (*state).waiting, 0);
-        handle(thread, signal, info.as_mut_ptr().cast(), context.as_mut_ptr().cast(), None);
+        // One that comes when a mask is set waits as well where a region has ended: the log has to tell that
+        // it was handled there, too.
+        let inside = &raw mut (*thread).gate.inside;
+        let was_inside = read_volatile(inside);
+        let waits = was_inside || matches!(place, Place::RegionEnd);
+        write_volatile(inside, waits);
+        sys::set_signal_mask(mask | own | action.mask.load(Ordering::Acquire));
+        write_volatile(inside, was_inside);
+        handle(thread, signal, info.as_mut_ptr().cast(), context.as_mut_ptr().cast(), place);
+        write_volatile(inside, waits);
         sys::set_signal_mask(mask);
+        write_volatile(inside, was_inside);
     }
 }
 
@@ -287,7 +318,7 @@ unsafe fn handle(
     signal: c_int,
     info: *mut u8,
     context: *mut u8,
-    fault: Option<u64>,
+    place: Place,
 ) {
     let Some(action) = action(signal) else { return };
     let handler = action.handler.load(Ordering::Acquire);
@@ -302,14 +333,9 @@ unsafe fn handle(
         // Whom the interrupted code was about to call, or who came back, is none of the handler's.
         let called = (!thread.is_null()).then(|| take_called(thread));
         if live {
-            let begin = [
-                signal as u64,
-                handler as u64,
-                u64::from(fault.is_some()),
-                fault.unwrap_or(0),
-                info as u64,
-                context as u64,
-            ];
+            let [place, address] = place.words();
+            let begin =
+                [signal as u64, handler as u64, place, address, info as u64, context as u64];
             streams::event(thread, RuntimeEvent::SignalBegin, &begin);
             if with_info {
                 writes::__symbiosis_external_write(info.cast(), INFO_BYTES);

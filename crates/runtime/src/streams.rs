@@ -1,7 +1,7 @@
 //! A thread's two streams: files of which a window is mapped, see [`STREAM_WINDOW`].
 
 use crate::files;
-use crate::handlers;
+use crate::handlers::{self, Place};
 use crate::layout::{
     Control, Extent, NOTED_READINGS, RuntimeEvent, SHORT_PAYLOAD, STREAM_BEHIND, STREAM_PIECE,
     STREAM_WINDOW, SYNC_PAYLOAD, VALUE_SLACK, token,
@@ -150,7 +150,7 @@ pub unsafe fn use_rings(control: *mut Control, path_ring: u64, value_ring: u64) 
     }
 }
 
-unsafe fn grow(kind: Kind) {
+unsafe fn grow(kind: Kind, place: Place) {
     // SAFETY: the thread record is the calling thread's own.
     unsafe {
         let thread = *tls::thread_slot();
@@ -178,7 +178,7 @@ unsafe fn grow(kind: Kind) {
         let deliver = kind == Kind::Path && !was_inside;
         while deliver && handlers::waits(thread) {
             write_volatile(inside, false);
-            handlers::deliver(thread);
+            handlers::deliver(thread, place);
             write_volatile(inside, true);
             // While the signal waited, all were blocked; now the mask is the program's again.
             mask = sys::set_signal_mask(u64::MAX);
@@ -307,15 +307,27 @@ unsafe fn stop(thread: *mut Thread, cursor: &Cursor, stream: *mut Stream, ring: 
     }
 }
 
-/// The hook found the path stream at its limit, or wrote choices up to it: afterwards at least one
-/// entry fits.
+/// The hook before an entry found the path stream at its limit: afterwards at least one entry fits.
 #[cfg_attr(symbiosis_export, unsafe(no_mangle))]
 pub unsafe extern "C" fn __symbiosis_grow_path() {
     // SAFETY: works on the calling thread's own streams.
+    unsafe { grow_path(Place::Elsewhere) }
+}
+
+/// The hook behind a region's choices found the path stream at its limit: afterwards at least one entry
+/// fits.
+#[cfg_attr(symbiosis_export, unsafe(no_mangle))]
+pub unsafe extern "C" fn __symbiosis_region_ended() {
+    // SAFETY: works on the calling thread's own streams.
+    unsafe { grow_path(Place::RegionEnd) }
+}
+
+unsafe fn grow_path(place: Place) {
+    // SAFETY: as the caller promises.
     unsafe {
         let thread = *tls::thread_slot();
         if thread.is_null() || !readings::take(thread) {
-            grow(Kind::Path);
+            grow(Kind::Path, place);
         }
     }
 }
@@ -324,7 +336,7 @@ pub unsafe extern "C" fn __symbiosis_grow_path() {
 #[cfg_attr(symbiosis_export, unsafe(no_mangle))]
 pub unsafe extern "C" fn __symbiosis_grow_values() {
     // SAFETY: works on the calling thread's own streams.
-    unsafe { grow(Kind::Values) }
+    unsafe { grow(Kind::Values, Place::Elsewhere) }
 }
 
 #[inline]
@@ -338,7 +350,7 @@ unsafe fn put_path(thread: *mut Thread, entry: u8) {
             >= read_volatile(&raw const (*control).path_limit)
             && !readings::has_room(thread)
         {
-            grow(Kind::Path);
+            grow(Kind::Path, Place::Elsewhere);
         }
         append_path(control, entry);
     }
@@ -438,7 +450,7 @@ pub unsafe fn is_full(thread: *mut Thread) -> bool {
 /// As for [`end_region`].
 pub unsafe fn make_path_room() {
     // SAFETY: as the caller promises.
-    unsafe { grow(Kind::Path) }
+    unsafe { grow(Kind::Path, Place::RegionEnd) }
 }
 
 /// Makes room for the next values where there is none.
@@ -453,7 +465,7 @@ pub unsafe fn make_value_room(thread: *mut Thread) {
         if read_volatile(&raw const (*control).value_next)
             >= read_volatile(&raw const (*control).value_limit)
         {
-            grow(Kind::Values);
+            grow(Kind::Values, Place::Elsewhere);
         }
     }
 }

@@ -73,6 +73,9 @@ impl<'r> Engine<'r> {
         self.pass_round(t, info, target)?;
         self.arrive(t, info, from, target);
         self.check_region(t, info, target)?;
+        if let Some(frame) = self.threads[t].code_mut() {
+            frame.region_ended = false;
+        }
         self.note_block(t, info, target);
         Ok(())
     }
@@ -89,7 +92,28 @@ impl<'r> Engine<'r> {
             return Ok(());
         }
         self.end_region(t)?;
-        self.handle_late_signals(t)
+        self.handle_late_signals(t, 0)
+    }
+
+    /// A region ends before an instruction. Only where it may have made choices it has a token, which is empty
+    /// where it made none.
+    fn region_ends(&mut self, t: usize, info: &'r FunctionInfo<'r>) -> Result<(), Stop> {
+        let thread = &mut self.threads[t];
+        let Some(frame) = thread.code_mut() else { return Ok(()) };
+        let block = frame.block.index();
+        let first = !std::mem::replace(&mut frame.region_ended, true);
+        let at = |list: &[bool]| list.get(block) == Some(&true);
+        let filled = first && at(&info.plan.regions.filled) && !at(&info.plan.blocks);
+        if thread.choices.made > 0 {
+            self.end_region(t)?;
+            return self.handle_late_signals(t, 0);
+        }
+        self.end_region(t)?;
+        if filled {
+            self.threads[t].empty_regions += 1;
+            self.handle_late_signals(t, self.threads[t].empty_regions)?;
+        }
+        Ok(())
     }
 
     /// A region ends. When it has made choices, the runtime may have read the clock behind them; what
@@ -105,24 +129,11 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// A region ends before the instruction, or goes on. Where it ends a signal handler may run; one
-    /// that runs next in a call of something outside is met there.
+    /// A region ends before the instruction, or goes on. Where it ends a signal handler may run.
     pub fn pass_instruction(&mut self, t: usize, inst: &'r Instruction) -> Result<(), Stop> {
         let Some((info, _)) = self.current(t) else { return Ok(()) };
-        let module = self.image.module(info.module);
-        let inside = match &inst.kind {
-            InstKind::Ret(_) | InstKind::Resume(_) => true,
-            InstKind::Call(call) | InstKind::Invoke { call, .. } => {
-                call.target(module).is_some_and(|callee| !callee.is_declaration())
-            }
-            InstKind::Other(..) => false,
-            _ => return Ok(()),
-        };
-        if regions::ends_region(module, inst) {
-            self.end_region(t)?;
-            if inside {
-                self.handle_late_signals(t)?;
-            }
+        if regions::ends_region(self.image.module(info.module), inst) {
+            self.region_ends(t, info)?;
         }
         Ok(())
     }
@@ -357,6 +368,7 @@ impl<'r> Engine<'r> {
             private_base: thread.private_next,
             history: keep_history.then(|| Box::new(History::default())),
             open: None,
+            region_ended: false,
             serial: thread.frame_serial,
             kept: vec![Some(0); info.plan.guesses.places.len()],
             guess: Guess::Logged,

@@ -70,7 +70,7 @@ impl<'r> Engine<'r> {
                 }
                 if self.repeat_round(t, block, &waiting.counters)? == 0 {
                     // A handler that comes next and has no such mark ran in a later call.
-                    self.handle_late_signals(t)?;
+                    self.handle_late_signals(t, 0)?;
                     break;
                 }
                 if std::mem::replace(&mut counted, true) {

@@ -1,20 +1,20 @@
 //! Signal handlers, walked where they interrupted the thread.
 //!
 //! The runtime lets a handler run where an entry of the path would come next, where a region of
-//! choices ends because it has got long, or in uninstrumented code
-//! (`crates/runtime/src/handlers.rs`): the walk meets it at the same place. Only the handler of a fault
+//! choices ends, or in uninstrumented code (`crates/runtime/src/handlers.rs`), and logs which: the walk
+//! meets it at the same place. Only the handler of a fault
 //! runs in the middle of a block, before the instruction that caused it.
 
 use crate::engine::Engine;
 use crate::thread::{Entry, ExternalCall, ExternalFrame, Frame, Stop, contradiction};
 use crate::value::Value;
 use ir::types::{BinaryOp, Callee, InstKind, Instruction, Operand, TypeId};
-use trace_format::layout::RuntimeEvent;
+use trace_format::layout::{RuntimeEvent, SIGNAL_AT_FAULT, SIGNAL_AT_REGION_END, tag};
 
 /// Payload words of `SignalBegin`.
 pub(crate) const SIGNAL_WORDS: usize = 6;
-/// Where the words say that it was a fault, and its address.
-const FAULT: usize = 2;
+/// Where the words say where it ran, and the address of a fault.
+const PLACE: usize = 2;
 const FAULT_ADDRESS: usize = 3;
 const SIGNAL: usize = 0;
 /// Bytes that the kernel writes for a handler.
@@ -85,12 +85,15 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Walks the handlers of signals that came before, at the end of a region.
-    pub fn handle_late_signals(&mut self, t: usize) -> Result<(), Stop> {
+    /// Walks the handlers that ran where a region has just ended, whose token is the last of so many empty
+    /// ones, or is not empty.
+    pub fn handle_late_signals(&mut self, t: usize, mut empty: u32) -> Result<(), Stop> {
         while self.threads[t].peek()? == Some(Entry::Runtime(RuntimeEvent::SignalBegin))
-            && self.threads[t].peek_word(FAULT) != Some(1)
+            && self.threads[t].peek_word(PLACE) == Some(SIGNAL_AT_REGION_END)
+            && self.threads[t].empty_before() == empty.min(tag::MOST_EMPTY)
         {
             self.runtime(t, RuntimeEvent::SignalBegin)?;
+            empty = 0;
         }
         Ok(())
     }
@@ -98,7 +101,7 @@ impl<'r> Engine<'r> {
     /// Walks the handler of a fault before the instruction that caused it.
     pub fn handle_fault(&mut self, t: usize, inst: &'r Instruction) -> Result<(), Stop> {
         if self.threads[t].peek()? != Some(Entry::Runtime(RuntimeEvent::SignalBegin))
-            || self.threads[t].peek_word(FAULT) != Some(1)
+            || self.threads[t].peek_word(PLACE) != Some(SIGNAL_AT_FAULT)
             || !self.faults(t, inst)
         {
             return Ok(());

@@ -100,6 +100,8 @@ pub(crate) struct CodeFrame<'r> {
     pub history: Option<Box<History<'r>>>,
     /// Choices that were made and come once more, behind a leading one.
     pub open: Option<u32>,
+    /// A region has ended since the current block was entered.
+    pub region_ended: bool,
     /// Counts frames of the thread.
     pub serial: u64,
     /// What is kept of the places (`ir::guesses`); none where that is not known.
@@ -226,6 +228,8 @@ pub(crate) struct Thread<'r> {
     pub repeating: bool,
     /// Choices that were read and not yet made.
     pub choices: Choices,
+    /// How many regions without choices ended since the last entry, of those that have a token all the same.
+    pub empty_regions: u32,
     pub frames: Vec<Frame<'r>>,
     /// The outermost instrumented frame, once it has returned.
     pub left: Option<Box<CodeFrame<'r>>>,
@@ -313,6 +317,7 @@ impl<'r> Thread<'r> {
             marks: 0,
             repeating: false,
             choices: Choices::default(),
+            empty_regions: 0,
             frames: vec![Frame::External(Box::default())],
             left: None,
             clock: VectorClock::default(),
@@ -411,8 +416,14 @@ impl<'r> Thread<'r> {
 
     /// Moves past the entry that `peek` showed, unless that is a choice.
     pub fn advance(&mut self) {
+        self.empty_regions = 0;
         self.path_at += 1;
         self.path.pass(1);
+    }
+
+    /// How many empty tokens stand before the handler that comes next.
+    pub fn empty_before(&self) -> u32 {
+        self.path_word().map_or(0, |word| (word & tag::PAYLOAD) >> tag::EMPTY_SHIFT)
     }
 
     /// The word `ahead` places on, which stays.

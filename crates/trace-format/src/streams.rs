@@ -99,11 +99,13 @@ pub struct PathReader {
     functions: Arc<[(u32, u32, ModuleId)]>,
     /// Entries passed.
     entries: u64,
+    /// Empty tokens passed since the last entry.
+    empty: u32,
 }
 
 impl PathReader {
     pub(crate) fn new(source: Source, functions: Arc<[(u32, u32, ModuleId)]>) -> Self {
-        Self { buffer: Buffer::new(source), functions, entries: 0 }
+        Self { buffer: Buffer::new(source), functions, entries: 0, empty: 0 }
     }
 
     /// The next entry, or none at the end of the stream.
@@ -145,6 +147,7 @@ impl PathReader {
         let entry = decode(self, word)?;
         self.buffer.at += length;
         self.entries += 1;
+        self.empty = 0;
         Ok(Some(entry))
     }
 
@@ -186,6 +189,7 @@ impl PathReader {
             let short = match first {
                 token::EMPTY => {
                     self.buffer.at += 1;
+                    self.empty = self.empty.saturating_add(1);
                     continue;
                 }
                 token::ENTER | token::CALLED | token::BLOCK => {
@@ -216,7 +220,12 @@ impl PathReader {
                     return Ok(Some((tag::RETURN << tag::SHIFT | tag::CHOICES | choices, length)));
                 }
                 event if event > token::RUNTIME => {
-                    tag::RUNTIME << tag::SHIFT | u32::from(event - token::RUNTIME)
+                    let event = u32::from(event - token::RUNTIME);
+                    let empty = match event == RuntimeEvent::SignalBegin as u32 {
+                        true => self.empty.min(tag::MOST_EMPTY) << tag::EMPTY_SHIFT,
+                        false => 0,
+                    };
+                    tag::RUNTIME << tag::SHIFT | empty | event
                 }
                 _ => return Err(self.meaningless(first)),
             };
@@ -246,7 +255,8 @@ impl PathReader {
             tag::RETURN if payload == tag::OPEN => Some(PathEntry::Open),
             tag::RETURN if payload == tag::CAME_BACK => Some(PathEntry::CameBack),
             tag::RETURN => (payload == 1).then_some(PathEntry::Return),
-            _ => RuntimeEvent::from_code(payload).map(PathEntry::Runtime),
+            _ => RuntimeEvent::from_code(payload & ((1 << tag::EMPTY_SHIFT) - 1))
+                .map(PathEntry::Runtime),
         };
         entry.ok_or_else(|| {
             let what = format!("no meaning for the path entry {word:#010x}");

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 /* `INSTRUMENTATION_VERSION` of crates/trace-format. */
-#define INSTRUMENTATION 12
+#define INSTRUMENTATION 13
 struct Control { uint64_t path_next, path_limit, value_next, value_limit, choices, more[21], round, round_path,
   round_values, round_changes, readings, reading_at[4]; };
 extern __thread struct Control *__symbiosis_control __attribute__((tls_model("initial-exec")));

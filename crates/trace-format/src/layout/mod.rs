@@ -36,7 +36,7 @@ pub use sync::*;
 /// * 10: such loops may have loops within.
 /// * 11: rounds of loops with calls are counted, too, of which nothing is certain but the log.
 /// * 12: mappings ([`RuntimeEvent::Map`], [`RuntimeEvent::Unmap`]).
-pub const INSTRUMENTATION_VERSION: u32 = 12;
+pub const INSTRUMENTATION_VERSION: u32 = 13;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
@@ -66,6 +66,14 @@ pub const CONTROL_PAGE_SIZE: usize = 4096;
 pub const CONTROL_MAGIC: u64 = u64::from_le_bytes(*b"SYMBCTL1");
 /// First word of `process.bin`: the bytes `SYMBPRC1`.
 pub const PROCESS_MAGIC: u64 = u64::from_le_bytes(*b"SYMBPRC1");
+
+/// The third word of a [`RuntimeEvent::SignalBegin`]: its handler runs right behind the token of choices
+/// before it, be that empty, where their region ended.
+pub const SIGNAL_AT_REGION_END: u64 = 0;
+/// The same word: its handler runs before the instruction that caused the fault.
+pub const SIGNAL_AT_FAULT: u64 = 1;
+/// The same word: its handler runs in code that is not instrumented, or before the next entry.
+pub const SIGNAL_ELSEWHERE: u64 = 2;
 
 /// The path stream as it is written: tokens.
 ///
@@ -149,8 +157,14 @@ pub mod tag {
     pub const ENTER: u32 = 1;
     /// Bits 29..0 are 1: a call returned; [`OPEN`], [`CAME_BACK`] or [`CHOICES`].
     pub const RETURN: u32 = 2;
-    /// The runtime saw something; bits 7..0 are the [`super::RuntimeEvent`].
+    /// The runtime saw something; bits 7..0 are the [`super::RuntimeEvent`]. Where that is the beginning
+    /// of a signal's handler, the bits from [`EMPTY_SHIFT`] on count the empty tokens right before it
+    /// ([`super::token::EMPTY`]), or are [`MOST_EMPTY`] for more.
     pub const RUNTIME: u32 = 3;
+    /// See [`RUNTIME`].
+    pub const EMPTY_SHIFT: u32 = 8;
+    /// See [`RUNTIME`].
+    pub const MOST_EMPTY: u32 = 0xffff;
     /// Mask of the payload bits.
     pub const PAYLOAD: u32 = (1 << SHIFT) - 1;
     /// A block's index is plus one, so that no entry is zero.
