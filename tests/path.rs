@@ -278,8 +278,11 @@ fn a_handler_runs_in_the_call_that_it_came_in() {
         build(&workspace, &RAISES, level);
         workspace.symbiosis(["record", "-o", "run.trace", "--", "./program"]).expect_code(SUCCESS);
         let (witnessed, walked) = (witnessed(&workspace), walked(&workspace));
-        assert_eq!(witnessed[&1], walked[0].path, "{level}");
-        assert!(walked[0].path.len() > 300, "{level}: {} blocks", walked[0].path.len());
+        let (told, path) = (&witnessed[&1], &walked[0].path);
+        let same = told.iter().zip(path).take_while(|(a, b)| a == b).count();
+        let ahead = |path: &[Block]| path[same..path.len().min(same + 5)].to_vec();
+        assert!(told == path, "{level}: {same}: {:?}, not {:?}", ahead(path), ahead(told));
+        assert!(path.len() > 300, "{level}: {} blocks", path.len());
     }
 }
 
