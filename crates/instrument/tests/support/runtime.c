@@ -73,6 +73,8 @@ void __symbiosis_grow_path(void) {
   if (c->path_next >= c->path_limit) grow(&c->path, &c->path_next, &c->path_limit);
 }
 
+void __symbiosis_region_ended(void) { __symbiosis_grow_path(); }
+
 void __symbiosis_grow_values(void) {
   struct control *c = own();
   if (c->value_next >= c->value_limit) grow(&c->values, &c->value_next, &c->value_limit);
