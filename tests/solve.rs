@@ -261,6 +261,24 @@ fn a_use_of_freed_memory_is_told_with_the_way_to_record_it() {
     assert!(watched.stdout().starts_with("cause: t0 freed"), "{}", watched.stdout());
 }
 
+/// What goes wrong in the clean-up behind a thread is that thread's, and not the initial one's.
+#[test]
+fn a_failure_behind_a_threads_end_is_that_threads() {
+    let workspace = Workspace::new("solve-behind-end");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/behind_end.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O0", "-w", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    workspace
+        .symbiosis(["record", "--until-failure", "2", "-o", "run.trace", "--", "./program"])
+        .expect_code(SUCCESS);
+    let answer = workspace.symbiosis(["solve", "run.trace", "--format", "json"]);
+    let solution: Solution = serde_json::from_str(&answer.stdout()).expect("an answer");
+    let failure = solution.failure.expect("a failure");
+    assert_eq!(failure.thread, "t0.1");
+    assert!(failure.message.contains("when the thread had ended"), "{}", failure.message);
+}
+
 #[test]
 fn doctor_finds_what_the_tests_need() {
     let workspace = Workspace::new("doctor");

@@ -1,6 +1,7 @@
 //! The orders that the recorded run's clock shows: an event that happened before some reading comes
 //! before one that happened after a later reading. They hold in the recorded run, so that it is still
-//! among the schedules; of other schedules they say nothing.
+//! among the schedules; of other schedules they say nothing. So do the orders of accesses to heap
+//! objects and the objects' ends, which no reading need show.
 
 use crate::context::{Builder, Context};
 use crate::system::{ConstraintKind, Term};
@@ -9,7 +10,9 @@ use model::{EventId, EventTrace, Interval, Thread};
 /// One constraint per pair of threads and reading, as far as the closure does not know the order.
 /// The orders enter the closure.
 pub(crate) fn encode(context: &mut Context<'_>, builder: &mut Builder) {
-    let edges = edges(context);
+    let mut edges = edges(context);
+    let lifetimes = context.trace.lifetimes.iter();
+    edges.extend(lifetimes.filter(|(access, free)| !context.closure.before(*access, *free)));
     for &(a, b) in &edges {
         builder.add(ConstraintKind::Clock, [a, b], Term::Before(a, b));
     }

@@ -1,7 +1,9 @@
 //! What reads returned in the recorded run becomes path conditions.
 
 use encoders::dsl::parse;
-use encoders::{encode_recorded, with_recorded_values};
+use encoders::{
+    ConstraintKind, ConstraintSystem, Term, encode, encode_recorded, slice, with_recorded_values,
+};
 use model::verify::verify;
 use model::{EventKind, VariableOrigin};
 
@@ -31,4 +33,27 @@ fn reads_return_what_they_returned() {
     encode_recorded(&recorded).expect("it can be encoded");
     // What is a condition already is not added once more.
     assert_eq!(with_recorded_values(&recorded).conditions.len(), 1);
+}
+
+/// What a thread did with an object came before another one freed it: in the failing schedule, and in no
+/// other one for that.
+#[test]
+fn an_object_is_there_while_it_is_used() {
+    let text =
+        "t0: fork a\nt0: fork b\na: [use] R users -> n\nb: [end] free object\na: fail n == 0";
+    let parsed = parse(text).expect("the trace is well formed");
+    let (used, freed) = (parsed.event("use"), parsed.event("end"));
+    let mut trace = parsed.trace.clone();
+    trace.lifetimes = vec![(used, freed)];
+    let asks = |system: &ConstraintSystem| {
+        let clock = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Clock);
+        let mut asked = system.constraints.iter().filter(|constraint| clock(&constraint.kind));
+        asked.any(|constraint| constraint.term == Term::Before(used, freed))
+    };
+    assert!(asks(&encode_recorded(&trace).expect("it can be encoded")));
+    assert!(!asks(&encode(&trace).expect("it can be encoded")));
+    // The part of the trace that matters has both, by its own numbers.
+    let part = slice(&trace).expect("it can be sliced");
+    let [(access, end)] = part.trace.lifetimes[..] else { panic!("{:?}", part.trace.lifetimes) };
+    assert_eq!((part.event(access), part.event(end)), (used, freed));
 }

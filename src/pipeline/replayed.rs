@@ -46,7 +46,8 @@ pub(super) fn explain(
     let (explained, failing, mut notes) = search(&confirmer, &options, execution, work)?;
     let none = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule);
     if (failing.replay == Replay::Diverged || none) && confirmer.ordinary_heap() {
-        notes.extend(heap_hint(&execution.trace));
+        // It says more than what each of the schedules came to.
+        notes.splice(0..0, heap_hint(&execution.trace));
     }
     let across = across::Found::default();
     let mut replayed = Replayed { explained, failing, notes, alternates: Vec::new(), across };

@@ -35,6 +35,10 @@ pub(crate) fn minimise(
     if !keeps(&keep, &schedule.order) {
         keep.clear();
     }
+    // Nothing tells what a thread would read from an object that was freed by then.
+    let place = positions(trace, &schedule.order);
+    let alive = trace.lifetimes.iter().filter(|(a, b)| place[a.index()] < place[b.index()]);
+    keep.extend(alive.map(|&(before, after)| Order { before, after }));
     let greedy = greedy(context, schedule, evaluation, verdict);
     let greedy = if keeps(&keep, &greedy) { greedy } else { schedule.order.clone() };
     let keeps = |order: &[EventId]| keep.is_empty() || keeps(&keep, order);

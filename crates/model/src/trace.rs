@@ -29,6 +29,11 @@ pub struct EventTrace {
     /// By event, when it happened in the recorded run; empty when that is not known. Known orders
     /// for the failing schedule, which is to be like the recorded run, and for no other.
     pub intervals: Vec<Interval>,
+    /// Accesses to a heap object that came before another thread freed it, each with that free, where
+    /// the recorded run shows it. For the failing schedule, as [`Self::intervals`] are: what is read
+    /// from freed memory follows from no order, so that no program could be made to follow one that
+    /// has it otherwise.
+    pub lifetimes: Vec<(EventId, EventId)>,
 }
 
 /// When an event happened in the recorded run, by a clock that is the same for all threads: not

@@ -127,6 +127,9 @@ pub fn note_failure(kind: RawFailure, failure: &Failure<'_>) {
             let (path, values) = streams::lengths(thread);
             (*page).failure_path_bytes = path;
             (*page).failure_value_bytes = values;
+        } else if thread.is_null() && kind != RawFailure::Deadlock {
+            // Libraries clean up behind a thread, when its log has ended.
+            (*page).failure_thread = tls::own_serial().unwrap_or(0);
         }
         (*page).code = failure.code;
         (*page).fault_address = failure.address;

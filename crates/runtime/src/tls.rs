@@ -119,6 +119,13 @@ pub fn serial_slot() -> *mut u64 {
     variable!("__symbiosis_serial") as *mut u64
 }
 
+/// The calling thread's serial, also behind the end of its log; `None` when it never had one.
+pub fn own_serial() -> Option<u64> {
+    // SAFETY: the variable is the calling thread's own, and other threads only read it.
+    let serial = unsafe { core::ptr::read_volatile(serial_slot()) };
+    Some(serial).filter(|serial| *serial != 0 && *serial != NO_SERIAL)
+}
+
 /// A started thread without streams.
 pub const NO_SERIAL: u64 = u64::MAX;
 

@@ -444,6 +444,7 @@ impl Builder {
             conditions,
             failure,
             intervals,
+            lifetimes: Vec::new(),
         }
     }
 }

@@ -55,9 +55,11 @@ pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, Sy
     let hang = engine.explain_hang();
     let lifetime = std::mem::take(&mut engine.lifetime);
     let numbering = engine.out.numbering();
+    let owners = engine.owners();
     let mut execution = collect(engine, &image);
     hang.apply(&mut execution.trace, &numbering);
     lifetime.apply(&mut execution.trace, &numbering);
+    lifetime.keep_alive(&mut execution.trace, &numbering, &owners);
     tracing::debug!(
         events = execution.trace.events.len(),
         conditions = execution.trace.conditions.len(),

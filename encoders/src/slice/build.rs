@@ -88,6 +88,11 @@ impl Builder<'_> {
             }
         }
         self.slice.trace.intervals = intervals;
+        let both = |(access, free): &(EventId, EventId)| {
+            let of = |id: &EventId| images.get(id.index()).copied().flatten();
+            of(access).zip(of(free))
+        };
+        self.slice.trace.lifetimes = trace.lifetimes.iter().filter_map(both).collect();
         self.slice.trace.objects.clone_from(&trace.objects);
         self.slice.trace.failure.clone_from(&trace.failure);
         if let Some(failure) = &mut self.slice.trace.failure {

@@ -14,10 +14,16 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let (pattern, what) = if twice {
         (Pattern::DoubleFree, format!("{} freed it again", story.thread(access)))
     } else {
-        let name = story.trace().subject(used).map(|_| quoted(&story.subject(access)));
-        let name = name.unwrap_or_else(|| "it".to_owned());
-        let did = if used.kind.writes().is_empty() { "read" } else { "wrote" };
-        (Pattern::UseAfterFree, format!("{} {did} {name}", story.thread(access)))
+        // What has no name of its own is told by the object, which the free has named.
+        let named = story.trace().subject(used).is_some() && story.is_named(access);
+        let writes = !used.kind.writes().is_empty();
+        let used = match (named, writes) {
+            (true, true) => format!("wrote {}", quoted(&story.subject(access))),
+            (true, false) => format!("read {}", quoted(&story.subject(access))),
+            (false, true) => "wrote to it".to_owned(),
+            (false, false) => "read from it".to_owned(),
+        };
+        (Pattern::UseAfterFree, format!("{} {used}", story.thread(access)))
     };
     let sentence = format!("{} before {what} ({})", whole(story, free), at(story, access));
     Some(Found::new(pattern, sentence, &[free, access]))

@@ -52,8 +52,11 @@ fn write_text(
     source: &SourceLine<'_>,
 ) -> fmt::Result {
     if let Some(cause) = &solution.cause {
-        let sentence = wrap(&cause.sentence, options.width, 7, "  ");
-        writeln!(out, "{} {sentence}\n", heading(options, "cause:"))?;
+        // What is taken from a schedule that the program did not follow may be wrong.
+        let doubted = solution.replay == Replay::Diverged;
+        let title = if doubted { "possible cause:" } else { "cause:" };
+        let sentence = wrap(&cause.sentence, options.width, title.len() + 1, "  ");
+        writeln!(out, "{} {sentence}\n", heading(options, title))?;
         steps::write(out, solution, options, source)?;
     }
     if let Some(failure) = &solution.failure {
@@ -399,6 +402,15 @@ mod tests {
         let text = to_text(&solution, TextOptions::default());
         assert!(text.contains("none among the orderings that are modelled"), "{text}");
         assert!(!text.contains("under every schedule"), "{text}");
+    }
+
+    #[test]
+    fn what_no_run_confirmed_is_a_possible_cause() {
+        let mut solution = lost_update();
+        assert!(to_text(&solution, TextOptions::default()).starts_with("cause: "));
+        solution.replay = Replay::Diverged;
+        let text = to_text(&solution, TextOptions::default());
+        assert!(text.starts_with("possible cause: "), "{text}");
     }
 
     #[test]

@@ -85,13 +85,18 @@ impl Engine<'_> {
         true
     }
 
+    /// Of the cells in heap objects, in which.
+    pub(crate) fn owners(&self) -> FxHashMap<CellId, usize> {
+        let Pass::Symbolic(shared) = &self.pass else { return FxHashMap::default() };
+        let owner =
+            |cell: &SharedCell| Some((cell.id?, self.learned.heap.at_internal(cell.address)?));
+        shared.cells.iter().filter_map(owner).collect()
+    }
+
     /// The reads of suspects that gave a value that no event writes there and that was not there when
     /// the object was allocated, in the thread's order.
     fn reads_of_what_nobody_wrote(&mut self) -> Vec<StrangeRead> {
-        let Pass::Symbolic(shared) = &self.pass else { return Vec::new() };
-        let owner =
-            |cell: &SharedCell| Some((cell.id?, self.learned.heap.at_internal(cell.address)?));
-        let owners: FxHashMap<CellId, usize> = shared.cells.iter().filter_map(owner).collect();
+        let owners = self.owners();
         let mut uses = std::mem::take(&mut self.lifetime.freed.uses);
         uses.dedup();
         let mut reads = Vec::new();

@@ -13,7 +13,9 @@ use crate::recording::RecordedFailureKind;
 use crate::thread::Stop;
 use crate::value::Scalar;
 use ir::types::{InstKind, Operand};
-use model::{EventKind, EventTrace, FailureCondition, FailureKind, ReadPart, WritePart};
+use model::{
+    CellId, EventId, EventKind, EventTrace, FailureCondition, FailureKind, ReadPart, WritePart,
+};
 use rustc_hash::FxHashMap;
 
 /// So many bytes from a fault on count as written when their pages are given back.
@@ -27,6 +29,8 @@ pub(super) type At = (usize, u32);
 pub(crate) struct Lifetime {
     /// The free of each heap object with shared bytes, the last one where there are several.
     pub frees: FxHashMap<usize, At>,
+    /// All of them.
+    ends: Vec<(usize, At)>,
     /// The failing access, and the object that it was to.
     pub(super) access: Option<(usize, At)>,
     /// Of a run that was not recorded to fail at such an access.
@@ -53,6 +57,43 @@ impl Lifetime {
             };
         }
     }
+
+    /// What other threads did with an object came before its free, as far as the clock allows that:
+    /// the run went on behind it. `owners` has the objects of cells. Of an object that was used after
+    /// its free, the failure's condition tells.
+    pub fn keep_alive(
+        &self,
+        trace: &mut EventTrace,
+        numbering: &Numbering,
+        owners: &FxHashMap<CellId, usize>,
+    ) {
+        if trace.intervals.is_empty() {
+            return;
+        }
+        let used = self.access.map(|(object, _)| object);
+        let mut ends: FxHashMap<usize, Vec<EventId>> = FxHashMap::default();
+        for &(object, (thread, number)) in &self.ends {
+            let events = trace.threads.get(thread).map(|thread| &thread.events);
+            let free =
+                events.and_then(|events| events.get(numbering.index(thread, number) as usize));
+            ends.entry(object).or_default().extend(free.filter(|_| used != Some(object)));
+        }
+        let mut lifetimes = Vec::new();
+        for event in &trace.events {
+            let reads = event.kind.reads().iter().map(|part| part.cell);
+            let mut cells = reads.chain(event.kind.writes().iter().map(|part| part.cell));
+            let object = cells.find_map(|cell| owners.get(&cell));
+            for free in object.and_then(|object| ends.get(object)).into_iter().flatten() {
+                let by_another = trace.event(*free).thread != event.thread;
+                let (access, end) =
+                    (trace.intervals[event.id.index()], trace.intervals[free.index()]);
+                if by_another && access.earliest <= end.latest {
+                    lifetimes.push((event.id, *free));
+                }
+            }
+        }
+        trace.lifetimes = lifetimes;
+    }
 }
 
 impl<'r> Engine<'r> {
@@ -69,6 +110,7 @@ impl<'r> Engine<'r> {
     pub fn note_free(&mut self, t: usize, index: usize, event: Option<u32>) {
         if let Some(event) = event {
             self.lifetime.frees.insert(index, (t, event));
+            self.lifetime.ends.push((index, (t, event)));
         }
         let object = &self.learned.heap.objects[index];
         let failed = self

@@ -74,6 +74,11 @@ impl<'r> Engine<'r> {
             FailureKind::User if self.reached_line().is_some() => {
                 message = message.map(|place| format!("reached {place}"));
             }
+            _ if self.threads[t].exited && t != 0 => {
+                let said = message.filter(|said| !said.is_empty());
+                let when = "when the thread had ended";
+                message = Some(said.map_or(when.to_owned(), |said| format!("{said}, {when}")));
+            }
             _ => {}
         }
         let failure = Failure {
