@@ -38,7 +38,7 @@ pub(crate) enum Grain {
 }
 
 /// How many ticks two threads' time stamps may be wrong together, see docs/clock.md.
-const STAMP_SLACK: u64 = 256;
+pub(crate) const STAMP_SLACK: u64 = 256;
 /// How many ticks after a reading that waits for nothing all is done that stands before it, see
 /// docs/clock.md.
 const LOOSE_SLACK: u64 = 4096;
@@ -127,7 +127,12 @@ impl Engine<'_> {
 
     /// By when what the thread does at present was done.
     pub fn latest(&self, t: usize) -> u64 {
-        match self.next_stamps(t) {
+        self.done_by(t, self.threads[t].stamps)
+    }
+
+    /// By when was done what the thread did before it passed more than so many time stamps?
+    pub(crate) fn done_by(&self, t: usize, stamps: usize) -> u64 {
+        match self.stamps_from(t, stamps) {
             [] => u64::MAX,
             [Stamp { time, loose: false }, ..] => *time,
             [Stamp { time, .. }, rest @ ..] => {
@@ -140,8 +145,12 @@ impl Engine<'_> {
 
     /// The thread's time stamps that are still to come, as far as they are known.
     fn next_stamps(&self, t: usize) -> &[Stamp] {
+        self.stamps_from(t, self.threads[t].stamps)
+    }
+
+    fn stamps_from(&self, t: usize, first: usize) -> &[Stamp] {
         let stamps = self.learned.stamps.get(t);
-        stamps.and_then(|stamps| stamps.get(self.threads[t].stamps..)).unwrap_or(&[])
+        stamps.and_then(|stamps| stamps.get(first..)).unwrap_or(&[])
     }
 
     /// When what the thread does at present happened.
@@ -201,22 +210,28 @@ impl Engine<'_> {
     /// be done.
     pub fn address(&mut self, t: usize, pointer: Option<Scalar>) -> Option<u64> {
         let recorded = self.recorded_address(t, pointer)?;
-        let internal = self.resolve(t, recorded);
+        let mut internal = self.resolve(t, recorded);
         if internal.is_none() {
             self.gap(t, GapKind::UnknownAddress, format!("address {recorded:#x}"));
         }
-        self.note_freed(t, internal);
+        let meant = self.meant(t, pointer, recorded);
+        self.note_freed(t, meant.or(internal), meant.is_some());
+        // A walk that looks for the use of freed objects takes the pointer at its word.
+        if meant.is_some() && !self.lifetime.freed.suspects.is_empty() {
+            internal = meant;
+        }
         internal
     }
 
-    /// Notes the first access to memory that had certainly been freed before.
-    fn note_freed(&mut self, t: usize, internal: Option<u64>) {
+    /// Notes the first access to memory that had certainly been freed before; `taken` says that another
+    /// object lies there by now.
+    fn note_freed(&mut self, t: usize, internal: Option<u64>, taken: bool) {
         if !self.symbolic() || !self.recording.common_clock {
             return;
         }
         let object = internal.and_then(|internal| self.learned.heap.at_internal(internal));
         let Some((internal, object)) = internal.zip(object) else { return };
-        self.note_use_of_freed(t, object);
+        self.note_use_of_freed(t, object, taken);
         if self.used_after_free.is_some() {
             return;
         }

@@ -54,6 +54,7 @@ impl<'r> Engine<'r> {
             return contradiction(format!("{} has no {target}", info.function.name));
         };
         let phis = self.phis(t, info, target);
+        self.note_known_phis(t, info, target);
         let thread = &mut self.threads[t];
         let Some(frame) = thread.code_mut() else { return contradiction("no function") };
         let from = frame.block;
@@ -161,6 +162,26 @@ impl<'r> Engine<'r> {
             values.push(value.unwrap_or_default());
         }
         values
+    }
+
+    /// By when the thread had the values of a block's phis.
+    fn note_known_phis(&mut self, t: usize, info: &'r FunctionInfo<'r>, target: BlockId) {
+        let Some(frame) = self.threads[t].code().filter(|frame| frame.history.is_some()) else {
+            return;
+        };
+        let Some(block) = info.function.blocks.get(target.index()) else { return };
+        let from = frame.block;
+        let incoming = |id: InstId| match &info.function.instructions.get(id.index())?.kind {
+            InstKind::Phi(incoming) => {
+                let came = incoming.iter().find(|(block, _)| *block == from);
+                Some(came.map_or(Operand::Other, |&(_, operand)| operand))
+            }
+            _ => None,
+        };
+        let known = self.known_phis(t, block.instructions().map_while(incoming));
+        for (id, known) in block.instructions().zip(known) {
+            self.set_known(t, id, known);
+        }
     }
 
     /// A conditional branch, switch or indirect branch: the path says where it went.
@@ -355,6 +376,8 @@ impl<'r> Engine<'r> {
         }
         self.check_report(t, &info.function.name, &arguments)?;
         let keep_history = self.symbolic() && self.failing == Some(t);
+        let history = keep_history
+            .then(|| Box::new(History { known: self.known_arguments(t), ..History::default() }));
         let thread = &mut self.threads[t];
         thread.frame_serial += 1;
         let first = info.function.blocks.first().map_or(InstId(0), |block| block.first);
@@ -366,7 +389,7 @@ impl<'r> Engine<'r> {
             block: BlockId(0),
             next: first,
             private_base: thread.private_next,
-            history: keep_history.then(|| Box::new(History::default())),
+            history,
             open: None,
             region_ended: false,
             serial: thread.frame_serial,
@@ -417,6 +440,7 @@ impl<'r> Engine<'r> {
     pub fn ret(&mut self, t: usize, operand: Option<Operand>) -> Result<(), Stop> {
         let value = operand.map_or(Value::Absent, |operand| self.operand(t, operand));
         self.check_exit_by_return(t, operand, &value)?;
+        self.threads[t].known_result = operand.and_then(|operand| self.known(t, operand));
         self.pop_returned(t);
         match self.threads[t].frames.last() {
             Some(Frame::Code(_)) => self.finish(t, value),

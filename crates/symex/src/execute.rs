@@ -12,6 +12,7 @@ use crate::shadow::Shadow;
 use model::{Thread, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The most survey passes. The second one is needed where a thread's memory is accessed by a
 /// thread that is walked before it, and where what uninstrumented code wrote has to be guessed; a
@@ -79,10 +80,12 @@ fn with_suspects<'r>(
 ) -> Result<Option<Engine<'r>>, SymexError> {
     let suspects = &first.lifetime.freed.found;
     tracing::debug!(objects = suspects.len(), "freed objects may have been used");
+    let meant = Arc::new(first.lifetime.freed.meant_now.clone());
     let walk = |pass: Pass, learned: Learned, leave_out: LeaveOut| {
         let (image, recording) = (first.image, first.recording);
         let mut walk = Engine::new(image, recording, options, pass, learned, order, leave_out);
         walk.lifetime.freed.suspects.clone_from(suspects);
+        walk.lifetime.freed.meant = Arc::clone(&meant);
         walk.run().map(|()| walk)
     };
     let shadow = Pass::Survey(Box::<Shadow>::default());

@@ -2,7 +2,7 @@
 
 use crate::choices::{Choices, choices};
 use crate::clock::VectorClock;
-use crate::failure::Found;
+use crate::failure::{Found, Known};
 use crate::heap::PRIVATE;
 use crate::image::FunctionInfo;
 use crate::recording::ThreadLog;
@@ -73,6 +73,8 @@ pub(crate) struct StoreRecord {
     pub frame: u64,
     pub block: BlockId,
     pub instruction: InstId,
+    /// How many time stamps the thread had passed when it had the value.
+    pub known: usize,
 }
 
 /// What the search for φbug needs to know of a frame's past.
@@ -84,6 +86,8 @@ pub(crate) struct History<'r> {
     pub entered_from: FxHashMap<BlockId, BlockId>,
     /// Per call: the frame that returned to it last.
     pub returned: FxHashMap<InstId, Box<CodeFrame<'r>>>,
+    /// By when the thread had what the registers hold.
+    pub known: Known,
 }
 
 /// A function being walked.
@@ -231,6 +235,8 @@ pub(crate) struct Thread<'r> {
     /// How many regions without choices ended since the last entry, of those that have a token all the same.
     pub empty_regions: u32,
     pub frames: Vec<Frame<'r>>,
+    /// By when it had what the function that returns gives back.
+    pub known_result: Option<usize>,
     /// The outermost instrumented frame, once it has returned.
     pub left: Option<Box<CodeFrame<'r>>>,
     pub clock: VectorClock,
@@ -319,6 +325,7 @@ impl<'r> Thread<'r> {
             choices: Choices::default(),
             empty_regions: 0,
             frames: vec![Frame::External(Box::default())],
+            known_result: None,
             left: None,
             clock: VectorClock::default(),
             errno: None,
@@ -415,6 +422,11 @@ impl<'r> Thread<'r> {
     }
 
     /// Moves past the entry that `peek` showed, unless that is a choice.
+    /// How many entries of the path were passed.
+    pub fn path_position(&self) -> usize {
+        self.path_at
+    }
+
     pub fn advance(&mut self) {
         self.empty_regions = 0;
         self.path_at += 1;

@@ -486,6 +486,9 @@ impl<'r> Engine<'r> {
                 frame.next = InstId(id.0 + 1);
             }
         }
+        if let Some(t) = self.failing.filter(|&failing| failing == t) {
+            self.note_had(t, id, inst);
+        }
         match inst.kind {
             InstKind::Invoke { normal, .. } => {
                 // That it threw nothing decides that the blocks behind it are reached.

@@ -9,12 +9,15 @@
 //! takes the object apart has been there, is a failure as well.
 
 use super::lifetime::At;
+use super::meant::AccessKey;
+use crate::access::STAMP_SLACK;
 use crate::cells::SharedCell;
 use crate::engine::{Engine, Pass};
 use crate::recording::RecordedFailureKind;
 use model::{CellId, EventKind, ExprId, FailureCondition, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What is known of the objects that the failing thread may have used after they were freed.
 #[derive(Clone, Debug, Default)]
@@ -23,34 +26,50 @@ pub(crate) struct Freed {
     pub found: BTreeSet<usize>,
     /// Those that an earlier walk found.
     pub suspects: BTreeSet<usize>,
-    /// The failing thread's accesses to suspects, with the object.
-    uses: Vec<(At, usize)>,
+    /// Accesses whose pointer is older than the object that lies there by now, and the object that
+    /// they meant, as an earlier walk found.
+    pub meant: Arc<FxHashMap<AccessKey, usize>>,
+    /// As this walk finds.
+    pub meant_now: FxHashMap<AccessKey, usize>,
+    /// The failing thread's accesses to suspects.
+    uses: Vec<Use>,
     /// "The address that the thread crashed at is that of no object": so near 0 that it comes of a null
     /// pointer.
     pub(super) null: Option<ExprId>,
 }
 
+/// An access to an object that had been freed, maybe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Use {
+    event: At,
+    object: usize,
+    /// The clock tells that it came after the free.
+    certain: bool,
+    /// Another object lies there by then.
+    taken: bool,
+}
+
 impl Engine<'_> {
-    /// Does the failure look as if memory that was freed may have led to it?
-    fn may_be_of_freed_memory(&self, t: usize) -> bool {
-        use RecordedFailureKind::{Abort, Exception, HeapCorruption, Signal};
+    /// Does the failure look as if memory that was freed may have led to it? `certain` says that such
+    /// memory was used: of many programs that check something that cannot be excluded.
+    fn may_be_of_freed_memory(&self, t: usize, certain: bool) -> bool {
         let kind = self.failure_kind(t);
-        self.recording.common_clock
-            && matches!(kind, Some(Abort | Exception | HeapCorruption | Signal { .. }))
+        let Some(kind) = kind.filter(|_| self.recording.common_clock) else { return false };
+        ends_in_crash(kind) || (certain && ends_in_check(kind))
     }
 
     /// An access to an object, and when that was freed: may the thread have come too late?
-    pub(crate) fn note_use_of_freed(&mut self, t: usize, object: usize) {
-        let end = self.learned.heap.objects[object].freed;
-        if !end.is_some_and(|(thread, time)| thread != t && time < self.happened(t).latest)
-            || !self.may_be_of_freed_memory(t)
-        {
+    pub(crate) fn note_use_of_freed(&mut self, t: usize, object: usize, taken: bool) {
+        let Some((thread, time)) = self.learned.heap.objects[object].freed else { return };
+        let happened = self.happened(t);
+        let certain = time.saturating_add(STAMP_SLACK) < happened.earliest;
+        if thread == t || time >= happened.latest || !self.may_be_of_freed_memory(t, certain) {
             return;
         }
         self.lifetime.freed.found.insert(object);
         if self.lifetime.freed.suspects.contains(&object) {
-            let next = self.out.event_count(t);
-            self.lifetime.freed.uses.push(((t, next), object));
+            let event = (t, self.out.event_count(t));
+            self.lifetime.freed.uses.push(Use { event, object, certain, taken });
         }
     }
 
@@ -68,7 +87,11 @@ impl Engine<'_> {
         }
         let strange = self.reads_of_what_nobody_wrote();
         let last = strange.iter().rfind(|read| read.vars.iter().any(|var| decisive.contains(var)));
-        let Some(chosen) = last.or(strange.first()) else { return false };
+        // A check fails for other reasons, too, and the clock alone does not tell which crashes are
+        // due to what the allocator did.
+        let crashed = self.recording.failure.as_ref().is_some_and(|f| ends_in_crash(f.kind));
+        let first = strange.iter().find(|read| crashed && read.strange);
+        let Some(chosen) = last.or(first) else { return false };
         if !self.lifetime.frees.contains_key(&chosen.object) {
             return false;
         }
@@ -94,14 +117,15 @@ impl Engine<'_> {
     }
 
     /// The reads of suspects that gave a value that no event writes there and that was not there when
-    /// the object was allocated, in the thread's order.
+    /// the object was allocated, in the thread's order; and those that came after the free for certain,
+    /// where another object lay there by then, or the log does not say what they gave.
     fn reads_of_what_nobody_wrote(&mut self) -> Vec<StrangeRead> {
         let owners = self.owners();
         let mut uses = std::mem::take(&mut self.lifetime.freed.uses);
         uses.dedup();
         let mut reads = Vec::new();
         let mut possible: FxHashMap<CellId, Option<FxHashSet<u128>>> = FxHashMap::default();
-        for (event, object) in uses {
+        for Use { event, object, certain, taken } in uses {
             let Some(kind) = self.out.event_kind(event.0, event.1) else { continue };
             let EventKind::Read { parts } = kind else { continue };
             // An access that is no event leaves its number to the next one.
@@ -109,7 +133,7 @@ impl Engine<'_> {
                 continue;
             }
             possible.extend(parts.iter().map(|part| (part.cell, Some(FxHashSet::default()))));
-            reads.push((event, object, parts.clone()));
+            reads.push((event, object, (certain, taken), parts.clone()));
         }
         let mut values = Vec::new();
         for cell in &self.out.cells {
@@ -138,11 +162,15 @@ impl Engine<'_> {
             let known = possible.get(&cell).and_then(Option::as_ref);
             value.zip(known).is_some_and(|(value, known)| !known.contains(&value))
         };
-        let strange = reads.into_iter().filter_map(|(event, object, parts)| {
-            parts.iter().any(|part| is_strange(part.cell, part.var)).then(|| StrangeRead {
+        let strange = reads.into_iter().filter_map(|(event, object, (certain, taken), parts)| {
+            let strange = parts.iter().any(|part| is_strange(part.cell, part.var));
+            let told = parts.iter().all(|part| self.out.recorded(part.var).is_some());
+            let vars = parts.iter().map(|part| part.var).collect();
+            (strange || (certain && (taken || !told))).then_some(StrangeRead {
                 event,
                 object,
-                vars: parts.iter().map(|part| part.var).collect(),
+                strange,
+                vars,
             })
         });
         strange.collect()
@@ -152,5 +180,18 @@ impl Engine<'_> {
 struct StrangeRead {
     event: At,
     object: usize,
+    /// By its value.
+    strange: bool,
     vars: Vec<VarId>,
+}
+
+fn ends_in_crash(kind: RecordedFailureKind) -> bool {
+    use RecordedFailureKind::{Abort, Exception, HeapCorruption, Signal};
+    matches!(kind, Abort | Exception | HeapCorruption | Signal { .. })
+}
+
+/// Did the program find out itself that something was wrong?
+fn ends_in_check(kind: RecordedFailureKind) -> bool {
+    use RecordedFailureKind::{Assertion, Exit, Output, Reached, User};
+    matches!(kind, Assertion | Exit { .. } | Output | Reached | User)
 }

@@ -4,12 +4,14 @@ mod dispatch;
 mod frameworks;
 mod freed;
 mod lifetime;
+mod meant;
 mod output;
 mod overrun;
 mod reached;
 mod search;
 
 pub(crate) use lifetime::Lifetime;
+pub(crate) use meant::Known;
 
 use crate::engine::Engine;
 use crate::heap::{HeapObject, PRIVATE, USER_END};

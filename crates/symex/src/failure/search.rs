@@ -18,9 +18,11 @@ impl<'r> Engine<'r> {
         if !self.symbolic() || self.failing != Some(t) {
             return;
         }
+        let known = self.known_stored(t, id);
         let thread = &mut self.threads[t];
         if let Some(frame) = thread.code() {
-            let store = StoreRecord { frame: frame.serial, block: frame.block, instruction: id };
+            let (frame, block) = (frame.serial, frame.block);
+            let store = StoreRecord { frame, block, instruction: id, known };
             thread.last_store.insert(address, store);
         }
     }
@@ -32,8 +34,8 @@ impl<'r> Engine<'r> {
         }
         let thread = &mut self.threads[t];
         let Some(frame) = thread.innermost_code() else { return };
-        let store =
-            StoreRecord { frame: frame.serial, block: frame.block, instruction: frame.next };
+        let (known, instruction) = (thread.stamps, frame.next);
+        let store = StoreRecord { frame: frame.serial, block: frame.block, instruction, known };
         for at in 0..length.min(LONGEST_STORE) {
             thread.last_store.insert(address.wrapping_add(at), store);
         }

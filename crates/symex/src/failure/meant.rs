@@ -1,0 +1,222 @@
+//! Which object a pointer means whose place several objects have had, one after the other.
+//!
+//! By when a thread had a pointer's value tells: an object that was allocated later is not meant by it,
+//! even where it lies at the same address. Of the failing thread's registers it is known how many time
+//! stamps it had passed when what they hold, or the pointer that it was computed from, was loaded,
+//! returned or passed on; of what it wrote to memory that nobody else writes, too.
+
+use crate::access::STAMP_SLACK;
+use crate::engine::{Engine, Pass};
+use crate::thread::{CodeFrame, Frame};
+use crate::value::{Scalar, Value};
+use ir::types::{CastOp, FuncId, InstId, InstKind, Instruction, Operand};
+use std::sync::Arc;
+
+/// An access, the same in every walk: thread, entries of its path before, and the instruction.
+pub(crate) type AccessKey = (usize, usize, usize, FuncId, InstId);
+
+/// Of values by registers: how many time stamps the thread had passed when it had them.
+#[derive(Default)]
+pub(crate) struct Known {
+    registers: Vec<Option<usize>>,
+    arguments: Vec<usize>,
+    /// At the function's beginning.
+    entered: usize,
+}
+
+impl Known {
+    fn of(&self, operand: Operand) -> Option<usize> {
+        match operand {
+            Operand::Inst(id) => self.registers.get(id.index()).copied().flatten(),
+            Operand::Param(at) => Some(*self.arguments.get(at as usize).unwrap_or(&self.entered)),
+            Operand::Const(_) => Some(0),
+            Operand::Other => None,
+        }
+    }
+}
+
+impl<'r> Engine<'r> {
+    /// What is known of the arguments of a function that the thread is about to enter.
+    pub(crate) fn known_arguments(&self, t: usize) -> Known {
+        let thread = &self.threads[t];
+        let passed = || {
+            let caller = thread.innermost_code()?;
+            let known = &caller.history.as_ref()?.known;
+            let call =
+                caller.info.function.instructions.get(caller.next.index())?.kind.as_call()?;
+            let now = |operand: &Operand| known.of(*operand).unwrap_or(thread.stamps);
+            Some(call.args.iter().map(now).collect())
+        };
+        // An uninstrumented function calls back with arguments of its own.
+        let direct = match thread.frames.last() {
+            Some(Frame::External(frame)) => frame.call.as_ref().is_some_and(|call| call.walked),
+            _ => true,
+        };
+        let arguments = if direct { passed() } else { None };
+        Known {
+            arguments: arguments.unwrap_or_default(),
+            entered: thread.stamps,
+            ..Known::default()
+        }
+    }
+
+    /// By when the thread had the value that an instruction has just given.
+    pub(crate) fn note_had(&mut self, t: usize, id: InstId, inst: &Instruction) {
+        let result = self.threads[t].known_result.take();
+        let thread = &self.threads[t];
+        let Some(frame) = thread.code().filter(|frame| frame.history.is_some()) else { return };
+        let now = thread.stamps;
+        let of = |operand: &Operand| Self::known_of(frame, *operand).unwrap_or(now);
+        let known = match &inst.kind {
+            InstKind::Gep { base, .. } => of(base),
+            InstKind::Cast(
+                CastOp::BitCast | CastOp::AddrSpaceCast | CastOp::PtrToInt | CastOp::IntToPtr,
+                inner,
+            )
+            | InstKind::Freeze(inner)
+            | InstKind::ExtractValue(inner, _) => of(inner),
+            InstKind::Call(_) | InstKind::Invoke { .. } => result.unwrap_or(now),
+            InstKind::Select(_, a, b) | InstKind::Binary(_, a, b) => of(a).max(of(b)),
+            InstKind::Load { address, .. } => self.known_in_memory(t, *address).unwrap_or(now),
+            _ => now,
+        };
+        self.set_known(t, id, known);
+    }
+
+    pub(crate) fn known(&self, t: usize, operand: Operand) -> Option<usize> {
+        Self::known_of(self.threads[t].code()?, operand)
+    }
+
+    /// The same of phis, whose values were computed at the end of the block before.
+    pub(crate) fn known_phis(
+        &self,
+        t: usize,
+        incoming: impl Iterator<Item = Operand>,
+    ) -> Vec<usize> {
+        let thread = &self.threads[t];
+        let Some(frame) = thread.code().filter(|frame| frame.history.is_some()) else {
+            return Vec::new();
+        };
+        incoming.map(|operand| Self::known_of(frame, operand).unwrap_or(thread.stamps)).collect()
+    }
+
+    pub(crate) fn set_known(&mut self, t: usize, id: InstId, stamps: usize) {
+        let Some(history) = self.threads[t].code_mut().and_then(|frame| frame.history.as_mut())
+        else {
+            return;
+        };
+        let registers = &mut history.known.registers;
+        if registers.len() <= id.index() {
+            registers.resize(id.index() + 1, None);
+        }
+        registers[id.index()] = Some(stamps);
+    }
+
+    /// By when the thread had what it is about to store.
+    pub(crate) fn known_stored(&self, t: usize, id: InstId) -> usize {
+        let thread = &self.threads[t];
+        let stored = || {
+            let frame = thread.code()?;
+            match frame.info.function.instructions.get(id.index())?.kind {
+                InstKind::Store { value, .. } => Self::known_of(frame, value),
+                _ => None,
+            }
+        };
+        stored().unwrap_or(thread.stamps)
+    }
+
+    fn known_of(frame: &CodeFrame<'_>, operand: Operand) -> Option<usize> {
+        frame.history.as_ref()?.known.of(operand)
+    }
+
+    /// The same of what the thread itself stored where an instruction loads, and nobody else can have
+    /// written.
+    fn known_in_memory(&self, t: usize, address: Operand) -> Option<usize> {
+        let thread = &self.threads[t];
+        let register = match address {
+            Operand::Inst(id) => thread.code()?.registers.get(id.index())?,
+            Operand::Param(at) => thread.code()?.arguments.get(at as usize)?,
+            _ => return None,
+        };
+        let recorded = u64::try_from(register.scalar()?.as_const()?).ok()?;
+        let internal = self.lookup(t, recorded)?;
+        let store = thread.last_store.get(&internal)?;
+        let Pass::Symbolic(shared) = &self.pass else { return None };
+        let own = shared.at(internal).is_none() && !self.learned.writers.other_than(t, internal);
+        own.then_some(store.known)
+    }
+
+    /// The access that the thread is at.
+    fn access_key(&self, t: usize) -> Option<AccessKey> {
+        let thread = &self.threads[t];
+        let frame = thread.innermost_code()?;
+        Some((t, thread.path_position(), frame.info.module, frame.info.id, frame.next))
+    }
+
+    /// The object that an access means whose pointer the thread had before the object was allocated
+    /// that lies there by now. As internal address.
+    pub(crate) fn meant(&mut self, t: usize, pointer: Option<Scalar>, address: u64) -> Option<u64> {
+        if self.failing != Some(t) || !self.recording.common_clock {
+            return None;
+        }
+        let object = match self.lifetime.freed.meant.is_empty() {
+            false => {
+                let key = self.access_key(t)?;
+                Arc::clone(&self.lifetime.freed.meant).get(&key).copied()?
+            }
+            true if self.symbolic() => {
+                let object = self.older_object(t, pointer?, address)?;
+                let key = self.access_key(t)?;
+                self.lifetime.freed.meant_now.insert(key, object);
+                object
+            }
+            true => return None,
+        };
+        let object = &self.learned.heap.objects[object];
+        let offset = address.checked_sub(object.address).filter(|offset| *offset < object.size)?;
+        Some(object.base + offset)
+    }
+
+    fn older_object(&self, t: usize, pointer: Scalar, address: u64) -> Option<usize> {
+        let thread = &self.threads[t];
+        let operand = self.pointer_operand(t, pointer)?;
+        let known = Self::known_of(thread.innermost_code()?, operand)?;
+        if known >= thread.stamps {
+            return None;
+        }
+        let (from, to) = self.interval(t);
+        let heap = &self.learned.heap;
+        let now = heap.find(address, from, to)?;
+        let by = self.done_by(t, known).saturating_add(STAMP_SLACK);
+        if heap.objects[now].birth <= by {
+            return None;
+        }
+        let older = heap.find(address, 0, by).filter(|older| *older != now)?;
+        let object = &heap.objects[older];
+        let freed = object.freed.is_some_and(|(by, _)| by != t);
+        (freed && object.mapped.is_none() && object.birth <= by).then_some(older)
+    }
+
+    /// The operand of the current instruction, or call, that the pointer is the value of.
+    fn pointer_operand(&self, t: usize, pointer: Scalar) -> Option<Operand> {
+        let thread = &self.threads[t];
+        if let Some(Frame::External(frame)) = thread.frames.last() {
+            let call = frame.call.as_ref()?;
+            let mut pairs = call.operands.iter().zip(&call.arguments);
+            return pairs.find_map(|(&operand, value)| {
+                (Value::scalar(value) == Some(pointer)).then_some(operand)
+            });
+        }
+        let frame = thread.code()?;
+        let kind = &frame.info.function.instructions.get(frame.next.index())?.kind;
+        if let Some(call) = kind.as_call() {
+            let value = |operand: &Operand| match *operand {
+                Operand::Inst(id) => frame.registers.get(id.index())?.scalar(),
+                Operand::Param(at) => frame.arguments.get(at as usize)?.scalar(),
+                _ => None,
+            };
+            return call.args.iter().copied().find(|operand| value(operand) == Some(pointer));
+        }
+        kind.address()
+    }
+}
