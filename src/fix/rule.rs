@@ -161,7 +161,9 @@ pub fn why_none(repair: &Repair) -> &'static str {
         Kind::GiveBack => {
             "that a lock is given back is no order of events that a running program could be held to"
         }
-        _ => "its events have no places in the program at which a thread could be held back",
+        _ => {
+            "its events have no places in the program at which their threads alone could be held back"
+        }
     }
 }
 
@@ -199,9 +201,14 @@ pub fn text(rule: &Rule, at: &Places<'_>) -> Option<String> {
                 places.extend(at.sites(id)?.into_iter().map(|site| (role, site)));
                 stretches_in_source.extend(Lines::of(trace, Stretch { first: id, last: id }));
             }
+            let mut held = BTreeSet::new();
             for &id in then {
-                places.extend(at.sites(id)?.into_iter().map(|site| ("then", site)));
+                held.extend(at.sites(id)?);
             }
+            if first.iter().all(|id| holds_itself_up(at, *id, then, &held)) {
+                return None;
+            }
+            places.extend(held.into_iter().map(|site| ("then", site)));
             "after"
         }
         Rule::None => return None,
@@ -218,6 +225,25 @@ pub fn text(rule: &Rule, at: &Places<'_>) -> Option<String> {
         let _ = writeln!(text, "{role} {site}");
     }
     Some(text)
+}
+
+/// Would the thread of the first step be held up at these places before it has taken that, although it
+/// comes through them from other code than the second step's threads do? A lock that is taken in a function
+/// of a library, say, has one place for all who call that.
+fn holds_itself_up(
+    at: &Places<'_>,
+    first: EventId,
+    then: &[EventId],
+    held: &BTreeSet<String>,
+) -> bool {
+    let trace = at.trace;
+    let until = trace.event(first).index as usize;
+    let mut before = trace.thread_of(first).events.iter().take(until);
+    before.any(|&id| {
+        let stack = &trace.event(id).stack;
+        then.iter().all(|then| trace.event(*then).stack != *stack)
+            && at.sites(id).is_some_and(|sites| sites.iter().any(|site| held.contains(site)))
+    })
 }
 
 fn site(points: &Points, id: EventId) -> Option<String> {
