@@ -20,7 +20,7 @@ use enforced::Enforced;
 use explain::Pattern;
 use model::{EventId, Schedule};
 use render::Solution;
-use repair::{Bug, Limits, Ordered, Refusal};
+use repair::{Bug, Limits, Ordered, Refusal, Rule};
 use rule::Gates;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -140,6 +140,8 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
         Some(0) => None,
         _ => Some(Enforced::new(&recorded.directory, trace, points, inputs, &order)?),
     };
+    // Orders that no run could be held to come behind those that runs have shown.
+    let mut untried = Vec::new();
     for repair in &found.found {
         if fixes.repairs.len() >= options.wanted {
             break;
@@ -158,9 +160,15 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
             }
         } else if enforced.is_some() {
             shown.checks.not_replayed = Some(rule::why_none(repair).to_owned());
+            if matches!(repair.rule, Rule::After { .. }) {
+                untried.push(shown);
+                continue;
+            }
         }
         fixes.repairs.push(shown);
     }
+    let room = options.wanted.saturating_sub(fixes.repairs.len());
+    fixes.repairs.extend(untried.into_iter().take(room));
     fixes.out_of_time = !budget();
     Ok(fixes)
 }
