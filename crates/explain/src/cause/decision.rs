@@ -8,7 +8,7 @@ use super::story::Story;
 use super::words::{at, did, quoted, whole};
 use super::{Found, Pattern};
 use crate::cone::expression_reads;
-use model::{EventId, PathCondition, PathConditionKind};
+use model::{EventId, PathConditionKind};
 
 /// So many branches before the write are looked at, the nearest first.
 const BRANCHES: usize = 3;
@@ -16,14 +16,7 @@ const BRANCHES: usize = 3;
 /// For a write that another thread's read came after.
 pub(super) fn find(story: &Story<'_>, write: EventId, read: EventId) -> Option<Found> {
     let (writer, reader) = (story.event(write), story.event(read));
-    let mut branches: Vec<&PathCondition> = story
-        .trace()
-        .conditions
-        .iter()
-        .filter(|c| c.thread == writer.thread && c.kind == PathConditionKind::Branch)
-        .filter(|c| c.position <= writer.index)
-        .collect();
-    branches.sort_by_key(|condition| std::cmp::Reverse((condition.position, condition.id)));
+    let branches = story.decided_before(write, &[PathConditionKind::Branch]);
     let decisions = branches.into_iter().take(BRANCHES).flat_map(|branch| {
         let reads = expression_reads(story.trace(), branch.expr);
         reads.into_iter().map(|read| read.event).rev().collect::<Vec<_>>()

@@ -67,18 +67,7 @@ fn looks<'t>(
 ) -> impl Iterator<Item = Look<'t>> + use<'t> {
     let trace = story.trace();
     let reader = story.event(read);
-    let failure = trace.failure.as_ref().map(|failure| story.site(failure.event));
-    let mut conditions: Vec<&PathCondition> = trace
-        .conditions
-        .iter()
-        .filter(|condition| {
-            condition.thread == reader.thread
-                && condition.position <= reader.index
-                && condition.kind == PathConditionKind::Branch
-                && failure != Some(&condition.site)
-        })
-        .collect();
-    conditions.sort_by_key(|condition| std::cmp::Reverse((condition.position, condition.id)));
+    let conditions = story.decided_before(read, &[PathConditionKind::Branch]);
     let mut nearest: Vec<Look<'t>> = Vec::new();
     for condition in conditions.into_iter().take(BRANCHES) {
         for read in expression_reads(trace, condition.expr) {

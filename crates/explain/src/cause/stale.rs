@@ -46,19 +46,8 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
 fn looks<'t>(story: &Story<'t>, end: EventId) -> Vec<Look<'t>> {
     let trace = story.trace();
     let event = story.event(end);
-    let failure = trace.failure.as_ref().map(|failure| story.site(failure.event));
-    let mut conditions: Vec<&PathCondition> = trace
-        .conditions
-        .iter()
-        .filter(|condition| {
-            condition.thread == event.thread
-                && condition.position <= event.index
-                && matches!(condition.kind, PathConditionKind::Branch | PathConditionKind::Address)
-                // What decides whether the run fails is no decision of the program.
-                && failure != Some(&condition.site)
-        })
-        .collect();
-    conditions.sort_by_key(|condition| std::cmp::Reverse((condition.position, condition.id)));
+    let conditions =
+        story.decided_before(end, &[PathConditionKind::Branch, PathConditionKind::Address]);
     let looks = conditions.into_iter().take(CONDITIONS).flat_map(|condition| {
         let reads = expression_reads(trace, condition.expr).into_iter().rev();
         reads.filter_map(move |read| {

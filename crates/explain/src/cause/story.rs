@@ -537,6 +537,29 @@ impl<'a> Story<'a> {
         self.value_if(condition.expr, var, then).map(|value| value != 0)
     }
 
+    /// What the event's thread went by to get there, the last first. What decides whether the run fails is no
+    /// decision of the program.
+    pub(super) fn decided_before(
+        &self,
+        end: EventId,
+        kinds: &[PathConditionKind],
+    ) -> Vec<&'a PathCondition> {
+        let (trace, event) = (self.trace(), self.event(end));
+        let failure = trace.failure.as_ref().map(|failure| self.site(failure.event));
+        let mut conditions: Vec<&PathCondition> = trace
+            .conditions
+            .iter()
+            .filter(|condition| {
+                condition.thread == event.thread
+                    && condition.position <= event.index
+                    && kinds.contains(&condition.kind)
+                    && failure != Some(&condition.site)
+            })
+            .collect();
+        conditions.sort_by_key(|condition| std::cmp::Reverse((condition.position, condition.id)));
+        conditions
+    }
+
     fn value_if(&self, expr: ExprId, var: VarId, then: u128) -> Option<u128> {
         let with = |other: VarId| if other == var { Some(then) } else { self.value(other) };
         self.trace().exprs.evaluate(expr, &with)
