@@ -147,9 +147,9 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
             break;
         }
         let mut shown = answer::Repair::of(repair);
-        shown.rule = rule::text(&repair.rule, &places);
-        if let (Some(enforced), Some(rule)) = (&mut enforced, &shown.rule) {
-            match enforced.runs(rule, options.runs)? {
+        let rule = rule::text(repair, &places);
+        match (&mut enforced, &rule) {
+            (Some(enforced), Ok(rule)) => match enforced.runs(rule, options.runs)? {
                 Ok(replays) if replays.passed < replays.runs => {
                     tracing::info!(kind = shown.kind, ?replays, "the program fails with it");
                     fixes.refused += 1;
@@ -157,14 +157,17 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
                 }
                 Ok(replays) => shown.checks.replay = Some(replays),
                 Err(why) => shown.checks.not_replayed = Some(why),
+            },
+            (Some(_), Err(why)) => {
+                shown.checks.not_replayed = Some((*why).to_owned());
+                if matches!(repair.rule, Rule::After { .. }) {
+                    untried.push(shown);
+                    continue;
+                }
             }
-        } else if enforced.is_some() {
-            shown.checks.not_replayed = Some(rule::why_none(repair).to_owned());
-            if matches!(repair.rule, Rule::After { .. }) {
-                untried.push(shown);
-                continue;
-            }
+            (None, _) => {}
         }
+        shown.rule = rule.ok();
         fixes.repairs.push(shown);
     }
     let room = options.wanted.saturating_sub(fixes.repairs.len());

@@ -138,8 +138,7 @@ impl Places<'_> {
 }
 
 /// Why there is no rule for a repair.
-#[must_use]
-pub fn why_none(repair: &Repair) -> &'static str {
+fn why_none(repair: &Repair) -> &'static str {
     match repair.kind {
         Kind::Broadcast => {
             "that a signal wakes all is no order of events that a running program could be held to"
@@ -161,16 +160,28 @@ pub fn why_none(repair: &Repair) -> &'static str {
         Kind::GiveBack => {
             "that a lock is given back is no order of events that a running program could be held to"
         }
-        _ => {
-            "its events have no places in the program at which their threads alone could be held back"
-        }
+        _ => "its events have no places in the program at which a thread could be held back",
     }
 }
 
-/// The text of a rule; `None` when the repair is no order of events, or its events have no places
-/// where a thread can be stopped.
-#[must_use]
-pub fn text(rule: &Rule, at: &Places<'_>) -> Option<String> {
+/// The text of a repair's rule, or why it has none.
+///
+/// # Errors
+/// When the repair is no order of events, or its events have no places where a thread can be stopped, or
+/// where the threads that have to wait can be stopped alone.
+pub fn text(repair: &Repair, at: &Places<'_>) -> Result<String, &'static str> {
+    if let Rule::After { first, then } = &repair.rule {
+        let held: BTreeSet<String> = then.iter().filter_map(|id| at.sites(*id)).flatten().collect();
+        if first.iter().all(|id| is_held_up(at, *id, then, &held)) {
+            return Err(
+                "its threads would be held back at places that others come through as well",
+            );
+        }
+    }
+    lines_of(&repair.rule, at).ok_or_else(|| why_none(repair))
+}
+
+fn lines_of(rule: &Rule, at: &Places<'_>) -> Option<String> {
     let Places { trace, points, gates } = *at;
     let mut places: BTreeSet<(&'static str, String)> = BTreeSet::new();
     let mut stretches_in_source: BTreeSet<Lines> = BTreeSet::new();
@@ -201,14 +212,9 @@ pub fn text(rule: &Rule, at: &Places<'_>) -> Option<String> {
                 places.extend(at.sites(id)?.into_iter().map(|site| (role, site)));
                 stretches_in_source.extend(Lines::of(trace, Stretch { first: id, last: id }));
             }
-            let mut held = BTreeSet::new();
             for &id in then {
-                held.extend(at.sites(id)?);
+                places.extend(at.sites(id)?.into_iter().map(|site| ("then", site)));
             }
-            if first.iter().all(|id| holds_itself_up(at, *id, then, &held)) {
-                return None;
-            }
-            places.extend(held.into_iter().map(|site| ("then", site)));
             "after"
         }
         Rule::None => return None,
@@ -230,12 +236,7 @@ pub fn text(rule: &Rule, at: &Places<'_>) -> Option<String> {
 /// Would the thread of the first step be held up at these places before it has taken that, although it
 /// comes through them from other code than the second step's threads do? A lock that is taken in a function
 /// of a library, say, has one place for all who call that.
-fn holds_itself_up(
-    at: &Places<'_>,
-    first: EventId,
-    then: &[EventId],
-    held: &BTreeSet<String>,
-) -> bool {
+fn is_held_up(at: &Places<'_>, first: EventId, then: &[EventId], held: &BTreeSet<String>) -> bool {
     let trace = at.trace;
     let until = trace.event(first).index as usize;
     let mut before = trace.thread_of(first).events.iter().take(until);

@@ -105,16 +105,17 @@ impl<'r> Engine<'r> {
         let first = !std::mem::replace(&mut frame.region_ended, true);
         let at = |list: &[bool]| list.get(block) == Some(&true);
         let filled = first && at(&info.plan.regions.filled) && !at(&info.plan.blocks);
-        if thread.choices.made > 0 {
-            self.end_region(t)?;
-            return self.handle_late_signals(t, 0);
-        }
+        let chosen = thread.choices.made > 0;
         self.end_region(t)?;
-        if filled {
-            self.threads[t].empty_regions += 1;
-            self.handle_late_signals(t, self.threads[t].empty_regions)?;
-        }
-        Ok(())
+        let empty = match (chosen, filled) {
+            (true, _) => 0,
+            (false, true) => {
+                self.threads[t].empty_regions += 1;
+                self.threads[t].empty_regions
+            }
+            (false, false) => return Ok(()),
+        };
+        self.handle_late_signals(t, empty)
     }
 
     /// A region ends. When it has made choices, the runtime may have read the clock behind them; what
