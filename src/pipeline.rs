@@ -111,7 +111,15 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     let timing = Timing { symex, ..Timing::default() };
     let clock = explain::Clock::default();
-    let mut work = Work { options, deadline, timing, pinned: false, rejected: Vec::new(), clock };
+    let mut work = Work {
+        options,
+        deadline,
+        timing,
+        pinned: false,
+        rejected: Vec::new(),
+        as_found: false,
+        clock,
+    };
     let Replayed { mut explained, failing, notes, mut alternates, across } =
         replayed::explain(directory, &execution, &mut work)?;
     // A spare alternate is none that was asked for.

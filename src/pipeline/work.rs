@@ -30,6 +30,8 @@ pub(super) struct Work<'a> {
     pub(super) pinned: bool,
     /// What the program did not follow.
     pub(super) rejected: Vec<Rejected>,
+    /// Failing schedules stay as near to the recorded run as they are found: with as many context switches.
+    pub(super) as_found: bool,
     /// What the recorded run's clock was good for.
     pub(super) clock: explain::Clock,
 }
@@ -43,7 +45,11 @@ impl Work<'_> {
     /// uninstrumented code) could avoid it, they are fixed to what the failing schedule has, so
     /// that the cause is about orders alone.
     pub(super) fn explain(&mut self, trace: &EventTrace) -> Result<Explained, PipelineError> {
-        let mut explained = self.explain_once(trace, explain::Options::default().switch_work)?;
+        let switch_work = match self.as_found {
+            true => 0,
+            false => explain::Options::default().switch_work,
+        };
+        let mut explained = self.explain_once(trace, switch_work)?;
         let failing = explained.explanation.failing.as_ref();
         if failing.is_some_and(|failing| self.is_rejected(&failing.schedule)) {
             // Reducing its context switches made it one that is known not to work.
@@ -55,7 +61,7 @@ impl Work<'_> {
                 tracing::info!("fixing the inputs to their values in the failing schedule");
                 let pinned = explain::pin_inputs(trace, &failing.evaluation);
                 self.pinned = true;
-                self.explain_once(&pinned, explain::Options::default().switch_work)
+                self.explain_once(&pinned, switch_work)
             }
             _ => Ok(explained),
         }

@@ -343,6 +343,7 @@ impl Engine<'_> {
     /// Writes bytes; shared cells become write events.
     pub fn write(&mut self, t: usize, place: Place, bytes: &[MemoryByte], grain: Grain) {
         self.survey(t, place, true);
+        self.note_held(t, place.address, bytes);
         let cells = self.shared_within(place);
         if cells.is_empty() {
             self.memory.write(place.address, bytes);

@@ -53,6 +53,8 @@ impl<'r> Engine<'r> {
             assembly: Some(Box::new(assembly)),
             tail: false,
             stamp: self.threads[t].last_stamp,
+            passed: None,
+            allocations: self.threads[t].allocations,
         };
         self.threads[t].frames.push(Frame::External(Box::new(ExternalFrame { call: Some(call) })));
         Ok(())

@@ -160,6 +160,7 @@ impl<'r> Engine<'r> {
         self.note_thread_exit(t, name, &arguments);
         let reallocated = self.reallocated(t, name, &arguments);
         let text = self.text_before(t, name, &arguments);
+        let passed = self.pass_on(t, name, &arguments);
         let frame = ExternalFrame {
             call: Some(ExternalCall {
                 name,
@@ -180,6 +181,8 @@ impl<'r> Engine<'r> {
                 assembly: None,
                 tail: call.must_tail,
                 stamp: self.threads[t].last_stamp,
+                passed,
+                allocations: self.threads[t].allocations,
             }),
         };
         self.threads[t].frames.push(Frame::External(Box::new(frame)));
@@ -270,6 +273,9 @@ impl<'r> Engine<'r> {
         } else {
             self.forget_sorted(t);
             arguments = self.registered_arguments(t, entered);
+            self.push_function(t, info, arguments, Logged::All)?;
+            self.called_back(t);
+            return Ok(());
         }
         self.push_function(t, info, arguments, Logged::All)
     }
@@ -388,6 +394,7 @@ impl<'r> Engine<'r> {
                 self.threads[t].call_time =
                     Some(model::Interval { earliest: call.stamp, ..self.happened(t) });
                 self.use_channels(t, &call, &logged);
+                self.note_result(t, &call, &logged);
                 let value = self.model_external(t, &call, logged)?;
                 if let Some(declaration) = ir::effects::effect(call.name) {
                     self.leave_described(t, &call, declaration);

@@ -4,6 +4,7 @@ use crate::access::Stamp;
 use crate::cells::SharedCells;
 use crate::channels::Channels;
 use crate::engine::{Engine, Learned, Pass};
+use crate::handovers::Handovers;
 use crate::idle::LeaveOut;
 use crate::image::Image;
 use crate::recording::{RecordedFailureKind, Recording};
@@ -110,12 +111,15 @@ fn survey<'r>(
         let pass = Pass::Survey(Box::<Shadow>::default());
         learned.unresolved.clear();
         learned.channels = Channels::default();
+        learned.handovers = Handovers::default();
         let nothing = LeaveOut::Nothing;
         let mut engine = Engine::new(image, recording, options, pass, learned, order, nothing);
         engine.run()?;
         let late = engine.resolves_more();
         let complete = engine.threads.iter().all(|thread| thread.report.reached_end);
         engine.learned.channels.decide(complete);
+        (0..engine.threads.len()).for_each(|t| engine.note_open_calls(t));
+        engine.learned.handovers.decide(complete);
         let (pass, found) = (engine.pass, engine.learned);
         learned = found;
         if let Pass::Survey(shadow) = pass {

@@ -184,6 +184,8 @@ mod tests {
             assembly: None,
             tail: false,
             stamp: 0,
+            passed: None,
+            allocations: 0,
         }
     }
 

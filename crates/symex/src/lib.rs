@@ -17,6 +17,7 @@
 //! | `described`, `strings` | library functions as `ir::effects` describes them |
 //! | `sync`, `allocations` | what the runtime reported |
 //! | `channels` | pipes and their like, which order threads |
+//! | `handovers` | objects that threads hand each other inside of uninstrumented code |
 //! | `inputs` | results that a replay gives back |
 //! | `idle` | rounds of waiting, which are left out |
 //! | `points` | where a scheduler can stop the threads |
@@ -49,6 +50,7 @@ mod execute;
 mod externals;
 mod failure;
 mod guesses;
+mod handovers;
 mod hang;
 mod heap;
 mod idle;

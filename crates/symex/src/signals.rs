@@ -55,6 +55,8 @@ impl<'r> Engine<'r> {
                 read: true,
                 text: None,
                 stamp: self.threads[t].last_stamp,
+                passed: None,
+                allocations: self.threads[t].allocations,
             }),
         };
         let reads = std::mem::take(&mut self.pending_reads);

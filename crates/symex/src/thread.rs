@@ -3,6 +3,7 @@
 use crate::choices::{Choices, choices};
 use crate::clock::VectorClock;
 use crate::failure::{Found, Known};
+use crate::handovers::Passed;
 use crate::heap::PRIVATE;
 use crate::image::FunctionInfo;
 use crate::recording::ThreadLog;
@@ -161,6 +162,10 @@ pub(crate) struct ExternalCall<'r> {
     pub tail: bool,
     /// The last time stamp before it.
     pub stamp: u64,
+    /// What it may hand to another thread.
+    pub passed: Option<Box<Passed>>,
+    /// How many allocations the thread had made before it.
+    pub allocations: u64,
 }
 
 /// Uninstrumented code.
@@ -276,6 +281,8 @@ pub(crate) struct Thread<'r> {
     pub mappings: u64,
     /// How many calls it made that moved something through a descriptor.
     pub moves: u64,
+    /// How often objects could go to uninstrumented code or come from it.
+    pub crossings: u64,
     /// Time stamps seen so far.
     pub stamps: usize,
     pub last_stamp: u64,
@@ -350,6 +357,7 @@ impl<'r> Thread<'r> {
             frees: 0,
             mappings: 0,
             moves: 0,
+            crossings: 0,
             stamps: 0,
             last_stamp: 0,
             call_time: None,

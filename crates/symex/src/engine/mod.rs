@@ -12,6 +12,7 @@ use crate::channels::Channels;
 use crate::containers::Containers;
 use crate::eval;
 use crate::failure::Lifetime;
+use crate::handovers::Handovers;
 use crate::hang::Waiting;
 use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::idle::{Idle, LeaveOut};
@@ -63,6 +64,8 @@ pub(crate) struct Learned {
     pub reported: Option<usize>,
     /// Pipes and their like.
     pub channels: Channels,
+    /// Objects that uninstrumented code passes between threads.
+    pub handovers: Handovers,
     /// The log told of writes that are only guessed, which the next survey judges by `writers`.
     pub guesses: bool,
 }
@@ -115,6 +118,8 @@ pub(crate) struct Engine<'r> {
     pub heap_objects: FxHashMap<usize, ObjectId>,
     /// Semaphores that stand for channels: channel and number.
     pub channel_objects: FxHashMap<(usize, usize), ObjectId>,
+    /// Semaphores that stand for hand-overs.
+    pub handover_objects: FxHashMap<usize, ObjectId>,
     /// Heap objects that contain shared cells.
     pub shared_heap: FxHashSet<usize>,
     pub sites: FxHashMap<(usize, LocId), Arc<[Site]>>,
@@ -181,6 +186,7 @@ impl<'r> Engine<'r> {
             sync_objects: FxHashMap::default(),
             heap_objects: FxHashMap::default(),
             channel_objects: FxHashMap::default(),
+            handover_objects: FxHashMap::default(),
             shared_heap: FxHashSet::default(),
             sites: FxHashMap::default(),
             call_paths: CallPaths::default(),
