@@ -34,6 +34,7 @@ need "command -v ccache" ccache
 need "command -v ld.lld" lld
 need "command -v llvm-ar" llvm
 need "ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.ubsan_standalone-*.a" libclang-rt-14-dev
+need "ls /usr/lib/llvm-*/lib/libomp.so /usr/lib/llvm-*/lib/clang/*/include/omp.h" libomp-14-dev
 need "command -v chromium" chromium
 need "command -v chromedriver" chromium-driver
 need "command -v pytest-3 || command -v pytest" python3-pytest

@@ -51,6 +51,7 @@ pub fn encode_paper(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError>
     program_order::encode(&context, MemoryModel::SequentialConsistency, &mut builder);
     fork_join::encode(&mut context, &mut builder);
     barriers::encode(&mut context, &mut builder);
+    semaphores::encode_pairs(&mut context, &mut builder);
     context.closure = Closure::nothing(trace);
     locks::encode(&context, &mut builder);
     let woken = conditions::encode(&context, &mut builder);
@@ -75,6 +76,7 @@ fn encode_with(trace: &EventTrace, clock: bool) -> Result<ConstraintSystem, Enco
     program_order::encode(&context, model, &mut builder);
     fork_join::encode(&mut context, &mut builder);
     barriers::encode(&mut context, &mut builder);
+    semaphores::encode_pairs(&mut context, &mut builder);
     if clock {
         clock::encode(&mut context, &mut builder);
         builder.system.moments = clock::moments(trace);

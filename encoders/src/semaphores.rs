@@ -19,11 +19,47 @@ struct Taken {
     wait: EventId,
 }
 
-/// Encodes all semaphores.
+/// Encodes the semaphores by which one thread tells one other: so many waits need so many posts, each of
+/// which comes before its wait in every schedule, which enters the closure.
+pub(crate) fn encode_pairs(context: &mut Context<'_>, builder: &mut Builder) {
+    let trace = context.trace;
+    let mut edges = Vec::new();
+    for object in &trace.objects {
+        let ObjectKind::Semaphore { initial } = object.kind else { continue };
+        let uses = uses(context, object.id);
+        if !is_pair(context, &uses) {
+            continue;
+        }
+        for (index, &wait) in uses.waits.iter().enumerate().skip(initial as usize) {
+            let Some(&post) = uses.posts.get(index - initial as usize) else {
+                builder.add(ConstraintKind::Semaphore, [wait], Term::False);
+                continue;
+            };
+            builder.add(ConstraintKind::Semaphore, [post, wait], Term::Before(post, wait));
+            edges.push((post, wait));
+        }
+    }
+    // A cycle makes the system unsatisfiable, which the constraints say on their own.
+    context.closure.add(trace, &edges);
+}
+
+/// Does one thread post and one other wait?
+fn is_pair(context: &Context<'_>, uses: &Uses) -> bool {
+    let thread = |id: &EventId| context.trace.event(*id).thread;
+    let alone =
+        |events: &[EventId]| events.windows(2).all(|two| thread(&two[0]) == thread(&two[1]));
+    let own = uses.waits.first().map(thread) == uses.posts.first().map(thread);
+    uses.failed.is_empty() && !own && alone(&uses.waits) && alone(&uses.posts)
+}
+
+/// Encodes all others.
 pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) {
     for object in &context.trace.objects {
         if let ObjectKind::Semaphore { initial } = object.kind {
             let uses = uses(context, object.id);
+            if is_pair(context, &uses) {
+                continue;
+            }
             // With a unit for every wait from the start nobody ever competes for one.
             if uses.failed.is_empty() && initial as usize >= uses.waits.len() {
                 continue;

@@ -246,6 +246,26 @@ fn semaphores() {
 }
 
 #[test]
+fn a_semaphore_between_two_threads() {
+    check(
+        "sem s 1\nt0: post s\nt0: post s\nt1: sem-wait s\nt1: sem-wait s",
+        |kind| kind == ConstraintKind::Semaphore,
+        expect![[r#"
+            e0 t0 start
+            e1 t0 fork
+            e2 t0 semaphore-post
+            e3 t0 semaphore-post
+            e4 t0 exit
+            e5 t0.1 start
+            e6 t0.1 semaphore-wait
+            e7 t0.1 semaphore-wait
+            e8 t0.1 exit
+            c8 semaphore [e2 e7]: e2 < e7
+        "#]],
+    );
+}
+
+#[test]
 fn a_failed_attempt_on_a_semaphore() {
     check(
         "sem s 1\nt0: sem-wait s\nt1: sem-failed s\nt2: post s",

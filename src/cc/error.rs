@@ -64,6 +64,15 @@ pub enum CcError {
         #[source]
         source: io::Error,
     },
+    /// An OpenMP library that clang compiles nothing for.
+    #[error(
+        "clang compiles no OpenMP for {library}, it would leave the directives out: use -fopenmp or \
+         -fopenmp=libomp"
+    )]
+    OpenMp {
+        /// As given.
+        library: String,
+    },
     /// The instrumenter refused.
     #[error("cannot instrument {}", path.display())]
     Instrument {

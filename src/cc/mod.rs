@@ -42,6 +42,7 @@ pub fn run(cxx: bool, args: &[OsString], archive: ArchiveSource<'_>) -> Result<u
     let arguments = Arguments::parse(&response::expand(args)?);
     if arguments.mode != Mode::PassThrough {
         sanitizers::check(&arguments)?;
+        library::check(&arguments)?;
         let warn = |options: &[String], why: &str| {
             if !options.is_empty() {
                 eprintln!("symbiosis: warning: {} dropped: {why}", options.join(" "));
@@ -124,10 +125,10 @@ fn compile_and_link(
         Product::SharedLibrary | Product::Relocatable => None,
     };
     let library = match product {
-        Product::Executable | Product::SharedLibrary if library::is_wanted(cxx, arguments) => {
-            library::archive(clang, directory.path())?
+        Product::Executable | Product::SharedLibrary => {
+            library::archive(clang, cxx, arguments, directory.path())?
         }
-        _ => None,
+        Product::Relocatable => None,
     };
     clang.run(&link::command(arguments, product, &objects, library.as_deref(), runtime.as_ref()))
 }

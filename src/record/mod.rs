@@ -7,6 +7,7 @@ mod fail_if;
 mod interrupts;
 mod names;
 mod noise;
+mod openmp;
 mod program;
 mod run;
 mod tee;

@@ -3,9 +3,11 @@
 use crate::record::children::{Family, Found};
 use crate::record::fail_if::{self, Spool};
 use crate::record::noise::{REPORT_FILE, take_steps};
+use crate::record::openmp;
 use crate::record::tee::Tee;
 use crate::record::words::is_interrupt;
 use crate::record::{FailAt, Instrumented, Interrupts, Noise, Perturbation, Program, RecordError};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -43,6 +45,8 @@ pub struct Options {
     pub follow: bool,
     /// What is added to the program's environment.
     pub environment: Vec<(&'static str, OsString)>,
+    /// OpenMP's settings, as a manifest has them; those of this process where there are none.
+    pub openmp: BTreeMap<String, String>,
     /// How to run it again elsewhere than from where the user stands; none for a first run.
     pub confined: Option<Confined>,
     /// Watch the heap for accesses to freed objects?
@@ -255,8 +259,16 @@ fn new_manifest(program: &Program, options: &Options) -> Manifest {
     manifest.detect = options.detect.then(|| USE_AFTER_FREE.to_owned());
     manifest.fail_at = options.fail_at.as_ref().map(ToString::to_string);
     manifest.seed = options.perturbation.map(|perturbation| perturbation.seed);
+    manifest.openmp = openmp_settings(options);
     manifest.common_clock = has_invariant_clock();
     manifest
+}
+
+fn openmp_settings(options: &Options) -> BTreeMap<String, String> {
+    match options.openmp.is_empty() {
+        true => openmp::settings(),
+        false => options.openmp.clone(),
+    }
 }
 
 /// Does the processor say that its time-stamp counter goes at one rate whatever its state?
@@ -318,6 +330,7 @@ fn spawn(
     if let Some(place) = &options.fail_at {
         command.env(FAIL_AT_VARIABLE, place.variable());
     }
+    openmp::apply(&openmp_settings(options), &mut command);
     command
         .args(program.command.iter().skip(1))
         .envs(options.environment.iter().map(|(name, value)| (name, value)))

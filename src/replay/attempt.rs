@@ -121,6 +121,7 @@ pub fn run(
         show_output: settings.show_output,
         follow: false,
         environment,
+        openmp: recorded.openmp.clone(),
         confined: Some(confined),
         perturbation: None,
     };

@@ -156,6 +156,7 @@ impl Runner {
             show_output: false,
             follow: false,
             environment,
+            openmp: self.manifest.openmp.clone(),
             confined: Some(Confined {
                 directory: PathBuf::from(&self.manifest.directory),
                 input: self.settings.input.clone(),

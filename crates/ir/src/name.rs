@@ -8,7 +8,10 @@
 //! Architecture invariant: naming never fails and never panics; it returns `None`.
 
 mod layout;
+pub(crate) mod openmp;
 mod place;
+
+pub use openmp::is_construct;
 
 use crate::types::{
     DebugEncoding, DebugType, DebugTypeId, Function, GlobalId, InstId, InstKind, Module, Operand,
@@ -40,6 +43,10 @@ pub enum DisplayKind {
 /// object that begins there. `None` for a global without a name in the source.
 #[must_use]
 pub fn global_path(module: &Module, global: GlobalId, offset: u64, size: u64) -> Option<String> {
+    let symbol = module.globals.get(global.index()).map(|global| global.name.as_str());
+    if let Some(section) = symbol.and_then(openmp::critical_section) {
+        return Some(section);
+    }
     named_global(module, global, offset, size).map(|named| named.text)
 }
 

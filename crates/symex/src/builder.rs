@@ -250,6 +250,12 @@ impl Builder {
         }
     }
 
+    /// The call stacks of a thread's events.
+    pub fn stacks(&self, thread: usize) -> impl Iterator<Item = &Arc<[Site]>> {
+        let log = self.threads.get(thread);
+        log.into_iter().flat_map(|log| log.events.iter().map(|event| &event.stack))
+    }
+
     /// Takes the sites of these files away from the top of a thread's last event's stack, unless
     /// all are.
     pub fn strip_last_stack(&mut self, thread: usize, is_foreign: &dyn Fn(&str) -> bool) {

@@ -1,12 +1,14 @@
 //! The passes, one after the other.
 
 use crate::access::Stamp;
+use crate::builder::Builder;
 use crate::cells::SharedCells;
 use crate::channels::Channels;
 use crate::engine::{Engine, Learned, Pass};
 use crate::handovers::Handovers;
 use crate::idle::LeaveOut;
 use crate::image::Image;
+use crate::openmp;
 use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{Execution, FunctionCalls, Options, Report, SymexError};
 use crate::shadow::Shadow;
@@ -164,7 +166,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
                 .filter(|&&parent| parent < thread.index)
                 .map(|&parent| ThreadId::from_index(parent)),
         },
-        entry: entry_name(image, thread.log.start_routine),
+        entry: thread_name(image, thread.log.start_routine, thread.index, &engine.out),
         events: Vec::new(),
     });
     let threads = threads.collect();
@@ -196,6 +198,11 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
         trace.intervals.clear();
     }
     Execution { trace, points: engine.points.finish(), inputs, gaps: engine.gaps, report }
+}
+
+fn thread_name(image: &Image<'_>, address: u64, thread: usize, out: &Builder) -> String {
+    let entry = entry_name(image, address);
+    openmp::worker_name(&entry, thread, out).unwrap_or(entry)
 }
 
 fn entry_name(image: &Image<'_>, address: u64) -> String {

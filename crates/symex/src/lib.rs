@@ -62,6 +62,7 @@ mod mappings;
 mod memory;
 mod memory_ops;
 mod naming;
+mod openmp;
 mod points;
 mod processor;
 mod recording;

@@ -6,6 +6,7 @@ use crate::containers::is_of_library;
 use crate::engine::{Engine, is_private};
 use crate::heap::HEAP;
 use crate::image::FunctionInfo;
+use crate::openmp;
 use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
 use ir::name::{self, AccessPart, DisplayKind, Part};
@@ -84,6 +85,7 @@ impl<'r> Engine<'r> {
         for place in places {
             stack.extend(self.chain(place).iter().cloned());
         }
+        openmp::join_frames(&mut stack);
         let stack: Arc<[Site]> = Arc::from(stack);
         let slot = (node as usize).checked_sub(1).and_then(|at| self.call_paths.stacks.get_mut(at));
         if let Some(slot) = slot {
@@ -251,6 +253,9 @@ impl<'r> Engine<'r> {
     pub fn object_name(&mut self, t: usize, address: u64, size: Option<u64>) -> Option<String> {
         if !self.symbolic() {
             return None;
+        }
+        if let Some(lock) = self.openmp_lock(t) {
+            return Some(lock);
         }
         let internal = self.lookup(t, address);
         let global = internal.and_then(|at| self.known_global_name(at, size.unwrap_or(0)));

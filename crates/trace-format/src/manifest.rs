@@ -9,6 +9,7 @@ use crate::layout::INSTRUMENTATION_VERSION;
 use crate::origin::ProcessIdentity;
 use crate::version::{FORMAT_VERSION, FormatVersion};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -230,6 +231,9 @@ pub struct Manifest {
     /// readings can be compared.
     #[serde(default)]
     pub common_clock: bool,
+    /// What the environment said to a program of OpenMP: variables and their values.
+    #[serde(default)]
+    pub openmp: BTreeMap<String, String>,
     /// The threads in serial order; once sealed.
     pub threads: Vec<ThreadRecord>,
 }
@@ -271,6 +275,7 @@ impl Manifest {
             fail_if: None,
             process: None,
             common_clock: false,
+            openmp: BTreeMap::new(),
             threads: Vec::new(),
         }
     }

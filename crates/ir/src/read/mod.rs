@@ -83,6 +83,7 @@ pub fn read_module(module: &llvm::Module<'_>) -> Result<Module, ReadError> {
     reader.declare()?;
     reader.fill_globals();
     reader.fill_functions();
+    crate::name::openmp::name_constructs(&mut reader.module.debug.scopes);
     Ok(reader.module)
 }
 

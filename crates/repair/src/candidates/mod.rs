@@ -149,6 +149,11 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
     if variables(bug).iter().any(is_table) {
         found.retain(|found| matches!(found.repair.kind, Kind::StartLater | Kind::JoinFirst));
     }
+    // An object that has no name in the source is a library's, whose code nobody is going to change.
+    let moves = |repair: &Repair| repair.lock.is_none() && repair.kind != Kind::LockOrder;
+    found.retain(|Candidate { repair, .. }| {
+        !(moves(repair) && repair.steps.iter().any(|step| step.contains("`0x")))
+    });
     found
 }
 
