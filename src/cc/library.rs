@@ -8,7 +8,7 @@ use super::arguments::Arguments;
 use super::compile::{self, Share};
 use super::toolchain::Clang;
 use crate::runtime_archive;
-pub use openmp::check;
+pub use openmp::{check, is_library as is_openmp};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,6 +3,7 @@
 use super::CcError;
 use super::arguments::{Arguments, Item};
 use super::compile::plain_path;
+use super::library;
 use super::options::InputKind;
 use super::scripts;
 use std::ffi::{OsStr, OsString};
@@ -58,7 +59,7 @@ pub struct Runtime {
 }
 
 /// The link command. `objects` are the compiled sources in order; `library` is an archive of ours
-/// that goes before libstdc++; with a runtime, it is linked in.
+/// that goes before the libraries whose functions it has; with a runtime, it is linked in.
 pub fn command(
     arguments: &Arguments,
     product: Product,
@@ -88,7 +89,8 @@ pub fn command(
         Product::Relocatable => options,
     };
     if let Some(library) = library {
-        let named = options.iter().position(|option| option == &["-lstdc++"]);
+        let replaced = |word: &OsString| word == "-lstdc++" || library::is_openmp(word);
+        let named = options.iter().position(|option| option.iter().any(replaced));
         options.insert(named.unwrap_or(options.len()), vec![library.into()]);
     }
     command.extend(options.into_iter().flatten());
@@ -179,6 +181,16 @@ mod tests {
             "-Qunused-arguments first.o /t/0-a.o lib.a /t/1-b.o -lm -Wl,--whole-archive /r/lib.a \
              -Wl,--no-whole-archive -Xlinker --dynamic-list=/r/list -lpthread -ldl -o prog"
         );
+    }
+
+    #[test]
+    fn functions_of_ours_come_before_the_library_that_has_them_too() {
+        for library in ["-lomp", "/usr/lib/libomp.so"] {
+            let arguments = parse(&format!("a.o {library} -lm"));
+            let ours = Some(Path::new("/t/ours"));
+            let line = text(&command(&arguments, Product::SharedLibrary, &[], ours, None));
+            assert_eq!(line, format!("a.o /t/ours {library} -lm"));
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::conflict::{OrderKind, conflicts, positions};
 use crate::failing::{enclosing_locks, section_end};
 use crate::happens_before::HappensBefore;
 use model::evaluate::Evaluation;
-use model::{CellId, EventId, EventKind, EventTrace, LockMode, ObjectId, Schedule};
+use model::{CellId, Event, EventId, EventKind, EventTrace, LockMode, ObjectId, Schedule};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// No more flips than this are returned.
@@ -71,6 +71,8 @@ pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -
     let variables: BTreeSet<CellId> = addressed.cells().collect();
     let mut found: BTreeMap<Flip, (Rank, (u32, u32))> = BTreeMap::new();
     let mut add = |rank: Rank, before: EventId, after: EventId| {
+        let internal = [before, after].iter().all(|id| is_of_runtime(trace.event(*id)));
+        let rank = if internal { Rank::Rest } else { rank };
         if let Some(flip) = search.widened(before, after) {
             let key = (rank, search.distance(before, after));
             found.entry(flip).and_modify(|known| *known = key.min(*known)).or_insert(key);
@@ -112,6 +114,17 @@ pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -
     flips.sort_unstable();
     flips.truncate(MOST_FLIPS);
     flips.into_iter().map(|(_, flip)| flip).collect()
+}
+
+/// Is it what OpenMP's runtime does for itself? Whose order that is says less than the order of what the
+/// program does, in which it shows as well. Critical sections are the program's.
+fn is_of_runtime(event: &Event) -> bool {
+    let mut inside = event.stack.iter().take_while(|site| site.file.is_empty());
+    inside.any(|site| {
+        let entry = site.function.strip_prefix("__kmpc_");
+        entry.is_some_and(|entry| !entry.contains("critical"))
+            || site.function.starts_with("symbiosis_omp_")
+    })
 }
 
 /// The schedule with a flip: up to `before` as it is, then what does not depend on `before` up to

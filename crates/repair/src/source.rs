@@ -43,6 +43,16 @@ impl Span {
         format!("{}:{}", self.file_name(), self.last)
     }
 
+    /// Is it in a region of OpenMP, or in a task? Both are named after their directives.
+    pub(crate) fn is_region(&self) -> bool {
+        self.is_task() || self.function.starts_with("parallel region at ")
+    }
+
+    /// Is it in a task of OpenMP?
+    pub(crate) fn is_task(&self) -> bool {
+        self.function.starts_with("task at ")
+    }
+
     fn file_name(&self) -> &str {
         self.file.rsplit('/').next().unwrap_or(&self.file)
     }

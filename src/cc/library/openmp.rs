@@ -2,7 +2,9 @@
 //! on the clock, and the order that its constructs give would not be seen.
 
 use crate::cc::CcError;
-use crate::cc::arguments::Arguments;
+use crate::cc::arguments::{Arguments, Item};
+use std::ffi::OsStr;
+use std::path::Path;
 
 /// What all files begin with.
 const HEADER: &str = include_str!("openmp/openmp.h");
@@ -24,8 +26,20 @@ const LIBRARIES: [&str; 2] = ["libomp", "libiomp5"];
 /// Does the command link a program of OpenMP?
 pub fn is_wanted(arguments: &Arguments) -> bool {
     library(arguments).is_some_and(|name| LIBRARIES.contains(&name))
-        || arguments.has("-lomp")
-        || arguments.has("-liomp5")
+        || arguments.items.iter().any(|item| match item {
+            Item::Option(words) => words.iter().any(|word| is_library(word)),
+            Item::Input(input) => is_library(&input.path),
+        })
+}
+
+/// Is it one of the libraries, by its option or, as CMake names them in links, by its file?
+pub fn is_library(word: &OsStr) -> bool {
+    let name = Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    LIBRARIES.iter().any(|library| {
+        let file = name.strip_prefix(library);
+        name.strip_prefix("-l").is_some_and(|name| library.strip_prefix("lib") == Some(name))
+            || file.is_some_and(|rest| rest == ".a" || rest.starts_with(".so"))
+    })
 }
 
 /// The library that the last option about OpenMP asks for.
@@ -80,11 +94,17 @@ mod tests {
 
     #[test]
     fn programs_of_openmp_are_told_by_their_options() {
-        for line in ["a.o -fopenmp", "a.o -fopenmp=libomp", "a.o -lomp", "-fno-openmp -fopenmp a.o"]
-        {
+        for line in [
+            "a.o -fopenmp",
+            "a.o -fopenmp=libomp",
+            "a.o -lomp",
+            "-fno-openmp -fopenmp a.o",
+            "a.o /lib/libomp.so",
+            "libiomp5.so.5 a.o",
+        ] {
             assert!(is_wanted(&parse(line)), "{line}");
         }
-        for line in ["a.o", "a.o -fopenmp-simd", "-fopenmp -fno-openmp a.o"] {
+        for line in ["a.o", "a.o -fopenmp-simd", "-fopenmp -fno-openmp a.o", "libompd.so a.o"] {
             assert!(!is_wanted(&parse(line)), "{line}");
         }
     }

@@ -604,7 +604,7 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
         }
         None => {
             let what: Vec<String> = variables.iter().map(|name| quoted(name)).collect();
-            let name = format!("a new mutex for {}", what.join(" and "));
+            let name = new_mutex(&plan.spans, "for", &what);
             (name.clone(), Guard { name, new: true })
         }
     };
@@ -634,6 +634,17 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+/// What a lock that is not there yet is called. Of all places in regions of OpenMP it is a section of that.
+pub(super) fn new_mutex<'s>(
+    places: impl IntoIterator<Item = &'s Span>,
+    is_for: &str,
+    variables: &[String],
+) -> String {
+    let openmp = places.into_iter().all(Span::is_region);
+    let words = if openmp { " (`#pragma omp critical`)" } else { "" };
+    format!("a new mutex{words} {is_for} {}", variables.join(" and "))
 }
 
 /// Where a thread's log ends in the middle of what is to be one section, nobody gets the lock after

@@ -218,7 +218,7 @@ fn one_at_a_time(bug: &Bug<'_>, all: &[Section], blocks: &[&Event]) -> Option<Ca
     let edited = edit.finish()?;
     let names = super::variables(bug);
     let listed: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-    let lock = format!("a new mutex around {}", listed.join(" and "));
+    let lock = super::atomicity::new_mutex(&places, "around", &listed);
     let steps = places.iter().enumerate().map(|(number, place)| {
         super::atomicity::held(if number == 0 { &lock } else { "it" }, place)
     });

@@ -506,9 +506,12 @@ fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     let places = [wanted.then, *done].map(|id| Span::of(trace.event(id).site()));
     let [here, there] = &places;
     let site = |id: EventId| trace.event(id).site();
+    let how = match there.is_task() {
+        true => "`#pragma omp taskwait`, or a dependence",
+        false => "a semaphore, or a flag and a condition variable",
+    };
     let step = format!(
-        "in {}, {} ({}) only after {} in {} ({}): wait for that with a semaphore, or a flag and a \
-         condition variable",
+        "in {}, {} ({}) only after {} in {} ({}): wait for that with {how}",
         here.function,
         act(trace, wanted.then, site(wanted.then), false),
         here.begin(),

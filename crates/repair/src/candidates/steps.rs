@@ -101,11 +101,11 @@ pub(super) fn one_step(bug: &Bug<'_>) -> Option<Candidate> {
             true => place.begin(),
             false => format!("{} to {}", place.begin(), place.end()),
         };
-        format!(
-            "in {}, change {what} in one atomic step ({lines}): an atomic addition, exchange or \
-             compare-exchange",
-            place.function
-        )
+        let how = match place.is_region() {
+            true => "`#pragma omp atomic`",
+            false => "an atomic addition, exchange or compare-exchange",
+        };
+        format!("in {}, change {what} in one atomic step ({lines}): {how}", place.function)
     });
     let stretches = pairs.iter().map(|pair| Stretch { first: pair.read, last: pair.then });
     let repair = Repair {
