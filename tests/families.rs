@@ -71,9 +71,19 @@ impl Family {
         fs::copy(&source, workspace.path(copy)).expect("the source can be copied");
         let flags = self.annotations().flags;
         let arguments = [compiler, "-g", &self.level, "-pthread", copy, "-o", variant];
+        let flags: Vec<String> = flags.into_iter().flat_map(expanded).collect();
         let flags = flags.iter().map(String::as_str);
         workspace.symbiosis(arguments.into_iter().chain(flags)).expect_code(SUCCESS);
     }
+}
+
+/// What an option stands for: `pkg-config:NAME` for those that the package needs.
+fn expanded(flag: String) -> Vec<String> {
+    let Some(package) = flag.strip_prefix("pkg-config:") else { return vec![flag] };
+    let output = Command::new("pkg-config").args(["--cflags", "--libs", package]).output();
+    let output = output.expect("pkg-config starts");
+    assert!(output.status.success(), "{package}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
 }
 
 /// What `record` is to be called with, before the program.

@@ -80,7 +80,11 @@ fn test_cancel() {
 }
 
 /// Tries until it is not busy any more.
-unsafe fn attempts(
+///
+/// # Safety
+///
+/// The pointers must be those of the program's call.
+pub unsafe fn attempts(
     kind: WaitKind,
     object: P,
     owner: *const i32,
@@ -292,27 +296,44 @@ pub unsafe fn wait_condition(
     test_cancel();
     // SAFETY: the caller vouches for the objects.
     unsafe {
-        let Some(deadline) = limit.deadline() else { return sys::EINVAL };
-        let freed = unlock(mutex, || free(mutex));
-        if freed != 0 {
-            return freed;
+        let free = || unlock(mutex, || free(mutex));
+        let lock = || lock_mutex(mutex, Limit::None, || lock(mutex));
+        let may_end = cancellable();
+        wait_between(condition, limit, may_end, free, lock)
+    }
+}
+
+/// Waits for a condition between giving its mutex back and taking it again. `may_end`: the call is a
+/// cancellation point, and the thread can be cancelled.
+///
+/// # Safety
+///
+/// As for [`Limit::deadline`].
+pub unsafe fn wait_between(
+    condition: P,
+    limit: Limit,
+    may_end: bool,
+    free: impl FnOnce() -> c_int,
+    lock: impl FnOnce() -> c_int,
+) -> c_int {
+    // SAFETY: the caller vouches for the time.
+    let Some(deadline) = (unsafe { limit.deadline() }) else { return sys::EINVAL };
+    let freed = free();
+    if freed != 0 {
+        return freed;
+    }
+    let request =
+        Request { deadline, cancellable: may_end, ..Request::on(WaitKind::Condition, condition) };
+    let wake = schedule::wait(request, Some(SyncPoint::Wake));
+    schedule::at_point(SyncPoint::Relock, None);
+    let locked = lock();
+    match wake {
+        Some(Wake::TimedOut) if locked == 0 => sys::ETIMEDOUT,
+        Some(Wake::Cancelled) => {
+            test_cancel();
+            locked
         }
-        let request = Request {
-            deadline,
-            cancellable: cancellable(),
-            ..Request::on(WaitKind::Condition, condition)
-        };
-        let wake = schedule::wait(request, Some(SyncPoint::Wake));
-        schedule::at_point(SyncPoint::Relock, None);
-        let locked = lock_mutex(mutex, Limit::None, || lock(mutex));
-        match wake {
-            Some(Wake::TimedOut) if locked == 0 => sys::ETIMEDOUT,
-            Some(Wake::Cancelled) => {
-                test_cancel();
-                locked
-            }
-            _ => locked,
-        }
+        _ => locked,
     }
 }
 
@@ -327,8 +348,14 @@ pub fn signal(condition: P, all: bool, own: impl FnOnce() -> c_int) -> c_int {
 ///
 /// # Safety
 ///
-/// As for the system call; `own` makes it.
-pub unsafe fn wait_futex(word: P, value: u32, limit: Limit, own: impl FnOnce() -> c_int) -> c_int {
+/// As for the system call; `own` makes it. `between`: see [`Request::between`].
+pub unsafe fn wait_futex(
+    word: P,
+    value: u32,
+    limit: Limit,
+    between: bool,
+    own: impl FnOnce() -> c_int,
+) -> c_int {
     if !schedule::decides() {
         return own();
     }
@@ -342,8 +369,12 @@ pub unsafe fn wait_futex(word: P, value: u32, limit: Limit, own: impl FnOnce() -
         sys::set_errno(sys::EAGAIN);
         return -1;
     }
-    let request =
-        Request { deadline, expected: value, ..Request::on(WaitKind::Futex, word.cast_const()) };
+    let request = Request {
+        deadline,
+        expected: value,
+        between,
+        ..Request::on(WaitKind::Futex, word.cast_const())
+    };
     match schedule::wait(request, None) {
         Some(Wake::TimedOut) => {
             sys::set_errno(sys::ETIMEDOUT);

@@ -36,6 +36,7 @@ pub mod exceptions;
 pub mod exits;
 pub mod fail_at;
 pub mod files;
+pub mod foreign;
 pub mod forks;
 pub mod gates;
 pub mod guard;

@@ -18,7 +18,7 @@ type Time = *const c_void;
 /// one fits the program's objects, so that one is asked for first. Nobody else's version is: a search
 /// in vain allocates, and an allocator (jemalloc, say) locks mutexes, whose functions are looked for
 /// here.
-fn find(slot: &AtomicUsize, name: *const c_char) -> usize {
+pub(crate) fn find(slot: &AtomicUsize, name: *const c_char) -> usize {
     let known = slot.load(Ordering::Relaxed);
     if known != 0 {
         return known;

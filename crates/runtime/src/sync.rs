@@ -3,12 +3,13 @@
 
 use crate::avoid;
 use crate::emulate::{self, Limit, Use};
+use crate::foreign;
 use crate::layout::{RuntimeEvent, SyncOp, SyncPoint};
 use crate::real;
 use crate::schedule;
 use crate::streams;
 use crate::sys;
-use crate::threads;
+use crate::threads::{self, Thread};
 use crate::tls;
 use core::cell::Cell;
 use core::ffi::{c_char, c_int, c_uint, c_void};
@@ -77,21 +78,25 @@ pub unsafe fn around(
     work: impl FnOnce() -> c_int,
     meaning: impl FnOnce(c_int) -> c_int,
 ) -> c_int {
+    if foreign::inside() {
+        return work();
+    }
     schedule::at_point(SyncPoint::Begin, Some(call.op));
     // SAFETY: the caller vouches for the call.
-    unsafe { logged(call, work, meaning) }
+    unsafe { logged(call, work, |result| (meaning(result), call.second)) }
 }
 
-/// A call that may begin: its begin and end are logged.
+/// A call that may begin: its begin and end are logged. `meaning` gives what is logged as its result and as
+/// the second address of its end.
 ///
 /// # Safety
 ///
 /// None beyond that of the call itself.
 #[inline]
-unsafe fn logged(
+pub unsafe fn logged(
     call: Call,
     work: impl FnOnce() -> c_int,
-    meaning: impl FnOnce(c_int) -> c_int,
+    meaning: impl FnOnce(c_int) -> (c_int, P),
 ) -> c_int {
     let work = || {
         let waits = matches!(call.op, SyncOp::CondWait | SyncOp::CondTimedWait);
@@ -119,7 +124,8 @@ unsafe fn logged(
         if !thread.is_null() {
             let read = call.ends_with_reading();
             let time = if read { sys::tsc() } else { (*thread).sync.time() };
-            let end = [op, object, second, i64::from(meaning(result)) as u64, time];
+            let (result, second) = meaning(result);
+            let end = [op, object, second as u64, i64::from(result) as u64, time];
             streams::sync_event(thread, RuntimeEvent::SyncEnd, end);
         }
         result
@@ -136,14 +142,44 @@ unsafe fn logged(
 /// It must be a mutex, and `own` lock it.
 #[inline]
 pub unsafe fn lock_mutex(mutex: P, own: impl Fn() -> c_int) -> c_int {
-    schedule::at_point(SyncPoint::Begin, Some(SyncOp::MutexLock));
     // SAFETY: the caller vouches for the mutex.
     unsafe {
+        if foreign::inside() {
+            return emulate::lock_mutex(mutex, Limit::None, own);
+        }
+        schedule::at_point(SyncPoint::Begin, Some(SyncOp::MutexLock));
         if lock_at_once(mutex) {
             return 0;
         }
         let call = Call::on_mutex(SyncOp::MutexLock, mutex);
-        logged(call, || emulate::lock_mutex(mutex, Limit::None, own), |result| result)
+        let through = || emulate::lock_mutex(mutex, Limit::None, own);
+        logged(call, through, |result| (result, call.second))
+    }
+}
+
+/// A mutex of an ordinary kind was taken at once.
+///
+/// # Safety
+///
+/// The record must be the calling thread's own.
+#[inline]
+pub unsafe fn log_locked(thread: *mut Thread, mutex: P) {
+    let time = sys::tsc_behind_locked();
+    // SAFETY: the caller vouches for the record.
+    unsafe { streams::short_event(thread, RuntimeEvent::Locked, mutex as u64, time) };
+}
+
+/// A mutex of an ordinary kind is about to be given back.
+///
+/// # Safety
+///
+/// The record must be the calling thread's own.
+#[inline]
+pub unsafe fn log_unlocked(thread: *mut Thread, mutex: P) {
+    // SAFETY: the caller vouches for the record.
+    unsafe {
+        let time = sys::loose_tsc().max((*thread).sync.time());
+        streams::short_event(thread, RuntimeEvent::Unlocked, mutex as u64, time);
     }
 }
 
@@ -165,8 +201,7 @@ unsafe fn lock_at_once(mutex: P) -> bool {
             return false;
         }
         if kind == 0 {
-            let time = sys::tsc_behind_locked();
-            streams::short_event(thread, RuntimeEvent::Locked, mutex as u64, time);
+            log_locked(thread, mutex);
             return true;
         }
         // A recursive mutex may have been its own all the while: then nothing emptied the store buffer.
@@ -188,17 +223,19 @@ unsafe fn lock_at_once(mutex: P) -> bool {
 /// It must be a mutex, and `own` unlock it.
 #[inline]
 pub unsafe fn unlock_mutex(mutex: P, own: impl FnOnce() -> c_int) -> c_int {
+    if foreign::inside() {
+        return emulate::unlock(mutex, own);
+    }
     schedule::at_point(SyncPoint::Begin, Some(SyncOp::MutexUnlock));
     let thread = tls::recording();
     // SAFETY: the caller vouches for the mutex, and the record is the calling thread's own.
     unsafe {
         if !thread.is_null() && !schedule::active() && kind_of(mutex) == 0 {
-            let time = sys::loose_tsc().max((*thread).sync.time());
-            streams::short_event(thread, RuntimeEvent::Unlocked, mutex as u64, time);
+            log_unlocked(thread, mutex);
             return own();
         }
         let call = Call::on_mutex(SyncOp::MutexUnlock, mutex);
-        logged(call, || emulate::unlock(mutex, own), |result| result)
+        logged(call, || emulate::unlock(mutex, own), |result| (result, call.second))
     }
 }
 

@@ -4,6 +4,7 @@
 //! static variables), in its headers as in the library. All others go to the kernel, as in libc.
 
 use crate::emulate::{self, Limit};
+use crate::foreign;
 use crate::layout::SyncOp;
 use crate::sync::{Call, around};
 use crate::sys::{self, TimeSpec};
@@ -56,7 +57,8 @@ pub extern "C" fn failed(result: c_long) -> c_long {
     -1
 }
 
-/// What the program gets for `syscall(SYS_futex, ...)`.
+/// What the program gets for `syscall(SYS_futex, ...)` that returns to `caller`. Those that a library makes
+/// inside of its own locks wait as the program's do, and are not logged.
 #[cfg_attr(symbiosis_export, unsafe(export_name = "__symbiosis_rt_futex"))]
 pub unsafe extern "C" fn futex(
     number: c_long,
@@ -66,6 +68,7 @@ pub unsafe extern "C" fn futex(
     time: *const TimeSpec,
     second: c_long,
     third: c_long,
+    caller: u64,
 ) -> c_long {
     let own = || {
         let arguments = [word as c_long, operation, value, time as c_long, second, third];
@@ -79,12 +82,18 @@ pub unsafe extern "C" fn futex(
         _ if operation & TIME_OF_DAY != 0 => Limit::At(sys::CLOCK_REALTIME, time),
         _ => Limit::At(sys::CLOCK_MONOTONIC, time),
     };
+    let quiet = foreign::inside() || foreign::holds(caller);
     // SAFETY: the caller keeps the contract of the system call.
     let result = unsafe {
         match operation & COMMAND {
+            WAIT | WAIT_BITSET if quiet => {
+                let between = !foreign::inside();
+                emulate::wait_futex(word, value as u32, limit, between, own)
+            }
+            WAKE | WAKE_BITSET if quiet => emulate::wake_futex(word, value as u32, own),
             WAIT | WAIT_BITSET => {
                 let call = Call { argument, ..Call::on(SyncOp::FutexWait, word) };
-                let through = || emulate::wait_futex(word, value as u32, limit, own);
+                let through = || emulate::wait_futex(word, value as u32, limit, false, own);
                 // A wait without effect tells of the word, too.
                 let changed = || word.cast::<u32>().read_volatile() != value as u32;
                 let meaning = |result: c_int| match result {
@@ -116,7 +125,19 @@ core::arch::global_asm!(
     ".cfi_startproc",
     "cmpq $202, %rdi",
     "jne 2f",
-    "jmp __symbiosis_rt_futex",
+    // The seventh argument of the call goes along on the stack, and where it returns to behind that.
+    "movq (%rsp), %rax",
+    "movq 8(%rsp), %r10",
+    "subq $8, %rsp",
+    ".cfi_adjust_cfa_offset 8",
+    "pushq %rax",
+    ".cfi_adjust_cfa_offset 8",
+    "pushq %r10",
+    ".cfi_adjust_cfa_offset 8",
+    "call __symbiosis_rt_futex",
+    "addq $24, %rsp",
+    ".cfi_adjust_cfa_offset -24",
+    "ret",
     "2: movq %rdi, %rax",
     "movq %rsi, %rdi",
     "movq %rdx, %rsi",
@@ -151,7 +172,7 @@ mod tests {
             assert_eq!(call(FUTEX, &[address as c_long, WAIT, 8]), -1);
             assert_eq!(sys::errno(), sys::EAGAIN);
             let time = TimeSpec { seconds: 0, nanoseconds: 1 };
-            let waited = futex(FUTEX, address.cast(), WAIT, 7, &raw const time, 0, 0);
+            let waited = futex(FUTEX, address.cast(), WAIT, 7, &raw const time, 0, 0, 0);
             assert_eq!((waited, sys::errno()), (-1, sys::ETIMEDOUT));
         }
     }

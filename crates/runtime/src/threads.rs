@@ -65,6 +65,8 @@ pub struct Thread {
     pub round: repeats::State,
     /// For its gates.
     pub gate: gates::State,
+    /// How many calls of libraries it is in whose own calls are not logged (`foreign`).
+    pub quiet: u32,
     /// The object that it is freeing, or freed last.
     pub freeing: u64,
     /// For its signal handlers.

@@ -9,6 +9,7 @@ use crate::handovers::Handovers;
 use crate::idle::LeaveOut;
 use crate::image::Image;
 use crate::openmp;
+use crate::queues::Queues;
 use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{Execution, FunctionCalls, Options, Report, SymexError};
 use crate::shadow::Shadow;
@@ -114,6 +115,7 @@ fn survey<'r>(
         learned.unresolved.clear();
         learned.channels = Channels::default();
         learned.handovers = Handovers::default();
+        learned.queues = Queues::default();
         let nothing = LeaveOut::Nothing;
         let mut engine = Engine::new(image, recording, options, pass, learned, order, nothing);
         engine.run()?;
@@ -122,6 +124,7 @@ fn survey<'r>(
         engine.learned.channels.decide(complete);
         (0..engine.threads.len()).for_each(|t| engine.note_open_calls(t));
         engine.learned.handovers.decide(complete);
+        engine.learned.queues.decide();
         let (pass, found) = (engine.pass, engine.learned);
         learned = found;
         if let Pass::Survey(shadow) = pass {

@@ -16,6 +16,8 @@ use model::{CmpOp, PathConditionKind};
 
 /// Size in bytes of a `pthread_t`.
 const THREAD_HANDLE: u64 = 8;
+/// Size in bytes of the word that `g_once_init_leave` sets.
+const ONCE_WORD: u64 = 8;
 /// How much of a heap object a function of unknown effect is taken to write.
 const DOUBTFUL: u64 = 4096;
 /// The longest string or block that is modelled.
@@ -114,6 +116,37 @@ impl<'r> Engine<'r> {
                 self.set_bytes(t, argument(0), one, 1, operand(0));
             }
             "cxa_guard_abort" => {}
+            // As above, with a word of the program's that becomes what the initialisation gives.
+            "g_once_init_enter" | "g_once_init_enter_pointer" => {
+                let word = self.string_bytes(t, argument(0), ONCE_WORD, operand(0));
+                if let Some(result) = result.filter(|_| !word.is_empty()) {
+                    self.assume_bytes(t, &word, 0, result as u32 != 0);
+                }
+            }
+            "g_async_queue_sort"
+            | "g_async_queue_sort_unlocked"
+            | "g_thread_pool_move_to_front"
+            | "g_thread_pool_set_sort_function" => {
+                let queue = argument(0).and_then(|queue| self.in_recording(queue));
+                queue.into_iter().for_each(|queue| self.reordered(t, queue));
+            }
+            "g_once_init_leave" | "g_once_init_leave_pointer" => {
+                if let (Some(place), Some(value)) = (self.address(t, argument(0)), argument(1)) {
+                    let value = value::resize(&mut self.pool, value, 64, false);
+                    let bytes: Bytes = match value.as_const() {
+                        Some(value) => {
+                            let bytes = (value as u64).to_le_bytes();
+                            bytes.into_iter().map(MemoryByte::Const).collect()
+                        }
+                        None => {
+                            let value = value.to_expr(&mut self.pool);
+                            (0..8).map(|byte| MemoryByte::Part(value, byte)).collect()
+                        }
+                    };
+                    let place = Place::new(place, ONCE_WORD, operand(0));
+                    self.write(t, place, &bytes, Grain::Access);
+                }
+            }
             _ if is_atomic(call.name) => return Ok(self.model_atomic(t, call, logged)),
             name if name.starts_with("_ZNSt6thread15_M_start_thread") => {
                 if let Some(handle) = call.created {

@@ -29,6 +29,7 @@ mod updates;
 
 use crate::engine::Engine;
 use crate::externals::is_computed;
+use crate::foreign;
 use crate::heap::PRIVATE;
 use crate::image::FunctionInfo;
 use crate::memory::{MemoryByte, Stale, Trail};
@@ -260,6 +261,7 @@ fn is_quiet(kind: &EventKind) -> bool {
 pub(crate) fn is_harmless(name: &str) -> bool {
     is_sleep(name)
         || is_computed(name)
+        || foreign::is_harmless(name)
         || matches!(
             name,
             "thrd_sleep"

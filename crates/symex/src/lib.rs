@@ -18,6 +18,8 @@
 //! | `sync`, `allocations` | what the runtime reported |
 //! | `channels` | pipes and their like, which order threads |
 //! | `handovers` | objects that threads hand each other inside of uninstrumented code |
+//! | `queues` | queues of libraries, which do, too |
+//! | `foreign` | names of libraries' synchronisation functions |
 //! | `inputs` | results that a replay gives back |
 //! | `idle` | rounds of waiting, which are left out |
 //! | `points` | where a scheduler can stop the threads |
@@ -49,6 +51,7 @@ mod eval;
 mod execute;
 mod externals;
 mod failure;
+mod foreign;
 mod guesses;
 mod handovers;
 mod hang;
@@ -65,6 +68,7 @@ mod naming;
 mod openmp;
 mod points;
 mod processor;
+mod queues;
 mod recording;
 mod repeats;
 mod report;

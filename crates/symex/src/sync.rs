@@ -4,6 +4,7 @@ use crate::access::{Grain, Place};
 use crate::builder::says_more;
 use crate::engine::Engine;
 use crate::externals::is_computed;
+use crate::foreign;
 use crate::memory::{Bytes, MemoryByte};
 use crate::report::{BlockedCall, GapKind};
 use crate::signals::SIGNAL_WORDS;
@@ -28,6 +29,9 @@ const CHANGED: u64 = 1;
 const RAN: u64 = 1;
 /// What stands for "done" in the word of a once object: glibc's own value.
 const DONE: u32 = 2;
+/// The logged argument of a once call whose routine's result stands behind the word, and where.
+const WITH_RESULT: u64 = 1;
+const RESULT_AT: u64 = 8;
 /// Objects of one address and different kinds are different objects.
 const LOCK: u8 = 0;
 const CONDITION: u8 = 1;
@@ -336,13 +340,17 @@ impl<'r> Engine<'r> {
             return contradiction(format!("unknown synchronisation call {op}"));
         };
         self.pass_sync(t, SyncPoint::Begin, Some(operation));
-        let name = self.object_name(t, address, Some(object_size(operation)));
+        let size = self.foreign_size(t, false).unwrap_or(object_size(operation));
+        let name = self.object_name(t, address, Some(size));
         let stack = if self.symbolic() { self.stack(t) } else { Arc::default() };
         let depth = self.threads[t].frames.len();
         let stamp = self.threads[t].last_stamp;
         let pending =
             PendingSync { operation, address, second, argument, depth, stamp, name, stack };
         self.threads[t].pending_sync.push(pending);
+        if operation == SyncOp::QueuePop {
+            self.begin_pop(t, address);
+        }
         if operation == SyncOp::Once {
             self.acquire(t, address, LockMode::Exclusive, WORD_SIZE);
         }
@@ -444,20 +452,27 @@ impl<'r> Engine<'r> {
                 }
             }
             SyncOp::Once => {
-                self.note_once(t, address, result == RAN);
+                self.note_once(t, begun, result == RAN, second);
                 self.release(t, address, false, size);
             }
+            SyncOp::QueuePush => self.pushed(t, begun),
+            SyncOp::QueuePop => self.popped(t, begun, second, result),
             // A call that gave an error had no effect.
             _ => {}
         }
     }
 
     /// Whether a once routine has been run is a word in memory, which the thread that ran it writes
-    /// and every other one reads.
-    fn note_once(&mut self, t: usize, address: u64, ran: bool) {
-        let Some(internal) = self.resolve(t, address) else { return };
+    /// and every other one reads. Its result may be there, too.
+    fn note_once(&mut self, t: usize, begun: &PendingSync, ran: bool, gave: u64) {
+        let Some(internal) = self.resolve(t, begun.address) else { return };
         let place = Place::new(internal, WORD_SIZE, None);
         if ran {
+            if begun.argument == WITH_RESULT {
+                let gave = gave.to_le_bytes().map(MemoryByte::Const);
+                let place = Place::new(internal + RESULT_AT, gave.len() as u64, None);
+                self.write(t, place, &gave, Grain::Access);
+            }
             let done = DONE.to_le_bytes().map(MemoryByte::Const);
             self.write(t, place, &done, Grain::Access);
         } else {
@@ -562,6 +577,7 @@ impl<'r> Engine<'r> {
     }
 
     fn acquire(&mut self, t: usize, address: u64, mode: LockMode, size: u64) {
+        let size = self.lock_size(t, size);
         let object = self.sized_object(t, address, ObjectKind::Lock, size);
         let internal = self.resolve(t, address).unwrap_or(address);
         let held = self.threads[t].held.iter_mut().find(|held| held.address == internal);
@@ -583,6 +599,7 @@ impl<'r> Engine<'r> {
             self.gap(t, GapKind::Synchronisation, detail);
             return None;
         };
+        let size = self.lock_size(t, size);
         let held = &mut self.threads[t].held[at];
         held.count -= 1;
         if held.count > 0 {
@@ -601,6 +618,7 @@ impl<'r> Engine<'r> {
         if self.threads[t].held.iter().any(|held| held.address == internal) {
             return;
         }
+        let size = self.lock_size(t, size);
         let object = self.sized_object(t, address, ObjectKind::Lock, size);
         let name = self.event_object_name(t, address, object, size);
         self.event(t, EventKind::TryLockFailed { object }, name);
@@ -623,7 +641,19 @@ impl<'r> Engine<'r> {
             ObjectKind::Semaphore { .. } | ObjectKind::Barrier { .. } => SEMAPHORE_SIZE,
             ObjectKind::Lock | ObjectKind::Heap => MUTEX_SIZE,
         };
+        let size = self.foreign_size(t, kind == ObjectKind::Lock).unwrap_or(size);
         self.sized_object(t, address, kind, size)
+    }
+
+    /// The size of the lock, or of another object, that the call in progress is about, where that is one of a
+    /// library's own.
+    fn foreign_size(&mut self, t: usize, lock: bool) -> Option<u64> {
+        self.threads[t].external_call().and_then(|call| foreign::size(call.name, lock))
+    }
+
+    /// The size of the lock that the call in progress is about; `size` for one of pthreads.
+    fn lock_size(&mut self, t: usize, size: u64) -> u64 {
+        self.foreign_size(t, true).unwrap_or(size)
     }
 
     /// The model's object of so many bytes at an address; the size tells its name from those of
@@ -687,12 +717,13 @@ const NEVER_WAIT: [(&str, SyncOp); 9] = [
 
 /// Is a call with this effect one of those?
 fn never_waits(operation: SyncOp) -> bool {
-    NEVER_WAIT.iter().any(|(_, other)| *other == operation)
+    operation == SyncOp::QueuePush || NEVER_WAIT.iter().any(|(_, other)| *other == operation)
 }
 
 /// Is a call of this function one of those?
 pub(crate) fn is_certain(name: &str) -> bool {
     NEVER_WAIT.iter().any(|(other, _)| *other == name)
+        || foreign::operation(name).is_some_and(|operation| never_waits(operation))
 }
 
 /// The calls that are cancellation points.
@@ -722,7 +753,9 @@ fn object_size(operation: SyncOp) -> u64 {
         | SyncOp::SemTimedWait
         | SyncOp::SemPost
         | SyncOp::BarrierInit
-        | SyncOp::BarrierWait => SEMAPHORE_SIZE,
+        | SyncOp::BarrierWait
+        | SyncOp::QueuePush
+        | SyncOp::QueuePop => SEMAPHORE_SIZE,
         SyncOp::RwReadLock
         | SyncOp::RwTryReadLock
         | SyncOp::RwTimedReadLock

@@ -283,6 +283,8 @@ pub(crate) struct Thread<'r> {
     pub moves: u64,
     /// How often objects could go to uninstrumented code or come from it.
     pub crossings: u64,
+    /// How many items it has given to queues.
+    pub pushes: u64,
     /// Time stamps seen so far.
     pub stamps: usize,
     pub last_stamp: u64,
@@ -358,6 +360,7 @@ impl<'r> Thread<'r> {
             mappings: 0,
             moves: 0,
             crossings: 0,
+            pushes: 0,
             stamps: 0,
             last_stamp: 0,
             call_time: None,

@@ -12,6 +12,7 @@ const FILES: &[(&str, &str)] = &[
     ("posix.effects", include_str!("../../effects/posix.effects")),
     ("libm.effects", include_str!("../../effects/libm.effects")),
     ("libstdcxx.effects", include_str!("../../effects/libstdcxx.effects")),
+    ("glib.effects", include_str!("../../effects/glib.effects")),
 ];
 
 /// All declarations.

@@ -3,6 +3,9 @@
 use crate::types::{DebugEncoding, DebugMember, DebugType, DebugTypeId, Module};
 use std::fmt::Write;
 
+/// Types whose members say nothing, though their names are not reserved ones.
+const CLOSED: [&str; 4] = ["_GMutex", "_GRecMutex", "_GRWLock", "_GCond"];
+
 /// Nesting beyond this is malformed.
 pub(super) const DEEPEST: usize = 64;
 
@@ -243,6 +246,7 @@ impl State<'_> {
         let module = self.module;
         match strip(module, self.ty) {
             Some(DebugType::Array { element, length }) => self.element(*element, *length),
+            Some(DebugType::Composite { name, .. }) if CLOSED.contains(&name.as_str()) => false,
             Some(DebugType::Composite { members, .. }) => self.member(members),
             _ => false,
         }

@@ -306,15 +306,18 @@ impl Core {
 
     /// Is the line's thread to stand before a place, and waits for a futex on the way there? Such a
     /// wait is no event, so that whoever wrote the schedule took the thread to get to the place by
-    /// itself. It is as good as there: what brings it on are the lines that follow.
+    /// itself. It is as good as there: what brings it on are the lines that follow. Where the wait is none of the
+    /// program's calls, a thread is as good as behind a place that it has passed.
     fn waits_before_its_stop(&self, actor: u32) -> bool {
         let slot = self.slots.get(actor);
         self.phase == Phase::Script
             && slot.state == State::Blocked
             && slot.wait.kind == WaitKind::Futex
             && self.plan.turns.get(self.line).is_some_and(|turn| {
-                let stands = matches!(turn.target, Target::Site { .. }) && !turn.past;
-                stands && turn.thread == slot.hash
+                let Target::Site { hash, occurrence } = turn.target else { return false };
+                let passed = || self.passed(slot.hash, hash) >= occurrence;
+                let there = if turn.past { slot.wait.between && passed() } else { true };
+                there && turn.thread == slot.hash
             })
     }
 

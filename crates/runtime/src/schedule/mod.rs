@@ -413,6 +413,8 @@ pub struct Request {
     pub cancellable: bool,
     /// The value of a futex's word.
     pub expected: u32,
+    /// The wait is a library's own, outside of any call of the program that passes points.
+    pub between: bool,
 }
 
 impl Request {
@@ -420,7 +422,15 @@ impl Request {
     #[must_use]
     pub fn on(kind: WaitKind, object: *const c_void) -> Self {
         let owner = ::core::ptr::null();
-        Self { kind, object, owner, deadline: NEVER, cancellable: false, expected: 0 }
+        Self {
+            kind,
+            object,
+            owner,
+            deadline: NEVER,
+            cancellable: false,
+            expected: 0,
+            between: false,
+        }
     }
 }
 
@@ -457,6 +467,7 @@ pub fn wait(request: Request, point: Option<SyncPoint>) -> Option<Wake> {
             deadline: request.deadline,
             cancellable: request.cancellable,
             expected: request.expected,
+            between: request.between,
         };
         let site = point.map_or(0, |point| site(point, None));
         let core = held.core();

@@ -96,6 +96,8 @@ pub struct Wait {
     pub cancellable: bool,
     /// What a futex's word was when the wait began.
     pub expected: u32,
+    /// The wait is inside of a library, outside of any call that passes points: what came before it is done.
+    pub between: bool,
 }
 
 impl Wait {
@@ -105,7 +107,15 @@ impl Wait {
     /// A wait without end for an object that nobody is known to hold.
     #[must_use]
     pub const fn on(kind: WaitKind, address: u64) -> Self {
-        Self { kind, address, owner: null(), deadline: NEVER, cancellable: false, expected: 0 }
+        Self {
+            kind,
+            address,
+            owner: null(),
+            deadline: NEVER,
+            cancellable: false,
+            expected: 0,
+            between: false,
+        }
     }
 }
 

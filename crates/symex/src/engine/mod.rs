@@ -21,6 +21,7 @@ use crate::inputs::Collected;
 use crate::memory::Memory;
 use crate::naming::CallPaths;
 use crate::points::Tracker;
+use crate::queues::{Queues, Units};
 use crate::recording::{RecordedFailureKind, Recording};
 use crate::report::{AwaitedChild, FunctionUse, Gap, GapKind, Options};
 use crate::shadow::{Shadow, Writers};
@@ -66,6 +67,8 @@ pub(crate) struct Learned {
     pub channels: Channels,
     /// Objects that uninstrumented code passes between threads.
     pub handovers: Handovers,
+    /// Queues of libraries.
+    pub queues: Queues,
     /// The log told of writes that are only guessed, which the next survey judges by `writers`.
     pub guesses: bool,
 }
@@ -120,6 +123,8 @@ pub(crate) struct Engine<'r> {
     pub channel_objects: FxHashMap<(usize, usize), ObjectId>,
     /// Semaphores that stand for hand-overs.
     pub handover_objects: FxHashMap<usize, ObjectId>,
+    /// Semaphores that stand for items of queues.
+    pub queue_objects: FxHashMap<Units, ObjectId>,
     /// Heap objects that contain shared cells.
     pub shared_heap: FxHashSet<usize>,
     pub sites: FxHashMap<(usize, LocId), Arc<[Site]>>,
@@ -187,6 +192,7 @@ impl<'r> Engine<'r> {
             heap_objects: FxHashMap::default(),
             channel_objects: FxHashMap::default(),
             handover_objects: FxHashMap::default(),
+            queue_objects: FxHashMap::default(),
             shared_heap: FxHashSet::default(),
             sites: FxHashMap::default(),
             call_paths: CallPaths::default(),
@@ -440,7 +446,19 @@ impl<'r> Engine<'r> {
         if self.is_logged(t) && operands.iter().all(Value::is_concrete) {
             return Value::Absent;
         }
-        self.fresh(t, ty, Some(gap))
+        let matters = !(gap == GapKind::FloatFormat && self.ends_here(t));
+        self.fresh(t, ty, matters.then_some(gap))
+    }
+
+    /// Does the block that the thread is in end in a call that does not come back? What is computed there is
+    /// an argument of that: the numbers that a failed assertion prints, say.
+    fn ends_here(&self, t: usize) -> bool {
+        let Some(frame) = self.threads[t].code() else { return false };
+        let function = frame.info.function;
+        let terminator = function.blocks.get(frame.block.index()).map(ir::types::Block::terminator);
+        terminator
+            .and_then(|id| function.instructions.get(id.index()))
+            .is_some_and(|inst| matches!(inst.kind, InstKind::Unreachable))
     }
 
     /// Will the current instruction's value be in the log?

@@ -189,6 +189,7 @@ impl Engine<'_> {
                 let kind = ObjectKind::Semaphore { initial: 0 };
                 Waits::Semaphore(self.sync_object(t, pending.address, kind))
             }
+            SyncOp::QueuePop => Waits::Semaphore(self.awaited_items(t, pending.address)),
             SyncOp::BarrierWait => {
                 let kind = ObjectKind::Barrier { count: 1 };
                 Waits::Barrier(self.sync_object(t, pending.address, kind))

@@ -338,6 +338,12 @@ pub enum SyncOp {
     FutexWait = 27,
     /// The same with `FUTEX_WAKE` or `FUTEX_WAKE_BITSET`. The argument is how many threads at most.
     FutexWake = 28,
+    /// An item is given to a queue of a library, or a task to its threads: the second address is the item.
+    /// The argument is 1 where it may come in front of others.
+    QueuePush = 29,
+    /// An item is taken from such a queue: the second address of `SyncEnd` is the item. The argument is 1
+    /// for a call that may come back without one, 2 for one that asks for this item wherever it is. The result says how often the item was taken, 0 for none.
+    QueuePop = 30,
 }
 
 impl SyncOp {
@@ -373,6 +379,8 @@ impl SyncOp {
             26 => Self::Once,
             27 => Self::FutexWait,
             28 => Self::FutexWake,
+            29 => Self::QueuePush,
+            30 => Self::QueuePop,
             _ => return None,
         })
     }

@@ -67,6 +67,8 @@ pub const fn sync_point_name(point: SyncPoint, operation: Option<SyncOp>) -> &'s
             Some(SyncOp::Once) => "~once",
             Some(SyncOp::FutexWait) => "~futex_wait",
             Some(SyncOp::FutexWake) => "~futex_wake",
+            Some(SyncOp::QueuePush) => "~queue_push",
+            Some(SyncOp::QueuePop) => "~queue_pop",
         },
     }
 }
