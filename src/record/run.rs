@@ -305,6 +305,11 @@ fn spawn(
     for name in [NOISE_VARIABLE, CHILDREN_VARIABLE, TRACE_DIR_VARIABLE] {
         command.env_remove(name);
     }
+    // GLib up to 2.75 keeps small objects in blocks of its own otherwise: they would be neither objects of the
+    // program nor ever freed.
+    if std::env::var_os("G_SLICE").is_none() {
+        command.env("G_SLICE", "always-malloc");
+    }
     let known = family.is_none() || program.instrumented == Instrumented::Yes;
     if known {
         command.env(TRACE_DIR_VARIABLE, directory);

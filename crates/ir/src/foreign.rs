@@ -24,6 +24,22 @@ const ALLOCATING: &[&str] = &[
     "_ZnwmRKSt9nothrow_t",
     "_ZnamRKSt9nothrow_t",
     "__cxa_allocate_exception",
+    "g_malloc",
+    "g_malloc0",
+    "g_malloc_n",
+    "g_malloc0_n",
+    "g_try_malloc",
+    "g_try_malloc0",
+    "g_try_malloc_n",
+    "g_try_malloc0_n",
+    "g_realloc",
+    "g_realloc_n",
+    "g_try_realloc",
+    "g_try_realloc_n",
+    "g_aligned_alloc",
+    "g_aligned_alloc0",
+    "g_slice_alloc",
+    "g_slice_alloc0",
 ];
 
 /// The addresses in one function that lead to results of uninstrumented functions.

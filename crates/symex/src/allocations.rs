@@ -2,6 +2,7 @@
 
 use crate::access::{Grain, Place};
 use crate::engine::Engine;
+use crate::foreign;
 use crate::memory::MemoryByte;
 use crate::report::GapKind;
 use crate::sync::file_name;
@@ -26,7 +27,7 @@ impl Engine<'_> {
         let (base, size) = (object.base, object.size.min(LARGEST_ZEROED));
         if let Some(call) = self.threads[t].external_call() {
             call.allocated = Some(index);
-            if call.name == "calloc" {
+            if call.name == "calloc" || foreign::gives_zeros(call.name) {
                 self.memory.fill(base, size, MemoryByte::Const(0));
             }
         }

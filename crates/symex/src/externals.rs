@@ -90,7 +90,7 @@ impl<'r> Engine<'r> {
             "memcmp" | "bcmp" => self.compare_blocks(t, name, call, result),
             "strcmp" | "strncmp" => self.compare(t, name, call, result),
             "strchr" | "strrchr" | "memchr" => self.find(t, name, call, result),
-            "realloc" | "reallocarray" => self.reallocate(t, call, result),
+            _ if is_realloc(name) => self.reallocate(t, call, result),
             "malloc_usable_size" => {
                 if let (Some(size), Some(address)) = (result, self.address(t, argument(0)))
                     && let Some(object) = self.learned.heap.at_internal(address)
@@ -667,7 +667,7 @@ impl<'r> Engine<'r> {
 
     /// Where `realloc`'s old object is, before it is freed: internal address and size.
     pub fn reallocated(&mut self, t: usize, name: &str, arguments: &[Value]) -> Option<(u64, u64)> {
-        if !matches!(name, "realloc" | "reallocarray") {
+        if !is_realloc(name) {
             return None;
         }
         let pointer = arguments.first().and_then(Value::scalar)?;
@@ -697,6 +697,19 @@ impl<'r> Engine<'r> {
         let bytes = self.read(t, Place::new(old, length, None), Grain::Cell);
         self.write(t, Place::new(new, length, None), &bytes, Grain::Cell);
     }
+}
+
+/// Does the function give an object in place of its first argument, with the same contents?
+fn is_realloc(name: &str) -> bool {
+    matches!(
+        name,
+        "realloc"
+            | "reallocarray"
+            | "g_realloc"
+            | "g_realloc_n"
+            | "g_try_realloc"
+            | "g_try_realloc_n"
+    )
 }
 
 /// The function behind a fortified one: `__memcpy_chk` is `memcpy`.

@@ -63,6 +63,19 @@ pub(crate) fn size(name: &str, lock: bool) -> Option<u64> {
     }
 }
 
+/// Does the function give memory that is zeros?
+pub(crate) fn gives_zeros(name: &str) -> bool {
+    matches!(
+        name,
+        "g_malloc0"
+            | "g_malloc0_n"
+            | "g_try_malloc0"
+            | "g_try_malloc0_n"
+            | "g_slice_alloc0"
+            | "g_aligned_alloc0"
+    )
+}
+
 /// Functions whose effects are their events.
 pub(crate) fn is_harmless(name: &str) -> bool {
     matches!(

@@ -5,7 +5,8 @@
 //!
 //! * where a call found nothing, or waits for ever: of such a queue all items together are a semaphore, too;
 //! * where items were given to the end of the queue alone: what a thread took one after the other was given in
-//!   that order. Where different threads gave the two, the later one waits for the earlier.
+//!   that order, and what nobody took was given behind all that was taken. Where different threads gave the
+//!   two, the later one waits for the earlier.
 
 use crate::engine::Engine;
 use crate::report::GapKind;
@@ -15,6 +16,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The argument of a push: the item may not be behind all others.
 const ELSEWHERE: u64 = 1;
+/// The argument of a push: whoever takes the item may not have said so.
+const TASK: u64 = 2;
 /// The argument of a pop: nothing may be there, or it asks for one item.
 const PERHAPS: u64 = 1;
 const THIS: u64 = 2;
@@ -47,6 +50,8 @@ pub(crate) struct Queues {
     empty: FxHashSet<u64>,
     /// Queues whose order is not known.
     unordered: FxHashSet<u64>,
+    /// Queues of which items may have been taken that nobody said so of.
+    tasks: FxHashSet<u64>,
     given: Vec<Given>,
     /// What each thread took from each queue, in order.
     taken: FxHashMap<(usize, u64), Vec<u64>>,
@@ -70,7 +75,7 @@ impl Queues {
         }
         let mut readers: Vec<_> = self.taken.keys().copied().collect();
         readers.sort_unstable();
-        let mut number = 0;
+        let mut orders = Vec::new();
         for (thread, queue) in readers {
             if self.unordered.contains(&queue) {
                 continue;
@@ -79,14 +84,34 @@ impl Queues {
             let giver = |item: &u64| by.get(&(queue, *item)).copied().flatten();
             for pair in items.windows(2) {
                 let [first, then] = pair else { continue };
-                let (Some(first), Some(then)) = (giver(first), giver(then)) else { continue };
-                if first.0 != then.0 {
-                    self.turns.entry(first).or_default()[1].push(number);
-                    self.turns.entry(then).or_default()[0].push(number);
-                    number += 1;
-                }
+                orders.extend(giver(first).zip(giver(then)));
+            }
+            let Some(last) = items.last().and_then(giver) else { continue };
+            orders.extend(self.left(queue).into_iter().map(|then| (last, then)));
+        }
+        orders.retain(|(first, then)| first.0 != then.0);
+        for (number, (first, then)) in orders.into_iter().enumerate() {
+            self.turns.entry(first).or_default()[1].push(number);
+            self.turns.entry(then).or_default()[0].push(number);
+        }
+    }
+
+    /// The first item of each thread that nobody took, in a queue of which that is certain.
+    fn left(&self, queue: u64) -> Vec<(usize, u64)> {
+        let waiting = self.waiting.get(&queue).is_some_and(|&waiting| waiting > 0);
+        if waiting || self.tasks.contains(&queue) {
+            return Vec::new();
+        }
+        let taken = self.taken.iter().filter(|((_, other), _)| *other == queue);
+        let taken: FxHashSet<u64> = taken.flat_map(|(_, items)| items).copied().collect();
+        let mut left: Vec<(usize, u64)> = Vec::new();
+        for given in &self.given {
+            let known = left.iter().any(|other| other.0 == given.by.0);
+            if given.queue == queue && !known && !taken.contains(&given.item) {
+                left.push(given.by);
             }
         }
+        left
     }
 }
 
@@ -133,6 +158,9 @@ impl Engine<'_> {
             if begun.argument == ELSEWHERE {
                 self.learned.queues.unordered.insert(queue);
             }
+            if begun.argument == TASK {
+                self.learned.queues.tasks.insert(queue);
+            }
             self.learned.queues.given.push(Given { queue, item, by: (t, ordinal) });
             return;
         }
@@ -162,7 +190,9 @@ impl Engine<'_> {
             if times == 0 && begun.argument == PERHAPS {
                 queues.empty.insert(queue);
             }
-            if times == 1 && begun.argument != THIS {
+            if begun.argument == THIS {
+                queues.unordered.insert(queue);
+            } else if times == 1 {
                 queues.taken.entry((t, queue)).or_default().push(item);
             }
             return;
@@ -228,6 +258,12 @@ mod tests {
     #[test]
     fn what_different_threads_take_tells_nothing() {
         assert_eq!(orders(&[(1, 10), (2, 20)], &[(3, 20), (4, 10)]), []);
+    }
+
+    #[test]
+    fn what_nobody_took_was_given_last() {
+        let given = [(1, 10), (2, 20), (2, 21), (1, 11)];
+        assert_eq!(orders(&given, &[(3, 10), (3, 11)]), [((1, 1), (2, 0))]);
     }
 
     #[test]

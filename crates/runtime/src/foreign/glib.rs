@@ -163,6 +163,7 @@ interpose! {
 /// Arguments of [`SyncOp::QueuePush`] and [`SyncOp::QueuePop`].
 const AT_THE_END: u64 = 0;
 const ELSEWHERE: u64 = 1;
+const TASK: u64 = 2;
 const CERTAIN: u64 = 0;
 const PERHAPS: u64 = 1;
 const THIS: u64 = 2;
@@ -398,7 +399,7 @@ unsafe extern "C" fn run(item: P, pool: P) {
         aloud(|| {
             pop(object, CERTAIN, || item);
             (pool.work)(item, pool.data);
-            push(object, DONE, || {
+            push_as(TASK, object, DONE, || {
                 pool.done.fetch_add(1, Ordering::AcqRel);
             });
         });
@@ -425,7 +426,7 @@ interpose! {
 
     fn g_thread_pool_push(pool: P, item: P, error: P) -> c_int {
         let mut pushed = 0;
-        push(pool, item, || {
+        push_as(TASK, pool, item, || {
             pushed = own::g_thread_pool_push().map_or(0, |push| push(pool, item, error));
         });
         pushed

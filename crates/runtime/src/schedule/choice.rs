@@ -287,6 +287,11 @@ impl Core {
             return Choice::Thread(actor);
         }
         let slot = self.slots.get(actor);
+        // A library's own wait ends when somebody has something for it.
+        if slot.wait.between && self.waits_before_its_stop(actor) {
+            self.next_line(true);
+            return Choice::Again;
+        }
         if slot.state == State::Blocked && slot.wait.deadline != NEVER {
             // Nobody else is to run now, so the time-out is what comes next.
             self.let_sleeper_go(actor);

@@ -339,7 +339,8 @@ pub enum SyncOp {
     /// The same with `FUTEX_WAKE` or `FUTEX_WAKE_BITSET`. The argument is how many threads at most.
     FutexWake = 28,
     /// An item is given to a queue of a library, or a task to its threads: the second address is the item.
-    /// The argument is 1 where it may come in front of others.
+    /// The argument is 1 where it may come in front of others, 2 for a task: that may have been taken, and its
+    /// function be about to be called, without a `QueuePop`.
     QueuePush = 29,
     /// An item is taken from such a queue: the second address of `SyncEnd` is the item. The argument is 1
     /// for a call that may come back without one, 2 for one that asks for this item wherever it is. The result says how often the item was taken, 0 for none.
