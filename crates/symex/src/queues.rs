@@ -180,7 +180,7 @@ impl Engine<'_> {
         }
     }
 
-    /// An item was taken from a queue so many times, or nothing was.
+    /// So many items were taken from a queue, this one and those with the numbers below, or nothing was.
     pub(crate) fn popped(&mut self, t: usize, begun: &PendingSync, item: u64, times: u64) {
         let address = begun.address;
         let queue = self.resolve(t, address).unwrap_or(address);
@@ -205,8 +205,8 @@ impl Engine<'_> {
             self.gap(t, GapKind::Synchronisation, format!("{times} items at once"));
             return;
         }
-        for _ in 0..times {
-            for part in self.parts(queue, item) {
+        for number in 0..times {
+            for part in self.parts(queue, item.wrapping_sub(number)) {
                 let object = self.queue_object(t, address, part);
                 self.event(t, EventKind::SemaphoreWait { object }, begun.name.clone());
             }

@@ -4,7 +4,7 @@ use crate::types::{DebugEncoding, DebugMember, DebugType, DebugTypeId, Module};
 use std::fmt::Write;
 
 /// Types whose members say nothing, though their names are not reserved ones.
-const CLOSED: [&str; 4] = ["_GMutex", "_GRecMutex", "_GRWLock", "_GCond"];
+const CLOSED: [&str; 5] = ["_GMutex", "_GRecMutex", "_GRWLock", "_GCond", "_GThreadPool"];
 
 /// Nesting beyond this is malformed.
 pub(super) const DEEPEST: usize = 64;

@@ -356,7 +356,8 @@ struct Pool {
 /// The latest pool that was made. They stay, as a thread may be on its way out of one when it is freed.
 static POOLS: AtomicPtr<Pool> = AtomicPtr::new(null_mut());
 
-/// What stands for the end of a pool's function, which [`push`] gives and whoever frees the pool takes.
+/// What stands for the first end of a pool's function; the next ones have the numbers below. Given when it ends,
+/// and taken by whoever waits for all of them.
 const DONE: P = core::ptr::without_provenance_mut(usize::MAX);
 
 /// Makes a pool whose function is [`run`]; `make` gets the function and its data.
@@ -399,9 +400,8 @@ unsafe extern "C" fn run(item: P, pool: P) {
         aloud(|| {
             pop(object, CERTAIN, || item);
             (pool.work)(item, pool.data);
-            push_as(TASK, object, DONE, || {
-                pool.done.fetch_add(1, Ordering::AcqRel);
-            });
+            let before = pool.done.fetch_add(1, Ordering::AcqRel) as usize;
+            push_as(TASK, object, DONE.wrapping_byte_sub(before), || {});
         });
     }
 }

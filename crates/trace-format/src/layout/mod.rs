@@ -343,7 +343,8 @@ pub enum SyncOp {
     /// function be about to be called, without a `QueuePop`.
     QueuePush = 29,
     /// An item is taken from such a queue: the second address of `SyncEnd` is the item. The argument is 1
-    /// for a call that may come back without one, 2 for one that asks for this item wherever it is. The result says how often the item was taken, 0 for none.
+    /// for a call that may come back without one, 2 for one that asks for this item wherever it is. The result says how many
+    /// items were taken, 0 for none; others than the first have the numbers below.
     QueuePop = 30,
 }
 
