@@ -27,9 +27,10 @@ use crate::report::{AwaitedChild, FunctionUse, Gap, GapKind, Options};
 use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
+use ir::effects::{Kind, effect};
 use ir::name::{AccessPart, Part};
 use ir::types::{
-    ConstantKind, FuncId, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
+    Callee, ConstantKind, FuncId, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
 };
 use model::{ExprId, ExprPool, Failure, ObjectId, Site, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -446,19 +447,29 @@ impl<'r> Engine<'r> {
         if self.is_logged(t) && operands.iter().all(Value::is_concrete) {
             return Value::Absent;
         }
-        let matters = !(gap == GapKind::FloatFormat && self.ends_here(t));
+        let matters = gap != GapKind::FloatFormat || !self.is_only_told(t);
         self.fresh(t, ty, matters.then_some(gap))
     }
 
-    /// Does the block that the thread is in end in a call that does not come back? What is computed there is
-    /// an argument of that: the numbers that a failed assertion prints, say.
-    fn ends_here(&self, t: usize) -> bool {
-        let Some(frame) = self.threads[t].code() else { return false };
-        let function = frame.info.function;
-        let terminator = function.blocks.get(frame.block.index()).map(ir::types::Block::terminator);
-        terminator
-            .and_then(|id| function.instructions.get(id.index()))
-            .is_some_and(|inst| matches!(inst.kind, InstKind::Unreachable))
+    /// Does only a call that ends the program use the current instruction's value? That is what a failed
+    /// assertion prints, say.
+    fn is_only_told(&self, t: usize) -> bool {
+        let (Some(frame), Some((info, id))) = (self.threads[t].code(), self.current(t)) else {
+            return false;
+        };
+        let ends = |call: &ir::types::Call| match call.callee {
+            Callee::Direct(callee) => {
+                let function = frame.module.functions.get(callee.index());
+                let described = function.and_then(|function| effect(&function.name));
+                described.is_some_and(|described| described.kind == Kind::Ends)
+            }
+            _ => false,
+        };
+        info.function.instructions.iter().all(|inst| {
+            let mut used = false;
+            inst.kind.for_each_operand(&mut |operand| used |= operand == Operand::Inst(id));
+            !used || matches!(&inst.kind, InstKind::Call(call) if ends(call))
+        })
     }
 
     /// Will the current instruction's value be in the log?
