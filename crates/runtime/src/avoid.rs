@@ -301,6 +301,20 @@ pub unsafe fn at_point(thread: *mut Thread, point: SyncPoint, site: impl FnOnce(
     }
 }
 
+/// The calling thread has done a task that a library gave it, and is nowhere any more, as one that ends.
+pub fn task_ends() {
+    let Some(rules) = rules() else { return };
+    // SAFETY: the record is the calling thread's own, here and below.
+    let thread = unsafe { *tls::thread_slot() };
+    if thread.is_null() {
+        return;
+    }
+    for state in &rules.states {
+        // SAFETY: as above.
+        sys::keeping_errno(|| state.leave(unsafe { (*thread).tid }));
+    }
+}
+
 /// The calling thread begins a wait on a condition variable, which gives its mutex back, and with it
 /// what stands for the mutex. To be called when the scheduler has let it begin: nobody may come
 /// between this and the wait.

@@ -4,6 +4,7 @@
 use super::{
     Lock, MUTEX, READING, WRITING, aloud, functions, inside, once_with_result, quietly, wake,
 };
+use crate::avoid;
 use crate::emulate::Limit;
 use crate::layout::{SyncOp, SyncPoint};
 use crate::memory;
@@ -402,6 +403,7 @@ unsafe extern "C" fn run(item: P, pool: P) {
             (pool.work)(item, pool.data);
             let before = pool.done.fetch_add(1, Ordering::AcqRel) as usize;
             push_as(TASK, object, DONE.wrapping_byte_sub(before), || {});
+            avoid::task_ends();
         });
     }
 }
