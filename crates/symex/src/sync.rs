@@ -723,7 +723,7 @@ fn never_waits(operation: SyncOp) -> bool {
 /// Is a call of this function one of those?
 pub(crate) fn is_certain(name: &str) -> bool {
     NEVER_WAIT.iter().any(|(other, _)| *other == name)
-        || foreign::operation(name).is_some_and(|operation| never_waits(operation))
+        || foreign::operation(name).is_some_and(never_waits)
 }
 
 /// The calls that are cancellation points.
