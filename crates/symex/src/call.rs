@@ -100,7 +100,10 @@ impl<'r> Engine<'r> {
             }
         }
         let mut arguments = self.arguments(t, &call.args);
-        self.forget_undefined(t, &call.args, &mut arguments);
+        // Without an entry nothing says what it is, and nothing can be made of it.
+        if logged != Logged::None {
+            self.forget_undefined(t, &call.args, &mut arguments);
+        }
         self.push_function(t, info, arguments, logged)
     }
 
