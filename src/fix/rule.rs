@@ -1,6 +1,8 @@
 //! A repair's order as an avoidance rule: at which gates of the program threads are held back.
 //! The runtime follows it (`crates/runtime/src/avoid.rs`); the form is in docs/fix.md.
 
+use ir::loops::Loops;
+use ir::types::BlockId;
 use model::{Awaited, Event, EventId, EventKind, EventTrace, Points, Site};
 use repair::{Kind, Repair, Rule, Span, Stretch, lines};
 use std::collections::BTreeSet;
@@ -12,7 +14,12 @@ use trace_format::layout::AVOID_HEAD;
 struct Gate {
     site: String,
     frames: Vec<Place>,
+    /// The loops that it is in.
+    loops: BTreeSet<LoopId>,
 }
+
+/// A loop: its module, function, and the block where its rounds begin.
+type LoopId = (usize, usize, BlockId);
 
 struct Place {
     file: String,
@@ -28,9 +35,11 @@ impl Gates {
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
         let mut all = Vec::new();
-        for module in &recording.modules {
+        for (m, module) in recording.modules.iter().enumerate() {
             let module = &module.ir;
-            for function in module.functions.iter().filter(|f| !f.blocks.is_empty()) {
+            let functions = module.functions.iter().enumerate();
+            for (f, function) in functions.filter(|(_, f)| !f.blocks.is_empty()) {
+                let loops = Loops::of(function);
                 for gate in ir::gates::gates(module, function) {
                     let instruction = function.instructions.get(gate.instruction.index());
                     let mut next = instruction.and_then(|instruction| instruction.loc);
@@ -46,7 +55,9 @@ impl Gates {
                         });
                         next = location.inlined_at;
                     }
-                    all.push(Gate { site: gate.site, frames });
+                    let loops = loops.around(function, gate.instruction);
+                    let loops = loops.map(|header| (m, f, header)).collect();
+                    all.push(Gate { site: gate.site, frames, loops });
                 }
             }
         }
@@ -54,31 +65,44 @@ impl Gates {
     }
 
     /// The gates at an event's place that are for what it does.
-    fn at(&self, event: &Event) -> Vec<&str> {
+    fn at<'a>(&'a self, event: &'a Event) -> Vec<&'a str> {
+        self.of_event(event).map(|gate| gate.site.as_str()).collect()
+    }
+
+    fn of_event<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Gate> {
         let site = event.site();
-        let here = |place: &Place| {
+        let here = move |place: &Place| {
             place.line == site.line && place.function == site.function && place.file == site.file
         };
-        let words: &[&str] = match event.kind {
-            EventKind::Read { .. } => &[":read:"],
-            EventKind::Write { .. } => &[":write:"],
-            EventKind::ReadModifyWrite { .. } => &[":update:"],
-            _ => &[":call:"],
+        let word = match event.kind {
+            EventKind::Read { .. } => ":read:",
+            EventKind::Write { .. } => ":write:",
+            EventKind::ReadModifyWrite { .. } => ":update:",
+            _ => ":call:",
         };
-        let own = self.0.iter().filter(|gate| gate.frames.iter().any(here));
-        let own = own.map(|gate| gate.site.as_str());
-        own.filter(|site| words.iter().any(|word| site.contains(word))).collect()
+        let own = self.0.iter().filter(move |gate| gate.frames.iter().any(here));
+        own.filter(move |gate| gate.site.contains(word))
+    }
+
+    /// The loops that a stretch ends in and does not begin in. What is done there is done in each of
+    /// their rounds.
+    fn loops(&self, trace: &EventTrace, stretch: Stretch) -> BTreeSet<LoopId> {
+        let around = |id: EventId| -> BTreeSet<LoopId> {
+            self.of_event(trace.event(id)).flat_map(|gate| gate.loops.iter().copied()).collect()
+        };
+        &around(stretch.last) - &around(stretch.first)
     }
 
     /// The gates that a thread comes to when it is no longer in any of these stretches: those of
-    /// their functions outside of their lines, and those of the functions that called them.
+    /// their functions outside of their lines and loops, and those of the functions that called them.
     fn behind(&self, stretches: &BTreeSet<Lines>) -> BTreeSet<&str> {
         let inside = |place: &Place| stretches.iter().any(|lines| lines.has(place));
         let near = |place: &Place| stretches.iter().any(|lines| lines.is_near(place));
-        let behind = self
-            .0
-            .iter()
-            .filter(|gate| gate.frames.iter().any(near) && !gate.frames.iter().any(inside));
+        let goes_on =
+            |gate: &Gate| stretches.iter().any(|lines| !lines.loops.is_disjoint(&gate.loops));
+        let behind = self.0.iter().filter(|gate| {
+            gate.frames.iter().any(near) && !gate.frames.iter().any(inside) && !goes_on(gate)
+        });
         behind.map(|gate| gate.site.as_str()).collect()
     }
 }
@@ -89,16 +113,18 @@ struct Lines {
     span: Span,
     /// File and function of those that led there.
     callers: BTreeSet<(String, String)>,
+    /// The loops that belong to it as a whole.
+    loops: BTreeSet<LoopId>,
 }
 
 impl Lines {
-    fn of(trace: &EventTrace, stretch: Stretch) -> Option<Self> {
+    fn of(trace: &EventTrace, gates: &Gates, stretch: Stretch) -> Option<Self> {
         let (first, last) = (trace.event(stretch.first), trace.event(stretch.last));
         let span = lines(first, last)?;
         let own = |site: &&Site| site.function == span.function && site.file == span.file;
         let outer = first.stack.iter().rev().take_while(|site| !own(site));
         let callers = outer.map(|site| (site.file.clone(), site.function.clone())).collect();
-        Some(Self { span, callers })
+        Some(Self { span, callers, loops: gates.loops(trace, stretch) })
     }
 
     fn has(&self, place: &Place) -> bool {
@@ -195,7 +221,7 @@ fn lines_of(rule: &Rule, at: &Places<'_>) -> Option<String> {
                         places.insert(("enter", site));
                     }
                 }
-                stretches_in_source.extend(Lines::of(trace, *stretch));
+                stretches_in_source.extend(Lines::of(trace, gates, *stretch));
             }
             "alone"
         }
@@ -210,7 +236,7 @@ fn lines_of(rule: &Rule, at: &Places<'_>) -> Option<String> {
                 let calls = point.is_some_and(|point| point.through.is_some());
                 let role = if taken && calls { "call" } else { "first" };
                 places.extend(at.sites(id)?.into_iter().map(|site| (role, site)));
-                stretches_in_source.extend(Lines::of(trace, Stretch { first: id, last: id }));
+                stretches_in_source.extend(Lines::of(trace, gates, Stretch { first: id, last: id }));
             }
             for &id in then {
                 places.extend(at.sites(id)?.into_iter().map(|site| ("then", site)));

@@ -1,7 +1,7 @@
 //! Natural loops: a header dominates the blocks from which control comes back to it.
 
 use crate::flow::Flow;
-use crate::types::{BlockId, Function};
+use crate::types::{BlockId, Function, InstId};
 
 /// The natural loops of a function, one per header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,6 +50,17 @@ impl Loops {
             found.loops.push(Loop { header, latches, body });
         }
         found
+    }
+
+    /// The headers of the loops that an instruction is in.
+    pub fn around<'a>(
+        &'a self,
+        function: &'a Function,
+        instruction: InstId,
+    ) -> impl Iterator<Item = BlockId> + 'a {
+        let block = function.block_of(instruction);
+        let around = self.loops.iter().filter(move |it| block.is_some_and(|b| it.contains(b)));
+        around.map(|it| it.header)
     }
 
     /// The loop that begins at a block.

@@ -236,6 +236,13 @@ impl Function {
     pub fn is_declaration(&self) -> bool {
         self.blocks.is_empty()
     }
+
+    /// The block that an instruction is in.
+    #[must_use]
+    pub fn block_of(&self, instruction: InstId) -> Option<BlockId> {
+        let block = self.blocks.iter().position(|b| (b.first..b.end).contains(&instruction))?;
+        u32::try_from(block).ok().map(BlockId)
+    }
 }
 
 /// A parameter.

@@ -499,9 +499,8 @@ impl<'r> Engine<'r> {
         let Some(frame) = self.threads[t].code_mut() else { return TypeId(0) };
         frame.next = id;
         let function = frame.info.function;
-        let holds = |block: &ir::types::Block| block.first.0 <= id.0 && id.0 < block.end.0;
-        if let Some(block) = function.blocks.iter().position(holds) {
-            frame.block = ir::types::BlockId(block as u32);
+        if let Some(block) = function.block_of(id) {
+            frame.block = block;
         }
         function.instructions.get(id.index()).map_or(TypeId(0), |inst| inst.ty)
     }

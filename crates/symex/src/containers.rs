@@ -132,7 +132,9 @@ impl<'r> Engine<'r> {
         if self.containers.owners.contains_key(&target) {
             return;
         }
-        let name = self.access_name_at(t, at, place).filter(|name| !is_of_library(name, None));
+        let name = self.access_name_at(t, at, place).filter(|name| {
+            self.threads[t].code().is_some_and(|frame| is_of_program(name, frame))
+        });
         let name = name.filter(|name| outside_of_library(name).len() < name.len());
         let bytes = Part::Bytes(place.length);
         let name = name.or_else(|| self.outer_name(t, place.address, bytes));
@@ -179,6 +181,7 @@ impl<'r> Engine<'r> {
             }
             let Some(Frame::Code(caller)) = frames.get(at) else { return None };
             let (info, module, next) = (caller.info, caller.module, caller.next.index());
+            let foreign = is_of_library_function(caller);
             let size = |argument| match callee {
                 Some((module, function)) => name::pointee_size(module, function, argument),
                 None => Some(UNDECLARED),
@@ -194,7 +197,7 @@ impl<'r> Engine<'r> {
             let known = self.passed_names.entry(key).or_insert_with(|| {
                 name::argument_part(module, info.function, InstId(call), passed, part)
             });
-            if let Some(name) = known.as_ref().filter(|name| !is_of_library(name, None)) {
+            if let Some(name) = known.as_ref().filter(|name| is_used_by_program(name, foreign)) {
                 return Some(name.clone());
             }
         }
@@ -300,14 +303,29 @@ fn is_at_position(name: &str) -> bool {
     word && pointer && outside.len() < name.len()
 }
 
+/// Does a name that a function uses begin with a variable of the program?
+pub(crate) fn is_of_program(name: &str, user: &CodeFrame<'_>) -> bool {
+    is_used_by_program(name, is_of_library_function(user))
+}
+
+/// The same where it is known whether the function is a library's, whose `this` is no word of the program.
+fn is_used_by_program(name: &str, foreign: bool) -> bool {
+    !is_of_library(name, None) && !(foreign && variable_of(name) == "this")
+}
+
+/// The variable that a name begins with; empty where it begins with none.
+fn variable_of(name: &str) -> &str {
+    let root = name.trim_start_matches(['*', '(', '&']);
+    let end = root.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    &root[..end.unwrap_or(root.len())]
+}
+
 /// Does a name begin with a variable of a library, or with none? `site` is where it is used.
 pub(crate) fn is_of_library(name: &str, site: Option<&Site>) -> bool {
     if name.starts_with("*0x") {
         return true;
     }
-    let root = name.trim_start_matches(['*', '(', '&']);
-    let end = root.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(root.len());
-    let root = &root[..end];
+    let root = variable_of(name);
     let outside = outside_of_library(name);
     root.is_empty()
         || is_reserved(root)

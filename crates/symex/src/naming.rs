@@ -2,7 +2,7 @@
 
 use crate::access::{Place, unstack};
 use crate::builder::says_more;
-use crate::containers::is_of_library;
+use crate::containers::is_of_program;
 use crate::engine::{Engine, is_private};
 use crate::heap::HEAP;
 use crate::image::FunctionInfo;
@@ -264,9 +264,14 @@ impl<'r> Engine<'r> {
             self.pointer_name(t, operand, size)
         });
         match name {
-            Some(name) if !is_of_library(&name, None) => Some(name),
+            Some(name) if self.is_word_of_program(t, &name) => Some(name),
             name => internal.and_then(|at| self.outer_name(t, at, Part::Object(size))).or(name),
         }
+    }
+
+    fn is_word_of_program(&self, t: usize, name: &str) -> bool {
+        let frame = self.threads[t].innermost_code();
+        frame.is_none_or(|frame| is_of_program(name, frame))
     }
 
     /// What an event calls its object: a library's word for it, such as that of a lock's holder,

@@ -9,6 +9,41 @@ use model::{EventId, PathConditionKind, ReadRef, WriteSource};
 /// For a read that came before another thread's write: did the reader go there because of something
 /// that the writer had written before?
 pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
+    let (announcement, look) = announcement(story, read, write)?;
+    let sentence = format!(
+        "{} {} {} ({}) before it wrote {} ({}), and {}, which saw the one ({}), read the other ({}) \
+         in between",
+        story.thread(write),
+        did(story.event(announcement)),
+        quoted(&story.subject(announcement)),
+        at(story, announcement),
+        quoted(&story.subject(write)),
+        at(story, write),
+        story.thread(read),
+        at(story, look),
+        at(story, read)
+    );
+    let events = [announcement, write, look, read];
+    Some(Found {
+        case: Some("announced-too-early"),
+        ..Found::new(Pattern::Order, sentence, &events)
+    })
+}
+
+/// As [`find`], where the writer had written something else by then that the reader saw.
+pub(super) fn find_after(
+    story: &Story<'_>,
+    seen: EventId,
+    read: EventId,
+    write: EventId,
+) -> Option<Found> {
+    let (announcement, _) = announcement(story, read, write)?;
+    let later = story.event(announcement).index > story.event(seen).index;
+    later.then(|| find(story, read, write)).flatten()
+}
+
+/// The writer's event that the reader went on because of, and the read that saw it.
+fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(EventId, EventId)> {
     let (reader, writer) = (story.event(read), story.event(write));
     let branches = story.trace().conditions.iter().filter(|condition| {
         condition.thread == reader.thread
@@ -53,23 +88,5 @@ pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<F
                 == writer.stack.last().map(|site| &site.function);
         fits.then_some((announcement.id, look.event))
     });
-    let (announcement, look) = announcements.max_by_key(|(_, look)| story.event(*look).index)?;
-    let sentence = format!(
-        "{} {} {} ({}) before it wrote {} ({}), and {}, which saw the one ({}), read the other ({}) \
-         in between",
-        story.thread(write),
-        did(story.event(announcement)),
-        quoted(&story.subject(announcement)),
-        at(story, announcement),
-        quoted(&story.subject(write)),
-        at(story, write),
-        story.thread(read),
-        at(story, look),
-        at(story, read)
-    );
-    let events = [announcement, write, look, read];
-    Some(Found {
-        case: Some("announced-too-early"),
-        ..Found::new(Pattern::Order, sentence, &events)
-    })
+    announcements.max_by_key(|(_, look)| story.event(*look).index)
 }

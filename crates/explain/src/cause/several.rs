@@ -5,7 +5,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, quoted, same_variable};
-use super::{Found, Pattern};
+use super::{Found, Pattern, announced};
 use crate::cone::expression_reads;
 use model::{CellId, EventId, PathConditionKind, ThreadId};
 use std::collections::BTreeMap;
@@ -37,7 +37,11 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
         let writer = story.event(other).thread;
         for reads in compared(story, own, &story.common_cells(own, other)) {
             if let Some(torn) = torn(story, reads, writer) {
-                return Some(found(story, reads, torn));
+                // The reader was told that both are there.
+                let told = torn.missed.1.and_then(|missed| {
+                    announced::find_after(story, torn.seen.0, torn.missed.0, missed)
+                });
+                return Some(told.unwrap_or_else(|| found(story, reads, torn)));
             }
         }
     }

@@ -148,9 +148,8 @@ impl<'r> Engine<'r> {
         depth: u32,
     ) -> Option<Found> {
         let history = frame.history.as_ref()?;
-        let holds = |block: &ir::types::Block| block.first <= id && id < block.end;
-        let block = frame.info.function.blocks.iter().position(holds)?;
-        let from = *history.entered_from.get(&BlockId(block as u32))?;
+        let block = frame.info.function.block_of(id)?;
+        let from = *history.entered_from.get(&block)?;
         let (_, operand) = incoming.iter().find(|(block, _)| *block == from)?;
         if let Some(found) = self.origin(thread, frame, *operand, limit, depth) {
             return Some(found);
