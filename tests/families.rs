@@ -2,9 +2,10 @@
 //! `fixtures/families` is compiled, recorded, solved and replayed, and the answer and the first repair
 //! compared with the program's annotations (`fixtures/README.md`). The folders are found, not listed.
 //!
-//! `SYMBIOSIS_FAMILY_LEVELS` gives the optimisation levels (`-O1`; several with spaces between),
-//! `SYMBIOSIS_REPLAY_RUNS` the number of replays (5), and `SYMBIOSIS_FAMILY_TABLE` the name of a
-//! Markdown file to write the results to (docs/families.md was written that way).
+//! `SYMBIOSIS_FAMILY_LEVELS` gives the optimisation levels (several with spaces between; otherwise
+//! `-O1`, and `-O0` for the standard library of C++), `SYMBIOSIS_REPLAY_RUNS` the number of replays (5),
+//! and `SYMBIOSIS_FAMILY_TABLE` the name of a Markdown file to write the results to (docs/families.md was
+//! written that way).
 
 #[path = "fixtures/annotations.rs"]
 mod annotations;
@@ -275,17 +276,17 @@ fn main() -> ExitCode {
         .filter(|path| path.is_dir())
         .collect();
     folders.sort();
-    let levels = env::var("SYMBIOSIS_FAMILY_LEVELS").unwrap_or_else(|_| "-O1".to_owned());
+    let levels = env::var("SYMBIOSIS_FAMILY_LEVELS").ok();
     let report = Arc::new(Mutex::new(Report::default()));
     let mut all = Vec::new();
     for folder in &folders {
-        for level in levels.split_whitespace() {
-            let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-            let family = Family {
-                name: name.unwrap_or_default(),
-                level: level.to_owned(),
-                folder: folder.clone(),
-            };
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        // Without optimisation the standard library's functions are functions.
+        let usual = if name.starts_with("std_") { "-O0 -O1" } else { "-O1" };
+        for level in levels.as_deref().unwrap_or(usual).split_whitespace() {
+            let family =
+                Family { name: name.clone(), level: level.to_owned(), folder: folder.clone() };
             all.extend(trials(family, &report));
         }
     }

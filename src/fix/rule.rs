@@ -196,13 +196,16 @@ fn why_none(repair: &Repair) -> &'static str {
 /// When the repair is no order of events, or its events have no places where a thread can be stopped, or
 /// where the threads that have to wait can be stopped alone.
 pub fn text(repair: &Repair, at: &Places<'_>) -> Result<String, &'static str> {
-    if let Rule::After { first, then } = &repair.rule {
-        let held: BTreeSet<String> = then.iter().filter_map(|id| at.sites(*id)).flatten().collect();
-        if first.iter().all(|id| is_held_up(at, *id, then, &held)) {
-            return Err(
-                "its threads would be held back at places that others come through as well",
-            );
+    let shared = match &repair.rule {
+        Rule::After { first, then } => {
+            let held = then.iter().filter_map(|id| at.sites(*id)).flatten().collect();
+            first.iter().all(|id| is_held_up(at, *id, then, &held))
         }
+        Rule::Alone(stretches) => is_entered_elsewhere(at, stretches),
+        Rule::None => false,
+    };
+    if shared {
+        return Err("its threads would be held back at places that others come through as well");
     }
     lines_of(&repair.rule, at).ok_or_else(|| why_none(repair))
 }
@@ -236,7 +239,11 @@ fn lines_of(rule: &Rule, at: &Places<'_>) -> Option<String> {
                 let calls = point.is_some_and(|point| point.through.is_some());
                 let role = if taken && calls { "call" } else { "first" };
                 places.extend(at.sites(id)?.into_iter().map(|site| (role, site)));
-                stretches_in_source.extend(Lines::of(trace, gates, Stretch { first: id, last: id }));
+                stretches_in_source.extend(Lines::of(
+                    trace,
+                    gates,
+                    Stretch { first: id, last: id },
+                ));
             }
             for &id in then {
                 places.extend(at.sites(id)?.into_iter().map(|site| ("then", site)));
@@ -270,6 +277,27 @@ fn is_held_up(at: &Places<'_>, first: EventId, then: &[EventId], held: &BTreeSet
         let stack = &trace.event(id).stack;
         then.iter().all(|then| trace.event(*then).stack != *stack)
             && at.sites(id).is_some_and(|sites| sites.iter().any(|site| held.contains(site)))
+    })
+}
+
+/// Does a thread come through the place where one of the stretches begins from other code, and so past the
+/// places where it ends?
+fn is_entered_elsewhere(at: &Places<'_>, stretches: &[Stretch]) -> bool {
+    let begins = |stretch: &Stretch| at.sites(stretch.first);
+    let entries: BTreeSet<String> = stretches.iter().filter_map(begins).flatten().collect();
+    let spans = |s: &Stretch| lines(at.trace.event(s.first), at.trace.event(s.last));
+    let spans: Vec<Span> = stretches.iter().filter_map(spans).collect();
+    let within = |event: &Event| {
+        let mut stack = event.stack.iter();
+        stack.any(|site| {
+            spans.iter().any(|span| {
+                let own = site.function == span.function && site.file == span.file;
+                own && (span.first..=span.last).contains(&site.line)
+            })
+        })
+    };
+    at.trace.events.iter().filter(|event| !within(event)).any(|event| {
+        at.sites(event.id).is_some_and(|sites| sites.iter().any(|site| entries.contains(site)))
     })
 }
 

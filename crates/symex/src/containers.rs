@@ -16,7 +16,7 @@ use crate::value::{Scalar, Value};
 use ir::name::{self, Part};
 use ir::types::{InstId, Operand, Type, TypeId};
 use model::names::{is_installed, is_reserved, outside_of_library};
-use model::{CellId, EventKind, Site};
+use model::{CellId, EventKind, ObjectId, Site};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -42,6 +42,8 @@ pub(crate) struct Containers {
     events: Vec<(usize, u32, usize)>,
     /// The same for cells.
     cells: FxHashMap<CellId, usize>,
+    /// The same for locks and the like.
+    locks: FxHashMap<ObjectId, usize>,
 }
 
 impl Containers {
@@ -85,6 +87,14 @@ impl Containers {
                 && (is_of_library(&cell.name, None) || is_at_position(&cell.name))
             {
                 cell.name = of_container(owner, &cell.name);
+            }
+        }
+        for (lock, object) in std::mem::take(&mut self.locks) {
+            if let (Some(owner), Some(lock)) =
+                (self.owners.get(&object), out.objects.get_mut(lock.index()))
+                && is_of_library(&lock.name, None)
+            {
+                lock.name = of_container(owner, &lock.name);
             }
         }
     }
@@ -132,9 +142,9 @@ impl<'r> Engine<'r> {
         if self.containers.owners.contains_key(&target) {
             return;
         }
-        let name = self.access_name_at(t, at, place).filter(|name| {
-            self.threads[t].code().is_some_and(|frame| is_of_program(name, frame))
-        });
+        let name = self
+            .access_name_at(t, at, place)
+            .filter(|name| self.threads[t].code().is_some_and(|frame| is_of_program(name, frame)));
         let name = name.filter(|name| outside_of_library(name).len() < name.len());
         let bytes = Part::Bytes(place.length);
         let name = name.or_else(|| self.outer_name(t, place.address, bytes));
@@ -245,6 +255,13 @@ impl<'r> Engine<'r> {
     pub(crate) fn note_contained_object(&mut self, t: usize, event: u32, object: usize) {
         if self.symbolic() && self.out.event_is(t, event, is_of_library) {
             self.containers.events.push((t, event, object));
+        }
+    }
+
+    /// The same for a lock, a condition variable or the like.
+    pub(crate) fn note_contained_lock(&mut self, lock: ObjectId, address: u64) {
+        if let Some(object) = self.learned.heap.at_internal(address) {
+            self.containers.locks.insert(lock, object);
         }
     }
 

@@ -587,6 +587,7 @@ impl<'r> Engine<'r> {
         }
         let name = self.event_object_name(t, address, object, size);
         let acquired = self.event(t, EventKind::Lock { object, mode }, name);
+        self.note_contained(t, acquired, Place::new(internal, size, None));
         self.threads[t].held.push(HeldLock { address: internal, mode, count: 1, acquired });
     }
 
@@ -609,7 +610,9 @@ impl<'r> Engine<'r> {
         self.threads[t].held.remove(at);
         let object = self.sized_object(t, address, ObjectKind::Lock, size);
         let name = self.event_object_name(t, address, object, size);
-        Some(self.event(t, EventKind::Unlock { object, mode, synthetic }, name))
+        let released = self.event(t, EventKind::Unlock { object, mode, synthetic }, name);
+        self.note_contained(t, released, Place::new(internal, size, None));
+        Some(released)
     }
 
     fn try_failed(&mut self, t: usize, address: u64, size: u64) {
@@ -682,6 +685,7 @@ impl<'r> Engine<'r> {
         let name = self.object_name(t, address, Some(size));
         let name = name.unwrap_or_else(|| format!("{address:#x}"));
         let object = self.out.object(kind, name);
+        self.note_contained_lock(object, internal);
         self.sync_objects.insert((internal, class), object);
         object
     }
