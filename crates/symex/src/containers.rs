@@ -327,7 +327,8 @@ pub(crate) fn is_of_program(name: &str, user: &CodeFrame<'_>) -> bool {
 
 /// The same where it is known whether the function is a library's, whose `this` is no word of the program.
 fn is_used_by_program(name: &str, foreign: bool) -> bool {
-    !is_of_library(name, None) && !(foreign && variable_of(name) == "this")
+    let of_library = variable_of(name) == "this" && foreign;
+    !of_library && !is_of_library(name, None)
 }
 
 /// The variable that a name begins with; empty where it begins with none.
