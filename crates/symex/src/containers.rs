@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
 use ir::name::{self, Part};
-use ir::types::{InstId, Operand, Type, TypeId};
+use ir::types::{Function, InstId, Module, Operand, Type, TypeId};
 use model::names::{is_installed, is_reserved, outside_of_library};
 use model::{CellId, EventKind, ObjectId, Site};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -175,7 +175,7 @@ impl<'r> Engine<'r> {
         loop {
             let frames = &self.threads[t].frames;
             let (operands, callee) = match frames.get(at)? {
-                Frame::Code(called) if is_of_library_function(called) => {
+                Frame::Code(called) if is_library_function(called.module, called.info.function) => {
                     (&called.arguments, Some((called.module, called.info.function)))
                 }
                 Frame::Code(_) => return None,
@@ -191,7 +191,6 @@ impl<'r> Engine<'r> {
             }
             let Some(Frame::Code(caller)) = frames.get(at) else { return None };
             let (info, module, next) = (caller.info, caller.module, caller.next.index());
-            let foreign = is_of_library_function(caller);
             let size = |argument| match callee {
                 Some((module, function)) => name::pointee_size(module, function, argument),
                 None => Some(UNDECLARED),
@@ -203,6 +202,7 @@ impl<'r> Engine<'r> {
                 instruction.is_some_and(|instruction| instruction.kind.as_call().is_some())
             });
             let Some(call) = call.and_then(|at| u32::try_from(at).ok()) else { continue };
+            let foreign = is_library_code(module, info.function, InstId(call));
             let key = (info.module, info.id, InstId(call), passed, part);
             let known = self.passed_names.entry(key).or_insert_with(|| {
                 name::argument_part(module, info.function, InstId(call), passed, part)
@@ -258,6 +258,16 @@ impl<'r> Engine<'r> {
         }
     }
 
+    /// The same for an event that is about a lock, which has the best name that the calls have for it.
+    pub(crate) fn note_contained_sync(&mut self, t: usize, event: u32, address: u64) {
+        if self.symbolic()
+            && self.out.event_is(t, event, |name, _| is_of_library(name, None))
+            && let Some(object) = self.learned.heap.at_internal(address)
+        {
+            self.containers.events.push((t, event, object));
+        }
+    }
+
     /// The same for a lock, a condition variable or the like.
     pub(crate) fn note_contained_lock(&mut self, lock: ObjectId, address: u64) {
         if let Some(object) = self.learned.heap.at_internal(address) {
@@ -274,11 +284,26 @@ impl<'r> Engine<'r> {
 }
 
 /// Is it a function of the standard library, or of another installed header?
-fn is_of_library_function(frame: &CodeFrame<'_>) -> bool {
-    let scope = frame.info.function.scope;
-    let scope = scope.and_then(|scope| frame.module.debug.scopes.get(scope.index()));
-    is_of_standard_library(&frame.info.function.name)
-        || scope.is_some_and(|scope| is_installed(&scope.file))
+fn is_library_function(module: &Module, function: &Function) -> bool {
+    let scope = function.scope;
+    let scope = scope.and_then(|scope| module.debug.scopes.get(scope.index()));
+    is_of_standard_library(&function.name) || scope.is_some_and(|scope| is_installed(&scope.file))
+}
+
+/// Is an instruction in code of such functions alone? A library's function may have the program's
+/// inlined, and the other way round.
+fn is_library_code(module: &Module, function: &Function, at: InstId) -> bool {
+    let rest = function.instructions.get(at.index()..).unwrap_or_default();
+    let debug = &module.debug;
+    let mut next = rest.iter().find_map(|instruction| instruction.loc);
+    while let Some(location) = next.and_then(|loc| debug.locations.get(loc.index())) {
+        let scope = debug.scopes.get(location.scope.index());
+        if scope.is_some_and(|scope| !is_installed(&scope.file)) {
+            return false;
+        }
+        next = location.inlined_at;
+    }
+    is_library_function(module, function)
 }
 
 /// Is it the symbol of a function in `std` or `__gnu_cxx`?
@@ -322,7 +347,7 @@ fn is_at_position(name: &str) -> bool {
 
 /// Does a name that a function uses begin with a variable of the program?
 pub(crate) fn is_of_program(name: &str, user: &CodeFrame<'_>) -> bool {
-    is_used_by_program(name, is_of_library_function(user))
+    is_used_by_program(name, is_library_code(user.module, user.info.function, user.next))
 }
 
 /// The same where it is known whether the function is a library's, whose `this` is no word of the program.

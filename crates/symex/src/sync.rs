@@ -587,7 +587,7 @@ impl<'r> Engine<'r> {
         }
         let name = self.event_object_name(t, address, object, size);
         let acquired = self.event(t, EventKind::Lock { object, mode }, name);
-        self.note_contained(t, acquired, Place::new(internal, size, None));
+        self.note_contained_sync(t, acquired, internal);
         self.threads[t].held.push(HeldLock { address: internal, mode, count: 1, acquired });
     }
 
@@ -611,7 +611,7 @@ impl<'r> Engine<'r> {
         let object = self.sized_object(t, address, ObjectKind::Lock, size);
         let name = self.event_object_name(t, address, object, size);
         let released = self.event(t, EventKind::Unlock { object, mode, synthetic }, name);
-        self.note_contained(t, released, Place::new(internal, size, None));
+        self.note_contained_sync(t, released, internal);
         Some(released)
     }
 
