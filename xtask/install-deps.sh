@@ -25,6 +25,7 @@ need "command -v gdb" gdb
 need "test -e /usr/include/gtest/gtest.h" libgtest-dev
 need "command -v pkg-config" pkg-config
 need "test -e /usr/include/glib-2.0/glib.h" libglib2.0-dev
+need "test -e /usr/include/absl/synchronization/mutex.h" libabsl-dev
 need "test -e /usr/include/catch2/catch.hpp" catch2
 need "command -v cmake && command -v ctest" cmake
 need "command -v ninja" ninja-build

@@ -1,6 +1,8 @@
 //! Synchronisation functions of libraries that have their own: what they are logged as, and how large
 //! their objects are. What their effects are is in the log (`runtime::foreign`).
 
+mod cxx;
+
 use trace_format::layout::SyncOp;
 
 /// A name's operation, and the size in bytes of the object that is the first argument.
@@ -45,8 +47,11 @@ const MUTEX: u64 = 8;
 
 fn known(name: &str) -> Option<&'static Known> {
     // Nearly every name that is asked for is none of these.
-    let found = || FUNCTIONS.iter().find(|(other, ..)| *other == name);
-    name.starts_with("g_").then(found).flatten()
+    match name.as_bytes() {
+        [b'g', b'_', ..] => FUNCTIONS.iter().find(|(other, ..)| *other == name),
+        [b'_', b'Z', b'N', ..] | [b'S', b'D', b'L', ..] => cxx::known(name),
+        _ => None,
+    }
 }
 
 /// What a call of the function is logged as.
@@ -76,6 +81,14 @@ pub(crate) fn gives_zeros(name: &str) -> bool {
     )
 }
 
+/// The name of an object that a call of the function is about, without the library's member that is all of it.
+pub(crate) fn without_member(function: &str, name: String) -> String {
+    match operation(function).and_then(|_| cxx::owner(&name)) {
+        Some(owner) => owner.to_owned(),
+        None => name,
+    }
+}
+
 /// Functions whose effects are their events.
 pub(crate) fn is_harmless(name: &str) -> bool {
     matches!(
@@ -89,6 +102,9 @@ pub(crate) fn is_harmless(name: &str) -> bool {
                 | SyncOp::RwWriteLock
                 | SyncOp::RwTryWriteLock
                 | SyncOp::RwUnlock
+                | SyncOp::SpinLock
+                | SyncOp::SpinTryLock
+                | SyncOp::SpinUnlock
                 | SyncOp::CondTimedWait
         )
     ) || matches!(name, "g_thread_yield" | "g_usleep" | "g_get_monotonic_time" | "g_get_real_time")

@@ -4,6 +4,7 @@ use crate::access::{Place, unstack};
 use crate::builder::says_more;
 use crate::containers::is_of_program;
 use crate::engine::{Engine, is_private};
+use crate::foreign;
 use crate::heap::HEAP;
 use crate::image::FunctionInfo;
 use crate::openmp;
@@ -263,10 +264,12 @@ impl<'r> Engine<'r> {
             let operand = self.argument_at(t, address)?;
             self.pointer_name(t, operand, size)
         });
-        match name {
+        let name = match name {
             Some(name) if self.is_word_of_program(t, &name) => Some(name),
             name => internal.and_then(|at| self.outer_name(t, at, Part::Object(size))).or(name),
-        }
+        };
+        let call = self.threads[t].external_call().map_or("", |call| call.name);
+        name.map(|name| foreign::without_member(call, name))
     }
 
     fn is_word_of_program(&self, t: usize, name: &str) -> bool {

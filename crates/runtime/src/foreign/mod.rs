@@ -9,8 +9,11 @@
 //! To add a library: its functions in [`functions`], a [`Lock`] per kind of lock, and `interpose!` with one
 //! line per function; its name in [`LIBRARIES`]; its functions' names in `crates/symex/src/foreign.rs`.
 
+pub mod abseil;
 pub mod assertions;
 pub mod glib;
+pub mod qt;
+pub mod sdl;
 
 use crate::emulate::{self, Limit};
 use crate::layout::{SyncOp, SyncPoint};
@@ -26,7 +29,14 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 type P = *mut c_void;
 
 /// How the names of libraries begin whose futexes are inside of calls that are known here.
-const LIBRARIES: [&[u8]; 3] = [b"libglib-2.0.so", b"libgobject-2.0.so", b"libgio-2.0.so"];
+const LIBRARIES: [&[u8]; 6] = [
+    b"libglib-2.0.so",
+    b"libgobject-2.0.so",
+    b"libgio-2.0.so",
+    b"libQt5Core.so",
+    b"libabsl_synchronization.so",
+    b"libabsl_base.so",
+];
 
 /// Declares functions of libraries, each with what finds it behind the interposed one. Looked for when it is
 /// first called: a program that calls one has its library.
