@@ -13,7 +13,8 @@
 //! * An object counts when the program made it: a variable, or memory whose allocation gave the program its
 //!   address. Not when its address was stored in something that was passed, too, from where the library may
 //!   have it.
-//! * A thread that passed the object itself needs nobody, nor does one that was created behind the passing.
+//! * A thread that passed the object itself needs nobody, nor does one that was created behind the passing, nor
+//!   one that got it before another thread can have passed it.
 
 use crate::clock::VectorClock;
 use crate::engine::{Engine, Pass};
@@ -173,7 +174,14 @@ impl Handovers {
                     false => giver.clock.get(giver.thread) > taker.clock.get(giver.thread),
                 })
             };
-            let takers: Vec<&Crossing> = takers.iter().filter(needs).collect();
+            // What came out before anybody can have passed it did not come from there.
+            let can_have = |taker: &&Crossing| {
+                givers.iter().any(|giver| {
+                    giver.thread != taker.thread
+                        && taker.clock.get(taker.thread) > giver.clock.get(taker.thread)
+                })
+            };
+            let takers: Vec<&Crossing> = takers.iter().filter(needs).filter(can_have).collect();
             if takers.is_empty() {
                 continue;
             }
@@ -447,6 +455,20 @@ mod tests {
         found.hold(0x3000, 0x2000);
         Handovers::note(&mut found.passed, 0x3000, at(0, 1, &ticked(&[0])));
         assert_eq!(plan(found), []);
+    }
+
+    #[test]
+    fn what_nobody_can_have_passed_came_from_elsewhere() {
+        // The one thread that passed it had got it before.
+        let mut own = Handovers::default();
+        Handovers::note(&mut own.obtained, OBJECT, at(0, 1, &ticked(&[0, 0])));
+        Handovers::note(&mut own.passed, OBJECT, at(0, 2, &ticked(&[0, 0])));
+        assert_eq!(plan(own), []);
+        // Another thread passed it, which was created behind the getting.
+        let mut created = Handovers::default();
+        Handovers::note(&mut created.obtained, OBJECT, at(0, 1, &ticked(&[0])));
+        Handovers::note(&mut created.passed, OBJECT, at(1, 1, &ticked(&[0, 1])));
+        assert_eq!(plan(created), []);
     }
 
     #[test]
