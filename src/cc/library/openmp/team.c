@@ -134,14 +134,9 @@ static void call(microtask *region, int32_t *gtid, int32_t *bound, int count, vo
         region(gtid, bound ARGS_8(0) ARGS_8(8) ARGS_8(16) ARGS_8(24) ARGS_8(32) ARGS_8(40) ARGS_8(48) ARGS_8(56));
 }
 
-/* Executes a thread's part of the team's region. */
-static void execute(struct thread *me, struct team *team, int number)
+/* The thread is in a region of the team now, and has come to none of its constructs. */
+static void join(struct thread *me, struct team *team, int number)
 {
-    int32_t gtid = me->gtid, bound = 0;
-    int count = team->argument_count;
-    void *arguments[MOST_ARGUMENTS] = {0};
-    for (int i = 0; i < count; i++)
-        arguments[i] = team->arguments[i];
     me->team = team;
     me->number = number;
     me->singles = 0;
@@ -150,6 +145,17 @@ static void execute(struct thread *me, struct team *team, int number)
     me->task = NULL;
     me->group = NULL;
     me->clause = 0;
+}
+
+/* Executes a thread's part of the team's region. */
+static void execute(struct thread *me, struct team *team, int number)
+{
+    int32_t gtid = me->gtid, bound = 0;
+    int count = team->argument_count;
+    void *arguments[MOST_ARGUMENTS] = {0};
+    for (int i = 0; i < count; i++)
+        arguments[i] = team->arguments[i];
+    join(me, team, number);
     me->threads = team->threads_wanted;
     call(team->region, &gtid, &bound, count, arguments);
     if (team->size > 1 && symbiosis_omp_task_barrier != NULL)
@@ -332,14 +338,7 @@ ENTRY void __kmpc_serialized_parallel(struct place *place, int32_t gtid)
     struct thread *outer = allocate(sizeof *outer);
     struct team *team = form(me, 1);
     enter(me, outer);
-    me->team = team;
-    me->number = 0;
-    me->singles = 0;
-    me->loop = NULL;
-    me->sinks.ranges = NULL;
-    me->task = NULL;
-    me->group = NULL;
-    me->clause = 0;
+    join(me, team, 0);
 }
 
 ENTRY void __kmpc_end_serialized_parallel(struct place *place, int32_t gtid)
