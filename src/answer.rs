@@ -12,6 +12,7 @@ pub use sources::add_sources;
 use encoders::SystemSize;
 use explain::{CauseKind, CutReason, Explanation, Phase};
 use model::evaluate::Evaluation;
+use model::trace::HAND_OVER;
 use model::{
     CellId, Event, EventId, EventKind, EventTrace, ExprId, FailureCondition, ReadRef, Site, VarId,
     WriteSource,
@@ -99,7 +100,7 @@ pub fn solution(parts: &Parts<'_>) -> Solution {
         format: FORMAT.to_owned(),
         version: VERSION.to_owned(),
         verdict: verdict(&explanation.verdict),
-        reason: reason(explanation),
+        reason: reason(explanation, trace),
         failure: names.failure(),
         cause: None,
         threads: names.threads(),
@@ -128,7 +129,7 @@ fn verdict(verdict: &explain::Verdict) -> Verdict {
     }
 }
 
-fn reason(explanation: &Explanation) -> Option<String> {
+fn reason(explanation: &Explanation, trace: &EventTrace) -> Option<String> {
     let reasons: Vec<String> = explanation
         .cut
         .iter()
@@ -146,11 +147,16 @@ fn reason(explanation: &Explanation) -> Option<String> {
         })
         .collect();
     if reasons.is_empty() && explanation.verdict == explain::Verdict::NoSchedule {
-        return Some(
-            "every write is taken to be seen at once by all threads; a store that another one sees \
-             late, as weak memory order allows, is not modelled"
-                .to_owned(),
-        );
+        let mut taken =
+            "every write is taken to be seen at once by all threads; a store that another \
+                         one sees late, as weak memory order allows, is not modelled"
+                .to_owned();
+        if trace.objects.iter().any(|object| object.name.starts_with(HAND_OVER)) {
+            taken.push_str(
+                "; what a library gave a thread is taken to come from the thread that passed it there",
+            );
+        }
+        return Some(taken);
     }
     if reasons.is_empty() { None } else { Some(reasons.join("; ")) }
 }

@@ -125,6 +125,9 @@ pub enum ObjectKind {
     Heap,
 }
 
+/// How the names of semaphores begin that stand for what threads hand each other inside of a library.
+pub const HAND_OVER: &str = "hand-over";
+
 /// A synchronisation or heap object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {

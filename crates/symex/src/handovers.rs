@@ -25,6 +25,7 @@ use crate::sync::file_name;
 use crate::thread::{ExternalCall, Frame};
 use crate::value::{Scalar, Value};
 use ir::effects::effect;
+use model::trace::HAND_OVER;
 use model::{EventKind, ObjectKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -352,8 +353,8 @@ impl<'r> Engine<'r> {
         let steps = self.learned.handovers.plan.get(&(t, gives, ordinal)).cloned();
         for Step { semaphore, units, .. } in steps.into_iter().flatten() {
             let name = match self.site(t) {
-                site if site.line == 0 => "hand-over".to_owned(),
-                site => format!("hand-over of {}:{}", file_name(&site.file), site.line),
+                site if site.line == 0 => HAND_OVER.to_owned(),
+                site => format!("{HAND_OVER} of {}:{}", file_name(&site.file), site.line),
             };
             let known = self.handover_objects.get(&semaphore).copied();
             let object = known.unwrap_or_else(|| {
