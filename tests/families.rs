@@ -26,7 +26,7 @@ use render::solution::{Replay, Verdict};
 use report::{Report, Row};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::{env, fs};
 use workspace::Workspace;
 
@@ -49,9 +49,23 @@ struct Family {
     name: String,
     level: String,
     folder: PathBuf,
+    /// Where its programs were compiled, which the tests share.
+    buggy: OnceLock<Workspace>,
+    fixed: OnceLock<Workspace>,
 }
 
 impl Family {
+    fn new(folder: &Path, level: &str) -> Self {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        Self {
+            name: name.unwrap_or_default(),
+            level: level.to_owned(),
+            folder: folder.to_owned(),
+            buggy: OnceLock::new(),
+            fixed: OnceLock::new(),
+        }
+    }
+
     fn source(&self, variant: &str) -> PathBuf {
         let candidates =
             ["c", "cc"].map(|extension| self.folder.join(variant).with_extension(extension));
@@ -65,7 +79,15 @@ impl Family {
         annotations::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
+    /// Puts the program into the workspace.
     fn compile(&self, workspace: &Workspace, variant: &str) {
+        let built = if variant == "fixed" { &self.fixed } else { &self.buggy };
+        let built = built.get_or_init(|| self.build(variant));
+        fs::copy(built.path(variant), workspace.path(variant)).expect("a program can be copied");
+    }
+
+    fn build(&self, variant: &str) -> Workspace {
+        let workspace = Workspace::new(&format!("family-{}{}-{variant}", self.name, self.level));
         let source = self.source(variant);
         let plus_plus = source.extension().is_some_and(|extension| extension == "cc");
         let (compiler, copy) = if plus_plus { ("c++", "program.cc") } else { ("cc", "program.c") };
@@ -76,6 +98,7 @@ impl Family {
         let flags: Vec<String> = flags.into_iter().flat_map(expanded).collect();
         let flags = flags.iter().map(String::as_str);
         workspace.symbiosis(arguments.into_iter().chain(flags)).expect_code(SUCCESS);
+        workspace
     }
 }
 
@@ -106,7 +129,7 @@ fn recording(annotations: &Annotations, runs: &str) -> Vec<String> {
 fn explain(family: &Family, ending: &str) -> Option<Row> {
     let annotations = family.annotations();
     let (name, level) = (&family.name, &family.level);
-    let workspace = Workspace::new(&format!("family-{name}{level}-buggy{ending}"));
+    let workspace = Workspace::new(&format!("family-{name}{level}-failing{ending}"));
     family.compile(&workspace, "buggy");
     let mut arguments = recording(&annotations, RUNS);
     arguments.extend(["-o", "failing.trace", "--", "./buggy"].map(str::to_owned));
@@ -206,7 +229,7 @@ fn check(solution: &Solution, annotations: &Annotations) {
 
 /// The fixed twin does not fail, and its run is executed without gaps.
 fn survive(family: &Family) {
-    let workspace = Workspace::new(&format!("family-{}{}-fixed", family.name, family.level));
+    let workspace = Workspace::new(&format!("family-{}{}-passing", family.name, family.level));
     family.compile(&workspace, "fixed");
     let annotations = family.annotations();
     let mut arguments = recording(&annotations, FIXED_RUNS);
@@ -281,21 +304,14 @@ fn main() -> ExitCode {
     let report = Arc::new(Mutex::new(Report::default()));
     let mut all = Vec::new();
     for folder in &folders {
-        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = name.unwrap_or_default();
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
         // Without optimisation the standard library's functions are functions.
         let usual = if name.starts_with("std_") { "-O0 -O1" } else { "-O1" };
         for level in levels.as_deref().unwrap_or(usual).split_whitespace() {
-            let family =
-                Family { name: name.clone(), level: level.to_owned(), folder: folder.clone() };
-            all.extend(trials(family, &report));
+            all.extend(trials(Family::new(folder, level), &report));
         }
     }
-    let fingerprinted = FINGERPRINTED.map(|name| Family {
-        name: name.to_owned(),
-        level: "-O1".to_owned(),
-        folder: folder.join(name),
-    });
+    let fingerprinted = FINGERPRINTED.map(|name| Family::new(&folder.join(name), "-O1"));
     all.push(Trial::test("fingerprints::stay", move || {
         also_on_other_runs(|ending| keep_fingerprints(&fingerprinted, ending));
         Ok(())
