@@ -41,7 +41,11 @@ const POINTER: usize = 8;
 
 /// Functions with a description that keep a pointer which they are given: the beginnings of their names. All
 /// others with one are done with it when they return.
-const KEEPERS: [&str; 18] = [
+const KEEPERS: [&str; 22] = [
+    "event_",
+    "evbuffer_",
+    "bufferevent_",
+    "evconnlistener_",
     "pthread_create",
     "pthread_key_create",
     "pthread_setspecific",

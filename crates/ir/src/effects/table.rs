@@ -13,6 +13,7 @@ const FILES: &[(&str, &str)] = &[
     ("libm.effects", include_str!("../../effects/libm.effects")),
     ("libstdcxx.effects", include_str!("../../effects/libstdcxx.effects")),
     ("glib.effects", include_str!("../../effects/glib.effects")),
+    ("libevent.effects", include_str!("../../effects/libevent.effects")),
     ("cxx.effects", include_str!("../../effects/cxx.effects")),
 ];
 
