@@ -29,6 +29,9 @@ const SIGNALS: usize = 65;
 const SIG_DFL: usize = 0;
 const SIG_IGN: usize = 1;
 const SIG_ERR: usize = usize::MAX;
+const SIG_UNBLOCK: c_int = 1;
+/// Signals 32 and 33 are libc's own, which nobody blocks.
+const LIBRARY_SIGNALS: u64 = 0b11 << 31;
 const SA_NODEFER: c_int = 0x4000_0000;
 const SA_RESTART: c_int = 0x1000_0000;
 const SA_RESETHAND: c_int = 0x8000_0000_u32 as c_int;
@@ -112,6 +115,16 @@ fn action(signal: c_int) -> Option<&'static Action> {
 
 fn is_fault(signal: c_int) -> bool {
     [sys::SIGSEGV, sys::SIGBUS, sys::SIGFPE, sys::SIGILL, sys::SIGTRAP].contains(&signal)
+}
+
+fn without_faults(mut mask: [u64; 16]) -> [u64; 16] {
+    mask[0] &= !faults();
+    mask
+}
+
+/// The bits of the signals that faults make, in a set.
+fn faults() -> u64 {
+    (1..).take(SIGNALS - 1).filter(|signal| is_fault(*signal)).map(bit).sum()
 }
 
 /// Does this process put its handler in front of the program's?
@@ -291,7 +304,7 @@ pub unsafe fn deliver(thread: *mut Thread, place: Place) {
         let was_inside = read_volatile(inside);
         let waits = was_inside || matches!(place, Place::RegionEnd);
         write_volatile(inside, waits);
-        sys::set_signal_mask(mask | own | action.mask.load(Ordering::Acquire));
+        sys::set_signal_mask(mask | own | action.mask.load(Ordering::Acquire) & !faults());
         write_volatile(inside, was_inside);
         handle(thread, signal, info.as_mut_ptr().cast(), context.as_mut_ptr().cast(), place);
         write_volatile(inside, waits);
@@ -403,7 +416,7 @@ unsafe fn change(signal: c_int, new: *const SignalAction, old: *mut SignalAction
             let on_stack = if is_fault(signal) { new.flags & sys::SA_ONSTACK } else { 0 };
             let front = SignalAction {
                 handler: arrived as *const () as usize,
-                mask: new.mask,
+                mask: without_faults(new.mask),
                 flags: new.flags & !sys::SA_ONSTACK | on_stack | sys::SA_SIGINFO,
                 restorer: 0,
             };
@@ -440,7 +453,38 @@ unsafe fn simple(signal: c_int, handler: usize, flags: c_int, masked: bool) -> u
     if unsafe { change(signal, &new, &mut old) } == 0 { old.handler } else { SIG_ERR }
 }
 
+/// What `pthread_sigmask` does for the program. A fault that is blocked ends the process at once, without a
+/// word of what it was; threads that leave all signals to another one block it with the others.
+unsafe fn change_mask(how: c_int, new: *const u64, old: *mut u64) -> c_int {
+    let takes_away = how == SIG_UNBLOCK;
+    // SAFETY: null, or the caller's set.
+    let mut mask = unsafe { new.as_ref() }.copied();
+    if let Some(mask) = &mut mask {
+        *mask &= !LIBRARY_SIGNALS;
+        if wanted() && !takes_away {
+            *mask &= !faults();
+        }
+    }
+    let new = mask.as_ref().map_or(null(), |mask| &raw const *mask);
+    // SAFETY: a live set or null, and the caller's.
+    unsafe { sys::change_signal_mask(how, new, old) }
+}
+
 interpose! {
+    fn pthread_sigmask(how: c_int, new: *const u64, old: *mut u64) -> c_int {
+        change_mask(how, new, old)
+    }
+
+    fn sigprocmask(how: c_int, new: *const u64, old: *mut u64) -> c_int {
+        match change_mask(how, new, old) {
+            0 => 0,
+            error => {
+                sys::set_errno(error);
+                -1
+            }
+        }
+    }
+
     fn sigaction(signal: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int {
         change(signal, new, old)
     }

@@ -391,6 +391,25 @@ pub fn set_signal_mask(mask: u64) -> u64 {
     old
 }
 
+/// Changes the calling thread's signal mask as `how` says; gives 0 or the error.
+///
+/// # Safety
+///
+/// The sets are null or live, with the kernel's size.
+pub unsafe fn change_signal_mask(how: c_int, new: *const u64, old: *mut u64) -> c_int {
+    let before = errno();
+    // SAFETY: as the caller promises.
+    let result = unsafe {
+        syscall::call(SYS_RT_SIGPROCMASK, &[how.into(), new as c_long, old as c_long, 8])
+    };
+    if result == 0 {
+        return 0;
+    }
+    let error = errno();
+    set_errno(before);
+    error
+}
+
 /// Sends a signal (0: only asks whether there is such a thread) to a thread of this process.
 pub fn tgkill(tid: i32, signal: c_int) -> c_int {
     // SAFETY: no pointers.

@@ -45,6 +45,13 @@ fn a_fault_is_recorded_with_its_address() {
 }
 
 #[test]
+fn a_fault_is_recorded_where_all_signals_are_blocked() {
+    let traced = scenario("masked");
+    check(&traced, FailureKind::Signal, 11, "t0.1");
+    assert_eq!(traced.failure().fault_address, 0x18);
+}
+
+#[test]
 fn other_fatal_signals_are_recorded() {
     check(&scenario("divide"), FailureKind::Signal, 8, "t0.1");
     check(&scenario("overflow"), FailureKind::StackOverflow, 11, "t0.1");

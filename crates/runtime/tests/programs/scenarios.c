@@ -190,6 +190,15 @@ static void writes(void) {
 static void *asserts(void *argument) { block(1); assert(!argument); return 0; }
 static void *aborts(void *argument) { block(1); abort(); return argument; }
 static void *faults(void *argument) { block(1); *(volatile int *)((char *)argument + 0x18) = 1; return 0; }
+/* As threads do that leave all signals to another one. */
+static void *faults_masked(void *argument) {
+  sigset_t all, now;
+  sigfillset(&all);
+  if (pthread_sigmask(SIG_BLOCK, &all, 0) || pthread_sigmask(SIG_BLOCK, 0, &now)) exit(97);
+  if (!sigismember(&now, SIGUSR1) || !sigismember(&now, SIGINT)) exit(96);
+  if (sigprocmask(12345, &all, 0) != -1 || errno != EINVAL) exit(95);
+  return faults(argument);
+}
 static void *divides(void *argument) {
   volatile int zero = 0, many = 100;
   block(1); zero = many / zero; return argument;
@@ -268,7 +277,7 @@ int main(int arguments, char **argument) {
   SCENARIO("sections", sections())
   SCENARIO("heap", heap()) SCENARIO("maps", maps()) SCENARIO("writes", writes()) SCENARIO("fork", forks())
   SCENARIO("assert", run(asserts, (void *)1)) SCENARIO("abort", run(aborts, 0))
-  SCENARIO("fault", run(faults, 0)) SCENARIO("divide", run(divides, 0))
+  SCENARIO("fault", run(faults, 0)) SCENARIO("masked", run(faults_masked, 0)) SCENARIO("divide", run(divides, 0))
   SCENARIO("overflow", run(overflows, 0)) SCENARIO("exit", run(exits, 0))
   SCENARIO("_exit", run(exits_at_once, 0)) SCENARIO("thread-exit", run(thread_exits, 0))
   SCENARIO("twice", twice()) SCENARIO("own-handler", own_handler()) SCENARIO("jump", jumps())
