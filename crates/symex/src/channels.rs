@@ -24,6 +24,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A channel with more pairs of writes and reads by several threads is left out: each pair may become a
 /// question for the solver.
 const MOST_PAIRS: usize = 1 << 12;
+/// Where a `struct msghdr` has `msg_controllen`.
+const CONTROL_LENGTH: u64 = 40;
 /// Descriptors are below.
 const MOST: u64 = 1 << 20;
 /// System calls that make processes or rings: `clone`, `fork`, `vfork`, `io_uring_setup`, `clone3`.
@@ -263,7 +265,8 @@ impl<'r> Engine<'r> {
             engine.in_recording(scalar)
         };
         let given = result.filter(|&result| (result as i64) >= 0);
-        match (effect_of(name), given) {
+        let effect_here = self.effect_of_call(t, call);
+        match (effect_here, given) {
             (Effect::Reads | Effect::Writes, Some(moved)) => {
                 let flags = match name {
                     "recv" | "recvfrom" => number(self, 3),
@@ -271,7 +274,7 @@ impl<'r> Engine<'r> {
                 };
                 let plain = flags.is_some_and(|flags| flags & !PLAIN_FLAGS == 0);
                 let size = if name.starts_with("eventfd") { 1 } else { moved };
-                let writes = effect_of(name) == Effect::Writes;
+                let writes = effect_here == Effect::Writes;
                 if let Some(descriptor) = number(self, 0).filter(|_| size > 0 && plain) {
                     self.move_through(t, descriptor, writes, size);
                 }
@@ -304,6 +307,20 @@ impl<'r> Engine<'r> {
                 }
                 _ => {}
             },
+        }
+    }
+
+    /// A message that passes no descriptor on is bytes like others. Of one that does the survey has
+    /// said that no channel counts, and so that all messages are as numbered as writes are later.
+    fn effect_of_call(&mut self, t: usize, call: &ExternalCall<'r>) -> Effect {
+        let name = plain_name(call.name);
+        let message = call.arguments.get(1).and_then(Value::scalar).filter(|_| name == "sendmsg");
+        let message = message.and_then(|scalar| self.in_recording(scalar));
+        let control = message.and_then(|at| self.word(t, at.checked_add(CONTROL_LENGTH)?));
+        match control {
+            _ if name == "sendmsg" && self.symbolic() => Effect::Writes,
+            Some(0) => Effect::Writes,
+            _ => effect_of(name),
         }
     }
 
@@ -414,7 +431,7 @@ impl<'r> Engine<'r> {
         if let Some(call) = &frame.call
             && call.assembly.is_none()
             && !call.walked
-            && effect_of(plain_name(call.name)) == Effect::Writes
+            && self.effect_of_call(t, call) == Effect::Writes
         {
             let mut number = |index: usize| {
                 let scalar = call.arguments.get(index).and_then(Value::scalar)?;
