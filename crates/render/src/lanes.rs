@@ -127,14 +127,17 @@ fn blocks<'s>(solution: &'s Solution, events: &'s [String]) -> Vec<&'s str> {
     spans.filter(|span| span.len() > 1).flatten().map(String::as_str).collect()
 }
 
-/// `bank.c:20`: the file's last component and the line.
+/// `bank.c:20`: the file's last component and the line, where there is one.
 #[must_use]
 pub fn place(location: &Location) -> String {
     if location.line == 0 && location.file.is_empty() {
         return "?".to_owned();
     }
     let file = location.file.rsplit('/').next().unwrap_or(&location.file);
-    format!("{file}:{}", location.line)
+    match location.line {
+        0 => file.to_owned(),
+        line => format!("{file}:{line}"),
+    }
 }
 
 /// `read bank->total = 100`.

@@ -4,13 +4,17 @@ use super::CauseEvent;
 use super::story::Story;
 use model::{Event, EventId, EventKind, Site};
 
-/// `queue.c:20`: the last component of the file and the line; `?` when unknown.
+/// `queue.c:20`: the last component of the file and the line, where there is one; `?` when unknown.
 pub(super) fn place(site: &Site) -> String {
     if site.line == 0 && site.file.is_empty() {
         return "?".to_owned();
     }
     let file = site.file.rsplit('/').next().unwrap_or(&site.file);
-    format!("{file}:{}", site.line)
+    match site.line {
+        // What the compiler made of several statements has no line.
+        0 => file.to_owned(),
+        line => format!("{file}:{line}"),
+    }
 }
 
 /// The place of an event of the failing run.

@@ -162,7 +162,9 @@ fn lines<'s>(
     let mut lines: Vec<(bool, u32)> = Vec::new();
     let mut named: Vec<u32> = Vec::new();
     for other in others {
-        if other.line != own.line && !lines.iter().any(|(_, line)| *line == other.line) {
+        if ![0, own.line].contains(&other.line)
+            && !lines.iter().any(|(_, line)| *line == other.line)
+        {
             lines.push((is_locking(trace, other), other.line));
             if other.events.iter().any(|id| bug.events.contains(id)) {
                 named.push(other.line);
@@ -203,6 +205,10 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
     };
     let mut found = Vec::new();
     for function in functions(trace.event(id)) {
+        // What the compiler made of several statements is none that could be moved.
+        if function.line == 0 {
+            continue;
+        }
         let Some((at, all)) = own_statements(trace, id, &function) else { continue };
         for line in lines(bug, &all[at], direction.passed(&all, at)) {
             let edited = move_line(trace, &function, (function.line, line), direction);
