@@ -62,6 +62,30 @@ fn what_the_library_touches_has_the_names_of_the_program() {
     }
 }
 
+#[test]
+fn a_lock_that_a_function_takes_for_others_has_their_word_and_place() {
+    for level in ["-O0", "-O2"] {
+        let workspace = Workspace::new(&format!("names-wrapped{level}"));
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+        let [user, locks] = ["uses_wrapped_locks.c", "wrapped_locks.c"]
+            .map(|file| programs.join(file).to_str().expect("a path in UTF-8").to_owned());
+        let compile = ["cc", "-g", level, "-pthread", &user, &locks, "-o", "program"];
+        workspace.symbiosis(compile).expect_code(SUCCESS);
+        let record = ["record", "--timeout", "60", "-o", "run.trace", "--", "./program"];
+        workspace.symbiosis(record).expect_code(SUCCESS);
+        let loaded = pipeline::load(&workspace.path("run.trace")).expect("the trace is loaded");
+        let execution = pipeline::execute(&loaded.recording).expect("the trace is executed");
+        let mut seen = BTreeSet::new();
+        for event in &execution.trace.events {
+            if matches!(event.kind, EventKind::Lock { .. } | EventKind::Unlock { .. }) {
+                assert_eq!(event.site().function, "reads", "{level}");
+                seen.insert(event.name.as_deref().unwrap_or_default());
+            }
+        }
+        assert_eq!(seen, BTreeSet::from(["*sock->readlock", "*table_lock"]), "{level}");
+    }
+}
+
 /// How the values of a structure that is copied are written: `{2, 1}`.
 fn members(value: &str) -> Option<Vec<i64>> {
     let inner = value.strip_prefix('{')?.strip_suffix('}')?;

@@ -20,5 +20,6 @@ pub mod repeats;
 pub mod stack;
 pub mod types;
 mod visit;
+pub mod wrappers;
 
 pub use read::{ReadError, read_bitcode, read_module};

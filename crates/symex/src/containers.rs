@@ -11,6 +11,7 @@
 use crate::access::Place;
 use crate::builder::Builder;
 use crate::engine::Engine;
+use crate::naming::calling;
 use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
 use ir::name::{self, Part};
@@ -196,17 +197,13 @@ impl<'r> Engine<'r> {
                 None => Some(UNDECLARED),
             };
             let Some(passed) = self.passed(t, &arguments, address, size) else { continue };
-            // The caller goes on behind the call, or stands at it.
-            let call = [next, next.wrapping_sub(1)].into_iter().find(|at| {
-                let instruction = info.function.instructions.get(*at);
-                instruction.is_some_and(|instruction| instruction.kind.as_call().is_some())
-            });
-            let Some(call) = call.and_then(|at| u32::try_from(at).ok()) else { continue };
-            let foreign = is_library_code(module, info.function, InstId(call));
-            let key = (info.module, info.id, InstId(call), passed, part);
-            let known = self.passed_names.entry(key).or_insert_with(|| {
-                name::argument_part(module, info.function, InstId(call), passed, part)
-            });
+            let Some(call) = calling(info.function, next) else { continue };
+            let foreign = is_library_code(module, info.function, call);
+            let key = (info.module, info.id, call, passed, part);
+            let known = self
+                .passed_names
+                .entry(key)
+                .or_insert_with(|| name::argument_part(module, info.function, call, passed, part));
             if let Some(name) = known.as_ref().filter(|name| is_used_by_program(name, foreign)) {
                 return Some(name.clone());
             }
@@ -284,7 +281,7 @@ impl<'r> Engine<'r> {
 }
 
 /// Is it a function of the standard library, or of another installed header?
-fn is_library_function(module: &Module, function: &Function) -> bool {
+pub(crate) fn is_library_function(module: &Module, function: &Function) -> bool {
     let scope = function.scope;
     let scope = scope.and_then(|scope| module.debug.scopes.get(scope.index()));
     is_of_standard_library(&function.name) || scope.is_some_and(|scope| is_installed(&scope.file))

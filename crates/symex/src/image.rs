@@ -12,6 +12,7 @@ use ir::types::{
     ConstId, ConstantKind, FuncId, Function, GlobalId, InstId, InstKind, Module, Operand, Type,
     TypeId,
 };
+use ir::wrappers::{self, Wrapper};
 use model::ExprPool;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
@@ -33,9 +34,15 @@ pub(crate) struct FunctionInfo<'r> {
     /// Per instruction: the site of the gate before it.
     gates: Vec<Option<Box<str>>>,
     loops: OnceCell<Loops>,
+    wrapper: OnceCell<Option<Wrapper>>,
 }
 
 impl FunctionInfo<'_> {
+    /// Where the object is of a function that does nothing but take a lock and the like.
+    pub fn wrapper(&self, module: &Module) -> Option<Wrapper> {
+        *self.wrapper.get_or_init(|| wrappers::wrapper(module, self.function))
+    }
+
     /// The site of the gate before an instruction.
     pub fn gate(&self, id: InstId) -> Option<&str> {
         self.gates.get(id.index())?.as_deref()
@@ -202,7 +209,8 @@ impl<'r> Image<'r> {
                     *slot = Some(gate.site.into_boxed_str());
                 }
             }
-            FunctionInfo { module, id, function, plan, logged, gates, loops: OnceCell::new() }
+            let (loops, wrapper) = (OnceCell::new(), OnceCell::new());
+            FunctionInfo { module, id, function, plan, logged, gates, loops, wrapper }
         }))
     }
 

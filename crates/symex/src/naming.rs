@@ -2,7 +2,7 @@
 
 use crate::access::{Place, unstack};
 use crate::builder::says_more;
-use crate::containers::is_of_program;
+use crate::containers::{is_library_function, is_of_program};
 use crate::engine::{Engine, is_private};
 use crate::foreign;
 use crate::heap::HEAP;
@@ -11,7 +11,8 @@ use crate::openmp;
 use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
 use ir::name::{self, AccessPart, DisplayKind, Part};
-use ir::types::{FuncId, InstId, LocId, Module, Operand};
+use ir::types::{FuncId, Function, InstId, LocId, Module, Operand};
+use ir::wrappers::Wrapper;
 use model::trace::ValueDisplay;
 use model::{ObjectId, Site};
 use rustc_hash::FxHashMap;
@@ -93,6 +94,65 @@ impl<'r> Engine<'r> {
             *slot = Some(Arc::clone(&stack));
         }
         stack
+    }
+
+    /// The call stack of an event that is about a lock and the like: from where it is named on.
+    pub(crate) fn sync_stack(&mut self, t: usize) -> Arc<[Site]> {
+        let stack = self.stack(t);
+        let inside: Vec<PlaceInCode<'r>> =
+            self.wrapping(t).map(|(frame, _)| place_of(frame)).collect();
+        let sites: usize = inside.into_iter().map(|place| self.chain(place).len()).sum();
+        match stack.get(sites) {
+            Some(site) if sites > 0 && site.line != 0 => stack[sites..].into(),
+            _ => stack,
+        }
+    }
+
+    /// The frames of functions that do nothing but take a lock and the like, which their callers
+    /// name, innermost first, and where they have it. Of a library's functions [`Self::outer_name`]
+    /// knows more.
+    fn wrapping(&self, t: usize) -> impl Iterator<Item = (&CodeFrame<'r>, Wrapper)> {
+        let callers = self.callers(t).skip(1);
+        // Who has no caller there takes the lock itself.
+        self.callers(t).zip(callers).map_while(|(frame, _)| {
+            let own = !is_library_function(frame.module, frame.info.function);
+            Some((frame, frame.info.wrapper(frame.module).filter(|_| own)?))
+        })
+    }
+
+    /// The frames of code, innermost first, as far as each was called by the next one.
+    fn callers(&self, t: usize) -> impl Iterator<Item = &CodeFrame<'r>> {
+        let frames = &self.threads[t].frames;
+        let mut called: Option<&str> = None;
+        let code = frames.iter().rev().map_while(move |frame| match frame {
+            Frame::Code(frame) => {
+                called = Some(&frame.info.function.name);
+                Some(Some(&**frame))
+            }
+            // A function of another module is called by its name.
+            Frame::External(frame) => {
+                let name = frame.call.as_ref().map(|call| call.name);
+                (called.is_none() || called == name).then_some(None)
+            }
+        });
+        code.flatten()
+    }
+
+    /// What the caller of such a function calls the object of `size` bytes that it is about.
+    fn callers_word(&mut self, t: usize, size: Option<u64>) -> Option<String> {
+        let (depth, (_, object)) = self.wrapping(t).enumerate().last()?;
+        let caller = self.callers(t).nth(depth + 1)?;
+        let (info, module, next) = (caller.info, caller.module, caller.next.index());
+        let call = calling(info.function, next)?;
+        let part = if object.pointer { Part::Bytes(8) } else { Part::Object(size) };
+        let place = (object.parameter, u64::try_from(object.offset).ok()?);
+        let key = (info.module, info.id, call, place, part);
+        let known = self
+            .passed_names
+            .entry(key)
+            .or_insert_with(|| name::argument_part(module, info.function, call, place, part));
+        let name = known.as_ref()?;
+        Some(if object.pointer { format!("*{name}") } else { name.clone() })
     }
 
     fn chain(&mut self, place: PlaceInCode<'r>) -> Arc<[Site]> {
@@ -260,7 +320,7 @@ impl<'r> Engine<'r> {
         }
         let internal = self.lookup(t, address);
         let global = internal.and_then(|at| self.known_global_name(at, size.unwrap_or(0)));
-        let name = global.or_else(|| {
+        let name = global.or_else(|| self.callers_word(t, size)).or_else(|| {
             let operand = self.argument_at(t, address)?;
             self.pointer_name(t, operand, size)
         });
@@ -310,6 +370,15 @@ impl<'r> Engine<'r> {
             (value == Some(u128::from(address))).then_some(operand)
         })
     }
+}
+
+/// The call that a frame stands at, or goes on behind.
+pub(crate) fn calling(function: &Function, next: usize) -> Option<InstId> {
+    let call = [next, next.wrapping_sub(1)].into_iter().find(|at| {
+        let instruction = function.instructions.get(*at);
+        instruction.is_some_and(|instruction| instruction.kind.as_call().is_some())
+    });
+    call.and_then(|at| u32::try_from(at).ok()).map(InstId)
 }
 
 /// Instructions that make room on the stack have no line: there the first one behind counts.

@@ -342,7 +342,7 @@ impl<'r> Engine<'r> {
         self.pass_sync(t, SyncPoint::Begin, Some(operation));
         let size = self.foreign_size(t, false).unwrap_or(object_size(operation));
         let name = self.object_name(t, address, Some(size));
-        let stack = if self.symbolic() { self.stack(t) } else { Arc::default() };
+        let stack = if self.symbolic() { self.sync_stack(t) } else { Arc::default() };
         let depth = self.threads[t].frames.len();
         let stamp = self.threads[t].last_stamp;
         let pending =

@@ -32,7 +32,7 @@ use ir::name::{AccessPart, Part};
 use ir::types::{
     Callee, ConstantKind, FuncId, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
 };
-use model::{ExprId, ExprPool, Failure, ObjectId, Site, VarId};
+use model::{EventKind, ExprId, ExprPool, Failure, ObjectId, Site, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -571,11 +571,13 @@ impl<'r> Engine<'r> {
     }
 
     /// Adds an event of the symbolic pass; gives its index in the thread.
-    pub fn event(&mut self, t: usize, kind: model::EventKind, name: Option<String>) -> u32 {
+    pub fn event(&mut self, t: usize, kind: EventKind, name: Option<String>) -> u32 {
         if !self.symbolic() {
             return 0;
         }
-        let stack = self.stack(t);
+        let sync = kind.object().is_some()
+            && !matches!(kind, EventKind::Allocate { .. } | EventKind::Free { .. });
+        let stack = if sync { self.sync_stack(t) } else { self.stack(t) };
         self.points.event(t, &kind);
         self.idle.event(&kind);
         let interval = self.happened(t);
