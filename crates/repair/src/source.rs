@@ -33,9 +33,12 @@ impl Span {
             && site.file == self.file
     }
 
-    /// `queue.c:80`: the first line.
+    /// `queue.c:80`: the first line, where it is known.
     pub(crate) fn begin(&self) -> String {
-        format!("{}:{}", self.file_name(), self.first)
+        match self.first {
+            0 => self.file_name().to_owned(),
+            line => format!("{}:{line}", self.file_name()),
+        }
     }
 
     /// `queue.c:90`: the last line.
