@@ -314,9 +314,11 @@ fn in_order(
     let lock = lock_name(trace, asked.0);
     let other = lock_name(trace, held.object);
     let places = [block.id, held.lock].map(|id| Span::of(site(id)));
+    // The function that takes both, itself or in what it calls.
+    let both = span(trace.event(held.lock), block);
+    let function = both.map_or_else(|| places[0].function.clone(), |span| span.function);
     let step = format!(
-        "in {}, take {} ({}) before {} ({})",
-        places[0].function,
+        "in {function}, take {} ({}) before {} ({})",
         quoted(&lock),
         places[0].begin(),
         quoted(&other),
