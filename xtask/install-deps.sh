@@ -26,6 +26,8 @@ need "test -e /usr/include/gtest/gtest.h" libgtest-dev
 need "command -v pkg-config" pkg-config
 need "test -e /usr/include/glib-2.0/glib.h" libglib2.0-dev
 need "test -e /usr/include/absl/synchronization/mutex.h" libabsl-dev
+need "ls /usr/lib/llvm-*/include/c++/v1/mutex /usr/lib/llvm-*/lib/libc++.so" libc++-dev
+need "ls /usr/lib/llvm-*/lib/libc++abi.so" libc++abi-dev
 need "test -e /usr/include/catch2/catch.hpp" catch2
 need "command -v cmake && command -v ctest" cmake
 need "command -v ninja" ninja-build

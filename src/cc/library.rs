@@ -1,4 +1,4 @@
-//! What linked programs get as instrumented code in the place of a shared library's: the parts of libstdc++
+//! What linked programs get as instrumented code in the place of a shared library's: the parts of C++'s library
 //! that lie in its shared library and reach into the program's own data, and OpenMP's runtime.
 
 mod openmp;
@@ -15,6 +15,8 @@ use std::process::Command;
 
 /// Nodes of lists and trees.
 const CONTAINERS: &str = include_str!("library/containers.cc");
+/// Weak pointers of libc++.
+const LIBCXX: &str = include_str!("library/libcxx.cc");
 /// Without debug information a place in these functions is the one of their caller.
 const OPTIONS: [&str; 6] = ["-c", "-O1", "-g0", "-w", "-fPIC", "-fno-exceptions"];
 /// Programs that make archives.
@@ -32,7 +34,11 @@ fn parts(cxx: bool, arguments: &Arguments) -> Vec<Part> {
     let mut parts = Vec::new();
     if (cxx || arguments.has("-lstdc++")) && !arguments.has("-nostdlib++") {
         let options = &["-fno-rtti", "-std=c++17", "-x", "c++"];
-        parts.push(Part { name: "containers.cc", text: CONTAINERS.to_owned(), options });
+        let (name, text) = match arguments.has("-stdlib=libc++") {
+            true => ("libcxx.cc", LIBCXX),
+            false => ("containers.cc", CONTAINERS),
+        };
+        parts.push(Part { name, text: text.to_owned(), options });
     }
     if openmp::is_wanted(arguments) {
         let options = &["-std=gnu11", "-x", "c"];

@@ -7,10 +7,12 @@
 //!
 //! Architecture invariant: naming never fails and never panics; it returns `None`.
 
+mod lambda;
 mod layout;
 pub(crate) mod openmp;
 mod place;
 
+pub(crate) use lambda::call_name;
 pub use openmp::is_construct;
 
 use crate::types::{
@@ -209,6 +211,13 @@ pub fn function_name(module: &Module, function: &Function) -> String {
         Some(scope) => scope.function.clone(),
         None => demangle(&function.name),
     }
+}
+
+/// The name of a function that a thread starts in: with its classes, and a lambda expression's by the function
+/// that it is in.
+#[must_use]
+pub fn start_name(function: &Function) -> String {
+    call_name(&function.name).unwrap_or_else(|| demangle(&function.name))
 }
 
 /// A C++ symbol without its parameters and result; any other name as it is.

@@ -34,9 +34,13 @@ fn character(byte: u8) -> String {
     }
 }
 
-/// Several characters in memory order.
+/// Several characters in memory order; a number where none can be printed: memory that is declared as bytes may
+/// hold anything.
 fn text(value: u128, width: u32) -> String {
     let bytes: Vec<u8> = (0..width / 8).map(|index| (value >> (8 * index)) as u8).collect();
+    if !bytes.iter().any(|byte| byte.is_ascii_graphic() || *byte == b' ') {
+        return to_signed(value, width).to_string();
+    }
     let escaped: String =
         bytes.iter().flat_map(|byte| byte.escape_ascii()).map(char::from).collect();
     format!("\"{escaped}\"")
@@ -54,6 +58,7 @@ mod tests {
         assert_eq!(ValueDisplay::Pointer.format(0x1000, 64), "0x1000");
         assert_eq!(ValueDisplay::Char.format(u128::from(b'a'), 8), "'a' (97)");
         assert_eq!(ValueDisplay::Char.format(0x0061_6263, 32), "\"cba\\x00\"");
+        assert_eq!(ValueDisplay::Char.format(3, 32), "3");
         assert_eq!(ValueDisplay::Bool.format(1, 8), "true");
         assert_eq!([0, 1].map(|stored| ValueDisplay::Either([1, 0]).format(stored, 8)), ["1", "0"]);
         assert_eq!(ValueDisplay::Float.format(u128::from(1.5f64.to_bits()), 64), "1.5");

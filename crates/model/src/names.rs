@@ -14,9 +14,13 @@ pub fn is_reserved(name: &str) -> bool {
         && letters.next().is_some_and(|c| c == '_' || c.is_ascii_uppercase())
 }
 
-/// Is it a header of an installed library, by where headers are installed?
+/// Is it a header of an installed library, by where headers are installed? Those of C++'s library lie in
+/// `include/c++` wherever the compiler is.
 #[must_use]
 pub fn is_installed(file: &str) -> bool {
+    if file.contains("/include/c++/") {
+        return true;
+    }
     let installed = file.starts_with("/usr/") && file.contains("/include/");
     installed && !["/usr/src/", "/usr/local/src/"].iter().any(|at| file.starts_with(at))
 }

@@ -239,6 +239,30 @@ interpose_with_caller! { caller:
             None => now(sys::CLOCK_MONOTONIC).cast_signed(),
         }
     }
+
+    /// libc++'s `std::chrono::system_clock::now`, in microseconds.
+    "rdi" fn _ZNSt3__16chrono12system_clock3nowEv() -> i64 {
+        if let Some(time) = inputs::result(NUMBER, caller) {
+            set(sys::CLOCK_REALTIME, time.saturating_mul(1000));
+            return time.cast_signed();
+        }
+        match real::_ZNSt3__16chrono12system_clock3nowEv() {
+            Some(function) => function(),
+            None => now(sys::CLOCK_REALTIME).cast_signed() / 1000,
+        }
+    }
+
+    /// libc++'s `std::chrono::steady_clock::now`.
+    "rdi" fn _ZNSt3__16chrono12steady_clock3nowEv() -> i64 {
+        if let Some(time) = inputs::result(NUMBER, caller) {
+            set(sys::CLOCK_MONOTONIC, time);
+            return time.cast_signed();
+        }
+        match real::_ZNSt3__16chrono12steady_clock3nowEv() {
+            Some(function) => function(),
+            None => now(sys::CLOCK_MONOTONIC).cast_signed(),
+        }
+    }
 }
 
 #[cfg(test)]

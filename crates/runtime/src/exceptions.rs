@@ -19,18 +19,29 @@ type Handler = unsafe extern "C" fn();
 /// The handler that was there before.
 static BEFORE: AtomicUsize = AtomicUsize::new(0);
 
-/// Offsets in bytes from the header of a caught exception (`__cxa_exception` on x86-64).
-const CLASS_IN_HEADER: usize = 80;
-const HEADER: usize = 112;
-/// `exception_class` of libstdc++'s exceptions, and of those that share another's object.
-const PRIMARY: u64 = 0x474e_5543_432b_2b00;
-const DEPENDENT: u64 = PRIMARY + 1;
-/// Index in the table of virtual functions of `std::type_info::__do_catch`, and of
-/// `std::exception::what`.
+/// The header of a caught exception (`__cxa_exception` on x86-64), whose size is also where the object is.
+struct Header {
+    size: usize,
+    /// Where its `exception_class` is, in bytes.
+    class: usize,
+    /// Where the object's address is, in an exception that shares another's.
+    shared: usize,
+    /// The class of an exception with an object of its own; one that shares another's has the next number.
+    primary: u64,
+}
+
+const HEADERS: [Header; 2] = [
+    // libstdc++.
+    Header { size: 112, class: 80, shared: 0, primary: u64::from_be_bytes(*b"GNUCC++\0") },
+    // libc++abi.
+    Header { size: 128, class: 96, shared: 8, primary: u64::from_be_bytes(*b"CLNGC++\0") },
+];
+/// Index in the table of virtual functions of `std::type_info::__do_catch` (libc++abi's is `can_catch`), and
+/// of `std::exception::what`.
 const DO_CATCH: usize = 4;
 const WHAT: usize = 2;
 
-/// A function of libstdc++, if the program has it.
+/// A function of C++'s library, if the program has it.
 fn find(name: &core::ffi::CStr) -> P {
     // SAFETY: the name ends with a zero; a null handle stands for all objects.
     sys::keeping_errno(|| unsafe { sys::dlsym(null_mut(), name.as_ptr()) })
@@ -54,7 +65,7 @@ pub fn start() {
 
 unsafe extern "C" fn terminated() {
     let mut message = Text::<1024>::new();
-    // SAFETY: the functions are libstdc++'s, called as its own handler calls them.
+    // SAFETY: the functions are C++'s library's, called as its own handler calls them.
     let kind = unsafe { describe(&mut message) };
     let code = i64::from(sys::SIGABRT);
     process::note_failure(
@@ -145,11 +156,17 @@ unsafe fn object() -> P {
         if header.is_null() {
             return null_mut();
         }
-        match header.add(CLASS_IN_HEADER).cast::<u64>().read() {
-            PRIMARY => header.add(HEADER).cast(),
-            DEPENDENT => header.cast::<P>().read(),
-            _ => null_mut(),
+        // Every header is as long as reaches the class in all of them.
+        for known in &HEADERS {
+            let class = header.add(known.class).cast::<u64>().read();
+            if class == known.primary {
+                return header.add(known.size).cast();
+            }
+            if class == known.primary + 1 {
+                return header.add(known.shared).cast::<P>().read();
+            }
         }
+        null_mut()
     }
 }
 

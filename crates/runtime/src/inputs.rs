@@ -330,6 +330,19 @@ interpose_with_caller! { caller:
         sys::keeping_errno(|| sys::random(&mut value));
         value
     }
+
+    /// libc++'s `std::random_device`.
+    "rsi" fn _ZNSt3__113random_deviceclEv(device: P) -> c_uint {
+        if let Some(result) = result(NUMBER, caller) {
+            return result as c_uint;
+        }
+        if let Some(function) = real::_ZNSt3__113random_deviceclEv() {
+            return function(device);
+        }
+        let mut value: c_uint = 0;
+        sys::keeping_errno(|| sys::random(&mut value));
+        value
+    }
 }
 
 interpose! {

@@ -114,6 +114,9 @@ real! {
     _ZNSt6chrono3_V212system_clock3nowEv() -> i64;
     _ZNSt6chrono3_V212steady_clock3nowEv() -> i64;
     _ZNSt13random_device9_M_getvalEv(P) -> c_uint;
+    _ZNSt3__16chrono12system_clock3nowEv() -> i64;
+    _ZNSt3__16chrono12steady_clock3nowEv() -> i64;
+    _ZNSt3__113random_deviceclEv(P) -> c_uint;
     kill(c_int, c_int) -> c_int;
     killpg(c_int, c_int) -> c_int;
     sigqueue(c_int, c_int, P) -> c_int;

@@ -4,6 +4,7 @@ use crate::access::Stamp;
 use crate::builder::Builder;
 use crate::cells::SharedCells;
 use crate::channels::Channels;
+use crate::containers::is_library_function;
 use crate::engine::{Engine, Learned, Pass};
 use crate::handovers::Handovers;
 use crate::idle::LeaveOut;
@@ -208,12 +209,15 @@ fn thread_name(image: &Image<'_>, address: u64, thread: usize, out: &Builder) ->
     openmp::worker_name(&entry, thread, out).unwrap_or(entry)
 }
 
+/// The start routine's name; its address where it is a library's.
 fn entry_name(image: &Image<'_>, address: u64) -> String {
     if address == 0 {
         return "main".to_owned();
     }
-    let function = image
-        .by_address(address)
-        .and_then(|(module, id)| image.module(module).functions.get(id.index()));
-    function.map_or_else(|| format!("{address:#x}"), |function| function.name.clone())
+    let function = image.by_address(address).and_then(|(module, id)| {
+        let module = image.module(module);
+        let function = module.functions.get(id.index())?;
+        (!is_library_function(module, function)).then(|| ir::name::start_name(function))
+    });
+    function.unwrap_or_else(|| format!("{address:#x}"))
 }

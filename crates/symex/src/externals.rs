@@ -99,8 +99,11 @@ impl<'r> Engine<'r> {
                     self.learned.heap.extend(object, size);
                 }
             }
-            // `std::thread`'s own handle, which libstdc++ sets and clears.
-            "_ZNSt6thread4joinEv" | "_ZNSt6thread6detachEv" => {
+            // `std::thread`'s own handle, which the library sets and clears.
+            "_ZNSt6thread4joinEv"
+            | "_ZNSt6thread6detachEv"
+            | "_ZNSt3__16thread4joinEv"
+            | "_ZNSt3__16thread6detachEv" => {
                 let zero = Some(Scalar::constant(8, 0));
                 self.set_bytes(t, argument(0), zero, THREAD_HANDLE, operand(0));
             }

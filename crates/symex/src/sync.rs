@@ -32,6 +32,8 @@ const DONE: u32 = 2;
 /// The logged argument of a once call whose routine's result stands behind the word, and where.
 const WITH_RESULT: u64 = 1;
 const RESULT_AT: u64 = 8;
+/// The logged argument of a once call whose object is a word of eight bytes, all ones when the routine has run.
+const ALL_ONES: u64 = 2;
 /// Objects of one address and different kinds are different objects.
 const LOCK: u8 = 0;
 const CONDITION: u8 = 1;
@@ -466,18 +468,22 @@ impl<'r> Engine<'r> {
     /// and every other one reads. Its result may be there, too.
     fn note_once(&mut self, t: usize, begun: &PendingSync, ran: bool, gave: u64) {
         let Some(internal) = self.resolve(t, begun.address) else { return };
-        let place = Place::new(internal, WORD_SIZE, None);
+        let (size, done) = match begun.argument {
+            ALL_ONES => (u64::from(u64::BITS / 8), u64::MAX),
+            _ => (WORD_SIZE, u64::from(DONE)),
+        };
+        let place = Place::new(internal, size, None);
         if ran {
             if begun.argument == WITH_RESULT {
                 let gave = gave.to_le_bytes().map(MemoryByte::Const);
                 let place = Place::new(internal + RESULT_AT, gave.len() as u64, None);
                 self.write(t, place, &gave, Grain::Access);
             }
-            let done = DONE.to_le_bytes().map(MemoryByte::Const);
-            self.write(t, place, &done, Grain::Access);
+            let done = done.to_le_bytes().map(MemoryByte::Const);
+            self.write(t, place, &done[..size as usize], Grain::Access);
         } else {
             let bytes = self.read(t, place, Grain::Access);
-            self.assume_bytes(t, &bytes, u128::from(DONE), true);
+            self.assume_bytes(t, &bytes, u128::from(done), true);
         }
     }
 

@@ -4,7 +4,6 @@
 const SHORT: &[(&str, &str)] = &[
     ("std::__cxx11::", "std::"),
     ("std::filesystem::__cxx11::", "std::filesystem::"),
-    ("[abi:cxx11]", ""),
     ("std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"),
     (
         "std::basic_string<wchar_t, std::char_traits<wchar_t>, std::allocator<wchar_t> >",
@@ -34,6 +33,14 @@ const SHORT: &[(&str, &str)] = &[
     ("std::basic_ifstream<char, std::char_traits<char> >", "std::ifstream"),
     ("std::basic_fstream<char, std::char_traits<char> >", "std::fstream"),
     ("std::ctype<char>", "std::ctype"),
+    // libc++.
+    (
+        "std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char> >",
+        "std::__1::string",
+    ),
+    ("std::__1::basic_ostream<char, std::__1::char_traits<char> >", "std::__1::ostream"),
+    ("std::__1::basic_istream<char, std::__1::char_traits<char> >", "std::__1::istream"),
+    ("std::__1::basic_streambuf<char, std::__1::char_traits<char> >", "std::__1::streambuf"),
 ];
 
 /// The name of a C++ symbol without its parameters, with the library's usual abbreviations; `None`
@@ -46,6 +53,12 @@ pub fn readable(symbol: &str) -> Option<String> {
     let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
     let parsed = cpp_demangle::Symbol::new(symbol).ok()?;
     let mut name = parsed.demangle_with_options(&options).ok()?;
+    // Tags say which layout of the library's types a function is for: `[abi:cxx11]`.
+    while let Some((before, tag)) = name.split_once("[abi:")
+        && let Some((_, after)) = tag.split_once(']')
+    {
+        name = format!("{before}{after}");
+    }
     for (long, short) in SHORT {
         if name.contains(long) {
             name = name.replace(long, short);

@@ -12,6 +12,7 @@ const FILES: &[(&str, &str)] = &[
     ("posix.effects", include_str!("../../effects/posix.effects")),
     ("libm.effects", include_str!("../../effects/libm.effects")),
     ("libstdcxx.effects", include_str!("../../effects/libstdcxx.effects")),
+    ("libcxx.effects", include_str!("../../effects/libcxx.effects")),
     ("glib.effects", include_str!("../../effects/glib.effects")),
     ("libevent.effects", include_str!("../../effects/libevent.effects")),
     ("cxx.effects", include_str!("../../effects/cxx.effects")),

@@ -1,6 +1,7 @@
 //! Places in the source: locations, scopes, global variables.
 
 use super::{Reader, call};
+use crate::name;
 use crate::types::{DebugVariable, LocId, Location, Scope, ScopeId};
 use llvm::llvm_sys::debuginfo::LLVMMetadataKind as Kind;
 use llvm::llvm_sys::prelude::{LLVMMetadataRef, LLVMValueRef};
@@ -12,6 +13,8 @@ mod operand {
     pub(super) const SCOPE_PARENT: usize = 1;
     /// Of a subprogram.
     pub(super) const SUBPROGRAM_NAME: usize = 2;
+    /// Of a subprogram.
+    pub(super) const SUBPROGRAM_SYMBOL: usize = 3;
     /// Of a file.
     pub(super) const FILE_CHECKSUM: usize = 2;
     /// Of a variable.
@@ -77,7 +80,12 @@ impl Reader<'_> {
         for _ in 0..DEEPEST_SCOPE {
             match call!(self, LLVMGetMetadataKind(scope)) {
                 SUBPROGRAM => {
-                    let name = self.string(&self.operands_of(scope), operand::SUBPROGRAM_NAME);
+                    let operands = self.operands_of(scope);
+                    let mut name = self.string(&operands, operand::SUBPROGRAM_NAME);
+                    if name.starts_with("operator()") {
+                        let symbol = self.string(&operands, operand::SUBPROGRAM_SYMBOL);
+                        name = name::call_name(&symbol).unwrap_or(name);
+                    }
                     return (name, call!(self, LLVMDISubprogramGetLine(scope)));
                 }
                 BLOCK | BLOCK_FILE => {

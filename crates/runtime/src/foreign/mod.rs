@@ -12,6 +12,7 @@
 pub mod abseil;
 pub mod assertions;
 pub mod glib;
+pub mod libcxx;
 pub mod qt;
 pub mod sdl;
 
@@ -29,13 +30,14 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 type P = *mut c_void;
 
 /// How the names of libraries begin whose futexes are inside of calls that are known here.
-const LIBRARIES: [&[u8]; 6] = [
+const LIBRARIES: [&[u8]; 7] = [
     b"libglib-2.0.so",
     b"libgobject-2.0.so",
     b"libgio-2.0.so",
     b"libQt5Core.so",
     b"libabsl_synchronization.so",
     b"libabsl_base.so",
+    b"libc++.so",
 ];
 
 /// Declares functions of libraries, each with what finds it behind the interposed one. Looked for when it is

@@ -1,11 +1,13 @@
-//! Qt, abseil and SDL.
+//! Qt, abseil, SDL and libc++.
 
 use super::Known;
 use trace_format::layout::SyncOp;
 
 const WORD: u64 = 8;
+/// Of libc++: a mutex, two conditions and a count.
+const SHARED_MUTEX: u64 = 144;
 
-const FUNCTIONS: [Known; 25] = [
+const FUNCTIONS: [Known; 32] = [
     ("_ZN6QMutex4lockEv", SyncOp::MutexLock, WORD),
     ("_ZN6QMutex7tryLockEi", SyncOp::MutexTryLock, WORD),
     ("_ZN6QMutex6unlockEv", SyncOp::MutexUnlock, WORD),
@@ -31,6 +33,13 @@ const FUNCTIONS: [Known; 25] = [
     ("SDL_AtomicLock", SyncOp::SpinLock, 4),
     ("SDL_AtomicTryLock", SyncOp::SpinTryLock, 4),
     ("SDL_AtomicUnlock", SyncOp::SpinUnlock, 4),
+    ("_ZNSt3__111__call_onceERVmPvPFvS2_E", SyncOp::Once, WORD),
+    ("_ZNSt3__119__shared_mutex_base4lockEv", SyncOp::RwWriteLock, SHARED_MUTEX),
+    ("_ZNSt3__119__shared_mutex_base8try_lockEv", SyncOp::RwTryWriteLock, SHARED_MUTEX),
+    ("_ZNSt3__119__shared_mutex_base6unlockEv", SyncOp::RwUnlock, SHARED_MUTEX),
+    ("_ZNSt3__119__shared_mutex_base11lock_sharedEv", SyncOp::RwReadLock, SHARED_MUTEX),
+    ("_ZNSt3__119__shared_mutex_base15try_lock_sharedEv", SyncOp::RwTryReadLock, SHARED_MUTEX),
+    ("_ZNSt3__119__shared_mutex_base13unlock_sharedEv", SyncOp::RwUnlock, SHARED_MUTEX),
 ];
 
 /// As the names of abseil's functions end: its namespace has the version in it.

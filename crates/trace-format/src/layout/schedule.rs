@@ -119,7 +119,7 @@ pub enum InputWrites {
 }
 
 /// These functions. Their places here are their numbers in the runtime.
-pub const INPUT_FUNCTIONS: [InputFunction; 19] = {
+pub const INPUT_FUNCTIONS: [InputFunction; 22] = {
     use InputWrites::{ArgumentBytes, Nothing, ResultBytes, Time};
     const fn function(name: &'static str, writes: InputWrites) -> InputFunction {
         InputFunction { name, writes }
@@ -144,6 +144,9 @@ pub const INPUT_FUNCTIONS: [InputFunction; 19] = {
         function("_ZNSt6chrono3_V212system_clock3nowEv", Nothing),
         function("_ZNSt6chrono3_V212steady_clock3nowEv", Nothing),
         function("_ZNSt13random_device9_M_getvalEv", Nothing),
+        function("_ZNSt3__16chrono12system_clock3nowEv", Nothing),
+        function("_ZNSt3__16chrono12steady_clock3nowEv", Nothing),
+        function("_ZNSt3__113random_deviceclEv", Nothing),
     ]
 };
 
