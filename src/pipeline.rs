@@ -179,9 +179,11 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     solution.stats.alternates_tried += across.attempts as u64;
     if let Some((found, failing)) = across.alternate.zip(explained.explanation.failing.as_ref()) {
         answer::add_across(&mut solution, (&explained.trace, &failing.evaluation), &found);
-        answer::add_cause(&mut solution, &explained.trace, &explained.explanation, Some(&found));
+        let in_vain = alternates.iter().any(|alternate| alternate.fails);
+        let passing = Some((&found, in_vain));
+        answer::add_cause(&mut solution, &explained.trace, &explained.explanation, passing);
         let (replay, note, script) = (found.replay, found.note, Some(found.script));
-        alternates = vec![Finding { replay, note, script }];
+        alternates = vec![Finding { replay, note, script, fails: false }];
     } else {
         answer::add_cause(&mut solution, &explained.trace, &explained.explanation, None);
     }

@@ -8,19 +8,19 @@ use render::Solution;
 use render::solution::{Cause, Replay};
 
 /// Adds the cause in one sentence. `across` is the alternate along other paths, where the answer
-/// shows one; `trace` is the one that the explanation is about.
+/// shows one, and whether an alternate along the recorded paths failed all the same; `trace` is the one that the explanation is about.
 pub fn add_cause(
     solution: &mut Solution,
     trace: &EventTrace,
     explanation: &Explanation,
-    across: Option<&CrossAlternate>,
+    across: Option<(&CrossAlternate, bool)>,
 ) {
     let Some(failing) = &explanation.failing else { return };
     let side =
         Side { trace, schedule: &failing.schedule, evaluation: &failing.evaluation, points: None };
     let along = explanation.alternates.found.first().zip(explanation.dsps.first());
     let passing = match (across, along) {
-        (Some(found), _) => Passing::OtherPaths {
+        (Some((found, in_vain)), _) => Passing::OtherPaths {
             run: Side {
                 trace: &found.trace,
                 schedule: &found.schedule,
@@ -28,11 +28,13 @@ pub fn add_cause(
                 points: None,
             },
             across: &found.across,
+            in_vain,
         },
         (None, Some((alternate, dsp))) => Passing::SamePaths { alternate, dsp },
         (None, None) => Passing::None,
     };
-    let identifiers = across.map(|found| Identifiers::new(&found.across.matching, &found.trace));
+    let identifiers =
+        across.map(|(found, _)| Identifiers::new(&found.across.matching, &found.trace));
     let identifier = |event: &CauseEvent| match (event, &identifiers) {
         (CauseEvent::Passing(id), Some(identifiers)) => identifiers.of(*id),
         (CauseEvent::Failing(id) | CauseEvent::Passing(id), _) => id.to_string(),

@@ -102,13 +102,23 @@ pub fn plain_path(path: &OsStr) -> OsString {
 }
 
 /// What keeps the IR close to the source: the executor does not follow vector code well, a missing
-/// return must not become a trap, and unoptimised functions must stay open to hook inlining.
+/// return must not become a trap, and unoptimised functions must stay open to hook inlining. The
+/// members of a class are to be known in every file that uses them, not only where it is constructed:
+/// its objects are named after them.
 fn faithful(level: &str) -> &'static [&'static str] {
-    const ALWAYS: &[&str] = &["-fno-vectorize", "-fno-slp-vectorize", "-fno-strict-return"];
+    const ALWAYS: &[&str] = &[
+        "-fno-vectorize",
+        "-fno-slp-vectorize",
+        "-fno-strict-return",
+        "-Xclang",
+        "-fno-use-ctor-homing",
+    ];
     const UNOPTIMISED: &[&str] = &[
         "-fno-vectorize",
         "-fno-slp-vectorize",
         "-fno-strict-return",
+        "-Xclang",
+        "-fno-use-ctor-homing",
         "-Xclang",
         "-disable-O0-optnone",
     ];

@@ -63,11 +63,14 @@ pub struct Finding {
     pub note: Option<String>,
     /// The schedule's text; none when it has none.
     pub script: Option<String>,
+    /// The run failed as the recorded one did, in whichever thread: what the schedule has in another
+    /// order does not decide.
+    pub fails: bool,
 }
 
 impl Finding {
     pub(super) fn not_run(note: impl Into<String>) -> Self {
-        Self { replay: Replay::NotRun, note: Some(note.into()), script: None }
+        Self { replay: Replay::NotRun, note: Some(note.into()), ..Self::default() }
     }
 }
 
@@ -148,7 +151,8 @@ impl Confirmer {
         let verdict = judge::judge(claim, &self.manifest, &attempt);
         let confirmed = verdict.confirms(claim);
         let replay = if confirmed { Replay::Confirmed } else { Replay::Diverged };
-        Ok(Finding { replay, note: judge::note(claim, &verdict, &attempt), script: None })
+        let note = judge::note(claim, &verdict, &attempt);
+        Ok(Finding { replay, note, script: None, fails: judge::fails(&self.manifest, &attempt) })
     }
 }
 

@@ -5,11 +5,13 @@ use super::original::executed;
 use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script, with_inputs};
 use explain::{Across, Flip, Side};
 use model::evaluate::{Evaluation, Evaluator};
-use model::{EventId, EventKind, EventTrace, Points, Schedule, Thread, ThreadId, VarId};
+use model::{
+    EventId, EventKind, EventTrace, FailureKind, Points, Schedule, Thread, ThreadId, VarId,
+};
 use render::solution::Replay;
 use schedule::{Built, Script, Target as Place, Turn};
 use solver::Order;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use symex::{Execution, Input};
@@ -38,6 +40,14 @@ const LONGER: u64 = 50;
 const LAST: usize = 14;
 /// ... beginning so many events before the end.
 const FIRST_STEP: usize = 2;
+/// So many context switches of the failing schedule, the last ones, are tried the other way round.
+const SWITCHES: usize = 6;
+/// A run that takes so long got nowhere, ...
+const SLOW: Duration = Duration::from_secs(2);
+/// ... and after so many of them others are tried first.
+const SLOW_RUNS: usize = 2;
+/// So many runs at most reverse less than the best one does.
+const NARROWER: usize = 4;
 /// What a run gets beside its share of the recorded time.
 const LEAST_RUN: Duration = Duration::from_secs(3);
 /// How much slower than the recorded run an attempt may be.
@@ -141,6 +151,13 @@ enum Plan {
     Shuffled(u64),
 }
 
+impl Plan {
+    /// Is no thread held back in the middle of what it does?
+    fn is_whole(&self) -> bool {
+        matches!(self, Self::Serial { .. } | Self::Whole(_) | Self::Free)
+    }
+}
+
 /// A run that passed.
 struct Passed {
     trace: EventTrace,
@@ -151,8 +168,26 @@ struct Passed {
     across: Across,
     /// What it was made to follow, if it did so to the end.
     followed: Option<String>,
-    /// No pair was to be reversed.
-    unasked: bool,
+    /// The pair that was to be reversed, if one was.
+    flip: Option<Flip>,
+}
+
+impl Passed {
+    /// The least explains best: a run that differs in what was read tells more than one that only did
+    /// other things, then one that is near to the failing schedule, and, of these, one that was made to
+    /// reverse a pair that promised something. Then one in which the failing thread kept to its path
+    /// nearly up to the failure, and the fewest data-flows explain best.
+    fn key(&self) -> impl Ord + use<> {
+        let across = &self.across;
+        let flows = across.failing_only.len().max(across.passing_only.len());
+        let alone = flows.saturating_sub(across.follows.len());
+        let unexplained = across.branches.is_empty() && flows == 0;
+        let behind = across.behind.checked_ilog2().unwrap_or(0);
+        let events = across.failing.len() + across.passing.len();
+        let differs = (alone, flows, across.operations, events, across.distance);
+        let distance = across.distance.checked_ilog2().unwrap_or(0);
+        (unexplained, flows == 0, distance, self.flip.is_none(), behind, differs)
+    }
 }
 
 struct Search<'a> {
@@ -178,11 +213,19 @@ impl Search<'_> {
     fn run(&mut self) -> Result<Option<CrossAlternate>, ReplayError> {
         let Failing { trace, schedule, evaluation, .. } = *self.failing;
         let flips = explain::flips(trace, schedule, evaluation);
+        // The runs that still hang take longest, and what happened last tells most there.
+        let hangs = trace.failure.as_ref().is_some_and(|failure| {
+            matches!(failure.kind, FailureKind::Hang | FailureKind::Deadlock)
+        });
+        let mut switch = if hangs { self.last_switch()? } else { None };
         let mut more = MORE;
-        for plan in plans(&flips, trace.threads.len()) {
+        let mut plans = VecDeque::from(plans(&flips, trace.threads.len()));
+        let mut slow = 0;
+        while let Some(plan) = plans.pop_front() {
             if self.attempts >= ATTEMPTS || Instant::now() >= self.end {
                 break;
             }
+            let started = Instant::now();
             self.try_out(&plan)?;
             if !self.passed.is_empty() {
                 if more == 0 {
@@ -190,29 +233,26 @@ impl Search<'_> {
                 }
                 more -= 1;
             }
+            // Who is held back before the second of a pair may have what all others spin for.
+            slow += usize::from(started.elapsed() >= SLOW);
+            if slow == SLOW_RUNS && self.passed.is_empty() {
+                plans.make_contiguous().sort_by_key(|plan| !plan.is_whole());
+                slow += 1;
+            }
         }
-        self.last_moment()?;
+        if !hangs {
+            switch = self.last_switch()?;
+        }
+        self.last_moment(switch)?;
+        self.passed.sort_by_cached_key(Passed::key);
+        self.narrow(&flips)?;
         if self.passed.is_empty()
             && let Some(Waited { plan, attempt, text }) = self.long.take()
         {
             self.keep(&plan, &attempt, text);
         }
         tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
-        self.passed.sort_by_key(|passed| {
-            // A run that differs in what was read tells more than one that only did other things,
-            // then one that is near to the failing schedule, and, of these, one that was made to
-            // reverse a pair that promised something. Then one in which the failing thread kept to
-            // its path nearly up to the failure, and the fewest data-flows explain best.
-            let across = &passed.across;
-            let flows = across.failing_only.len().max(across.passing_only.len());
-            let alone = flows.saturating_sub(across.follows.len());
-            let unexplained = across.branches.is_empty() && flows == 0;
-            let behind = across.behind.checked_ilog2().unwrap_or(0);
-            let events = across.failing.len() + across.passing.len();
-            let differs = (alone, flows, across.operations, events, across.distance);
-            let distance = across.distance.checked_ilog2().unwrap_or(0);
-            (unexplained, flows == 0, distance, passed.unasked, behind, differs)
-        });
+        self.passed.sort_by_cached_key(Passed::key);
         let mut first = None;
         for passed in std::mem::take(&mut self.passed) {
             let alternate = self.confirm(passed)?;
@@ -232,9 +272,11 @@ impl Search<'_> {
     /// passes, and halves the last step, taking it that within that step there is one place before
     /// which runs pass and behind which they fail. Of the whole schedule that need not be so: the
     /// threads that go first from a place can make the same mistake.
-    fn last_moment(&mut self) -> Result<(), ReplayError> {
+    ///
+    /// `switch` is where a run has passed already.
+    fn last_moment(&mut self, switch: Option<usize>) -> Result<(), ReplayError> {
         let length = self.failing.schedule.order.len();
-        let (mut passes, mut fails) = (0, length);
+        let (mut passes, mut fails) = (switch.unwrap_or(0), length);
         let mut last = None;
         let mut step = Some(FIRST_STEP);
         for _ in 0..LAST {
@@ -242,7 +284,7 @@ impl Search<'_> {
                 break;
             }
             let middle = match step {
-                Some(step) if step < length => length - step,
+                Some(step) if passes + step < length => length - step,
                 _ => passes.midpoint(fails),
             };
             match self.attempt(&Plan::Until(middle))? {
@@ -259,6 +301,62 @@ impl Search<'_> {
         }
         if let Some((attempt, text)) = last {
             self.look_at(&Plan::Until(passes), attempt, text);
+        }
+        Ok(())
+    }
+
+    /// Looks for the last context switch before which the other threads can go on instead, and the
+    /// run passes. Its place in the failing schedule, if one of the last few is such.
+    fn last_switch(&mut self) -> Result<Option<usize>, ReplayError> {
+        let Failing { trace, schedule, .. } = *self.failing;
+        let thread = |id: &EventId| trace.event(*id).thread;
+        let pairs = schedule.order.windows(2).enumerate();
+        let switches = pairs.filter(|(_, pair)| thread(&pair[0]) != thread(&pair[1]));
+        let places: Vec<usize> = switches.map(|(place, _)| place + 1).collect();
+        for place in places.into_iter().rev().take(SWITCHES) {
+            if Instant::now() >= self.end {
+                break;
+            }
+            let plan = Plan::Until(place);
+            if let Some((attempt, text)) = self.attempt(&plan)?
+                && !failed(&attempt)
+            {
+                self.look_at(&plan, attempt, text);
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the best run reverses two far events, tries the flips between the same threads that lie
+    /// within that one: where one passes, the others reverse more than it needs.
+    fn narrow(&mut self, flips: &[Flip]) -> Result<(), ReplayError> {
+        let Failing { trace, schedule, .. } = *self.failing;
+        let Some(best) = self.passed.first().and_then(|passed| passed.flip) else { return Ok(()) };
+        let mut places = vec![0; trace.events.len()];
+        schedule.order.iter().enumerate().for_each(|(place, id)| places[id.index()] = place);
+        let place = |id: EventId| places[id.index()];
+        let thread = |id: EventId| trace.event(id).thread;
+        let within = |outer: Flip, inner: Flip| {
+            outer != inner
+                && thread(inner.before) == thread(outer.before)
+                && thread(inner.after) == thread(outer.after)
+                && place(inner.before) >= place(outer.before)
+                && place(inner.after) <= place(outer.after)
+        };
+        let all = flips.iter().copied();
+        let mut narrower: Vec<Flip> = all.filter(|flip| within(best, *flip)).collect();
+        narrower.sort_by_key(|flip| place(flip.after).saturating_sub(place(flip.before)));
+        for flip in narrower.into_iter().take(NARROWER) {
+            if Instant::now() >= self.end {
+                break;
+            }
+            self.try_out(&Plan::Near(flip))?;
+            if self.passed.iter().any(|passed| passed.flip == Some(flip)) {
+                let wider = |known: Option<Flip>| known.is_some_and(|known| within(known, flip));
+                self.passed.retain(|passed| !wider(passed.flip));
+                break;
+            }
         }
         Ok(())
     }
@@ -304,16 +402,15 @@ impl Search<'_> {
 
     /// Keeps a run that passed, if it can be compared.
     fn keep(&mut self, plan: &Plan, attempt: &Attempt, text: String) {
-        let forced = match *plan {
-            Plan::Near(flip) | Plan::Prefix(flip) => {
-                Some(Order { before: flip.before, after: flip.after })
-            }
+        let flip = match *plan {
+            Plan::Near(flip) | Plan::Prefix(flip) => Some(flip),
             Plan::Until(_)
             | Plan::Serial { .. }
             | Plan::Whole(_)
             | Plan::Free
             | Plan::Shuffled(_) => None,
         };
+        let forced = flip.map(|flip| Order { before: flip.before, after: flip.after });
         // A thread that cannot get to its end in one go lets others help, which goes the same way
         // again.
         let whole = matches!(plan, Plan::Whole(_) | Plan::Until(_));
@@ -335,7 +432,7 @@ impl Search<'_> {
                     evaluation,
                     across,
                     followed,
-                    unasked: forced.is_none(),
+                    flip,
                 });
             }
             Err(why) => tracing::info!(?plan, why, "a run that passed was not compared"),
@@ -377,7 +474,10 @@ impl Search<'_> {
         let (done, rest) = schedule.order.split_at(place);
         let others: Vec<EventId> =
             rest.iter().copied().filter(|id| thread_of(*id) != thread_of(until)).collect();
-        let first = others.first().copied();
+        let performed = |id: &EventId| {
+            !matches!(trace.event(*id).kind, EventKind::Failure | EventKind::Block { .. })
+        };
+        let first = others.iter().copied().find(performed);
         let mut built = schedule::prefix(trace, points, &schedule.order, until, first);
         // Those that the failing run names no further event of may have gone on, had it not ended.
         let last = trace.threads.iter().filter_map(|thread| thread.events.last());

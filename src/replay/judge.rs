@@ -157,6 +157,21 @@ pub fn left_in_earnest(claim: Claim, attempt: &Attempt) -> bool {
     lines.any(|(line, number)| number >= left.line && own(line))
 }
 
+/// Did the run fail as the recorded one, in the same thread or in another?
+#[must_use]
+pub fn fails(original: &Manifest, attempt: &Attempt) -> bool {
+    // Threads that come to one throw along other paths.
+    let thrown = match (&original.failure, &attempt.manifest.failure) {
+        (Some(recorded), Some(found)) => {
+            recorded.kind == FailureKind::Exception
+                && found.kind == FailureKind::Exception
+                && recorded.message == found.message
+        }
+        _ => false,
+    };
+    thrown || is_same_failure(original, attempt) || is_moved(original, attempt)
+}
+
 fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
     let Some(recorded) = &original.failure else { return false };
     // The same threads wait at the same places; another deadlock is another failure.

@@ -499,6 +499,20 @@ impl<'a> View<'a> {
         found
     }
 
+    /// Does what a source of both runs writes in the passing run follow from what it reads there?
+    /// `None` where that is not known.
+    fn follows_from_reads(&self, flow: &Flow) -> Option<bool> {
+        let (trace, read) = (self.failing.trace, flow.failing.read);
+        let part = trace.event(read.event).kind.reads().get(read.part as usize)?;
+        let written = trace.event(event_of(flow.failing.write)?).kind.writes();
+        let value = written.iter().find(|other| other.cell == part.cell)?.value;
+        let partner = flow.passing.read;
+        let part =
+            self.passing.trace.event(partner.event).kind.reads().get(partner.part as usize)?;
+        let returned = self.passing.evaluation.values.get(part.var.index()).copied().flatten()?;
+        Some(self.evaluated(value)? == returned)
+    }
+
     /// The reads that the value of a source that both runs have depends on.
     fn feeding(&self, flow: DataFlow) -> Vec<ReadRef> {
         let trace = self.failing.trace;
@@ -698,11 +712,21 @@ impl Search<'_, '_> {
                 // come at another time because of what it reads.
                 if self.branches.len() == explained {
                     queue.push_back(self.view.feeding(flow.failing));
+                    self.computed(&flow);
                 }
             }
             if self.flows.len() >= SHOWN {
                 return;
             }
+        }
+    }
+
+    /// Where both runs have the source, and what it reads does not tell why it writes another value
+    /// (a count of what its thread found, say), its thread came there another way.
+    fn computed(&mut self, flow: &Flow) {
+        let Some(write) = event_of(flow.failing.write).filter(|_| flow.same_source) else { return };
+        if self.view.follows_from_reads(flow) == Some(false) {
+            self.branch(self.view.failing.trace.event(write).thread);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The statements of a function as threads came through them, and moving them.
 
 use crate::edit::Edit;
+use crate::sections::{Section, sections};
 use crate::source::frames;
 use model::{
     Event, EventId, EventKind, EventTrace, PathCondition, PathConditionKind, Site, ThreadId, VarId,
@@ -109,6 +110,7 @@ pub(crate) fn move_line<'t>(
     direction: Direction,
 ) -> Option<Edit<'t>> {
     let mut edit = Edit::new(trace);
+    let known = sections(trace);
     let mut moved = false;
     for thread in &trace.threads {
         let all = statements(trace, thread.id, function);
@@ -121,7 +123,13 @@ pub(crate) fn move_line<'t>(
                 Direction::Earlier => (target.first(), statement.first()),
                 Direction::Later => (statement.last(), target.last()),
             };
-            if !is_independent(trace, (function, statement), from, to) {
+            let end = match direction {
+                Direction::Earlier => target.first(),
+                Direction::Later => target.last(),
+            };
+            if !is_independent(trace, (function, statement), from, to)
+                || leaves_section(trace, &known, statement, end)
+            {
                 return None;
             }
             let mut last = target.last();
@@ -135,6 +143,27 @@ pub(crate) fn move_line<'t>(
         }
     }
     moved.then_some(edit)
+}
+
+/// Would the statement leave a critical section that it lies in, moved to this event? What it writes
+/// would no longer be guarded. What it only reads may be settled by then, behind a join, say.
+fn leaves_section(
+    trace: &EventTrace,
+    known: &[Section],
+    statement: &Statement,
+    end: EventId,
+) -> bool {
+    if statement.events.iter().all(|id| trace.event(*id).kind.writes().is_empty()) {
+        return false;
+    }
+    let thread = trace.event(end).thread;
+    let index = |id: EventId| trace.event(id).index;
+    let mut own = known.iter().filter(|section| trace.event(section.lock).thread == thread);
+    own.any(|section| {
+        let (from, to) = (index(section.lock), index(section.unlock));
+        let inside = from < index(statement.first()) && index(statement.last()) < to;
+        inside && !(from..=to).contains(&index(end))
+    })
 }
 
 /// May the statement change places with what its thread does between the two events, both of them

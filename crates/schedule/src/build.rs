@@ -198,11 +198,13 @@ pub fn prefix(
     until: EventId,
     then: Option<EventId>,
 ) -> Built {
-    // Who waited in the recorded run need not wait in this one.
+    // Who waited in the recorded run need not wait in this one, and a thread that waits for ever fails
+    // before others have come to where they wait: it can go on here, too.
     let acts = |id: &&EventId| {
         **id == until
             || Some(**id) == then
-            || event(trace, **id).is_none_or(|event| !is_blocked(event))
+            || event(trace, **id)
+                .is_none_or(|event| !is_blocked(event) && event.kind != EventKind::Failure)
     };
     let order: Vec<EventId> = order.iter().filter(acts).copied().collect();
     let order = order.as_slice();
@@ -337,9 +339,10 @@ fn turns(
             let fails = event(trace, unit.lead()).is_some_and(|e| e.kind == EventKind::Failure);
             unit.thread == thread && !(fails && is_hang(trace))
         };
-        let next = later.iter().find_map(|run| run.first().filter(comes));
+        let next = later.iter().position(|run| run.first().is_some_and(|unit| comes(&unit)));
+        let next = next.and_then(|at| Some((later.get(at)?.first()?, later.get(..at)?)));
         let before = match next {
-            Some(unit) => Some(unit.lead()),
+            Some((unit, between)) => Some(unit.lead()).filter(|id| !waits(trace, *id, between)),
             None => behind(thread),
         };
         let target = match before.and_then(|id| event(trace, id)) {
@@ -352,6 +355,22 @@ fn turns(
         }
     }
     turns
+}
+
+/// Does an event take what another thread only gives in one of these runs? Who waits for it in another
+/// call before (`epoll_wait` before a read) does not get to the event's own place until then.
+fn waits(trace: &EventTrace, id: EventId, between: &[&[Unit]]) -> bool {
+    let Some(EventKind::SemaphoreWait { object }) =
+        event(trace, id).map(|event| event.kind.clone())
+    else {
+        return false;
+    };
+    let gives = |id: &EventId| {
+        event(trace, *id).is_some_and(|event| {
+            matches!(event.kind, EventKind::SemaphorePost { object: given } if given == object)
+        })
+    };
+    between.iter().flat_map(|run| run.iter()).any(|unit| unit.events.iter().any(gives))
 }
 
 /// Where a thread's last run ends; `None` when the turn before it led there already.

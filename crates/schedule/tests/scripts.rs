@@ -188,6 +188,30 @@ t0.2 > a.c:f:write:x +
     );
 }
 
+/// The failure of a thread that waits for ever can come before what others do: a run that goes another
+/// way from a place behind it goes on with that thread, too.
+#[test]
+fn a_failure_before_the_cut_is_no_place_of_another_path() {
+    let (parsed, points) = parse(
+        "m: fork a
+         a: [ra] R x -> v
+         a: [bug] fail v == 0
+         m: [w1] W x 1
+         m: [w2] W x 2",
+    );
+    let order = order(&parsed, "ra bug w1 w2");
+    let built = prefix(&parsed.trace, &points, &order, parsed.event("w2"), None);
+    assert_eq!(
+        plain(&built.script),
+        "symbiosis-schedule 1
+end run
+t0 > a.c:f:write:x
+t0.1 > a.c:f:read:x +
+t0 > a.c:f:write:x @2
+"
+    );
+}
+
 #[test]
 fn marks_are_numbered_on() {
     let (parsed, points) = parse(LOST_UPDATE);

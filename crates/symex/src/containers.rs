@@ -33,18 +33,37 @@ const LARGEST: u64 = 1 << 12;
 #[derive(Default)]
 pub(crate) struct Containers {
     /// The variable that reaches the object.
-    owners: BTreeMap<usize, Arc<str>>,
+    owners: BTreeMap<usize, Owner>,
     /// The variable that tells a place in a container, such as an iterator, and where it is. It
     /// owns what nobody else does.
-    pointing: BTreeMap<usize, Arc<str>>,
+    pointing: BTreeMap<usize, Owner>,
     /// Objects with a pointer, and where it leads.
     links: FxHashSet<(usize, usize)>,
-    /// Events with a name of the library, by thread and index, and what they are about.
-    events: Vec<(usize, u32, usize)>,
+    /// Events that may have a name of the library.
+    events: Vec<Note>,
     /// The same for cells.
     cells: FxHashMap<CellId, usize>,
     /// The same for locks and the like.
     locks: FxHashMap<ObjectId, usize>,
+}
+
+/// An event that is about a heap object.
+struct Note {
+    thread: usize,
+    index: u32,
+    object: usize,
+    /// It is in a library's function: a `this` there is no word of the program. One of a function of the
+    /// program is, also where a library's code was inlined.
+    foreign: bool,
+}
+
+/// A variable that reaches objects.
+#[derive(Clone)]
+struct Owner {
+    name: Arc<str>,
+    /// The heap object that it lies in. A container's nodes lead back to the container, and a
+    /// container without nodes points to itself: what has the container is none of its parts.
+    home: Option<usize>,
 }
 
 impl Containers {
@@ -70,12 +89,13 @@ impl Containers {
             self.owners.entry(object).or_insert(owner);
         }
         self.follow(&mut links);
-        for (thread, index, object) in std::mem::take(&mut self.events) {
-            if let Some(owner) = self.owners.get(&object) {
+        for Note { thread, index, object, foreign } in std::mem::take(&mut self.events) {
+            if let Some(Owner { name: owner, .. }) = self.owners.get(&object) {
                 let frees = matches!(out.event_kind(thread, index), Some(EventKind::Free { .. }));
                 out.rename_event(thread, index, |name, site| {
-                    let foreign = is_of_library(name, site) || is_at_position(name);
-                    foreign.then(|| match frees {
+                    let site = site.filter(|_| foreign);
+                    let renamed = is_of_library(name, site) || is_at_position(name);
+                    renamed.then(|| match frees {
                         true => format!("*{owner}"),
                         false => of_container(owner, name),
                     })
@@ -83,7 +103,7 @@ impl Containers {
             }
         }
         for (cell, object) in std::mem::take(&mut self.cells) {
-            if let (Some(owner), Some(cell)) =
+            if let (Some(Owner { name: owner, .. }), Some(cell)) =
                 (self.owners.get(&object), out.cells.get_mut(cell.index()))
                 && (is_of_library(&cell.name, None) || is_at_position(&cell.name))
             {
@@ -91,7 +111,7 @@ impl Containers {
             }
         }
         for (lock, object) in std::mem::take(&mut self.locks) {
-            if let (Some(owner), Some(lock)) =
+            if let (Some(Owner { name: owner, .. }), Some(lock)) =
                 (self.owners.get(&object), out.objects.get_mut(lock.index()))
                 && is_of_library(&lock.name, None)
             {
@@ -108,8 +128,11 @@ impl Containers {
             let mut reached = links.remove(&object).unwrap_or_default();
             reached.sort_unstable();
             for object in reached {
+                if owner.home == Some(object) {
+                    continue;
+                }
                 if let Entry::Vacant(entry) = self.owners.entry(object) {
-                    entry.insert(Arc::clone(&owner));
+                    entry.insert(owner.clone());
                     stack.push(object);
                 }
             }
@@ -135,9 +158,11 @@ impl<'r> Engine<'r> {
         let value = frame.and_then(|frame| frame.registers.get(at.index())?.scalar());
         let Some(target) = value.and_then(|value| self.pointed_at(t, value)) else { return };
         let Some(target) = self.learned.heap.at_internal(target) else { return };
-        if let Some(holder) = self.learned.heap.at_internal(place.address)
-            && holder != target
-        {
+        let home = self.learned.heap.at_internal(place.address);
+        if home == Some(target) {
+            return;
+        }
+        if let Some(holder) = home {
             self.containers.links.insert((holder, target));
         }
         if self.containers.owners.contains_key(&target) {
@@ -156,7 +181,7 @@ impl<'r> Engine<'r> {
             } else {
                 &mut self.containers.owners
             };
-            to.entry(target).or_insert_with(|| owner.into());
+            to.entry(target).or_insert_with(|| Owner { name: owner.into(), home });
         }
     }
 
@@ -239,19 +264,28 @@ impl<'r> Engine<'r> {
         if !self.symbolic() {
             return;
         }
+        let foreign = self.is_in_library(t);
+        let is_of_library =
+            |name: &str, site: Option<&Site>| is_of_library(name, site.filter(|_| foreign));
         if self.out.event_is(t, event, is_of_library)
             && let Some(name) = self.outer_name(t, place.address, Part::Bytes(place.length))
         {
             self.out.name_event(t, event, &name);
         } else if let Some(object) = self.learned.heap.at_internal(place.address) {
-            self.containers.events.push((t, event, object));
+            self.containers.events.push(Note { thread: t, index: event, object, foreign });
         }
+    }
+
+    /// Does the thread stand in code of a library alone?
+    fn is_in_library(&self, t: usize) -> bool {
+        let frame = self.threads[t].innermost_code();
+        frame.is_none_or(|frame| is_library_code(frame.module, frame.info.function, frame.next))
     }
 
     /// The same for an event that is about an object as a whole.
     pub(crate) fn note_contained_object(&mut self, t: usize, event: u32, object: usize) {
         if self.symbolic() && self.out.event_is(t, event, is_of_library) {
-            self.containers.events.push((t, event, object));
+            self.containers.events.push(Note { thread: t, index: event, object, foreign: true });
         }
     }
 
@@ -261,7 +295,7 @@ impl<'r> Engine<'r> {
             && self.out.event_is(t, event, |name, _| is_of_library(name, None))
             && let Some(object) = self.learned.heap.at_internal(address)
         {
-            self.containers.events.push((t, event, object));
+            self.containers.events.push(Note { thread: t, index: event, object, foreign: true });
         }
     }
 

@@ -141,6 +141,9 @@ pub enum Passing<'a> {
         run: Side<'a>,
         /// What it differs in.
         across: &'a Across,
+        /// An alternate along the recorded paths failed all the same when the program was run: what
+        /// is proved along them does not decide.
+        in_vain: bool,
     },
 }
 

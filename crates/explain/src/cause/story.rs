@@ -148,9 +148,9 @@ impl<'a> Story<'a> {
             .into_iter()
             .partition(|order| self.before_when_passing(order.after, order.before) == Some(true));
         let flows = self.flow_pairs();
-        if matches!(self.passing, Passing::OtherPaths { .. }) {
+        if let Passing::OtherPaths { in_vain, .. } = self.passing {
             // What was proved goes before what was only seen in a run that differs in much.
-            if !self.is_proved(&pairs) {
+            if !in_vain && !self.is_proved(&pairs) {
                 let proved = reversed.iter().chain(&others);
                 pairs.splice(0..0, proved.copied().map(Pair::Reversed));
             } else if !self.explains(&pairs) {
@@ -478,7 +478,7 @@ impl<'a> Story<'a> {
         let flows = match self.passing {
             Passing::None => return true,
             Passing::SamePaths { dsp, .. } => &dsp.failing_only,
-            Passing::OtherPaths { run, across } => {
+            Passing::OtherPaths { run, across, .. } => {
                 return self.reads_otherwise_there(id, run, across);
             }
         };
@@ -568,7 +568,7 @@ impl<'a> Story<'a> {
     /// The last write, by the thread of a write that only the passing run has and before that, of the
     /// cell that a read of both runs is of.
     pub(super) fn sign_when_passing(&self, look: ReadRef, write: EventId) -> Option<Sign> {
-        let Passing::OtherPaths { run, across } = self.passing else { return None };
+        let Passing::OtherPaths { run, across, .. } = self.passing else { return None };
         let partner = across.matching.in_passing(look.event)?;
         let cell = run.trace.event(partner).kind.reads().get(look.part as usize)?.cell;
         let writer = run.trace.event(write);

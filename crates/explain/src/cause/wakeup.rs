@@ -25,7 +25,10 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let telling = waits.iter().find_map(|wait| missed(story, wait, awaited(wait)?));
     let telling = telling
         .or_else(|| idle.iter().find_map(|wait| in_vain(story, wait, beginning(story, wait))));
-    telling.or_else(|| waits.into_iter().find_map(|wait| too_early(story, wait, awaited(wait)?)))
+    // What a thread still waits for at the end, no signal told it before: that was about another round, or
+    // an object that lay at the same place.
+    let mut lost = waits.into_iter().filter(|wait| !is_idle(story, wait));
+    telling.or_else(|| lost.find_map(|wait| too_early(story, wait, awaited(wait)?)))
 }
 
 /// The release by which a wait begins.

@@ -302,7 +302,8 @@ impl State<'_> {
         // An access to a whole object goes on to a member of that size, but not into the insides
         // of a library type such as `std::atomic`.
         let inner = reserved(&member.name);
-        let hidden = inner && self.want == Want::Link;
+        // `std::array` is written as an array is.
+        let hidden = inner && (self.want == Want::Link || member.name == "_M_elems");
         if whole && (!self.fits(member) || (inner && !hidden)) {
             return false;
         }

@@ -5,13 +5,14 @@ use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{
-    Section, around, guard, is_end, is_internal, is_once, lock_name, lock_name_in, sections,
+    Section, around, begins_wait, guard, is_end, is_internal, is_once, lock_name, lock_name_in,
+    sections,
 };
 use crate::source::{Span, passages, span};
 use encoders::ConstraintSystem;
 use explain::Pattern;
 use model::{
-    CellId, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
+    CellId, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId, ObjectKind,
     PathConditionKind, VariableOrigin, WritePart,
 };
 use std::collections::BTreeSet;
@@ -572,6 +573,10 @@ impl Planner<'_> {
 
 fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
     let trace = bug.trace;
+    let by_callee = |lock| is_taken_by_callee(trace, all, lock, &plan);
+    if !plan.only_longer && plan.lock.is_some_and(by_callee) {
+        return None;
+    }
     let variables = super::variables(bug);
     let mut edit = Edit::new(trace);
     let object = match plan.lock {
@@ -615,13 +620,17 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
             None if number > 0 => "it".to_owned(),
             None => name.clone(),
         };
-        steps.push(held(&lock, span));
+        let only_read =
+            plan.lock.is_some_and(|lock| is_taken_to_read(trace, all, lock, &plan, span));
+        let instead = if only_read { " to write, not to read," } else { "" };
+        steps.push(held(&format!("{lock}{instead}"), span));
     }
     if let Some((last, example)) = steps.last_mut().zip(example(bug, all, &plan)) {
         last.push_str(&format!(", {example}"));
     }
     if plan.only_longer {
-        steps.extend(plan.lock.and_then(|lock| given_back(trace, all, lock, &plan.regions)));
+        let lock = plan.lock.into_iter();
+        steps.extend(lock.flat_map(|lock| given_back(trace, all, lock, &plan.regions)));
     }
     let rule = alone(trace, &edited, object);
     let repair = Repair {
@@ -634,6 +643,31 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+/// Do these lines take a reader/writer lock to read, and write all the same?
+fn is_taken_to_read(
+    trace: &EventTrace,
+    all: &[Section],
+    lock: ObjectId,
+    plan: &Plan,
+    span: &Span,
+) -> bool {
+    let mut own =
+        all.iter().filter(|s| s.object == lock && span.has(trace.event(s.lock).site())).peekable();
+    if own.peek().is_none() || own.any(|s| s.mode != LockMode::Shared) {
+        return false;
+    }
+    let index = |id: EventId| trace.event(id).index as usize;
+    let mut there = plan.regions.iter().filter(|(first, _)| {
+        let mut frames = trace.event(*first).stack.iter();
+        frames.any(|site| span.has(site))
+    });
+    there.any(|(first, last)| {
+        let own = &trace.thread_of(*first).events;
+        let inside = own.get(index(*first)..=index(*last)).unwrap_or_default();
+        inside.iter().any(|id| !trace.event(*id).kind.writes().is_empty())
+    })
 }
 
 /// What a lock that is not there yet is called. Of all places in regions of OpenMP it is a section of that.
@@ -701,29 +735,54 @@ pub(super) fn held(lock: &str, span: &Span) -> String {
     }
 }
 
-/// Where the lock is given back too early.
+/// Where the lock is given back too early, each pair of places once.
 fn given_back(
     trace: &EventTrace,
     all: &[Section],
     lock: ObjectId,
     regions: &[(EventId, EventId)],
-) -> Option<String> {
+) -> Vec<String> {
     let index = |id: EventId| trace.event(id).index;
-    regions.iter().find_map(|(first, last)| {
+    let mut found: Vec<String> = Vec::new();
+    for (first, last) in regions {
         let inside = |id: EventId| {
             trace.event(id).thread == trace.event(*first).thread
                 && (index(*first)..=index(*last)).contains(&index(id))
         };
-        let mut own = all.iter().filter(|s| s.object == lock && inside(s.lock));
-        let (one, two) = (own.next()?, own.next()?);
-        let [back, again] = [one.unlock, two.lock].map(|id| Span::of(trace.event(id).site()));
-        Some(format!(
-            "do not give it back at {} in {} and take it again at {} in {}",
-            back.begin(),
-            back.function,
-            again.begin(),
-            again.function
-        ))
+        let own: Vec<&Section> =
+            all.iter().filter(|s| s.object == lock && inside(s.lock)).collect();
+        for pair in own.windows(2).filter(|pair| !begins_wait(trace, pair[0].unlock)) {
+            let places = [pair[0].unlock, pair[1].lock];
+            let [back, again] = places.map(|id| Span::of(trace.event(id).site()));
+            let step = format!(
+                "do not give it back at {} in {} and take it again at {} in {}",
+                back.begin(),
+                back.function,
+                again.begin(),
+                again.function
+            );
+            if !found.contains(&step) {
+                found.push(step);
+            }
+        }
+    }
+    found
+}
+
+/// Does a function that the lines call take the lock itself? Whoever holds it there already, as the
+/// lines are to, would wait for itself.
+fn is_taken_by_callee(trace: &EventTrace, all: &[Section], lock: ObjectId, plan: &Plan) -> bool {
+    let index = |id: EventId| trace.event(id).index;
+    plan.regions.iter().any(|(first, last)| {
+        let inside = |id: EventId| {
+            trace.event(id).thread == trace.event(*first).thread
+                && (index(*first)..=index(*last)).contains(&index(id))
+        };
+        let of_callee = |section: &Section| {
+            let site = trace.event(section.lock).site();
+            !plan.spans.iter().any(|span| span.function == site.function && span.file == site.file)
+        };
+        all.iter().any(|s| s.object == lock && inside(s.lock) && of_callee(s))
     })
 }
 

@@ -210,7 +210,14 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
             continue;
         }
         let Some((at, all)) = own_statements(trace, id, &function) else { continue };
-        for line in lines(bug, &all[at], direction.passed(&all, at)) {
+        // What comes earlier in a later line comes in another round of a loop, and a destructor at the
+        // end of its block is no statement that could change places.
+        let ahead = |line: u32| match direction {
+            Direction::Earlier => line < function.line,
+            Direction::Later => line > function.line,
+        };
+        let all_lines = lines(bug, &all[at], direction.passed(&all, at));
+        for line in all_lines.into_iter().filter(|line| ahead(*line)) {
             let edited = move_line(trace, &function, (function.line, line), direction);
             let Some(edited) = edited.and_then(Edit::finish) else { continue };
             let mut passed = direction.passed(&all, at);
