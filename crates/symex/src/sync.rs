@@ -539,14 +539,17 @@ impl<'r> Engine<'r> {
         let internal = self.resolve(t, mutex).unwrap_or(mutex);
         let held = self.threads[t].held.iter_mut().find(|held| held.address == internal);
         let count = held.map_or(1, |held| std::mem::replace(&mut held.count, 1));
-        let began = self.release(t, mutex, false, MUTEX_SIZE).unwrap_or(0);
-        let began = EventId(began);
-        let kind = match unsignalled {
-            true => EventKind::WaitTimedOut { condition, began },
-            false => EventKind::Wake { condition, began },
-        };
+        let began = self.release(t, mutex, false, MUTEX_SIZE).map(EventId);
         self.pass_sync(t, SyncPoint::Wake, None);
-        self.sync_event(t, kind, begun);
+        // A thread that waits without having the mutex, which is an error of the program and counted as a
+        // gap, releases nothing that its wait could begin with.
+        if let Some(began) = began {
+            let kind = match unsignalled {
+                true => EventKind::WaitTimedOut { condition, began },
+                false => EventKind::Wake { condition, began },
+            };
+            self.sync_event(t, kind, begun);
+        }
         self.pass_sync(t, SyncPoint::Relock, None);
         self.acquire(t, mutex, LockMode::Exclusive, MUTEX_SIZE);
         if let Some(held) = self.threads[t].held.iter_mut().find(|held| held.address == internal) {
