@@ -64,6 +64,7 @@ impl Enforced {
             Ok(ready) => ready,
             Err(why) => return Ok(Err(why.clone())),
         };
+        tracing::debug!(rule, "runs with a rule");
         self.settings.avoid = Some(rule.to_owned());
         let mut replays = Replays::default();
         let end = Instant::now() + ENOUGH;

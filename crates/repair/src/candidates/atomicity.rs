@@ -163,7 +163,9 @@ fn from_check(trace: &EventTrace, block: &Block) -> Option<Block> {
         cells.any(|cell| parts_have(event.kind.writes(), cell))
     };
     let mut before = trace.thread_of(block.first).events.iter().take(event.index as usize).rev();
-    let check = *before.find(touched)?;
+    // What a thread looked at before it created others was no check of what those do.
+    let forks = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Fork { .. });
+    let check = *before.find(|id| touched(id) || forks(id))?;
     let is_check = matches!(trace.event(check).kind, EventKind::Read { .. })
         && decides(trace, check, block.first);
     is_check.then(|| Block { first: check, last: block.first, ..block.clone() })
