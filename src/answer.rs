@@ -321,7 +321,10 @@ impl Names<'_> {
         render::solution::Event {
             id: event.id.to_string(),
             thread: self.trace.threads[event.thread.index()].name.clone(),
-            kind: event.kind.name().to_owned(),
+            kind: match self.trace.ends_local(event) {
+                true => "end".to_owned(),
+                false => event.kind.name().to_owned(),
+            },
             object: self.trace.subject(event).map(str::to_owned),
             targets: self.targets(event),
             location: location(event.site()),

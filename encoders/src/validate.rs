@@ -144,8 +144,9 @@ fn synchronisation(
             }
         }
         EventKind::Join { child } => known_thread(trace, event.id, child),
-        EventKind::Allocate { object } | EventKind::Free { object } => {
-            is(object, |kind| matches!(kind, ObjectKind::Heap))
+        EventKind::Allocate { object } => is(object, |kind| matches!(kind, ObjectKind::Heap)),
+        EventKind::Free { object } => {
+            is(object, |kind| matches!(kind, ObjectKind::Heap | ObjectKind::Local))
         }
     }
 }

@@ -360,6 +360,12 @@ impl EventKind {
         }
     }
 
+    /// Does it read or write memory, and nothing else?
+    #[must_use]
+    pub fn is_access(&self) -> bool {
+        matches!(self, Self::Read { .. } | Self::Write { .. } | Self::ReadModifyWrite { .. })
+    }
+
     /// The short name used in JSON, DOT and text output.
     #[must_use]
     pub fn name(&self) -> &'static str {

@@ -123,6 +123,8 @@ pub enum ObjectKind {
     },
     /// A heap allocation.
     Heap,
+    /// A local variable, which its function's end frees.
+    Local,
 }
 
 /// How the names of semaphores begin that stand for what threads hand each other inside of a library.
@@ -307,6 +309,13 @@ pub struct Failure {
 }
 
 impl EventTrace {
+    /// Is it the end of a local variable, which its function's end frees?
+    #[must_use]
+    pub fn ends_local(&self, event: &Event) -> bool {
+        let EventKind::Free { object } = event.kind else { return false };
+        self.objects.get(object.index()).is_some_and(|object| object.kind == ObjectKind::Local)
+    }
+
     /// The event with this identifier.
     ///
     /// # Panics

@@ -302,7 +302,7 @@ fn kinds(kind: &str) -> Vec<&'static str> {
         "lock" | "lock-shared" => vec!["acquire", "lock"],
         "unlock" | "unlock-shared" => vec!["release", "lock"],
         "allocate" => vec!["acquire", "memory"],
-        "free" => vec!["release", "memory"],
+        "free" | "end" => vec!["release", "memory"],
         "fork" => vec!["enter", "call"],
         _ => vec!["value"],
     }

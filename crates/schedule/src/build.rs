@@ -9,9 +9,10 @@ use crate::text::{End, Mark, Script, Target, Turn};
 use crate::units::{Unit, Units, event, is_blocked, is_performed, same_passage, units};
 use model::{
     Awaited, Event, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId,
-    ObjectKind, Passage, Points, ThreadId,
+    ObjectKind, Passage, Point, Points, ThreadId,
 };
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// A script, and what it leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,11 +75,30 @@ pub fn passing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built 
     let acts =
         |id: &EventId| event(trace, *id).is_none_or(|e| !is_blocked(e) || granted.contains(id));
     let order: Vec<EventId> = order.into_iter().filter(acts).collect();
+    let points = &*at_returns(trace, points);
     let result = units(trace, points, &order);
     let mut turns = turns(trace, points, &result.units, &|_| None);
     finish(trace, &granted, &mut turns);
     let script = Script { polls: polls(trace), turns, ..Script::default() };
     Built { script, coarse: result.coarse }
+}
+
+/// Local variables end where they are overwritten, behind their function's return. Where they are to be used
+/// before, their thread has to stay in the function: there the end belongs to the event before it.
+fn at_returns<'p>(trace: &EventTrace, points: &'p Points) -> Cow<'p, Points> {
+    let mut moved = Cow::Borrowed(points);
+    for thread in &trace.threads {
+        for pair in thread.events.windows(2) {
+            let ends = event(trace, pair[1]).is_some_and(|event| trace.ends_local(event));
+            let before = moved.point(pair[0]).copied().filter(|_| ends);
+            if let Some(before) = before
+                && let Some(point) = moved.to_mut().of.get_mut(pair[1].index())
+            {
+                *point = Point { first: false, ..before };
+            }
+        }
+    }
+    moved
 }
 
 /// The threads that poll for ever in the recorded run.

@@ -86,7 +86,11 @@ impl Engine<'_> {
             return None;
         }
         if self.in_stack(t, address) {
-            return Some(stack_address(t, address));
+            let local = self.in_local(t, address, true);
+            return Some(local.unwrap_or_else(|| stack_address(t, address)));
+        }
+        if let Some(given) = self.in_local(t, address, false) {
+            return Some(given);
         }
         if self.image.global_at(address).is_some() {
             return Some(address);
@@ -214,6 +218,7 @@ impl Engine<'_> {
         if internal.is_none() {
             self.gap(t, GapKind::UnknownAddress, format!("address {recorded:#x}"));
         }
+        self.note_use_of_local(t, recorded, internal);
         let meant = self.meant(t, pointer, recorded);
         self.note_freed(t, meant.or(internal), meant.is_some());
         // A walk that looks for the use of freed objects takes the pointer at its word.

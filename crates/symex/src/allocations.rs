@@ -109,6 +109,20 @@ impl Engine<'_> {
         }
     }
 
+    /// The model's object for a local variable with shared cells.
+    pub(crate) fn local_object(&mut self, index: usize, name: Option<&str>) -> Option<ObjectId> {
+        if !self.symbolic() || !self.shared_heap.contains(&index) {
+            return None;
+        }
+        if let Some(&object) = self.heap_objects.get(&index) {
+            return Some(object);
+        }
+        let name = name.unwrap_or("a local variable").to_owned();
+        let object = self.out.object(ObjectKind::Local, name);
+        self.heap_objects.insert(index, object);
+        Some(object)
+    }
+
     /// The model's object for a heap object with shared cells.
     fn heap_object(&mut self, t: usize, index: usize) -> Option<ObjectId> {
         if !self.symbolic() || !self.shared_heap.contains(&index) {

@@ -461,6 +461,7 @@ impl<'r> Engine<'r> {
     /// Leaves the top frame, which stays known to its caller when that may have to be searched
     /// for what led to the failure.
     fn pop_returned(&mut self, t: usize) {
+        self.end_locals(t);
         let thread = &mut self.threads[t];
         let Some(Frame::Code(frame)) = thread.frames.pop() else { return };
         thread.private_next = frame.private_base;
@@ -477,6 +478,7 @@ impl<'r> Engine<'r> {
 
     /// Leaves the top frame; its private stack objects die.
     pub fn pop_code(&mut self, t: usize) {
+        self.end_locals(t);
         let thread = &mut self.threads[t];
         if let Some(Frame::Code(frame)) = thread.frames.pop() {
             thread.private_next = frame.private_base;

@@ -6,6 +6,7 @@ use crate::cells::SharedCells;
 use crate::channels::Channels;
 use crate::containers::is_library_function;
 use crate::engine::{Engine, Learned, Pass};
+use crate::failure::AccessKey;
 use crate::handovers::Handovers;
 use crate::idle::LeaveOut;
 use crate::image::Image;
@@ -16,7 +17,7 @@ use crate::report::{Execution, FunctionCalls, Options, Report, SymexError};
 use crate::shadow::Shadow;
 use model::{Thread, ThreadId};
 use rustc_hash::FxHashMap;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The most survey passes. The second one is needed where a thread's memory is accessed by a
@@ -54,7 +55,11 @@ pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, Sy
         engine = symbolic(learned, leave_out)?;
     }
     if !engine.lifetime.freed.found.is_empty()
-        && let Some(better) = with_suspects(&engine, options, &order, leave_out)?
+        && let Some(better) = with_freed(&engine, options, &order, leave_out)?
+    {
+        engine = better;
+    } else if !engine.lifetime.locals.is_empty()
+        && let Some(better) = with_locals(&engine, options, &order, leave_out)?
     {
         engine = better;
     }
@@ -75,26 +80,70 @@ pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, Sy
     Ok(execution)
 }
 
+/// What is looked for in another walk.
+struct Suspects {
+    objects: BTreeSet<usize>,
+    meant: Arc<FxHashMap<AccessKey, usize>>,
+}
+
 /// Walks the run again with all accesses to the objects that the failing thread may have used after
 /// they were freed as events; `None` where that explains no failure.
-fn with_suspects<'r>(
+fn with_freed<'r>(
     first: &Engine<'r>,
     options: &'r Options,
     order: &[usize],
     leave_out: LeaveOut,
 ) -> Result<Option<Engine<'r>>, SymexError> {
-    let suspects = &first.lifetime.freed.found;
-    tracing::debug!(objects = suspects.len(), "freed objects may have been used");
-    let meant = Arc::new(first.lifetime.freed.meant_now.clone());
+    let freed = &first.lifetime.freed;
+    tracing::debug!(objects = freed.found.len(), "freed objects may have been used");
+    let meant = Arc::new(freed.meant_now.clone());
+    let suspects = Suspects { objects: freed.found.clone(), meant };
+    with_suspects(first, first.learned.clone(), &suspects, (options, order, leave_out))
+}
+
+/// The same with the local variables of other threads that the failing thread may have used after they
+/// had ended.
+fn with_locals<'r>(
+    first: &Engine<'r>,
+    options: &'r Options,
+    order: &[usize],
+    leave_out: LeaveOut,
+) -> Result<Option<Engine<'r>>, SymexError> {
+    let Some(failing) = first.failing else { return Ok(None) };
+    let mut learned = first.learned.clone();
+    learned.locals.used = Arc::new(first.lifetime.locals.clone());
+    let shadow = Pass::Survey(Box::<Shadow>::default());
+    let (image, recording) = (first.image, first.recording);
+    let nothing = LeaveOut::Nothing;
+    let mut walk = Engine::new(image, recording, options, shadow, learned, order, nothing);
+    walk.run()?;
+    let ended = |object: &usize| walk.learned.heap.objects[*object].freed.is_some();
+    let objects: BTreeSet<usize> = walk.learned.locals.given_to(failing).filter(ended).collect();
+    if objects.is_empty() {
+        return Ok(None);
+    }
+    tracing::debug!(objects = objects.len(), "ended local variables may have been used");
+    let mut learned = walk.learned;
+    learned.locals.choose(&objects);
+    let suspects = Suspects { objects, meant: Arc::default() };
+    with_suspects(first, learned, &suspects, (options, order, leave_out))
+}
+
+fn with_suspects<'r>(
+    first: &Engine<'r>,
+    learned: Learned,
+    suspects: &Suspects,
+    (options, order, leave_out): (&'r Options, &[usize], LeaveOut),
+) -> Result<Option<Engine<'r>>, SymexError> {
     let walk = |pass: Pass, learned: Learned, leave_out: LeaveOut| {
         let (image, recording) = (first.image, first.recording);
         let mut walk = Engine::new(image, recording, options, pass, learned, order, leave_out);
-        walk.lifetime.freed.suspects.clone_from(suspects);
-        walk.lifetime.freed.meant = Arc::clone(&meant);
+        walk.lifetime.freed.suspects.clone_from(&suspects.objects);
+        walk.lifetime.freed.meant = Arc::clone(&suspects.meant);
         walk.run().map(|()| walk)
     };
     let shadow = Pass::Survey(Box::<Shadow>::default());
-    let Engine { pass, mut learned, .. } = walk(shadow, first.learned.clone(), LeaveOut::Nothing)?;
+    let Engine { pass, mut learned, .. } = walk(shadow, learned, LeaveOut::Nothing)?;
     let Pass::Survey(shadow) = pass else { return Ok(None) };
     let ranges = shadow.cells();
     learned.writers = shadow.writers;

@@ -13,7 +13,7 @@
 //! | [`MAPS`] | mappings, see [`crate::mappings`] |
 
 use crate::mappings::{MAPS, Mapped, Mappings};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 const PAGE: u64 = 4096;
 /// Objects are taken to be no larger: only a damaged log says so.
@@ -60,6 +60,9 @@ pub(crate) struct Heap {
     /// Page number to the objects that ever lay in it, by time of birth.
     pages: FxHashMap<u64, Vec<usize>>,
     next_base: u64,
+    /// (thread, how many of that thread came before) to a local variable's object.
+    locals: FxHashMap<(usize, u64), usize>,
+    local_objects: FxHashSet<usize>,
     /// The object freed by each `Free`, for the pass after: (thread, ordinal) to object.
     frees: FxHashMap<(usize, u64), usize>,
 }
@@ -78,6 +81,48 @@ impl Heap {
             return index;
         }
         let size = size.min(LARGEST);
+        let index = self.new_object(address, size, tsc);
+        self.ordinals.insert((thread, ordinal), index);
+        let last = address.saturating_add(size.max(1) - 1);
+        for page in address / PAGE..=last / PAGE {
+            let here = self.pages.entry(page).or_default();
+            let at = here.partition_point(|&other| self.objects[other].birth <= tsc);
+            here.insert(at, index);
+        }
+        index
+    }
+
+    /// A local variable, of which only its threads' creation tells who means it; given are its thread and its
+    /// number there, and the last stamp before it.
+    pub fn local(
+        &mut self,
+        (thread, number): (usize, u64),
+        address: u64,
+        size: u64,
+        birth: u64,
+    ) -> usize {
+        if let Some(&index) = self.locals.get(&(thread, number)) {
+            return index;
+        }
+        let index = self.new_object(address, size.min(LARGEST), birth);
+        self.locals.insert((thread, number), index);
+        self.local_objects.insert(index);
+        index
+    }
+
+    /// Is it a local variable?
+    pub fn is_local(&self, index: usize) -> bool {
+        self.local_objects.contains(&index)
+    }
+
+    /// The end of a local variable in a thread, between these times.
+    pub fn end_local(&mut self, index: usize, thread: usize, (earliest, latest): (u64, u64)) {
+        let Some(object) = self.objects.get_mut(index) else { return };
+        object.death = object.death.min(latest);
+        object.freed.get_or_insert((thread, earliest));
+    }
+
+    fn new_object(&mut self, address: u64, size: u64, birth: u64) -> usize {
         let index = self.objects.len();
         if self.next_base == 0 {
             self.next_base = HEAP;
@@ -90,15 +135,8 @@ impl Heap {
         let base = base + (address & 15);
         let death = u64::MAX;
         let (freed, mapped) = (None, None);
-        self.objects.push(HeapObject { address, size, birth: tsc, death, freed, base, mapped });
+        self.objects.push(HeapObject { address, size, birth, death, freed, base, mapped });
         self.allocated.push(index);
-        self.ordinals.insert((thread, ordinal), index);
-        let last = address.saturating_add(size.max(1) - 1);
-        for page in address / PAGE..=last / PAGE {
-            let here = self.pages.entry(page).or_default();
-            let at = here.partition_point(|&other| self.objects[other].birth <= tsc);
-            here.insert(at, index);
-        }
         index
     }
 

@@ -24,6 +24,7 @@
 //! | `idle` | rounds of waiting, which are left out |
 //! | `points` | where a scheduler can stop the threads |
 //! | `failure`, `hang`, `dependence` | φbug |
+//! | `locals` | local variables that end while other threads use them |
 //! | `shadow`, `cells`, `heap`, `mappings`, `memory` | shared bytes, allocations, memory |
 //!
 //! Invariants: the executor never panics on what the recording holds, and never guesses silently:
@@ -61,6 +62,7 @@ mod image;
 mod inputs;
 mod intrinsics;
 mod libatomic;
+mod locals;
 mod mappings;
 mod memory;
 mod memory_ops;

@@ -16,7 +16,7 @@ impl<'r> Engine<'r> {
     pub fn alloca(
         &mut self,
         t: usize,
-        _id: InstId,
+        id: InstId,
         inst: &'r Instruction,
         size: u64,
         count: Operand,
@@ -40,6 +40,7 @@ impl<'r> Engine<'r> {
         // The register now holds the logged address.
         let address = self.previous_result(t).and_then(Scalar::as_const).unwrap_or(0) as u64;
         self.extend_stack(t, address, bytes);
+        self.begin_local(t, id, address, bytes);
         if let Some(internal) = self.resolve(t, address) {
             self.idle.note_object(self.threads[t].frames.len(), internal, bytes);
             self.memory.fill(internal, bytes, MemoryByte::Fresh);

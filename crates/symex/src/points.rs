@@ -160,6 +160,10 @@ impl<'r> Engine<'r> {
         passed.here.gates += 1;
         passed.stand(passage);
         passed.gate_depth = Some(depth);
+        let instruction = info.function.instructions.get(id.index());
+        if instruction.is_some_and(|instruction| instruction.kind.as_call().is_some()) {
+            self.overwrite_locals(t);
+        }
     }
 
     /// The runtime passed one of its own points in the thread.

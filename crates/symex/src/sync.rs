@@ -198,6 +198,7 @@ impl<'r> Engine<'r> {
             self.gap(t, GapKind::Synchronisation, format!("creates thread {serial}"));
             return;
         }
+        self.give_locals(t, child);
         self.event(t, EventKind::Fork { child: model::ThreadId::from_index(child) }, None);
         let clock = self.threads[t].clock.clone();
         let stamp = self.threads[t].last_stamp;
@@ -651,7 +652,7 @@ impl<'r> Engine<'r> {
         let size = match kind {
             ObjectKind::Condition => CONDITION_SIZE,
             ObjectKind::Semaphore { .. } | ObjectKind::Barrier { .. } => SEMAPHORE_SIZE,
-            ObjectKind::Lock | ObjectKind::Heap => MUTEX_SIZE,
+            ObjectKind::Lock | ObjectKind::Heap | ObjectKind::Local => MUTEX_SIZE,
         };
         let size = self.foreign_size(t, kind == ObjectKind::Lock).unwrap_or(size);
         self.sized_object(t, address, kind, size)
@@ -678,7 +679,7 @@ impl<'r> Engine<'r> {
             ObjectKind::Condition => CONDITION,
             ObjectKind::Semaphore { .. } => SEMAPHORE,
             ObjectKind::Barrier { .. } => BARRIER,
-            ObjectKind::Lock | ObjectKind::Heap => LOCK,
+            ObjectKind::Lock | ObjectKind::Heap | ObjectKind::Local => LOCK,
         };
         let internal = self.resolve(t, address).unwrap_or(address);
         if let Some(&object) = self.sync_objects.get(&(internal, class)) {

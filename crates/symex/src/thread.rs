@@ -6,6 +6,7 @@ use crate::failure::{Found, Known};
 use crate::handovers::Passed;
 use crate::heap::PRIVATE;
 use crate::image::FunctionInfo;
+use crate::locals::{Ended, Local};
 use crate::recording::ThreadLog;
 use crate::repeats::Round;
 use crate::report::{BlockedCall, ThreadReport};
@@ -277,6 +278,12 @@ pub(crate) struct Thread<'r> {
     pub conditioned: FxHashSet<ExprId>,
     pub allocations: u64,
     pub frees: u64,
+    /// Local variables that other threads may use, of functions that have not returned.
+    pub locals: Vec<Local>,
+    /// How many there were.
+    pub locals_made: u64,
+    /// Those of functions that returned, as long as nothing has overwritten them.
+    pub ended_locals: Vec<Ended>,
     /// How many mappings it has made.
     pub mappings: u64,
     /// How many calls it made that moved something through a descriptor.
@@ -356,6 +363,9 @@ impl<'r> Thread<'r> {
             settled: Settled::default(),
             conditioned: FxHashSet::default(),
             allocations: 0,
+            locals: Vec::new(),
+            locals_made: 0,
+            ended_locals: Vec::new(),
             frees: 0,
             mappings: 0,
             moves: 0,

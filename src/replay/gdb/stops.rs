@@ -154,6 +154,7 @@ fn what(event: &Event) -> String {
         "exit" => "ends",
         "allocate" => "allocates",
         "free" => "frees",
+        "end" => "leaves the function of",
         "failure" => "fails",
         other => other,
     };

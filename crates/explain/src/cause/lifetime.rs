@@ -25,8 +25,21 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
         };
         (Pattern::UseAfterFree, format!("{} {used}", story.thread(access)))
     };
-    let sentence = format!("{} before {what} ({})", whole(story, free), at(story, access));
+    let sentence = format!("{} before {what} ({})", freed(story, free), at(story, access));
     Some(Found::new(pattern, sentence, &[free, access]))
+}
+
+/// What the free was. A local variable ends with its function.
+fn freed(story: &Story<'_>, free: EventId) -> String {
+    let event = story.event(free);
+    if !story.trace().ends_local(event) {
+        return whole(story, free);
+    }
+    let (thread, variable) = (story.thread(free), story.subject(free));
+    // What has no name in the source has words for one.
+    let variable = if variable.contains(' ') { variable } else { quoted(&variable) };
+    let function = quoted(&event.site().function);
+    format!("{thread} left {function} ({}), which ended {variable},", at(story, free))
 }
 
 /// The free and the later use that the failure's condition is about, where it is about that.

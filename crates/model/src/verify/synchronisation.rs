@@ -151,7 +151,8 @@ fn works_on(event: &EventKind, object: ObjectKind) -> bool {
         EventKind::BarrierArrive { .. } | EventKind::BarrierLeave { .. } => {
             matches!(object, ObjectKind::Barrier { .. })
         }
-        EventKind::Allocate { .. } | EventKind::Free { .. } => object == ObjectKind::Heap,
+        EventKind::Allocate { .. } => object == ObjectKind::Heap,
+        EventKind::Free { .. } => matches!(object, ObjectKind::Heap | ObjectKind::Local),
         EventKind::Block { on } => match on {
             Awaited::Lock { .. } => object == ObjectKind::Lock,
             Awaited::Signal { .. } => object == ObjectKind::Condition,

@@ -342,6 +342,9 @@ fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -> String {
     if let Some(callee) = named.filter(|_| accesses || hidden) {
         return format!("{} {}", form("call", "calling"), callee.function);
     }
+    if trace.ends_local(event) {
+        return format!("{} {}", form("return from", "returning from"), event.site().function);
+    }
     let what = trace.subject(event).map(quoted).unwrap_or_default();
     let does = match event.kind {
         EventKind::Read { .. } => form("read", "reading"),

@@ -18,6 +18,7 @@ use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::idle::{Idle, LeaveOut};
 use crate::image::{FunctionInfo, Image};
 use crate::inputs::Collected;
+use crate::locals::Locals;
 use crate::memory::Memory;
 use crate::naming::CallPaths;
 use crate::points::Tracker;
@@ -70,6 +71,8 @@ pub(crate) struct Learned {
     pub handovers: Handovers,
     /// Queues of libraries.
     pub queues: Queues,
+    /// Local variables that other threads may have used too late.
+    pub locals: Locals,
     /// The log told of writes that are only guessed, which the next survey judges by `writers`.
     pub guesses: bool,
 }
@@ -575,9 +578,23 @@ impl<'r> Engine<'r> {
         if !self.symbolic() {
             return 0;
         }
+        if !self.threads[t].ended_locals.is_empty() && !kind.is_access() {
+            self.overwrite_locals(t);
+        }
         let sync = kind.object().is_some()
             && !matches!(kind, EventKind::Allocate { .. } | EventKind::Free { .. });
         let stack = if sync { self.sync_stack(t) } else { self.stack(t) };
+        self.event_at(t, kind, stack, name)
+    }
+
+    /// The same for an event of another place than the thread is at.
+    pub(crate) fn event_at(
+        &mut self,
+        t: usize,
+        kind: model::EventKind,
+        stack: Arc<[Site]>,
+        name: Option<String>,
+    ) -> u32 {
         self.points.event(t, &kind);
         self.idle.event(&kind);
         let interval = self.happened(t);

@@ -52,7 +52,7 @@ struct Use {
 impl Engine<'_> {
     /// Does the failure look as if memory that was freed may have led to it? `certain` says that such
     /// memory was used: of many programs that check something that cannot be excluded.
-    fn may_be_of_freed_memory(&self, t: usize, certain: bool) -> bool {
+    pub(crate) fn may_be_of_freed_memory(&self, t: usize, certain: bool) -> bool {
         let kind = self.failure_kind(t);
         let Some(kind) = kind.filter(|_| self.recording.common_clock) else { return false };
         ends_in_crash(kind) || (certain && ends_in_check(kind))
@@ -62,8 +62,12 @@ impl Engine<'_> {
     pub(crate) fn note_use_of_freed(&mut self, t: usize, object: usize, taken: bool) {
         let Some((thread, time)) = self.learned.heap.objects[object].freed else { return };
         let happened = self.happened(t);
-        let certain = time.saturating_add(STAMP_SLACK) < happened.earliest;
-        if thread == t || time >= happened.latest || !self.may_be_of_freed_memory(t, certain) {
+        // Of a local variable's end no more is known than that it lies between two stamps.
+        let by = self.learned.heap.objects[object].death.max(time);
+        let certain = by.saturating_add(STAMP_SLACK) < happened.earliest;
+        // Which variable is meant is certain, and a value that nobody wrote there tells.
+        let likely = certain || self.learned.heap.is_local(object);
+        if thread == t || time >= happened.latest || !self.may_be_of_freed_memory(t, likely) {
             return;
         }
         self.lifetime.freed.found.insert(object);
@@ -85,7 +89,9 @@ impl Engine<'_> {
             let expr = argument.scalar().and_then(|scalar| scalar.as_expr());
             decisive.extend(expr.map(|expr| self.pool.variables(expr)).unwrap_or_default());
         }
-        let strange = self.reads_of_what_nobody_wrote();
+        (0..self.threads.len()).for_each(|t| self.overwrite_locals(t));
+        let strange = self.reads_of_what_nobody_wrote(condition);
+        tracing::debug!(reads = strange.len(), "of what nobody wrote");
         let last = strange.iter().rfind(|read| read.vars.iter().any(|var| decisive.contains(var)));
         // A check fails for other reasons, too, and the clock alone does not tell which crashes are
         // due to what the allocator did.
@@ -119,10 +125,12 @@ impl Engine<'_> {
     /// The reads of suspects that gave a value that no event writes there and that was not there when
     /// the object was allocated, in the thread's order; and those that came after the free for certain,
     /// where another object lay there by then, or the log does not say what they gave.
-    fn reads_of_what_nobody_wrote(&mut self) -> Vec<StrangeRead> {
+    /// Of a local variable, also those that the failure would not have come of with a value that was written.
+    fn reads_of_what_nobody_wrote(&mut self, failure: ExprId) -> Vec<StrangeRead> {
         let owners = self.owners();
         let mut uses = std::mem::take(&mut self.lifetime.freed.uses);
         uses.dedup();
+        tracing::debug!(?uses, "uses of objects that may have been freed");
         let mut reads = Vec::new();
         let mut possible: FxHashMap<CellId, Option<FxHashSet<u128>>> = FxHashMap::default();
         for Use { event, object, certain, taken } in uses {
@@ -162,8 +170,23 @@ impl Engine<'_> {
             let known = possible.get(&cell).and_then(Option::as_ref);
             value.zip(known).is_some_and(|(value, known)| !known.contains(&value))
         };
+        let needs_another = |cell: CellId, var: VarId| {
+            let known = possible.get(&cell).and_then(Option::as_ref);
+            let decides = self.pool.variables(failure).contains(&var);
+            let fails = |value: u128| {
+                let read = |other: VarId| match other == var {
+                    true => Some(value),
+                    false => self.out.recorded(other),
+                };
+                self.pool.evaluate(failure, &read) != Some(0)
+            };
+            decides && known.is_some_and(|known| !known.iter().any(|value| fails(*value)))
+        };
         let strange = reads.into_iter().filter_map(|(event, object, (certain, taken), parts)| {
-            let strange = parts.iter().any(|part| is_strange(part.cell, part.var));
+            let local = self.learned.heap.is_local(object);
+            let strange = parts.iter().any(|part| {
+                is_strange(part.cell, part.var) || (local && needs_another(part.cell, part.var))
+            });
             let told = parts.iter().all(|part| self.out.recorded(part.var).is_some());
             let vars = parts.iter().map(|part| part.var).collect();
             (strange || (certain && (taken || !told))).then_some(StrangeRead {

@@ -9,6 +9,7 @@ use super::{SIGBUS, SIGSEGV};
 use crate::access::Place;
 use crate::builder::Numbering;
 use crate::engine::{Engine, Pass};
+use crate::locals::Used;
 use crate::recording::RecordedFailureKind;
 use crate::thread::Stop;
 use crate::value::Scalar;
@@ -35,6 +36,8 @@ pub(crate) struct Lifetime {
     pub(super) access: Option<(usize, At)>,
     /// Of a run that was not recorded to fail at such an access.
     pub freed: Freed,
+    /// What the failing thread used of other threads' stacks.
+    pub locals: Used,
 }
 
 impl Lifetime {

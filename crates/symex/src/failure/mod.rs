@@ -11,7 +11,7 @@ mod reached;
 mod search;
 
 pub(crate) use lifetime::Lifetime;
-pub(crate) use meant::Known;
+pub(crate) use meant::{AccessKey, Known};
 
 use crate::engine::Engine;
 use crate::heap::{HeapObject, PRIVATE, USER_END};

@@ -1,0 +1,173 @@
+//! Local variables that one thread gave another one and that ended before that one used them.
+//!
+//! The stack is one piece of memory per thread, so that what a function leaves there is overwritten by the
+//! next one, and by code that is not instrumented. Where the failing thread used another one's stack, the run is
+//! walked again with the variables that lay there as objects of their own, from the function's entry to its
+//! end, which then is an event and frees them (`failure::freed` says when that is the failure). Which of the
+//! variables that ever lay at an address is meant tells the creation of the thread: those that its creator had
+//! then.
+//!
+//! The event of a variable's end stands where its thread next calls code that is not instrumented, or before
+//! its next event that others can wait for: what the function left on the stack is there until then, mostly,
+//! and at a return no thread can be stopped.
+
+use crate::engine::Engine;
+use crate::heap::{PRIVATE, USER_END};
+use ir::types::{InstId, Operand};
+use model::{EventKind, ObjectId, Site};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The most addresses that are looked for.
+const MOST: usize = 4096;
+
+/// Addresses in other threads' stacks, with these threads.
+pub(crate) type Used = BTreeSet<(usize, u64)>;
+
+/// What earlier walks found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Locals {
+    /// What the failing thread used.
+    pub used: Arc<Used>,
+    /// Per thread: the variables that it can have been given when it was created, innermost last, as objects
+    /// of the heap.
+    given: Vec<Vec<usize>>,
+    /// No others are looked at, where that is known.
+    chosen: Option<Arc<BTreeSet<usize>>>,
+}
+
+impl Locals {
+    /// What a thread can have been given when it was created.
+    pub fn given_to(&self, t: usize) -> impl Iterator<Item = usize> {
+        self.given.get(t).into_iter().flatten().copied()
+    }
+
+    /// Only these are to be looked at. Other threads that used their own too late go on with what lies there
+    /// by then.
+    pub fn choose(&mut self, objects: &BTreeSet<usize>) {
+        self.chosen = Some(Arc::new(objects.clone()));
+        self.given.clear();
+    }
+}
+
+/// A local variable of a function that has not returned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Local {
+    /// The frame's.
+    serial: u64,
+    /// Of the heap.
+    object: usize,
+    instruction: InstId,
+}
+
+/// A local variable of a function that has returned, and whose event is to come.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    /// Of the heap.
+    object: usize,
+    model: ObjectId,
+    /// Where the function returned.
+    stack: Arc<[Site]>,
+    name: Option<String>,
+}
+
+impl Engine<'_> {
+    /// The failing thread uses an address.
+    pub(crate) fn note_use_of_local(&mut self, t: usize, address: u64, internal: Option<u64>) {
+        let stacks = USER_END << 1..PRIVATE;
+        let Some(internal) = internal.filter(|internal| stacks.contains(internal)) else { return };
+        let owner = (internal >> 48) as usize - 1;
+        if owner != t
+            && self.failing == Some(t)
+            && self.symbolic()
+            && self.lifetime.locals.len() < MOST
+            && self.may_be_of_freed_memory(t, true)
+        {
+            self.lifetime.locals.insert((owner, address));
+        }
+    }
+
+    /// A local variable begins.
+    pub(crate) fn begin_local(&mut self, t: usize, id: InstId, address: u64, size: u64) {
+        let end = address.saturating_add(size.max(1));
+        if self.learned.locals.used.range((t, address)..(t, end)).next().is_none() {
+            return;
+        }
+        let ordinal = self.threads[t].locals_made;
+        self.threads[t].locals_made += 1;
+        let birth = self.threads[t].last_stamp;
+        let object = self.learned.heap.local((t, ordinal), address, size, birth);
+        if self.learned.locals.chosen.as_ref().is_some_and(|chosen| !chosen.contains(&object)) {
+            return;
+        }
+        let Some(serial) = self.threads[t].code().map(|frame| frame.serial) else { return };
+        self.threads[t].locals.push(Local { serial, object, instruction: id });
+    }
+
+    /// The top frame is about to be left, and with it its variables.
+    pub(crate) fn end_locals(&mut self, t: usize) {
+        let Some(serial) = self.threads[t].code().map(|frame| frame.serial) else { return };
+        while let Some(local) = self.threads[t].locals.pop_if(|local| local.serial == serial) {
+            let (earliest, latest) = (self.threads[t].last_stamp, self.latest(t));
+            self.learned.heap.end_local(local.object, t, (earliest, latest));
+            let name = self.local_name(t, local.instruction);
+            match self.local_object(local.object, name.as_deref()) {
+                Some(model) => {
+                    let stack = self.stack(t);
+                    let ended = Ended { object: local.object, model, stack, name };
+                    self.threads[t].ended_locals.push(ended);
+                }
+                None => self.note_free(t, local.object, None),
+            }
+        }
+    }
+
+    /// The variables that have ended are overwritten from now on.
+    pub(crate) fn overwrite_locals(&mut self, t: usize) {
+        for ended in std::mem::take(&mut self.threads[t].ended_locals) {
+            let kind = EventKind::Free { object: ended.model };
+            let event = self.event_at(t, kind, ended.stack, ended.name);
+            self.note_free(t, ended.object, Some(event));
+        }
+    }
+
+    /// A thread is created.
+    pub(crate) fn give_locals(&mut self, t: usize, child: usize) {
+        if self.learned.locals.used.is_empty() {
+            return;
+        }
+        let threads = self.threads.len();
+        let given = &mut self.learned.locals.given;
+        given.resize(threads, Vec::new());
+        let mut all = given[t].clone();
+        all.extend(self.threads[t].locals.iter().map(|local| local.object));
+        given[child] = all;
+    }
+
+    /// The internal address of what the thread itself has at an address, or was given there.
+    pub(crate) fn in_local(&self, t: usize, address: u64, own: bool) -> Option<u64> {
+        if self.learned.locals.used.is_empty() {
+            return None;
+        }
+        let at = |object: usize| {
+            let object = &self.learned.heap.objects[object];
+            let offset =
+                address.checked_sub(object.address).filter(|at| *at < object.size.max(1))?;
+            Some(object.base + offset)
+        };
+        match own {
+            true => self.threads[t].locals.iter().rev().find_map(|local| at(local.object)),
+            false => {
+                let given = self.learned.locals.given.get(t)?;
+                given.iter().rev().find_map(|object| at(*object))
+            }
+        }
+    }
+
+    fn local_name(&self, t: usize, id: InstId) -> Option<String> {
+        let function = self.threads[t].code()?.info.function;
+        let mut variables = function.variables.iter();
+        let own = variables.find(|local| local.address && local.value == Operand::Inst(id))?;
+        Some(own.name.clone())
+    }
+}
