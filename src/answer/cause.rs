@@ -8,7 +8,8 @@ use render::Solution;
 use render::solution::{Cause, Replay};
 
 /// Adds the cause in one sentence. `across` is the alternate along other paths, where the answer
-/// shows one, and whether an alternate along the recorded paths failed all the same; `trace` is the one that the explanation is about.
+/// shows one, and whether an alternate along the recorded paths failed all the same; `trace` is the one that
+/// the explanation is about.
 pub fn add_cause(
     solution: &mut Solution,
     trace: &EventTrace,
