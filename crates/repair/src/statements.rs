@@ -4,8 +4,8 @@ use crate::edit::Edit;
 use crate::sections::{Section, sections};
 use crate::source::frames;
 use model::{
-    Event, EventId, EventKind, EventTrace, FailureCondition, PathCondition, PathConditionKind,
-    Site, ThreadId, VarId, VariableOrigin,
+    Event, EventId, EventKind, EventTrace, PathCondition, PathConditionKind, Site, ThreadId, VarId,
+    VariableOrigin,
 };
 use std::collections::BTreeSet;
 
@@ -127,9 +127,7 @@ pub(crate) fn move_line<'t>(
                 Direction::Earlier => target.first(),
                 Direction::Later => target.last(),
             };
-            let early = direction == Direction::Later && is_used_unseen(trace, statement, to);
-            if early
-                || !is_independent(trace, (function, statement), from, to)
+            if !is_independent(trace, (function, statement), from, to)
                 || leaves_section(trace, &known, statement, end)
             {
                 return None;
@@ -223,28 +221,6 @@ fn is_independent(
             PathConditionKind::Address | PathConditionKind::Assumption => !used_any(&own),
         }
     })
-}
-
-/// Does the statement only read what nothing behind the event is seen to use? Then what is in between may
-/// use it, by way of variables that are not shared.
-fn is_used_unseen(trace: &EventTrace, statement: &Statement, to: EventId) -> bool {
-    let reads = |id: &EventId| matches!(trace.event(*id).kind, EventKind::Read { .. });
-    if !statement.events.iter().all(reads) {
-        return false;
-    }
-    let own = variables(trace, &statement.events);
-    let has = |expr| trace.exprs.variables(expr).iter().any(|var| own.contains(var));
-    let (thread, last) = (trace.event(to).thread, trace.event(to).index);
-    let behind = trace.thread_of(to).events.iter().skip(last as usize + 1);
-    let mut written = behind.flat_map(|id| trace.event(*id).kind.writes());
-    let mut conditions = trace.conditions.iter();
-    let fails = trace.failure.as_ref().is_some_and(|failure| match &failure.condition {
-        FailureCondition::Value(expr) => has(*expr),
-        _ => false,
-    });
-    let used = written.any(|part| has(part.value))
-        || conditions.any(|c| c.thread == thread && c.position > last && has(c.expr));
-    !used && !fails
 }
 
 /// Could a branch decide whether the statement is reached? One of the function itself could; one
