@@ -575,10 +575,6 @@ impl Planner<'_> {
 
 fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
     let trace = bug.trace;
-    let by_callee = |lock| is_taken_by_callee(trace, all, lock, &plan);
-    if !plan.only_longer && plan.lock.is_some_and(by_callee) {
-        return None;
-    }
     let variables = super::variables(bug);
     let mut edit = Edit::new(trace);
     let object = match plan.lock {
@@ -769,23 +765,6 @@ fn given_back(
         }
     }
     found
-}
-
-/// Does a function that the lines call take the lock itself? Whoever holds it there already, as the
-/// lines are to, would wait for itself.
-fn is_taken_by_callee(trace: &EventTrace, all: &[Section], lock: ObjectId, plan: &Plan) -> bool {
-    let index = |id: EventId| trace.event(id).index;
-    plan.regions.iter().any(|(first, last)| {
-        let inside = |id: EventId| {
-            trace.event(id).thread == trace.event(*first).thread
-                && (index(*first)..=index(*last)).contains(&index(id))
-        };
-        let of_callee = |section: &Section| {
-            let site = trace.event(section.lock).site();
-            !plan.spans.iter().any(|span| span.function == site.function && span.file == site.file)
-        };
-        all.iter().any(|s| s.object == lock && inside(s.lock) && of_callee(s))
-    })
 }
 
 /// Only one thread at a time in the sections that the edited trace has of a lock.
