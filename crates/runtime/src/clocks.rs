@@ -217,51 +217,45 @@ interpose_with_caller! { caller:
 
     /// `std::chrono::system_clock::now`.
     "rdi" fn _ZNSt6chrono3_V212system_clock3nowEv() -> i64 {
-        if let Some(time) = inputs::result(NUMBER, caller) {
-            set(sys::CLOCK_REALTIME, time);
-            return time.cast_signed();
-        }
-        // The library's own asks `clock_gettime`.
-        match real::_ZNSt6chrono3_V212system_clock3nowEv() {
-            Some(function) => function(),
-            None => now(sys::CLOCK_REALTIME).cast_signed(),
-        }
+        let own = real::_ZNSt6chrono3_V212system_clock3nowEv();
+        chrono(sys::CLOCK_REALTIME, 1, inputs::result(NUMBER, caller), own)
     }
 
     /// `std::chrono::steady_clock::now`.
     "rdi" fn _ZNSt6chrono3_V212steady_clock3nowEv() -> i64 {
-        if let Some(time) = inputs::result(NUMBER, caller) {
-            set(sys::CLOCK_MONOTONIC, time);
-            return time.cast_signed();
-        }
-        match real::_ZNSt6chrono3_V212steady_clock3nowEv() {
-            Some(function) => function(),
-            None => now(sys::CLOCK_MONOTONIC).cast_signed(),
-        }
+        let own = real::_ZNSt6chrono3_V212steady_clock3nowEv();
+        chrono(sys::CLOCK_MONOTONIC, 1, inputs::result(NUMBER, caller), own)
     }
 
-    /// libc++'s `std::chrono::system_clock::now`, in microseconds.
+    /// libc++'s `std::chrono::system_clock::now`.
     "rdi" fn _ZNSt3__16chrono12system_clock3nowEv() -> i64 {
-        if let Some(time) = inputs::result(NUMBER, caller) {
-            set(sys::CLOCK_REALTIME, time.saturating_mul(1000));
-            return time.cast_signed();
-        }
-        match real::_ZNSt3__16chrono12system_clock3nowEv() {
-            Some(function) => function(),
-            None => now(sys::CLOCK_REALTIME).cast_signed() / 1000,
-        }
+        let own = real::_ZNSt3__16chrono12system_clock3nowEv();
+        chrono(sys::CLOCK_REALTIME, MICROSECOND, inputs::result(NUMBER, caller), own)
     }
 
     /// libc++'s `std::chrono::steady_clock::now`.
     "rdi" fn _ZNSt3__16chrono12steady_clock3nowEv() -> i64 {
-        if let Some(time) = inputs::result(NUMBER, caller) {
-            set(sys::CLOCK_MONOTONIC, time);
-            return time.cast_signed();
-        }
-        match real::_ZNSt3__16chrono12steady_clock3nowEv() {
-            Some(function) => function(),
-            None => now(sys::CLOCK_MONOTONIC).cast_signed(),
-        }
+        let own = real::_ZNSt3__16chrono12steady_clock3nowEv();
+        chrono(sys::CLOCK_MONOTONIC, 1, inputs::result(NUMBER, caller), own)
+    }
+}
+
+/// What a clock of C++ gives, in units of so many nanoseconds: the recorded time, if there is one, and else
+/// what the library's own function says, which asks `clock_gettime`.
+unsafe fn chrono(
+    clock: c_int,
+    unit: u64,
+    given: Option<u64>,
+    own: Option<unsafe extern "C" fn() -> i64>,
+) -> i64 {
+    if let Some(time) = given {
+        set(clock, time.saturating_mul(unit));
+        return time.cast_signed();
+    }
+    match own {
+        // SAFETY: the function takes nothing.
+        Some(function) => unsafe { function() },
+        None => (now(clock) / unit).cast_signed(),
     }
 }
 

@@ -320,28 +320,31 @@ interpose_with_caller! { caller:
 
     /// `std::random_device`.
     "rsi" fn _ZNSt13random_device9_M_getvalEv(device: P) -> c_uint {
-        if let Some(result) = result(NUMBER, caller) {
-            return result as c_uint;
-        }
-        if let Some(function) = real::_ZNSt13random_device9_M_getvalEv() {
-            return function(device);
-        }
-        let mut value: c_uint = 0;
-        sys::keeping_errno(|| sys::random(&mut value));
-        value
+        random_word(device, result(NUMBER, caller), real::_ZNSt13random_device9_M_getvalEv())
     }
 
     /// libc++'s `std::random_device`.
     "rsi" fn _ZNSt3__113random_deviceclEv(device: P) -> c_uint {
-        if let Some(result) = result(NUMBER, caller) {
-            return result as c_uint;
+        random_word(device, result(NUMBER, caller), real::_ZNSt3__113random_deviceclEv())
+    }
+}
+
+/// What a device of C++ gives: the recorded number, if there is one, and else what the library's own function
+/// says.
+unsafe fn random_word(
+    device: P,
+    given: Option<u64>,
+    own: Option<unsafe extern "C" fn(P) -> c_uint>,
+) -> c_uint {
+    match (given, own) {
+        (Some(given), _) => given as c_uint,
+        // SAFETY: the caller vouches for the device.
+        (None, Some(function)) => unsafe { function(device) },
+        (None, None) => {
+            let mut value: c_uint = 0;
+            sys::keeping_errno(|| sys::random(&mut value));
+            value
         }
-        if let Some(function) = real::_ZNSt3__113random_deviceclEv() {
-            return function(device);
-        }
-        let mut value: c_uint = 0;
-        sys::keeping_errno(|| sys::random(&mut value));
-        value
     }
 }
 

@@ -11,7 +11,7 @@ use crate::signals::SIGNAL_WORDS;
 use crate::thread::{Frame, HeldLock, PendingSync, Stop, contradiction};
 use model::{EventId, EventKind, Interval, LockMode, ObjectId, ObjectKind};
 use std::sync::Arc;
-use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
+use trace_format::layout::{ONCE_ALL_ONES, ONCE_WITH_RESULT, RuntimeEvent, SyncOp, SyncPoint};
 
 /// `ETIMEDOUT` of Linux.
 const TIMED_OUT: u64 = 110;
@@ -29,11 +29,8 @@ const CHANGED: u64 = 1;
 const RAN: u64 = 1;
 /// What stands for "done" in the word of a once object: glibc's own value.
 const DONE: u32 = 2;
-/// The logged argument of a once call whose routine's result stands behind the word, and where.
-const WITH_RESULT: u64 = 1;
+/// Where the result of a once routine stands behind the word.
 const RESULT_AT: u64 = 8;
-/// The logged argument of a once call whose object is a word of eight bytes, all ones when the routine has run.
-const ALL_ONES: u64 = 2;
 /// Objects of one address and different kinds are different objects.
 const LOCK: u8 = 0;
 const CONDITION: u8 = 1;
@@ -470,12 +467,12 @@ impl<'r> Engine<'r> {
     fn note_once(&mut self, t: usize, begun: &PendingSync, ran: bool, gave: u64) {
         let Some(internal) = self.resolve(t, begun.address) else { return };
         let (size, done) = match begun.argument {
-            ALL_ONES => (u64::from(u64::BITS / 8), u64::MAX),
+            ONCE_ALL_ONES => (u64::from(u64::BITS / 8), u64::MAX),
             _ => (WORD_SIZE, u64::from(DONE)),
         };
         let place = Place::new(internal, size, None);
         if ran {
-            if begun.argument == WITH_RESULT {
+            if begun.argument == ONCE_WITH_RESULT {
                 let gave = gave.to_le_bytes().map(MemoryByte::Const);
                 let place = Place::new(internal + RESULT_AT, gave.len() as u64, None);
                 self.write(t, place, &gave, Grain::Access);

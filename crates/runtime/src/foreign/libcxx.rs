@@ -3,7 +3,7 @@
 
 use super::{Lock, READING, WRITING, aloud, functions, inside, quietly};
 use crate::emulate;
-use crate::layout::{SyncOp, SyncPoint};
+use crate::layout::{ONCE_ALL_ONES, SyncOp, SyncPoint};
 use crate::schedule::{self, WaitKind};
 use crate::sync::{Call, logged};
 use crate::sys;
@@ -47,9 +47,6 @@ static READER: Lock = Lock {
     kind: WaitKind::RwLock,
     plain: false,
 };
-
-/// In the log: the whole word at the object, eight bytes of ones, says that the routine has been run.
-const ALL_ONES: u64 = 2;
 
 /// A once routine and whether it has been run.
 struct Task {
@@ -106,7 +103,7 @@ unsafe fn once(flag: P, argument: P, routine: Routine) {
             work();
             return;
         }
-        let call = Call { argument: ALL_ONES, ..Call::on(SyncOp::Once, flag) };
+        let call = Call { argument: ONCE_ALL_ONES, ..Call::on(SyncOp::Once, flag) };
         schedule::at_point(SyncPoint::Begin, Some(call.op));
         let meaning = |_| (c_int::from(task.ran.get()), call.second);
         logged(call, || emulate::once(flag, work), meaning);

@@ -17,7 +17,7 @@ pub mod qt;
 pub mod sdl;
 
 use crate::emulate::{self, Limit};
-use crate::layout::{SyncOp, SyncPoint};
+use crate::layout::{ONCE_WITH_RESULT, SyncOp, SyncPoint};
 use crate::schedule::{self, WaitKind};
 use crate::sync::{Call, around, log_locked, log_unlocked, logged};
 use crate::sys::{self, ObjectInfo};
@@ -380,7 +380,7 @@ pub unsafe fn once_with_result(
     // SAFETY: the caller vouches for the object and the routine.
     unsafe {
         // The end of the call carries what it gave.
-        let event = Call { argument: 1, ..Call::on(SyncOp::Once, once) };
+        let event = Call { argument: ONCE_WITH_RESULT, ..Call::on(SyncOp::Once, once) };
         if inside() {
             work();
             return result.get();

@@ -591,7 +591,7 @@ impl<'r> Engine<'r> {
     pub(crate) fn event_at(
         &mut self,
         t: usize,
-        kind: model::EventKind,
+        kind: EventKind,
         stack: Arc<[Site]>,
         name: Option<String>,
     ) -> u32 {

@@ -274,6 +274,12 @@ impl RuntimeEvent {
     }
 }
 
+/// The argument of a [`SyncOp::Once`] whose routine gives a word, 8 bytes behind the object's own; the second
+/// address of its end.
+pub const ONCE_WITH_RESULT: u64 = 1;
+/// The argument of a [`SyncOp::Once`] whose object is a word of 8 bytes, all ones when the routine has been run.
+pub const ONCE_ALL_ONES: u64 = 2;
+
 /// A synchronisation call. "Argument" is the fourth payload word of `SyncBegin`.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -330,7 +336,7 @@ pub enum SyncOp {
     /// `pthread_spin_unlock`.
     SpinUnlock = 25,
     /// `pthread_once`: the routine, if it runs, runs between begin and end. Result 1: this thread
-    /// ran it.
+    /// ran it. The argument is 0, [`ONCE_WITH_RESULT`] or [`ONCE_ALL_ONES`].
     Once = 26,
     /// `syscall(SYS_futex, ...)` with `FUTEX_WAIT` or `FUTEX_WAIT_BITSET`. The argument is the value
     /// that the word must have. Result 1: it had another one, at the beginning or at the end; 0: a
