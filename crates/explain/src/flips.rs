@@ -10,7 +10,10 @@ use crate::conflict::{OrderKind, conflicts, positions};
 use crate::failing::{enclosing_locks, section_end};
 use crate::happens_before::HappensBefore;
 use model::evaluate::Evaluation;
-use model::{CellId, Event, EventId, EventKind, EventTrace, LockMode, ObjectId, Schedule};
+use model::{
+    CellId, Event, EventId, EventKind, EventTrace, FailureKind, LockMode, ObjectId, Schedule,
+    ThreadId,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// No more flips than this are returned.
@@ -64,19 +67,16 @@ enum Rank {
 #[must_use]
 pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -> Vec<Flip> {
     let search = Search::new(trace, schedule);
-    let failing = trace.failure.as_ref().map(|failure| trace.event(failure.event).thread);
-    let decides = Cone::with_paths(trace, evaluation, |c| Some(c.thread) == failing);
-    let addressed = Cone::with_addresses(trace, evaluation, |c| Some(c.thread) == failing);
+    let failing = failing_threads(trace);
+    let decides = Cone::with_paths(trace, evaluation, |c| failing.contains(&c.thread));
+    let addressed = Cone::with_addresses(trace, evaluation, |c| failing.contains(&c.thread));
     let any_path = Cone::with_paths(trace, evaluation, |_| true);
     let variables: BTreeSet<CellId> = addressed.cells().collect();
-    let mut found: BTreeMap<Flip, (Rank, (u32, u32))> = BTreeMap::new();
+    let mut pairs: Vec<(Key, EventId, EventId)> = Vec::new();
     let mut add = |rank: Rank, before: EventId, after: EventId| {
         let internal = [before, after].iter().all(|id| is_of_runtime(trace.event(*id)));
         let rank = if internal { Rank::Rest } else { rank };
-        if let Some(flip) = search.widened(before, after) {
-            let key = (rank, search.distance(before, after));
-            found.entry(flip).and_modify(|known| *known = key.min(*known)).or_insert(key);
-        }
+        pairs.push(((rank, search.distance(before, after)), before, after));
     };
     let cones =
         [(&decides, Rank::Decides), (&addressed, Rank::Addresses), (&any_path, Rank::AnyPath)];
@@ -110,10 +110,22 @@ pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -
         };
         add(rank, conflict.order.before, conflict.order.after);
     }
-    let mut flips: Vec<_> = found.into_iter().map(|(flip, key)| (key, flip)).collect();
-    flips.sort_unstable();
-    flips.truncate(MOST_FLIPS);
-    flips.into_iter().map(|(_, flip)| flip).collect()
+    search.most_promising(pairs)
+}
+
+/// How promising a pair is, and how far from the failure.
+type Key = (Rank, (u32, u32));
+
+/// The thread that failed; of a hang, all that were waiting at the end: the one that it is said of may have
+/// waited long before another one went wrong.
+fn failing_threads(trace: &EventTrace) -> BTreeSet<ThreadId> {
+    let Some(failure) = &trace.failure else { return BTreeSet::new() };
+    let mut threads = BTreeSet::from([trace.event(failure.event).thread]);
+    if matches!(failure.kind, FailureKind::Hang | FailureKind::Deadlock) {
+        let blocked = |event: &&Event| matches!(event.kind, EventKind::Block { .. });
+        threads.extend(trace.events.iter().filter(blocked).map(|event| event.thread));
+    }
+    threads
 }
 
 /// Is it what OpenMP's runtime does for itself? Whose order that is says less than the order of what the
@@ -297,6 +309,29 @@ impl<'t> Search<'t> {
         let [first, second, third] = &held;
         let in_all = first.iter().any(|lock| second.contains(lock) && third.contains(lock));
         !in_all && held.iter().any(|locks| !locks.is_empty())
+    }
+
+    /// The flips of the pairs with the least keys. What a pair comes to is looked up only as far as
+    /// it takes: a thread that went round in a loop has many thousand pairs and a long way through
+    /// its locks.
+    fn most_promising(&self, mut pairs: Vec<(Key, EventId, EventId)>) -> Vec<Flip> {
+        pairs.sort_unstable();
+        let mut found: BTreeMap<Flip, Key> = BTreeMap::new();
+        let mut last = None;
+        for (key, before, after) in pairs {
+            // Those with one key are all looked at, and the first of them kept.
+            if found.len() >= MOST_FLIPS && last != Some(key) {
+                break;
+            }
+            if let Some(flip) = self.widened(before, after) {
+                found.entry(flip).or_insert(key);
+                last = Some(key);
+            }
+        }
+        let mut flips: Vec<_> = found.into_iter().map(|(flip, key)| (key, flip)).collect();
+        flips.sort_unstable();
+        flips.truncate(MOST_FLIPS);
+        flips.into_iter().map(|(_, flip)| flip).collect()
     }
 
     /// The flip that reverses the pair: where the thread of `before` holds a lock that the thread
