@@ -6,7 +6,7 @@ mod cause;
 mod sources;
 
 pub use across::add_across;
-pub use cause::add_cause;
+pub use cause::{add_cause, passed_elsewhere};
 pub use sources::add_sources;
 
 use encoders::SystemSize;
@@ -256,6 +256,7 @@ fn stats(parts: &Parts<'_>) -> Stats {
         dsp_events: counts.events as u64,
         dsp_data_flows: varied as u64,
         alternates_tried: explanation.alternates.tried as u64,
+        not_compared: 0,
         symex_ms: milliseconds(timing.symex),
         solve_ms: milliseconds(timing.solve),
         root_cause_ms: milliseconds(timing.root_cause),

@@ -76,3 +76,18 @@ mod tests {
         assert_eq!(doubted(Pattern::Order, Replay::Diverged), None);
     }
 }
+
+/// Where every schedule along the recorded paths fails, but so many runs on other paths passed that could
+/// not be compared, the order of events is the cause after all; only which is not known.
+pub fn passed_elsewhere(cause: &mut Cause, runs: usize) {
+    if cause.pattern == Pattern::EverySchedule.name() {
+        let runs = match runs {
+            1 => "one run".to_owned(),
+            _ => format!("{runs} runs"),
+        };
+        cause.sentence = format!(
+            "every schedule along the recorded paths fails, and {runs} with other orderings passed on \
+             paths that could not be compared: which order decides is not known"
+        );
+    }
+}

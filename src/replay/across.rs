@@ -96,6 +96,8 @@ pub struct Found {
     pub alternate: Option<CrossAlternate>,
     /// How many runs were made.
     pub attempts: usize,
+    /// How many of them passed, but could not be compared with the failing schedule.
+    pub not_compared: usize,
 }
 
 /// Tries flips, and runs of one thread after the other, until some runs passed or the budget is
@@ -114,16 +116,25 @@ pub fn search(
     let end = Instant::now() + TIME;
     let end = deadline.map_or(end, |deadline| deadline.min(end));
     let _span = tracing::info_span!("across_paths").entered();
-    let mut search =
-        Search { failing, target, settings, end, attempts: 0, passed: vec![], long: None };
-    match search.run() {
-        Ok(alternate) => Ok(Found { alternate, attempts: search.attempts }),
-        Err(error @ ReplayError::Interrupted(_)) => Err(error),
+    let mut search = Search {
+        failing,
+        target,
+        settings,
+        end,
+        attempts: 0,
+        not_compared: 0,
+        passed: vec![],
+        long: None,
+    };
+    let alternate = match search.run() {
+        Ok(alternate) => alternate,
+        Err(error @ ReplayError::Interrupted(_)) => return Err(error),
         Err(error) => {
             tracing::info!(%error, "the search for other paths ended");
-            Ok(Found { alternate: None, attempts: search.attempts })
+            None
         }
-    }
+    };
+    Ok(Found { alternate, attempts: search.attempts, not_compared: search.not_compared })
 }
 
 /// How to run the program.
@@ -196,6 +207,7 @@ struct Search<'a> {
     settings: &'a Settings,
     end: Instant,
     attempts: usize,
+    not_compared: usize,
     passed: Vec<Passed>,
     /// A run that passed after a thread had waited in a loop for long: to look at it takes longer than
     /// all others together.
@@ -435,7 +447,10 @@ impl Search<'_> {
                     flip,
                 });
             }
-            Err(why) => tracing::info!(?plan, why, "a run that passed was not compared"),
+            Err(why) => {
+                self.not_compared += 1;
+                tracing::info!(?plan, why, "a run that passed was not compared");
+            }
         }
     }
 

@@ -354,6 +354,9 @@ pub struct Stats {
     pub dsp_data_flows: u64,
     /// Pairs that were tried for alternates.
     pub alternates_tried: u64,
+    /// Runs among them that passed, but that could not be compared with the failing schedule.
+    #[serde(default)]
+    pub not_compared: u64,
     /// Symbolic execution.
     pub symex_ms: u64,
     /// Encoding and the failing schedule.

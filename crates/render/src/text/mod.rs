@@ -223,6 +223,15 @@ fn write_unavoidable(out: &mut String, solution: &Solution, cause: &RootCause) -
         );
     }
     let tried = solution.stats.alternates_tried;
+    if solution.stats.not_compared > 0 {
+        return writeln!(
+            out,
+            "\nroot cause: not found. The failure happens under every schedule along these paths. \
+             {} of {tried} runs with other\norderings passed, but what their threads did could not \
+             be followed well enough to compare them.",
+            solution.stats.not_compared
+        );
+    }
     writeln!(
         out,
         "\nroot cause: none among the orderings. The failure happens under every schedule along \
