@@ -18,7 +18,7 @@ use render::Solution;
 use replayed::Replayed;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use symex::{Execution, Recording, ThreadReport};
+use symex::{Execution, GapKind, Recording, ThreadReport};
 use work::Work;
 
 /// Which solver answers.
@@ -162,6 +162,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     if !loaded.watches_heap {
         warnings.extend(used_after_free(&execution));
     }
+    warnings.extend(not_held(&execution));
     let mut solution = answer::solution(&answer::Parts {
         trace: &explained.trace,
         size: explained.size,
@@ -177,6 +178,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         alternate.replay_note = finding.note.clone();
     }
     solution.stats.alternates_tried += across.attempts as u64;
+    solution.stats.not_compared = across.not_compared as u64;
     if let Some((found, failing)) = across.alternate.zip(explained.explanation.failing.as_ref()) {
         answer::add_across(&mut solution, (&explained.trace, &failing.evaluation), &found);
         let in_vain = alternates.iter().any(|alternate| alternate.fails);
@@ -186,6 +188,9 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         alternates = vec![Finding { replay, note, script, fails: false }];
     } else {
         answer::add_cause(&mut solution, &explained.trace, &explained.explanation, None);
+        if let Some(cause) = solution.cause.as_mut().filter(|_| across.not_compared > 0) {
+            answer::passed_elsewhere(cause, across.not_compared);
+        }
     }
     if let (Some(cause), Some(awaited)) = (&mut solution.cause, &execution.report.awaited_child) {
         cause.sentence = children::awaited(directory, awaited);
@@ -203,6 +208,17 @@ fn used_after_free(execution: &Execution) -> Option<String> {
          follows from no order of events: record with --detect=use-after-free, and the run fails at \
          such an access",
         site.line
+    ))
+}
+
+/// Who gives a lock back that another thread has lets a third one in.
+fn not_held(execution: &Execution) -> Option<String> {
+    let gap = execution.gaps.iter().find(|gap| gap.what == GapKind::NotHeld)?;
+    let file = gap.site.file.rsplit('/').next().unwrap_or_default();
+    Some(format!(
+        "{} gives back a lock at {file}:{} that it does not hold: an error of its own, and that others \
+         may then be in its sections together is not modelled",
+        gap.thread, gap.site.line
     ))
 }
 

@@ -101,6 +101,8 @@ pub enum GapKind {
     Width,
     /// A synchronisation entry that does not fit what came before.
     Synchronisation,
+    /// A thread gave a lock back that it did not have.
+    NotHeld,
     /// The failure was not found where the record says.
     Failure,
 }
@@ -118,6 +120,7 @@ impl fmt::Display for GapKind {
             Self::FloatFormat => f.write_str("floating-point format"),
             Self::Width => f.write_str("value of an unsupported width"),
             Self::Synchronisation => f.write_str("synchronisation entry"),
+            Self::NotHeld => f.write_str("release of a lock that the thread does not hold"),
             Self::Failure => f.write_str("failure not found"),
         }
     }

@@ -603,8 +603,7 @@ impl<'r> Engine<'r> {
         let internal = self.resolve(t, address).unwrap_or(address);
         let at = self.threads[t].held.iter().rposition(|held| held.address == internal);
         let Some(at) = at else {
-            let detail = format!("release of {address:#x}, which the thread does not hold");
-            self.gap(t, GapKind::Synchronisation, detail);
+            self.gap(t, GapKind::NotHeld, format!("{address:#x}"));
             return None;
         };
         let size = self.lock_size(t, size);
