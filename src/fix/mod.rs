@@ -128,7 +128,10 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
         schedule: &subject.schedule,
         handlers: &handlers,
     };
-    let found = repair::repairs(&bug, options.wanted.saturating_add(SPARE), limits)?;
+    let mut found = repair::repairs(&bug, options.wanted.saturating_add(SPARE), limits)?;
+    if fixes.other_run {
+        refuse_impossible(&mut found);
+    }
     fixes.undecided = count(&found, |why| matches!(why, Refusal::Undecided(_)));
     fixes.refused = found.refused.len() as u64 - fixes.undecided;
     let gates = Gates::of(&recorded.recording);
@@ -238,6 +241,16 @@ pub(crate) fn bug(
         return Ok(Err(Unshown::EndedEarly(schedule)));
     }
     Ok(Ok((events, schedule, pattern)))
+}
+
+/// A run that passes is to be possible with the repair, too.
+fn refuse_impossible(repairs: &mut repair::Repairs) {
+    let possible =
+        |repair: &repair::Repair| repair.checked.as_ref().is_some_and(|c| c.passing.is_some());
+    let (found, refused): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut repairs.found).into_iter().partition(possible);
+    repairs.found = found;
+    repairs.refused.extend(refused.into_iter().map(|repair| (repair, Refusal::Vacuous)));
 }
 
 fn count(found: &repair::Repairs, fits: impl Fn(&Refusal) -> bool) -> u64 {

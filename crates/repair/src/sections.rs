@@ -248,6 +248,25 @@ pub(crate) fn begins_wait(trace: &EventTrace, unlock: EventId) -> bool {
     }) || is_last_release(trace, unlock)
 }
 
+/// Does the thread hold the lock from one of its events to another as it is, but for waits?
+pub(crate) fn is_held(
+    trace: &EventTrace,
+    all: &[Section],
+    lock: ObjectId,
+    first: EventId,
+    last: EventId,
+) -> bool {
+    let index = |id: EventId| trace.event(id).index;
+    let thread = trace.event(first).thread;
+    let own = all.iter().filter(|s| s.object == lock && trace.event(s.lock).thread == thread);
+    let own = own.filter(|s| index(s.unlock) >= index(first) && index(s.lock) <= index(last));
+    let mut own: Vec<&Section> = own.collect();
+    own.sort_by_key(|section| index(section.lock));
+    let begins = own.first().is_some_and(|section| index(section.lock) <= index(first));
+    let ends = own.last().is_some_and(|section| index(section.unlock) >= index(last));
+    begins && ends && own.windows(2).all(|pair| begins_wait(trace, pair[0].unlock))
+}
+
 /// Is this the release of a wait that did not come to an end?
 fn is_last_release(trace: &EventTrace, unlock: EventId) -> bool {
     let event = trace.event(unlock);

@@ -122,15 +122,37 @@ impl<'t> Wait<'t> {
         })
     }
 
-    /// Is what was tested before the wait tested behind it, by the same line? Then the wait is in a
-    /// loop as it is.
+    /// Is what was tested before the wait tested behind it, by the same line or as the first that the
+    /// thread does with it, as at the end of `do { wait } while (..)`? Then the wait is in a loop as
+    /// it is.
     fn is_in_loop(&self) -> bool {
         let before = self.reads.keys().filter_map(|var| self.read(*var));
         let places: BTreeSet<_> = before.map(Event::site).collect();
         let own = &self.trace.thread_of(self.wake.id).events;
-        let mut later = own.iter().skip(self.locked.index as usize + 1);
-        let reads = |id: &&EventId| !self.trace.event(**id).kind.reads().is_empty();
-        later.find(reads).is_some_and(|id| places.contains(self.trace.event(*id).site()))
+        let behind = own.iter().skip(self.locked.index as usize + 1);
+        let mut later = behind.map(|id| self.trace.event(*id));
+        let Some(read) = later.find(|event| !event.kind.reads().is_empty()) else { return false };
+        places.contains(read.site()) || self.is_tested(read)
+    }
+
+    /// Is a variable of the test read here, and does a branch hang on it before the thread does
+    /// anything but read?
+    fn is_tested(&self, read: &Event) -> bool {
+        let parts = read.kind.reads().iter();
+        let vars: BTreeSet<VarId> = parts
+            .filter(|part| self.reads.values().any(|cell| *cell == part.cell))
+            .map(|part| part.var)
+            .collect();
+        let is_read = |event: &&Event| matches!(event.kind, EventKind::Read { .. });
+        let own = self.trace.thread_of(read.id).events.iter().skip(read.index as usize);
+        let reads = own.map(|id| self.trace.event(*id)).take_while(is_read);
+        let Some(last) = reads.last() else { return false };
+        self.trace.conditions.iter().any(|condition| {
+            condition.thread == read.thread
+                && condition.kind == PathConditionKind::Branch
+                && (read.index + 1..=last.index + 1).contains(&condition.position)
+                && self.trace.exprs.variables(condition.expr).iter().any(|var| vars.contains(var))
+        })
     }
 
     /// The event that read a value.

@@ -5,8 +5,8 @@ use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{
-    Section, around, begins_wait, guard, is_end, is_internal, is_once, lock_name, lock_name_in,
-    sections,
+    Section, around, begins_wait, guard, is_end, is_held, is_internal, is_once, lock_name,
+    lock_name_in, sections,
 };
 use crate::source::{Span, passages, span};
 use encoders::ConstraintSystem;
@@ -466,6 +466,10 @@ impl Planner<'_> {
                 self.add(&mut plan, line);
             }
         }
+        let joined = super::joined::joined(self.trace, std::mem::take(&mut plan.spans));
+        for span in joined {
+            self.add(&mut plan, span);
+        }
         plan.spans.sort();
         Some(plan)
     }
@@ -575,6 +579,12 @@ impl Planner<'_> {
 
 fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
     let trace = bug.trace;
+    let is_so = |(first, last): &(EventId, EventId)| {
+        plan.lock.is_some_and(|lock| is_held(trace, all, lock, *first, *last))
+    };
+    if plan.regions.iter().all(is_so) {
+        return None;
+    }
     let variables = super::variables(bug);
     let mut edit = Edit::new(trace);
     let object = match plan.lock {

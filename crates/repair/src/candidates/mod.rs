@@ -5,6 +5,7 @@ mod again;
 mod atomicity;
 mod deadlock;
 mod give_back;
+mod joined;
 mod order;
 mod routine;
 mod steps;
