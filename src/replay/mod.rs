@@ -42,6 +42,8 @@ const LEAST_TIME: Duration = Duration::from_secs(10);
 /// How much slower than the recorded run a scheduled one may be: one thread at a time, and a
 /// decision at every access that others may see.
 const SLOWER: u32 = 20;
+/// The same of a run that hung: most of its time nothing happened.
+const SLOWER_HANG: u32 = 2;
 
 /// How to run the program again.
 #[derive(Clone, Debug)]
@@ -61,13 +63,15 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What suits the run of this manifest: 10 seconds and 20 times the recorded time.
+    /// What suits the run of this manifest: 10 seconds and 20 times the recorded time, or twice that
+    /// time where it ended by the time-out.
     #[must_use]
     pub fn of(manifest: &Manifest) -> Self {
         let recorded = Duration::from_millis(manifest.duration_ms.unwrap_or(0));
+        let slower = if manifest.timed_out { SLOWER_HANG } else { SLOWER };
         Self {
             patience: Duration::from_millis(DEFAULT_PATIENCE_MS),
-            timeout: LEAST_TIME.saturating_add(recorded.saturating_mul(SLOWER)),
+            timeout: LEAST_TIME.saturating_add(recorded.saturating_mul(slower)),
             show_output: false,
             noise: None,
             avoid: None,

@@ -27,6 +27,12 @@ enum Choice {
     Nobody,
 }
 
+/// Time is skipped so many times at no cost while all threads wait, ...
+const FREE_SKIPS: u32 = 1_000;
+/// ... and then for what was skipped, or so many nanoseconds: a program that hangs in a loop of waits that
+/// time out is not to fill its log with them.
+const LONGEST_PAUSE: u64 = 10_000_000;
+
 impl Core {
     /// Gives the turn to somebody. To be called by its holder, who stands at a point, waits, or
     /// ended; or by anybody when nobody has the turn.
@@ -500,6 +506,13 @@ impl Core {
 
     pub(super) fn let_sleeper_go(&mut self, index: u32) {
         let wait = self.slots.get(index).wait;
+        let ahead = wait.deadline.saturating_sub(self.now);
+        if ahead > 0 {
+            self.skipped = self.skipped.saturating_add(1);
+            if self.skipped > FREE_SKIPS {
+                self.pause = ahead.min(LONGEST_PAUSE);
+            }
+        }
         self.now = self.now.max(wait.deadline);
         let wake = if wait.kind == WaitKind::Sleep { Wake::Again } else { Wake::TimedOut };
         self.unblock(index, wake);

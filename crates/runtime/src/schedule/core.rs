@@ -127,6 +127,10 @@ pub struct Core {
     pub left: Option<Left>,
     /// Virtual time in nanoseconds.
     pub now: u64,
+    /// How many times it was pushed on since nobody could run.
+    pub skipped: u32,
+    /// So many real nanoseconds are to pass for the last of those times.
+    pub pause: u64,
     /// What the sleeps and yields of the current line's thread count, in nanoseconds.
     pub slept: u64,
     /// `slept` may come to so much.
@@ -175,6 +179,8 @@ impl Core {
             followed: 0,
             left: None,
             now: 0,
+            skipped: 0,
+            pause: 0,
             slept: 0,
             patience: NEVER,
             steps: 0,

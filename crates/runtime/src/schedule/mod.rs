@@ -483,10 +483,14 @@ pub fn wait(request: Request, point: Option<SyncPoint>) -> Option<Wake> {
         // SAFETY: as before.
         unsafe { write_volatile(waits, false) };
         let wake = held.core().slots.get(inside.me).wake;
+        let pause = ::core::mem::take(&mut held.core().pause);
         if point.is_some() {
             inside.pass(held);
         } else {
             held.release();
+        }
+        if pause > 0 {
+            sys::sleep_micros(pause / 1_000);
         }
         Some(wake)
     })
