@@ -145,6 +145,8 @@ impl Place {
             (0, [Index { text: Some(index), scale }]) if want.bytes() == Some(*scale) => {
                 format!("{}[{index}]", grouped(&self.text))
             }
+            // A lock within something of which only a library knows what it is: the thing itself.
+            (_, []) if matches!(want, Want::Object(_)) => format!("*{}", self.text),
             (offset, []) => format!("*({}{offset:+})", self.text),
             _ => format!("{}[..]", grouped(&self.text)),
         };
