@@ -67,3 +67,59 @@ fn is_plain(kind: &EventKind) -> bool {
             | EventKind::Free { .. }
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+    use model::Site;
+
+    fn place(line: u32) -> Site {
+        Site { file: "list.c".to_owned(), line, column: 1, function: "add".to_owned() }
+    }
+
+    fn span(first: u32, last: u32) -> Span {
+        Span { first, last, ..Span::of(&place(first)) }
+    }
+
+    /// A trace whose thread `a` has its events at these lines of one function, and what becomes of the
+    /// spans there.
+    fn joined_at(steps: &[(&str, u32)], spans: &[Span]) -> Vec<Span> {
+        let own = steps.iter().map(|(step, _)| format!("a: {step}\n"));
+        let text: String = std::iter::once("t0: fork a\n".to_owned()).chain(own).collect();
+        let mut trace = parse(&text).expect("the text is a trace").trace;
+        let mut lines = steps.iter().map(|(_, line)| *line);
+        let of_a = trace.threads[1].events.clone();
+        for id in of_a {
+            if !matches!(trace.event(id).kind, EventKind::Start | EventKind::Exit) {
+                let line = lines.next().expect("a line for every step");
+                trace.events[id.index()].stack = vec![place(line)].into();
+            }
+        }
+        joined(&trace, spans.to_vec())
+    }
+
+    #[test]
+    fn lines_that_follow_each_other_are_one_section() {
+        let steps = [("R head -> h", 3), ("R length -> n", 6), ("W length n + 1", 20)];
+        assert_eq!(joined_at(&steps, &[span(6, 20), span(3, 3)]), [span(3, 20)]);
+    }
+
+    #[test]
+    fn a_step_that_may_wait_keeps_lines_apart() {
+        let steps = [("R head -> h", 3), ("lock other", 4), ("unlock other", 5), ("W length 1", 6)];
+        assert_eq!(joined_at(&steps, &[span(3, 3), span(6, 6)]), [span(3, 3), span(6, 6)]);
+    }
+
+    #[test]
+    fn a_loop_between_keeps_lines_apart() {
+        let steps = [("R head -> h", 3), ("R x -> x0", 5), ("R y -> y0", 4), ("W length 1", 6)];
+        assert_eq!(joined_at(&steps, &[span(3, 3), span(6, 6)]), [span(3, 3), span(6, 6)]);
+    }
+
+    #[test]
+    fn lines_that_no_thread_passes_in_one_call_stay_apart() {
+        let steps = [("W length 1", 6), ("R head -> h", 3)];
+        assert_eq!(joined_at(&steps, &[span(3, 3), span(6, 6)]), [span(3, 3), span(6, 6)]);
+    }
+}
