@@ -52,6 +52,9 @@ const NARROWER: usize = 4;
 const LEAST_RUN: Duration = Duration::from_secs(3);
 /// How much slower than the recorded run an attempt may be.
 const SLOWER: u32 = 10;
+/// Where the recorded run hung, most attempts hang too, and each of them is waited for: they get this part
+/// of the patience.
+const HASTE: u32 = 3;
 
 /// The failing schedule.
 #[derive(Clone, Copy, Debug)]
@@ -226,9 +229,7 @@ impl Search<'_> {
         let Failing { trace, schedule, evaluation, .. } = *self.failing;
         let flips = explain::flips(trace, schedule, evaluation);
         // The runs that still hang take longest, and what happened last tells most there.
-        let hangs = trace.failure.as_ref().is_some_and(|failure| {
-            matches!(failure.kind, FailureKind::Hang | FailureKind::Deadlock)
-        });
+        let hangs = self.hangs();
         let mut switch = if hangs { self.last_switch()? } else { None };
         let mut more = MORE;
         let mut plans = VecDeque::from(plans(&flips, trace.threads.len()));
@@ -522,11 +523,22 @@ impl Search<'_> {
         format!("pct,{seed},{SHUFFLED_DEPTH},{steps}")
     }
 
+    /// Did the recorded run hang?
+    fn hangs(&self) -> bool {
+        self.failing.trace.failure.as_ref().is_some_and(|failure| {
+            matches!(failure.kind, FailureKind::Hang | FailureKind::Deadlock)
+        })
+    }
+
     fn execute(&self, text: &str, noise: Option<String>) -> Result<Attempt, ReplayError> {
         let recorded = Duration::from_millis(self.failing.manifest.duration_ms.unwrap_or(0));
         let enough = LEAST_RUN.saturating_add(recorded.saturating_mul(SLOWER));
-        let settings =
-            Settings { timeout: self.settings.timeout.min(enough), noise, ..self.settings.clone() };
+        let patience = match self.hangs() {
+            true => self.settings.patience / HASTE,
+            false => self.settings.patience,
+        };
+        let timeout = self.settings.timeout.min(enough);
+        let settings = Settings { patience, timeout, noise, ..self.settings.clone() };
         run(self.target, text, &settings)
     }
 
