@@ -188,7 +188,9 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         alternates = vec![Finding { replay, note, script, fails: false }];
     } else {
         answer::add_cause(&mut solution, &explained.trace, &explained.explanation, None);
-        if let Some(cause) = solution.cause.as_mut().filter(|_| across.not_compared > 0) {
+        let known =
+            across.not_compared > 0 && solution.replay != render::solution::Replay::Diverged;
+        if let Some(cause) = solution.cause.as_mut().filter(|_| known) {
             answer::passed_elsewhere(cause, across.not_compared);
         }
     }

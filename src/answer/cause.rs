@@ -63,20 +63,6 @@ fn doubted(pattern: Pattern, replay: Replay) -> Option<&'static str> {
     )
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_replay_refutes_is_not_said() {
-        let order = Pattern::EverySchedule;
-        assert!(doubted(order, Replay::Diverged).is_some());
-        assert_eq!(doubted(order, Replay::Confirmed), None);
-        assert_eq!(doubted(order, Replay::NotRun), None, "nobody knows");
-        assert_eq!(doubted(Pattern::Order, Replay::Diverged), None);
-    }
-}
-
 /// Where every schedule along the recorded paths fails, but so many runs on other paths passed that could
 /// not be compared, the order of events is the cause after all; only which is not known.
 pub fn passed_elsewhere(cause: &mut Cause, runs: usize) {
@@ -89,5 +75,32 @@ pub fn passed_elsewhere(cause: &mut Cause, runs: usize) {
             "every schedule along the recorded paths fails, and {runs} with other orderings passed on \
              paths that could not be compared: which order decides is not known"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_replay_refutes_is_not_said() {
+        let order = Pattern::EverySchedule;
+        assert!(doubted(order, Replay::Diverged).is_some());
+        assert_eq!(doubted(order, Replay::Confirmed), None);
+        assert_eq!(doubted(order, Replay::NotRun), None, "nobody knows");
+        assert_eq!(doubted(Pattern::Order, Replay::Diverged), None);
+    }
+
+    #[test]
+    fn runs_that_passed_elsewhere_keep_the_order_to_blame() {
+        let sentence = |pattern: Pattern, runs: usize| {
+            let pattern = pattern.name().to_owned();
+            let mut cause = Cause { pattern, sentence: "before".to_owned(), ..Cause::default() };
+            passed_elsewhere(&mut cause, runs);
+            cause.sentence
+        };
+        assert!(sentence(Pattern::EverySchedule, 1).contains("and one run with"));
+        assert!(sentence(Pattern::EverySchedule, 7).contains("and 7 runs with"));
+        assert_eq!(sentence(Pattern::Order, 7), "before");
     }
 }
