@@ -1,5 +1,6 @@
 //! What linked programs get as instrumented code in the place of a shared library's: the parts of C++'s library
-//! that lie in its shared library and reach into the program's own data, and OpenMP's runtime.
+//! that lie in its shared library and reach into the program's own data, functions of C's library that share what
+//! nobody else sees, and OpenMP's runtime.
 
 mod openmp;
 
@@ -13,6 +14,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Functions of the C library that share something between threads.
+const HIDDEN: &str = include_str!("library/hidden.c");
 /// Nodes of lists and trees.
 const CONTAINERS: &str = include_str!("library/containers.cc");
 /// Weak pointers of libc++.
@@ -31,7 +34,11 @@ struct Part {
 
 /// The parts that a command's link wants.
 fn parts(cxx: bool, arguments: &Arguments) -> Vec<Part> {
+    let c = &["-std=gnu11", "-x", "c"];
     let mut parts = Vec::new();
+    if !arguments.has("-nolibc") {
+        parts.push(Part { name: "hidden.c", text: HIDDEN.to_owned(), options: c });
+    }
     if (cxx || arguments.has("-lstdc++")) && !arguments.has("-nostdlib++") {
         let options = &["-fno-rtti", "-std=c++17", "-x", "c++"];
         let (name, text) = match arguments.has("-stdlib=libc++") {
@@ -41,9 +48,8 @@ fn parts(cxx: bool, arguments: &Arguments) -> Vec<Part> {
         parts.push(Part { name, text: text.to_owned(), options });
     }
     if openmp::is_wanted(arguments) {
-        let options = &["-std=gnu11", "-x", "c"];
         let texts = openmp::texts();
-        parts.extend(texts.into_iter().map(|(name, text)| Part { name, text, options }));
+        parts.extend(texts.into_iter().map(|(name, text)| Part { name, text, options: c }));
     }
     parts
 }

@@ -2,8 +2,8 @@
 
 use super::{FixError, Recorded};
 use crate::pipeline::ReplayOptions;
-use crate::replay::across::{self, Failing};
-use explain::Flipped;
+use crate::replay::across::{self, CrossAlternate, Failing};
+use explain::{CauseEvent, Flipped, Passing, Side};
 use model::evaluate::Evaluator;
 use model::{EventId, Schedule, VarId, VariableOrigin};
 use repair::{Ordered, ordered};
@@ -55,7 +55,7 @@ pub(super) fn find(
         tracing::debug!(attempts = found.attempts, "no run passes");
         return Ok(None);
     };
-    let (first, then) = match found.across.flipped {
+    let (first, then) = match named(&failing, &found).unwrap_or(found.across.flipped) {
         Flipped::Late { after, needs, .. } => (Some(after), Some(needs)),
         Flipped::Reversed(order) => {
             let there = |id| found.across.matching.in_passing(id);
@@ -63,4 +63,28 @@ pub(super) fn find(
         }
     };
     Ok(first.zip(then).and_then(|(first, then)| ordered(&found.trace, first, then)))
+}
+
+/// What the sentence about the cause names of the two runs, where that is an event that only the second one has.
+fn named(failing: &Failing<'_>, found: &CrossAlternate) -> Option<Flipped> {
+    let side = Side {
+        trace: failing.trace,
+        schedule: failing.schedule,
+        evaluation: failing.evaluation,
+        points: Some(failing.points),
+    };
+    let run = Side {
+        trace: &found.trace,
+        schedule: &found.schedule,
+        evaluation: &found.evaluation,
+        points: None,
+    };
+    let passing = Passing::OtherPaths { run, across: &found.across, in_vain: false };
+    match *explain::cause(side, None, passing)?.events {
+        [CauseEvent::Failing(before), CauseEvent::Passing(after)] => {
+            let needs = found.across.matching.in_passing(before)?;
+            Some(Flipped::Late { before, after, needs })
+        }
+        _ => None,
+    }
 }

@@ -308,6 +308,60 @@ fn a_check_that_no_longer_held_is_named_and_not_what_follows_from_it() {
     assert_eq!(cause.variables, ["state"]);
 }
 
+/// What two owners of one slot do to each other follows from both having found it free.
+#[test]
+fn two_that_found_a_slot_free_are_told_by_that() {
+    let parsed = trace(
+        "
+        t0: fork a
+        t0: fork b
+        a: [look] R slot -> x
+        a: assume x == 0
+        a: [mine] W slot 3
+        a: R slot -> c
+        b: [rival] R slot -> y
+        b: assume y == 0
+        b: [theirs] W slot 4
+        b: R slot -> z
+        b: assume z == 4
+        b: W slot 0
+        a: fail c != 3
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-write")));
+    let either = [["theirs", "look", "mine"], ["mine", "rival", "theirs"]];
+    assert!(either.iter().any(|labels| cause.events == events(&parsed, labels)), "{cause:?}");
+}
+
+/// An index that was computed from what another thread has changed since, and that is never looked at again.
+#[test]
+fn an_index_of_a_former_size_is_told_by_the_size() {
+    let mut parsed = trace(
+        "
+        cell size 32 = 2
+        cell old 32 = 7
+        t0: fork a
+        t0: fork b
+        b: [look] R size -> n
+        b: assume n == 2
+        b: lock m
+        b: [use] R old -> x
+        b: unlock m
+        a: lock m
+        a: W old 0
+        a: [grow] W size 4
+        a: unlock m
+        b: fail x != 7
+        ",
+    );
+    parsed.trace.conditions[0].kind = model::PathConditionKind::Address;
+    parsed.trace.conditions[0].position = parsed.trace.event(parsed.event("use")).index;
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-use")));
+    assert_eq!(cause.events, events(&parsed, &["grow", "look", "use"]));
+}
+
 /// The thread looked again, and that still held.
 #[test]
 fn what_was_looked_at_again_is_not_stale() {

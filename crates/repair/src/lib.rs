@@ -76,18 +76,60 @@ pub fn repairs(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repai
     Ok(repairs)
 }
 
+/// Template arguments longer than this are left out.
+const ARGUMENTS: usize = 30;
+
+/// A step without long template arguments: `get<..>`.
+fn without_arguments(step: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = step;
+    while let Some(open) = rest.find('<') {
+        let (before, behind) = rest.split_at(open);
+        plain.push_str(before);
+        let mut depth = 0;
+        let mut last = ' ';
+        let close = behind.char_indices().find_map(|(at, c)| {
+            match c {
+                '<' => depth += 1,
+                '>' if last != '-' => depth -= 1,
+                _ => {}
+            }
+            last = c;
+            (depth == 0).then_some(at + 1)
+        });
+        let (arguments, next) = behind.split_at(close.unwrap_or(1));
+        let long = arguments.len() > ARGUMENTS && before.ends_with(|c: char| c.is_alphanumeric());
+        plain.push_str(if long { "<..>" } else { arguments });
+        rest = next;
+    }
+    plain.push_str(rest);
+    plain
+}
+
 /// Once there is a repair, further candidates get only this part of the time for a question.
 const FURTHER: u32 = 8;
 
 fn search(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, SolverError> {
     let mut repairs = Repairs::default();
-    for candidate in candidates::all(bug) {
+    for mut candidate in candidates::all(bug) {
+        let steps = candidate.repair.steps.iter_mut();
+        steps.for_each(|step| *step = without_arguments(step));
         if repairs.found.len() >= wanted || !(limits.budget)() {
             break;
         }
         let known = |other: &Repair| other.says_the_same(&candidate.repair);
         let better = |other: &Repair| known(other) || candidate.repair.is_variant_of(other);
         if repairs.found.iter().any(better) || repairs.refused.iter().any(|(other, _)| known(other))
+        {
+            continue;
+        }
+        // Where nothing may come between two steps, which of two threads goes first is all the same.
+        let keeps = |other: &Repair| {
+            matches!(other.kind, Kind::HoldAcross | Kind::CriticalSection | Kind::OneStep)
+        };
+        if bug.pattern == Pattern::Atomicity
+            && candidate.repair.kind == Kind::WaitFor
+            && repairs.found.iter().any(keeps)
         {
             continue;
         }
@@ -107,4 +149,19 @@ fn search(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, S
         }
     }
     Ok(repairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_arguments;
+
+    #[test]
+    fn long_template_arguments_are_left_out() {
+        let name = "get<std::__cxx11::basic_string<char, std::char_traits<char>> (&)(int)>";
+        let step = format!("hold `this->m_` at a.hpp:3 in {name}");
+        assert_eq!(without_arguments(&step), "hold `this->m_` at a.hpp:3 in get<..>");
+        for step in ["hold `a->m` in get<int>", "call operator<< (a.cc:3)", "in a < b"] {
+            assert_eq!(without_arguments(step), step);
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! Pipes, socket pairs and event counters: a byte can be read when it has been written.
+//! Pipes, socket pairs and event counters: a byte can be read when it has been written. And signals that are
+//! waited for: one can be taken when it has been sent.
 //!
 //! The survey notes who wrote how much to which descriptor, and who read; behind it a plan is made of what
 //! each call waits for and gives, as units of semaphores, and the symbolic pass makes events of that. No
@@ -10,6 +11,9 @@
 //! * Reads that nobody sees do no harm, writes would. So a channel counts only while all writes are seen: its
 //!   descriptors are known from one creation, no other call gave their numbers, and nobody duplicated the
 //!   writing end, passed it on, or made a process that has it, too.
+//! * Of a signal, the k-th wait that takes it, by `sigwait` or a descriptor of `signalfd`, needs k that were sent:
+//!   several may have become one. Signals count only while the program sends them to itself alone; one from
+//!   another process is noticed only where there are more waits than the program sent.
 
 use crate::engine::Engine;
 use crate::externals::plain_name;
@@ -28,6 +32,12 @@ const MOST_PAIRS: usize = 1 << 12;
 const CONTROL_LENGTH: u64 = 40;
 /// Descriptors are below.
 const MOST: u64 = 1 << 20;
+/// Signals are channels with these numbers, which no descriptor has.
+const SIGNALS: u64 = 1 << 32;
+/// The largest signal, and how much of one is read from a descriptor.
+const MOST_SIGNALS: u64 = 64;
+const SIGNAL_SIZE: usize = 128;
+const SIGNALS_AT_ONCE: usize = 64;
 /// System calls that make processes or rings: `clone`, `fork`, `vfork`, `io_uring_setup`, `clone3`.
 const UNSEEN_WRITERS: [u64; 5] = [56, 57, 58, 425, 435];
 /// `O_DIRECT` of `pipe2`: a read takes one write.
@@ -71,6 +81,8 @@ struct Use {
     descriptor: u64,
     writes: bool,
     size: u64,
+    /// It is a signal if it was read from this one, and that is such a descriptor.
+    through: Option<u64>,
 }
 
 /// What a call does to a semaphore that stands for a channel.
@@ -94,6 +106,13 @@ pub(crate) struct Channels {
     doubtful: BTreeSet<u64>,
     /// All of them are.
     unknown: bool,
+    /// Signals that were sent or waited for, with their channels.
+    signals: BTreeMap<u64, usize>,
+    /// Descriptors that signals are read from.
+    signal_descriptors: BTreeSet<u64>,
+    /// The process's own numbers, as it asked for them, and those that it sent signals to.
+    processes: BTreeSet<u64>,
+    targets: BTreeSet<u64>,
     /// Thread and ordinal of a call to its steps.
     plan: FxHashMap<(usize, u64), Vec<Step>>,
 }
@@ -113,8 +132,21 @@ impl Channels {
         if self.unknown || !complete {
             return;
         }
+        let abroad = !self.targets.is_subset(&self.processes);
         for channel in 0..self.channels.len() {
-            self.plan_channel(channel);
+            let signal = self.signals.values().any(|one| *one == channel);
+            if !(signal && abroad) {
+                self.plan_channel(channel);
+            }
+        }
+    }
+
+    /// Makes the channel of a signal, which stands among the descriptors.
+    fn signal(&mut self, signal: u64) {
+        if !self.signals.contains_key(&signal) {
+            let channel = self.add(&format!("signal {signal}"), false, 0);
+            self.signals.insert(signal, channel);
+            self.made(SIGNALS | signal, End { reads: Some(channel), writes: Some(channel) });
         }
     }
 
@@ -126,7 +158,10 @@ impl Channels {
         };
         let (&descriptor, ends) = self.ends.iter().find(|(_, ends)| ends.iter().any(has))?;
         let sure = ends.len() == 1 && !self.doubtful.contains(&descriptor);
-        let mine = |used: &&Use| used.descriptor == descriptor && used.writes == writes;
+        let mine = |used: &&Use| {
+            let through = used.through.is_none_or(|one| self.signal_descriptors.contains(&one));
+            used.descriptor == descriptor && used.writes == writes && through
+        };
         sure.then(|| self.uses.iter().filter(mine).collect())
     }
 
@@ -265,6 +300,7 @@ impl<'r> Engine<'r> {
             engine.in_recording(scalar)
         };
         let given = result.filter(|&result| (result as i64) >= 0);
+        self.use_signals(t, call, result);
         let effect_here = self.effect_of_call(t, call);
         match (effect_here, given) {
             (Effect::Reads | Effect::Writes, Some(moved)) => {
@@ -276,7 +312,7 @@ impl<'r> Engine<'r> {
                 let size = if name.starts_with("eventfd") { 1 } else { moved };
                 let writes = effect_here == Effect::Writes;
                 if let Some(descriptor) = number(self, 0).filter(|_| size > 0 && plain) {
-                    self.move_through(t, descriptor, writes, size);
+                    self.move_through(t, descriptor, (writes, size), None);
                 }
             }
             (Effect::Gives, Some(descriptor)) => self.doubt_descriptor(descriptor),
@@ -307,6 +343,61 @@ impl<'r> Engine<'r> {
                 }
                 _ => {}
             },
+        }
+    }
+
+    /// What a call did with signals.
+    fn use_signals(&mut self, t: usize, call: &ExternalCall<'r>, result: Option<u64>) {
+        let number = |engine: &mut Self, index: usize| {
+            let scalar = call.arguments.get(index).and_then(Value::scalar)?;
+            engine.in_recording(scalar)
+        };
+        let done = result.is_some_and(|result| result as u32 == 0);
+        let words = call.written.as_ref().map(|(_, bytes)| bytes.as_ref());
+        let word = |at: usize| {
+            let bytes = words?.get(at..at + 4)?.try_into().ok()?;
+            Some(u64::from(u32::from_le_bytes(bytes)))
+        };
+        let mut sent = None;
+        let mut taken = Vec::new();
+        let mut through = None;
+        match plain_name(call.name) {
+            "getpid" if !self.symbolic() => self.learned.channels.processes.extend(result),
+            "kill" | "sigqueue" if done => {
+                sent = number(self, 1);
+                let target = number(self, 0).unwrap_or(u64::MAX);
+                if !self.symbolic() && sent != Some(0) {
+                    self.learned.channels.targets.insert(target);
+                }
+            }
+            "pthread_kill" | "pthread_sigqueue" if done => sent = number(self, 1),
+            "raise" | "gsignal" if done => sent = number(self, 0),
+            "signalfd" if !self.symbolic() => {
+                let made = result.filter(|made| *made < MOST);
+                self.learned.channels.signal_descriptors.extend(made);
+            }
+            "sigwait" if done => taken.extend(word(0)),
+            "sigwaitinfo" | "sigtimedwait" => taken.extend(result),
+            "read" => {
+                // Which descriptors are such is known when all threads have been walked.
+                let size = result.map_or(0, |result| result as usize);
+                if size % SIGNAL_SIZE == 0 && size <= SIGNALS_AT_ONCE * SIGNAL_SIZE {
+                    through = number(self, 0);
+                    let signals = 0..size / SIGNAL_SIZE;
+                    taken.extend(signals.map_while(|index| word(index * SIGNAL_SIZE)));
+                }
+            }
+            _ => {}
+        }
+        let moved = sent.into_iter().map(|one| (one, true));
+        for (signal, writes) in moved.chain(taken.into_iter().map(|one| (one, false))) {
+            if (1..=MOST_SIGNALS).contains(&signal) {
+                if !self.symbolic() {
+                    self.learned.channels.signal(signal);
+                }
+                let descriptor = SIGNALS | signal;
+                self.move_through(t, descriptor, (writes, 1), through.filter(|_| !writes));
+            }
         }
     }
 
@@ -393,11 +484,17 @@ impl<'r> Engine<'r> {
     }
 
     /// Bytes went through a descriptor.
-    fn move_through(&mut self, t: usize, descriptor: u64, writes: bool, size: u64) {
+    fn move_through(
+        &mut self,
+        t: usize,
+        descriptor: u64,
+        (writes, size): (bool, u64),
+        through: Option<u64>,
+    ) {
         let ordinal = self.threads[t].moves;
         self.threads[t].moves += 1;
         if !self.symbolic() {
-            let used = Use { thread: t, ordinal, descriptor, writes, size };
+            let used = Use { thread: t, ordinal, descriptor, writes, size, through };
             self.learned.channels.uses.push(used);
             return;
         }
@@ -443,7 +540,7 @@ impl<'r> Engine<'r> {
                 _ => u64::MAX,
             };
             if let Some(descriptor) = descriptor {
-                self.move_through(t, descriptor, true, size);
+                self.move_through(t, descriptor, (true, size), None);
             }
         }
         self.threads[t].frames.push(Frame::External(frame));
@@ -469,7 +566,7 @@ mod tests {
             let descriptor = if writes { WRITES } else { READS };
             let ordinal = ordinals[thread];
             ordinals[thread] += 1;
-            channels.uses.push(Use { thread, ordinal, descriptor, writes, size });
+            channels.uses.push(Use { thread, ordinal, descriptor, writes, size, through: None });
         }
         channels
     }
@@ -527,6 +624,33 @@ mod tests {
     }
 
     #[test]
+    fn a_signal_needs_as_many_that_were_sent() {
+        let planned = |through: Option<u64>, target: u64| {
+            let mut channels = Channels::default();
+            channels.signal(10);
+            channels.signal_descriptors.insert(5);
+            channels.processes.insert(100);
+            channels.targets.insert(target);
+            for (thread, ordinal, writes) in
+                [(0, 0, true), (0, 1, true), (1, 0, false), (1, 1, false)]
+            {
+                let descriptor = SIGNALS | 10;
+                let through = through.filter(|_| !writes);
+                channels.uses.push(Use { thread, ordinal, descriptor, writes, size: 1, through });
+            }
+            channels.decide(true);
+            plan(&channels)
+        };
+        let first = [(0, 0, 1, true, 1), (0, 1, 2, true, 1)];
+        let second = [(1, 0, 1, false, 1), (1, 1, 2, false, 1)];
+        assert_eq!(planned(None, 100), [first, second].concat());
+        assert_eq!(planned(Some(5), 100), [first, second].concat());
+        // Read from something else, or sent to another process.
+        assert_eq!(planned(Some(6), 100), []);
+        assert_eq!(planned(None, 200), []);
+    }
+
+    #[test]
     fn event_counters_may_begin_with_something() {
         for (initial, planned) in [(0, 4), (1, 2)] {
             let mut channels = Channels::default();
@@ -535,7 +659,8 @@ mod tests {
             for (thread, ordinal, writes) in
                 [(0, 0, true), (0, 1, true), (1, 0, false), (1, 1, false)]
             {
-                let used = Use { thread, ordinal, descriptor: READS, writes, size: 8 };
+                let used =
+                    Use { thread, ordinal, descriptor: READS, writes, size: 8, through: None };
                 channels.uses.push(used);
             }
             channels.decide(true);

@@ -136,6 +136,11 @@ fn widened(story: &Story<'_>, triple: Triple, case: Case) -> (Triple, Case) {
 /// Which of the cases it is, provided that the two accesses belong together.
 fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     let Triple { first, between, second, cell } = triple;
+    // What nobody but a library does to the place later, in a frame that has the same addresses, say, is no
+    // use of the variable.
+    if story.site(second).is_in_library() && !story.site(first).is_in_library() {
+        return None;
+    }
     let [a, b, c] = [first, between, second].map(|id| story.access(id, cell));
     let linked = || story.decides(first, second, cell) || story.feeds(first, second, cell);
     if b.writes {
@@ -153,7 +158,13 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         if a.reads && c.reads && victim() && together() {
             return Some(Case::ReadWriteRead);
         }
-        if a.reads && c.writes && linked() {
+        // Who looked again behind the other's write knew of it.
+        let knew = || {
+            let own = story.accesses(story.event(first).thread, cell).into_iter();
+            let mut later = own.filter(|id| story.event(*id).index < story.event(second).index);
+            later.any(|id| story.before(between, id) && story.access(id, cell).reads)
+        };
+        if a.reads && c.writes && linked() && !knew() {
             return Some(Case::ReadWriteWrite);
         }
     }

@@ -174,6 +174,11 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
             .or_else(|| atomicity::find(story, *pair))
             .or_else(|| crossed::find(story, *pair))
             .or_else(|| order::find(story, *pair).filter(|_| story.has_read(*pair)))?;
+        if found.pattern == Pattern::Atomicity
+            && let Some(claims) = stale::find_claims(story, *pair)
+        {
+            return Some(claims);
+        }
         if found.is_firm() {
             return Some(found);
         }

@@ -70,7 +70,9 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
     });
     // What the thread looked at to get to the read belongs to it, too: "nothing is left, so the
     // sum must be zero".
-    let checks = checks(story, own).into_iter().flat_map(|check| {
+    // What it looked at in a round before led to that round.
+    let checks = checks(story, own).into_iter().filter(|check| forward(story, *check, own));
+    let checks = checks.flat_map(|check| {
         let cells = story.cells(check).into_iter();
         let reads = cells.filter(move |cell| is_last_read(story, check, own, *cell));
         let other = reads.filter(|cell| {

@@ -8,8 +8,10 @@
 
 use super::atomicity::{Case, Triple, found};
 use super::story::{Pair, Story};
-use super::{CauseEvent, Found, several};
+use super::words::{at, both_at, did, quoted};
+use super::{CauseEvent, Found, Pattern, several};
 use crate::cone::expression_reads;
+use model::trace::ValueDisplay;
 use model::{CellId, EventId, PathCondition, PathConditionKind, ReadRef, VarId};
 
 /// So many conditions before an event are looked at, the nearest first.
@@ -29,8 +31,10 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
     let ends = [order.after, order.before].map(|end| (end, looks(story, end)));
     let all = || ends.iter().flat_map(|(end, looks)| looks.iter().map(|look| (*end, *look)));
     let written = all().find_map(|(_, look)| overwritten(story, look));
-    let (triple, case) =
-        written.or_else(|| all().find_map(|(end, look)| seen(story, end, look)))?;
+    let seen = || all().find_map(|(end, look)| seen(story, end, look));
+    let Some((triple, case)) = written.or_else(seen) else {
+        return all().find_map(|(end, look)| used(story, end, look));
+    };
     // Whether the thread gets to write what it looked at depends on the run; where it meets it again
     // does not.
     let Triple { first, between, cell, .. } = triple;
@@ -42,8 +46,58 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
     Some(Found { marks, ..found(story, triple, case) })
 }
 
+/// Both threads found a variable free, say, and both took it: what they did to each other then, as two owners
+/// of one thing, follows from that.
+pub(super) fn find_claims(story: &Story<'_>, pair: Pair) -> Option<Found> {
+    let Pair::Reversed(order) = pair else { return None };
+    let claimed = |end: EventId, other: EventId| {
+        all_looks(story, end).into_iter().find_map(|look| {
+            let (triple, case) = overwritten(story, look)?;
+            let Triple { first, between, second, cell } = triple;
+            let rival = story.event(other).thread;
+            let both = story.event(between).thread == rival
+                && story.event(second).index <= story.event(end).index
+                && story.event(between).index <= story.event(other).index
+                && story.decides(first, second, cell)
+                && story.accesses(rival, cell).into_iter().any(|id| {
+                    story.event(id).index < story.event(between).index
+                        && story.find_the_same(id, first, cell)
+                        && story.decides(id, between, cell)
+                });
+            both.then(|| found(story, triple, case))
+        })
+    };
+    claimed(order.after, order.before).or_else(|| claimed(order.before, order.after))
+}
+
+/// The thread used an index that another thread's write had made another one.
+fn used(story: &Story<'_>, end: EventId, look: Look<'_>) -> Option<Found> {
+    let Look { read, cell, condition, .. } = look;
+    let pointer = story.trace().cells[cell.index()].display == ValueDisplay::Pointer;
+    if pointer || condition.kind != PathConditionKind::Address {
+        return None;
+    }
+    let own = &story.trace().threads[condition.thread.index()].events;
+    let second = *own.get(condition.position as usize)?;
+    if story.event(second).index > story.event(end).index || second == read.event {
+        return None;
+    }
+    let between = last_write(story, look, second)?;
+    let (thread, other) = (story.thread(second), story.thread(between));
+    let [one, two] = both_at(story, read.event, second);
+    let sentence = format!(
+        "{other} {} {} ({}) between {thread}'s read of it ({one}) and the use of what that gave ({two})",
+        did(story.event(between)),
+        quoted(&story.subject(between)),
+        at(story, between),
+    );
+    let events = [between, read.event, second];
+    let case = Some("read-write-use");
+    Some(Found { case, ..Found::new(Pattern::Atomicity, sentence, &events) })
+}
+
 /// What the event's thread went by to get there, in the same call, the last first.
-fn looks<'t>(story: &Story<'t>, end: EventId) -> Vec<Look<'t>> {
+fn all_looks<'t>(story: &Story<'t>, end: EventId) -> Vec<Look<'t>> {
     let trace = story.trace();
     let event = story.event(end);
     let conditions =
@@ -58,11 +112,15 @@ fn looks<'t>(story: &Story<'t>, end: EventId) -> Vec<Look<'t>> {
     let near = |look: &Look<'_>| {
         story.event(look.read.event).thread == event.thread
             && look.read.event != end
-            && several::forward(story, look.read.event, end)
+            && in_one_call(story, look.read.event, end)
     };
-    // What the thread has looked at again since, it no longer goes by.
+    looks.filter(near).collect()
+}
+
+/// The same without what the thread has looked at again since, and so no longer goes by.
+fn looks<'t>(story: &Story<'t>, end: EventId) -> Vec<Look<'t>> {
     let mut nearest: Vec<Look<'t>> = Vec::new();
-    for look in looks.filter(near) {
+    for look in all_looks(story, end) {
         let known =
             |other: &Look<'_>| other.cell == look.cell && other.read.event != look.read.event;
         if !nearest.iter().any(known) {
@@ -77,7 +135,7 @@ fn overwritten(story: &Story<'_>, look: Look<'_>) -> Option<(Triple, Case)> {
     let Look { read, cell, .. } = look;
     let mut later = later(story, look);
     let second = later.find(|id| story.access(*id, cell).writes)?;
-    if !several::forward(story, read.event, second) {
+    if !in_one_call(story, read.event, second) {
         return None;
     }
     let between = last_write(story, look, second)?;
@@ -94,10 +152,26 @@ fn seen(story: &Story<'_>, end: EventId, look: Look<'_>) -> Option<(Triple, Case
         // The same place again is the next round, or the next call.
         && story.event(read.event).stack != story.event(second).stack
         && story.event(end).index < story.event(second).index
-        && several::forward(story, read.event, second);
+        && in_one_call(story, read.event, second);
     let between = last_write(story, look, second).filter(|_| fits)?;
     let (first, case) = (read.event, Case::ReadWriteRead);
     Some((Triple { first, between, second, cell }, case))
+}
+
+/// Does the second of a thread's events come behind the first in the program's text, without a return from the
+/// call that both are in? What was looked at in a call before led to that one's end.
+fn in_one_call(story: &Story<'_>, first: EventId, second: EventId) -> bool {
+    let [one, other] = [first, second].map(|id| story.event(id));
+    let both = one.stack.iter().rev().zip(other.stack.iter().rev());
+    let callers = both.take_while(|(a, b)| a == b).count().min(one.stack.len() - 1);
+    let own = &story.trace().threads[one.thread.index()].events;
+    let between = own.get(one.index as usize..other.index as usize).unwrap_or_default();
+    let stays = |id: &EventId| {
+        let stack = &story.event(*id).stack;
+        stack.len() >= callers
+            && stack.iter().rev().zip(one.stack.iter().rev()).take(callers).all(|(a, b)| a == b)
+    };
+    several::forward(story, first, second) && between.iter().all(stays)
 }
 
 /// The thread's accesses to what it looked at, behind that.

@@ -148,7 +148,9 @@ impl<'a> Story<'a> {
             .into_iter()
             .partition(|order| self.before_when_passing(order.after, order.before) == Some(true));
         let flows = self.flow_pairs();
-        if let Passing::OtherPaths { in_vain, .. } = self.passing {
+        if let Some(early) = self.read_too_early(&pairs) {
+            pairs.insert(0, early);
+        } else if let Passing::OtherPaths { in_vain, .. } = self.passing {
             // What was proved goes before what was only seen in a run that differs in much.
             if !in_vain && !self.is_proved(&pairs) {
                 let proved = reversed.iter().chain(&others);
@@ -470,6 +472,59 @@ impl<'a> Story<'a> {
         }
         let mut own = self.trace().conditions.iter().filter(|c| c.thread == thread);
         own.any(|condition| both(&expression_reads(self.trace(), condition.expr)))
+    }
+
+    /// Do two events read one value from the cell?
+    pub(super) fn find_the_same(&self, one: EventId, other: EventId, cell: CellId) -> bool {
+        let found = self.found(one, cell);
+        found.is_some() && found == self.found(other, cell)
+    }
+
+    /// What decides whether the run fails was read before another thread wrote it, and that thread was on its way
+    /// to write it when the run ended: that says more than by which way the two came there.
+    fn read_too_early(&self, pairs: &[Pair]) -> Option<Pair> {
+        let Passing::OtherPaths { run, across, .. } = self.passing else { return None };
+        let named: BTreeSet<CellId> =
+            self.failure_reads().iter().flat_map(|read| self.cells(read.event)).collect();
+        let told = pairs.first().is_some_and(|pair| match pair {
+            Pair::Reversed(order) => {
+                let cells = self.common_cells(order.before, order.after);
+                cells.iter().any(|cell| named.contains(cell))
+            }
+            Pair::Late { .. } => true,
+        });
+        if told {
+            return None;
+        }
+        self.failure_reads().into_iter().find_map(|read| {
+            let event = across.matching.in_passing(read.event)?;
+            let there = ReadRef { event, part: read.part };
+            let WriteSource::Write(after) = *run.evaluation.reads_from.get(&there)? else {
+                return None;
+            };
+            let late = across.matching.in_failing(after).is_none()
+                && run.trace.event(after).thread != run.trace.event(event).thread;
+            (late && self.was_about_to(run.trace, after))
+                .then_some(Pair::Late { before: read.event, after })
+        })
+    }
+
+    /// Was the thread of the passing run's event on the way to it when the failing run ended, by the calls and
+    /// lines that it was in?
+    fn was_about_to(&self, trace: &EventTrace, event: EventId) -> bool {
+        let event = trace.event(event);
+        let name = &trace.threads[event.thread.index()].name;
+        let thread = self.trace().threads.iter().find(|thread| thread.name == *name);
+        let Some(last) = thread.and_then(|thread| thread.events.last()) else { return false };
+        let last = self.event(*last);
+        if matches!(last.kind, EventKind::Exit | EventKind::Failure) {
+            return false;
+        }
+        let mut both = last.stack.iter().rev().zip(event.stack.iter().rev());
+        let parting = both.find(|(a, b)| a != b);
+        parting.is_some_and(|(a, b)| {
+            (&a.function, &a.file) == (&b.function, &b.file) && a.line <= b.line
+        })
     }
 
     /// Does the event read from another source in what the failing schedule is compared with, or

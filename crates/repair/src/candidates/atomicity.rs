@@ -60,8 +60,10 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         locks.push(None);
         for lock in locks {
             let planner = Planner { trace, system: &system, all: &all, lock, complete: true };
-            let plan = planner.plan(&blocks);
-            found.extend(plan.and_then(|plan| candidate(bug, &all, plan)));
+            let joined = planner.joined(&blocks).and_then(|blocks| planner.plan(&blocks));
+            for plan in joined.into_iter().chain(planner.plan(&blocks)) {
+                found.extend(candidate(bug, &all, plan));
+            }
         }
     }
     // What is read too early was let loose by a section that ended too early; elsewhere, sections that
@@ -369,13 +371,23 @@ fn locks(trace: &EventTrace, all: &[Section], blocks: &[Block]) -> Vec<Option<Ob
 }
 
 /// The locks that are held at writes of the cause's variables elsewhere, those at most of them first:
-/// who forgot one forgot that. What is only read under a lock may be read there for another reason.
+/// who forgot one forgot that. What is only read under a lock may be read there for another reason, and so may
+/// what is written for the first time: who makes an object, or asks for it to be made, may hold a lock of its own.
 fn elsewhere(bug: &Bug<'_>, all: &[Section]) -> Vec<ObjectId> {
     let trace = bug.trace;
     let cells = cells(trace, bug.events);
     let mut counts: Vec<(ObjectId, usize)> = Vec::new();
-    let writes =
-        |event: &&model::Event| event.kind.writes().iter().any(|part| cells.contains(&part.cell));
+    let first_uses: BTreeSet<EventId> = cells
+        .iter()
+        .filter_map(|cell| {
+            let of_cell = BTreeSet::from([*cell]);
+            bug.schedule.iter().copied().find(|id| touches(trace, *id, &of_cell))
+        })
+        .collect();
+    let writes = |event: &&model::Event| {
+        event.kind.writes().iter().any(|part| cells.contains(&part.cell))
+            && !first_uses.contains(&event.id)
+    };
     for event in trace.events.iter().filter(writes) {
         for section in around(trace, all, event.id) {
             match counts.iter_mut().find(|(object, _)| *object == section.object) {
@@ -437,6 +449,34 @@ impl Planner<'_> {
     fn section(&self, id: EventId) -> Option<Section> {
         let lock = self.lock?;
         around(self.trace, self.all, id).into_iter().find(|section| section.object == lock)
+    }
+
+    /// The blocks, of which some go on into a section of the lock that begins right behind them, in the same
+    /// call: nobody gives a lock back only to take it again. `None` where there is none such.
+    fn joined(&self, blocks: &[Block]) -> Option<Vec<Block>> {
+        let next = |block: &Block| {
+            let last = self.trace.event(block.last);
+            let own = &self.trace.thread_of(block.last).events;
+            let next = *own.get(last.index as usize + 1)?;
+            let section =
+                self.all.iter().find(|one| one.lock == next && Some(one.object) == self.lock)?;
+            let callers = |id: EventId| {
+                let event = self.trace.event(id);
+                event.stack.get(event.depth() + 1..)
+            };
+            let same = [section.lock, section.unlock].iter().all(|id| {
+                callers(*id) == callers(block.last)
+                    && self.trace.event(*id).site().function == last.site().function
+            });
+            let free = block.lines.is_none() && self.section(block.last).is_none();
+            (same && free).then_some(section.unlock)
+        };
+        if !blocks.iter().any(|block| next(block).is_some()) {
+            return None;
+        }
+        let join =
+            |block: &Block| Block { last: next(block).unwrap_or(block.last), ..block.clone() };
+        Some(blocks.iter().map(join).collect())
     }
 
     fn plan(&self, blocks: &[Block]) -> Option<Plan> {
@@ -653,7 +693,7 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
     Some(Candidate { repair, edited })
 }
 
-/// Do these lines take a reader/writer lock to read, and write all the same?
+/// Do these lines take a reader/writer lock to read first, and write all the same?
 fn is_taken_to_read(
     trace: &EventTrace,
     all: &[Section],
@@ -661,12 +701,20 @@ fn is_taken_to_read(
     plan: &Plan,
     span: &Span,
 ) -> bool {
-    let mut own =
-        all.iter().filter(|s| s.object == lock && span.has(trace.event(s.lock).site())).peekable();
-    if own.peek().is_none() || own.any(|s| s.mode != LockMode::Shared) {
+    let index = |id: EventId| trace.event(id).index as usize;
+    let own = all.iter().filter(|s| s.object == lock && span.has(trace.event(s.lock).site()));
+    // The first one that a thread takes there is what it holds from then on.
+    let begins = own.clone().filter(|section| {
+        let earlier = |other: &&Section| {
+            trace.event(other.lock).thread == trace.event(section.lock).thread
+                && index(other.lock) < index(section.lock)
+        };
+        own.clone().rfind(earlier).is_none()
+    });
+    let modes: Vec<LockMode> = begins.map(|section| section.mode).collect();
+    if modes.is_empty() || modes.iter().any(|mode| *mode != LockMode::Shared) {
         return false;
     }
-    let index = |id: EventId| trace.event(id).index as usize;
     let mut there = plan.regions.iter().filter(|(first, _)| {
         let mut frames = trace.event(*first).stack.iter();
         frames.any(|site| span.has(site))

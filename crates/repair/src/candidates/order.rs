@@ -12,6 +12,7 @@ use model::{
     Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
     PathConditionKind, Site, VarId,
 };
+use std::collections::BTreeSet;
 
 /// So many other lines of a function are tried as places to move a statement to.
 const LINES: usize = 8;
@@ -505,6 +506,18 @@ fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
         return None;
     }
     let (first, then) = (like(trace, wanted.first), like(trace, wanted.then));
+    // Who looks again and again asks whether there is something to do; once it was fine without.
+    let event = trace.event(wanted.then);
+    let looks = |other: &Event| {
+        let cells = |event: &Event| -> BTreeSet<_> {
+            event.kind.reads().iter().map(|part| part.cell).collect()
+        };
+        other.stack == event.stack || !cells(other).is_disjoint(&cells(event))
+    };
+    let mut earlier = trace.thread_of(event.id).events.iter().take(event.index as usize);
+    if earlier.any(|id| looks(trace.event(*id))) {
+        return None;
+    }
     let done = bug.schedule.iter().find(|id| first.contains(id))?;
     let mut edit = Edit::new(trace);
     let object = edit.object(ObjectKind::Semaphore { initial: 0 }, "a new semaphore");

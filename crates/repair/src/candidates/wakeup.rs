@@ -175,6 +175,9 @@ impl<'a> Missed<'a> {
     /// The waiting thread asks first whether the signal came already: modelled by a flag that the
     /// other thread sets before it signals, and that was not set on this path.
     fn test_first(&self) -> Option<Candidate> {
+        if self.is_tested() {
+            return None;
+        }
         let trace = self.trace();
         let mut with_flag = trace.clone();
         let (cell, var) = flag(&mut with_flag, self.wait, self.waiting.unlock)?;
@@ -243,6 +246,21 @@ impl<'a> Missed<'a> {
             checked: None,
         };
         Some(Candidate { repair, edited })
+    }
+
+    /// Does the waiting thread look already at what the signalling one writes before it signals, both under the
+    /// mutex?
+    fn is_tested(&self) -> bool {
+        let tested = self.tested();
+        let trace = self.trace();
+        let own = trace.thread_of(self.signal.id).events.iter().take(self.signal.index as usize);
+        let around = around(trace, &self.all, self.signal.id);
+        let section = around.into_iter().find(|section| section.object == self.waiting.object);
+        section.is_some_and(|section| {
+            let inside = own.skip(trace.event(section.lock).index as usize);
+            let mut written = inside.flat_map(|id| trace.event(*id).kind.writes());
+            written.any(|part| tested.contains(&part.cell))
+        })
     }
 
     /// What the signalling thread wrote last in the same section of the mutex before it signalled.
