@@ -381,7 +381,7 @@ impl<'r> Engine<'r> {
             "read" => {
                 // Which descriptors are such is known when all threads have been walked.
                 let size = result.map_or(0, |result| result as usize);
-                if size % SIGNAL_SIZE == 0 && size <= SIGNALS_AT_ONCE * SIGNAL_SIZE {
+                if size.is_multiple_of(SIGNAL_SIZE) && size <= SIGNALS_AT_ONCE * SIGNAL_SIZE {
                     through = number(self, 0);
                     let signals = 0..size / SIGNAL_SIZE;
                     taken.extend(signals.map_while(|index| word(index * SIGNAL_SIZE)));
