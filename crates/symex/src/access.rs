@@ -214,7 +214,7 @@ impl Engine<'_> {
     /// be done.
     pub fn address(&mut self, t: usize, pointer: Option<Scalar>) -> Option<u64> {
         let recorded = self.recorded_address(t, pointer)?;
-        let mut internal = self.resolve(t, recorded);
+        let internal = self.resolve(t, recorded);
         if internal.is_none() {
             self.gap(t, GapKind::UnknownAddress, format!("address {recorded:#x}"));
         }
@@ -223,9 +223,10 @@ impl Engine<'_> {
         self.note_freed(t, meant.or(internal), meant.is_some());
         // A walk that looks for the use of freed objects takes the pointer at its word.
         if meant.is_some() && !self.lifetime.freed.suspects.is_empty() {
-            internal = meant;
+            return meant;
         }
-        internal
+        let there = internal.and_then(|now| self.there_when_got(t, pointer, (recorded, now)));
+        there.or(internal)
     }
 
     /// Notes the first access to memory that had certainly been freed before; `taken` says that another

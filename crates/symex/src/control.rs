@@ -5,7 +5,7 @@ use crate::engine::{Engine, operand_value};
 use crate::failure::Found;
 use crate::image::FunctionInfo;
 use crate::report::GapKind;
-use crate::thread::{BranchRecord, CodeFrame, Entry, Frame, Guess, History, Stop, contradiction};
+use crate::thread::{BranchRecord, CodeFrame, Entry, Frame, Guess, Stop, contradiction};
 use crate::value::{self, Scalar, Value};
 use ir::calls::is_left_out;
 use ir::regions;
@@ -167,9 +167,7 @@ impl<'r> Engine<'r> {
 
     /// By when the thread had the values of a block's phis.
     fn note_known_phis(&mut self, t: usize, info: &'r FunctionInfo<'r>, target: BlockId) {
-        let Some(frame) = self.threads[t].code().filter(|frame| frame.history.is_some()) else {
-            return;
-        };
+        let Some(frame) = self.threads[t].code() else { return };
         let Some(block) = info.function.blocks.get(target.index()) else { return };
         let from = frame.block;
         let incoming = |id: InstId| match &info.function.instructions.get(id.index())?.kind {
@@ -377,8 +375,8 @@ impl<'r> Engine<'r> {
         }
         self.check_report(t, &info.function.name, &arguments)?;
         let keep_history = self.symbolic() && self.failing == Some(t);
-        let history = keep_history
-            .then(|| Box::new(History { known: self.known_arguments(t), ..History::default() }));
+        let history = keep_history.then(Box::default);
+        let known = self.known_arguments(t);
         let thread = &mut self.threads[t];
         thread.frame_serial += 1;
         let first = info.function.blocks.first().map_or(InstId(0), |block| block.first);
@@ -391,6 +389,7 @@ impl<'r> Engine<'r> {
             next: first,
             private_base: thread.private_next,
             history,
+            known,
             open: None,
             region_ended: false,
             serial: thread.frame_serial,
@@ -441,8 +440,11 @@ impl<'r> Engine<'r> {
     pub fn ret(&mut self, t: usize, operand: Option<Operand>) -> Result<(), Stop> {
         let value = operand.map_or(Value::Absent, |operand| self.operand(t, operand));
         self.check_exit_by_return(t, operand, &value)?;
-        self.threads[t].known_result = operand.and_then(|operand| self.known(t, operand));
+        let known = operand.and_then(|operand| self.known(t, operand));
         self.pop_returned(t);
+        // What a callback gives back is not what the call gives that it was passed to.
+        let direct = matches!(self.threads[t].frames.last(), Some(Frame::Code(_)));
+        self.threads[t].known_result = known.filter(|_| direct);
         match self.threads[t].frames.last() {
             Some(Frame::Code(_)) => self.finish(t, value),
             Some(Frame::External(_)) => {

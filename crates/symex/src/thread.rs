@@ -88,8 +88,6 @@ pub(crate) struct History<'r> {
     pub entered_from: FxHashMap<BlockId, BlockId>,
     /// Per call: the frame that returned to it last.
     pub returned: FxHashMap<InstId, Box<CodeFrame<'r>>>,
-    /// By when the thread had what the registers hold.
-    pub known: Known,
 }
 
 /// A function being walked.
@@ -104,6 +102,8 @@ pub(crate) struct CodeFrame<'r> {
     /// The thread's private stack pointer at entry.
     pub private_base: u64,
     pub history: Option<Box<History<'r>>>,
+    /// By when the thread had what the registers hold.
+    pub known: Known,
     /// Choices that were made and come once more, behind a leading one.
     pub open: Option<u32>,
     /// A region has ended since the current block was entered.

@@ -467,6 +467,75 @@ fn a_reused_heap_address_is_another_place() {
     assert!(execution.report.threads.iter().all(|thread| thread.reached_end));
 }
 
+/// The worker frees what `main` gives it, and gets the place again, in the time in which `main` writes to it.
+#[test]
+fn of_two_objects_at_one_address_the_pointer_means_the_one_that_was_there_when_it_was_got() {
+    let mut b = ModuleBuilder::new();
+    let malloc = b.declare("malloc", &[I64], PTR);
+    let free = b.declare("free", &[PTR], VOID);
+    let create = b.declare("pthread_create", &[PTR, PTR, PTR, PTR], I32);
+    let (size, five, seven) = (b.int(I64, 8), b.int(I64, 5), b.int(I64, 7));
+    let null = b.constant(PTR, ir::types::ConstantKind::Null);
+    let worker = b.define(
+        "worker",
+        &[PTR],
+        PTR,
+        vec![vec![
+            (load(Operand::Param(0)), I64),
+            (call(free, &[Operand::Param(0)]), VOID),
+            (call(malloc, &[size]), PTR),
+            store(inst(2), seven),
+            (call(malloc, &[size]), PTR),
+            (InstKind::Ret(Some(null)), VOID),
+        ]],
+    );
+    let start = b.constant(PTR, ir::types::ConstantKind::Function(worker, 0));
+    let main = b.define(
+        "main",
+        &[],
+        VOID,
+        vec![vec![
+            (call(malloc, &[size]), PTR),
+            (call(create, &[null, null, start, inst(0)]), I32),
+            (call(malloc, &[size]), PTR),
+            store(inst(0), five),
+            (call(malloc, &[size]), PTR),
+            (InstKind::Ret(None), VOID),
+        ]],
+    );
+    let allocate = |stream: &mut Stream, address: u64, tsc: u64| {
+        stream.runtime(RuntimeEvent::Allocate, &[address, 8, tsc]).ret(&[address]);
+    };
+    let mut t0 = Stream::new("t0", 1, 0, None);
+    t0.enter(main, &[]);
+    allocate(&mut t0, 0x9000, 100);
+    t0.create(2);
+    allocate(&mut t0, 0xa000, 1000);
+    allocate(&mut t0, 0xa100, 9000);
+    let mut t1 = Stream::new("t0.1", 2, 1, Some(worker));
+    t1.enter(worker, &[0x9000]);
+    t1.runtime(RuntimeEvent::Free, &[0x9000, 5000]).ret(&[]);
+    allocate(&mut t1, 0x9000, 6000);
+    allocate(&mut t1, 0xa200, 9500);
+    let threads = vec![t0.exit(), t1.exit()];
+    let recording = Recording {
+        modules: vec![b.finish()],
+        threads,
+        failure: None,
+        common_clock: true,
+        scheduled: false,
+    };
+    let execution = run(&recording);
+    assert_eq!(execution.gaps, []);
+    assert_eq!(execution.trace.cells.len(), 1, "what the worker got is its own");
+    let accesses =
+        |kind: &EventKind| matches!(kind, EventKind::Write { .. } | EventKind::Read { .. });
+    let events = execution.trace.events.iter().filter(|event| accesses(&event.kind));
+    let found: Vec<(usize, &str)> =
+        events.map(|event| (event.thread.index(), event.kind.name())).collect();
+    assert_eq!(found, [(0, "write"), (1, "read")]);
+}
+
 #[test]
 fn sizes_that_cannot_be_do_no_harm() {
     let mut b = ModuleBuilder::new();

@@ -505,6 +505,8 @@ impl<'r> Engine<'r> {
         let Some(inst) = info.function.instructions.get(id.index()) else {
             return contradiction("no instruction");
         };
+        // A reading stands behind the access.
+        let had = self.threads[t].stamps;
         if info.plan.readings.contains(&id)
             && let [tsc] = self.threads[t].words(1)?.as_slice()
         {
@@ -524,9 +526,7 @@ impl<'r> Engine<'r> {
                 frame.next = InstId(id.0 + 1);
             }
         }
-        if let Some(t) = self.failing.filter(|&failing| failing == t) {
-            self.note_had(t, id, inst);
-        }
+        self.note_had(t, id, inst, had);
         match inst.kind {
             InstKind::Invoke { normal, .. } => {
                 // That it threw nothing decides that the blocks behind it are reached.

@@ -4,10 +4,13 @@
 //! even where it lies at the same address. Of the failing thread's registers it is known how many time
 //! stamps it had passed when what they hold, or the pointer that it was computed from, was loaded,
 //! returned or passed on; of what it wrote to memory that nobody else writes, too.
+//!
+//! For any thread's registers it tells which of two objects is meant that lay there one after the other between
+//! two of the thread's time stamps: such a time is long where the thread makes a system call behind the access.
 
 use crate::access::STAMP_SLACK;
 use crate::engine::{Engine, Pass};
-use crate::thread::{CodeFrame, Frame};
+use crate::thread::Frame;
 use crate::value::{Scalar, Value};
 use ir::types::{CastOp, FuncId, InstId, InstKind, Instruction, Operand};
 use std::sync::Arc;
@@ -41,7 +44,7 @@ impl<'r> Engine<'r> {
         let thread = &self.threads[t];
         let passed = || {
             let caller = thread.innermost_code()?;
-            let known = &caller.history.as_ref()?.known;
+            let known = &caller.known;
             let call =
                 caller.info.function.instructions.get(caller.next.index())?.kind.as_call()?;
             let now = |operand: &Operand| known.of(*operand).unwrap_or(thread.stamps);
@@ -60,13 +63,13 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// By when the thread had the value that an instruction has just given.
-    pub(crate) fn note_had(&mut self, t: usize, id: InstId, inst: &Instruction) {
+    /// By when the thread had the value that an instruction has just given; `now` is how many time stamps
+    /// it had passed then.
+    pub(crate) fn note_had(&mut self, t: usize, id: InstId, inst: &Instruction, now: usize) {
         let result = self.threads[t].known_result.take();
         let thread = &self.threads[t];
-        let Some(frame) = thread.code().filter(|frame| frame.history.is_some()) else { return };
-        let now = thread.stamps;
-        let of = |operand: &Operand| Self::known_of(frame, *operand).unwrap_or(now);
+        let Some(frame) = thread.code() else { return };
+        let of = |operand: &Operand| frame.known.of(*operand).unwrap_or(now);
         let known = match &inst.kind {
             InstKind::Gep { base, .. } => of(base),
             InstKind::Cast(
@@ -84,7 +87,7 @@ impl<'r> Engine<'r> {
     }
 
     pub(crate) fn known(&self, t: usize, operand: Operand) -> Option<usize> {
-        Self::known_of(self.threads[t].code()?, operand)
+        self.threads[t].code()?.known.of(operand)
     }
 
     /// The same of phis, whose values were computed at the end of the block before.
@@ -94,18 +97,13 @@ impl<'r> Engine<'r> {
         incoming: impl Iterator<Item = Operand>,
     ) -> Vec<usize> {
         let thread = &self.threads[t];
-        let Some(frame) = thread.code().filter(|frame| frame.history.is_some()) else {
-            return Vec::new();
-        };
-        incoming.map(|operand| Self::known_of(frame, operand).unwrap_or(thread.stamps)).collect()
+        let Some(frame) = thread.code() else { return Vec::new() };
+        incoming.map(|operand| frame.known.of(operand).unwrap_or(thread.stamps)).collect()
     }
 
     pub(crate) fn set_known(&mut self, t: usize, id: InstId, stamps: usize) {
-        let Some(history) = self.threads[t].code_mut().and_then(|frame| frame.history.as_mut())
-        else {
-            return;
-        };
-        let registers = &mut history.known.registers;
+        let Some(frame) = self.threads[t].code_mut() else { return };
+        let registers = &mut frame.known.registers;
         if registers.len() <= id.index() {
             registers.resize(id.index() + 1, None);
         }
@@ -118,21 +116,20 @@ impl<'r> Engine<'r> {
         let stored = || {
             let frame = thread.code()?;
             match frame.info.function.instructions.get(id.index())?.kind {
-                InstKind::Store { value, .. } => Self::known_of(frame, value),
+                InstKind::Store { value, .. } => frame.known.of(value),
                 _ => None,
             }
         };
         stored().unwrap_or(thread.stamps)
     }
 
-    fn known_of(frame: &CodeFrame<'_>, operand: Operand) -> Option<usize> {
-        frame.history.as_ref()?.known.of(operand)
-    }
-
     /// The same of what the thread itself stored where an instruction loads, and nobody else can have
     /// written.
     fn known_in_memory(&self, t: usize, address: Operand) -> Option<usize> {
         let thread = &self.threads[t];
+        if thread.last_store.is_empty() {
+            return None;
+        }
         let register = match address {
             Operand::Inst(id) => thread.code()?.registers.get(id.index())?,
             Operand::Param(at) => thread.code()?.arguments.get(at as usize)?,
@@ -177,17 +174,46 @@ impl<'r> Engine<'r> {
         Some(object.base + offset)
     }
 
-    fn older_object(&self, t: usize, pointer: Scalar, address: u64) -> Option<usize> {
-        let thread = &self.threads[t];
-        let operand = self.pointer_operand(t, pointer)?;
-        let known = Self::known_of(thread.innermost_code()?, operand)?;
-        if known >= thread.stamps {
+    /// Of two objects that lay at an address one after the other since the thread's last time stamp, the one
+    /// that was there when the thread got the pointer. Both as internal addresses.
+    pub(crate) fn there_when_got(
+        &self,
+        t: usize,
+        pointer: Option<Scalar>,
+        (address, internal): (u64, u64),
+    ) -> Option<u64> {
+        let heap = &self.learned.heap;
+        let now = heap.at_internal(internal)?;
+        let (from, _) = self.interval(t);
+        if heap.objects[now].birth <= from || !self.recording.common_clock {
             return None;
         }
+        let by = self.had_by(t, pointer?)?;
+        if heap.objects[now].birth <= by {
+            return None;
+        }
+        let older = heap.find(address, from, by).filter(|older| *older != now)?;
+        let object = &heap.objects[older];
+        let given_up = object.freed.is_some_and(|(by, _)| by != t) && object.death >= from;
+        let meant = given_up && object.mapped.is_none() && object.birth <= by;
+        let offset = address.checked_sub(object.address).filter(|offset| *offset < object.size)?;
+        meant.then_some(object.base + offset)
+    }
+
+    /// By when the thread surely had a pointer, where that is before its last time stamp.
+    fn had_by(&self, t: usize, pointer: Scalar) -> Option<u64> {
+        let thread = &self.threads[t];
+        let operand = self.pointer_operand(t, pointer)?;
+        let known = thread.innermost_code()?.known.of(operand)?;
+        let earlier = known < thread.stamps;
+        earlier.then(|| self.done_by(t, known).saturating_add(STAMP_SLACK))
+    }
+
+    fn older_object(&self, t: usize, pointer: Scalar, address: u64) -> Option<usize> {
+        let by = self.had_by(t, pointer)?;
         let (from, to) = self.interval(t);
         let heap = &self.learned.heap;
         let now = heap.find(address, from, to)?;
-        let by = self.done_by(t, known).saturating_add(STAMP_SLACK);
         if heap.objects[now].birth <= by {
             return None;
         }
