@@ -4,6 +4,7 @@
 mod decorators;
 mod extract;
 mod formula;
+mod forward;
 mod ordering;
 pub mod session;
 mod smtlib;

@@ -14,11 +14,12 @@ mod terms;
 mod values;
 
 use crate::extract::{self, Assignment};
+use crate::forward::Forward;
 use crate::session::{
     Goal, Limits, Order, Outcome, Session, SolverError, UnknownReason, check_question,
 };
 use crate::z3_session::Z3Session;
-use encoders::{ConstraintSystem, Term};
+use encoders::{ConstraintKind, ConstraintSystem, Term};
 use graph::{Graph, Locks};
 use literal::Literal;
 use model::{EventTrace, Schedule};
@@ -49,7 +50,13 @@ pub struct OrderingSession<'a> {
     failure: Option<Literal>,
     /// For what evaluation cannot settle.
     fallback: Option<Z3Session<'a>>,
+    /// After so many conflicts a failing schedule is looked for in another way.
+    patience: u64,
 }
+
+/// After so many conflicts a failing schedule is looked for from its beginning, where the clock is
+/// known: most that are found at all are found by then.
+const PATIENCE: u64 = 20_000;
 
 impl<'a> OrderingSession<'a> {
     /// A session over the system of a trace.
@@ -78,6 +85,14 @@ impl<'a> OrderingSession<'a> {
         self
     }
 
+    /// The session, which looks for a failing schedule from its beginning after so many conflicts. The
+    /// answers are the same, apart from which schedule is found.
+    #[must_use]
+    pub fn with_patience(mut self, conflicts: u64) -> Self {
+        self.patience = conflicts;
+        self
+    }
+
     /// Like [`new`](Self::new), with the clauses about writes between reads and their sources there
     /// from the start when they are up to `eager` many. The answers are the same, apart from which
     /// schedule is found.
@@ -88,8 +103,15 @@ impl<'a> OrderingSession<'a> {
         limits: Limits,
         eager: usize,
     ) -> Self {
-        let mut session =
-            Self { trace, system, limits, search: None, failure: None, fallback: None };
+        let mut session = Self {
+            trace,
+            system,
+            limits,
+            search: None,
+            failure: None,
+            fallback: None,
+            patience: PATIENCE,
+        };
         let (events, locks) = (trace.events.len(), Locks::of(trace));
         let certain = certain(trace, system);
         let Some(graph) = Graph::new(events, &certain, system.moments(), &locks) else {
@@ -180,7 +202,28 @@ impl Session for OrderingSession<'_> {
             }
         };
         let before = search.work();
-        let answer = search.solve(&assumptions, &mut goes_on);
+        let by_clock = |c: &encoders::Constraint| c.kind == ConstraintKind::Clock;
+        if goal == Goal::Fail && self.system.constraints.iter().any(by_clock) {
+            search.pause = Some(before.conflicts + self.patience);
+        }
+        let mut answer = search.solve(&assumptions, &mut goes_on);
+        search.pause = None;
+        if matches!(answer, Answer::Paused) {
+            let until = deadline.map(|deadline| {
+                let now = Instant::now();
+                now + deadline.saturating_duration_since(now) / 2
+            });
+            let mut orders_known = certain(self.trace, self.system);
+            orders_known.extend(orders.iter().map(|order| (order.before.0, order.after.0)));
+            let in_time = || until.is_none_or(|until| Instant::now() < until);
+            let found = Forward::new(self.trace, &orders_known)
+                .and_then(|mut forward| forward.find(in_time));
+            tracing::debug!(found = found.is_some(), "looked forward");
+            if let Some(order) = found {
+                search.look_near(&order);
+            }
+            answer = search.solve(&assumptions, &mut goes_on);
+        }
         let work = search.work();
         tracing::debug!(
             ?goal,
@@ -192,6 +235,7 @@ impl Session for OrderingSession<'_> {
         );
         match answer {
             Answer::Unknown(reason) => Ok(Outcome::Unknown(reason)),
+            Answer::Paused => Ok(Outcome::Unknown(UnknownReason::TimeOut)),
             Answer::Unsatisfiable(core) => {
                 let mut core: FxHashSet<Literal> = core.into_iter().collect();
                 // Of equal assumptions one is enough.

@@ -55,6 +55,8 @@ pub(super) enum Answer {
     Unsatisfiable(Vec<Literal>),
     /// The search was ended.
     Unknown(UnknownReason),
+    /// There were as many conflicts as were allowed for now; the search can go on.
+    Paused,
 }
 
 impl Answer {
@@ -64,6 +66,7 @@ impl Answer {
             Self::Satisfiable => "satisfiable",
             Self::Unsatisfiable(_) => "unsatisfiable",
             Self::Unknown(_) => "unknown",
+            Self::Paused => "paused",
         }
     }
 }
@@ -120,6 +123,8 @@ pub(super) struct Search<'t> {
     front: Front,
     /// How many levels to go back at most beyond the one of a conflict.
     pub(super) far: usize,
+    /// The search pauses at so many conflicts.
+    pub(super) pause: Option<u64>,
     trail: Vec<Literal>,
     /// Where on the trail each level begins.
     limits: Vec<usize>,
@@ -180,6 +185,7 @@ impl<'t> Search<'t> {
             turn: Turn::default(),
             front: Front::default(),
             far: FAR,
+            pause: None,
             trail: Vec::new(),
             limits: Vec::new(),
             cancels: 0,
@@ -564,6 +570,9 @@ impl<'t> Search<'t> {
                 && let Err(reason) = goes_on(self.clauses.bytes())
             {
                 return Answer::Unknown(reason);
+            }
+            if self.pause.is_some_and(|pause| self.work.conflicts >= pause) {
+                return Answer::Paused;
             }
             if let Some(conflict) = self.propagate() {
                 self.turn.count();

@@ -3,7 +3,7 @@
 // Each test uses a part of what the tests share.
 #![allow(dead_code, missing_docs)]
 
-use crate::random::Random;
+use super::random::Random;
 
 /// Mostly one, so that threads meet.
 const CELLS: [&str; 4] = ["x", "x", "x", "y"];

@@ -3,7 +3,7 @@
 // Each test uses a part of what the tests share.
 #![allow(dead_code, missing_docs)]
 
-use crate::random::Random;
+use super::random::Random;
 use std::fmt::Write as _;
 
 /// What a generated run is like.
