@@ -59,6 +59,8 @@ pub struct Options {
     pub fail_if: Option<String>,
     /// What perturbs the schedule; none to let the threads run as they would.
     pub perturbation: Option<Perturbation>,
+    /// The run is ended, as when its time is up, when its streams have so many bytes.
+    pub most_bytes: Option<u64>,
 }
 
 /// How a program is run again.
@@ -143,7 +145,7 @@ fn run_in(
     });
     let stderr =
         child.stderr.take().map(|pipe| Tee::start(pipe, options.show_output.then(io::stderr)));
-    let (status, ended) = wait(&mut child, options, interrupts, family.as_ref())
+    let (status, ended) = wait(&mut child, directory, options, interrupts, family.as_ref())
         .map_err(|source| RecordError::Io { action: "wait for the program", source })?;
     manifest.duration_ms = Some(started.elapsed().as_millis() as u64);
     manifest.timed_out = ended.contains(&pid);
@@ -346,9 +348,10 @@ fn spawn(
 }
 
 /// Waits for the end of the program and of all recorded processes that it started, for its time-out,
-/// or for an interrupt to pass on. Gives the processes that were ended because their time was up.
+/// for too long a log, or for an interrupt to pass on. Gives the processes that were ended because their time was up.
 fn wait(
     child: &mut Child,
+    directory: &Path,
     options: &Options,
     interrupts: &Interrupts,
     family: Option<&Family>,
@@ -389,7 +392,9 @@ fn wait(
         } else if let Some(signal) = interrupts.to_forward() {
             send_signal(pid, signal);
         }
-        if !timed_out && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let long = || options.most_bytes.is_some_and(|most| stream_bytes(directory) > most);
+        if !timed_out && (late || long()) {
             timed_out = true;
             // As long as the program lives, its descendants can be told by it.
             ended_here.extend(family.into_iter().flat_map(Family::end));
@@ -411,6 +416,12 @@ fn wait(
         ended_here.push(child.id());
     }
     Ok((status, ended_here))
+}
+
+/// How much a run has logged.
+fn stream_bytes(directory: &Path) -> u64 {
+    let files = std::fs::read_dir(directory.join(files::THREADS)).into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
 /// Watches whether a program computes.

@@ -1,6 +1,7 @@
 //! One run of the program under a schedule.
 
 use super::departure::Departure;
+use super::scratch::Scratch;
 use super::{Original, ReplayError, Settings, Target};
 use crate::record::{self, Confined, FailAt, Interrupts, Options, RecordError};
 use std::collections::BTreeSet;
@@ -8,12 +9,15 @@ use std::ffi::OsString;
 use std::mem::{offset_of, size_of};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tempfile::TempDir;
 use trace_format::layout::{
     self, AVOID_VARIABLE, LeftReason, NOISE_VARIABLE, PATIENCE_VARIABLE, REPORT_MAGIC,
     REPORT_VARIABLE, SCHEDULE_VARIABLE,
 };
 use trace_format::{Manifest, Trace, files};
+
+/// What a run may log beyond eight times what the recorded one did: under a schedule the rounds of
+/// threads that wait are not counted.
+const SPINS: u64 = 256 << 20;
 
 /// A run that is over. Its trace lives as long as this does.
 #[derive(Debug)]
@@ -32,7 +36,7 @@ pub struct Attempt {
     pub stderr: Vec<u8>,
     /// The recorded run.
     pub original: Arc<Original>,
-    _scratch: TempDir,
+    _scratch: Scratch,
 }
 
 /// What became of the schedule, see [`layout::Report`].
@@ -81,7 +85,7 @@ pub fn run(
     settings: &Settings,
 ) -> Result<Attempt, ReplayError> {
     let failed = |source| ReplayError::Io { action: "make a temporary directory", source };
-    let scratch = tempfile::Builder::new().prefix("symbiosis-replay").tempdir().map_err(failed)?;
+    let scratch = Scratch::new("symbiosis-replay").map_err(failed)?;
     let (schedule, report) = (scratch.path().join("schedule"), scratch.path().join("report"));
     let directory = scratch.path().join("attempt.trace");
     let mut environment: Vec<(&'static str, OsString)> = Vec::new();
@@ -124,6 +128,7 @@ pub fn run(
         openmp: recorded.openmp.clone(),
         confined: Some(confined),
         perturbation: None,
+        most_bytes: Some(recorded.stream_bytes().saturating_mul(8).saturating_add(SPINS)),
     };
     let interrupts = Interrupts::catch();
     let run = record::run(&target.program, &directory, &options, &interrupts)?;

@@ -21,6 +21,7 @@ mod error;
 pub mod gdb;
 pub mod judge;
 mod original;
+mod scratch;
 mod script;
 mod target;
 

@@ -1,5 +1,6 @@
 //! Which binary to run, with which arguments, and where.
 
+use super::scratch::Scratch;
 use super::{Original, ReplayError};
 use crate::record::Program;
 use object::{Object, ObjectSection};
@@ -9,7 +10,6 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tempfile::TempDir;
 use trace_format::{Manifest, Trace, bitcode_hash, program_hash, unpack_program};
 
 /// The section of an instrumented binary that holds its modules' bitcode, zstd frame by frame.
@@ -40,7 +40,7 @@ pub struct Target {
     /// The recorded run.
     pub original: Arc<Original>,
     /// Holds the unpacked copy, if there is one.
-    _unpacked: Option<TempDir>,
+    _unpacked: Option<Scratch>,
 }
 
 impl Target {
@@ -99,7 +99,7 @@ fn enterable(directory: &Path) -> io::Result<()> {
     if directory.metadata()?.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }
 
-type Found = (PathBuf, Origin, Option<TempDir>);
+type Found = (PathBuf, Origin, Option<Scratch>);
 
 fn recorded_or_copy(directory: &Path, original: &Arc<Original>) -> Result<Found, ReplayError> {
     let manifest = original.manifest();
@@ -116,7 +116,7 @@ fn recorded_or_copy(directory: &Path, original: &Arc<Original>) -> Result<Found,
         });
     };
     let failed = |source| ReplayError::Io { action: "make a temporary directory", source };
-    let scratch = tempfile::Builder::new().prefix("symbiosis-program").tempdir().map_err(failed)?;
+    let scratch = Scratch::new("symbiosis-program").map_err(failed)?;
     // A program may look at its own name, so the copy keeps it.
     let name = Path::new(&saved.name).file_name().unwrap_or("program".as_ref());
     let file = scratch.path().join(name);

@@ -162,6 +162,7 @@ impl Runner {
                 input: self.settings.input.clone(),
             }),
             perturbation,
+            most_bytes: None,
         };
         let interrupts = Interrupts::catch();
         let run = record::run(&self.program, &directory, &options, &interrupts)

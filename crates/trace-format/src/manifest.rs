@@ -239,6 +239,14 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// How long the streams of all threads are, in bytes; 0 until the run has ended.
+    #[must_use]
+    pub fn stream_bytes(&self) -> u64 {
+        let bytes =
+            self.threads.iter().map(|thread| thread.path_bytes.saturating_add(thread.value_bytes));
+        bytes.fold(0, u64::saturating_add)
+    }
+
     /// The manifest of a run that is about to start.
     #[must_use]
     pub fn new(
