@@ -4,7 +4,7 @@
 mod support;
 
 use encoders::dsl::{Parsed, parse};
-use explain::{Across, DataFlow, Flipped, Side, across};
+use explain::{Across, CauseEvent, DataFlow, Flipped, Passing, Side, across, cause};
 use model::evaluate::{Evaluation, Evaluator};
 use model::{EventId, Point, Points, ReadRef, Schedule, WriteSource};
 use solver::Order;
@@ -333,6 +333,63 @@ fn what_the_process_did_not_live_to_write_came_too_late() {
     assert_eq!(found.passing, [passing.event("load"), passing.event("use")]);
     assert_eq!(found.failing_only, [failing.flow("init", "use")]);
     assert_eq!(found.passing_only, [passing.flow("load", "use")]);
+}
+
+/// Two take something each after they looked whether there is any, and there was one.
+const TAKERS: &str = "
+    cell filled 32 = 1
+    t0: fork a
+    t0: fork b
+    t0: fork c
+    a: [look-a] R filled -> a0
+    a: assume a0 > 0
+    a: [again-a] R filled -> a1
+    a: [take-a] W filled a1 - 1
+    b: [look-b] R filled -> b0
+    b: assume b0 > 0
+    b: [again-b] R filled -> b1
+    c: W loading 1
+";
+
+/// That a third one put something there in time in the passing run is not why the other run failed.
+#[test]
+fn a_write_that_makes_good_for_another_is_not_the_cause() {
+    let one_place = |mut parsed: Parsed| {
+        let stack = parsed.trace.event(parsed.event("look-a")).stack.clone();
+        let look = parsed.event("look-b");
+        parsed.trace.events[look.index()].stack = stack;
+        parsed
+    };
+    let failing = TAKERS.replace("c: W loading 1", "b: fail b1 == 0\n    c: W loading 1");
+    let mut parsed = one_place(parse(&failing).expect("the text is a trace"));
+    let exit = parsed.trace.events.pop().expect("an event");
+    parsed.trace.threads[exit.thread.index()].events.pop();
+    let failing = Run::explained(parsed);
+
+    let more = "b: assume b1 != 0\n    c: W loading 1\n    c: [put] W filled 1";
+    let passing = TAKERS.replace("c: W loading 1", more);
+    let parsed = one_place(parse(&passing).expect("the text is a trace"));
+    let threads: Vec<Vec<EventId>> =
+        parsed.trace.threads.iter().map(|thread| thread.events.clone()).collect();
+    let [main, a, b, c] = &threads[..] else { panic!("{threads:?}") };
+    let until_look = |own: &[EventId], look: &str| {
+        own.iter().position(|id| *id == parsed.event(look)).expect("a look") + 1
+    };
+    let (split_a, split_b) = (until_look(a, "look-a"), until_look(b, "look-b"));
+    let parts = [&main[..], &a[..split_a], &b[..split_b], &a[split_a..], &c[..], &b[split_b..]];
+    let schedule = Schedule { order: parts.concat() };
+    let evaluation = model::evaluate::evaluate(&parsed.trace, &schedule, &|_| None);
+    let evaluation = evaluation.expect("the run can happen");
+    let passing = Run { parsed, schedule, evaluation };
+
+    let found = compared(&failing, &passing);
+    assert!(matches!(found.flipped, Flipped::Late { .. }), "{found:?}");
+    let run = passing.side();
+    let against = Passing::OtherPaths { run, across: &found, in_vain: true };
+    let cause = cause(failing.side(), None, against).expect("a cause");
+    assert_eq!(cause.case, Some("read-write-read"), "{cause:?}");
+    let named = ["take-a", "look-b", "again-b"].map(|label| failing.event(label));
+    assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
 }
 
 /// A thread that went another way did not come too late.

@@ -42,7 +42,10 @@ impl Case {
 }
 
 pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
-    let Pair::Reversed(order) = pair else { return None };
+    let order = match pair {
+        Pair::Reversed(order) => order,
+        Pair::Late { before, .. } => return rescued(story, before),
+    };
     // The access that comes between may be either of the pair.
     let ends = [(order.before, order.after), (order.after, order.before)];
     for cell in story.common_cells(order.before, order.after) {
@@ -56,6 +59,31 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
         }
     }
     None
+}
+
+/// Two threads check and then act, both in the same place, and the one's act came between the other's check
+/// and use. In the passing run it may come there as well, and some further write have made good for it:
+/// that write is not what was missing.
+fn rescued(story: &Story<'_>, use_: EventId) -> Option<Found> {
+    let thread = story.event(use_).thread;
+    story.cells(use_).into_iter().find_map(|cell| {
+        let between = story.source(use_, cell)?;
+        let rival = story.event(between).thread;
+        let own = story.accesses(thread, cell).into_iter().rev();
+        let check = own.into_iter().find(|id| story.event(*id).index < story.event(use_).index)?;
+        let triple = Triple { first: check, between, second: use_, cell };
+        let is_check = |id: &EventId| {
+            story.event(*id).index < story.event(between).index
+                && story.event(*id).stack == story.event(check).stack
+                && story.decides(*id, between, cell)
+        };
+        let fits = rival != thread
+            && story.before(check, between)
+            && story.decides(check, use_, cell)
+            && story.accesses(rival, cell).iter().any(is_check)
+            && case_of(story, triple) == Some(Case::ReadWriteRead);
+        fits.then(|| found(story, triple, Case::ReadWriteRead))
+    })
 }
 
 /// The next accesses of an access's thread, where they hang on what it reads: of two threads that

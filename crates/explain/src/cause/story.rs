@@ -3,7 +3,7 @@
 
 use super::words::without_indices;
 use super::{CauseEvent, Passing, sections};
-use crate::across::{Across, Flipped, Side};
+use crate::across::{Across, Flipped, Side, event_of};
 use crate::cone::{expression_reads, failure_reads, feeds};
 use crate::conflict::positions;
 use crate::dsp::DataFlow;
@@ -332,6 +332,13 @@ impl<'a> Story<'a> {
 
     pub(super) fn cells(&self, id: EventId) -> Vec<CellId> {
         cells_of(self.event(id))
+    }
+
+    /// The write that an event's read of a cell returns in the failing schedule.
+    pub(super) fn source(&self, id: EventId, cell: CellId) -> Option<EventId> {
+        let parts = self.event(id).kind.reads().iter();
+        let part = parts.zip(0..).find(|(part, _)| part.cell == cell)?.1;
+        event_of(*self.failing.evaluation.reads_from.get(&ReadRef { event: id, part })?)
     }
 
     pub(super) fn access(&self, id: EventId, cell: CellId) -> Access {
