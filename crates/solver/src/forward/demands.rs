@@ -5,10 +5,11 @@
 //! state already, or has still to be read, which is a demand of its own, one level further down. The
 //! probabilities are guesses; that one is 0 is not: then the state leads nowhere.
 
-use super::functions::Function;
+use super::functions::{Function, SMALL};
 use super::program::{Op, Program};
 use model::VarId;
 use rustc_hash::FxHashMap;
+use std::num::NonZeroU32;
 
 /// That a write that others perform is there when it is needed.
 const OTHERS: f64 = 0.35;
@@ -26,13 +27,15 @@ const COMMON: f64 = 0.6;
 const MOST_SOURCES: usize = 400;
 
 /// A write that may be the source.
+#[derive(Clone, Copy)]
 struct Source {
-    thread: usize,
-    index: usize,
+    thread: u32,
+    index: u32,
     is_own: bool,
     of: Written,
 }
 
+#[derive(Clone, Copy)]
 enum Written {
     /// What fits, always.
     Right,
@@ -40,7 +43,7 @@ enum Written {
     Anything,
     /// A function of what the same thread read in an event before: its place there, the word in
     /// which it is, the function, and the demand that it returns something that fits.
-    Of { index: usize, word: usize, place: u32, demand: Option<usize> },
+    Of { index: u32, word: u32, place: u32, demand: Option<NonZeroU32> },
 }
 
 /// What values fit.
@@ -57,10 +60,16 @@ struct Demand {
     cell: usize,
     conditions: Vec<u32>,
     test: Test,
+    /// What is known of values: of small ones which are, and which fit.
+    small: (u64, u64),
     known: FxHashMap<u64, bool>,
     /// The last write to the cell before the read in its own thread.
     own: Option<usize>,
     sources: Vec<Source>,
+    /// Those of them that have not happened in all states.
+    live: Vec<Source>,
+    /// When that was looked at last.
+    looked_at: u64,
 }
 
 /// All demands of a program.
@@ -70,11 +79,14 @@ pub(super) struct Demands {
     line: Vec<(u64, usize)>,
     /// Writes by cell's word: thread and place in it.
     writes: FxHashMap<usize, Vec<(usize, usize)>>,
+    /// How often it was said what is to be looked at.
+    looks: u64,
 }
 
 impl Demands {
     pub(super) fn new(program: &mut Program<'_>) -> Self {
-        let mut demands = Self { all: Vec::new(), line: Vec::new(), writes: FxHashMap::default() };
+        let mut demands =
+            Self { all: Vec::new(), line: Vec::new(), writes: FxHashMap::default(), looks: 0 };
         for (thread, ops) in program.threads.iter().enumerate() {
             for (index, op) in ops.iter().enumerate() {
                 for (cell, _) in &op.writes {
@@ -153,12 +165,25 @@ impl Demands {
             return None;
         }
         let demand = self.all.len();
-        let known = FxHashMap::default();
+        let (small, known) = ((0, 0), FxHashMap::default());
         let sources = Vec::with_capacity(found.len());
-        self.all.push(Demand { thread, index, cell, conditions, test, known, own, sources });
+        self.all.push(Demand {
+            thread,
+            index,
+            cell,
+            conditions,
+            test,
+            small,
+            known,
+            own,
+            sources,
+            live: Vec::new(),
+            looked_at: 0,
+        });
         for (by, at) in found {
             if let Some(of) = self.written(program, (by, at, cell), demand, levels) {
-                let source = Source { thread: by, index: at, is_own: by == thread, of };
+                let is_own = by == thread;
+                let source = Source { thread: by as u32, index: at as u32, is_own, of };
                 self.all[demand].sources.push(source);
             }
         }
@@ -192,13 +217,15 @@ impl Demands {
                     // An update: it reads what is there when it writes.
                     return Some(Written::Anything);
                 }
-                let mut of = Written::Of { index: at, word, place, demand: None };
+                let mut of =
+                    Written::Of { index: at as u32, word: word as u32, place, demand: None };
                 if levels > 0 {
                     let conditions = conditions_of(&program.threads[thread][at], var);
                     let test = Test::Then { place, demand };
                     let child = self.add(program, (thread, at, from), conditions, test, levels - 1);
                     if let Written::Of { demand, .. } = &mut of {
-                        *demand = child;
+                        // The first demand is nobody's child.
+                        *demand = child.and_then(|child| NonZeroU32::new(child as u32));
                     }
                 }
                 Some(of)
@@ -208,8 +235,17 @@ impl Demands {
 
     /// Does a value fit a demand?
     fn fits(&mut self, program: &mut Program<'_>, demand: usize, value: u64) -> bool {
-        if let Some(&known) = self.all[demand].known.get(&value) {
-            return known;
+        let bit = (value < SMALL as u64).then(|| 1 << value);
+        match bit {
+            Some(bit) if self.all[demand].small.0 & bit != 0 => {
+                return self.all[demand].small.1 & bit != 0;
+            }
+            Some(_) => {}
+            None => {
+                if let Some(&known) = self.all[demand].known.get(&value) {
+                    return known;
+                }
+            }
         }
         let Demand { conditions, test, .. } = &self.all[demand];
         let mut fits = conditions.iter().all(|&place| program.functions.of_one(place, value) != 0);
@@ -219,7 +255,16 @@ impl Demands {
             let made = program.functions.of_one(place, value);
             fits = self.fits(program, demand, made);
         }
-        self.all[demand].known.insert(value, fits);
+        let Demand { small, known, .. } = &mut self.all[demand];
+        match bit {
+            Some(bit) => {
+                small.0 |= bit;
+                small.1 |= if fits { bit } else { 0 };
+            }
+            None => {
+                known.insert(value, fits);
+            }
+        }
         fits
     }
 
@@ -231,6 +276,29 @@ impl Demands {
             is_met(demand.thread, demand.index)
         });
         first + met.count()
+    }
+
+    /// Has [`worth`](Self::worth) look at nothing that has happened in all states: `done` says how many
+    /// events of each thread have.
+    pub(super) fn look_at(&mut self, first: usize, until: u64, done: &[u64]) {
+        self.looks += 1;
+        let mut next: Vec<usize> = Vec::new();
+        let soon = self.line[first..].iter().take_while(|(earliest, _)| *earliest <= until);
+        next.extend(soon.map(|&(_, demand)| demand));
+        while let Some(demand) = next.pop() {
+            let Demand { sources, live, looked_at, .. } = &mut self.all[demand];
+            if std::mem::replace(looked_at, self.looks) == self.looks {
+                continue;
+            }
+            live.clear();
+            let is_live =
+                |source: &&Source| u64::from(source.index) >= done[source.thread as usize];
+            live.extend(sources.iter().filter(is_live));
+            next.extend(live.iter().filter_map(|source| match source.of {
+                Written::Of { demand, .. } => Some(demand?.get() as usize),
+                Written::Right | Written::Anything => None,
+            }));
+        }
     }
 
     /// The logarithm of the probability that the demands that are to be met up to some time, and
@@ -269,22 +337,22 @@ impl Demands {
         if own.is_none_or(|own| own < done) && self.fits(program, at, state[cell]) {
             missed -= STAYS.0 + STAYS.1 / (1 + index - done) as f64;
         }
-        for source in 0..self.all[at].sources.len() {
-            let Source { thread, index, is_own, ref of } = self.all[at].sources[source];
-            let done = state[thread] as usize;
-            if done > index {
+        for live in 0..self.all[at].live.len() {
+            let Source { thread, index, is_own, of } = self.all[at].live[live];
+            let done = state[thread as usize];
+            if done > u64::from(index) {
                 continue;
             }
-            let right = match *of {
+            let right = match of {
                 Written::Right => 1.0,
                 Written::Anything => UNKNOWN,
-                Written::Of { index, word, place, .. } if done > index => {
-                    let written = program.functions.of_one(place, state[word]);
+                Written::Of { index, word, place, .. } if done > u64::from(index) => {
+                    let written = program.functions.of_one(place, state[word as usize]);
                     if self.fits(program, at, written) { 1.0 } else { 0.0 }
                 }
                 Written::Of { demand: None, .. } => UNKNOWN,
                 Written::Of { demand: Some(demand), .. } => {
-                    self.chance(program, state, demand).unwrap_or(UNKNOWN)
+                    self.chance(program, state, demand.get() as usize).unwrap_or(UNKNOWN)
                 }
             };
             missed *= 1.0 - right * if is_own { OWN } else { OTHERS };

@@ -7,6 +7,9 @@ use rustc_hash::FxHashMap;
 /// So many values of one expression are remembered.
 const REMEMBERED: usize = 1 << 14;
 
+/// Values below this are found without a look into a map: as many as a word has bits.
+pub(super) const SMALL: usize = 64;
+
 /// What is computed from a state.
 #[derive(Clone, Debug)]
 pub(super) enum Function {
@@ -21,6 +24,8 @@ struct Entry {
     compiled: Compiled,
     /// The words of its variables.
     words: Vec<usize>,
+    /// Of one variable's expression: which of its values for small ones are known, and these.
+    small: (u64, [u64; SMALL]),
     known: FxHashMap<u64, u64>,
 }
 
@@ -62,7 +67,8 @@ impl<'a> Functions<'a> {
             },
             _ => Function::OfMany(place),
         };
-        self.entries.push(Entry { compiled, words, known: FxHashMap::default() });
+        let (small, known) = ((0, [0; SMALL]), FxHashMap::default());
+        self.entries.push(Entry { compiled, words, small, known });
         Some(function)
     }
 
@@ -83,12 +89,24 @@ impl<'a> Functions<'a> {
     /// The value of an expression of one variable that has this value.
     pub(super) fn of_one(&mut self, place: u32, of: u64) -> u64 {
         let entry = &mut self.entries[place as usize];
-        if let Some(&value) = entry.known.get(&of) {
-            return value;
+        let small = (of < SMALL as u64).then_some(of as usize);
+        match small {
+            Some(at) if entry.small.0 >> at & 1 == 1 => return entry.small.1[at],
+            Some(_) => {}
+            None => {
+                if let Some(&value) = entry.known.get(&of) {
+                    return value;
+                }
+            }
         }
         let found =
             entry.compiled.evaluate(self.pool, &mut self.scratch, &|_| Some(u128::from(of)));
         let value = found.unwrap_or(0) as u64;
+        if let Some(at) = small {
+            entry.small.0 |= 1 << at;
+            entry.small.1[at] = value;
+            return value;
+        }
         if entry.known.len() >= REMEMBERED {
             entry.known.clear();
         }

@@ -198,9 +198,13 @@ impl<'a> Forward<'a> {
             different.iter().all(|&at| state(at)[thread] as usize > index)
         };
         self.met = self.demands.met(self.met, done);
+        let until = until.unwrap_or(u64::MAX);
+        let least =
+            |thread: usize| different.iter().map(|&at| state(at)[thread]).min().unwrap_or(0);
+        let done: Vec<u64> = (0..self.program.threads.len()).map(least).collect();
+        self.demands.look_at(self.met, until, &done);
         let mut worths = Vec::with_capacity(different.len());
         for at in different {
-            let until = until.unwrap_or(u64::MAX);
             let worth = self.demands.worth(&mut self.program, state(at), self.met, until);
             let Some(worth) = worth else { continue };
             let luck = -(-self.random().ln()).ln();

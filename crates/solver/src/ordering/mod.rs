@@ -211,7 +211,7 @@ impl Session for OrderingSession<'_> {
         if matches!(answer, Answer::Paused) {
             let until = deadline.map(|deadline| {
                 let now = Instant::now();
-                now + deadline.saturating_duration_since(now) / 2
+                now + deadline.saturating_duration_since(now) / 5 * 4
             });
             let mut orders_known = certain(self.trace, self.system);
             orders_known.extend(orders.iter().map(|order| (order.before.0, order.after.0)));
