@@ -35,8 +35,12 @@ const TRIES: usize = 60;
 const BEYOND: usize = 60;
 /// Every so many events the states are kept for going back.
 const APART: usize = 50;
-/// So many times.
+/// So many times...
 const KEPT: usize = 40;
+/// ...of so many words in all.
+const KEPT_WORDS: usize = 1 << 25;
+/// No more words of states are taken a step further at once.
+const WIDEST: usize = 1 << 22;
 /// How much luck counts, in the unit of the logarithms of probabilities.
 const LUCK: f64 = 2.5;
 
@@ -138,11 +142,14 @@ impl<'a> Forward<'a> {
     fn save(&mut self, number: usize, level: &Level) {
         let mut levels = self.levels.clone();
         levels.insert(number, level.clone());
-        if self.places.len() == KEPT {
-            // The first one stays, in case that nothing else helps.
-            self.places.remove(1);
-        }
         self.places.push(Place { number, levels, history: self.history.len(), met: self.met });
+        let words =
+            |place: &Place| place.levels.values().map(|level| level.words.len()).sum::<usize>();
+        let mut all: usize = self.places.iter().map(words).sum();
+        // The first one stays, in case that nothing else helps, and so does the last.
+        while self.places.len() > 2 && (self.places.len() > KEPT || all > KEPT_WORDS) {
+            all -= words(&self.places.remove(1));
+        }
     }
 
     /// Goes back to the last kept place that is not behind `number`, or else to the first; says which.
@@ -159,8 +166,8 @@ impl<'a> Forward<'a> {
 
     /// Takes the best states of a level a step further, each in every way that there is.
     fn expand(&mut self, level: &Level, width: usize) {
-        let chosen = self.choose(level, width);
         let size = self.program.first.len();
+        let chosen = self.choose(level, width.min(WIDEST / size));
         let threads = self.program.threads.len();
         let mut state = Vec::with_capacity(size);
         for at in chosen {
