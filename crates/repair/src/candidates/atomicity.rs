@@ -1,5 +1,6 @@
 //! Accesses that belong together: one critical section for them.
 
+use super::planner::{Block, Plan, Planner};
 use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
@@ -8,7 +9,7 @@ use crate::sections::{
     Section, around, begins_wait, guard, is_end, is_held, is_internal, is_once, lock_name,
     lock_name_in, sections,
 };
-use crate::source::{Span, passages, span};
+use crate::source::{Span, passages};
 use encoders::ConstraintSystem;
 use explain::Pattern;
 use model::{
@@ -16,29 +17,6 @@ use model::{
     PathConditionKind, VariableOrigin, WritePart,
 };
 use std::collections::BTreeSet;
-
-/// What one thread does that nothing may come between.
-#[derive(Clone, Debug)]
-struct Block {
-    first: EventId,
-    last: EventId,
-    /// The same in lines, where the recorded run ended in between but other passages tell.
-    lines: Option<Span>,
-    /// The last event is an atomic update of something else than the cause's variables: it counts a
-    /// user, and what others count is no concern of the lock.
-    counts: bool,
-}
-
-/// Which lock, and where it is to be held.
-#[derive(Debug)]
-struct Plan {
-    /// None for a new one.
-    lock: Option<ObjectId>,
-    spans: Vec<Span>,
-    regions: Vec<(EventId, EventId)>,
-    /// Are all of these sections of the lock already, only shorter ones?
-    only_longer: bool,
-}
 
 pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let trace = bug.trace;
@@ -334,7 +312,7 @@ fn compared(trace: &EventTrace) -> BTreeSet<CellId> {
     cells.collect()
 }
 
-fn cells(trace: &EventTrace, events: &[EventId]) -> BTreeSet<CellId> {
+pub(super) fn cells(trace: &EventTrace, events: &[EventId]) -> BTreeSet<CellId> {
     let kinds = events.iter().map(|id| &trace.event(*id).kind);
     kinds
         .flat_map(|kind| {
@@ -344,7 +322,7 @@ fn cells(trace: &EventTrace, events: &[EventId]) -> BTreeSet<CellId> {
         .collect()
 }
 
-fn touches(trace: &EventTrace, id: EventId, cells: &BTreeSet<CellId>) -> bool {
+pub(super) fn touches(trace: &EventTrace, id: EventId, cells: &BTreeSet<CellId>) -> bool {
     let kind = &trace.event(id).kind;
     kind.reads().iter().any(|part| cells.contains(&part.cell))
         || kind.writes().iter().any(|part| cells.contains(&part.cell))
@@ -433,188 +411,6 @@ fn example(bug: &Bug<'_>, all: &[Section], plan: &Plan) -> Option<String> {
     let access = accesses.find(|event| held(event.id) && !event.site().is_in_library())?;
     let place = Span::of(access.site());
     Some(format!("as {} ({}) does", place.function, place.begin()))
-}
-
-struct Planner<'a> {
-    trace: &'a EventTrace,
-    system: &'a ConstraintSystem,
-    all: &'a [Section],
-    lock: Option<ObjectId>,
-    /// Every access that may come at the same time is guarded, too.
-    complete: bool,
-}
-
-impl Planner<'_> {
-    /// The section of the lock that an event lies in.
-    fn section(&self, id: EventId) -> Option<Section> {
-        let lock = self.lock?;
-        around(self.trace, self.all, id).into_iter().find(|section| section.object == lock)
-    }
-
-    /// The blocks, of which some go on into a section of the lock that begins right behind them, in the same
-    /// call: nobody gives a lock back only to take it again. `None` where there is none such.
-    fn joined(&self, blocks: &[Block]) -> Option<Vec<Block>> {
-        let next = |block: &Block| {
-            let last = self.trace.event(block.last);
-            let own = &self.trace.thread_of(block.last).events;
-            let next = *own.get(last.index as usize + 1)?;
-            let section =
-                self.all.iter().find(|one| one.lock == next && Some(one.object) == self.lock)?;
-            let callers = |id: EventId| {
-                let event = self.trace.event(id);
-                event.stack.get(event.depth() + 1..)
-            };
-            let same = [section.lock, section.unlock].iter().all(|id| {
-                callers(*id) == callers(block.last)
-                    && self.trace.event(*id).site().function == last.site().function
-            });
-            let free = block.lines.is_none() && self.section(block.last).is_none();
-            (same && free).then_some(section.unlock)
-        };
-        if !blocks.iter().any(|block| next(block).is_some()) {
-            return None;
-        }
-        let join =
-            |block: &Block| Block { last: next(block).unwrap_or(block.last), ..block.clone() };
-        Some(blocks.iter().map(join).collect())
-    }
-
-    fn plan(&self, blocks: &[Block]) -> Option<Plan> {
-        let mut plan =
-            Plan { lock: self.lock, spans: Vec::new(), regions: Vec::new(), only_longer: true };
-        for block in blocks {
-            let (one, two) = (self.section(block.first), self.section(block.last));
-            if let Some(lines) = &block.lines {
-                self.add_lines(&mut plan, block, lines);
-                continue;
-            }
-            if one.is_some() && one == two {
-                continue;
-            }
-            plan.only_longer &= one.is_some() && two.is_some();
-            let first = one.map_or(block.first, |section| section.lock);
-            let last = two.map_or(block.last, |section| section.unlock);
-            let (a, b) = (self.trace.event(first), self.trace.event(last));
-            self.add(&mut plan, span(a, b)?);
-        }
-        if plan.spans.is_empty() {
-            return None;
-        }
-        if self.complete {
-            for line in self.unguarded(&plan, blocks) {
-                plan.only_longer = false;
-                self.add(&mut plan, line);
-            }
-        }
-        let joined = super::joined::joined(self.trace, std::mem::take(&mut plan.spans));
-        for span in joined {
-            self.add(&mut plan, span);
-        }
-        plan.spans.sort();
-        Some(plan)
-    }
-
-    /// Adds the lines of a function, unless each passage is one section of the lock already.
-    fn add_lines(&self, plan: &mut Plan, block: &Block, lines: &Span) {
-        let cells = cells(self.trace, &[block.first, block.last]);
-        let all = passages(self.trace, lines);
-        let guarded = all.iter().all(|(first, last)| {
-            self.section(*first).is_some_and(|one| self.section(*last) == Some(one))
-        });
-        if guarded {
-            return;
-        }
-        let index = |id: EventId| self.trace.event(id).index as usize;
-        let mut accesses = all.iter().flat_map(|(first, last)| {
-            let own = &self.trace.thread_of(*first).events;
-            own.get(index(*first)..=index(*last)).unwrap_or_default()
-        });
-        plan.only_longer &=
-            accesses.all(|id| !touches(self.trace, *id, &cells) || self.section(*id).is_some());
-        self.add(plan, lines.clone());
-    }
-
-    fn add(&self, plan: &mut Plan, span: Span) {
-        // Lines that have one in common are one section.
-        let mut span = span;
-        let overlaps = |other: &Span, span: &Span| {
-            other.file == span.file
-                && other.function == span.function
-                && other.first < other.last
-                && span.first < span.last
-                && other.first <= span.last
-                && span.first <= other.last
-        };
-        while let Some(other) = plan.spans.iter().find(|other| {
-            overlaps(other, &span) && (other.first < span.first || other.last > span.last)
-        }) {
-            let (first, last) = (span.first.min(other.first), span.last.max(other.last));
-            if (first, last) == (other.first, other.last) {
-                break;
-            }
-            span = Span { first, last, ..span };
-        }
-        let known = plan.spans.iter().any(|other| {
-            other.file == span.file
-                && other.function == span.function
-                && other.first <= span.first
-                && span.last <= other.last
-        });
-        if known {
-            return;
-        }
-        plan.spans.retain(|other| {
-            !(other.file == span.file
-                && other.function == span.function
-                && span.first <= other.first
-                && other.last <= span.last)
-        });
-        plan.regions.extend(passages(self.trace, &span));
-        plan.spans.push(span);
-    }
-
-    /// The lines at which threads touch the same variables outside of all this, and may do so at
-    /// the same time.
-    fn unguarded(&self, plan: &Plan, blocks: &[Block]) -> Vec<Span> {
-        let trace = self.trace;
-        let index = |id: EventId| trace.event(id).index;
-        let ends = blocks
-            .iter()
-            .flat_map(|block| [Some(block.first), Some(block.last).filter(|_| !block.counts)]);
-        let ends: Vec<EventId> = ends.flatten().collect();
-        let sites: BTreeSet<_> = ends.iter().map(|id| trace.event(*id).site()).collect();
-        let same_places = trace.events.iter().filter(|event| sites.contains(event.site()));
-        let same_places: Vec<EventId> = same_places.map(|event| event.id).collect();
-        let cells = cells(trace, &same_places);
-        let written: BTreeSet<CellId> = {
-            let writes = same_places.iter().flat_map(|id| trace.event(*id).kind.writes());
-            writes.map(|part| part.cell).collect()
-        };
-        let inside = |id: EventId| {
-            plan.regions.iter().any(|(first, last)| {
-                trace.event(*first).thread == trace.event(id).thread
-                    && (index(*first)..=index(*last)).contains(&index(id))
-            }) || self.section(id).is_some()
-        };
-        let mut lines: Vec<Span> = Vec::new();
-        for event in trace.events.iter().filter(|event| touches(trace, event.id, &cells)) {
-            let conflicts = !event.kind.writes().is_empty() || touches(trace, event.id, &written);
-            let line = Span::of(event.site());
-            let own = !event.site().is_in_library();
-            if !conflicts || !own || lines.contains(&line) || inside(event.id) {
-                continue;
-            }
-            let at_once = same_places.iter().any(|other| {
-                trace.event(*other).thread != event.thread
-                    && !self.system.surely_before(event.id, *other)
-                    && !self.system.surely_before(*other, event.id)
-            });
-            if at_once {
-                lines.push(line);
-            }
-        }
-        lines
-    }
 }
 
 fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {

@@ -7,6 +7,7 @@ mod deadlock;
 mod give_back;
 mod joined;
 mod order;
+mod planner;
 mod routine;
 mod steps;
 mod wakeup;

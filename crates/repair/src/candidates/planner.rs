@@ -1,0 +1,214 @@
+//! Where a lock has to be held, so that what belongs together is one critical section.
+
+use super::atomicity::{cells, touches};
+use crate::sections::{Section, around};
+use crate::source::{Span, passages, span};
+use encoders::ConstraintSystem;
+use model::{CellId, EventId, EventTrace, ObjectId};
+use std::collections::BTreeSet;
+
+/// What one thread does that nothing may come between.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) first: EventId,
+    pub(super) last: EventId,
+    /// The same in lines, where the recorded run ended in between but other passages tell.
+    pub(super) lines: Option<Span>,
+    /// The last event is an atomic update of something else than the cause's variables: it counts a
+    /// user, and what others count is no concern of the lock.
+    pub(super) counts: bool,
+}
+
+/// Which lock, and where it is to be held.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// None for a new one.
+    pub(super) lock: Option<ObjectId>,
+    pub(super) spans: Vec<Span>,
+    pub(super) regions: Vec<(EventId, EventId)>,
+    /// Are all of these sections of the lock already, only shorter ones?
+    pub(super) only_longer: bool,
+}
+
+/// Finds it for one lock.
+pub(super) struct Planner<'a> {
+    pub(super) trace: &'a EventTrace,
+    pub(super) system: &'a ConstraintSystem,
+    pub(super) all: &'a [Section],
+    pub(super) lock: Option<ObjectId>,
+    /// Every access that may come at the same time is guarded, too.
+    pub(super) complete: bool,
+}
+
+impl Planner<'_> {
+    /// The section of the lock that an event lies in.
+    fn section(&self, id: EventId) -> Option<Section> {
+        let lock = self.lock?;
+        around(self.trace, self.all, id).into_iter().find(|section| section.object == lock)
+    }
+
+    /// The blocks, of which some go on into a section of the lock that begins right behind them, in the same
+    /// call: nobody gives a lock back only to take it again. `None` where there is none such.
+    pub(super) fn joined(&self, blocks: &[Block]) -> Option<Vec<Block>> {
+        let next = |block: &Block| {
+            let last = self.trace.event(block.last);
+            let own = &self.trace.thread_of(block.last).events;
+            let next = *own.get(last.index as usize + 1)?;
+            let section =
+                self.all.iter().find(|one| one.lock == next && Some(one.object) == self.lock)?;
+            let callers = |id: EventId| {
+                let event = self.trace.event(id);
+                event.stack.get(event.depth() + 1..)
+            };
+            let same = [section.lock, section.unlock].iter().all(|id| {
+                callers(*id) == callers(block.last)
+                    && self.trace.event(*id).site().function == last.site().function
+            });
+            let free = block.lines.is_none() && self.section(block.last).is_none();
+            (same && free).then_some(section.unlock)
+        };
+        if !blocks.iter().any(|block| next(block).is_some()) {
+            return None;
+        }
+        let join =
+            |block: &Block| Block { last: next(block).unwrap_or(block.last), ..block.clone() };
+        Some(blocks.iter().map(join).collect())
+    }
+
+    pub(super) fn plan(&self, blocks: &[Block]) -> Option<Plan> {
+        let mut plan =
+            Plan { lock: self.lock, spans: Vec::new(), regions: Vec::new(), only_longer: true };
+        for block in blocks {
+            let (one, two) = (self.section(block.first), self.section(block.last));
+            if let Some(lines) = &block.lines {
+                self.add_lines(&mut plan, block, lines);
+                continue;
+            }
+            if one.is_some() && one == two {
+                continue;
+            }
+            plan.only_longer &= one.is_some() && two.is_some();
+            let first = one.map_or(block.first, |section| section.lock);
+            let last = two.map_or(block.last, |section| section.unlock);
+            let (a, b) = (self.trace.event(first), self.trace.event(last));
+            self.add(&mut plan, span(a, b)?);
+        }
+        if plan.spans.is_empty() {
+            return None;
+        }
+        if self.complete {
+            for line in self.unguarded(&plan, blocks) {
+                plan.only_longer = false;
+                self.add(&mut plan, line);
+            }
+        }
+        let joined = super::joined::joined(self.trace, std::mem::take(&mut plan.spans));
+        for span in joined {
+            self.add(&mut plan, span);
+        }
+        plan.spans.sort();
+        Some(plan)
+    }
+
+    /// Adds the lines of a function, unless each passage is one section of the lock already.
+    fn add_lines(&self, plan: &mut Plan, block: &Block, lines: &Span) {
+        let cells = cells(self.trace, &[block.first, block.last]);
+        let all = passages(self.trace, lines);
+        let guarded = all.iter().all(|(first, last)| {
+            self.section(*first).is_some_and(|one| self.section(*last) == Some(one))
+        });
+        if guarded {
+            return;
+        }
+        let index = |id: EventId| self.trace.event(id).index as usize;
+        let mut accesses = all.iter().flat_map(|(first, last)| {
+            let own = &self.trace.thread_of(*first).events;
+            own.get(index(*first)..=index(*last)).unwrap_or_default()
+        });
+        plan.only_longer &=
+            accesses.all(|id| !touches(self.trace, *id, &cells) || self.section(*id).is_some());
+        self.add(plan, lines.clone());
+    }
+
+    fn add(&self, plan: &mut Plan, span: Span) {
+        // Lines that have one in common are one section.
+        let mut span = span;
+        let overlaps = |other: &Span, span: &Span| {
+            other.file == span.file
+                && other.function == span.function
+                && other.first < other.last
+                && span.first < span.last
+                && other.first <= span.last
+                && span.first <= other.last
+        };
+        while let Some(other) = plan.spans.iter().find(|other| {
+            overlaps(other, &span) && (other.first < span.first || other.last > span.last)
+        }) {
+            let (first, last) = (span.first.min(other.first), span.last.max(other.last));
+            if (first, last) == (other.first, other.last) {
+                break;
+            }
+            span = Span { first, last, ..span };
+        }
+        let known = plan.spans.iter().any(|other| {
+            other.file == span.file
+                && other.function == span.function
+                && other.first <= span.first
+                && span.last <= other.last
+        });
+        if known {
+            return;
+        }
+        plan.spans.retain(|other| {
+            !(other.file == span.file
+                && other.function == span.function
+                && span.first <= other.first
+                && other.last <= span.last)
+        });
+        plan.regions.extend(passages(self.trace, &span));
+        plan.spans.push(span);
+    }
+
+    /// The lines at which threads touch the same variables outside of all this, and may do so at
+    /// the same time.
+    fn unguarded(&self, plan: &Plan, blocks: &[Block]) -> Vec<Span> {
+        let trace = self.trace;
+        let index = |id: EventId| trace.event(id).index;
+        let ends = blocks
+            .iter()
+            .flat_map(|block| [Some(block.first), Some(block.last).filter(|_| !block.counts)]);
+        let ends: Vec<EventId> = ends.flatten().collect();
+        let sites: BTreeSet<_> = ends.iter().map(|id| trace.event(*id).site()).collect();
+        let same_places = trace.events.iter().filter(|event| sites.contains(event.site()));
+        let same_places: Vec<EventId> = same_places.map(|event| event.id).collect();
+        let cells = cells(trace, &same_places);
+        let written: BTreeSet<CellId> = {
+            let writes = same_places.iter().flat_map(|id| trace.event(*id).kind.writes());
+            writes.map(|part| part.cell).collect()
+        };
+        let inside = |id: EventId| {
+            plan.regions.iter().any(|(first, last)| {
+                trace.event(*first).thread == trace.event(id).thread
+                    && (index(*first)..=index(*last)).contains(&index(id))
+            }) || self.section(id).is_some()
+        };
+        let mut lines: Vec<Span> = Vec::new();
+        for event in trace.events.iter().filter(|event| touches(trace, event.id, &cells)) {
+            let conflicts = !event.kind.writes().is_empty() || touches(trace, event.id, &written);
+            let line = Span::of(event.site());
+            let own = !event.site().is_in_library();
+            if !conflicts || !own || lines.contains(&line) || inside(event.id) {
+                continue;
+            }
+            let at_once = same_places.iter().any(|other| {
+                trace.event(*other).thread != event.thread
+                    && !self.system.surely_before(event.id, *other)
+                    && !self.system.surely_before(*other, event.id)
+            });
+            if at_once {
+                lines.push(line);
+            }
+        }
+        lines
+    }
+}
