@@ -74,6 +74,8 @@ pub(crate) struct Forward<'a> {
     levels: BTreeMap<usize, Level>,
     history: Vec<Step>,
     places: Vec<Place>,
+    /// Of their states.
+    kept_words: usize,
     /// Demands that are met in all states.
     met: usize,
     random: u64,
@@ -97,19 +99,20 @@ impl<'a> Forward<'a> {
             levels,
             history,
             places,
+            kept_words: 0,
             met: 0,
             random: 0x9e37_79b9_7f4a_7c15,
         })
     }
 
     /// Looks for a schedule that follows the recorded paths and fails, as far as the search knows.
-    /// `goes_on` is asked for every number of events that have happened; `None` when it says no, or
-    /// when nothing is found.
-    pub(crate) fn find(&mut self, mut goes_on: impl FnMut() -> bool) -> Option<Vec<EventId>> {
+    /// `goes_on` is asked for every number of events that have happened, with about how many bytes are in
+    /// use; `None` when it says no, or when nothing is found.
+    pub(crate) fn find(&mut self, mut goes_on: impl FnMut(usize) -> bool) -> Option<Vec<EventId>> {
         let (mut last, mut stuck, mut tries, mut saved) = (0usize, 0usize, 0usize, None);
         let mut width = WIDTH;
         loop {
-            if !goes_on() {
+            if !goes_on(self.bytes()) {
                 return None;
             }
             let Some((number, level)) = self.levels.pop_first() else {
@@ -139,23 +142,26 @@ impl<'a> Forward<'a> {
         }
     }
 
+    fn bytes(&self) -> usize {
+        let words = words(&self.levels) + self.kept_words;
+        words * size_of::<u64>() + self.history.len() * size_of::<Step>()
+    }
+
     fn save(&mut self, number: usize, level: &Level) {
         let mut levels = self.levels.clone();
         levels.insert(number, level.clone());
         self.places.push(Place { number, levels, history: self.history.len(), met: self.met });
-        let words =
-            |place: &Place| place.levels.values().map(|level| level.words.len()).sum::<usize>();
-        let mut all: usize = self.places.iter().map(words).sum();
+        self.kept_words += self.places.last().map_or(0, |place| words(&place.levels));
         // The first one stays, in case that nothing else helps, and so does the last.
-        while self.places.len() > 2 && (self.places.len() > KEPT || all > KEPT_WORDS) {
-            all -= words(&self.places.remove(1));
+        while self.places.len() > 2 && (self.places.len() > KEPT || self.kept_words > KEPT_WORDS) {
+            self.kept_words -= words(&self.places.remove(1).levels);
         }
     }
 
     /// Goes back to the last kept place that is not behind `number`, or else to the first; says which.
     fn go_back(&mut self, number: usize) -> Option<usize> {
         while self.places.len() > 1 && self.places.last()?.number > number {
-            self.places.pop();
+            self.kept_words -= self.places.pop().map_or(0, |place| words(&place.levels));
         }
         let place = self.places.last()?;
         self.levels.clone_from(&place.levels);
@@ -256,6 +262,10 @@ impl<'a> Forward<'a> {
         };
         happened.into_iter().filter_map(event).collect()
     }
+}
+
+fn words(levels: &BTreeMap<usize, Level>) -> usize {
+    levels.values().map(|level| level.words.len()).sum()
 }
 
 fn hash(state: &[u64]) -> u64 {

@@ -55,7 +55,7 @@ fn small_traces_of_all_kinds_of_synchronisation() {
         let mut session = OrderingSession::new(&trace, &system, Limits::default());
         let outcome = session.check(Goal::Fail, &[]).expect("an answer");
         let forward = Forward::new(&trace, &certain(&system));
-        let order = forward.expect("nothing is unknown").find(|| true);
+        let order = forward.expect("nothing is unknown").find(|_| true);
         match (outcome, order) {
             (Outcome::Sat(_), Some(order)) => {
                 let check = Evaluator::new(&trace).check(&order, &|_| None);
@@ -84,7 +84,7 @@ fn a_run_with_hot_variables() {
         let trace = encoders::dsl::parse(&text).expect("the trace is well formed").trace;
         let system = encoders::encode_recorded(&trace).expect("the trace can be encoded");
         let forward = Forward::new(&trace, &certain(&system));
-        let order = forward.expect("nothing is unknown").find(|| true).expect("there is one");
+        let order = forward.expect("nothing is unknown").find(|_| true).expect("there is one");
         assert_eq!(Evaluator::new(&trace).check(&order, &|_| None), Check::Fails, "seed {seed}");
 
         // The session takes it as it is.

@@ -215,9 +215,11 @@ impl Session for OrderingSession<'_> {
             });
             let mut orders_known = certain(self.trace, self.system);
             orders_known.extend(orders.iter().map(|order| (order.before.0, order.after.0)));
-            let in_time = || until.is_none_or(|until| Instant::now() < until);
-            let found = Forward::new(self.trace, &orders_known)
-                .and_then(|mut forward| forward.find(in_time));
+            let may = |bytes: usize| {
+                goes_on(bytes).is_ok() && until.is_none_or(|until| Instant::now() < until)
+            };
+            let found =
+                Forward::new(self.trace, &orders_known).and_then(|mut forward| forward.find(may));
             tracing::debug!(found = found.is_some(), "looked forward");
             if let Some(order) = found {
                 search.look_near(&order);
