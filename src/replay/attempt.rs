@@ -19,6 +19,11 @@ use trace_format::{Manifest, Trace, files};
 /// threads that wait are not counted.
 const SPINS: u64 = 256 << 20;
 
+/// How much a run of a recorded program may log before it is ended.
+pub(crate) fn most_bytes(recorded: &Manifest) -> u64 {
+    recorded.stream_bytes().saturating_mul(8).saturating_add(SPINS)
+}
+
 /// A run that is over. Its trace lives as long as this does.
 #[derive(Debug)]
 pub struct Attempt {
@@ -128,7 +133,7 @@ pub fn run(
         openmp: recorded.openmp.clone(),
         confined: Some(confined),
         perturbation: None,
-        most_bytes: Some(recorded.stream_bytes().saturating_mul(8).saturating_add(SPINS)),
+        most_bytes: Some(most_bytes(recorded)),
     };
     let interrupts = Interrupts::catch();
     let run = record::run(&target.program, &directory, &options, &interrupts)?;

@@ -25,6 +25,7 @@ mod scratch;
 mod script;
 mod target;
 
+pub(crate) use attempt::most_bytes;
 pub use attempt::{Attempt, Left, Report, run};
 pub use departure::{Departure, Difference};
 pub use error::ReplayError;

@@ -162,7 +162,7 @@ impl Runner {
                 input: self.settings.input.clone(),
             }),
             perturbation,
-            most_bytes: None,
+            most_bytes: Some(replay::most_bytes(&self.manifest)),
         };
         let interrupts = Interrupts::catch();
         let run = record::run(&self.program, &directory, &options, &interrupts)
