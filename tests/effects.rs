@@ -18,17 +18,25 @@ fn check(source: &Path, level: &str) {
     let workspace = Workspace::new(&format!("effects-{name}{level}"));
     let plus_plus = name.ends_with(".cc");
     let (compiler, standard) = if plus_plus { ("c++", "-std=c++17") } else { ("cc", "-std=gnu11") };
+    let expected = fs::read_to_string(source).expect("the source can be read");
+    let flags = expected.lines().find_map(|line| line.strip_prefix("//~ FLAGS: "));
     let source = source.to_str().expect("a path in UTF-8");
-    workspace
-        .symbiosis([compiler, standard, "-g", level, "-pthread", source, "-lm", "-o", "program"])
-        .expect_code(SUCCESS);
+    let fixed = [compiler, standard, "-g", level, "-pthread", source, "-lm", "-o", "program"];
+    let arguments = fixed.into_iter().chain(flags.unwrap_or_default().split_whitespace());
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
     workspace.symbiosis(["record", "-o", "run.trace", "--", "./program"]).expect_code(SUCCESS);
     let outcome = workspace.symbiosis(["check", "run.trace"]).expect_code(SUCCESS);
     assert!(outcome.stdout().contains(" 0 gaps in "), "{}", outcome.describe());
     assert!(!outcome.stdout().contains("not described"), "{}", outcome.describe());
-    let expected = fs::read_to_string(source).expect("the source can be read");
     for wanted in expected.lines().filter_map(|line| line.trim().strip_prefix("//~ CHECK: ")) {
         assert!(outcome.stdout().contains(wanted), "no {wanted:?}: {}", outcome.describe());
+    }
+    let most = expected.lines().find_map(|line| line.trim().strip_prefix("//~ LOG: "));
+    if let Some(most) = most {
+        let most: u64 = most.parse().expect("a number of bytes");
+        let files = fs::read_dir(workspace.path("run.trace")).expect("the trace can be listed");
+        let sizes = files.map(|file| file.and_then(|file| file.metadata()).expect("a file").len());
+        assert!(sizes.sum::<u64>() < most, "the trace is larger");
     }
 }
 

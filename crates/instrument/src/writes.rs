@@ -281,6 +281,7 @@ impl Returned<'_> {
             Number::Difference(a, b) => builder.sub(self.number_of(a)?, self.number_of(b)?),
             Number::Product(a, b) => builder.mul(self.number_of(a)?, self.number_of(b)?),
             Number::Smaller(a, b) => builder.min(self.number_of(a)?, self.number_of(b)?),
+            Number::Odd(inner) => builder.and(self.number_of(inner)?, builder.i64(1)),
         })
     }
 

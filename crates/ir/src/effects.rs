@@ -150,6 +150,8 @@ pub enum Number {
     Product(Box<Number>, Box<Number>),
     /// The smaller one, without sign.
     Smaller(Box<Number>, Box<Number>),
+    /// The lowest bit of it.
+    Odd(Box<Number>),
 }
 
 /// A format and the arguments that it speaks of.
@@ -279,6 +281,9 @@ impl Number {
             a.for_each(visit);
             b.for_each(visit);
         }
+        if let Self::Odd(inner) = self {
+            inner.for_each(visit);
+        }
     }
 
     /// Is the result a part of it?
@@ -302,6 +307,7 @@ impl Number {
             Self::Difference(a, b) => a.value(leaf)?.wrapping_sub(b.value(leaf)?),
             Self::Product(a, b) => a.value(leaf)?.wrapping_mul(b.value(leaf)?),
             Self::Smaller(a, b) => a.value(leaf)?.min(b.value(leaf)?),
+            Self::Odd(inner) => inner.value(leaf)? & 1,
             part => leaf(part)?,
         })
     }

@@ -179,7 +179,7 @@ impl<'r> Engine<'r> {
     }
 
     /// The bytes in memory at an address of the recorded run, as one number; without an event.
-    fn peek(&mut self, t: usize, address: u64, length: u64) -> Option<u64> {
+    pub fn peek(&mut self, t: usize, address: u64, length: u64) -> Option<u64> {
         let internal = self.lookup(t, address)?;
         (0..length).rev().try_fold(0u64, |value, offset| {
             let byte = self.seen_byte(internal + offset)??;

@@ -158,7 +158,7 @@ impl<'r> Engine<'r> {
                 }
             }
             _ => match effect(call.name) {
-                Some(described) if described.kind == Kind::Completed => self.append_text(t, call),
+                Some(described) if described.kind == Kind::Completed => self.edit_text(t, call),
                 Some(described) if !described.objects => {}
                 // What the log says of the objects came after that.
                 _ if call.doubted => {}

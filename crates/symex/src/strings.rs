@@ -1,5 +1,9 @@
-//! Appending to `std::string`: the log has the string's own words, and what lies in its buffer is
-//! computed. Logging the buffer each time would make the log as long as the square of the text.
+//! Members of `std::string` that change a part of the text: the log has the string's own words, and
+//! what lies in its buffer is computed. Logging the buffer each time would make the log as long as the
+//! square of the text.
+//!
+//! All of them are one edit: so many bytes at a place are taken out, and others come there. How many
+//! come is known from the length afterwards.
 
 use crate::access::{Grain, Place};
 use crate::engine::Engine;
@@ -9,72 +13,314 @@ use crate::thread::ExternalCall;
 use crate::value::{self, Scalar, Value};
 use ir::effects::{Kind, effect};
 
-/// Offset of the length in a string.
+/// Offset of the length in a string that has a buffer elsewhere.
 const LENGTH: u64 = 8;
 /// Longer texts are not followed.
 const LONGEST: u64 = 1 << 26;
+/// No text that lies in the string itself begins so far in.
+const OWN_END: u64 = 32;
 
-/// A string before something is appended to it.
-#[derive(Clone, Copy, Debug)]
+/// Whose strings they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Library {
+    /// A pointer, the length, and the capacity or a short text.
+    Gnu,
+    /// The capacity, the length and a pointer, or the length and a short text; the lowest bit says
+    /// which.
+    Llvm,
+}
+
+/// Of the libraries: how symbols of the class begin, and what an iterator is called as a parameter.
+const LIBRARIES: [(Library, &str, [&str; 2]); 2] = [
+    (
+        Library::Gnu,
+        "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE",
+        ["N9__gnu_cxx17__normal_iteratorIPKcS4_EE", "N9__gnu_cxx17__normal_iteratorIPcS4_EE"],
+    ),
+    (
+        Library::Llvm,
+        "_ZNSt3__112basic_stringIcNS_11char_traitsIcEENS_9allocatorIcEEE",
+        ["NS_11__wrap_iterIPKcEE", "NS_11__wrap_iterIPcEE"],
+    ),
+];
+
+/// A string before it is edited.
+#[derive(Clone, Debug)]
 pub(crate) struct Text {
-    /// Internal address of its buffer.
+    /// Address of its buffer, and the internal one.
+    address: u64,
     buffer: u64,
     length: u64,
+    /// What it held, when that lay in the string itself, where other words may come.
+    own: Option<Bytes>,
+}
+
+/// Where an edit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    End,
+    /// The number in an argument; no further than the end.
+    Number(usize),
+    /// Where the iterator in an argument points.
+    Iterator(usize),
+}
+
+/// How much is taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Removed {
+    Nothing,
+    Last,
+    One,
+    Rest,
+    /// The number in an argument; no more than there is.
+    Number(usize),
+    /// Up to where the iterator in an argument points.
+    Iterator(usize),
+}
+
+/// What comes there; the numbers are arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Added {
+    Nothing,
+    Zeros,
+    Fill(usize),
+    Bytes(usize),
+    String(usize),
+    /// A part of a string, from the place in the next argument.
+    Part(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Edit {
+    at: At,
+    removed: Removed,
+    added: Added,
+}
+
+/// What a member of `std::string` does, by its symbol.
+fn edit(symbol: &str) -> Option<(Library, Edit)> {
+    let (library, name, iterators) = LIBRARIES.iter().find_map(|(library, class, iterators)| {
+        Some((*library, symbol.strip_prefix(class)?, iterators))
+    })?;
+    let (member, parameters) = match name.strip_prefix("pLE") {
+        Some(parameters) => ("append", parameters),
+        None => {
+            let digits = name.find(|c: char| !c.is_ascii_digit())?;
+            let end = digits + name[..digits].parse::<usize>().ok()?;
+            (name.get(digits..end)?, name.get(end..)?.strip_prefix('E')?)
+        }
+    };
+    let iterator = iterators.iter().find_map(|iterator| parameters.strip_prefix(iterator));
+    let removing = ["erase", "replace"].contains(&member);
+    let second = |rest: &'static str| {
+        iterator.filter(|_| removing).and_then(|parameters| parameters.strip_prefix(rest))
+    };
+    let (at, removed, next, rest) = match member {
+        "append" | "_M_append" | "push_back" => (At::End, Removed::Nothing, 1, parameters),
+        "reserve" | "shrink_to_fit" => (At::End, Removed::Nothing, 1, ""),
+        "pop_back" => (At::End, Removed::Last, 1, ""),
+        "resize" => (At::Number(1), Removed::Rest, 1, parameters),
+        "_M_replace" | "_M_replace_aux" | "_M_erase" | "insert" | "erase" | "replace" => {
+            if let Some(rest) = second("S9_").or_else(|| second("S8_")) {
+                (At::Iterator(1), Removed::Iterator(2), 3, rest)
+            } else if let Some(rest) = iterator {
+                let removed = if member == "erase" { Removed::One } else { Removed::Nothing };
+                (At::Iterator(1), removed, 2, rest)
+            } else if member == "insert" {
+                (At::Number(1), Removed::Nothing, 2, parameters.strip_prefix('m')?)
+            } else {
+                (At::Number(1), Removed::Number(2), 3, parameters.strip_prefix("mm")?)
+            }
+        }
+        _ => return None,
+    };
+    let added = match rest {
+        "" | "v" => Added::Nothing,
+        "m" if member == "resize" => Added::Zeros,
+        "c" => Added::Fill(next),
+        "mc" => Added::Fill(next + 1),
+        "RKS4_" | "RKS5_" => Added::String(next),
+        "RKS4_mm" | "RKS5_mm" => Added::Part(next),
+        // Texts, and what begins at a pointer or an iterator.
+        _ if rest.starts_with(['P', 'S', 'N']) => Added::Bytes(next),
+        _ => return None,
+    };
+    Some((library, Edit { at, removed, added }))
 }
 
 impl<'r> Engine<'r> {
-    /// What a string holds that the call is going to append to.
+    /// What a string holds that the call is going to edit.
     pub fn text_before(&mut self, t: usize, name: &str, arguments: &[Value]) -> Option<Text> {
         effect(name).filter(|described| described.kind == Kind::Completed)?;
-        let string = arguments.first().and_then(Value::scalar).and_then(Scalar::as_const)?;
-        self.text_at(t, string as u64)
+        let (library, _) = edit(name)?;
+        let string = arguments.first().and_then(Value::scalar).and_then(Scalar::as_const)? as u64;
+        let mut text = self.text_at(t, library, string)?;
+        if text.address.wrapping_sub(string) < OWN_END && text.length > 0 {
+            let place = Place::new(text.buffer, text.length, None);
+            text.own = Some(self.read(t, place, Grain::Cell));
+        }
+        Some(text)
     }
 
-    fn text_at(&mut self, t: usize, string: u64) -> Option<Text> {
-        let buffer = self.word(t, string)?;
-        let length = self.word(t, string.checked_add(LENGTH)?)?;
-        let buffer = self.resolve(t, buffer)?;
-        (length <= LONGEST).then_some(Text { buffer, length })
+    fn text_at(&mut self, t: usize, library: Library, string: u64) -> Option<Text> {
+        let (address, length) = match library {
+            Library::Gnu => (self.word(t, string)?, self.word(t, string.checked_add(LENGTH)?)?),
+            Library::Llvm => {
+                let first = self.peek(t, string, 1)?;
+                if first & 1 == 0 {
+                    (string + 1, first >> 1)
+                } else {
+                    let length = self.word(t, string.checked_add(LENGTH)?)?;
+                    (self.word(t, string.checked_add(2 * LENGTH)?)?, length)
+                }
+            }
+        };
+        let buffer = self.resolve(t, address)?;
+        (length <= LONGEST).then_some(Text { address, buffer, length, own: None })
     }
 
-    /// Does what the call appended.
-    pub fn append_text(&mut self, t: usize, call: &ExternalCall<'r>) {
-        if self.try_append(t, call).is_none() {
+    /// Does what the call changed.
+    pub fn edit_text(&mut self, t: usize, call: &ExternalCall<'r>) {
+        if self.try_edit(t, call).is_none() {
             self.gap(t, GapKind::External(call.name.to_owned()), "string is not known".to_owned());
         }
     }
 
-    fn try_append(&mut self, t: usize, call: &ExternalCall<'r>) -> Option<()> {
-        let argument = |i: usize| call.arguments.get(i).and_then(Value::scalar);
-        let before = call.text?;
-        let after = self.text_at(t, argument(0)?.as_const()? as u64)?;
-        let added = after.length.checked_sub(before.length)?;
-        if after.buffer != before.buffer && before.length > 0 {
-            let place = Place::new(before.buffer, before.length, None);
-            let bytes = self.read(t, place, Grain::Cell);
-            self.write(t, Place::new(after.buffer, before.length, None), &bytes, Grain::Cell);
-        }
-        let operand = call.operands.get(1).copied();
-        let mut bytes: Bytes = if call.name.ends_with("Ec") {
-            let byte = value::resize(&mut self.pool, argument(1)?, 8, false);
-            let byte = match byte.as_const() {
-                Some(value) => MemoryByte::Const(value as u8),
-                None => MemoryByte::Part(byte.to_expr(&mut self.pool), 0),
-            };
-            (0..added).map(|_| byte).collect()
-        } else if added == 0 {
-            Bytes::new()
-        } else {
-            let source = argument(1)?.as_const()? as u64;
-            let start = match call.name.ends_with("RKS4_") {
-                true => self.text_at(t, source)?.buffer,
-                false => self.resolve(t, source)?,
-            };
-            self.read(t, Place::new(start, added, operand), Grain::Cell)
+    fn try_edit(&mut self, t: usize, call: &ExternalCall<'r>) -> Option<()> {
+        let (library, Edit { at, removed, added }) = edit(call.name)?;
+        let before = call.text.as_ref()?;
+        let string = self.number_in(call, 0)?;
+        let after = self.text_at(t, library, string)?;
+        let offset =
+            |engine: &mut Self, i: usize| engine.number_in(call, i)?.checked_sub(before.address);
+        let at = match at {
+            At::End => before.length,
+            At::Number(i) => self.number_in(call, i)?.min(before.length),
+            At::Iterator(i) => offset(self, i).filter(|&at| at <= before.length)?,
         };
-        bytes.push(MemoryByte::Const(0));
-        let place = Place::new(after.buffer + before.length, bytes.len() as u64, None);
-        self.write(t, place, &bytes, Grain::Cell);
+        let (at, removed) = match removed {
+            Removed::Nothing => (at, 0),
+            Removed::Last => (at.checked_sub(1)?, 1),
+            Removed::One => (at, 1),
+            Removed::Rest => (at, before.length - at),
+            Removed::Number(i) => (at, self.number_in(call, i)?.min(before.length - at)),
+            Removed::Iterator(i) => (at, offset(self, i)?.checked_sub(at)?),
+        };
+        let behind = before.length.checked_sub(at + removed)?;
+        let count = after.length.checked_sub(at + behind)?;
+        let moved = after.address != before.address;
+        let mut bytes = self.added(t, call, (library, added), before, count)?;
+        if moved || count != removed {
+            let rest = self.held(t, before, at + removed, behind);
+            bytes.extend_from_slice(&rest);
+            bytes.push(MemoryByte::Const(0));
+        }
+        if moved && at > 0 {
+            let kept = self.held(t, before, 0, at);
+            self.write(t, Place::new(after.buffer, at, None), &kept, Grain::Cell);
+        }
+        if !bytes.is_empty() {
+            let place = Place::new(after.buffer + at, bytes.len() as u64, None);
+            self.write(t, place, &bytes, Grain::Cell);
+        }
         Some(())
+    }
+
+    /// The bytes that an edit brings.
+    fn added(
+        &mut self,
+        t: usize,
+        call: &ExternalCall<'r>,
+        (library, added): (Library, Added),
+        before: &Text,
+        count: u64,
+    ) -> Option<Bytes> {
+        let repeated = |byte: MemoryByte| (0..count).map(|_| byte).collect();
+        let (source, operand) = match added {
+            Added::Nothing => return (count == 0).then(Bytes::new),
+            _ if count == 0 => return Some(Bytes::new()),
+            Added::Zeros => return Some(repeated(MemoryByte::Const(0))),
+            Added::Fill(i) => {
+                let byte = call.arguments.get(i).and_then(Value::scalar)?;
+                let byte = value::resize(&mut self.pool, byte, 8, false);
+                let byte = match byte.as_const() {
+                    Some(value) => MemoryByte::Const(value as u8),
+                    None => MemoryByte::Part(byte.to_expr(&mut self.pool), 0),
+                };
+                return Some(repeated(byte));
+            }
+            Added::Bytes(i) => (self.number_in(call, i)?, call.operands.get(i).copied()),
+            Added::String(i) | Added::Part(i) => {
+                let from = match added {
+                    Added::Part(i) => self.number_in(call, i + 1)?,
+                    _ => 0,
+                };
+                let (string, this) = (self.number_in(call, i)?, self.number_in(call, 0)?);
+                let own = string == this;
+                let address =
+                    if own { before.address } else { self.text_at(t, library, string)?.address };
+                (address.checked_add(from)?, call.operands.get(i).copied())
+            }
+        };
+        // A part of the string itself, as it was.
+        let inside = source.checked_sub(before.address);
+        if let Some(from) = inside.filter(|from| from + count <= before.length) {
+            return Some(self.held(t, before, from, count));
+        }
+        let start = self.resolve(t, source)?;
+        Some(self.read(t, Place::new(start, count, operand), Grain::Cell))
+    }
+
+    /// A part of what the string held before.
+    fn held(&mut self, t: usize, before: &Text, from: u64, count: u64) -> Bytes {
+        match &before.own {
+            Some(own) => own.iter().copied().skip(from as usize).take(count as usize).collect(),
+            None if count == 0 => Bytes::new(),
+            None => self.read(t, Place::new(before.buffer + from, count, None), Grain::Cell),
+        }
+    }
+
+    /// What an argument was in the recorded run.
+    fn number_in(&mut self, call: &ExternalCall<'r>, index: usize) -> Option<u64> {
+        let scalar = call.arguments.get(index).and_then(Value::scalar)?;
+        self.in_recording(scalar)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gnu(member: &str) -> Option<(At, Removed, Added)> {
+        let (library, edit) = edit(&format!("{}{member}", LIBRARIES[0].1))?;
+        assert_eq!(library, Library::Gnu);
+        Some((edit.at, edit.removed, edit.added))
+    }
+
+    #[test]
+    fn members_are_edits() {
+        let end = |added| Some((At::End, Removed::Nothing, added));
+        assert_eq!(gnu("6appendEmc"), end(Added::Fill(2)));
+        assert_eq!(gnu("pLERKS4_"), end(Added::String(1)));
+        assert_eq!(gnu("6appendERKS4_mm"), end(Added::Part(1)));
+        assert_eq!(gnu("6appendESt16initializer_listIcE"), end(Added::Bytes(1)));
+        assert_eq!(gnu("7reserveEm"), end(Added::Nothing));
+        let part = (At::Number(1), Removed::Number(2));
+        assert_eq!(gnu("14_M_replace_auxEmmmc"), Some((part.0, part.1, Added::Fill(4))));
+        assert_eq!(gnu("7replaceEmmPKc"), Some((part.0, part.1, Added::Bytes(3))));
+        assert_eq!(gnu("5eraseEmm"), Some((part.0, part.1, Added::Nothing)));
+        assert_eq!(gnu("6resizeEm"), Some((At::Number(1), Removed::Rest, Added::Zeros)));
+        let iterator = "N9__gnu_cxx17__normal_iteratorIPKcS4_EE";
+        let range = (At::Iterator(1), Removed::Iterator(2));
+        assert_eq!(
+            gnu(&format!("7replaceE{iterator}S9_mc")),
+            Some((range.0, range.1, Added::Fill(4)))
+        );
+        assert_eq!(
+            gnu(&format!("5eraseE{iterator}")),
+            Some((At::Iterator(1), Removed::One, Added::Nothing))
+        );
+        assert_eq!(gnu("6assignEmc"), None);
+        assert_eq!(gnu("6insertIN9__gnu_cxx17__normal_iteratorIPcS4_EEEEvS9_T_SA_"), None);
     }
 }

@@ -505,6 +505,12 @@ impl<'a> Line<'a> {
                 self.sign(')')?;
                 Ok(Number::Smaller(Box::new(first), Box::new(second)))
             }
+            Some(Token::Word(word)) if word == "odd" => {
+                self.sign('(')?;
+                let inner = self.number(this)?;
+                self.sign(')')?;
+                Ok(Number::Odd(Box::new(inner)))
+            }
             Some(Token::Word(word)) if word == "ret" => match self.offset()? {
                 None => Ok(Number::Result),
                 Some(offset) => Ok(Number::Word(Place::result(), offset)),
