@@ -370,7 +370,12 @@ fn wait(
     let mut idle = Some(Idle::new(Instant::now()));
     idle = idle.filter(|_| options.show_output && deadline.is_none());
     loop {
-        if idle.as_mut().is_some_and(|idle| idle.seen(processor_time(pid), Instant::now())) {
+        let signs = || Signs {
+            used: processor_time(pid),
+            logged: stream_bytes(directory),
+            waits_for_disk: waits_for_disk(pid),
+        };
+        if idle.as_mut().is_some_and(|idle| idle.seen(&signs(), Instant::now())) {
             idle = None;
             eprintln!(
                 "symbiosis: the program has not computed for {} s; if its threads wait for each other, \
@@ -424,23 +429,34 @@ fn stream_bytes(directory: &Path) -> u64 {
     files.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
+/// What tells whether a program gets on.
+struct Signs {
+    /// Processor time.
+    used: Option<u64>,
+    /// Bytes of log: who writes much of it waits for the disk rather than computes.
+    logged: u64,
+    waits_for_disk: bool,
+}
+
 /// Watches whether a program computes.
 struct Idle {
-    /// Its processor time when it last had changed, and when that was.
-    last: (Option<u64>, Instant),
+    /// Its processor time and log when one of them last had changed, and when that was.
+    last: (Option<u64>, u64),
+    since: Instant,
 }
 
 impl Idle {
     fn new(now: Instant) -> Self {
-        Self { last: (None, now) }
+        Self { last: (None, 0), since: now }
     }
 
-    /// Takes the processor time that it has used by now; says whether it has not computed for long.
-    fn seen(&mut self, used: Option<u64>, now: Instant) -> bool {
-        if used != self.last.0 {
-            self.last = (used, now);
+    /// Takes how far it has come by now; says whether it has not computed for long.
+    fn seen(&mut self, signs: &Signs, now: Instant) -> bool {
+        let last = (signs.used, signs.logged);
+        if last != self.last || signs.waits_for_disk {
+            (self.last, self.since) = (last, now);
         }
-        used.is_some() && now.duration_since(self.last.1) >= SAY_IDLE_AFTER
+        signs.used.is_some() && now.duration_since(self.since) >= SAY_IDLE_AFTER
     }
 }
 
@@ -451,6 +467,16 @@ fn processor_time(pid: libc::pid_t) -> Option<u64> {
     let mut rest = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let mut next = || rest.next()?.parse::<u64>().ok();
     next()?.checked_add(next()?)
+}
+
+/// Does a thread of the process wait for a disk? Then it is not for another thread that it waits.
+fn waits_for_disk(pid: libc::pid_t) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok()).any(|stat| {
+        let state =
+            stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().next());
+        state == Some("D")
+    })
 }
 
 /// Waits for recorded processes that go on without the program. An interrupt ends the wait.
@@ -646,12 +672,17 @@ mod tests {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let mut idle = Idle::new(start);
-        assert!(!idle.seen(Some(3), after(1)));
-        assert!(!idle.seen(Some(3), after(10)), "9 s");
-        assert!(!idle.seen(Some(4), after(11)));
-        assert!(!idle.seen(Some(4), after(20)));
-        assert!(idle.seen(Some(4), after(21)));
-        assert!(!idle.seen(None, after(40)), "it has ended");
+        let signs = |used, logged| Signs { used: Some(used), logged, waits_for_disk: false };
+        assert!(!idle.seen(&signs(3, 0), after(1)));
+        assert!(!idle.seen(&signs(3, 0), after(10)), "9 s");
+        assert!(!idle.seen(&signs(4, 0), after(11)));
+        assert!(!idle.seen(&signs(4, 8), after(20)), "its log grew");
+        let disk = Signs { waits_for_disk: true, ..signs(4, 8) };
+        assert!(!idle.seen(&disk, after(30)), "it waits for the disk");
+        assert!(!idle.seen(&signs(4, 8), after(39)));
+        assert!(idle.seen(&signs(4, 8), after(40)));
+        let ended = Signs { used: None, ..signs(4, 8) };
+        assert!(!idle.seen(&ended, after(60)), "it has ended");
         let own = libc::pid_t::try_from(std::process::id()).unwrap();
         assert!(processor_time(own).is_some());
     }
