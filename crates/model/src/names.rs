@@ -14,6 +14,14 @@ pub fn is_reserved(name: &str) -> bool {
         && letters.next().is_some_and(|c| c == '_' || c.is_ascii_uppercase())
 }
 
+/// Is it the variable that says whether a descriptor is open, `descriptor 3`? A read of it is a use, a write makes
+/// the descriptor, an update closes it.
+#[must_use]
+pub fn is_descriptor(name: &str) -> bool {
+    let number = name.strip_prefix("descriptor ");
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Is it a header of an installed library, by where headers are installed? Those of C++'s library lie in
 /// `include/c++` wherever the compiler is.
 #[must_use]

@@ -5,6 +5,7 @@ use crate::builder::Builder;
 use crate::cells::SharedCells;
 use crate::channels::Channels;
 use crate::containers::is_library_function;
+use crate::descriptors::Descriptors;
 use crate::engine::{Engine, Learned, Pass};
 use crate::failure::AccessKey;
 use crate::handovers::Handovers;
@@ -164,6 +165,7 @@ fn survey<'r>(
         let pass = Pass::Survey(Box::<Shadow>::default());
         learned.unresolved.clear();
         learned.channels = Channels::default();
+        learned.descriptors = Descriptors::default();
         learned.handovers = Handovers::default();
         learned.queues = Queues::default();
         let nothing = LeaveOut::Nothing;
@@ -172,6 +174,7 @@ fn survey<'r>(
         let late = engine.resolves_more();
         let complete = engine.threads.iter().all(|thread| thread.report.reached_end);
         engine.learned.channels.decide(complete);
+        engine.learned.descriptors.decide(complete);
         (0..engine.threads.len()).for_each(|t| engine.note_open_calls(t));
         engine.learned.handovers.decide(complete);
         engine.learned.queues.decide();

@@ -17,6 +17,7 @@
 //! | `described`, `strings` | library functions as `ir::effects` describes them |
 //! | `sync`, `allocations` | what the runtime reported |
 //! | `channels` | pipes and their like, which order threads |
+//! | `descriptors` | descriptors that are used behind their `close` |
 //! | `handovers` | objects that threads hand each other inside of uninstrumented code |
 //! | `queues` | queues of libraries, which do, too |
 //! | `foreign` | names of libraries' synchronisation functions |
@@ -47,6 +48,7 @@ mod containers;
 mod control;
 mod dependence;
 mod described;
+mod descriptors;
 mod engine;
 mod eval;
 mod execute;

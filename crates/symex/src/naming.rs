@@ -3,6 +3,7 @@
 use crate::access::{Place, unstack};
 use crate::builder::says_more;
 use crate::containers::{is_library_function, is_of_program};
+use crate::descriptors;
 use crate::engine::{Engine, is_private};
 use crate::foreign;
 use crate::heap::HEAP;
@@ -252,7 +253,9 @@ impl<'r> Engine<'r> {
     /// As [`Self::global_name`]: locks are named at every event.
     fn known_global_name(&mut self, address: u64, size: u64) -> Option<String> {
         // Other places have no such name, and are too many to be remembered.
-        self.image.global_at(address)?;
+        if self.image.global_at(address).is_none() {
+            return descriptors::name(address);
+        }
         if let Some(name) = self.global_names.get(&(address, size)) {
             return name.clone();
         }
@@ -262,6 +265,9 @@ impl<'r> Engine<'r> {
     }
 
     fn global_name(&self, address: u64, size: u64) -> Option<String> {
+        if let Some(name) = descriptors::name(address) {
+            return Some(name);
+        }
         let (module, global, offset) = self.image.global_at(address)?;
         let ir = self.image.module(module);
         name::global_path(ir, global, offset, size).or_else(|| {

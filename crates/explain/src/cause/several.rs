@@ -4,9 +4,10 @@
 //! from both, or names one, and the thread's way there was decided by the other.
 
 use super::story::{Pair, Story};
-use super::words::{at, quoted, same_variable};
+use super::words::{at, quoted, same_variable, whole};
 use super::{Found, Pattern, announced};
 use crate::cone::expression_reads;
+use model::names::is_descriptor;
 use model::{CellId, EventId, PathConditionKind, ThreadId};
 use std::collections::BTreeMap;
 
@@ -224,6 +225,19 @@ fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {
     let both_writes = format!("{} and {}", named(one), named(two));
     let inside =
         |id: EventId, from: EventId, to: EventId| story.before(from, id) && story.before(id, to);
+    // A descriptor is closed and used, not written and read.
+    let closed = [one, two].into_iter().find(|id| is_descriptor(&story.subject(*id)));
+    if let Some(closed) = closed.filter(|closed| inside(*closed, first, second))
+        && is_descriptor(&story.subject(second))
+    {
+        let sentence = format!(
+            "{} between {reader}'s look at {} and its use of {}",
+            whole(story, closed),
+            named(first),
+            named(second)
+        );
+        return done(sentence, "writes-between-reads", &[one, two, first, second]);
+    }
     if inside(one, first, second) && inside(two, first, second) {
         let sentence =
             format!("{writer} wrote {both_writes} between {reader}'s reads of {both_reads}");

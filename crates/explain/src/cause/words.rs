@@ -2,6 +2,7 @@
 
 use super::CauseEvent;
 use super::story::Story;
+use model::names::is_descriptor;
 use model::{Event, EventId, EventKind, Site};
 
 /// `queue.c:20`: the last component of the file and the line, where there is one; `?` when unknown.
@@ -76,6 +77,16 @@ pub(super) fn did(event: &Event) -> &'static str {
     }
 }
 
+/// [`did`] of what is called so: a descriptor is a variable that says whether it is open.
+pub(super) fn did_to(event: &Event, subject: &str) -> &'static str {
+    match event.kind {
+        EventKind::Read { .. } if is_descriptor(subject) => "used",
+        EventKind::Write { .. } if is_descriptor(subject) => "opened",
+        EventKind::ReadModifyWrite { .. } if is_descriptor(subject) => "closed",
+        _ => did(event),
+    }
+}
+
 /// ``t0.2 wrote `filled` (queue.c:20)``.
 pub(super) fn whole(story: &Story<'_>, id: EventId) -> String {
     told(story, CauseEvent::Failing(id))
@@ -90,15 +101,16 @@ pub(super) fn told(story: &Story<'_>, id: CauseEvent) -> String {
 
 /// The same with a name that is given.
 pub(super) fn clause(thread: &str, subject: Option<&str>, event: &Event) -> String {
+    let did = did_to(event, subject.unwrap_or_default());
     let subject = subject.map(|name| format!(" {}", quoted(name))).unwrap_or_default();
-    format!("{thread} {}{subject} ({})", did(event), place(event.site()))
+    format!("{thread} {did}{subject} ({})", place(event.site()))
 }
 
 /// A name of the source. What has none is told by where it was allocated.
 pub(super) fn quoted(name: &str) -> String {
     if name.starts_with("heap object ") {
         format!("the {name}")
-    } else if name.starts_with("memory ") {
+    } else if name.starts_with("memory ") || is_descriptor(name) {
         name.to_owned()
     } else {
         format!("`{name}`")

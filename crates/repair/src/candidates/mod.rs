@@ -18,6 +18,7 @@ use crate::edit::Edited;
 use crate::enforce::Rule;
 use crate::source::Span;
 use explain::Pattern;
+use model::names::is_descriptor;
 
 /// What kind of change a repair is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -200,6 +201,9 @@ fn around_new_locks(mut locks: Vec<Candidate>, step: Option<Candidate>) -> Vec<C
 
 /// A name of the source, without a library's own members.
 fn quoted(name: &str) -> String {
+    if is_descriptor(name) {
+        return name.to_owned();
+    }
     format!("`{}`", explain::outside_of_library(name))
 }
 

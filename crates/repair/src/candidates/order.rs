@@ -8,6 +8,7 @@ use crate::sections::{Section, around, sections};
 use crate::source::{Span, frames};
 use crate::statements::{Direction, Statement, move_line, statements};
 use explain::Pattern;
+use model::names::is_descriptor;
 use model::{
     Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
     PathConditionKind, Site, VarId,
@@ -347,7 +348,11 @@ fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -> String {
         return format!("{} {}", form("return from", "returning from"), event.site().function);
     }
     let what = trace.subject(event).map(quoted).unwrap_or_default();
+    let descriptor = trace.subject(event).is_some_and(is_descriptor);
     let does = match event.kind {
+        EventKind::Read { .. } if descriptor => form("use", "using"),
+        EventKind::Write { .. } if descriptor => form("make", "making"),
+        EventKind::ReadModifyWrite { .. } if descriptor => form("close", "closing"),
         EventKind::Read { .. } => form("read", "reading"),
         EventKind::Write { .. } => form("write", "writing"),
         EventKind::ReadModifyWrite { .. } => form("update", "updating"),

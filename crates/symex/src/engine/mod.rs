@@ -10,6 +10,7 @@ use crate::builder::{Builder, Origin};
 use crate::cells::SharedCells;
 use crate::channels::Channels;
 use crate::containers::Containers;
+use crate::descriptors::Descriptors;
 use crate::eval;
 use crate::failure::Lifetime;
 use crate::handovers::Handovers;
@@ -67,6 +68,7 @@ pub(crate) struct Learned {
     pub reported: Option<usize>,
     /// Pipes and their like.
     pub channels: Channels,
+    pub descriptors: Descriptors,
     /// Objects that uninstrumented code passes between threads.
     pub handovers: Handovers,
     /// Queues of libraries.
