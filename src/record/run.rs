@@ -28,6 +28,8 @@ const USE_AFTER_FREE: &str = "use-after-free";
 
 /// A process of the recording that is recorded, too, has its trace directory after this time.
 const BEGINS_WITHIN: Duration = Duration::from_millis(300);
+/// A log of more bytes is said to be large.
+const LARGE: u64 = 1 << 30;
 /// A program that has not computed for so long may be in a deadlock: the user is told what to do.
 const SAY_IDLE_AFTER: Duration = Duration::from_secs(10);
 /// After this time it is said that the recorder waits for children.
@@ -366,6 +368,7 @@ fn wait(
     })?;
     let mut timed_out = false;
     let mut ended_here = Vec::new();
+    let mut say_large = options.show_output;
     // Who gave a time-out need not be told of it.
     let mut idle = Some(Idle::new(Instant::now()));
     idle = idle.filter(|_| options.show_output && deadline.is_none());
@@ -381,6 +384,15 @@ fn wait(
                 "symbiosis: the program has not computed for {} s; if its threads wait for each other, \
                  end it with Ctrl-C, which keeps the run (--timeout does so by itself)",
                 SAY_IDLE_AFTER.as_secs()
+            );
+        }
+        if say_large && stream_bytes(directory) > LARGE {
+            say_large = false;
+            eprintln!(
+                "symbiosis: the log has more than {} GiB, which takes long to solve; Ctrl-C ends the run and \
+                 keeps it. Where a thread waits in a loop that counts its rounds, each of them is logged: have it \
+                 sleep there",
+                LARGE >> 30
             );
         }
         let left = deadline
