@@ -1,8 +1,9 @@
 //! One variable: another thread's access between two of one thread that belong together.
 
 use super::story::{Pair, Story};
-use super::words::{at, both_at, did, quoted};
+use super::words::{at, both_at, did_to, quoted};
 use super::{CauseEvent, Found, Pattern};
+use model::names::is_descriptor;
 use model::{CellId, EventId, ThreadId};
 
 /// So many accesses before and behind the other thread's are tried, the nearest first.
@@ -222,15 +223,22 @@ fn is_undone(story: &Story<'_>, triple: Triple) -> bool {
 pub(super) fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
     let Triple { first, between, second, cell } = triple;
     let (own, other) = (story.thread(first), story.thread(between));
+    let subject = story.subject(between);
     let what = format!(
         "{other} {} {} ({}) between {own}'s",
-        did(story.event(between)),
-        quoted(&story.subject(between)),
+        did_to(story.event(between), &subject),
+        quoted(&subject),
         at(story, between)
     );
     let [one, two] = both_at(story, first, second);
     let decides = story.decides(first, second, cell);
     let rest = match case {
+        Case::ReadWriteRead if is_descriptor(&subject) => {
+            format!("two uses of it ({one} and {two})")
+        }
+        Case::WriteWriteRead if is_descriptor(&subject) => {
+            format!("opening it ({one}) and its use ({two})")
+        }
         Case::ReadWriteRead if decides => format!("check ({one}) and its use ({two})"),
         Case::ReadWriteRead => format!("two reads of it ({one} and {two})"),
         Case::WriteWriteRead => format!("write ({one}) and its read ({two})"),

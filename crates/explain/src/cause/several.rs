@@ -243,6 +243,17 @@ fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {
             format!("{writer} wrote {both_writes} between {reader}'s reads of {both_reads}");
         return done(sentence, "writes-between-reads", &[one, two, first, second]);
     }
+    let is = |id: EventId| is_descriptor(&story.subject(id));
+    if is(one) && is(second) && inside(second, one, two) && inside(first, one, two) {
+        let sentence = format!(
+            "{reader} looked at {} and used {} between {writer}'s closing it ({}) and its write of {}",
+            named(first),
+            named(second),
+            at(story, one),
+            named(two)
+        );
+        return done(sentence, "reads-between-writes", &[first, second, one, two]);
+    }
     if inside(first, one, two) && inside(second, one, two) {
         let sentence =
             format!("{reader} read {both_reads} between {writer}'s writes of {both_writes}");
