@@ -152,6 +152,12 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
     if variables(bug).iter().any(is_table) {
         found.retain(|found| matches!(found.repair.kind, Kind::StartLater | Kind::JoinFirst));
     }
+    // What happens to a descriptor is the kernel's: no lock is for it. Where two steps of a thread were parted
+    // by another's close, that one is wrong, and not when it came.
+    if variables(bug).iter().any(|name| is_descriptor(name)) {
+        let parted = matches!(bug.pattern, Pattern::Atomicity | Pattern::SeveralVariables);
+        found.retain(|Candidate { repair, .. }| !parted && repair.lock.is_none());
+    }
     // An object that has no name in the source is a library's, whose code nobody is going to change.
     let moves = |repair: &Repair| repair.lock.is_none() && repair.kind != Kind::LockOrder;
     found.retain(|Candidate { repair, .. }| {
@@ -175,6 +181,7 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
         }
         Pattern::Order | Pattern::UseAfterFree | Pattern::DoubleFree | Pattern::Orders => {
             let mut found: Vec<Candidate> = routine().collect();
+            found.extend(steps::one_count(bug));
             found.extend(again::candidates(bug));
             found.extend(order::candidates(bug));
             found.extend(atomicity::candidates(bug));

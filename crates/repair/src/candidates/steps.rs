@@ -10,8 +10,8 @@ use crate::sections::{around, lock_name, units};
 use crate::source::{Span, span};
 use model::trace::ValueDisplay;
 use model::{
-    CellId, Event, EventId, EventKind, EventTrace, FailureCondition, ObjectKind, ReadPart, VarId,
-    VariableOrigin, WritePart,
+    CellId, Event, EventId, EventKind, EventTrace, FailureCondition, ObjectKind, PathConditionKind,
+    ReadPart, VarId, VariableOrigin, WritePart,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -118,6 +118,41 @@ pub(super) fn one_step(bug: &Bug<'_>) -> Option<Candidate> {
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+/// Whether an object is freed hangs on a count that threads change in two steps: a change got lost, and it was
+/// freed too early, or twice. Then counting is what becomes one step.
+pub(super) fn one_count(bug: &Bug<'_>) -> Option<Candidate> {
+    let trace = bug.trace;
+    let frees = bug.events.iter().map(|id| trace.event(*id));
+    let free = frees.into_iter().find(|event| matches!(event.kind, EventKind::Free { .. }))?;
+    let before = || {
+        let own = trace.thread_of(free.id).events.iter().take(free.index as usize).rev();
+        own.map(|id| trace.event(*id))
+    };
+    let deciding: BTreeSet<VarId> = {
+        let branches = trace.conditions.iter().filter(|condition| {
+            condition.thread == free.thread
+                && condition.kind == PathConditionKind::Branch
+                && condition.position <= free.index
+        });
+        branches.flat_map(|branch| trace.exprs.variables(branch.expr)).collect()
+    };
+    // The last look at a count that the thread has changed itself.
+    let is_decided = |event: &&Event| {
+        let parts = event.kind.reads().iter();
+        matches!(event.kind, EventKind::Read { .. })
+            && parts.clone().any(|part| deciding.contains(&part.var))
+    };
+    before().filter(is_decided).find_map(|look| {
+        let counted = cells(look);
+        let write = before().find(|event| {
+            matches!(event.kind, EventKind::Write { .. }) && cells(event) == counted
+        })?;
+        let pair = update(trace, write)?;
+        let events = [pair.read, pair.then];
+        one_step(&Bug { events: &events, ..*bug })
+    })
 }
 
 /// The cells of the events of the cause, where they are about one variable.
