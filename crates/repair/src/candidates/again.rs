@@ -47,7 +47,7 @@ fn candidate(trace: &EventTrace, wake: &Event) -> Option<Candidate> {
             reads.push(wait.test_again(&mut tested)?);
         }
     }
-    if reads.is_empty() {
+    if reads.is_empty() || !is_told_behind(trace, wake) {
         return None;
     }
     let mut edit = Edit::new(&tested);
@@ -78,6 +78,30 @@ fn candidate(trace: &EventTrace, wake: &Event) -> Option<Candidate> {
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+/// Does anybody signal the condition behind a write of what the wait's thread tests? Otherwise it would wait once
+/// more, and for ever: who signals before there is something to see has to do that later first.
+fn is_told_behind(trace: &EventTrace, wake: &Event) -> bool {
+    let (Some(wait), EventKind::Wake { condition, .. }) = (Wait::of(trace, wake), &wake.kind)
+    else {
+        return false;
+    };
+    let mentioned = wait.conditions.iter().flat_map(|c| trace.exprs.variables(c.expr));
+    let cells: BTreeSet<CellId> =
+        mentioned.filter_map(|var| wait.reads.get(&var).copied()).collect();
+    let tells = |event: &Event| match &event.kind {
+        EventKind::Signal { condition: other, .. }
+        | EventKind::Broadcast { condition: other, .. } => other == condition,
+        _ => false,
+    };
+    let threads = trace.threads.iter().filter(|thread| thread.id != wake.thread);
+    threads.into_iter().any(|thread| {
+        let mut own = thread.events.iter().map(|id| trace.event(*id));
+        let writes =
+            |event: &Event| event.kind.writes().iter().any(|part| cells.contains(&part.cell));
+        own.by_ref().any(writes) && own.any(tells)
+    })
 }
 
 /// A wait that ended, and what its thread had tested in the same section of the mutex.

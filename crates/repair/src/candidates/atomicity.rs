@@ -1,7 +1,8 @@
 //! Accesses that belong together: one critical section for them.
 
+use super::held::{is_ambiguous, taken_inside, without_nested};
 use super::planner::{Block, Plan, Planner};
-use super::{Candidate, Guard, Kind, Repair, quoted};
+use super::{Candidate, Guard, Kind, Repair, fetched, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
@@ -23,8 +24,9 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let Ok(system) = encoders::encode(trace) else { return Vec::new() };
     let all = sections(trace);
     let mut found = Vec::new();
-    for width in [Width::Telling, Width::Named, Width::Call, Width::Function] {
+    for width in [Width::Fetched, Width::Telling, Width::Named, Width::Call, Width::Function] {
         let blocks = match width {
+            Width::Fetched => fetched::blocks(bug),
             Width::Telling => telling(bug),
             _ => blocks(bug, &all, width),
         };
@@ -60,6 +62,8 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
 /// How much of what a thread does with the variables belongs together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Width {
+    /// From where a thread got the pointer to an object that is freed, to its use.
+    Fetched,
     /// From the check to the write that it leads to; or only up to the thread's next step that others
     /// see.
     Telling,
@@ -421,6 +425,7 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
     if plan.regions.iter().all(is_so) {
         return None;
     }
+    let plan = without_nested(trace, plan)?;
     let variables = super::variables(bug);
     let mut edit = Edit::new(trace);
     let object = match plan.lock {
@@ -457,6 +462,13 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
             (name.clone(), Guard { name, new: true })
         }
     };
+    if let Some(object) = plan.lock
+        && plan.spans.iter().any(|span| {
+            is_ambiguous(trace, all, object, &plan.regions, span, &called(object, span))
+        })
+    {
+        return None;
+    }
     let mut steps = Vec::new();
     for (number, span) in plan.spans.iter().enumerate() {
         let lock = match plan.lock {
@@ -475,6 +487,9 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
     if plan.only_longer {
         let lock = plan.lock.into_iter();
         steps.extend(lock.flat_map(|lock| given_back(trace, all, lock, &plan.regions)));
+    } else if let Some(lock) = plan.lock {
+        steps.extend(taken_inside(trace, all, lock, &plan));
+        steps.extend(given_back(trace, all, lock, &plan.regions));
     }
     let rule = alone(trace, &edited, object);
     let repair = Repair {

@@ -4,7 +4,9 @@
 mod again;
 mod atomicity;
 mod deadlock;
+mod fetched;
 mod give_back;
+mod held;
 mod joined;
 mod order;
 mod planner;

@@ -1,0 +1,128 @@
+//! An object that is freed between getting a pointer to it and its use: both belong together.
+
+use super::atomicity::{cells, touches};
+use super::planner::Block;
+use crate::Bug;
+use explain::Pattern;
+use model::{CellId, EventId, EventKind, EventTrace, PathConditionKind, VariableOrigin};
+use std::collections::BTreeSet;
+
+/// From the read of the pointer to the use, and from where the other thread looked at it or changed it to the
+/// free, or to its next change, if it had not changed it before. Empty where the cause is another one, or where nobody knows the pointer.
+pub(super) fn blocks(bug: &Bug<'_>) -> Vec<Block> {
+    let (UseOf { fetch, access }, free) = match used(bug) {
+        Some(found) if bug.pattern == Pattern::UseAfterFree => found,
+        _ => return Vec::new(),
+    };
+    let trace = bug.trace;
+    let pointer = cells(trace, &[fetch]);
+    let index = |id: EventId| trace.event(id).index as usize;
+    let own = &trace.thread_of(free).events;
+    let writes =
+        |id: EventId| trace.event(id).kind.writes().iter().any(|part| pointer.contains(&part.cell));
+    let near = |id: &EventId| is_in_call_of(trace, *id, free);
+    let mut before = own.iter().take(index(free)).rev().copied().filter(near);
+    let first = before.find(|id| touches(trace, *id, &pointer)).unwrap_or(free);
+    let block = |first, last| Block { first, last, lines: None, counts: false };
+    // Whoever comes behind a write of the pointer no longer gets to the object.
+    if first != free && writes(first) {
+        return vec![block(fetch, access)];
+    }
+    let mut behind = own.iter().skip(index(free) + 1).copied().filter(near);
+    let last = behind.find(|id| writes(*id)).unwrap_or(free);
+    vec![block(fetch, access), block(first, last)]
+}
+
+struct UseOf {
+    fetch: EventId,
+    access: EventId,
+}
+
+/// The use, with the read that gave it its pointer, and the free.
+fn used(bug: &Bug<'_>) -> Option<(UseOf, EventId)> {
+    let trace = bug.trace;
+    let is_free = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Free { .. });
+    let free = *bug.events.iter().find(is_free)?;
+    let access = *bug.events.iter().find(|id| !is_free(id))?;
+    let event = trace.event(access);
+    if event.thread == trace.event(free).thread {
+        return None;
+    }
+    let addresses = trace.conditions.iter().filter(|condition| {
+        condition.thread == event.thread
+            && condition.kind == PathConditionKind::Address
+            && condition.position == event.index
+    });
+    let vars = addresses.flat_map(|condition| trace.exprs.variables(condition.expr));
+    let reads = vars.filter_map(|var| match trace.variables.get(var.index())?.origin {
+        VariableOrigin::Read { event: read, .. } => Some(read),
+        _ => None,
+    });
+    let own = reads.filter(|read| trace.event(*read).thread == event.thread);
+    // What others never write led to no other object.
+    let shared = own.filter(|read| is_written_by_others(trace, *read));
+    let fetch = shared.max_by_key(|read| trace.event(*read).index)?;
+    Some((UseOf { fetch, access }, free))
+}
+
+fn is_written_by_others(trace: &EventTrace, read: EventId) -> bool {
+    let pointer: BTreeSet<CellId> = cells(trace, &[read]);
+    trace.events.iter().any(|event| {
+        event.thread != trace.event(read).thread
+            && event.kind.writes().iter().any(|part| pointer.contains(&part.cell))
+    })
+}
+
+/// Did the thread perform it in the same call of the function that the other event is in?
+fn is_in_call_of(trace: &EventTrace, id: EventId, other: EventId) -> bool {
+    let callers = |id: EventId| {
+        let event = trace.event(id);
+        event.stack.get(event.depth() + 1..).unwrap_or_default()
+    };
+    let function = |id: EventId| &trace.event(id).site().function;
+    callers(id) == callers(other) && function(id) == function(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn the_pointer_belongs_to_the_use() {
+        let text = "
+            t0: alloc o
+            t0: W current 1
+            t0: fork a
+            t0: fork b
+            a: [fetch] R current -> p
+            a: assume p == 1
+            a: [use] R field -> f
+            b: [look] R current -> q
+            b: [free] free o
+            b: [next] W current 2
+            a: fail f == 0
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [fetch, access, look, free, next] =
+            ["fetch", "use", "look", "free", "next"].map(|label| parsed.event(label));
+        parsed.trace.conditions[0].kind = PathConditionKind::Address;
+        parsed.trace.conditions[0].position = parsed.trace.event(access).index;
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::UseAfterFree,
+            events: &[free, access],
+            schedule: &[],
+            handlers: &[],
+        };
+        let ends = |bug: &Bug<'_>| -> Vec<(EventId, EventId)> {
+            blocks(bug).iter().map(|block| (block.first, block.last)).collect()
+        };
+        assert_eq!(ends(&bug), [(fetch, access), (look, next)]);
+        let mut unlinked = parsed.trace.clone();
+        let write = unlinked.event(next).kind.clone();
+        unlinked.events[look.index()].kind = write;
+        assert_eq!(ends(&Bug { trace: &unlinked, ..bug }), [(fetch, access)]);
+        assert!(ends(&Bug { pattern: Pattern::Order, ..bug }).is_empty());
+    }
+}

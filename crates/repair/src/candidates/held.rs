@@ -1,0 +1,155 @@
+//! Locks that are held already where one is to be taken.
+
+use super::planner::Plan;
+use crate::sections::{Section, around};
+use crate::source::{Span, passages};
+use model::{EventId, EventTrace, ObjectId};
+
+/// The plan without lines that threads come through only inside of others of its lines: a lock that is
+/// held is not taken again. `None` where some passages lie inside and some do not.
+pub(super) fn without_nested(trace: &EventTrace, mut plan: Plan) -> Option<Plan> {
+    let index = |id: EventId| trace.event(id).index;
+    let inside = |(first, last): &(EventId, EventId), (from, to): &(EventId, EventId)| {
+        trace.event(*first).thread == trace.event(*from).thread
+            && index(*from) <= index(*first)
+            && index(*last) <= index(*to)
+    };
+    let all: Vec<_> = plan.spans.iter().map(|span| passages(trace, span)).collect();
+    let mut kept = Vec::new();
+    for (number, (span, own)) in plan.spans.iter().zip(&all).enumerate() {
+        let nested = |passage: &&(EventId, EventId)| {
+            let others = all.iter().enumerate().filter(|(other, _)| *other != number);
+            let mut others = others.flat_map(|(_, passages)| passages);
+            others.any(|other| inside(passage, other) && !inside(other, passage))
+        };
+        match own.iter().filter(nested).count() {
+            0 => kept.push(span.clone()),
+            count if count == own.len() => {}
+            _ => return None,
+        }
+    }
+    plan.spans = kept;
+    Some(plan)
+}
+
+/// Does one of the threads hold another lock of this name at these lines? Then the name says nothing: it
+/// is another one in each call, as `slots[i].lock` is.
+pub(super) fn is_ambiguous(
+    trace: &EventTrace,
+    all: &[Section],
+    lock: ObjectId,
+    regions: &[(EventId, EventId)],
+    span: &Span,
+    name: &str,
+) -> bool {
+    let there = regions.iter().filter(|(first, _)| {
+        let mut frames = trace.event(*first).stack.iter();
+        frames.any(|site| span.has(site))
+    });
+    there.flat_map(|(first, last)| [*first, *last]).any(|id| {
+        let others = around(trace, all, id).into_iter().filter(|section| section.object != lock);
+        others.filter_map(|section| trace.subject(trace.event(section.lock))).any(|other| {
+            let plain = |name: &str| name.strip_prefix("this->").unwrap_or(name).to_owned();
+            let (one, two) = (plain(name), plain(other));
+            let is_part = |long: &str, short: &str| {
+                short.contains('[') && long.ends_with(&format!(".{short}"))
+            };
+            one == two || is_part(&one, &two) || is_part(&two, &one)
+        })
+    })
+}
+
+/// Where the lock is taken inside of what is to be one section, although it is held then: for the first time,
+/// what follows is told as given back and taken again.
+pub(super) fn taken_inside(
+    trace: &EventTrace,
+    all: &[Section],
+    lock: ObjectId,
+    plan: &Plan,
+) -> Vec<String> {
+    let index = |id: EventId| trace.event(id).index;
+    let mut found: Vec<String> = Vec::new();
+    for (first, last) in &plan.regions {
+        let inside = |section: &&Section| {
+            section.object == lock
+                && trace.event(section.lock).thread == trace.event(*first).thread
+                && index(section.unlock) >= index(*first)
+                && index(section.lock) <= index(*last)
+        };
+        let own = all.iter().filter(inside).min_by_key(|section| index(section.lock));
+        // At the beginning it may be taken by a function that the lines call.
+        let called = |section: &&Section| {
+            let site = trace.event(section.lock).site();
+            plan.spans.iter().all(|span| !span.has(site))
+        };
+        let is_inner = |section: &&Section| {
+            index(section.lock) > index(*first) || (section.lock == *first && called(section))
+        };
+        let Some(section) = own.filter(is_inner) else { continue };
+        let [place, back] =
+            [section.lock, section.unlock].map(|id| Span::of(trace.event(id).site()));
+        let mut step = format!("do not take it again at {} in {}", place.begin(), place.function);
+        if index(section.unlock) < index(*last) && back.function == place.function {
+            step.push_str(&format!(", nor give it back at {}", back.begin()));
+        }
+        if !found.contains(&step) {
+            found.push(step);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sections::sections;
+    use encoders::dsl::parse;
+    use model::Site;
+
+    fn place(line: u32, function: &str) -> Site {
+        Site { file: "list.c".to_owned(), line, column: 1, function: function.to_owned() }
+    }
+
+    /// A thread `a` that calls `remove` at line 10 of `clear`, and `remove` takes the lock at line 3.
+    fn nested() -> EventTrace {
+        let text = "t0: fork a\na: R length -> n\na: lock m\na: W length n + -1\na: unlock m\n";
+        let mut trace = parse(text).expect("the text is a trace").trace;
+        let lines = [None, None, Some(3), Some(4), Some(5)];
+        for (id, line) in trace.threads[1].events.clone().into_iter().zip(lines) {
+            let inner = line.map(|line| place(line, "remove"));
+            let stack: Vec<Site> = inner.into_iter().chain([place(10, "clear")]).collect();
+            trace.events[id.index()].stack = stack.into();
+        }
+        trace
+    }
+
+    fn span(line: u32, function: &str) -> Span {
+        Span::of(&place(line, function))
+    }
+
+    fn plan(trace: &EventTrace, spans: Vec<Span>) -> Plan {
+        let regions = spans.iter().flat_map(|span| passages(trace, span)).collect();
+        Plan { lock: None, spans, regions, only_longer: false }
+    }
+
+    #[test]
+    fn what_lies_inside_of_other_lines_needs_no_lock_of_its_own() {
+        let trace = nested();
+        let mut remove = span(3, "remove");
+        remove.last = 5;
+        let kept = without_nested(&trace, plan(&trace, vec![span(10, "clear"), remove]));
+        assert_eq!(kept.map(|plan| plan.spans), Some(vec![span(10, "clear")]));
+    }
+
+    #[test]
+    fn a_lock_that_is_taken_inside_is_told() {
+        let trace = nested();
+        let lock = trace.events.iter().find_map(|event| event.kind.object());
+        let lock = lock.expect("the thread takes a lock");
+        let clear = plan(&trace, vec![span(10, "clear")]);
+        let steps = taken_inside(&trace, &sections(&trace), lock, &clear);
+        assert_eq!(steps, ["do not take it again at list.c:3 in remove"]);
+        let nothing = plan(&trace, Vec::new());
+        assert!(taken_inside(&trace, &sections(&trace), lock, &nothing).is_empty());
+    }
+}
