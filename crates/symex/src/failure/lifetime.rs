@@ -15,7 +15,8 @@ use crate::thread::Stop;
 use crate::value::Scalar;
 use ir::types::{InstKind, Operand};
 use model::{
-    CellId, EventId, EventKind, EventTrace, FailureCondition, FailureKind, ReadPart, WritePart,
+    CellId, EventId, EventKind, EventTrace, FailureCondition, FailureKind, PathConditionKind,
+    ReadPart, WritePart,
 };
 use rustc_hash::FxHashMap;
 
@@ -142,8 +143,15 @@ impl<'r> Engine<'r> {
             return Ok(());
         }
         let accessed = self.accessed(t);
+        self.through(t, pointer);
         self.touch_freed(t, fault, size, accessed);
         Err(self.fail(t, FailureKind::UseAfterFree, None))
+    }
+
+    /// The failing access goes through this pointer, as every other access does through its own: with another one
+    /// it would not be to the object that was freed.
+    pub(super) fn through(&mut self, t: usize, pointer: Scalar) {
+        self.concretise(t, pointer, PathConditionKind::Address);
     }
 
     /// Through what pointer the current instruction accesses memory, and whether it writes.
@@ -250,13 +258,16 @@ impl<'r> Engine<'r> {
         if self.failing != Some(t) || self.symbolic() {
             return;
         }
-        if let Some(object) = self.learned.heap.find(address, 0, u64::MAX) {
-            let object = &self.learned.heap.objects[object];
-            if in_mapping && object.mapped.is_none() {
-                return;
-            }
-            let place = Place::new(object.base + (address - object.address), 1, None);
-            self.survey(t, place, false);
+        let Some(object) = self.learned.heap.find(address, 0, u64::MAX) else {
+            // The thread that made it is walked later.
+            self.learned.unresolved.insert(address);
+            return;
+        };
+        let object = &self.learned.heap.objects[object];
+        if in_mapping && object.mapped.is_none() {
+            return;
         }
+        let place = Place::new(object.base + (address - object.address), 1, None);
+        self.survey(t, place, false);
     }
 }

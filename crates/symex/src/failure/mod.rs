@@ -167,6 +167,9 @@ impl<'r> Engine<'r> {
             }
             RecordedFailureKind::Signal { .. } => (FailureKind::Abort, self.aborted(t)),
             RecordedFailureKind::UseAfterFree { address } => {
+                if let Some(pointer) = self.faulting_argument(t, address) {
+                    self.through(t, pointer);
+                }
                 self.touch_freed(t, address, 1, (None, false));
                 (FailureKind::UseAfterFree, None)
             }
