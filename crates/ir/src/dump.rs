@@ -46,7 +46,11 @@ pub fn dump_function(module: &Module, function: &Function) -> String {
     for variable in &function.variables {
         let held = if variable.address { "at" } else { "is" };
         let value = operand(module, variable.value);
-        let _ = writeln!(out, "  ; {} {held} {value}", variable.name);
+        let moved = match variable.offset {
+            0 => String::new(),
+            bytes => format!("{bytes:+}"),
+        };
+        let _ = writeln!(out, "  ; {} {held} {value}{moved}", variable.name);
     }
     for (block, number) in function.blocks.iter().zip(0..) {
         let _ = writeln!(out, "{}:", BlockId(number));

@@ -193,7 +193,7 @@ pub fn pointee_size(module: &Module, function: &Function, parameter: usize) -> O
     });
     let variable = function.variables.iter().find(|variable| match variable.address {
         true => Some(variable.value) == spilled,
-        false => variable.value == parameter,
+        false => variable.value == parameter && variable.offset == 0,
     })?;
     match layout::strip(module, variable.ty)? {
         DebugType::Pointer(object) | DebugType::Reference(object) => {

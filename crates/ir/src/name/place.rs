@@ -377,11 +377,17 @@ impl<'m> Namer<'m> {
         if variable.address {
             return Some(Place::new(text, Via::Object, variable.ty));
         }
-        if matches!(layout::strip(self.module, variable.ty), Some(DebugType::Composite { .. })) {
+        if matches!(layout::strip(self.module, variable.ty), Some(DebugType::Composite { .. }))
+            && variable.offset == 0
+        {
             return self.in_wrapper(text, variable.ty);
         }
         let (via, ty) = self.pointee(variable.ty);
-        let place = Place::new(text, via, ty);
+        if variable.offset != 0 && ty.is_none() {
+            return None;
+        }
+        let offset = variable.offset.wrapping_neg();
+        let place = Place { offset, ..Place::new(text, via, ty) };
         // A library's own variable says less than any other.
         let limit = if reserved(&variable.name) { Fit::Untyped } else { Fit::Exact };
         Some(Place { limit, ..place })
@@ -460,7 +466,10 @@ impl<'m> Namer<'m> {
         let (strong, weak) = self.variables(index);
         let number = |variable: &&&LocalVariable| {
             let ty = layout::strip(self.module, variable.ty);
-            !variable.address && !matches!(ty, Some(DebugType::Composite { .. }))
+            !variable.address
+                && variable.offset == 0
+                && !reserved(&variable.name)
+                && !matches!(ty, Some(DebugType::Composite { .. }))
         };
         if let Some(variable) = strong.iter().chain(&weak).find(number) {
             return Some(variable.name.clone());

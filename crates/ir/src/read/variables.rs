@@ -17,6 +17,8 @@ pub(super) enum Shape {
     Plain,
     /// What the value points to.
     Dereferenced,
+    /// The value and so many bytes more.
+    Moved(i64),
     /// By a computation, or only a part of the variable is described.
     Computed,
 }
@@ -100,7 +102,7 @@ impl Reader<'_> {
         let variables: Vec<LocalVariable> = variables.collect();
         variables
             .into_iter()
-            .filter(|v| seen.insert((v.name.clone(), v.value, v.address, v.scope)))
+            .filter(|v| seen.insert((v.name.clone(), v.value, v.address, v.offset, v.scope)))
             .collect()
     }
 
@@ -151,9 +153,10 @@ impl Reader<'_> {
 
     fn variable(&mut self, description: &Description) -> Option<LocalVariable> {
         let shape = self.shape(description.expression);
-        let address = match (description.declares, shape) {
-            (true, Shape::Plain) | (false, Shape::Dereferenced) => true,
-            (false, Shape::Plain) => false,
+        let (address, offset) = match (description.declares, shape) {
+            (true, Shape::Plain) | (false, Shape::Dereferenced) => (true, 0),
+            (false, Shape::Plain) => (false, 0),
+            (false, Shape::Moved(bytes)) => (false, bytes),
             _ => return None,
         };
         let value = *self.values.get(&description.value)?;
@@ -165,6 +168,7 @@ impl Reader<'_> {
             ty: self.debug_type_at(&operands, 3),
             value,
             address,
+            offset,
             scope: scope.map(|scope| self.scope(scope)),
         })
     }
@@ -178,9 +182,41 @@ impl Reader<'_> {
         let shape = match text.trim() {
             text if text.ends_with("!DIExpression()") => Shape::Plain,
             text if text.ends_with("!DIExpression(DW_OP_deref)") => Shape::Dereferenced,
-            _ => Shape::Computed,
+            text => moved_by(text).map_or(Shape::Computed, Shape::Moved),
         };
         self.shapes.insert(expression, shape);
         shape
+    }
+}
+
+/// By how much an expression moves a pointer, where it does nothing else: a reference to a member, say.
+fn moved_by(text: &str) -> Option<i64> {
+    let (_, operations) = text.split_once("!DIExpression(")?;
+    let mut rest = operations.strip_suffix("DW_OP_stack_value)")?;
+    let mut sum = 0_i64;
+    while !rest.is_empty() {
+        let (bytes, behind) = rest.strip_prefix("DW_OP_plus_uconst, ")?.split_once(", ")?;
+        sum = sum.checked_add(bytes.parse().ok()?)?;
+        rest = behind;
+    }
+    (sum != 0).then_some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_to_a_member_is_another_one_moved() {
+        for (operations, expected) in [
+            ("DW_OP_plus_uconst, 8, DW_OP_plus_uconst, 32, DW_OP_stack_value", Some(40)),
+            ("DW_OP_plus_uconst, 8, DW_OP_stack_value", Some(8)),
+            ("DW_OP_plus_uconst, 8, DW_OP_deref, DW_OP_stack_value", None),
+            ("DW_OP_plus_uconst, 8", None),
+            ("DW_OP_stack_value", None),
+            ("", None),
+        ] {
+            assert_eq!(moved_by(&format!("!DIExpression({operations})")), expected, "{operations}");
+        }
     }
 }
