@@ -524,6 +524,20 @@ impl<'a> View<'a> {
         value.map(|value| expression_reads(trace, value)).into_iter().flatten().collect()
     }
 
+    /// The reads of pointers through which a read that comes from elsewhere went, where they come from elsewhere
+    /// as well: then it is another object that was read.
+    fn pointers(&self, flow: &Flow) -> Vec<ReadRef> {
+        let event = self.failing.trace.event(flow.failing.read.event);
+        let addresses = self.failing.trace.conditions.iter().filter(|condition| {
+            condition.thread == event.thread
+                && condition.kind == PathConditionKind::Address
+                && condition.position == event.index
+                && !flow.same_source
+        });
+        let reads = addresses.flat_map(|c| expression_reads(self.failing.trace, c.expr));
+        reads.filter(|read| self.flow(*read).is_some_and(|flow| !flow.same_source)).collect()
+    }
+
     /// The branch by which a source that only one of the runs has came to be.
     fn branch_of_source<'b>(
         &self,
@@ -706,6 +720,7 @@ impl Search<'_, '_> {
                 .collect();
             for flow in flows {
                 self.flows.push(flow);
+                queue.push_back(self.view.pointers(&flow));
                 let explained = self.branches.len();
                 self.sources(&flow);
                 // Where both runs have the source, what it writes may be another value, or it may

@@ -555,3 +555,45 @@ fn long_runs_are_compared_fast() {
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
     assert!(found.failing.len() <= 4, "{found:?}");
 }
+
+/// A reader takes a pointer, and its object is made unusable; in the other run the reader takes the next one.
+const OLD_OBJECT: &str = "
+    cell current 64 = 1
+    t0: fork a
+    t0: fork b
+    a: [fetch] R current -> p
+    a: assume p == 1
+    a: [use] R one -> v
+    b: [make] W two 5
+    b: [swap] W current 2
+    b: [spoil] W one 9
+    t0: join a
+    t0: join b
+    a: fail v == 9
+";
+
+const NEXT_OBJECT: &str = "
+    cell current 64 = 1
+    t0: fork a
+    t0: fork b
+    a: [fetch] R current -> p
+    a: assume p == 2
+    a: [use] R two -> v
+    b: [make] W two 5
+    b: [swap] W current 2
+    b: [spoil] W one 9
+    t0: join a
+    t0: join b
+";
+
+#[test]
+fn another_object_is_told_by_the_pointer_to_it() {
+    let mut failing = Run::failing(OLD_OBJECT);
+    let position = failing.parsed.trace.event(failing.event("use")).index;
+    let condition = &mut failing.parsed.trace.conditions[0];
+    (condition.kind, condition.position) = (model::PathConditionKind::Address, position);
+    let passing = Run::passing(NEXT_OBJECT, [2, 1]);
+    let found = compared(&failing, &passing);
+    let flipped = Order { before: failing.event("fetch"), after: failing.event("swap") };
+    assert_eq!(found.flipped, Flipped::Reversed(flipped), "{found:?}");
+}

@@ -606,3 +606,60 @@ fn who_writes_one_cell_alone_is_not_half_way_through_both() {
     let cause = cause_of(&parsed);
     assert_ne!(cause.case, Some("half-written"), "{}", cause.sentence);
 }
+
+/// Two threads take the same piece of an arena, and write it: which of the two came last follows from that.
+#[test]
+fn two_that_write_one_place_are_told_by_how_they_got_it() {
+    let mut parsed = trace(
+        "
+        t0: fork a
+        t0: fork b
+        a: [mine] R used -> x
+        a: assume x == 0
+        a: [first] W used 16
+        a: [one] W owner 1
+        b: [theirs] R used -> y
+        b: assume y == 0
+        b: [second] W used 16
+        b: [two] W owner 2
+        t0: join a
+        t0: join b
+        t0: R owner -> o
+        t0: fail o != 1
+        ",
+    );
+    for (condition, event) in [(0, "one"), (1, "two")] {
+        let index = parsed.trace.event(parsed.event(event)).index;
+        parsed.trace.conditions[condition].kind = model::PathConditionKind::Address;
+        parsed.trace.conditions[condition].position = index;
+    }
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-write")));
+    let either = [["second", "mine", "first"], ["first", "theirs", "second"]];
+    assert!(either.iter().any(|labels| cause.events == events(&parsed, labels)), "{cause:?}");
+}
+
+/// State and data are each written under a lock, by two threads, and one comes between the other's two.
+#[test]
+fn one_thread_between_anothers_writes_of_two_variables() {
+    let parsed = trace(
+        "
+        cell state 32 = 1
+        cell data 32 = 0
+        t0: fork a
+        t0: fork b
+        t0: R state -> s
+        t0: assume s == 3
+        t0: R data -> d
+        t0: fail d == 7
+        a: [clear] W data 0
+        a: [failed] W state 3
+        b: R state -> r
+        b: assume r == 1
+        b: [set] W data 7
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("mixed-writes")));
+    assert_eq!(cause.events, events(&parsed, &["set", "clear", "failed"]));
+}

@@ -173,7 +173,13 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     let [a, b, c] = [first, between, second].map(|id| story.access(id, cell));
     let linked = || story.decides(first, second, cell) || story.feeds(first, second, cell);
     if b.writes {
-        if a.writes && c.reads && story.reads_otherwise(second) {
+        // With a third thread's write in between, the own one would not have been read either.
+        let own = || {
+            let writes = |event: &model::Event| story.access(event.id, cell).writes;
+            let last = story.last_before(between, writes);
+            last.is_none_or(|last| story.event(last).thread == story.event(first).thread)
+        };
+        if a.writes && c.reads && story.reads_otherwise(second) && own() {
             return Some(Case::WriteWriteRead);
         }
         let victim = || story.reads_otherwise(first) || story.reads_otherwise(second);

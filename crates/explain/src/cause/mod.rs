@@ -173,7 +173,9 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
             .or_else(|| several::find(story, *pair))
             .or_else(|| atomicity::find(story, *pair))
             .or_else(|| crossed::find(story, *pair))
-            .or_else(|| order::find(story, *pair).filter(|_| story.has_read(*pair)))?;
+            .or_else(|| order::find(story, *pair).filter(|_| story.has_read(*pair)));
+        // Which of two writes came last may follow from how both threads got to write there.
+        let Some(found) = found else { return stale::find(story, *pair) };
         if found.pattern == Pattern::Atomicity
             && let Some(claims) = stale::find_claims(story, *pair)
         {

@@ -44,9 +44,50 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
                 });
                 return Some(told.unwrap_or_else(|| found(story, reads, torn)));
             }
+            if let Some(mixed) = mixed(story, reads, own, other) {
+                return Some(mixed);
+            }
         }
     }
     None
+}
+
+/// The reader saw one variable as one thread had written it and the other as a second thread had, which wrote it
+/// between the first one's writes of both.
+fn mixed(story: &Story<'_>, reads: Reads, own: EventId, other: EventId) -> Option<Found> {
+    let ((mine, cell), (beside, companion)) = match reads.first.0 == own {
+        true => (reads.first, reads.second),
+        false => (reads.second, reads.first),
+    };
+    if story.source(mine, cell) != Some(other) {
+        return None;
+    }
+    let last = story.source(beside, companion)?;
+    let writer = story.event(last).thread;
+    let others = [mine, other].map(|id| story.event(id).thread);
+    if others.contains(&writer) {
+        return None;
+    }
+    let earlier = story.accesses(writer, cell).into_iter().rev();
+    let mut earlier = earlier.filter(|id| story.event(*id).index < story.event(last).index);
+    let first = earlier.find(|id| story.access(*id, cell).writes)?;
+    let between = story.before(first, other) && story.before(other, last);
+    let undone = story.before_when_passing(other, last) != Some(true)
+        || story.before_when_passing(first, other) != Some(true);
+    let telling = story.reads_otherwise(mine) && forward(story, first, last);
+    if !(between && undone && telling) || story.always_before(first, other) {
+        return None;
+    }
+    let named = |id: EventId| format!("{} ({})", quoted(&story.subject(id)), at(story, id));
+    let sentence = format!(
+        "{} wrote {} between {}'s writes of {} and {}",
+        story.thread(other),
+        named(other),
+        story.thread(first),
+        named(first),
+        named(last)
+    );
+    Some(done(sentence, "mixed-writes", &[other, first, last]))
 }
 
 /// The read `own` of one of these cells, and reads of other variables by the same thread, that the

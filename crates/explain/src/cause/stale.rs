@@ -109,10 +109,14 @@ fn all_looks<'t>(story: &Story<'t>, end: EventId) -> Vec<Look<'t>> {
             Some(Look { read, var: part.var, cell: part.cell, condition })
         })
     });
+    // What gave the event's own address was not looked at for something else, whenever that was.
+    let leads_to = |look: &Look<'_>, event: &model::Event| {
+        look.condition.kind == PathConditionKind::Address && look.condition.position == event.index
+    };
     let near = |look: &Look<'_>| {
         story.event(look.read.event).thread == event.thread
             && look.read.event != end
-            && in_one_call(story, look.read.event, end)
+            && (leads_to(look, event) || in_one_call(story, look.read.event, end))
     };
     looks.filter(near).collect()
 }
@@ -135,7 +139,8 @@ fn overwritten(story: &Story<'_>, look: Look<'_>) -> Option<(Triple, Case)> {
     let Look { read, cell, .. } = look;
     let mut later = later(story, look);
     let second = later.find(|id| story.access(*id, cell).writes)?;
-    if !in_one_call(story, read.event, second) {
+    // A compiler may keep what it has read, and write it much later.
+    if !in_one_call(story, read.event, second) && !story.feeds(read.event, second, cell) {
         return None;
     }
     let between = last_write(story, look, second)?;
