@@ -6,7 +6,7 @@ mod cause;
 mod sources;
 
 pub use across::add_across;
-pub use cause::{add_cause, passed_elsewhere};
+pub use cause::{add_cause, came_from_outside, passed_elsewhere};
 pub use sources::add_sources;
 
 use encoders::SystemSize;

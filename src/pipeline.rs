@@ -7,6 +7,7 @@ mod error;
 mod frameworks;
 mod load;
 mod replayed;
+mod semaphores;
 mod work;
 
 pub use confirm::{Finding, ReplayOptions};
@@ -163,6 +164,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         warnings.extend(used_after_free(&execution));
     }
     warnings.extend(not_held(&execution));
+    warnings.extend(semaphores::posted_too_often(&execution.trace));
     let mut solution = answer::solution(&answer::Parts {
         trace: &explained.trace,
         size: explained.size,
@@ -193,6 +195,9 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         if let Some(cause) = solution.cause.as_mut().filter(|_| known) {
             answer::passed_elsewhere(cause, across.not_compared);
         }
+    }
+    if let Some(cause) = &mut solution.cause {
+        answer::came_from_outside(cause, &execution.gaps);
     }
     if let (Some(cause), Some(awaited)) = (&mut solution.cause, &execution.report.awaited_child) {
         cause.sentence = children::awaited(directory, awaited);

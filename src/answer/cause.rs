@@ -6,6 +6,7 @@ use explain::{CauseEvent, Explanation, Passing, Pattern, Side};
 use model::EventTrace;
 use render::Solution;
 use render::solution::{Cause, Replay};
+use symex::{Gap, GapKind};
 
 /// Adds the cause in one sentence. `across` is the alternate along other paths, where the answer
 /// shows one, and whether an alternate along the recorded paths failed all the same; `trace` is the one that
@@ -78,9 +79,26 @@ pub fn passed_elsewhere(cause: &mut Cause, runs: usize) {
     }
 }
 
+/// Where every schedule along the recorded paths fails, but a thread read what no thread of the run had written
+/// there: then it is not known what the failure hangs on.
+pub fn came_from_outside(cause: &mut Cause, gaps: &[Gap]) {
+    let is_read = |gap: &&Gap| matches!(&gap.what, GapKind::WrongValue(kind) if kind == "load");
+    let Some(gap) = gaps.iter().find(is_read).filter(|gap| gap.site.line != 0) else { return };
+    if cause.pattern == Pattern::EverySchedule.name() {
+        let file = gap.site.file.rsplit('/').next().unwrap_or_default();
+        cause.sentence = format!(
+            "every schedule of this process alone fails, but {} read at {file}:{} what none of its \
+             threads wrote there, as in memory that processes share: what others did in between, and \
+             whether its order is the cause, is not known",
+            gap.thread, gap.site.line
+        );
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Site;
 
     #[test]
     fn what_a_replay_refutes_is_not_said() {
@@ -89,6 +107,29 @@ mod tests {
         assert_eq!(doubted(order, Replay::Confirmed), None);
         assert_eq!(doubted(order, Replay::NotRun), None, "nobody knows");
         assert_eq!(doubted(Pattern::Order, Replay::Diverged), None);
+    }
+
+    #[test]
+    fn what_came_from_outside_is_said() {
+        let gap = |kind: &str, line: u32| Gap {
+            thread: "t0.1".to_owned(),
+            site: Site { file: "dir/jobs.c".to_owned(), line, column: 1, function: "f".to_owned() },
+            what: GapKind::WrongValue(kind.to_owned()),
+            detail: String::new(),
+            times: 1,
+        };
+        let sentence = |pattern: Pattern, gaps: &[Gap]| {
+            let pattern = pattern.name().to_owned();
+            let mut cause = Cause { pattern, sentence: "before".to_owned(), ..Cause::default() };
+            came_from_outside(&mut cause, gaps);
+            cause.sentence
+        };
+        let told = sentence(Pattern::EverySchedule, &[gap("load", 7)]);
+        assert!(told.contains("t0.1 read at jobs.c:7"), "{told}");
+        for gaps in [vec![], vec![gap("call", 7)], vec![gap("load", 0)]] {
+            assert_eq!(sentence(Pattern::EverySchedule, &gaps), "before");
+        }
+        assert_eq!(sentence(Pattern::Order, &[gap("load", 7)]), "before");
     }
 
     #[test]
