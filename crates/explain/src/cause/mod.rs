@@ -174,8 +174,11 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
             .or_else(|| atomicity::find(story, *pair))
             .or_else(|| crossed::find(story, *pair))
             .or_else(|| order::find(story, *pair).filter(|_| story.has_read(*pair)));
-        // Which of two writes came last may follow from how both threads got to write there.
-        let Some(found) = found else { return stale::find(story, *pair) };
+        // Which of two writes came last may follow from an update that was lost on the way there.
+        let Some(found) = found else {
+            return stale::find(story, *pair)
+                .filter(|found| found.case == Some("read-write-write"));
+        };
         if found.pattern == Pattern::Atomicity
             && let Some(claims) = stale::find_claims(story, *pair)
         {
