@@ -23,6 +23,12 @@ const STAYS: (f64, f64) = (0.5, 0.4);
 const LEVELS: u32 = 1;
 /// A read of which more of the constants written to its cell are right is no demand.
 const COMMON: f64 = 0.6;
+/// How much more a demand counts each time that nothing led past its read.
+const DEARER: f64 = 1.0;
+/// It does not count for still more after so many times.
+const MOST_BLAMED: u32 = 5;
+/// So many events of its thread before its read such a demand is thought of.
+const AHEAD: usize = 100;
 /// A read with more possible sources is none either.
 const MOST_SOURCES: usize = 400;
 
@@ -70,6 +76,39 @@ struct Demand {
     live: Vec<Source>,
     /// When that was looked at last.
     looked_at: u64,
+    /// How often its read was what nothing led past.
+    blamed: u32,
+}
+
+/// What the demands still hang on where so many events of each thread have happened: each stands behind
+/// those that it waits for.
+#[derive(Default)]
+pub(super) struct Left {
+    nodes: Vec<Node>,
+    /// The nodes' words, one node's behind the other's: the word, the function of it that will be
+    /// written, and that it is there when it is needed.
+    words: Vec<(u32, u32, f64)>,
+}
+
+struct Node {
+    demand: u32,
+    /// The cell, where what it holds now may be read.
+    cell: Option<u32>,
+    /// That it is lost if it is right.
+    stays: f64,
+    /// That what the state does not decide fails.
+    missed: f64,
+    role: Role,
+    words: u32,
+    children: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Role {
+    /// A demand of its own, and how much it counts.
+    Own { power: f64 },
+    /// Another demand waits for it: that it is there when that one needs it.
+    For { weight: f64 },
 }
 
 /// All demands of a program.
@@ -77,16 +116,26 @@ pub(super) struct Demands {
     all: Vec<Demand>,
     /// Those of the conditions of the trace, with the earliest time of the read, in its order.
     line: Vec<(u64, usize)>,
+    /// Those that were blamed.
+    blamed: Vec<usize>,
     /// Writes by cell's word: thread and place in it.
     writes: FxHashMap<usize, Vec<(usize, usize)>>,
     /// How often it was said what is to be looked at.
     looks: u64,
+    /// Of demands that another one waits for.
+    chances: Vec<f64>,
 }
 
 impl Demands {
     pub(super) fn new(program: &mut Program<'_>) -> Self {
-        let mut demands =
-            Self { all: Vec::new(), line: Vec::new(), writes: FxHashMap::default(), looks: 0 };
+        let mut demands = Self {
+            all: Vec::new(),
+            line: Vec::new(),
+            blamed: Vec::new(),
+            writes: FxHashMap::default(),
+            looks: 0,
+            chances: Vec::new(),
+        };
         for (thread, ops) in program.threads.iter().enumerate() {
             for (index, op) in ops.iter().enumerate() {
                 for (cell, _) in &op.writes {
@@ -179,6 +228,7 @@ impl Demands {
             sources,
             live: Vec::new(),
             looked_at: 0,
+            blamed: 0,
         });
         for (by, at) in found {
             if let Some(of) = self.written(program, (by, at, cell), demand, levels) {
@@ -278,11 +328,40 @@ impl Demands {
         first + met.count()
     }
 
+    /// Notes that nothing led past a read: its demands count for more from now on, and are thought of
+    /// earlier.
+    pub(super) fn blame(&mut self, program: &mut Program<'_>, (thread, index): (usize, usize)) {
+        let parts: Vec<(usize, VarId)> = match program.threads[thread].get(index) {
+            Some(op) => op.reads.iter().map(|&(cell, _, var)| (cell, var)).collect(),
+            None => return,
+        };
+        for (cell, var) in parts {
+            let is_its = |&demand: &usize| {
+                let demand = &self.all[demand];
+                (demand.thread, demand.index, demand.cell) == (thread, index, cell)
+            };
+            let mut in_line = self.line.iter().map(|&(_, demand)| demand);
+            let known = self.blamed.iter().copied().find(is_its);
+            let demand = known.or_else(|| in_line.find(is_its)).or_else(|| {
+                let conditions = conditions_of(&program.threads[thread][index], var);
+                let read = (thread, index, cell);
+                let is_demand = !conditions.is_empty();
+                is_demand.then(|| self.add(program, read, conditions, Test::Conditions, LEVELS))?
+            });
+            let Some(demand) = demand else { continue };
+            self.all[demand].blamed += 1;
+            if known.is_none() {
+                self.blamed.push(demand);
+            }
+        }
+    }
+
     /// Has [`worth`](Self::worth) look at nothing that has happened in all states: `done` says how many
     /// events of each thread have.
     pub(super) fn look_at(&mut self, first: usize, until: u64, done: &[u64]) {
         self.looks += 1;
-        let mut next: Vec<usize> = Vec::new();
+        let mut next: Vec<usize> = self.blamed.clone();
+        next.retain(|&demand| self.all[demand].index as u64 >= done[self.all[demand].thread]);
         let soon = self.line[first..].iter().take_while(|(earliest, _)| *earliest <= until);
         next.extend(soon.map(|&(_, demand)| demand));
         while let Some(demand) = next.pop() {
@@ -301,63 +380,124 @@ impl Demands {
         }
     }
 
-    /// The logarithm of the probability that the demands that are to be met up to some time, and
-    /// are not left out, can be met; `None` when one cannot.
+    /// What decides how likely the demands are met that are not left out, up to some time, in states in
+    /// which so many events of each thread have happened; or the read of one that cannot be, its thread and its
+    /// place there.
+    pub(super) fn left(
+        &self,
+        done: &[u64],
+        first: usize,
+        until: u64,
+    ) -> Result<Left, (usize, usize)> {
+        let mut left = Left::default();
+        let soon = self.line[first..].iter().take_while(|(earliest, _)| *earliest <= until);
+        let soon = soon.map(|&(_, demand)| demand);
+        let soon = soon.filter(|&demand| self.all[demand].blamed == 0);
+        let is_near = |&demand: &usize| {
+            let Demand { thread, index, .. } = self.all[demand];
+            index < done[thread] as usize + AHEAD
+        };
+        let blamed = self.blamed.iter().copied().filter(is_near);
+        for demand in soon.chain(blamed) {
+            let Demand { thread, index, blamed, .. } = self.all[demand];
+            if done[thread] as usize > index {
+                continue;
+            }
+            let power = 1.0 + DEARER * f64::from(blamed.min(MOST_BLAMED));
+            self.add_left(done, demand, Role::Own { power }, &mut left);
+            let cannot = |root: &Node| {
+                root.cell.is_none() && root.words == 0 && root.children == 0 && root.missed >= 1.0
+            };
+            if left.nodes.last().is_some_and(cannot) {
+                return Err((thread, index));
+            }
+        }
+        Ok(left)
+    }
+
+    /// Adds a demand behind those of the reads that it depends on.
+    fn add_left(&self, all: &[u64], at: usize, role: Role, left: &mut Left) {
+        let Demand { thread, index, cell, own, ref live, .. } = self.all[at];
+        let mine = all[thread] as usize;
+        let is_there = own.is_none_or(|own| own < mine);
+        let (mut missed, mut children, mut words) = (1.0, 0, Vec::new());
+        for &Source { thread, index, is_own, of } in live {
+            let done = all[thread as usize];
+            if done > u64::from(index) {
+                continue;
+            }
+            let weight = if is_own { OWN } else { OTHERS };
+            match of {
+                Written::Right => missed *= 1.0 - weight,
+                Written::Of { index, word, place, .. } if done > u64::from(index) => {
+                    words.push((word, place, weight));
+                }
+                Written::Of { demand: Some(demand), .. } => {
+                    self.add_left(all, demand.get() as usize, Role::For { weight }, left);
+                    children += 1;
+                }
+                Written::Anything | Written::Of { demand: None, .. } => {
+                    missed *= 1.0 - UNKNOWN * weight;
+                }
+            }
+        }
+        left.nodes.push(Node {
+            demand: at as u32,
+            cell: is_there.then_some(cell as u32),
+            stays: 1.0 - (STAYS.0 + STAYS.1 / (1 + index - mine) as f64),
+            missed,
+            role,
+            words: words.len() as u32,
+            children,
+        });
+        left.words.extend(words);
+    }
+
+    /// The logarithm of the probability that the demands can be met that `left` is about, or the read
+    /// whose demand cannot.
     pub(super) fn worth(
         &mut self,
         program: &mut Program<'_>,
         state: &[u64],
-        first: usize,
-        until: u64,
-    ) -> Option<f64> {
-        let mut worth = 0.0;
-        for at in first..self.line.len() {
-            let (earliest, demand) = self.line[at];
-            if earliest > until {
-                break;
+        left: &Left,
+    ) -> Result<f64, (usize, usize)> {
+        self.chances.clear();
+        let (mut worth, mut product, mut words) = (0.0, 1.0f64, left.words.iter());
+        for node in &left.nodes {
+            let demand = node.demand as usize;
+            let mut missed = node.missed;
+            if let Some(cell) = node.cell
+                && self.fits(program, demand, state[cell as usize])
+            {
+                missed *= node.stays;
             }
-            if let Some(chance) = self.chance(program, state, demand) {
-                if chance <= 0.0 {
-                    return None;
+            for &(word, place, weight) in words.by_ref().take(node.words as usize) {
+                let written = program.functions.of_one(place, state[word as usize]);
+                if self.fits(program, demand, written) {
+                    missed *= 1.0 - weight;
                 }
-                worth += chance.ln();
+            }
+            for _ in 0..node.children {
+                missed *= 1.0 - self.chances.pop().unwrap_or(0.0);
+            }
+            let chance = 1.0 - missed;
+            match node.role {
+                Role::For { weight } => self.chances.push(weight * chance),
+                Role::Own { .. } if chance <= 0.0 => {
+                    return Err((self.all[demand].thread, self.all[demand].index));
+                }
+                Role::Own { power } if power > 1.0 => worth += power * chance.ln(),
+                Role::Own { .. } => {
+                    product *= chance;
+                    // Far from where it would be 0.
+                    if product < 1e-100 {
+                        worth += product.ln();
+                        product = 1.0;
+                    }
+                }
             }
         }
-        Some(worth)
-    }
-
-    /// The probability that a demand is met; `None` when its read has happened.
-    fn chance(&mut self, program: &mut Program<'_>, state: &[u64], at: usize) -> Option<f64> {
-        let Demand { thread, index, cell, own, .. } = self.all[at];
-        let done = state[thread] as usize;
-        if done > index {
-            return None;
-        }
-        let mut missed = 1.0;
-        if own.is_none_or(|own| own < done) && self.fits(program, at, state[cell]) {
-            missed -= STAYS.0 + STAYS.1 / (1 + index - done) as f64;
-        }
-        for live in 0..self.all[at].live.len() {
-            let Source { thread, index, is_own, of } = self.all[at].live[live];
-            let done = state[thread as usize];
-            if done > u64::from(index) {
-                continue;
-            }
-            let right = match of {
-                Written::Right => 1.0,
-                Written::Anything => UNKNOWN,
-                Written::Of { index, word, place, .. } if done > u64::from(index) => {
-                    let written = program.functions.of_one(place, state[word as usize]);
-                    if self.fits(program, at, written) { 1.0 } else { 0.0 }
-                }
-                Written::Of { demand: None, .. } => UNKNOWN,
-                Written::Of { demand: Some(demand), .. } => {
-                    self.chance(program, state, demand.get() as usize).unwrap_or(UNKNOWN)
-                }
-            };
-            missed *= 1.0 - right * if is_own { OWN } else { OTHERS };
-        }
-        Some(1.0 - missed)
+        Ok(worth + product.ln())
     }
 }
 

@@ -4,8 +4,8 @@
 //! threads are as far and all cells hold the same are one, however they came about; that is what a
 //! search for the sources of reads, which takes a decision for each, cannot see. Of all states with the
 //! same number of events so many are kept, those whose rare reads can still be served
-//! ([`demands`]) before others, with some luck. Where none is left, the search goes back a little
-//! and keeps more.
+//! ([`demands`]) before others, with some luck. Where none is left, the search goes back a little,
+//! keeps more, and gives more weight to the reads at which the states ended.
 //!
 //! It knows the recorded run's clock as orders between events, and is of use where these leave few
 //! events to choose from at each moment. What it finds is a proposal: whoever asked checks it. That it
@@ -20,7 +20,7 @@ mod tests;
 use demands::Demands;
 use model::{EventId, EventTrace};
 use program::Program;
-use rustc_hash::{FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 
@@ -41,6 +41,10 @@ const KEPT: usize = 40;
 const KEPT_WORDS: usize = 1 << 25;
 /// No more words of states are taken a step further at once.
 const WIDEST: usize = 1 << 22;
+/// Where the search is stuck, states that ended so many events before count for what is to blame.
+const NEAR: usize = 12;
+/// One of so many of these ended at a read that is to blame.
+const SHARE: usize = 10;
 /// How much luck counts, in the unit of the logarithms of probabilities.
 const LUCK: f64 = 2.5;
 
@@ -79,6 +83,9 @@ pub(crate) struct Forward<'a> {
     /// Demands that are met in all states.
     met: usize,
     random: u64,
+    /// Reads at which states ended, thread and place there: how many of late, and the most events that
+    /// had happened.
+    ends: FxHashMap<(usize, usize), (usize, usize)>,
 }
 
 impl<'a> Forward<'a> {
@@ -102,6 +109,7 @@ impl<'a> Forward<'a> {
             kept_words: 0,
             met: 0,
             random: 0x9e37_79b9_7f4a_7c15,
+            ends: FxHashMap::default(),
         })
     }
 
@@ -122,6 +130,7 @@ impl<'a> Forward<'a> {
                 stuck = last.max(stuck);
                 let (times, back) = AGAIN[tries % AGAIN.len()];
                 tracing::debug!(stuck, tries, times, back, "goes back");
+                self.blame(last);
                 tries += 1;
                 width = WIDTH * times;
                 saved = Some(self.go_back(stuck.saturating_sub(back))?);
@@ -138,13 +147,37 @@ impl<'a> Forward<'a> {
                 saved = Some(number);
                 self.save(number, &level);
             }
-            self.expand(&level, width);
+            self.expand(number, &level, width);
         }
     }
 
     fn bytes(&self) -> usize {
         let words = words(&self.levels) + self.kept_words;
         words * size_of::<u64>() + self.history.len() * size_of::<Step>()
+    }
+
+    /// Notes that states with so many events ended at a read.
+    fn ended(&mut self, read: (usize, usize), number: usize, states: usize) {
+        let (count, last) = self.ends.entry(read).or_default();
+        if *last + NEAR < number {
+            *count = 0;
+        }
+        *count += states;
+        *last = number.max(*last);
+    }
+
+    /// Notes that nothing led past a number of events: the reads at which most of the last states ended
+    /// count for more from now on.
+    fn blame(&mut self, last: usize) {
+        let ends = std::mem::take(&mut self.ends);
+        let near = || ends.iter().filter(|(_, (_, number))| number + NEAR >= last);
+        let all: usize = near().map(|(_, (count, _))| count).sum();
+        let mut blamed: Vec<(usize, usize)> =
+            near().filter(|(_, (count, _))| count * SHARE >= all).map(|(read, _)| *read).collect();
+        blamed.sort_unstable();
+        for read in blamed {
+            self.demands.blame(&mut self.program, read);
+        }
     }
 
     fn save(&mut self, number: usize, level: &Level) {
@@ -171,9 +204,9 @@ impl<'a> Forward<'a> {
     }
 
     /// Takes the best states of a level a step further, each in every way that there is.
-    fn expand(&mut self, level: &Level, width: usize) {
+    fn expand(&mut self, number: usize, level: &Level, width: usize) {
         let size = self.program.first.len();
-        let chosen = self.choose(level, width.min(WIDEST / size));
+        let chosen = self.choose(number, level, width.min(WIDEST / size));
         let threads = self.program.threads.len();
         let mut state = Vec::with_capacity(size);
         for at in chosen {
@@ -183,6 +216,9 @@ impl<'a> Forward<'a> {
                 state.clear();
                 state.extend_from_slice(before);
                 if !self.program.step(&mut state, thread) {
+                    if self.program.may_step(before, thread) {
+                        self.ended((thread, before[thread] as usize), number, 1);
+                    }
                     continue;
                 }
                 self.program.settle(&mut state, |_| {});
@@ -198,7 +234,7 @@ impl<'a> Forward<'a> {
     }
 
     /// The places of the states of a level that are kept: different ones that may lead somewhere.
-    fn choose(&mut self, level: &Level, width: usize) -> Vec<usize> {
+    fn choose(&mut self, number: usize, level: &Level, width: usize) -> Vec<usize> {
         let size = self.program.first.len();
         let state = |at: usize| &level.words[at * size..(at + 1) * size];
         let mut seen = FxHashSet::default();
@@ -216,12 +252,27 @@ impl<'a> Forward<'a> {
             |thread: usize| different.iter().map(|&at| state(at)[thread]).min().unwrap_or(0);
         let done: Vec<u64> = (0..self.program.threads.len()).map(least).collect();
         self.demands.look_at(self.met, until, &done);
+        let threads = self.program.threads.len();
+        let events_of = |at: usize| &state(at)[..threads];
+        different.sort_unstable_by_key(|&at| events_of(at));
         let mut worths = Vec::with_capacity(different.len());
-        for at in different {
-            let worth = self.demands.worth(&mut self.program, state(at), self.met, until);
-            let Some(worth) = worth else { continue };
-            let luck = -(-self.random().ln()).ln();
-            worths.push((worth + LUCK * luck, at));
+        for group in different.chunk_by(|&a, &b| events_of(a) == events_of(b)) {
+            let left = match self.demands.left(events_of(group[0]), self.met, until) {
+                Ok(left) => left,
+                Err(read) => {
+                    self.ended(read, number, group.len());
+                    continue;
+                }
+            };
+            for &at in group {
+                match self.demands.worth(&mut self.program, state(at), &left) {
+                    Ok(worth) => {
+                        let luck = -(-self.random().ln()).ln();
+                        worths.push((worth + LUCK * luck, at));
+                    }
+                    Err(read) => self.ended(read, number, 1),
+                }
+            }
         }
         if worths.len() > width {
             worths.select_nth_unstable_by(width, |a, b| b.0.total_cmp(&a.0));

@@ -169,6 +169,11 @@ impl<'a> Program<'a> {
         op.is_possible(state) && perform(op, &mut self.functions, &self.waits, state, thread)
     }
 
+    /// Does nothing but a condition on what it reads keep a thread's next event back?
+    pub(super) fn may_step(&self, state: &[u64], thread: usize) -> bool {
+        self.next(state, thread).is_some_and(|op| op.is_possible(state))
+    }
+
     /// Has everything happen that may as well happen now; `happened` is told which threads went on.
     pub(super) fn settle(&mut self, state: &mut [u64], mut happened: impl FnMut(usize)) {
         loop {
