@@ -36,7 +36,9 @@ pub use sync::*;
 /// * 10: such loops may have loops within.
 /// * 11: rounds of loops with calls are counted, too, of which nothing is certain but the log.
 /// * 12: mappings ([`RuntimeEvent::Map`], [`RuntimeEvent::Unmap`]).
-pub const INSTRUMENTATION_VERSION: u32 = 13;
+/// * 13: handlers of signals say where they ran.
+/// * 14: what members of `std::string` change is computed, and not logged.
+pub const INSTRUMENTATION_VERSION: u32 = 14;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
