@@ -373,11 +373,9 @@ fn wait(
     let mut idle = Some(Idle::new(Instant::now()));
     idle = idle.filter(|_| options.show_output && deadline.is_none());
     loop {
-        let signs = || Signs {
-            used: processor_time(pid),
-            logged: stream_bytes(directory),
-            waits_for_disk: waits_for_disk(pid),
-        };
+        let logged = if idle.is_some() || say_large { stream_bytes(directory) } else { 0 };
+        let signs =
+            || Signs { used: processor_time(pid), logged, waits_for_disk: waits_for_disk(pid) };
         if idle.as_mut().is_some_and(|idle| idle.seen(&signs(), Instant::now())) {
             idle = None;
             eprintln!(
@@ -386,7 +384,7 @@ fn wait(
                 SAY_IDLE_AFTER.as_secs()
             );
         }
-        if say_large && stream_bytes(directory) > LARGE {
+        if say_large && logged > LARGE {
             say_large = false;
             eprintln!(
                 "symbiosis: the log has more than {} GiB, which takes long to solve; Ctrl-C ends the run and \
