@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
-use trace_format::layout::{RuntimeEvent, SyncOp};
+use trace_format::layout::{INSTRUMENTATION_VERSION, RuntimeEvent, SyncOp};
 use trace_format::{Executable, Failure, Manifest, PathEntry, Trace};
 
 /// A directory that lives as long as the test process.
@@ -45,6 +45,7 @@ pub fn build(source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let program = scratch().join(name);
     let compiler = if source.ends_with("cpp") { "clang++" } else { "clang" };
     let mut command = Command::new(compiler);
+    command.arg(format!("-DINSTRUMENTATION={INSTRUMENTATION_VERSION}"));
     command.args(["-O1", "-g", "-pthread", "-o"]).arg(&program);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source));
     command.args(flags);

@@ -20,8 +20,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* `INSTRUMENTATION_VERSION` of crates/trace-format. */
-#define INSTRUMENTATION 13
+#ifndef INSTRUMENTATION
+#error "compile with -DINSTRUMENTATION=<INSTRUMENTATION_VERSION of crates/trace-format>"
+#endif
 struct Control { uint64_t path_next, path_limit, value_next, value_limit, choices, more[21], round, round_path,
   round_values, round_changes, readings, reading_at[4]; };
 extern __thread struct Control *__symbiosis_control __attribute__((tls_model("initial-exec")));
