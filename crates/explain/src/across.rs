@@ -7,7 +7,7 @@
 //! by which other threads' writes came or did not come to be.
 
 use crate::align::{Matching, align, common_points};
-use crate::cone::{Cone, expression_reads, failure_reads};
+use crate::cone::{Cone, failure_reads};
 use crate::conflict::{ConflictOrder, conflict_orders, positions};
 use crate::consequence::{Variation, consequences};
 use crate::dsp::{DataFlow, operations};
@@ -333,7 +333,7 @@ impl<'a> View<'a> {
         let condition = branches.clone().find(broken).or_else(|| others.clone().find(broken));
         // ... or where what was read came from elsewhere: the last such read led another way.
         let from_elsewhere = |c: &&&PathCondition| {
-            let reads = expression_reads(self.failing.trace, c.expr);
+            let reads = self.failing.trace.reads_of(c.expr);
             let mut flows = reads.into_iter().filter_map(|read| self.flow(read));
             flows.any(|flow| !flow.same_source)
         };
@@ -341,7 +341,10 @@ impl<'a> View<'a> {
             conditions.iter().rev().filter(|_| common < own.len()).find(from_elsewhere)
         });
         let condition = condition.or_else(|| others.next_back())?;
-        let mut flows: Vec<Flow> = expression_reads(self.failing.trace, condition.expr)
+        let mut flows: Vec<Flow> = self
+            .failing
+            .trace
+            .reads_of(condition.expr)
             .into_iter()
             .filter_map(|read| self.flow(read))
             .filter(|flow| self.changed(flow))
@@ -521,20 +524,17 @@ impl<'a> View<'a> {
         let Some(part) = reads.get(flow.read.part as usize) else { return Vec::new() };
         let mut written = trace.event(write).kind.writes().iter();
         let value = written.find(|other| other.cell == part.cell).map(|part| part.value);
-        value.map(|value| expression_reads(trace, value)).into_iter().flatten().collect()
+        value.map(|value| trace.reads_of(value)).into_iter().flatten().collect()
     }
 
     /// The reads of pointers through which a read that comes from elsewhere went, where they come from elsewhere
     /// as well: then it is another object that was read.
     fn pointers(&self, flow: &Flow) -> Vec<ReadRef> {
-        let event = self.failing.trace.event(flow.failing.read.event);
-        let addresses = self.failing.trace.conditions.iter().filter(|condition| {
-            condition.thread == event.thread
-                && condition.kind == PathConditionKind::Address
-                && condition.position == event.index
-                && !flow.same_source
-        });
-        let reads = addresses.flat_map(|c| expression_reads(self.failing.trace, c.expr));
+        if flow.same_source {
+            return Vec::new();
+        }
+        let trace = self.failing.trace;
+        let reads = trace.address_reads(trace.event(flow.failing.read.event)).into_iter();
         reads.filter(|read| self.flow(*read).is_some_and(|flow| !flow.same_source)).collect()
     }
 

@@ -149,13 +149,6 @@ pub(crate) fn path_reads(trace: &EventTrace) -> BTreeSet<ReadRef> {
     search.reads()
 }
 
-/// The reads that an expression mentions.
-pub(crate) fn expression_reads(trace: &EventTrace, expr: ExprId) -> BTreeSet<ReadRef> {
-    let mut search = Search::new(trace);
-    search.expression(expr);
-    search.reads()
-}
-
 /// Does what the second event writes to the cell hang on what the first one reads from it?
 pub(crate) fn feeds(trace: &EventTrace, first: EventId, second: EventId, cell: CellId) -> bool {
     let reads_cell = |read: &ReadRef| {
@@ -163,7 +156,7 @@ pub(crate) fn feeds(trace: &EventTrace, first: EventId, second: EventId, cell: C
         read.event == first && part.is_some_and(|part| part.cell == cell)
     };
     let mut written = trace.event(second).kind.writes().iter().filter(|part| part.cell == cell);
-    written.any(|part| expression_reads(trace, part.value).iter().any(reads_cell))
+    written.any(|part| trace.reads_of(part.value).iter().any(reads_cell))
 }
 
 impl<'t> Search<'t> {

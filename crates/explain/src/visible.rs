@@ -2,7 +2,6 @@
 //! value reaches the failure.
 
 use crate::alternates::Alternate;
-use crate::cone::expression_reads;
 use crate::dsp::DataFlow;
 use crate::failing::Failing;
 use model::{CellId, EventId, EventTrace, ReadRef, WriteSource};
@@ -80,7 +79,7 @@ impl View<'_> {
     fn feeds(&self, read: ReadRef, write: EventId, cell: CellId) -> bool {
         let mut parts = self.trace.event(write).kind.writes().iter();
         let part = parts.find(|part| part.cell == cell);
-        part.is_some_and(|part| expression_reads(self.trace, part.value).contains(&read))
+        part.is_some_and(|part| self.trace.reads_of(part.value).contains(&read))
     }
 
     fn torn(&self, read: EventId, write: EventId, cell: CellId, shown: &BTreeSet<EventId>) -> bool {
@@ -161,7 +160,7 @@ impl View<'_> {
         let Some(source) = self.source(read) else { return BTreeSet::new() };
         let mut written = self.trace.event(source).kind.writes().iter();
         let value = written.find(|write| write.cell == part.cell).map(|write| write.value);
-        value.map(|value| expression_reads(self.trace, value)).unwrap_or_default()
+        value.map(|value| self.trace.reads_of(value)).unwrap_or_default()
     }
 
     /// Does the read return another value in the alternate?

@@ -3,7 +3,8 @@
 use crate::event::{Awaited, Event, EventKind};
 use crate::expr::ExprPool;
 use crate::ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
-use crate::{ExprId, Site};
+use crate::{ExprId, ReadRef, Site};
+use std::collections::BTreeSet;
 
 /// The symbolic events of one recorded run, its path conditions and its failure.
 ///
@@ -332,6 +333,29 @@ impl EventTrace {
     #[must_use]
     pub fn thread_of(&self, id: EventId) -> &Thread {
         &self.threads[self.event(id).thread.index()]
+    }
+
+    /// The reads whose values an expression depends on. Takes time by the size of the expression alone.
+    #[must_use]
+    pub fn reads_of(&self, expr: ExprId) -> BTreeSet<ReadRef> {
+        let origins =
+            self.exprs.variables(expr).into_iter().map(|var| self.variables[var.index()].origin);
+        let reads = origins.filter_map(|origin| match origin {
+            VariableOrigin::Read { event, part } => Some(ReadRef { event, part }),
+            _ => None,
+        });
+        reads.collect()
+    }
+
+    /// The reads that say where an event takes place: of the pointers and indices that its address was made of.
+    #[must_use]
+    pub fn address_reads(&self, event: &Event) -> BTreeSet<ReadRef> {
+        let pins = self.conditions.iter().filter(|condition| {
+            condition.kind == PathConditionKind::Address
+                && condition.thread == event.thread
+                && condition.position == event.index
+        });
+        pins.flat_map(|condition| self.reads_of(condition.expr)).collect()
     }
 
     /// What an event is about, in the source's words where they are known: the variable, the lock,

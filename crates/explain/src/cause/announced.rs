@@ -3,7 +3,6 @@
 use super::story::Story;
 use super::words::{at, did, quoted, same_variable};
 use super::{Found, Pattern, several};
-use crate::cone::expression_reads;
 use model::{EventId, PathConditionKind, ReadRef, WriteSource};
 
 /// For a read that came before another thread's write: did the reader go there because of something
@@ -50,7 +49,7 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             && condition.kind == PathConditionKind::Branch
             && condition.position <= reader.index
     });
-    let reads = branches.flat_map(|branch| expression_reads(story.trace(), branch.expr));
+    let reads = branches.flat_map(|branch| story.trace().reads_of(branch.expr));
     let sources = &story.failing.evaluation.reads_from;
     let source = |look: &ReadRef| match sources.get(look) {
         Some(WriteSource::Write(source)) => Some(*source),

@@ -7,7 +7,6 @@
 use super::story::Story;
 use super::words::{at, did, quoted, whole};
 use super::{Found, Pattern};
-use crate::cone::expression_reads;
 use model::{EventId, PathConditionKind};
 
 /// So many branches before the write are looked at, the nearest first.
@@ -18,7 +17,7 @@ pub(super) fn find(story: &Story<'_>, write: EventId, read: EventId) -> Option<F
     let (writer, reader) = (story.event(write), story.event(read));
     let branches = story.decided_before(write, &[PathConditionKind::Branch]);
     let decisions = branches.into_iter().take(BRANCHES).flat_map(|branch| {
-        let reads = expression_reads(story.trace(), branch.expr);
+        let reads = story.trace().reads_of(branch.expr);
         reads.into_iter().map(|read| read.event).rev().collect::<Vec<_>>()
     });
     let same_activation = |id: &EventId| {

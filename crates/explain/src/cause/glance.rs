@@ -8,7 +8,6 @@ use super::order::followed;
 use super::story::Story;
 use super::words::{at, did, same_variable, told};
 use super::{CauseEvent, Found, Pattern};
-use crate::cone::expression_reads;
 use model::{CellId, EventId, EventKind, PathCondition, PathConditionKind, ReadRef, VarId};
 
 /// So many branches before the read are looked at, the nearest first.
@@ -70,7 +69,7 @@ fn looks<'t>(
     let conditions = story.decided_before(read, &[PathConditionKind::Branch]);
     let mut nearest: Vec<Look<'t>> = Vec::new();
     for condition in conditions.into_iter().take(BRANCHES) {
-        for read in expression_reads(trace, condition.expr) {
+        for read in trace.reads_of(condition.expr) {
             let event = story.event(read.event);
             let Some(part) = event.kind.reads().get(read.part as usize) else { continue };
             let known = |other: &Look<'_>| other.cell == part.cell;

@@ -6,7 +6,6 @@
 use super::story::{Pair, Story};
 use super::words::{at, quoted, same_variable, whole};
 use super::{Found, Pattern, announced};
-use crate::cone::expression_reads;
 use model::names::is_descriptor;
 use model::{CellId, EventId, PathConditionKind, ThreadId};
 use std::collections::BTreeMap;
@@ -150,7 +149,7 @@ fn checks(story: &Story<'_>, own: EventId) -> Vec<EventId> {
     let active = |function: &str| event.stack.iter().any(|site| *site.function == *function);
     let mut checks: BTreeMap<EventId, bool> = BTreeMap::new();
     for branch in branches {
-        for read in expression_reads(story.trace(), branch.expr) {
+        for read in story.trace().reads_of(branch.expr) {
             let check = story.event(read.event);
             if check.thread == event.thread && check.index < event.index && story.is_named(check.id)
             {

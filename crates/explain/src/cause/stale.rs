@@ -10,7 +10,6 @@ use super::atomicity::{Case, Triple, found};
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did, quoted};
 use super::{CauseEvent, Found, Pattern, several};
-use crate::cone::expression_reads;
 use model::trace::ValueDisplay;
 use model::{CellId, EventId, PathCondition, PathConditionKind, ReadRef, VarId};
 
@@ -103,7 +102,7 @@ fn all_looks<'t>(story: &Story<'t>, end: EventId) -> Vec<Look<'t>> {
     let conditions =
         story.decided_before(end, &[PathConditionKind::Branch, PathConditionKind::Address]);
     let looks = conditions.into_iter().take(CONDITIONS).flat_map(|condition| {
-        let reads = expression_reads(trace, condition.expr).into_iter().rev();
+        let reads = trace.reads_of(condition.expr).into_iter().rev();
         reads.filter_map(move |read| {
             let part = story.event(read.event).kind.reads().get(read.part as usize)?;
             Some(Look { read, var: part.var, cell: part.cell, condition })

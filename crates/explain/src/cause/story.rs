@@ -4,7 +4,7 @@
 use super::words::without_indices;
 use super::{CauseEvent, Passing, sections};
 use crate::across::{Across, Flipped, Side, event_of};
-use crate::cone::{expression_reads, failure_reads, feeds};
+use crate::cone::{failure_reads, feeds};
 use crate::conflict::positions;
 use crate::dsp::DataFlow;
 use crate::happens_before::HappensBefore;
@@ -373,9 +373,7 @@ impl<'a> Story<'a> {
                 && between(condition.position)
         });
         let mut branches = branches;
-        branches.any(|branch| {
-            self.names_read(&expression_reads(self.trace(), branch.expr), first.id, cell)
-        })
+        branches.any(|branch| self.names_read(&self.trace().reads_of(branch.expr), first.id, cell))
     }
 
     /// Do both events read a pointer from the cell, and only one of them none? A pointer that is
@@ -445,8 +443,7 @@ impl<'a> Story<'a> {
     /// Does anything that the second event writes hang on what the first one reads from the cell?
     pub(super) fn computes(&self, first: EventId, second: EventId, cell: CellId) -> bool {
         let mut written = self.event(second).kind.writes().iter();
-        written
-            .any(|part| self.names_read(&expression_reads(self.trace(), part.value), first, cell))
+        written.any(|part| self.names_read(&self.trace().reads_of(part.value), first, cell))
     }
 
     /// Does any branch of its thread hang on what the event reads from the cell?
@@ -455,7 +452,7 @@ impl<'a> Story<'a> {
             condition.thread == self.event(id).thread && condition.kind == PathConditionKind::Branch
         });
         let mut own = own;
-        own.any(|branch| self.names_read(&expression_reads(self.trace(), branch.expr), id, cell))
+        own.any(|branch| self.names_read(&self.trace().reads_of(branch.expr), id, cell))
     }
 
     /// Is there a name of the program for what the event is about, and not only one of a library?
@@ -478,7 +475,7 @@ impl<'a> Story<'a> {
             return true;
         }
         let mut own = self.trace().conditions.iter().filter(|c| c.thread == thread);
-        own.any(|condition| both(&expression_reads(self.trace(), condition.expr)))
+        own.any(|condition| both(&self.trace().reads_of(condition.expr)))
     }
 
     /// Do two events read one value from the cell?
@@ -649,7 +646,7 @@ impl<'a> Story<'a> {
     /// it names? `None` where that is not known.
     pub(super) fn holds_at_the_end(&self, condition: &PathCondition) -> Option<bool> {
         let mut last = FxHashMap::default();
-        for read in expression_reads(self.trace(), condition.expr) {
+        for read in self.trace().reads_of(condition.expr) {
             let part = self.event(read.event).kind.reads().get(read.part as usize)?;
             let writers = self.trace().events.iter().map(|event| event.id);
             let writers = writers.filter(|id| self.access(*id, part.cell).writes);

@@ -3,7 +3,6 @@
 use super::story::Story;
 use super::words::{at, did, quoted, whole};
 use super::{Found, Pattern};
-use crate::cone::expression_reads;
 use model::{
     Awaited, Event, EventId, EventKind, FailureKind, ObjectId, PathCondition, PathConditionKind,
     ReadPart, ReadRef, WriteSource,
@@ -156,7 +155,7 @@ fn check_and_change(
     branches.sort_by_key(|condition| std::cmp::Reverse((condition.position, condition.id)));
     branches.into_iter().find_map(|branch| {
         let mut reads: Vec<EventId> =
-            expression_reads(story.trace(), branch.expr).iter().map(|read| read.event).collect();
+            story.trace().reads_of(branch.expr).iter().map(|read| read.event).collect();
         reads.sort_by_key(|read| std::cmp::Reverse(story.event(*read).index));
         reads.retain(|check| of_one_call(story.event(*check), waiter));
         reads.into_iter().find_map(|check| {
@@ -198,7 +197,7 @@ fn in_vain(story: &Story<'_>, wait: &Event, began: EventId) -> Option<Found> {
             && (story.event(wake).index..=began.index).contains(&c.position)
     });
     let (look, undone) = branches.find_map(|branch| {
-        let reads = expression_reads(story.trace(), branch.expr);
+        let reads = story.trace().reads_of(branch.expr);
         reads.iter().find_map(|read| {
             let Some(WriteSource::Write(write)) = story.failing.evaluation.reads_from.get(read)
             else {

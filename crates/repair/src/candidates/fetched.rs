@@ -4,7 +4,7 @@ use super::atomicity::{cells, touches};
 use super::planner::Block;
 use crate::Bug;
 use explain::Pattern;
-use model::{CellId, EventId, EventKind, EventTrace, PathConditionKind, VariableOrigin};
+use model::{CellId, EventId, EventKind, EventTrace};
 use std::collections::BTreeSet;
 
 /// From the read of the pointer to the use, and from where the other thread looked at it or changed it to the
@@ -48,16 +48,7 @@ fn used(bug: &Bug<'_>) -> Option<(UseOf, EventId)> {
     if event.thread == trace.event(free).thread {
         return None;
     }
-    let addresses = trace.conditions.iter().filter(|condition| {
-        condition.thread == event.thread
-            && condition.kind == PathConditionKind::Address
-            && condition.position == event.index
-    });
-    let vars = addresses.flat_map(|condition| trace.exprs.variables(condition.expr));
-    let reads = vars.filter_map(|var| match trace.variables.get(var.index())?.origin {
-        VariableOrigin::Read { event: read, .. } => Some(read),
-        _ => None,
-    });
+    let reads = trace.address_reads(event).into_iter().map(|read| read.event);
     let own = reads.filter(|read| trace.event(*read).thread == event.thread);
     // What others never write led to no other object.
     let shared = own.filter(|read| is_written_by_others(trace, *read));
@@ -87,6 +78,7 @@ fn is_in_call_of(trace: &EventTrace, id: EventId, other: EventId) -> bool {
 mod tests {
     use super::*;
     use encoders::dsl::parse;
+    use model::PathConditionKind;
 
     #[test]
     fn the_pointer_belongs_to_the_use() {
