@@ -33,6 +33,12 @@ const STACK: usize = 64 << 10;
 const BLOCK: usize = STACK_AT + STACK;
 /// Rounds of destructors that glibc makes at a thread's end (`PTHREAD_DESTRUCTOR_ITERATIONS`).
 const DESTRUCTOR_ROUNDS: u32 = 4;
+/// So often a thread that joins another yields to it until that has said its serial.
+const YIELDS: u32 = 1_000;
+/// Then it sleeps so often (ten seconds in all),
+const PAUSES: u32 = 50_000;
+/// so many microseconds each.
+const PAUSE: u64 = 200;
 
 static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -522,15 +528,18 @@ pub unsafe extern "C" fn forked() {
 }
 
 /// The serial of a thread about to be joined; 0 when it has no streams. A thread that was created
-/// a moment ago may not have said it yet; the caller is going to wait for it anyway.
+/// a moment ago may not have said it yet, and on a busy machine may not for long. A join without a serial
+/// orders nothing for the reader, and the caller is going to wait for the thread anyway; only one that
+/// was created without memory for its record never says it.
 unsafe fn joined_serial(thread: Pthread) -> u64 {
-    for _ in 0..100_000 {
+    for round in 0..YIELDS + PAUSES {
         // SAFETY: the program may join the thread, so it is there.
         match unsafe { tls::serial_of(thread) } {
-            0 => sys::yield_now(),
+            0 if round < YIELDS => sys::yield_now(),
+            0 => sys::keeping_errno(|| sys::sleep_micros(PAUSE)),
             tls::NO_SERIAL => return 0,
             serial => return serial,
-        };
+        }
     }
     0
 }

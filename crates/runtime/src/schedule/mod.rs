@@ -385,14 +385,18 @@ pub fn process_ends(failed: bool) {
         let thread = *tls::thread_slot();
         if thread.is_null() { NONE } else { (*thread).slot }
     };
-    // It may be a signal handler that interrupted the scheduler.
-    for _ in 0..1000 {
+    // It may be a signal handler that interrupted the scheduler, which then never gives the lock back; a
+    // thread that has it may wait long for a processor.
+    for round in 0..1200 {
         if let Some(mut held) = Held::try_take() {
             held.process_ends(me, failed);
             held.release();
             return;
         }
-        sys::yield_now();
+        match round {
+            0..1000 => sys::yield_now(),
+            _ => sys::keeping_errno(|| sys::sleep_micros(1000)),
+        }
     }
 }
 
