@@ -55,6 +55,14 @@ fn write_all(out: &mut String, execution: &Execution, most: usize) -> fmt::Resul
             1 => writeln!(out, "         1 round of waiting left out")?,
             rounds => writeln!(out, "         {rounds} rounds of waiting left out")?,
         }
+        if let Some(endless) = &thread.endless {
+            let (site, rounds) = (&endless.site, endless.rounds);
+            writeln!(
+                out,
+                "         never came out of the loop in {} at {}:{}: all but its first rounds left out ({rounds} walked)",
+                site.function, site.file, site.line
+            )?;
+        }
         if let Some(blocked) = &thread.blocked {
             writeln!(out, "         blocked in {} of {}", blocked.operation, blocked.object)?;
         }

@@ -73,6 +73,7 @@ impl<'r> Engine<'r> {
         }
         self.pass_round(t, info, target)?;
         self.arrive(t, info, from, target);
+        self.end_in_loop(t, info, from, target)?;
         self.check_region(t, info, target)?;
         if let Some(frame) = self.threads[t].code_mut() {
             frame.region_ended = false;

@@ -6,6 +6,7 @@ use crate::cells::SharedCells;
 use crate::channels::Channels;
 use crate::containers::is_library_function;
 use crate::descriptors::Descriptors;
+use crate::endless;
 use crate::engine::{Engine, Learned, Pass};
 use crate::failure::AccessKey;
 use crate::handovers::Handovers;
@@ -159,7 +160,8 @@ fn survey<'r>(
     image: &'r Image<'r>,
     order: &[usize],
 ) -> Result<(Vec<(u64, u32)>, Learned), SymexError> {
-    let mut learned = Learned::default();
+    let cuts = endless::find(recording, options, image, order)?;
+    let mut learned = Learned { cuts, ..Learned::default() };
     let mut ranges = Vec::new();
     for round in 0..MOST_SURVEYS {
         let pass = Pass::Survey(Box::<Shadow>::default());

@@ -51,8 +51,10 @@ use updates::{Assumption, Update};
 const DEEPEST: usize = 8;
 /// After this many rounds in a row that changed something, some rounds pass unwatched.
 const PATIENCE: u32 = 4;
-/// So many rounds at most, as a power of two.
+/// So many rounds at most, as a power of two, ...
 const LONGEST_PAUSE: u32 = 10;
+/// ... and in a walk of which few rounds are left ([`crate::endless`]).
+const SHORT_PAUSE: u32 = 2;
 
 /// How far the logs were at a moment of the walk.
 #[derive(Clone, Copy, Default)]
@@ -496,11 +498,12 @@ impl<'r> Engine<'r> {
         {
             *last = Stale { bytes: changed.into_iter().collect(), read: false };
         }
+        let longest = if self.threads[t].cut.is_some() { SHORT_PAUSE } else { LONGEST_PAUSE };
         let top = self.idle.loops.last_mut()?;
         (top.settled, top.left_out) = (settled, left_out);
         top.failures = if failed { top.failures + 1 } else { 0 };
         if top.failures >= PATIENCE {
-            top.pause = 1 << (top.failures - PATIENCE).min(LONGEST_PAUSE);
+            top.pause = 1 << (top.failures - PATIENCE).min(longest);
             return None;
         }
         Some(Past { mark, path, clean: same, stale })

@@ -49,6 +49,7 @@ mod control;
 mod dependence;
 mod described;
 mod descriptors;
+mod endless;
 mod engine;
 mod eval;
 mod execute;
@@ -90,6 +91,6 @@ pub use execute::execute;
 pub use inputs::Input;
 pub use recording::{RecordedFailure, RecordedFailureKind, RecordedModule, Recording, ThreadLog};
 pub use report::{
-    AwaitedChild, BlockedCall, Execution, FunctionCalls, FunctionUse, Gap, GapKind, Options,
-    Report, SymexError, ThreadReport,
+    AwaitedChild, BlockedCall, EndlessLoop, Execution, FunctionCalls, FunctionUse, Gap, GapKind,
+    Options, Report, SymexError, ThreadReport,
 };

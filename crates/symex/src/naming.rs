@@ -12,7 +12,7 @@ use crate::openmp;
 use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
 use ir::name::{self, AccessPart, DisplayKind, Part};
-use ir::types::{FuncId, Function, InstId, LocId, Module, Operand};
+use ir::types::{BlockId, FuncId, Function, InstId, LocId, Module, Operand};
 use ir::wrappers::Wrapper;
 use model::trace::ValueDisplay;
 use model::{ObjectId, Site};
@@ -64,6 +64,24 @@ impl<'r> Engine<'r> {
             }
             None => Site::default(),
         }
+    }
+
+    /// Where in the source the innermost function goes from one block to another: what a branch back to
+    /// a loop's header says of its place is the loop's own, whatever stands in the header.
+    pub fn site_of_branch(&mut self, t: usize, from: BlockId, to: BlockId) -> Site {
+        if !self.symbolic() {
+            return Site::default();
+        }
+        let Some(frame) = self.threads[t].innermost_code() else { return Site::default() };
+        let PlaceInCode { info, module, .. } = place_of(frame);
+        let code = |block: BlockId| {
+            let block = info.function.blocks.get(block.index());
+            let range = block.map(|block| block.first.index()..block.end.index());
+            range.and_then(|range| info.function.instructions.get(range)).unwrap_or_default()
+        };
+        let branch = code(from).last().and_then(|branch| branch.loc);
+        let loc = branch.or_else(|| code(to).iter().find_map(|inst| inst.loc));
+        self.chain(PlaceInCode { info, module, loc }).first().cloned().unwrap_or_default()
     }
 
     /// The call stack, innermost first, inlined calls expanded.

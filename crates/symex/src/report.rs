@@ -39,11 +39,13 @@ pub struct Options {
     pub max_gaps: usize,
     /// Keep every block that the threads enter, in [`ThreadReport::path`].
     pub keep_path: bool,
+    /// Of a loop that a thread never came out of, in a run that was ended for it, walk the first rounds only.
+    pub cut_endless: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { tail_limit: 1_000_000, max_gaps: 1000, keep_path: false }
+        Self { tail_limit: 1_000_000, max_gaps: 1000, keep_path: false, cut_endless: true }
     }
 }
 
@@ -229,6 +231,8 @@ pub struct ThreadReport {
     pub gates: u64,
     /// Sync points that the thread passed, in a run in which they count.
     pub sync_points: u64,
+    /// The loop that it never came out of, and in which the walk ended before the log.
+    pub endless: Option<EndlessLoop>,
     /// The synchronisation call that the thread was in when its stream ended.
     pub blocked: Option<BlockedCall>,
 }
@@ -239,6 +243,15 @@ impl ThreadReport {
     pub const fn rounds_left_out(&self) -> u64 {
         self.idle_rounds.saturating_add(self.repeated_rounds)
     }
+}
+
+/// A loop that a thread never came out of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndlessLoop {
+    /// Where its rounds begin.
+    pub site: Site,
+    /// So many rounds were walked behind the last moment at which another thread did something.
+    pub rounds: u64,
 }
 
 /// A synchronisation call that had not returned when the run ended.

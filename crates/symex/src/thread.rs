@@ -2,6 +2,7 @@
 
 use crate::choices::{Choices, choices};
 use crate::clock::VectorClock;
+use crate::endless::Cut;
 use crate::failure::{Found, Known};
 use crate::handovers::Passed;
 use crate::heap::PRIVATE;
@@ -248,6 +249,8 @@ pub(crate) struct Thread<'r> {
     pub clock: VectorClock,
     /// Where its `errno` lies, as internal address.
     pub errno: Option<u64>,
+    /// Where its walk ends before its log does.
+    pub cut: Option<Cut>,
     /// Its creation has been walked.
     pub started: bool,
     pub stop: Option<Stop>,
@@ -345,6 +348,7 @@ impl<'r> Thread<'r> {
             left: None,
             clock: VectorClock::default(),
             errno: None,
+            cut: None,
             started: index == 0,
             stop: None,
             again: false,
@@ -396,6 +400,13 @@ impl<'r> Thread<'r> {
         let (path, values) = (self.path.skip_rest(), self.values.skip_rest());
         let choices = usize::from(std::mem::take(&mut self.choices).left > 0);
         self.left_over = (self.left_over.0 + path + choices, self.left_over.1 + values);
+    }
+
+    /// What is left of the streams tells nothing.
+    pub fn forget_rest(&mut self) {
+        self.path = Window::default();
+        self.values = Window::default();
+        self.choices.left = 0;
     }
 
     /// Why a stream could not be read to its end.

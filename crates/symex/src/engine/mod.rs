@@ -11,6 +11,7 @@ use crate::cells::SharedCells;
 use crate::channels::Channels;
 use crate::containers::Containers;
 use crate::descriptors::Descriptors;
+use crate::endless::{Cut, Scout};
 use crate::eval;
 use crate::failure::Lifetime;
 use crate::handovers::Handovers;
@@ -77,6 +78,8 @@ pub(crate) struct Learned {
     pub locals: Locals,
     /// The log told of writes that are only guessed, which the next survey judges by `writers`.
     pub guesses: bool,
+    /// Per thread: where its walk ends before its log does.
+    pub cuts: Vec<Option<Cut>>,
 }
 
 /// A read variable of the instruction being executed: its offset in the access and its width.
@@ -104,6 +107,8 @@ pub(crate) struct Engine<'r> {
     pub points: Tracker,
     pub collected: Collected,
     pub idle: Idle<'r>,
+    /// Looks for loops that threads never came out of.
+    pub scout: Option<Scout>,
     pub learned: Learned,
     pub gaps: Vec<Gap>,
     /// Thread, place and kind of each of them: its index.
@@ -179,6 +184,7 @@ impl<'r> Engine<'r> {
             points: Tracker::new(threads.len()),
             collected: Collected::default(),
             idle: Idle::new(leave_out),
+            scout: None,
             threads,
             learned,
             gaps: Vec::new(),
@@ -213,6 +219,9 @@ impl<'r> Engine<'r> {
         engine.learned.stacks.resize(engine.threads.len(), None);
         engine.learned.stamps.resize(engine.threads.len(), Vec::new());
         engine.learned.writes.resize(engine.threads.len(), 0);
+        for (thread, cut) in engine.threads.iter_mut().zip(&engine.learned.cuts) {
+            thread.cut = *cut;
+        }
         engine.failing = engine.failing_thread();
         engine.find_shared_heap();
         for object in &engine.learned.heap.objects {

@@ -107,6 +107,7 @@ impl<'w> Graph<'w> {
             | Waits::Change(_)
             | Waits::Child(..)
             | Waits::Call(_)
+            | Waits::Loop(_)
             | Waits::Other => Vec::new(),
         }
     }
@@ -176,7 +177,7 @@ impl<'w> Graph<'w> {
             Waits::Condition { .. } | Waits::Change(_) => 1,
             Waits::Semaphore(_) | Waits::Barrier(_) => 2,
             Waits::Lock { .. } => 3,
-            Waits::Call(_) | Waits::Other => 4,
+            Waits::Call(_) | Waits::Loop(_) | Waits::Other => 4,
             Waits::Join(_) => 5,
         };
         let mut roots: Vec<usize> =

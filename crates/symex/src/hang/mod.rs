@@ -17,6 +17,9 @@
 //!   early, or were overwritten before it looked again.
 //! * **A child process** that does not end: no order of the recorded events is to blame, whatever else
 //!   waits. The child's own trace may say more.
+//! * **Nothing**: the thread goes round a loop, does something in each round, and never comes out of it
+//!   ([`crate::endless`]). What it read before keeps it there, which is so on every schedule along the
+//!   recorded paths.
 //! * **Something that nobody gives** (a semaphore without a unit, a barrier with too few arrivals,
 //!   a call of uninstrumented code): the number of units and arrivals is the same under every
 //!   schedule along the recorded paths, so every one of them fails, and only another path avoids
@@ -35,7 +38,7 @@ use crate::report::AwaitedChild;
 use crate::thread::{Frame, PendingSync};
 use graph::Graph;
 use model::{Awaited, EventId, EventKind, Failure, FailureCondition, LockMode, ObjectId};
-use model::{FailureKind, ObjectKind, ThreadId};
+use model::{FailureKind, ObjectKind, Site, ThreadId};
 use polling::Polled;
 use trace_format::layout::SyncOp;
 
@@ -59,6 +62,8 @@ enum Waits {
     Child(String, Option<u32>),
     /// A call of uninstrumented code, which nothing else is known of.
     Call(String),
+    /// Nothing: it goes round this loop.
+    Loop(Site),
     /// Something else.
     Other,
 }
@@ -141,7 +146,10 @@ impl Engine<'_> {
                     Waits::Child(name, process)
                 }
                 (None, Some(name)) => Waits::Call(name),
-                (None, None) => return false,
+                (None, None) => match &self.threads[t].report.endless {
+                    Some(endless) => Waits::Loop(endless.site.clone()),
+                    None => return false,
+                },
             },
         };
         let on = self.awaited(t, &waits);
@@ -208,7 +216,7 @@ impl Engine<'_> {
             Waits::Barrier(object) => Awaited::Arrivals { object },
             Waits::Join(child) => Awaited::End { child: ThreadId::from_index(child) },
             Waits::Change(_) => Awaited::Change,
-            Waits::Child(..) | Waits::Call(_) | Waits::Other => Awaited::Other,
+            Waits::Child(..) | Waits::Call(_) | Waits::Loop(_) | Waits::Other => Awaited::Other,
         }
     }
 
