@@ -663,3 +663,54 @@ fn one_thread_between_anothers_writes_of_two_variables() {
     assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("mixed-writes")));
     assert_eq!(cause.events, events(&parsed, &["set", "clear", "failed"]));
 }
+
+/// An owner takes what it saw to be there, and a thief has taken it since: that one's run of the task is told by
+/// the look, and not by the counter that both change.
+#[test]
+fn what_was_taken_since_it_was_looked_at_is_told_by_the_look() {
+    let parsed = trace(
+        "
+        cell top 32 = 0
+        cell runs 32 = 0
+        t0: fork a
+        t0: fork b
+        a: R left -> n
+        a: assume n == 0
+        a: [look] R top -> t
+        a: assume t == 0
+        b: [take] RMW top -> u = u + 1
+        b: R runs -> r
+        b: assume r == 0
+        b: [run] W runs r + 1
+        b: RMW left -> l = l + 1
+        a: [again] R runs -> s
+        a: W runs s + 1
+        a: RMW left -> m = m + 1
+        t0: join a
+        t0: join b
+        t0: R runs -> all
+        t0: fail all == 2
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-use")));
+    assert_eq!(cause.events, events(&parsed, &["take", "look", "again"]));
+}
+
+/// A thread that wrote both variables, one behind the other, has written both of them.
+#[test]
+fn who_has_just_written_both_is_not_half_way() {
+    let parsed = trace(
+        "
+        cell bids 32 = 1
+        cell asks 32 = 1
+        a: W bids 1
+        a: W asks -1
+        b: R bids -> x
+        b: R asks -> y
+        b: fail x < 0 || y < 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_ne!(cause.case, Some("half-written"), "{}", cause.sentence);
+}

@@ -176,7 +176,7 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
             .or_else(|| order::find(story, *pair).filter(|_| story.has_read(*pair)));
         // Which of two writes came last may follow from an update that was lost on the way there.
         let Some(found) = found else {
-            return stale::find(story, *pair)
+            return stale::find(story, *pair, false)
                 .filter(|found| found.case == Some("read-write-write"));
         };
         if found.pattern == Pattern::Atomicity
@@ -187,7 +187,8 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         if found.is_firm() {
             return Some(found);
         }
-        Some(stale::find(story, *pair).unwrap_or(found))
+        let together = found.pattern == Pattern::SeveralVariables;
+        Some(stale::find(story, *pair, together).unwrap_or(found))
     });
     // Which of two writes came last shows only in what reads see.
     telling.or_else(|| pairs.iter().find_map(|pair| order::find(story, *pair)))

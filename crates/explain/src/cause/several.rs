@@ -210,11 +210,33 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
             && !writes(last, missed_by.1)
             && story.before_when_passing(last, seen_by.0) != Some(true)
             && !belongs_to_another(story, last, cells)
+            && is_half_way(story, last, [seen_by.1, missed_by.1])
         {
             return Some(Torn { seen: (last, seen_by.0), missed: (missed_by.0, None) });
         }
     }
     None
+}
+
+/// Was the thread still in the call in which it wrote one cell when the run ended, and had it not written the
+/// other one just before?
+fn is_half_way(story: &Story<'_>, write: EventId, cells: [CellId; 2]) -> bool {
+    let event = story.event(write);
+    let callers = event.stack.get(1..).unwrap_or_default();
+    let in_call = |id: &EventId| {
+        let stack = &story.event(*id).stack;
+        stack.len() > callers.len() && stack[stack.len() - callers.len()..] == *callers
+    };
+    let own = &story.trace().threads[event.thread.index()].events;
+    let (earlier, later) = own.split_at(event.index as usize);
+    let [seen, missed] = cells;
+    let mut before = earlier.iter().rev().copied().take_while(in_call);
+    let mut next = |cell: CellId| before.find(|id| story.access(*id, cell).writes);
+    let companion = next(missed).filter(|companion| {
+        let earlier = next(seen).is_some_and(|first| forward(story, first, *companion));
+        !earlier && forward(story, *companion, write)
+    });
+    later.iter().all(in_call) && companion.is_none()
 }
 
 /// Does a thread write one of the cells alone, and another thread, that may come later, the other one

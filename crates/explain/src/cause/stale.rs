@@ -25,15 +25,30 @@ struct Look<'t> {
     condition: &'t PathCondition,
 }
 
-pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
-    let Pair::Reversed(order) = pair else { return None };
+/// Where several variables are known to belong together (`together`), that the one was checked and the other
+/// used is known as well.
+pub(super) fn find(story: &Story<'_>, pair: Pair, together: bool) -> Option<Found> {
+    let overtaken = |end: EventId| overtaken(story, end).filter(|_| !together);
+    let order = match pair {
+        Pair::Reversed(order) => order,
+        Pair::Late { before, .. } => return overtaken(before),
+    };
     let ends = [order.after, order.before].map(|end| (end, looks(story, end)));
     let all = || ends.iter().flat_map(|(end, looks)| looks.iter().map(|look| (*end, *look)));
-    let written = all().find_map(|(_, look)| overwritten(story, look));
+    let mut written = all().filter_map(|(_, look)| overwritten(story, look));
+    // An update finds what is there, whatever was looked at.
+    let updates = |triple: &Triple| story.access(triple.second, triple.cell).reads;
+    let stale = written.clone().find(|(triple, _)| !updates(triple));
+    let updated = written.next().filter(|_| !together);
     let seen = || all().find_map(|(end, look)| seen(story, end, look));
-    let Some((triple, case)) = written.or_else(seen) else {
-        return all().find_map(|(end, look)| used(story, end, look));
-    };
+    let first = stale.or_else(seen).map(|(triple, case)| claimed(story, triple, case));
+    first
+        .or_else(|| overtaken(order.after))
+        .or_else(|| updated.map(|(triple, case)| claimed(story, triple, case)))
+        .or_else(|| all().find_map(|(end, look)| used(story, end, look)))
+}
+
+fn claimed(story: &Story<'_>, triple: Triple, case: Case) -> Found {
     // Whether the thread gets to write what it looked at depends on the run; where it meets it again
     // does not.
     let Triple { first, between, cell, .. } = triple;
@@ -42,7 +57,7 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
     let next = met.find(|id| story.event(*id).index > story.event(first).index);
     let marks = [Some(first), Some(between), next].into_iter().flatten();
     let marks = marks.map(CauseEvent::Failing).collect();
-    Some(Found { marks, ..found(story, triple, case) })
+    Found { marks, ..found(story, triple, case) }
 }
 
 /// Both threads found a variable free, say, and both took it: what they did to each other then, as two owners
@@ -91,6 +106,40 @@ fn used(story: &Story<'_>, end: EventId, look: Look<'_>) -> Option<Found> {
         at(story, between),
     );
     let events = [between, read.event, second];
+    let case = Some("read-write-use");
+    Some(Found { case, ..Found::new(Pattern::Atomicity, sentence, &events) })
+}
+
+/// The thread came to a read by a branch on what another thread had changed since, in the operation in which
+/// that one wrote what was read.
+fn overtaken(story: &Story<'_>, end: EventId) -> Option<Found> {
+    let cells = story.cells(end).into_iter();
+    let sources: Vec<EventId> = cells.filter_map(|cell| story.source(end, cell)).collect();
+    let beside = |between: EventId| {
+        sources.iter().any(|source| {
+            story.event(*source).thread == story.event(between).thread
+                && (in_one_call(story, between, *source) || in_one_call(story, *source, between))
+        })
+    };
+    let mut checks = looks(story, end);
+    checks.retain(|look| {
+        look.condition.kind == PathConditionKind::Branch && !story.access(end, look.cell).any()
+    });
+    let (look, between) = checks.into_iter().find_map(|look| {
+        let between = last_write(story, look, end).filter(|between| beside(*between))?;
+        Some((look, between))
+    })?;
+    let (thread, other) = (story.thread(end), story.thread(between));
+    let sentence = format!(
+        "{other} {} {} ({}) between {thread}'s check of it ({}) and its use of {} ({})",
+        did(story.event(between)),
+        quoted(&story.subject(between)),
+        at(story, between),
+        at(story, look.read.event),
+        quoted(&story.subject(end)),
+        at(story, end),
+    );
+    let events = [between, look.read.event, end];
     let case = Some("read-write-use");
     Some(Found { case, ..Found::new(Pattern::Atomicity, sentence, &events) })
 }
@@ -186,12 +235,15 @@ fn later<'s>(story: &'s Story<'_>, look: Look<'_>) -> impl Iterator<Item = Event
 }
 
 /// The write by another thread that the cell holds at an event, where it came behind the look and the
-/// look would have another result with it.
+/// look would have another result with it. Where the thread has itself written since what it had looked at, as who
+/// reserves something does, what others write then is theirs.
 fn last_write(story: &Story<'_>, look: Look<'_>, end: EventId) -> Option<EventId> {
     let writes = |event: &model::Event| story.access(event.id, look.cell).writes;
     let last = story.last_before(end, writes)?;
     let by_another = story.event(last).thread != story.event(end).thread;
-    let since = by_another && story.before(look.read.event, last);
+    let claimed = later(story, look)
+        .any(|own| story.access(own, look.cell).writes && story.before(own, last));
+    let since = by_another && story.before(look.read.event, last) && !claimed;
     (since && story.holds_with(look.condition, look.var, look.cell, last) == Some(false))
         .then_some(last)
 }
