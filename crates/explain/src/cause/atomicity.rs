@@ -2,7 +2,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did_to, quoted};
-use super::{CauseEvent, Found, Pattern};
+use super::{CauseEvent, Found, Pattern, several};
 use model::names::is_descriptor;
 use model::{CellId, EventId, ThreadId};
 
@@ -186,6 +186,7 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         // Two rounds of a loop are no check and its use.
         let together = || {
             story.event(first).stack != story.event(second).stack
+                && several::forward(story, first, second)
                 && (linked()
                     || story.decide_together(first, second, cell)
                     || story.turns_null(first, second, cell))
