@@ -571,6 +571,12 @@ impl Core {
         any
     }
 
+    /// Is all that is left to wait for outside of what the scheduler controls? Locks that something outside may
+    /// have released have been tried again.
+    pub fn waits_outside(&self) -> bool {
+        self.away > 0 && self.probes > 0 && self.earliest() == NONE
+    }
+
     /// Nobody could run for so many real nanoseconds. Says whether it is for good.
     pub fn idle_for(&mut self, elapsed: u64, patience: u64, grace: u64) -> bool {
         if self.away > 0 {

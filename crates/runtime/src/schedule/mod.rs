@@ -14,6 +14,7 @@
 
 mod choice;
 mod core;
+mod outside;
 mod park;
 mod slots;
 mod table;

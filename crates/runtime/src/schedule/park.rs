@@ -2,6 +2,7 @@
 //! thread, and the watch over the thread that has the turn.
 
 use super::core::{Core, Next};
+use super::outside;
 use super::slots::{NONE, State};
 use super::words;
 use crate::layout::{DEADLOCK_STATUS, RawFailure};
@@ -23,6 +24,8 @@ const STOPPED: u64 = 500_000_000;
 /// So long nobody may be able to run before that counts as a deadlock: what does not depend on the
 /// program's threads (the kernel releasing a robust mutex) needs a moment.
 const GRACE: u64 = 100_000_000;
+/// So long where all threads wait, in the kernel too, for what only this process can give.
+const SOON: u64 = 400_000_000;
 /// After so many decisions the clock is read without a look being due.
 const DECISIONS: u32 = 64;
 
@@ -283,7 +286,8 @@ impl Held {
     fn look_at_nobody(&mut self, me: u32, now: u64) {
         let elapsed = now.saturating_sub(self.watch().idle_since);
         let patience = self.watch().patience;
-        if self.core().idle_for(elapsed, patience, GRACE) {
+        let for_good = elapsed >= SOON && self.core().waits_outside() && self.all_wait_within();
+        if for_good || self.core().idle_for(elapsed, patience, GRACE) {
             let slots = &self.core().slots;
             let running = slots.living().any(|index| {
                 let slot = slots.get(index);
@@ -295,6 +299,15 @@ impl Held {
             self.watch().idle_since = now;
         }
         self.decide(me);
+    }
+
+    /// Do all threads that wait outside of what the scheduler controls wait for what only this process's
+    /// threads could give?
+    fn all_wait_within(&mut self) -> bool {
+        let slots = &self.core().slots;
+        let mut away = slots.living().filter(|index| slots.get(*index).state == State::Away);
+        let within = away.all(|index| outside::waits_within(slots.get(index).tid));
+        within && outside::is_alone(slots.living().count())
     }
 
     fn look_at(&mut self, holder: u32, me: u32, now: u64) {
