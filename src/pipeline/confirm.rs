@@ -49,6 +49,7 @@ impl ReplayOptions {
     pub fn settings(&self, manifest: &Manifest) -> Settings {
         let mut settings = Settings::of(manifest);
         settings.timeout = self.timeout.unwrap_or(settings.timeout);
+        settings.hurries = self.timeout.is_none();
         settings.patience = self.patience.unwrap_or(settings.patience);
         settings
     }

@@ -658,7 +658,7 @@ fn compared(
     attempt: &Attempt,
     forced: Option<Order>,
 ) -> Result<Compared, String> {
-    let execution = executed(&attempt.directory).ok_or("its trace cannot be executed")?;
+    let execution = executed(attempt).ok_or("its trace cannot be executed, or is too long")?;
     let trace = &execution.trace;
     if trace.failure.is_some() {
         return Err("it failed after all".to_owned());

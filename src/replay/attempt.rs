@@ -121,7 +121,7 @@ pub fn run(
         None => None,
     };
     let options = Options {
-        timeout: Some(settings.timeout),
+        timeout: Some(settings.time(&target.original)),
         // The run fails when the recorded one would have.
         detect: recorded.detect.is_some(),
         readings: None,
@@ -133,7 +133,7 @@ pub fn run(
         openmp: recorded.openmp.clone(),
         confined: Some(confined),
         perturbation: None,
-        most_bytes: Some(most_bytes(recorded)),
+        most_bytes: Some(settings.most_bytes(&target.original)),
     };
     let interrupts = Interrupts::catch();
     let run = record::run(&target.program, &directory, &options, &interrupts)?;

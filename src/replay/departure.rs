@@ -48,7 +48,7 @@ impl Departure {
             Some(execution) if left.site != 0 => place_of_site(execution, &turn, left.site),
             _ => None,
         };
-        let differences = match (execution, executed(&attempt.directory)) {
+        let differences = match (execution, executed(attempt)) {
             (Some(original), Some(now)) => differences(&original.trace, &now.trace),
             _ => Vec::new(),
         };

@@ -46,6 +46,9 @@ const LEAST_TIME: Duration = Duration::from_secs(10);
 const SLOWER: u32 = 20;
 /// The same of a run that hung: most of its time nothing happened.
 const SLOWER_HANG: u32 = 2;
+/// What a run gets beside its share of the time after which the recorded one did nothing but go round
+/// loops that it never came out of. Another run that gets there goes round as well.
+const LEAST_ENDLESS: Duration = Duration::from_secs(2);
 
 /// How to run the program again.
 #[derive(Clone, Debug)]
@@ -54,6 +57,8 @@ pub struct Settings {
     pub patience: Duration,
     /// After this time the run is ended.
     pub timeout: Duration,
+    /// The run may be ended sooner where the recorded one went round endless loops.
+    pub hurries: bool,
     /// Pass the program's output on?
     pub show_output: bool,
     /// The value of `SYMBIOSIS_NOISE`; none for no noise.
@@ -74,10 +79,33 @@ impl Settings {
         Self {
             patience: Duration::from_millis(DEFAULT_PATIENCE_MS),
             timeout: LEAST_TIME.saturating_add(recorded.saturating_mul(slower)),
+            hurries: true,
             show_output: false,
             noise: None,
             avoid: None,
             input: redirected_input(),
+        }
+    }
+}
+
+impl Settings {
+    /// After which time a run of the program is ended.
+    fn time(&self, original: &Original) -> Duration {
+        let enough = match self.hurries {
+            true => original.until_endless(),
+            false => None,
+        };
+        let enough = enough.map(|time| LEAST_ENDLESS.saturating_add(time.saturating_mul(SLOWER)));
+        enough.map_or(self.timeout, |enough| self.timeout.min(enough))
+    }
+
+    /// How much a run of the program may log before it is ended: who goes round writes that soon.
+    fn most_bytes(&self, original: &Original) -> u64 {
+        let most = attempt::most_bytes(original.manifest());
+        let endless = self.hurries && original.until_endless().is_some();
+        match original.long_log().filter(|_| endless) {
+            Some(long) => most.min(long.saturating_mul(2)),
+            None => most,
         }
     }
 }

@@ -1,11 +1,18 @@
 //! The recorded run, as far as attempts are compared with it. What takes time to load is loaded
 //! once, when it is first asked for.
 
+use super::Attempt;
 use crate::pipeline;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use symex::{Execution, Recording};
 use trace_format::{Manifest, Trace};
+
+/// A log of more bytes than this, ...
+const LONG_LOG: u64 = 4 << 20;
+/// ... and so many for each instruction of the recorded run that was walked, is not walked.
+const LONGER: u64 = 4;
 
 /// The recorded run.
 #[derive(Debug)]
@@ -47,16 +54,50 @@ impl Original {
     /// The event trace; none when the streams cannot be executed.
     #[must_use]
     pub fn execution(&self) -> Option<&Execution> {
-        self.execution.get_or_init(|| executed(&self.directory)).as_ref()
+        self.execution.get_or_init(|| execute_with(&self.directory, |_| {})).as_ref()
+    }
+
+    /// A log of more bytes is much longer than what was walked of the recorded run: a loop that the
+    /// recorded run did not come out of may end at last, after rounds by the billion.
+    #[must_use]
+    pub fn long_log(&self) -> Option<u64> {
+        let threads = self.execution()?.report.threads.iter();
+        Some(longest(threads.map(|thread| thread.instructions).fold(0, u64::saturating_add)))
+    }
+
+    /// How long the recorded run took until nothing but endless loops went on; none when it had none.
+    #[must_use]
+    pub fn until_endless(&self) -> Option<Duration> {
+        let time =
+            Duration::from_millis(self.manifest.duration_ms.filter(|_| self.manifest.timed_out)?);
+        let threads = self.execution()?.report.threads.iter();
+        let share = threads.filter_map(|thread| thread.endless.as_ref()).map(|endless| {
+            // Entries come at the same pace in every round.
+            endless.walked as f64 / endless.logged.max(1) as f64
+        });
+        Some(time.mul_f64(share.reduce(f64::max)?.clamp(0.0, 1.0)))
     }
 }
 
-/// Loads and executes a trace; none when that is not possible.
-pub(super) fn executed(directory: &Path) -> Option<Execution> {
-    execute_with(directory, |_| {})
+/// Loads and executes an attempt; none when that is not possible, or would take too long.
+pub(super) fn executed(attempt: &Attempt) -> Option<Execution> {
+    let bytes = attempt.manifest.stream_bytes();
+    if attempt.original.manifest.timed_out && bytes > LONG_LOG {
+        let most = attempt.original.long_log()?;
+        if bytes > most {
+            tracing::info!(bytes, most, "too long to be executed for comparison");
+            return None;
+        }
+    }
+    execute_with(&attempt.directory, |_| {})
 }
 
-/// As [`executed`], for the failure only: nobody looks at how often places were passed, so rounds of
+/// How long the log may be where so many instructions of the recorded run were walked.
+const fn longest(instructions: u64) -> u64 {
+    instructions.saturating_mul(LONGER).saturating_add(LONG_LOG)
+}
+
+/// As [`executed`] of any length, for the failure only: nobody looks at how often places were passed, so rounds of
 /// waiting are left out of a scheduled run, too.
 pub(super) fn executed_for_failure(directory: &Path) -> Option<Execution> {
     execute_with(directory, |recording| recording.scheduled = false)
@@ -68,4 +109,16 @@ fn execute_with(directory: &Path, change: impl FnOnce(&mut Recording)) -> Option
         pipeline::execute(&loaded.recording)
     });
     result.inspect_err(|error| tracing::info!(%error, "not executed for comparison")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_long_beside_what_was_walked() {
+        assert!(longest(60_000) < 600 << 20);
+        assert!(longest(500_000_000) > 600 << 20, "the recorded run was as long");
+        assert!(longest(0) >= LONG_LOG && longest(u64::MAX) == u64::MAX);
+    }
 }

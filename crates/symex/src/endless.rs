@@ -42,6 +42,8 @@ pub(crate) struct Cut {
     /// The loop's header: module, function, block.
     header: (usize, FuncId, BlockId),
     rounds: u64,
+    /// How many entries the path has.
+    length: usize,
 }
 
 /// A loop that a thread is in.
@@ -117,7 +119,8 @@ impl<'r> Engine<'r> {
             let Some(cut) = thread.cut.filter(over) else { return Ok(()) };
             let site = self.site_of_branch(t, from, target);
             let thread = &mut self.threads[t];
-            thread.report.endless = Some(EndlessLoop { site, rounds: cut.rounds });
+            let (rounds, walked, logged) = (cut.rounds, cut.at.0, cut.length);
+            thread.report.endless = Some(EndlessLoop { site, rounds, walked, logged });
             thread.forget_rest();
             return Err(Stop::EndOfLog);
         }
@@ -129,14 +132,15 @@ impl<'r> Engine<'r> {
         let thread = &mut self.threads[t];
         let at = thread.place();
         let stays = |likeness| stays(thread.log.streams.path(), (half, at.0), likeness);
-        if !(stays(Likeness::Exact) || rounds >= SHAPE_LOOK && stays(Likeness::Shape)) {
+        let alike = || (rounds >= SHAPE_LOOK).then(|| stays(Likeness::Shape)).flatten();
+        let Some(length) = stays(Likeness::Exact).or_else(alike) else {
             if let Some(scout) = &mut self.scout {
                 scout.looks.insert(header, rounds.saturating_mul(2));
                 scout.loops.last_mut().into_iter().for_each(|turning| turning.half = at.0);
             }
             return Ok(());
-        }
-        thread.cut = Some(Cut { at, header, rounds });
+        };
+        thread.cut = Some(Cut { at, header, rounds, length });
         thread.forget_rest();
         Err(Stop::EndOfLog)
     }
@@ -216,13 +220,13 @@ fn telling(word: u32, likeness: Likeness) -> Option<u32> {
     }
 }
 
-/// Does a path hold no three entries in a row from entry `to` on that do not come between `from` and `to`,
-/// and much else?
+/// How long a path is that holds no three entries in a row from entry `to` on that do not come between
+/// `from` and `to`, and many of these; none for other paths.
 fn stays(
     path: Result<Pieces<u32>, TraceError>,
     (from, to): (usize, usize),
     likeness: Likeness,
-) -> bool {
+) -> Option<usize> {
     let mut path = Window::open(path);
     let mut seen: FxHashSet<[u32; 3]> = FxHashSet::default();
     let mut last = [0; 3];
@@ -240,10 +244,11 @@ fn stays(
         }
         at += 1;
         if strange.is_some_and(|strange| at > strange + LAST) {
-            return false;
+            return None;
         }
     }
-    path.take_error().is_none() && at - to.min(at) >= WORTH * (to - from).max(1)
+    let worth = at - to.min(at) >= WORTH * (to - from).max(1);
+    (worth && path.take_error().is_none()).then_some(at)
 }
 
 #[cfg(test)]
@@ -253,7 +258,7 @@ mod tests {
 
     fn judged(path: &[u32], from: usize, to: usize) -> bool {
         let path = InMemory { path: path.to_vec(), piece: 7, ..InMemory::default() }.path();
-        stays(path, (from, to), Likeness::Exact)
+        stays(path, (from, to), Likeness::Exact).is_some()
     }
 
     fn rounds(round: &[u32], count: usize) -> Vec<u32> {

@@ -252,6 +252,10 @@ pub struct EndlessLoop {
     pub site: Site,
     /// So many rounds were walked behind the last moment at which another thread did something.
     pub rounds: u64,
+    /// How many entries of the thread's path were walked.
+    pub walked: usize,
+    /// How many it has.
+    pub logged: usize,
 }
 
 /// A synchronisation call that had not returned when the run ended.
