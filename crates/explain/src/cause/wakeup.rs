@@ -30,14 +30,13 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     telling.or_else(|| lost.find_map(|wait| too_early(story, wait, awaited(wait)?)))
 }
 
-/// The release by which a wait begins.
+/// The release by which a wait begins: the event right before it. A thread that waits without having the
+/// mutex releases nothing.
 fn beginning(story: &Story<'_>, wait: &Event) -> EventId {
     let events = &story.trace().threads[wait.thread.index()].events;
-    let own = events.iter().rev().copied().find(|id| {
-        let event = story.event(*id);
-        event.index < wait.index && matches!(event.kind, EventKind::Unlock { .. })
-    });
-    own.unwrap_or(wait.id)
+    let before = (wait.index as usize).checked_sub(1).and_then(|index| events.get(index));
+    let release = |id: &&EventId| matches!(story.event(**id).kind, EventKind::Unlock { .. });
+    before.filter(release).copied().unwrap_or(wait.id)
 }
 
 /// Would the thread go on waiting if it looked again now? No where that is not known.

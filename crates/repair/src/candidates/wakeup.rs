@@ -53,9 +53,8 @@ impl<'a> Missed<'a> {
             matches!(event.kind, EventKind::Signal { .. } | EventKind::Broadcast { .. })
         })?;
         let all = sections(trace);
-        let own = trace.thread_of(wait.id).events.iter().take(wait.index as usize).rev();
-        let began =
-            own.copied().find(|id| matches!(trace.event(*id).kind, EventKind::Unlock { .. }))?;
+        // The release right before it. Who waits without having the mutex has no section.
+        let began = *trace.thread_of(wait.id).events.get((wait.index as usize).checked_sub(1)?)?;
         let waiting = *all.iter().find(|section| section.unlock == began)?;
         Some(Self { bug, all, wait, condition, waiting, signal })
     }

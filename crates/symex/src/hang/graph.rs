@@ -3,7 +3,7 @@
 use super::{Held, Place, Stuck, Waiting, Waits};
 use crate::builder::Builder;
 use model::{EventKind, LockMode, ObjectId, ObjectKind};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A reason for a thread to wait until another one gets on.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl<'w> Graph<'w> {
         (self.stuck[stuck].thread, self.stuck[stuck].block)
     }
 
-    fn of_thread(&self, thread: usize) -> Option<usize> {
+    pub fn of_thread(&self, thread: usize) -> Option<usize> {
         self.stuck.iter().position(|other| other.thread == thread)
     }
 
@@ -167,6 +167,16 @@ impl<'w> Graph<'w> {
         let in_front = circle.iter().find(|step| step.precedence).map(|step| step.to);
         let asks = || circle.iter().map(|step| step.from).find(|stuck| !joins(*stuck));
         in_front.or_else(asks).or(circle.first().map(|step| step.from)).unwrap_or(0)
+    }
+
+    /// Whom a thread waits for, and whom these wait for, and so on.
+    pub fn reached_from(&self, first: usize) -> BTreeSet<usize> {
+        let mut reached = BTreeSet::from([first]);
+        let mut open = vec![first];
+        while let Some(at) = open.pop() {
+            open.extend(self.steps[at].iter().map(|step| step.to).filter(|&to| reached.insert(to)));
+        }
+        reached
     }
 
     /// The threads that wait for nobody who waits, those that are nearest to a cause first:

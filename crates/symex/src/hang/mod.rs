@@ -47,8 +47,9 @@ use trace_format::layout::SyncOp;
 enum Waits {
     /// A lock, by internal address.
     Lock { address: u64, mode: LockMode },
-    /// A condition variable, since this event of the thread.
-    Condition { condition: ObjectId, began: u32 },
+    /// A condition variable, since this event of the thread. None where it had no mutex to give back, so
+    /// that its request alone says since when.
+    Condition { condition: ObjectId, began: Option<u32> },
     /// A unit of a semaphore.
     Semaphore(ObjectId),
     /// The others at a barrier.
@@ -189,10 +190,10 @@ impl Engine<'_> {
             SyncOp::RwReadLock | SyncOp::RwTimedReadLock => {
                 Waits::Lock { address, mode: LockMode::Shared }
             }
-            SyncOp::CondWait | SyncOp::CondTimedWait => match began {
-                Some((condition, began)) => Waits::Condition { condition, began },
-                None => Waits::Other,
-            },
+            SyncOp::CondWait | SyncOp::CondTimedWait => {
+                let condition = self.sync_object(t, pending.address, ObjectKind::Condition);
+                Waits::Condition { condition, began: began.map(|(_, released)| released) }
+            }
             SyncOp::SemWait | SyncOp::SemTimedWait => {
                 let kind = ObjectKind::Semaphore { initial: 0 };
                 Waits::Semaphore(self.sync_object(t, pending.address, kind))
@@ -284,8 +285,7 @@ impl Engine<'_> {
                 (FailureKind::Deadlock, graph.last_to_come(&circle), condition, concerned)
             }
             None => {
-                let roots = graph.roots();
-                let condition = HangCondition::of_roots(&graph, &roots, &self.out, &self.pool);
+                let (roots, condition) = self.roots_of_hang(&graph);
                 self.awaited_child =
                     roots.iter().find_map(|&root| match &waiting.stuck[root].waits {
                         Waits::Child(function, process) => {
@@ -318,6 +318,31 @@ impl Engine<'_> {
         self.failure =
             Some((t, Failure { kind, event: EventId(event), condition: failure, message }));
         condition
+    }
+}
+
+impl Engine<'_> {
+    /// The waits that keep the run from its end, and how they came about. Where the initial thread waits for others
+    /// these are the ones at the end of its chains: a worker that has nothing to do waits whatever the others do,
+    /// and is not why. Where no order is known for those, all that wait for nobody who waits.
+    fn roots_of_hang(&self, graph: &Graph<'_>) -> (Vec<usize>, HangCondition) {
+        let all = graph.roots();
+        let of = |roots: &[usize]| HangCondition::of_roots(graph, roots, &self.out, &self.pool);
+        let awaited: Vec<usize> = match graph.of_thread(0) {
+            Some(initial) => {
+                let reached = graph.reached_from(initial);
+                all.iter().copied().filter(|root| reached.contains(root)).collect()
+            }
+            None => Vec::new(),
+        };
+        if graph.of_thread(0).is_some_and(|initial| !all.contains(&initial)) {
+            let condition = of(&awaited);
+            if !condition.is_always() {
+                return (awaited, condition);
+            }
+        }
+        let condition = of(&all);
+        (all, condition)
     }
 }
 

@@ -35,6 +35,11 @@ impl HangCondition {
         Self(if orders.is_empty() { Vec::new() } else { vec![Way::Orders(orders)] })
     }
 
+    /// Does nothing that is known of orders decide it?
+    pub(super) fn is_always(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Some thread that waits for nobody who waits does not get what it waits for.
     pub(super) fn of_roots(
         graph: &Graph<'_>,
@@ -107,7 +112,7 @@ impl HangCondition {
 fn by_signals(graph: &Graph<'_>, root: usize, out: &Builder) -> Option<Way> {
     let stuck = &graph.stuck[root];
     let Waits::Condition { condition, began } = stuck.waits else { return None };
-    let began = (stuck.thread, began);
+    let began = (stuck.thread, began.unwrap_or(stuck.block));
     let mut signals: Vec<Place> = Vec::new();
     let (mut broadcasts, mut taken) = (0usize, 0usize);
     for (thread, log) in out.threads.iter().enumerate() {
