@@ -229,6 +229,25 @@ fn of_variables_with_the_same_value_the_fitting_one_is_chosen() {
     }
 }
 
+/// The compiler may see an element far in front of the one that it began with, where the source has an object of another
+/// type that the array follows.
+#[test]
+fn what_lies_in_front_of_an_array() {
+    let body = "struct worker { long low, high; int state; long number; char rest[32]; };
+         struct pool { long arrived; char rest[112]; long wanted; struct worker workers[]; };
+         void lock(struct pool *);
+         static void arrive(struct pool *pool) { lock(pool); pool->arrived = pool->arrived + 1; }
+         void run(void *argument) {
+             struct worker *self = (struct worker *)argument;
+             struct pool *pool = (struct pool *)(self - self->number) - 1;
+             arrive(pool);
+             while (self->state != 2) arrive(pool);
+         }";
+    for level in ["-O1", "-O2"] {
+        assert_eq!(stored(&c(level, body), "run"), ["pool->arrived", "pool->arrived"], "{level}");
+    }
+}
+
 #[test]
 fn the_holder_of_a_lock_names_the_lock_of_the_object() {
     let source = "#include <mutex>

@@ -6,7 +6,7 @@ mod support;
 use ir::types::{ConstantKind, InstKind};
 use model::{EventKind, FailureCondition, FailureKind};
 use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call};
-use symex::{Options, Recording, RecordedFailure, RecordedFailureKind, execute};
+use symex::{Options, RecordedFailure, RecordedFailureKind, Recording, execute};
 use trace_format::layout::{RuntimeEvent, SyncOp};
 
 const MUTEX: u64 = 0x60_1000;

@@ -114,7 +114,10 @@ impl Place {
         }
         self.offset -= place * step;
         if index.is_some() || place != 0 {
-            let fit = if index.is_some() { Fit::Exact } else { Fit::Neighbour };
+            // `worker[..]` with something taken off an index that nobody can name is as good a guess as an
+            // element before `worker`: what lies in front of an array is found that way, too.
+            let known = index.as_ref().is_some_and(|index| index.is_some() || place >= 0);
+            let fit = if known { Fit::Exact } else { Fit::Neighbour };
             self.text = format!("{}{}", grouped(&self.text), bracket(index, place));
             self.via = Via::Object;
             let found = self.in_object(module, want)?;
@@ -290,8 +293,10 @@ impl<'m> Namer<'m> {
             let most = if member { Fit::Exact } else { Fit::Neighbour };
             ((fit.min(most), member), place)
         });
+        // The source may have a name for it as an object of another type only.
+        let cast = self.most_telling(&self.casts(address), reach);
         let mut best: Option<Ranked> = None;
-        for candidate in [strong, computed, weak].into_iter().flatten() {
+        for candidate in [strong, computed, weak, cast].into_iter().flatten() {
             if best.as_ref().is_none_or(|best| candidate.0.0 > best.0.0) {
                 best = Some(candidate);
             }
@@ -304,6 +309,19 @@ impl<'m> Namer<'m> {
     fn variables(&self, value: Operand) -> (Vec<&'m LocalVariable>, Vec<&'m LocalVariable>) {
         let described = self.function.variables.iter().filter(|v| v.value == value);
         described.partition(|v| self.strong(v))
+    }
+
+    /// The variables that the access sees under their own names, and that describe a value as another type: they hold
+    /// casts of it.
+    fn casts(&self, value: Operand) -> Vec<&'m LocalVariable> {
+        let is_cast = |variable: &&LocalVariable| {
+            let Operand::Inst(id) = variable.value else { return false };
+            let cast = self.function.instructions.get(id.index()).map(|inst| &inst.kind);
+            !variable.address
+                && matches!(cast, Some(InstKind::Cast(CastOp::BitCast, from)) if *from == value)
+        };
+        let described = self.function.variables.iter().filter(is_cast);
+        described.filter(|variable| self.strong(variable)).collect()
     }
 
     fn strong(&self, variable: &LocalVariable) -> bool {
