@@ -714,3 +714,41 @@ fn who_has_just_written_both_is_not_half_way() {
     let cause = cause_of(&parsed);
     assert_ne!(cause.case, Some("half-written"), "{}", cause.sentence);
 }
+
+/// A thread looks whether something was set, and enters itself as one to be told of that, in two sections of a lock;
+/// the other one sets it and looks whom to tell.
+const REGISTRATION: &str = "
+    t0: fork a
+    t0: lock m
+    t0: [look] R set -> s
+    t0: assume s == 0
+    t0: unlock m
+    t0: lock m
+    t0: [act] W first 1
+    t0: unlock m
+    a: lock m
+    a: [change] W set 1
+    a: [missed] R first -> f
+    a: unlock m
+    a: fail f == 0
+";
+
+#[test]
+fn a_look_and_what_hangs_on_it_in_two_sections_have_another_section_between_them() {
+    let parsed = trace(REGISTRATION);
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("crossed")));
+    assert_eq!(cause.events, events(&parsed, &["change", "missed", "look", "act"]));
+    let sentence = "t0.1 wrote `set` (trace:11) and read `first` (trace:12) between t0's read of `set` \
+                    (trace:4) and its write of `first` (trace:8)";
+    assert_eq!(cause.sentence, sentence);
+}
+
+/// Without the lock nothing says that the two belong together.
+#[test]
+fn a_flag_that_is_set_before_a_read_that_comes_too_early_is_not_to_blame() {
+    let unlocked: Vec<&str> =
+        REGISTRATION.lines().filter(|line| !line.contains("lock m")).collect();
+    let cause = cause_of(&trace(&unlocked.join("\n")));
+    assert_eq!(cause.pattern, Pattern::Order, "{cause:?}");
+}

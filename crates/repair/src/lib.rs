@@ -143,7 +143,7 @@ fn search(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, S
                 repairs.found.push(repair);
             }
             Verdict::Refused(why) => {
-                tracing::info!(kind = repair.kind.name(), %why, "a repair is refused");
+                tracing::info!(kind = repair.kind.name(), %why, steps = ?repair.steps, "a repair is refused");
                 repairs.refused.push((repair, why));
             }
         }

@@ -85,7 +85,10 @@ pub(crate) fn guard(edit: &mut Edit<'_>, lock: ObjectId, regions: &[(EventId, Ev
             all.iter().filter(|s| s.object == lock && own(s.lock)).copied().collect();
         let wanted = regions.iter().filter(|(first, _)| own(*first));
         let mut wanted: Vec<(EventId, EventId)> = wanted
-            .map(|(first, last)| (behind_failed(trace, lock, *first, *last), *last))
+            .map(|(first, last)| {
+                let last = before_wait(trace, &known, *last);
+                (behind_failed(trace, lock, *first, last), last)
+            })
             .collect();
         wanted.sort_by_key(|(first, _)| index(*first));
         let mut merged: Vec<(EventId, EventId)> = Vec::new();
@@ -119,6 +122,19 @@ fn behind_failed(trace: &EventTrace, lock: ObjectId, first: EventId, last: Event
     let own = trace.thread_of(first).events.get(index(first)..=index(last));
     let asks = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::TryLockFailed { object } if object == lock);
     own.and_then(|own| own.iter().find(|id| !asks(id))).copied().unwrap_or(last)
+}
+
+/// A region's last event, or, where it ends in or behind a wait that did not come to an end, the release of the lock
+/// that the wait began with: behind that the thread does nothing, and does not have the lock.
+fn before_wait(trace: &EventTrace, known: &[Section], last: EventId) -> EventId {
+    let releases = known.iter().map(|section| section.unlock);
+    let mut own = releases.filter(|unlock| {
+        let released = trace.event(*unlock);
+        released.thread == trace.event(last).thread
+            && released.index < trace.event(last).index
+            && is_last_release(trace, *unlock)
+    });
+    own.next().unwrap_or(last)
 }
 
 /// One section from the first to the last event.

@@ -2,15 +2,23 @@
 //! and wrote the second because of it, and another thread wrote the first and looked at the second
 //! in between. In neither order of the two as a whole could both miss each other.
 
+use super::sections::held;
 use super::story::{Pair, Story};
 use super::words::{at, did, quoted};
 use super::{Found, Pattern};
-use model::{CellId, EventId};
+use model::{CellId, EventId, PathCondition, PathConditionKind, ReadRef};
 
 /// So many of a thread's later accesses are looked at.
 const LATER: usize = 12;
+/// So many branches before an event are looked at, the nearest first.
+const BRANCHES: usize = 12;
 
 pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
+    by_change(story, pair).or_else(|| by_miss(story, pair))
+}
+
+/// The pair is the look at the first variable and the change of it.
+fn by_change(story: &Story<'_>, pair: Pair) -> Option<Found> {
     let Pair::Reversed(order) = pair else { return None };
     let (look, change) = (order.before, order.after);
     let cell = story
@@ -53,7 +61,74 @@ fn crossing(
                     && story.decides_something(*partner, *other)
             })
     });
-    let missed = partners.next()?;
+    partners.next().map(|missed| found(story, [change, missed, look, act]))
+}
+
+/// The pair is the look at the second variable and the change of that: a run passes in which the other thread did all
+/// of its part before. That the first variable was changed in between is to blame where one critical section looked
+/// at the first, another one of that lock changed the second, and the other thread's came between the two.
+fn by_miss(story: &Story<'_>, pair: Pair) -> Option<Found> {
+    let Pair::Reversed(order) = pair else { return None };
+    let (missed, act) = (order.before, order.after);
+    let misses = |cell: &CellId| {
+        story.access(missed, *cell).reads
+            && story.access(act, *cell).writes
+            && story.decide_together(missed, missed, *cell)
+    };
+    if !story.common_cells(missed, act).iter().any(misses) {
+        return None;
+    }
+    let branches = story.decided_before(act, &[PathConditionKind::Branch]);
+    let looks = branches.into_iter().take(BRANCHES).flat_map(|branch| {
+        story.trace().reads_of(branch.expr).into_iter().map(move |read| (branch, read))
+    });
+    let mut found_at = looks.filter_map(|(branch, look)| {
+        let change = overtaken(story, branch, look, (missed, act))?;
+        is_parted(story, look.event, act, (change, missed)).then_some((change, look.event))
+    });
+    found_at.next().map(|(change, look)| found(story, [change, missed, look, act]))
+}
+
+/// The other thread's write before `missed` of what was read for a branch on the way to `act`, which came behind that
+/// look, and with which the branch would have led elsewhere.
+fn overtaken(
+    story: &Story<'_>,
+    branch: &PathCondition,
+    look: ReadRef,
+    (missed, act): (EventId, EventId),
+) -> Option<EventId> {
+    let (looked, own, other) = (story.event(look.event), story.event(act), story.event(missed));
+    let part = looked.kind.reads().get(look.part as usize)?;
+    if looked.thread != own.thread || looked.index >= own.index {
+        return None;
+    }
+    let writes = story.accesses(other.thread, part.cell).into_iter().rev();
+    let mut writes = writes
+        .filter(|id| story.event(*id).index < other.index && story.access(*id, part.cell).writes);
+    let change = writes.next()?;
+    let overtakes = story.before(look.event, change)
+        && !story.always_before(look.event, change)
+        && story.holds_with(branch, part.var, part.cell, change) == Some(false);
+    overtakes.then_some(change)
+}
+
+/// Are the two events of one thread in two critical sections of a lock of which the other thread has one around both of
+/// its?
+fn is_parted(
+    story: &Story<'_>,
+    look: EventId,
+    act: EventId,
+    (change, missed): (EventId, EventId),
+) -> bool {
+    let (at_look, at_act) = (held(story, look), held(story, act));
+    let at_missed = held(story, missed);
+    held(story, change).iter().filter(|section| at_missed.contains(section)).any(|(lock, _)| {
+        let of = |held: &[(_, EventId)]| held.iter().find(|(other, _)| other == lock).copied();
+        of(&at_look).zip(of(&at_act)).is_some_and(|(look, act)| look != act)
+    })
+}
+
+fn found(story: &Story<'_>, [change, missed, look, act]: [EventId; 4]) -> Found {
     let sentence = format!(
         "{} {} {} ({}) and read {} ({}) between {}'s read of {} ({}) and its write of {} ({})",
         story.thread(change),
@@ -69,8 +144,5 @@ fn crossing(
         at(story, act)
     );
     let events = [change, missed, look, act];
-    Some(Found {
-        case: Some("crossed"),
-        ..Found::new(Pattern::SeveralVariables, sentence, &events)
-    })
+    Found { case: Some("crossed"), ..Found::new(Pattern::SeveralVariables, sentence, &events) }
 }

@@ -64,6 +64,20 @@ fn section(story: &Story<'_>, end: EventId, lock: ObjectId) -> Vec<EventId> {
     }
 }
 
+/// The locks that a thread holds at an event, each with where it took it.
+pub(super) fn held(story: &Story<'_>, at: EventId) -> Vec<(ObjectId, EventId)> {
+    let own = &story.trace().threads[story.event(at).thread.index()].events;
+    let mut held: Vec<(ObjectId, EventId)> = Vec::new();
+    for &id in own.iter().take_while(|id| **id != at) {
+        match story.event(id).kind {
+            EventKind::Lock { object, .. } => held.push((object, id)),
+            EventKind::Unlock { object, .. } => held.retain(|(other, _)| *other != object),
+            _ => {}
+        }
+    }
+    held
+}
+
 /// Where the thread of the first event took the lock of a critical section that the first lies in and
 /// that has not ended at the second: the innermost.
 pub(super) fn open_at(story: &Story<'_>, first: EventId, second: EventId) -> Option<EventId> {

@@ -224,6 +224,10 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
             let Some(edited) = edited.and_then(Edit::finish) else { continue };
             let mut passed = direction.passed(&all, at);
             let Some(target) = passed.find(|other| other.line == line) else { continue };
+            // A thread that waits until the run is ended does nothing behind that.
+            if target.events.iter().any(|id| is_block(trace.event(*id))) {
+                continue;
+            }
             let rule = match direction {
                 Direction::Earlier => {
                     // Whoever comes between would see the one without the other.
@@ -237,6 +241,24 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
         }
     }
     found
+}
+
+/// Does the thread wait here until the run is ended?
+fn is_block(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Block { .. })
+}
+
+/// Does the call that an event lies in, made by the function that creates a thread, wait until the run is ended? Then
+/// that function does nothing behind the event.
+fn is_stuck(trace: &EventTrace, fork: &Event, target: &Event) -> bool {
+    let depth = frames(fork).len();
+    let called = frames(target);
+    let mut later = trace.thread_of(target.id).events.iter().skip(target.index as usize + 1);
+    called.len() > depth
+        && later.any(|id| {
+            let event = trace.event(*id);
+            is_block(event) && frames(event).get(..depth) == called.get(..depth)
+        })
 }
 
 /// From each passage through one line to the next one through the other.
@@ -482,6 +504,9 @@ fn start_later(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
         EventKind::Join { child } => child == first.thread,
         _ => event.id == first.id,
     })?;
+    if is_stuck(trace, fork, target) {
+        return None;
+    }
     let mut between = trace.thread_of(fork.id).events.iter().map(|id| trace.event(*id));
     if between.any(|event| {
         (fork.index..target.index).contains(&event.index)
