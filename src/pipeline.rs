@@ -1,6 +1,7 @@
 //! The stages in a row: trace directory → recording → event trace → constraints → explanation →
 //! answer. The only module that knows all of them.
 
+mod budget;
 mod children;
 mod confirm;
 mod error;

@@ -8,6 +8,7 @@ use model::{
     CellId, EventId, EventTrace, Expr, ExprId, ReadRef, VarId, VariableOrigin, WriteSource,
 };
 use rustc_hash::FxHashSet;
+use std::cell::Cell;
 
 /// One write to a cell.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,9 @@ pub(crate) struct Context<'a> {
     writes: Vec<Vec<(usize, Vec<Write>)>>,
     /// Sources whose value would contradict a path condition.
     pub(crate) excluded: FxHashSet<(ReadRef, WriteSource)>,
+    /// Asked now and then; ends the work by answering false.
+    budget: &'a dyn Fn() -> bool,
+    over: Cell<bool>,
 }
 
 impl<'a> Context<'a> {
@@ -46,6 +50,22 @@ impl<'a> Context<'a> {
             variables,
             writes: writes(trace),
             excluded: FxHashSet::default(),
+            budget: &|| true,
+            over: Cell::new(false),
+        }
+    }
+
+    /// The same, within a budget.
+    pub(crate) fn within(mut self, budget: &'a dyn Fn() -> bool) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Is the budget spent? What is not done yet is not worth doing then.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.get() || {
+            self.over.set(!(self.budget)());
+            self.over.get()
         }
     }
 

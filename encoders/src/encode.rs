@@ -21,7 +21,21 @@ use model::EventTrace;
 /// # Errors
 /// When the trace does not make sense, as its verifier would have said.
 pub fn encode(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
-    encode_with(trace, false)
+    encode_with(trace, false, &|| true)
+}
+
+/// As [`encode`], or as [`encode_recorded`] where the clock is heeded, within a budget, which is asked now and
+/// then and ends the work by answering false. Of cells that threads write ten thousand times each every read has
+/// as many sources, and the system may take longer, and more memory, than there is.
+///
+/// # Errors
+/// As [`encode`], and when the budget is spent.
+pub fn encode_within(
+    trace: &EventTrace,
+    clock: bool,
+    budget: &dyn Fn() -> bool,
+) -> Result<ConstraintSystem, EncodeError> {
+    encode_with(trace, clock, budget)
 }
 
 /// The system of the schedules that are like the recorded run as far as its clock tells
@@ -31,7 +45,7 @@ pub fn encode(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
 /// # Errors
 /// As [`encode`].
 pub fn encode_recorded(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
-    encode_with(trace, true)
+    encode_with(trace, true, &|| true)
 }
 
 /// The system as the paper has it ([S] 3.2): every read may take its value from every write of its
@@ -62,13 +76,17 @@ pub fn encode_paper(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError>
     Ok(builder.system)
 }
 
-fn encode_with(trace: &EventTrace, clock: bool) -> Result<ConstraintSystem, EncodeError> {
+fn encode_with(
+    trace: &EventTrace,
+    clock: bool,
+    budget: &dyn Fn() -> bool,
+) -> Result<ConstraintSystem, EncodeError> {
     let span = tracing::debug_span!("encode", events = trace.events.len());
     let _guard = span.enter();
     validate::validate(trace)?;
     let mut regions = Regions::of(trace)?;
     own_locks::add(trace, &mut regions);
-    let mut context = Context::new(trace, regions);
+    let mut context = Context::new(trace, regions).within(budget);
     let model = MemoryModel::SequentialConsistency;
     let mut builder = Builder::default();
 
@@ -88,6 +106,9 @@ fn encode_with(trace: &EventTrace, clock: bool) -> Result<ConstraintSystem, Enco
     let resolved = lemmas::encode(&context, &mut builder, &read_write::roots(trace));
     complete::encode(&context, &mut builder, &read_write::roots(trace));
     read_write::encode(&context, &mut builder, &resolved);
+    if context.is_over() {
+        return Err(EncodeError::BudgetSpent);
+    }
     builder.system.determined = resolved.conditions;
     builder.system.failure = bug::encode(&context, &woken);
     builder.system.closure = context.closure;

@@ -3,9 +3,12 @@
 use model::{CellId, ConditionId, EventId, ExprId, ObjectId, ThreadId};
 use thiserror::Error;
 
-/// An event trace that does not make sense. A trace that passed the verifier never gives one.
+/// An event trace that does not make sense, or is too large. A trace that passed the verifier always makes sense.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EncodeError {
+    /// The caller's budget was spent before the system was complete.
+    #[error("the constraints were not complete when the time or the memory was up")]
+    BudgetSpent,
     /// An event's identifier, thread or index does not match its place in the trace.
     #[error("event {0} is not where its identifier, thread and index say")]
     MisplacedEvent(EventId),

@@ -38,7 +38,7 @@ mod validate;
 mod values;
 
 pub use connectives::{Connective, Connectives};
-pub use encode::{encode, encode_paper, encode_recorded};
+pub use encode::{encode, encode_paper, encode_recorded, encode_within};
 pub use error::EncodeError;
 pub use recorded::with_recorded_values;
 pub use size::SystemSize;

@@ -33,6 +33,9 @@ pub(crate) fn encode_all(context: &Context<'_>, builder: &mut Builder) {
 
 fn encode_each(context: &Context<'_>, builder: &mut Builder, reads: Vec<(ReadRef, ReadPart)>) {
     for (read, part) in reads {
+        if context.is_over() {
+            return;
+        }
         let open = Open::of(context, read, part);
         let candidates = candidates_among(context, read, part, &open);
         let open: Vec<EventId> = open.events().collect();
@@ -92,7 +95,7 @@ fn relevant(context: &Context<'_>, resolved: &Resolved) -> Vec<Reader> {
     let mut pending: Vec<(ExprId, Asked)> = roots.map(|root| (root, Asked::Truth)).collect();
     let mut seen = FxHashSet::default();
     let mut found: BTreeMap<ReadRef, Reader> = BTreeMap::new();
-    while let Some(asked) = pending.pop() {
+    while let Some(asked) = pending.pop().filter(|_| !context.is_over()) {
         for var in resolved.open_variables(&mut connectives, context, asked, &mut seen) {
             let Some(read) = context.read_of(var) else { continue };
             if let Some(part) = part_of(context, read) {

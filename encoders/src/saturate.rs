@@ -24,6 +24,9 @@ pub(crate) fn saturate(context: &mut Context<'_>, builder: &mut Builder) {
     let mut effort = None;
     for _ in 0..MAX_ROUNDS {
         let mut readers = readers(context);
+        if context.is_over() {
+            return;
+        }
         let effort = effort.get_or_insert_with(|| Effort::new(&readers));
         let excluded = ValueSets::of(context, &readers, effort).impossible(context, &readers);
         let progress = !excluded.is_empty();
@@ -51,6 +54,9 @@ pub(crate) fn saturate(context: &mut Context<'_>, builder: &mut Builder) {
 
 fn reads(context: &Context<'_>, readers: &[Reader], findings: &mut Vec<Finding>) {
     for &Reader { read, part, ref sources } in readers {
+        if context.is_over() {
+            return;
+        }
         after_all(context, read, sources, findings);
         before_hiding(context, read, part, sources, findings);
         if let [only] = sources[..]

@@ -2,7 +2,7 @@
 //! start event first; a thread that nobody creates is created by the first one at its start.
 
 use encoders::dsl::parse;
-use encoders::{ConstraintKind, EncodeError, encode, events_text};
+use encoders::{ConstraintKind, EncodeError, encode, encode_within, events_text};
 use expect_test::{Expect, expect};
 use model::{EventId, EventKind, EventTrace, LockMode, ObjectId};
 
@@ -722,4 +722,29 @@ fn a_counter_with_many_values_is_soon_no_lock() {
     let add = |i: u32| format!("t{}: RMW l -> a{i} = a{i} + {}\n", i % 2, 1u64 << i);
     let text: String = (0..31).map(add).collect();
     assert_eq!(own_locks(&text), 0);
+}
+
+#[test]
+fn a_budget_ends_the_work_without_a_system() {
+    let parsed =
+        parse("t0: W x 1\nt0: R x -> a\nt1: W x 2\nt0: assume a == 1").expect("well formed");
+    let trace = &parsed.trace;
+    let spent = encode_within(trace, false, &|| false);
+    assert!(matches!(spent, Err(EncodeError::BudgetSpent)));
+    let enough = encode_within(trace, false, &|| true).expect("there is enough");
+    let whole = encode(trace).expect("the trace can be encoded");
+    assert_eq!(enough.to_text(trace), whole.to_text(trace));
+    // In the middle, too, there is no half of a system.
+    for most in 1..100 {
+        let asked = std::cell::Cell::new(0);
+        let budget = || {
+            asked.set(asked.get() + 1);
+            asked.get() <= most
+        };
+        match encode_within(trace, false, &budget) {
+            Ok(system) => return assert_eq!(system.to_text(trace), whole.to_text(trace)),
+            Err(error) => assert_eq!(error, EncodeError::BudgetSpent),
+        }
+    }
+    panic!("a small trace is asked about a hundred times");
 }

@@ -1,8 +1,9 @@
 //! Encoding, solving and explaining, again where replay or inputs make it necessary.
 
+use super::budget::Budget;
 use super::{Backend, PipelineError, SolveOptions};
 use crate::answer::{self, Timing};
-use encoders::{ConstraintSystem, Slice, SystemSize};
+use encoders::{ConstraintSystem, EncodeError, Slice, SystemSize};
 use explain::{CauseKind, Explanation, FailingSchedule};
 use model::{EventId, EventTrace, Schedule};
 use solver::{Goal, Limits, OrderingSession, Session, SmtLibSession, Z3Session};
@@ -84,13 +85,14 @@ impl Work<'_> {
     fn recorded(
         &self,
         trace: &EventTrace,
+        budget: &Budget,
     ) -> Result<Option<(EventTrace, ConstraintSystem)>, PipelineError> {
         let uses_clock = matches!(self.options.backend, Backend::Ordering | Backend::Z3);
         if trace.intervals.is_empty() || !uses_clock {
             return Ok(None);
         }
         let trace = encoders::with_recorded_values(trace);
-        let mut system = encoders::encode_recorded(&trace)?;
+        let mut system = encoders::encode_within(&trace, true, &|| budget.is_left())?;
         for orders in &self.rejected {
             system.reject(orders);
         }
@@ -141,10 +143,30 @@ impl Work<'_> {
         trace: &EventTrace,
         switch_work: u64,
     ) -> Result<Explained, PipelineError> {
+        let budget = Budget::new(self.deadline, self.options.memory_mb);
+        match self.explain_within(trace, switch_work, &budget) {
+            Err(PipelineError::Encode(EncodeError::BudgetSpent)) => {
+                tracing::info!(
+                    "the constraints were not complete when the time or the memory was up"
+                );
+                let explanation = Explanation::unanswered(budget.reason());
+                let size = ConstraintSystem::default().size(trace);
+                Ok(Explained { trace: trace.clone(), size, explanation })
+            }
+            explained => explained,
+        }
+    }
+
+    fn explain_within(
+        &mut self,
+        trace: &EventTrace,
+        switch_work: u64,
+        budget: &Budget,
+    ) -> Result<Explained, PipelineError> {
         let started = Instant::now();
         let mut system = match self.options.backend {
             Backend::Paper => encoders::encode_paper(trace)?,
-            _ => encoders::encode(trace)?,
+            _ => encoders::encode_within(trace, false, &|| budget.is_left())?,
         };
         for orders in &self.rejected {
             system.reject(orders);
@@ -165,7 +187,7 @@ impl Work<'_> {
                 Box::new(SmtLibSession::new(trace, &system, command, limits)?)
             }
         };
-        let recorded = self.recorded(trace)?;
+        let recorded = self.recorded(trace, budget)?;
         let mut recorded: Option<Box<dyn Session + '_>> = match (&recorded, &self.options.backend) {
             (Some((trace, system)), Backend::Ordering) => {
                 Some(Box::new(OrderingSession::new(trace, system, limits)))

@@ -153,6 +153,14 @@ impl Explanation {
         }
     }
 
+    /// Nothing was found before a limit was reached.
+    #[must_use]
+    pub fn unanswered(reason: UnknownReason) -> Self {
+        let mut explanation = Self::new(Verdict::Unknown(reason.clone()));
+        explanation.limit(Phase::Schedule, Some(reason));
+        explanation
+    }
+
     fn limit(&mut self, phase: Phase, reason: Option<UnknownReason>) {
         if let Some(reason) = reason {
             self.cut.push(Cut { phase, reason: CutReason::Limit(reason) });
@@ -214,11 +222,7 @@ pub fn explain_with(
         let mut explanation = match found {
             Outcome::Sat(found) => from_model(context, asker, options, &found, begins)?,
             Outcome::Unsat(_) => Explanation::new(Verdict::NoSchedule),
-            Outcome::Unknown(reason) => {
-                let mut explanation = Explanation::new(Verdict::Unknown(reason.clone()));
-                explanation.limit(Phase::Schedule, Some(reason));
-                explanation
-            }
+            Outcome::Unknown(reason) => Explanation::unanswered(reason),
         };
         explanation.clock = clock;
         Ok(explanation)
