@@ -280,7 +280,8 @@ fn concerned(trace: &EventTrace) -> BTreeSet<String> {
     while let Some(condition) = open.pop() {
         match condition {
             FailureCondition::Value(_) => {}
-            FailureCondition::Before(a, b) => events.extend([*a, *b]),
+            // Who came first, with a signal, say, has gone on since, and may be anywhere when the run is ended.
+            FailureCondition::Before(_, b) => events.push(*b),
             FailureCondition::Unwoken { began, .. } => events.push(*began),
             FailureCondition::All(parts) | FailureCondition::Any(parts) => open.extend(parts),
         }
