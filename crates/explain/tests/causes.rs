@@ -4,7 +4,7 @@ mod support;
 
 use encoders::dsl::{Parsed, parse};
 use explain::{Cause, CauseEvent, Passing, Pattern, Side, cause};
-use model::{EventId, Site};
+use model::{EventId, EventKind, ReadPart, Site, VariableOrigin};
 use support::explained;
 use support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
 
@@ -751,4 +751,87 @@ fn a_flag_that_is_set_before_a_read_that_comes_too_early_is_not_to_blame() {
         REGISTRATION.lines().filter(|line| !line.contains("lock m")).collect();
     let cause = cause_of(&trace(&unlocked.join("\n")));
     assert_eq!(cause.pattern, Pattern::Order, "{cause:?}");
+}
+
+/// Makes the two reads one read of both cells.
+fn join_reads(parsed: &mut Parsed, first: EventId, second: EventId) {
+    let both = [first, second];
+    let parts: Vec<ReadPart> =
+        both.iter().flat_map(|id| parsed.trace.event(*id).kind.reads().to_vec()).collect();
+    for (part, number) in parts.iter().zip(0..) {
+        let origin = VariableOrigin::Read { event: first, part: number };
+        parsed.trace.variables[part.var.index()].origin = origin;
+    }
+    parsed.trace.events[first.index()].kind = EventKind::Read { parts };
+    parsed.trace.events[second.index()].kind = EventKind::Fence;
+}
+
+/// A copy of a structure is one read of all its members.
+#[test]
+fn one_read_of_two_cells_may_come_between_their_writes() {
+    let mut parsed = trace(
+        "
+        cell workers 32 = 1
+        cell queue 32 = 4
+        a: [one] W workers 2
+        a: [two] W queue 8
+        b: [copy] R workers -> w
+        b: [rest] R queue -> q
+        b: fail w * 4 != q
+        ",
+    );
+    let [copy, rest] = ["copy", "rest"].map(|label| parsed.event(label));
+    join_reads(&mut parsed, copy, rest);
+    let cause = cause_of(&parsed);
+    let case = Some("reads-between-writes");
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, case));
+    assert_eq!(cause.events, events(&parsed, &["copy", "one", "two"]));
+}
+
+/// The run may end before the second write; the round before tells that there is one.
+#[test]
+fn one_read_of_two_cells_may_come_before_the_second_write() {
+    let mut parsed = trace(
+        "
+        cell workers 32 = 1
+        cell queue 32 = 4
+        a: [before] W workers 1
+        a: W queue 4
+        a: [half] W workers 2
+        b: [copy] R workers -> w
+        b: [rest] R queue -> q
+        b: fail w * 4 != q
+        ",
+    );
+    let [before, half, copy, rest] =
+        ["before", "half", "copy", "rest"].map(|label| parsed.event(label));
+    join_reads(&mut parsed, copy, rest);
+    parsed.trace.events[half.index()].stack = parsed.trace.event(before).stack.clone();
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("half-written")));
+    assert_eq!(cause.events, events(&parsed, &["copy", "half"]));
+}
+
+/// What a thread found out before it created and joined others is no check of what they did.
+#[test]
+fn who_joined_the_others_was_not_overtaken() {
+    let parsed = trace(
+        "
+        t0: R seen -> s
+        t0: assume s == 0
+        t0: fork a
+        t0: fork b
+        a: R n -> x
+        a: W n x + 1
+        b: R n -> y
+        b: W n y + 1
+        b: W seen 1
+        t0: join a
+        t0: join b
+        t0: R n -> all
+        t0: fail all == 1
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.variables, ["n"], "{}", cause.sentence);
 }

@@ -2,7 +2,7 @@
 
 use super::story::Story;
 use super::words::{at, did, quoted, same_variable};
-use super::{Found, Pattern, several};
+use super::{Found, Pattern};
 use model::{EventId, PathConditionKind, ReadRef, WriteSource};
 
 /// For a read that came before another thread's write: did the reader go there because of something
@@ -67,7 +67,7 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
     let round_before = |announcement: EventId| {
         let mut seen = seen.iter().map(|id| story.event(*id));
         let index = story.event(announcement).index;
-        !several::forward(story, announcement, write)
+        !story.forward(announcement, write)
             && seen.any(|seen| seen.thread == writer.thread && seen.index < index)
     };
     let announcements = reads.filter_map(|look| {

@@ -2,7 +2,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did_to, quoted};
-use super::{CauseEvent, Found, Pattern, several};
+use super::{CauseEvent, Found, Pattern};
 use model::names::is_descriptor;
 use model::{CellId, EventId, ThreadId};
 
@@ -179,14 +179,15 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
             let last = story.last_before(between, writes);
             last.is_none_or(|last| story.event(last).thread == story.event(first).thread)
         };
-        if a.writes && c.reads && story.reads_otherwise(second) && own() {
+        let behind = || story.in_one_call(first, second);
+        if a.writes && c.reads && story.reads_otherwise(second) && own() && behind() {
             return Some(Case::WriteWriteRead);
         }
         let victim = || story.reads_otherwise(first) || story.reads_otherwise(second);
         // Two rounds of a loop are no check and its use.
         let together = || {
             story.event(first).stack != story.event(second).stack
-                && several::forward(story, first, second)
+                && behind()
                 && (linked()
                     || story.decide_together(first, second, cell)
                     || story.turns_null(first, second, cell))

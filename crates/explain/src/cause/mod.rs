@@ -167,6 +167,10 @@ pub fn cause(
 /// The pattern of the first reversed pair that has one: the pair that the alternate was made with
 /// comes first.
 fn by_pairs(story: &Story<'_>) -> Option<Found> {
+    // Where the recorded paths lead to the failure in any order, what counts is why a thread came that way.
+    if let Some(found) = stale::find_wrong_way(story) {
+        return Some(found);
+    }
     let pairs = story.pairs();
     let telling = pairs.iter().find_map(|pair| {
         let found = snapshot::find(story, *pair)

@@ -34,6 +34,9 @@ struct Torn {
 pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
     let Pair::Reversed(order) = pair else { return None };
     for (own, other) in [(order.before, order.after), (order.after, order.before)] {
+        if let Some(split) = split(story, own, story.event(other).thread) {
+            return Some(split);
+        }
         let writer = story.event(other).thread;
         for reads in compared(story, own, &story.common_cells(own, other)) {
             if let Some(torn) = torn(story, reads, writer) {
@@ -49,6 +52,51 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
         }
     }
     None
+}
+
+/// One read of several cells, a copy of a structure, say, between one thread's writes of two of them, where the
+/// failure's condition names both.
+fn split(story: &Story<'_>, read: EventId, writer: ThreadId) -> Option<Found> {
+    if story.event(read).thread == writer {
+        return None;
+    }
+    let named = story.failure_reads().into_iter().filter(|part| part.event == read);
+    let parts = story.event(read).kind.reads();
+    let cells: Vec<CellId> =
+        named.filter_map(|named| Some(parts.get(named.part as usize)?.cell)).collect();
+    let own = &story.trace().threads[writer.index()].events;
+    let mut writes =
+        own.iter().copied().filter(|id| cells.iter().any(|cell| story.access(*id, *cell).writes));
+    let seen = writes.clone().rfind(|id| story.before(*id, read))?;
+    let named = |id: EventId| format!("{} ({})", quoted(&story.subject(id)), at(story, id));
+    let other = |id: EventId| {
+        let mut others = cells.iter().filter(|cell| !story.access(seen, **cell).writes);
+        others.any(|cell| story.access(id, *cell).writes)
+    };
+    let begins = format!("{} read {}", story.thread(read), named(read));
+    let writer = story.thread(seen);
+    let first = story.before_when_passing(seen, read) == Some(true);
+    if let Some(missed) = writes.clone().find(|id| story.before(read, *id)) {
+        let kept = first && story.before_when_passing(read, missed) == Some(true);
+        let sentence =
+            format!("{begins} between {writer}'s writes of {} and {}", named(seen), named(missed));
+        return (other(missed) && !kept && story.in_one_call(seen, missed))
+            .then(|| done(sentence, "reads-between-writes", &[read, seen, missed]));
+    }
+    // The run ended before the second write, which earlier rounds have.
+    let round = writes
+        .clone()
+        .rfind(|id| *id != seen && story.event(*id).stack == story.event(seen).stack)?;
+    let missed =
+        writes.find(|id| other(*id) && story.event(*id).index > story.event(round).index)?;
+    let pair =
+        story.in_one_call(round, missed) && story.event(missed).index < story.event(seen).index;
+    let halves = [seen, missed].map(|id| story.cells(id).first().copied());
+    let [Some(one), Some(two)] = halves else { return None };
+    let sentence =
+        format!("{begins} when {writer} had written {} and not yet {}", named(seen), named(missed));
+    (pair && !first && is_half_way(story, seen, [one, two]))
+        .then(|| done(sentence, "half-written", &[read, seen]))
 }
 
 /// The reader saw one variable as one thread had written it and the other as a second thread had, which wrote it
@@ -73,7 +121,7 @@ fn mixed(story: &Story<'_>, reads: Reads, own: EventId, other: EventId) -> Optio
     let between = story.before(first, other) && story.before(other, last);
     let undone = story.before_when_passing(other, last) != Some(true)
         || story.before_when_passing(first, other) != Some(true);
-    let telling = story.reads_otherwise(mine) && forward(story, first, last);
+    let telling = story.reads_otherwise(mine) && story.forward(first, last);
     if !(between && undone && telling) || story.always_before(first, other) {
         return None;
     }
@@ -112,7 +160,7 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
     // What the thread looked at to get to the read belongs to it, too: "nothing is left, so the
     // sum must be zero".
     // What it looked at in a round before led to that round.
-    let checks = checks(story, own).into_iter().filter(|check| forward(story, *check, own));
+    let checks = checks(story, own).into_iter().filter(|check| story.in_one_call(*check, own));
     let checks = checks.flat_map(|check| {
         let cells = story.cells(check).into_iter();
         let reads = cells.filter(move |cell| is_last_read(story, check, own, *cell));
@@ -189,7 +237,7 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
         // Neighbours in the writer's order belong together, whichever comes first.
         let torn = own.windows(2).rev().find_map(|two| {
             let (a, b) = (two[0], two[1]);
-            if !forward(story, a, b) {
+            if !story.forward(a, b) {
                 return None;
             }
             let both = |seen: EventId, missed: EventId| {
@@ -233,8 +281,8 @@ fn is_half_way(story: &Story<'_>, write: EventId, cells: [CellId; 2]) -> bool {
     let mut before = earlier.iter().rev().copied().take_while(in_call);
     let mut next = |cell: CellId| before.find(|id| story.access(*id, cell).writes);
     let companion = next(missed).filter(|companion| {
-        let earlier = next(seen).is_some_and(|first| forward(story, first, *companion));
-        !earlier && forward(story, *companion, write)
+        let earlier = next(seen).is_some_and(|first| story.forward(first, *companion));
+        !earlier && story.forward(*companion, write)
     });
     later.iter().all(in_call) && companion.is_none()
 }
@@ -255,15 +303,6 @@ fn belongs_to_another(story: &Story<'_>, write: EventId, cells: [CellId; 2]) -> 
             && writes(thread, its).any(|id| !story.always_before(id, write))
             && !writes(thread, mine).any(|id| !story.always_before(id, write))
     })
-}
-
-/// Does the second of a thread's two accesses come behind the first in the program's text, and not in
-/// the next round of a loop?
-pub(super) fn forward(story: &Story<'_>, first: EventId, second: EventId) -> bool {
-    let [one, other] = [first, second].map(|id| &story.event(id).stack);
-    let mut both = one.iter().rev().zip(other.iter().rev());
-    let parting = both.find(|(a, b)| a != b);
-    parting.is_none_or(|(a, b)| a.function != b.function || a.line <= b.line)
 }
 
 fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {

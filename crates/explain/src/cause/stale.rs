@@ -9,12 +9,15 @@
 use super::atomicity::{Case, Triple, found};
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did, quoted};
-use super::{CauseEvent, Found, Pattern, several};
+use super::{CauseEvent, Found, Pattern};
 use model::trace::ValueDisplay;
 use model::{CellId, EventId, PathCondition, PathConditionKind, ReadRef, VarId};
 
 /// So many conditions before an event are looked at, the nearest first.
 const CONDITIONS: usize = 12;
+
+/// So many reads before the failure are looked at where nothing is known of their order.
+const LAST_READS: usize = 12;
 
 /// A value that a thread went by.
 #[derive(Clone, Copy)]
@@ -46,6 +49,19 @@ pub(super) fn find(story: &Story<'_>, pair: Pair, together: bool) -> Option<Foun
         .or_else(|| overtaken(order.after))
         .or_else(|| updated.map(|(triple, case)| claimed(story, triple, case)))
         .or_else(|| all().find_map(|(end, look)| used(story, end, look)))
+}
+
+/// The failing thread came to what it failed with by a check that another thread's operation overtook, and the
+/// passing run went another way.
+pub(super) fn find_wrong_way(story: &Story<'_>) -> Option<Found> {
+    if !story.passes_elsewhere() {
+        return None;
+    }
+    let failure = story.event(story.trace().failure.as_ref()?.event);
+    let own = &story.trace().threads[failure.thread.index()].events;
+    let before = own.iter().copied().take(failure.index as usize).rev();
+    let mut reads = before.filter(|id| !story.event(*id).kind.reads().is_empty()).take(LAST_READS);
+    reads.find_map(|read| overtaken(story, read))
 }
 
 fn claimed(story: &Story<'_>, triple: Triple, case: Case) -> Found {
@@ -118,7 +134,7 @@ fn overtaken(story: &Story<'_>, end: EventId) -> Option<Found> {
     let beside = |between: EventId| {
         sources.iter().any(|source| {
             story.event(*source).thread == story.event(between).thread
-                && (in_one_call(story, between, *source) || in_one_call(story, *source, between))
+                && (story.in_one_call(between, *source) || story.in_one_call(*source, between))
         })
     };
     let mut checks = looks(story, end);
@@ -127,7 +143,8 @@ fn overtaken(story: &Story<'_>, end: EventId) -> Option<Found> {
     });
     let (look, between) = checks.into_iter().find_map(|look| {
         let between = last_write(story, look, end).filter(|between| beside(*between))?;
-        Some((look, between))
+        // Whom the thread waited for had done its part by then, in any schedule.
+        (!story.always_before(between, end)).then_some((look, between))
     })?;
     let (thread, other) = (story.thread(end), story.thread(between));
     let sentence = format!(
@@ -164,7 +181,7 @@ fn all_looks<'t>(story: &Story<'t>, end: EventId) -> Vec<Look<'t>> {
     let near = |look: &Look<'_>| {
         story.event(look.read.event).thread == event.thread
             && look.read.event != end
-            && (leads_to(look, event) || in_one_call(story, look.read.event, end))
+            && (leads_to(look, event) || story.in_one_call(look.read.event, end))
     };
     looks.filter(near).collect()
 }
@@ -186,9 +203,9 @@ fn looks<'t>(story: &Story<'t>, end: EventId) -> Vec<Look<'t>> {
 fn overwritten(story: &Story<'_>, look: Look<'_>) -> Option<(Triple, Case)> {
     let Look { read, cell, .. } = look;
     let mut later = later(story, look);
-    let second = later.find(|id| story.access(*id, cell).writes)?;
+    let second = later.find(|id| story.access(*id, cell).writes && !story.keeps(*id, cell))?;
     // A compiler may keep what it has read, and write it much later.
-    if !in_one_call(story, read.event, second) && !story.feeds(read.event, second, cell) {
+    if !story.in_one_call(read.event, second) && !story.feeds(read.event, second, cell) {
         return None;
     }
     let between = last_write(story, look, second)?;
@@ -205,26 +222,10 @@ fn seen(story: &Story<'_>, end: EventId, look: Look<'_>) -> Option<(Triple, Case
         // The same place again is the next round, or the next call.
         && story.event(read.event).stack != story.event(second).stack
         && story.event(end).index < story.event(second).index
-        && in_one_call(story, read.event, second);
+        && story.in_one_call(read.event, second);
     let between = last_write(story, look, second).filter(|_| fits)?;
     let (first, case) = (read.event, Case::ReadWriteRead);
     Some((Triple { first, between, second, cell }, case))
-}
-
-/// Does the second of a thread's events come behind the first in the program's text, without a return from the
-/// call that both are in? What was looked at in a call before led to that one's end.
-fn in_one_call(story: &Story<'_>, first: EventId, second: EventId) -> bool {
-    let [one, other] = [first, second].map(|id| story.event(id));
-    let both = one.stack.iter().rev().zip(other.stack.iter().rev());
-    let callers = both.take_while(|(a, b)| a == b).count().min(one.stack.len() - 1);
-    let own = &story.trace().threads[one.thread.index()].events;
-    let between = own.get(one.index as usize..other.index as usize).unwrap_or_default();
-    let stays = |id: &EventId| {
-        let stack = &story.event(*id).stack;
-        stack.len() >= callers
-            && stack.iter().rev().zip(one.stack.iter().rev()).take(callers).all(|(a, b)| a == b)
-    };
-    several::forward(story, first, second) && between.iter().all(stays)
 }
 
 /// The thread's accesses to what it looked at, behind that.

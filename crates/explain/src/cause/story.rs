@@ -84,6 +84,11 @@ impl<'a> Story<'a> {
         &self.trace().thread_of(id).name
     }
 
+    /// Is what it is compared with a run along other paths?
+    pub(super) fn passes_elsewhere(&self) -> bool {
+        matches!(self.passing, Passing::OtherPaths { .. })
+    }
+
     /// An event and the trace that it is of.
     pub(super) fn look_up(&self, id: CauseEvent) -> (&'a EventTrace, Option<&'a Event>) {
         let (trace, id) = match (id, self.passing) {
@@ -435,6 +440,12 @@ impl<'a> Story<'a> {
         written.is_none() || written != found
     }
 
+    /// Is it an atomic update that leaves the cell as it was, as one does that compares in vain?
+    pub(super) fn keeps(&self, update: EventId, cell: CellId) -> bool {
+        let found = self.found(update, cell);
+        found.is_some() && found == self.left(update, cell)
+    }
+
     /// Does what the second event writes to the cell hang on what the first one reads?
     pub(super) fn feeds(&self, first: EventId, second: EventId, cell: CellId) -> bool {
         feeds(self.trace(), first, second, cell)
@@ -461,6 +472,31 @@ impl<'a> Story<'a> {
         name.is_some_and(|name| {
             outside_of_library(&name).len() == name.len() && !name.starts_with("memory ")
         })
+    }
+
+    /// Does the second of a thread's two accesses come behind the first in the program's text, and not in
+    /// the next round of a loop?
+    pub(super) fn forward(&self, first: EventId, second: EventId) -> bool {
+        let [one, other] = [first, second].map(|id| &self.event(id).stack);
+        let mut both = one.iter().rev().zip(other.iter().rev());
+        let parting = both.find(|(a, b)| a != b);
+        parting.is_none_or(|(a, b)| a.function != b.function || a.line <= b.line)
+    }
+
+    /// The same, without a return from the call that both are in: what was looked at in a call before led to
+    /// that one's end.
+    pub(super) fn in_one_call(&self, first: EventId, second: EventId) -> bool {
+        let [one, other] = [first, second].map(|id| self.event(id));
+        let both = one.stack.iter().rev().zip(other.stack.iter().rev());
+        let callers = both.take_while(|(a, b)| a == b).count().min(one.stack.len() - 1);
+        let own = &self.trace().threads[one.thread.index()].events;
+        let between = own.get(one.index as usize..other.index as usize).unwrap_or_default();
+        let stays = |id: &EventId| {
+            let stack = &self.event(*id).stack;
+            stack.len() >= callers
+                && stack.iter().rev().zip(one.stack.iter().rev()).take(callers).all(|(a, b)| a == b)
+        };
+        self.forward(first, second) && between.iter().all(stays)
     }
 
     /// Do both reads decide one branch of their thread, or its failure?
