@@ -1,7 +1,8 @@
 //! Accesses that belong together: one critical section for them.
 
-use super::held::{is_ambiguous, taken_inside, without_nested};
+use super::held::{Region, is_ambiguous, taken_inside, without_nested};
 use super::planner::{Block, Plan, Planner};
+use super::siblings::Siblings;
 use super::{Candidate, Guard, Kind, Repair, fetched, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
@@ -17,12 +18,19 @@ use model::{
     CellId, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId, ObjectKind,
     PathConditionKind, VariableOrigin, WritePart,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let trace = bug.trace;
     let Ok(system) = encoders::encode(trace) else { return Vec::new() };
     let all = sections(trace);
+    let mut siblings: BTreeMap<ObjectId, Siblings> = BTreeMap::new();
+    // A lock that each object has is freed with it.
+    let frees = matches!(bug.pattern, Pattern::UseAfterFree | Pattern::DoubleFree);
+    let of_lock = |lock: ObjectId| match frees {
+        true => Siblings::none(lock),
+        false => Siblings::of(trace, &all, lock),
+    };
     let mut found = Vec::new();
     for width in [Width::Fetched, Width::Telling, Width::Named, Width::Call, Width::Function] {
         let blocks = match width {
@@ -39,10 +47,15 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         agreed(bug, &all, &mut locks);
         locks.push(None);
         for lock in locks {
-            let planner = Planner { trace, system: &system, all: &all, lock, complete: true };
+            let siblings = lock.map(|lock| {
+                let entry = siblings.entry(lock);
+                &*entry.or_insert_with(|| of_lock(lock))
+            });
+            let planner =
+                Planner { trace, system: &system, all: &all, lock, siblings, complete: true };
             let joined = planner.joined(&blocks).and_then(|blocks| planner.plan(&blocks));
             for plan in joined.into_iter().chain(planner.plan(&blocks)) {
-                found.extend(candidate(bug, &all, plan));
+                found.extend(candidate(bug, &all, siblings, plan));
             }
         }
     }
@@ -110,8 +123,11 @@ fn extended(bug: &Bug<'_>, system: &ConstraintSystem, all: &[Section]) -> Vec<Ca
         let others = others.filter_map(|other| Some(block(*other, before(*other, lock)?)));
         let both: Vec<Block> = one.iter().cloned().chain(others).collect();
         for blocks in [one, both] {
-            let planner = Planner { trace, system, all, lock, complete: false };
-            found.extend(planner.plan(&blocks).and_then(|plan| candidate(bug, all, plan)));
+            let siblings = &Siblings::of(trace, all, section.object);
+            let siblings = Some(siblings);
+            let planner = Planner { trace, system, all, lock, siblings, complete: false };
+            let plan = planner.plan(&blocks);
+            found.extend(plan.and_then(|plan| candidate(bug, all, siblings, plan)));
         }
     }
     found
@@ -417,10 +433,19 @@ fn example(bug: &Bug<'_>, all: &[Section], plan: &Plan) -> Option<String> {
     Some(format!("as {} ({}) does", place.function, place.begin()))
 }
 
-fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
+fn candidate(
+    bug: &Bug<'_>,
+    all: &[Section],
+    siblings: Option<&Siblings>,
+    plan: Plan,
+) -> Option<Candidate> {
     let trace = bug.trace;
-    let is_so = |(first, last): &(EventId, EventId)| {
-        plan.lock.is_some_and(|lock| is_held(trace, all, lock, *first, *last))
+    let of_region = |region: &(EventId, EventId)| match siblings {
+        Some(siblings) => siblings.of_region(trace, all, *region),
+        None => None,
+    };
+    let is_so = |region: &(EventId, EventId)| {
+        of_region(region).is_some_and(|lock| is_held(trace, all, lock, region.0, region.1))
     };
     if plan.regions.iter().all(is_so) {
         return None;
@@ -432,8 +457,31 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
         Some(object) => object,
         None => edit.object(ObjectKind::Lock, "a new lock"),
     };
-    guard(&mut edit, object, &plan.regions);
-    if let Some(condition) = while_held(trace, all, object, &plan) {
+    // A region that has to do with several objects' locks says nothing about which one to hold.
+    let regions: Option<Vec<Region>> = plan
+        .regions
+        .iter()
+        .map(|region| {
+            let (first, last) = *region;
+            let lock = if plan.lock.is_some() { of_region(region)? } else { object };
+            Some(Region { first, last, lock })
+        })
+        .collect();
+    let regions = regions?;
+    let others = siblings.map(Siblings::others).unwrap_or_default().iter().copied();
+    // By lock, its own regions.
+    let parts: Vec<(ObjectId, Vec<(EventId, EventId)>)> = std::iter::once(object)
+        .chain(others)
+        .map(|lock| {
+            let own = regions.iter().filter(|region| region.lock == lock);
+            (lock, own.map(|region| (region.first, region.last)).collect())
+        })
+        .filter(|(lock, own): &(ObjectId, Vec<_>)| *lock == object || !own.is_empty())
+        .collect();
+    for (lock, own) in &parts {
+        guard(&mut edit, *lock, own);
+    }
+    if let Some(condition) = while_held(trace, all, object, &plan.spans, &parts[0].1) {
         edit.fails_when(condition);
     }
     let edited = edit.finish()?;
@@ -463,9 +511,10 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
         }
     };
     if let Some(object) = plan.lock
-        && plan.spans.iter().any(|span| {
-            is_ambiguous(trace, all, object, &plan.regions, span, &called(object, span))
-        })
+        && plan
+            .spans
+            .iter()
+            .any(|span| is_ambiguous(trace, all, &regions, span, &called(object, span)))
     {
         return None;
     }
@@ -484,14 +533,17 @@ fn candidate(bug: &Bug<'_>, all: &[Section], plan: Plan) -> Option<Candidate> {
     if let Some((last, example)) = steps.last_mut().zip(example(bug, all, &plan)) {
         last.push_str(&format!(", {example}"));
     }
-    if plan.only_longer {
-        let lock = plan.lock.into_iter();
-        steps.extend(lock.flat_map(|lock| given_back(trace, all, lock, &plan.regions)));
-    } else if let Some(lock) = plan.lock {
-        steps.extend(taken_inside(trace, all, lock, &plan));
-        steps.extend(given_back(trace, all, lock, &plan.regions));
+    let known = parts.iter().filter(|_| plan.lock.is_some());
+    let taken = known.clone().filter(|_| !plan.only_longer);
+    let taken = taken.flat_map(|(lock, own)| taken_inside(trace, all, *lock, &plan.spans, own));
+    let back = known.flat_map(|(lock, own)| given_back(trace, all, *lock, own));
+    for step in taken.chain(back) {
+        if !steps.contains(&step) {
+            steps.push(step);
+        }
     }
-    let rule = alone(trace, &edited, object);
+    let locks: Vec<ObjectId> = parts.iter().map(|(lock, _)| *lock).collect();
+    let rule = alone(trace, &edited, &locks);
     let repair = Repair {
         kind,
         steps,
@@ -555,7 +607,8 @@ fn while_held(
     trace: &EventTrace,
     all: &[Section],
     lock: ObjectId,
-    plan: &Plan,
+    spans: &[Span],
+    regions: &[(EventId, EventId)],
 ) -> Option<FailureCondition> {
     let is_open = |last: EventId| {
         let event = trace.event(last);
@@ -566,22 +619,22 @@ fn while_held(
         is_end(trace, last)
             && !matches!(event.kind, EventKind::Exit | EventKind::Failure | EventKind::Block { .. })
             && trace.failure.as_ref().is_some_and(|f| trace.event(f.event).thread != event.thread)
-            && plan.spans.iter().any(inside)
+            && spans.iter().any(inside)
     };
     let thread = |id: EventId| trace.event(id).thread;
     let index = |id: EventId| trace.event(id).index;
     // Sections that become part of a longer one no longer have ends of their own.
     let merged = |section: &Section| {
-        plan.regions.iter().any(|(first, last)| {
+        regions.iter().any(|(first, last)| {
             thread(*first) == thread(section.lock)
                 && index(*first) <= index(section.unlock)
                 && index(section.lock) <= index(*last)
         })
     };
     let known = all.iter().filter(|s| s.object == lock && !merged(s)).map(|s| (s.lock, s.unlock));
-    let others: Vec<(EventId, EventId)> = known.chain(plan.regions.iter().copied()).collect();
+    let others: Vec<(EventId, EventId)> = known.chain(regions.iter().copied()).collect();
     let mut parts = Vec::new();
-    for (first, _) in plan.regions.iter().filter(|(_, last)| is_open(*last)) {
+    for (first, _) in regions.iter().filter(|(_, last)| is_open(*last)) {
         let others = others.iter().filter(|(other, _)| thread(*other) != thread(*first));
         parts.extend(others.map(|(_, last)| FailureCondition::Before(*last, *first)));
     }
@@ -636,10 +689,10 @@ fn given_back(
     found
 }
 
-/// Only one thread at a time in the sections that the edited trace has of a lock.
-pub(super) fn alone(trace: &EventTrace, edited: &Edited, object: ObjectId) -> Rule {
+/// Only one thread at a time in the sections that the edited trace has of the locks.
+pub(super) fn alone(trace: &EventTrace, edited: &Edited, locks: &[ObjectId]) -> Rule {
     let recorded = |id: EventId| edited.origin.get(id.index()).copied().flatten();
-    let stretches = sections(&edited.trace).into_iter().filter(|s| s.object == object);
+    let stretches = sections(&edited.trace).into_iter().filter(|s| locks.contains(&s.object));
     let stretches = stretches.filter_map(|section| {
         let own = &edited.trace.thread_of(section.lock).events;
         let index = |id: EventId| edited.trace.event(id).index as usize;

@@ -5,9 +5,32 @@ use crate::sections::{Section, around};
 use crate::source::{Span, passages};
 use model::{EventId, EventTrace, ObjectId};
 
+/// So often lines are left to their callers.
+const OUTWARDS: usize = 4;
+
 /// The plan without lines that threads come through only inside of others of its lines: a lock that is
-/// held is not taken again. `None` where some passages lie inside and some do not.
+/// held is not taken again. Where only some passages lie inside, the lock is for the others' callers to take.
+/// `None` where these have no lines.
 pub(super) fn without_nested(trace: &EventTrace, mut plan: Plan) -> Option<Plan> {
+    for _ in 0..OUTWARDS {
+        let callers = left_to_callers(trace, &mut plan)?;
+        if callers.is_empty() {
+            return Some(plan);
+        }
+        for span in callers {
+            plan.regions.extend(passages(trace, &span));
+            if !plan.spans.contains(&span) {
+                plan.spans.push(span);
+            }
+        }
+        plan.spans.sort();
+    }
+    None
+}
+
+/// Takes lines out of the plan that lie inside of others, and gives the callers of those that do so only
+/// sometimes. `None` where a caller has no lines.
+fn left_to_callers(trace: &EventTrace, plan: &mut Plan) -> Option<Vec<Span>> {
     let index = |id: EventId| trace.event(id).index;
     let inside = |(first, last): &(EventId, EventId), (from, to): &(EventId, EventId)| {
         trace.event(*first).thread == trace.event(*from).thread
@@ -15,7 +38,7 @@ pub(super) fn without_nested(trace: &EventTrace, mut plan: Plan) -> Option<Plan>
             && index(*last) <= index(*to)
     };
     let all: Vec<_> = plan.spans.iter().map(|span| passages(trace, span)).collect();
-    let mut kept = Vec::new();
+    let (mut kept, mut callers) = (Vec::new(), Vec::new());
     for (number, (span, own)) in plan.spans.iter().zip(&all).enumerate() {
         let nested = |passage: &&(EventId, EventId)| {
             let others = all.iter().enumerate().filter(|(other, _)| *other != number);
@@ -25,11 +48,25 @@ pub(super) fn without_nested(trace: &EventTrace, mut plan: Plan) -> Option<Plan>
         match own.iter().filter(nested).count() {
             0 => kept.push(span.clone()),
             count if count == own.len() => {}
-            _ => return None,
+            _ => {
+                for (first, _) in own.iter().filter(|passage| !nested(passage)) {
+                    let mut frames = trace.event(*first).stack.iter();
+                    let caller = frames.find(|site| span.has(site)).and_then(|_| frames.next());
+                    callers.push(Span::of(caller.filter(|site| site.line != 0)?));
+                }
+            }
         }
     }
     plan.spans = kept;
-    Some(plan)
+    Some(callers)
+}
+
+/// What a thread does under a lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Region {
+    pub(super) first: EventId,
+    pub(super) last: EventId,
+    pub(super) lock: ObjectId,
 }
 
 /// Does one of the threads hold another lock of this name at these lines? Then the name says nothing: it
@@ -37,26 +74,28 @@ pub(super) fn without_nested(trace: &EventTrace, mut plan: Plan) -> Option<Plan>
 pub(super) fn is_ambiguous(
     trace: &EventTrace,
     all: &[Section],
-    lock: ObjectId,
-    regions: &[(EventId, EventId)],
+    regions: &[Region],
     span: &Span,
     name: &str,
 ) -> bool {
-    let there = regions.iter().filter(|(first, _)| {
-        let mut frames = trace.event(*first).stack.iter();
+    let there = regions.iter().filter(|region| {
+        let mut frames = trace.event(region.first).stack.iter();
         frames.any(|site| span.has(site))
     });
-    there.flat_map(|(first, last)| [*first, *last]).any(|id| {
-        let others = around(trace, all, id).into_iter().filter(|section| section.object != lock);
-        others.filter_map(|section| trace.subject(trace.event(section.lock))).any(|other| {
-            let plain = |name: &str| name.strip_prefix("this->").unwrap_or(name).to_owned();
-            let (one, two) = (plain(name), plain(other));
-            let is_part = |long: &str, short: &str| {
-                short.contains('[') && long.ends_with(&format!(".{short}"))
-            };
-            one == two || is_part(&one, &two) || is_part(&two, &one)
-        })
-    })
+    there.flat_map(|region| [(region.first, region.lock), (region.last, region.lock)]).any(
+        |(id, lock)| {
+            let others =
+                around(trace, all, id).into_iter().filter(|section| section.object != lock);
+            others.filter_map(|section| trace.subject(trace.event(section.lock))).any(|other| {
+                let plain = |name: &str| name.strip_prefix("this->").unwrap_or(name).to_owned();
+                let (one, two) = (plain(name), plain(other));
+                let is_part = |long: &str, short: &str| {
+                    short.contains('[') && long.ends_with(&format!(".{short}"))
+                };
+                one == two || is_part(&one, &two) || is_part(&two, &one)
+            })
+        },
+    )
 }
 
 /// Where the lock is taken inside of what is to be one section, although it is held then: for the first time,
@@ -65,11 +104,12 @@ pub(super) fn taken_inside(
     trace: &EventTrace,
     all: &[Section],
     lock: ObjectId,
-    plan: &Plan,
+    spans: &[Span],
+    regions: &[(EventId, EventId)],
 ) -> Vec<String> {
     let index = |id: EventId| trace.event(id).index;
     let mut found: Vec<String> = Vec::new();
-    for (first, last) in &plan.regions {
+    for (first, last) in regions {
         let inside = |section: &&Section| {
             section.object == lock
                 && trace.event(section.lock).thread == trace.event(*first).thread
@@ -80,7 +120,7 @@ pub(super) fn taken_inside(
         // At the beginning it may be taken by a function that the lines call.
         let called = |section: &&Section| {
             let site = trace.event(section.lock).site();
-            plan.spans.iter().all(|span| !span.has(site))
+            spans.iter().all(|span| !span.has(site))
         };
         let is_inner = |section: &&Section| {
             index(section.lock) > index(*first) || (section.lock == *first && called(section))
@@ -142,14 +182,25 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_only_some_reach_from_inside_are_left_to_their_callers() {
+        let mut trace = nested();
+        let other = trace.threads[1].events[1];
+        trace.events[other.index()].stack = vec![place(4, "remove"), place(20, "main")].into();
+        let mut clear = span(10, "clear");
+        clear.last = 12;
+        let kept = without_nested(&trace, plan(&trace, vec![clear.clone(), span(4, "remove")]));
+        let kept = kept.map(|plan| plan.spans);
+        assert_eq!(kept, Some(vec![clear, span(20, "main")]));
+    }
+
+    #[test]
     fn a_lock_that_is_taken_inside_is_told() {
         let trace = nested();
         let lock = trace.events.iter().find_map(|event| event.kind.object());
         let lock = lock.expect("the thread takes a lock");
         let clear = plan(&trace, vec![span(10, "clear")]);
-        let steps = taken_inside(&trace, &sections(&trace), lock, &clear);
+        let steps = taken_inside(&trace, &sections(&trace), lock, &clear.spans, &clear.regions);
         assert_eq!(steps, ["do not take it again at list.c:3 in remove"]);
-        let nothing = plan(&trace, Vec::new());
-        assert!(taken_inside(&trace, &sections(&trace), lock, &nothing).is_empty());
+        assert!(taken_inside(&trace, &sections(&trace), lock, &[], &[]).is_empty());
     }
 }

@@ -11,6 +11,7 @@ mod joined;
 mod order;
 mod planner;
 mod routine;
+mod siblings;
 mod steps;
 mod wakeup;
 

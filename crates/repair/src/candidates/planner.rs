@@ -1,7 +1,8 @@
 //! Where a lock has to be held, so that what belongs together is one critical section.
 
 use super::atomicity::{cells, touches};
-use crate::sections::{Section, around};
+use super::siblings::Siblings;
+use crate::sections::Section;
 use crate::source::{Span, passages, span};
 use encoders::ConstraintSystem;
 use model::{CellId, EventId, EventTrace, ObjectId};
@@ -36,15 +37,16 @@ pub(super) struct Planner<'a> {
     pub(super) system: &'a ConstraintSystem,
     pub(super) all: &'a [Section],
     pub(super) lock: Option<ObjectId>,
+    /// Its siblings, where there is a lock.
+    pub(super) siblings: Option<&'a Siblings>,
     /// Every access that may come at the same time is guarded, too.
     pub(super) complete: bool,
 }
 
 impl Planner<'_> {
-    /// The section of the lock that an event lies in.
+    /// The section of the lock, or of another object's same lock, that an event lies in.
     fn section(&self, id: EventId) -> Option<Section> {
-        let lock = self.lock?;
-        around(self.trace, self.all, id).into_iter().find(|section| section.object == lock)
+        self.siblings?.section(self.trace, self.all, id)
     }
 
     /// The blocks, of which some go on into a section of the lock that begins right behind them, in the same

@@ -120,7 +120,7 @@ impl<'a> Missed<'a> {
             quoted(trace.subject(trace.event(write)).unwrap_or("it")),
             Span::of(self.wait.site()).begin()
         );
-        let rule = super::atomicity::alone(trace, &edited, object);
+        let rule = super::atomicity::alone(trace, &edited, &[object]);
         let repair = Repair {
             kind: Kind::CriticalSection,
             steps: vec![step, why],
