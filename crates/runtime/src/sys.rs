@@ -318,17 +318,27 @@ pub fn futex_wake(word: &AtomicU32, threads: u32) {
 /// Reads the beginning of a file, by system calls that are no cancellation points; returns how
 /// many bytes, 0 when it cannot be read. May change `errno`.
 pub fn read_small_file<const N: usize>(name: &Text<N>, bytes: &mut [u8]) -> usize {
+    usize::try_from(read_beginning(name, bytes)).unwrap_or(0)
+}
+
+/// Can the file be read, and is there nothing in it? May change `errno`.
+pub fn file_is_empty<const N: usize>(name: &Text<N>) -> bool {
+    read_beginning(name, &mut [0]) == 0
+}
+
+/// How many bytes; negative when it cannot be read.
+fn read_beginning<const N: usize>(name: &Text<N>, bytes: &mut [u8]) -> c_long {
     // SAFETY: the name ends with a zero, and the buffer has the length given.
     unsafe {
         let flags = c_long::from(O_CLOEXEC);
         let fd = syscall::call(SYS_OPENAT, &[AT_FDCWD, name.as_c() as c_long, flags]);
         if fd < 0 {
-            return 0;
+            return -1;
         }
         let at = bytes.as_mut_ptr() as c_long;
         let length = syscall::call(SYS_READ, &[fd, at, bytes.len() as c_long]);
         syscall::call(SYS_CLOSE, &[fd]);
-        usize::try_from(length).unwrap_or(0)
+        length
     }
 }
 

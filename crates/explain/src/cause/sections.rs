@@ -1,6 +1,7 @@
 //! What critical sections have in common.
 
 use super::story::Story;
+use crate::failing::enclosing_locks;
 use model::{EventId, EventKind, ObjectId};
 use solver::Order;
 
@@ -66,16 +67,8 @@ fn section(story: &Story<'_>, end: EventId, lock: ObjectId) -> Vec<EventId> {
 
 /// The locks that a thread holds at an event, each with where it took it.
 pub(super) fn held(story: &Story<'_>, at: EventId) -> Vec<(ObjectId, EventId)> {
-    let own = &story.trace().threads[story.event(at).thread.index()].events;
-    let mut held: Vec<(ObjectId, EventId)> = Vec::new();
-    for &id in own.iter().take_while(|id| **id != at) {
-        match story.event(id).kind {
-            EventKind::Lock { object, .. } => held.push((object, id)),
-            EventKind::Unlock { object, .. } => held.retain(|(other, _)| *other != object),
-            _ => {}
-        }
-    }
-    held
+    let taken = enclosing_locks(story.trace(), at).into_iter();
+    taken.filter_map(|lock| Some((story.event(lock).kind.object()?, lock))).collect()
 }
 
 /// Where the thread of the first event took the lock of a critical section that the first lies in and

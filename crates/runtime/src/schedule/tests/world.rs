@@ -4,6 +4,7 @@ use super::super::core::{Core, Next, Plan};
 use super::super::slots::{NEVER, NONE, Slots, State, Wait, WaitKind, Wake};
 use crate::layout::{Control, OrderRecord, site_hash};
 use crate::script::{Target, Turn, thread_hash};
+
 /// A call of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
