@@ -451,6 +451,9 @@ fn candidate(
         return None;
     }
     let plan = without_nested(trace, plan)?;
+    if !fetched::settles(bug, all, plan.lock, &plan.regions) {
+        return None;
+    }
     let variables = super::variables(bug);
     let mut edit = Edit::new(trace);
     let object = match plan.lock {

@@ -3,8 +3,9 @@
 use super::atomicity::{cells, touches};
 use super::planner::Block;
 use crate::Bug;
+use crate::sections::Section;
 use explain::Pattern;
-use model::{CellId, EventId, EventKind, EventTrace};
+use model::{CellId, EventId, EventKind, EventTrace, ObjectId};
 use std::collections::BTreeSet;
 
 /// From the read of the pointer to the use, and from where the other thread looked at it or changed it to the
@@ -31,6 +32,42 @@ pub(super) fn blocks(bug: &Bug<'_>) -> Vec<Block> {
     let mut behind = own.iter().skip(index(free) + 1).copied().filter(near);
     let last = behind.find(|id| writes(*id)).unwrap_or(free);
     vec![block(fetch, access), block(first, last)]
+}
+
+/// Does a lock that is held in these regions keep a use from a free that came first? Only where the using thread looks,
+/// in the region of its use, at something that the freeing one writes under the lock: else it goes on and uses what
+/// is gone. Yes for other bugs.
+pub(super) fn settles(
+    bug: &Bug<'_>,
+    all: &[Section],
+    lock: Option<ObjectId>,
+    regions: &[(EventId, EventId)],
+) -> bool {
+    let trace = bug.trace;
+    let is_free = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Free { .. });
+    let free = bug.events.iter().find(is_free);
+    let access = bug.events.iter().find(|id| !is_free(id));
+    let Some((&free, &access)) = free.zip(access).filter(|_| bug.pattern == Pattern::UseAfterFree)
+    else {
+        return true;
+    };
+    let (freeing, using) = (trace.event(free).thread, trace.event(access).thread);
+    let index = |id: EventId| trace.event(id).index as usize;
+    let inside = |(first, last): &(EventId, EventId)| {
+        trace.thread_of(*first).events.get(index(*first)..=index(*last)).unwrap_or_default()
+    };
+    let of = |thread| regions.iter().filter(move |region| trace.event(region.0).thread == thread);
+    let mut uses = of(using).filter(|region| inside(region).contains(&access));
+    let Some(around) = uses.next() else { return true };
+    let before = inside(around).iter().filter(|id| index(**id) < index(access));
+    let looked: BTreeSet<CellId> =
+        before.flat_map(|id| trace.event(*id).kind.reads().iter().map(|part| part.cell)).collect();
+    let known =
+        all.iter().filter(|s| Some(s.object) == lock && trace.event(s.lock).thread == freeing);
+    let known: Vec<_> = known.map(|section| (section.lock, section.unlock)).collect();
+    let held = of(freeing).chain(&known).flat_map(inside);
+    let mut written = held.flat_map(|id| trace.event(*id).kind.writes());
+    using == freeing || written.any(|part| looked.contains(&part.cell))
 }
 
 struct UseOf {
@@ -111,6 +148,13 @@ mod tests {
             blocks(bug).iter().map(|block| (block.first, block.last)).collect()
         };
         assert_eq!(ends(&bug), [(fetch, access), (look, next)]);
+        assert!(settles(&bug, &[], None, &[(fetch, access), (look, next)]));
+        assert!(
+            !settles(&bug, &[], None, &[(access, access), (free, free)]),
+            "the free may come first"
+        );
+        let order = Bug { pattern: Pattern::Order, ..bug };
+        assert!(settles(&order, &[], None, &[(access, access)]));
         let mut unlinked = parsed.trace.clone();
         let write = unlinked.event(next).kind.clone();
         unlinked.events[look.index()].kind = write;
