@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub mod causes;
 pub mod programs;
 pub mod random;
 

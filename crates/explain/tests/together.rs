@@ -1,0 +1,180 @@
+//! The cause in one sentence, where checks are overtaken and variables belong together.
+
+mod support;
+
+use encoders::dsl::Parsed;
+use explain::Pattern;
+use model::{EventId, EventKind, ReadPart, VariableOrigin};
+use support::causes::{cause_of, events, trace};
+
+/// An owner takes what it saw to be there, and a thief has taken it since: that one's run of the task is told by
+/// the look, and not by the counter that both change.
+#[test]
+fn what_was_taken_since_it_was_looked_at_is_told_by_the_look() {
+    let parsed = trace(
+        "
+        cell top 32 = 0
+        cell runs 32 = 0
+        t0: fork a
+        t0: fork b
+        a: R left -> n
+        a: assume n == 0
+        a: [look] R top -> t
+        a: assume t == 0
+        b: [take] RMW top -> u = u + 1
+        b: R runs -> r
+        b: assume r == 0
+        b: [run] W runs r + 1
+        b: RMW left -> l = l + 1
+        a: [again] R runs -> s
+        a: W runs s + 1
+        a: RMW left -> m = m + 1
+        t0: join a
+        t0: join b
+        t0: R runs -> all
+        t0: fail all == 2
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-use")));
+    assert_eq!(cause.events, events(&parsed, &["take", "look", "again"]));
+}
+
+/// A thread that wrote both variables, one behind the other, has written both of them.
+#[test]
+fn who_has_just_written_both_is_not_half_way() {
+    let parsed = trace(
+        "
+        cell bids 32 = 1
+        cell asks 32 = 1
+        a: W bids 1
+        a: W asks -1
+        b: R bids -> x
+        b: R asks -> y
+        b: fail x < 0 || y < 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_ne!(cause.case, Some("half-written"), "{}", cause.sentence);
+}
+
+/// A thread looks whether something was set, and enters itself as one to be told of that, in two sections of a lock;
+/// the other one sets it and looks whom to tell.
+const REGISTRATION: &str = "
+    t0: fork a
+    t0: lock m
+    t0: [look] R set -> s
+    t0: assume s == 0
+    t0: unlock m
+    t0: lock m
+    t0: [act] W first 1
+    t0: unlock m
+    a: lock m
+    a: [change] W set 1
+    a: [missed] R first -> f
+    a: unlock m
+    a: fail f == 0
+";
+
+#[test]
+fn a_look_and_what_hangs_on_it_in_two_sections_have_another_section_between_them() {
+    let parsed = trace(REGISTRATION);
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("crossed")));
+    assert_eq!(cause.events, events(&parsed, &["change", "missed", "look", "act"]));
+    let sentence = "t0.1 wrote `set` (trace:11) and read `first` (trace:12) between t0's read of `set` \
+                    (trace:4) and its write of `first` (trace:8)";
+    assert_eq!(cause.sentence, sentence);
+}
+
+/// Without the lock nothing says that the two belong together.
+#[test]
+fn a_flag_that_is_set_before_a_read_that_comes_too_early_is_not_to_blame() {
+    let unlocked: Vec<&str> =
+        REGISTRATION.lines().filter(|line| !line.contains("lock m")).collect();
+    let cause = cause_of(&trace(&unlocked.join("\n")));
+    assert_eq!(cause.pattern, Pattern::Order, "{cause:?}");
+}
+
+/// Makes the two reads one read of both cells.
+fn join_reads(parsed: &mut Parsed, first: EventId, second: EventId) {
+    let both = [first, second];
+    let parts: Vec<ReadPart> =
+        both.iter().flat_map(|id| parsed.trace.event(*id).kind.reads().to_vec()).collect();
+    for (part, number) in parts.iter().zip(0..) {
+        let origin = VariableOrigin::Read { event: first, part: number };
+        parsed.trace.variables[part.var.index()].origin = origin;
+    }
+    parsed.trace.events[first.index()].kind = EventKind::Read { parts };
+    parsed.trace.events[second.index()].kind = EventKind::Fence;
+}
+
+/// A copy of a structure is one read of all its members.
+#[test]
+fn one_read_of_two_cells_may_come_between_their_writes() {
+    let mut parsed = trace(
+        "
+        cell workers 32 = 1
+        cell queue 32 = 4
+        a: [one] W workers 2
+        a: [two] W queue 8
+        b: [copy] R workers -> w
+        b: [rest] R queue -> q
+        b: fail w * 4 != q
+        ",
+    );
+    let [copy, rest] = ["copy", "rest"].map(|label| parsed.event(label));
+    join_reads(&mut parsed, copy, rest);
+    let cause = cause_of(&parsed);
+    let case = Some("reads-between-writes");
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, case));
+    assert_eq!(cause.events, events(&parsed, &["copy", "one", "two"]));
+}
+
+/// The run may end before the second write; the round before tells that there is one.
+#[test]
+fn one_read_of_two_cells_may_come_before_the_second_write() {
+    let mut parsed = trace(
+        "
+        cell workers 32 = 1
+        cell queue 32 = 4
+        a: [before] W workers 1
+        a: W queue 4
+        a: [half] W workers 2
+        b: [copy] R workers -> w
+        b: [rest] R queue -> q
+        b: fail w * 4 != q
+        ",
+    );
+    let [before, half, copy, rest] =
+        ["before", "half", "copy", "rest"].map(|label| parsed.event(label));
+    join_reads(&mut parsed, copy, rest);
+    parsed.trace.events[half.index()].stack = parsed.trace.event(before).stack.clone();
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("half-written")));
+    assert_eq!(cause.events, events(&parsed, &["copy", "half"]));
+}
+
+/// What a thread found out before it created and joined others is no check of what they did.
+#[test]
+fn who_joined_the_others_was_not_overtaken() {
+    let parsed = trace(
+        "
+        t0: R seen -> s
+        t0: assume s == 0
+        t0: fork a
+        t0: fork b
+        a: R n -> x
+        a: W n x + 1
+        b: R n -> y
+        b: W n y + 1
+        b: W seen 1
+        t0: join a
+        t0: join b
+        t0: R n -> all
+        t0: fail all == 1
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.variables, ["n"], "{}", cause.sentence);
+}
