@@ -384,12 +384,74 @@ fn a_write_that_makes_good_for_another_is_not_the_cause() {
 
     let found = compared(&failing, &passing);
     assert!(matches!(found.flipped, Flipped::Late { .. }), "{found:?}");
-    let run = passing.side();
-    let against = Passing::OtherPaths { run, across: &found, in_vain: true };
-    let cause = cause(failing.side(), None, against).expect("a cause");
+    let cause = cause_across(&failing, &passing);
     assert_eq!(cause.case, Some("read-write-read"), "{cause:?}");
     let named = ["take-a", "look-b", "again-b"].map(|label| failing.event(label));
     assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
+}
+
+/// What is told of a failing run and one that passes along other paths.
+fn cause_across(failing: &Run, passing: &Run) -> explain::Cause {
+    let found = compared(failing, passing);
+    let against = Passing::OtherPaths { run: passing.side(), across: &found, in_vain: true };
+    cause(failing.side(), None, against).expect("a cause")
+}
+
+const EVICTED_TWICE: &str = "
+    cell used 32 = 2
+    cell first 32 = 1
+    t0: fork a
+    t0: fork b
+    a: [look] R used -> u
+    a: assume u > 1
+    a: [use] R first -> f
+    a: fail f == 0
+    b: R used -> v
+    b: assume v > 1
+    b: [pop] W first 0
+    b: [less] W used v - 1
+";
+
+/// Whatever the runs differ in: the thread that failed went by what another one's operation had changed.
+#[test]
+fn a_check_that_was_overtaken_is_why_the_thread_came_its_way() {
+    let failing = Run::failing(EVICTED_TWICE);
+    let passing = EVICTED_TWICE.replace("a: assume u > 1", "a: assume u <= 1");
+    let passing = passing.replace("a: [use] R first -> f", "").replace("a: fail f == 0", "");
+    let passing = Run::passing(&(passing + "t0: join a\nt0: join b\n"), [2, 1]);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.case, Some("read-write-use"), "{cause:?}");
+    let named = ["less", "look", "use"].map(|label| failing.event(label));
+    assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
+}
+
+const JOINED: &str = "
+    cell used 32 = 2
+    cell first 32 = 1
+    t0: R used -> u
+    t0: assume u > 1
+    t0: fork a
+    t0: fork b
+    a: W mode 1
+    b: R mode -> m
+    b: assume m == 0
+    b: W first 0
+    b: W used 1
+    t0: join a
+    t0: join b
+    t0: R first -> f
+    t0: fail f == 0
+";
+
+/// What a thread found out before it created and joined others is no check of what they did.
+#[test]
+fn who_joined_the_others_was_not_overtaken() {
+    let failing = Run::failing(JOINED);
+    let passing = JOINED.replace("assume m == 0", "assume m != 0").replace("b: W first 0", "");
+    let passing =
+        passing.replace("b: W used 1", "").replace("t0: fail f == 0", "t0: assume f != 0");
+    let cause = cause_across(&failing, &Run::passing(&passing, [1, 2]));
+    assert!(!cause.variables.contains(&"used".to_owned()), "{cause:?}");
 }
 
 /// A thread that went another way did not come too late.

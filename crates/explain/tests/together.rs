@@ -154,27 +154,3 @@ fn one_read_of_two_cells_may_come_before_the_second_write() {
     assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("half-written")));
     assert_eq!(cause.events, events(&parsed, &["copy", "half"]));
 }
-
-/// What a thread found out before it created and joined others is no check of what they did.
-#[test]
-fn who_joined_the_others_was_not_overtaken() {
-    let parsed = trace(
-        "
-        t0: R seen -> s
-        t0: assume s == 0
-        t0: fork a
-        t0: fork b
-        a: R n -> x
-        a: W n x + 1
-        b: R n -> y
-        b: W n y + 1
-        b: W seen 1
-        t0: join a
-        t0: join b
-        t0: R n -> all
-        t0: fail all == 1
-        ",
-    );
-    let cause = cause_of(&parsed);
-    assert_eq!(cause.variables, ["n"], "{}", cause.sentence);
-}
