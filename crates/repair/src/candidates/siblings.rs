@@ -3,7 +3,7 @@
 use super::atomicity::cells;
 use crate::sections::{Section, around};
 use model::{CellId, EventId, EventTrace, ObjectId, Site};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A lock, and the others that are taken at the same places under the same name.
 pub(super) struct Siblings {
@@ -94,19 +94,19 @@ impl Siblings {
                 && index(section.lock) <= index(last)
                 && index(section.unlock) >= index(first)
         };
-        let one = |mut objects: Box<dyn Iterator<Item = ObjectId> + '_>| {
-            let found = objects.next()?;
-            Some(objects.all(|other| other == found).then_some(found))
-        };
         let taken = all.iter().filter(overlaps).map(|section| section.object);
-        if let Some(taken) = one(Box::new(taken.filter(|object| self.has(*object)))) {
-            return taken;
+        let mut found: BTreeSet<ObjectId> = taken.filter(|object| self.has(*object)).collect();
+        if found.is_empty() {
+            let own = &trace.thread_of(first).events;
+            let inside = own.get(index(first) as usize..=index(last) as usize).unwrap_or_default();
+            let cells = cells(trace, inside).into_iter();
+            found.extend(cells.filter_map(|cell| self.guards.get(&cell).copied().flatten()));
         }
-        let own = &trace.thread_of(first).events;
-        let inside = own.get(index(first) as usize..=index(last) as usize).unwrap_or_default();
-        let known = cells(trace, inside).into_iter();
-        let known = known.filter_map(|cell| self.guards.get(&cell).copied().flatten());
-        one(Box::new(known)).unwrap_or(Some(self.lock))
+        match found.len() {
+            0 => Some(self.lock),
+            1 => found.first().copied(),
+            _ => None,
+        }
     }
 }
 
