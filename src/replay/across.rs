@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use symex::{Execution, Input};
-use trace_format::layout::OrderRecord;
+use trace_format::layout::{LeftReason, OrderRecord};
 use trace_format::{Manifest, Trace};
 
 /// No more runs than this.
@@ -36,6 +36,8 @@ const SHUFFLED_DEPTH: u32 = 4;
 const LONG: u64 = 20_000;
 /// ... and so many times as many as the failing run has events, went round in a loop that waits.
 const LONGER: u64 = 50;
+/// So many gates may be passed in any line, besides.
+const LINE: u64 = 10_000;
 /// So many runs at most look for the last moment at which the failure can still be avoided, ...
 const LAST: usize = 14;
 /// ... beginning so many events before the end.
@@ -125,6 +127,7 @@ pub fn search(
         settings,
         end,
         attempts: 0,
+        steps: 0,
         not_compared: 0,
         passed: vec![],
         long: None,
@@ -210,6 +213,8 @@ struct Search<'a> {
     settings: &'a Settings,
     end: Instant,
     attempts: usize,
+    /// The most gates that a run passed in which no thread was waited for in vain.
+    steps: u64,
     not_compared: usize,
     passed: Vec<Passed>,
     /// A run that passed after a thread had waited in a loop for long: to look at it takes longer than
@@ -409,7 +414,12 @@ impl Search<'_> {
             }
             attempt => attempt?,
         };
-        tracing::debug!(?plan, left = ?attempt.report.left, failed = failed(&attempt), "attempt");
+        let report = &attempt.report;
+        let steps = report.steps;
+        tracing::debug!(?plan, left = ?report.left, steps, failed = failed(&attempt), "attempt");
+        if report.left.is_none_or(|left| left.reason != LeftReason::Late) {
+            self.steps = self.steps.max(steps);
+        }
         Ok(Some((attempt, text)))
     }
 
@@ -538,7 +548,9 @@ impl Search<'_> {
             false => self.settings.patience,
         };
         let timeout = self.settings.timeout.min(enough);
-        let settings = Settings { patience, timeout, noise, ..self.settings.clone() };
+        // Who passes many more goes round in a loop, waiting for somebody who is held back.
+        let gates = (self.steps > 0).then(|| LINE.max(self.steps.saturating_mul(LONGER)));
+        let settings = Settings { patience, gates, timeout, noise, ..self.settings.clone() };
         run(self.target, text, &settings)
     }
 

@@ -10,8 +10,8 @@ use std::mem::{offset_of, size_of};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trace_format::layout::{
-    self, AVOID_VARIABLE, LeftReason, NOISE_VARIABLE, PATIENCE_VARIABLE, REPORT_MAGIC,
-    REPORT_VARIABLE, SCHEDULE_VARIABLE,
+    self, AVOID_VARIABLE, LINE_GATES_VARIABLE, LeftReason, NOISE_VARIABLE, PATIENCE_VARIABLE,
+    REPORT_MAGIC, REPORT_VARIABLE, SCHEDULE_VARIABLE,
 };
 use trace_format::{Manifest, Trace, files};
 
@@ -114,6 +114,9 @@ pub fn run(
     }
     let patience = settings.patience.as_millis().max(1);
     environment.push((PATIENCE_VARIABLE, patience.to_string().into()));
+    if let Some(gates) = settings.gates {
+        environment.push((LINE_GATES_VARIABLE, gates.to_string().into()));
+    }
     let confined = Confined { directory: target.directory.clone(), input: settings.input.clone() };
     let recorded = target.original.manifest();
     let fail_at = match &recorded.fail_at {

@@ -55,6 +55,8 @@ const LEAST_ENDLESS: Duration = Duration::from_secs(2);
 pub struct Settings {
     /// After this time without progress the scheduler gives up following the schedule.
     pub patience: Duration,
+    /// After so many gates in one line of the schedule it gives up that line; none for any number.
+    pub gates: Option<u64>,
     /// After this time the run is ended.
     pub timeout: Duration,
     /// The run may be ended sooner where the recorded one went round endless loops.
@@ -78,6 +80,7 @@ impl Settings {
         let slower = if manifest.timed_out { SLOWER_HANG } else { SLOWER };
         Self {
             patience: Duration::from_millis(DEFAULT_PATIENCE_MS),
+            gates: None,
             timeout: LEAST_TIME.saturating_add(recorded.saturating_mul(slower)),
             hurries: true,
             show_output: false,

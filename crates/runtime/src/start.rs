@@ -11,8 +11,8 @@ use crate::gates;
 use crate::guard;
 use crate::layout::{
     AVOID_VARIABLE, CHILDREN_VARIABLE, DEFAULT_PATIENCE_MS, DETECT_VARIABLE, FAIL_AT_VARIABLE,
-    NOISE_VARIABLE, PATIENCE_VARIABLE, READINGS_VARIABLE, REPORT_VARIABLE, SCHEDULE_HEAD,
-    SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
+    LINE_GATES_VARIABLE, NOISE_VARIABLE, PATIENCE_VARIABLE, READINGS_VARIABLE, REPORT_VARIABLE,
+    SCHEDULE_HEAD, SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
 };
 use crate::memory;
 use crate::noise;
@@ -140,6 +140,7 @@ struct Settings<'a> {
     noise: Option<&'a [u8]>,
     children: Option<&'a [u8]>,
     patience: Option<&'a [u8]>,
+    gates: Option<&'a [u8]>,
     report: Option<&'a [u8]>,
     detect: Option<&'a [u8]>,
     readings: Option<&'a [u8]>,
@@ -167,6 +168,7 @@ impl Settings<'_> {
             },
             children: children.filter(|value| !value.is_empty()),
             patience: take(PATIENCE_VARIABLE),
+            gates: take(LINE_GATES_VARIABLE),
             report: take(REPORT_VARIABLE),
             detect: take(DETECT_VARIABLE),
             // Where children are recorded, so is their time.
@@ -216,12 +218,16 @@ impl Settings<'_> {
                 refuse(NOISE_VARIABLE.as_bytes(), 0, form)
             })
         });
-        let patience = self.patience.map_or(DEFAULT_PATIENCE_MS, |text| {
-            script::number(text).unwrap_or_else(|| {
-                refuse(PATIENCE_VARIABLE.as_bytes(), 0, b"a number of milliseconds expected")
+        let number = |text: Option<&[u8]>, default, name: &str, form: &[u8]| {
+            text.map_or(default, |text| {
+                script::number(text).unwrap_or_else(|| refuse(name.as_bytes(), 0, form))
             })
-        });
-        schedule::Config { script: self.schedule.map(read_script), noise, patience }
+        };
+        let form = b"a number of milliseconds expected";
+        let patience = number(self.patience, DEFAULT_PATIENCE_MS, PATIENCE_VARIABLE, form);
+        let form = b"a number of gates expected";
+        let gates = number(self.gates, u64::MAX, LINE_GATES_VARIABLE, form);
+        schedule::Config { script: self.schedule.map(read_script), noise, patience, gates }
     }
 }
 

@@ -142,7 +142,8 @@ impl Core {
                     // It runs until it has created the line's thread.
                     self.find(turn.thread).is_some()
                 };
-                if stops { 0 } else { u64::MAX }
+                let left = self.gates.saturating_sub(self.line_gates(me));
+                if stops { 0 } else { left.saturating_add(1) }
             }
             Phase::Pct => {
                 let higher = |other: u32| {
@@ -156,6 +157,19 @@ impl Core {
                 quantum.min(change)
             }
         }
+    }
+
+    /// How many gates were passed since the line began; what this thread has passed lately is not in the
+    /// total yet.
+    fn line_gates(&self, me: u32) -> u64 {
+        let slot = self.slots.get(me);
+        let steps = self.steps + slot.passed().saturating_sub(slot.counted);
+        steps.saturating_sub(self.line_steps)
+    }
+
+    /// Were more gates passed in this line than it may take?
+    fn is_line_spent(&self) -> bool {
+        self.steps.saturating_sub(self.line_steps) > self.gates
     }
 
     /// Lets the holder of the turn stop at its next gate, when somebody else has to go on.
@@ -199,6 +213,7 @@ impl Core {
         }
         self.line += 1;
         self.slept = 0;
+        self.line_steps = self.steps;
     }
 
     /// Notes that the schedule is left at the current line.
@@ -255,6 +270,10 @@ impl Core {
                 }
             },
         };
+        if self.is_line_spent() {
+            self.too_late();
+            return Choice::Again;
+        }
         self.for_actor(actor)
     }
 

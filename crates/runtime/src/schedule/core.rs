@@ -135,6 +135,11 @@ pub struct Core {
     pub slept: u64,
     /// `slept` may come to so much.
     pub patience: u64,
+    /// So many gates may be passed in one line: whoever passes more goes round in a loop, waiting for somebody
+    /// that the schedule holds back.
+    pub gates: u64,
+    /// The total of gates at the beginning of the line.
+    pub(super) line_steps: u64,
     /// Points passed, over all threads, as far as counted.
     pub steps: u64,
     /// How often another thread got the turn.
@@ -183,6 +188,8 @@ impl Core {
             pause: 0,
             slept: 0,
             patience: NEVER,
+            gates: u64::MAX,
+            line_steps: 0,
             steps: 0,
             switches: 0,
             record: None,

@@ -53,6 +53,8 @@ pub struct Config {
     pub noise: noise::Config,
     /// Milliseconds without progress after which following is given up.
     pub patience: u64,
+    /// So many gates may be passed in one line of the schedule.
+    pub gates: u64,
 }
 
 /// Does a scheduler decide, that is, was a schedule or `pct` asked for?
@@ -95,6 +97,7 @@ pub fn start(config: Config) {
                 site: site_name,
             };
             core.follow(plan, config.patience.saturating_mul(1_000_000));
+            core.gates = config.gates;
         }
         (None, noise::Config::Pct { seed, depth, steps }) => core.perturb(seed, depth, steps),
         (None, _) => {}

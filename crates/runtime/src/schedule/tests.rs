@@ -305,6 +305,27 @@ fn expired_lines_are_given_up_and_the_schedule_goes_on() {
     assert_eq!(world.sites(A), [2, 3, 3, 1, 1, 2]);
 }
 
+/// A thread that spins for a lock that the schedule keeps another one from giving back never comes to its place.
+#[test]
+fn a_line_in_which_too_many_gates_are_passed_is_given_up() {
+    let spinning: Vec<Op> = std::iter::repeat_n(Gate(B), 50).chain([Gate(A)]).collect();
+    let programs = [
+        ("t0", vec![Create(1), Create(2), Join(1), Join(2)]),
+        ("t0.1", spinning),
+        ("t0.2", vec![Gate(A)]),
+    ];
+    let turns = [to("t0.1", A, 1), to("t0.2", A, 1), end("t0.2")];
+    let left_after = |gates: u64| {
+        let mut world = followed(&programs, &turns);
+        world.core.gates = gates;
+        assert_eq!(world.run(), End::All);
+        (world.core.left.map(|left| (left.line, left.reason)), world.sites(A))
+    };
+    assert_eq!(left_after(20), (Some((2, LeftReason::Late)), vec![2, 1]));
+    assert_eq!(left_after(100), (None, vec![2, 1]));
+    assert_eq!(left_after(u64::MAX), (None, vec![2, 1]));
+}
+
 /// Random programs under random schedules: no two threads run, every wake-up arrives, every run
 /// ends, and in the same way every time.
 #[test]

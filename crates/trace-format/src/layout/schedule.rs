@@ -84,6 +84,9 @@ pub const NOISE_VARIABLE: &str = "SYMBIOSIS_NOISE";
 /// The environment variable with the milliseconds after which a scheduler that makes no progress
 /// gives up following its schedule (default [`DEFAULT_PATIENCE_MS`]).
 pub const PATIENCE_VARIABLE: &str = "SYMBIOSIS_PATIENCE";
+/// The environment variable with the number of gates after which it gives up a line of the schedule
+/// (default: never).
+pub const LINE_GATES_VARIABLE: &str = "SYMBIOSIS_LINE_GATES";
 /// See [`PATIENCE_VARIABLE`].
 pub const DEFAULT_PATIENCE_MS: u64 = 5000;
 /// The environment variable with the name of the file for the scheduler's [`Report`].
