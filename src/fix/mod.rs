@@ -20,7 +20,7 @@ use enforced::Enforced;
 use explain::Pattern;
 use model::{EventId, Schedule};
 use render::Solution;
-use repair::{Bug, Limits, Ordered, Refusal, Rule};
+use repair::{Bug, Limits, LineUse, Ordered, Refusal, Rule, Uses};
 use rule::Gates;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -120,6 +120,8 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     let budget = || started.elapsed() < options.time;
     let limits = Limits { time, memory_mb: options.memory_mb, budget: &budget };
     let handlers = handlers::handlers(&recorded.recording);
+    let uses =
+        |file: &str, first: u32, last: u32| line_uses(&recorded.recording, file, first, last);
     let looked_at = subject.ordered.as_ref().map_or(trace, |ordered| &ordered.trace);
     let bug = Bug {
         trace: looked_at,
@@ -127,6 +129,7 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
         events: &subject.events,
         schedule: &subject.schedule,
         handlers: &handlers,
+        uses: Uses(&uses),
     };
     let mut found = repair::repairs(&bug, options.wanted.saturating_add(SPARE), limits)?;
     if fixes.other_run {
@@ -241,6 +244,14 @@ pub(crate) fn bug(
         return Ok(Err(Unshown::EndedEarly(schedule)));
     }
     Ok(Ok((events, schedule, pattern)))
+}
+
+/// What lines of a file compute for each other, as the program's code tells.
+fn line_uses(recording: &Recording, file: &str, first: u32, last: u32) -> Vec<LineUse> {
+    let lines = ir::lines::Lines { file, first, last };
+    let modules = recording.modules.iter().map(|module| &module.ir);
+    let uses = modules.flat_map(|module| ir::lines::uses(module, lines));
+    uses.map(|ir::lines::Use { from, to, made }| LineUse { from, to, made }).collect()
 }
 
 /// A run that passes is to be possible with the repair, too.

@@ -193,7 +193,14 @@ fn ask(
         }
     };
     let trace = &recorded.execution.trace;
-    let bug = repair::Bug { trace, pattern, events: &events, schedule: &schedule, handlers: &[] };
+    let bug = repair::Bug {
+        trace,
+        pattern,
+        events: &events,
+        schedule: &schedule,
+        handlers: &[],
+        uses: repair::Uses::NONE,
+    };
     // One run under the schedule, and others, whose paths may differ.
     let (scheduled, noisy): (Vec<&Taken>, Vec<&Taken>) =
         passed.iter().partition(|taken| taken.kind.is_scheduled());

@@ -10,6 +10,7 @@ pub mod foreign;
 pub mod gates;
 pub mod guesses;
 pub mod intrinsics;
+pub mod lines;
 pub mod loops;
 pub mod name;
 pub mod opaque;

@@ -24,6 +24,7 @@ mod possible;
 mod sections;
 mod source;
 mod statements;
+mod uses;
 mod waits;
 
 pub use candidates::{Guard, Kind, Repair};
@@ -32,6 +33,7 @@ pub use enforce::{Rule, Stretch};
 pub use ordered::{Ordered, ordered};
 pub use possible::{Possible, possible};
 pub use source::{Span, span as lines};
+pub use uses::{LineUse, Uses};
 
 use closed::Closed;
 use explain::Pattern;
@@ -51,6 +53,8 @@ pub struct Bug<'a> {
     pub schedule: &'a [EventId],
     /// Functions that the program runs as handlers of signals: nothing may block in them.
     pub handlers: &'a [String],
+    /// What lines compute for each other that no other thread sees.
+    pub uses: Uses<'a>,
 }
 
 /// Repairs that passed the checks, the one to try first in front, and how many did not.

@@ -6,8 +6,9 @@ use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
-use crate::sections::{Section, around, guard, lock_name, sections, units};
+use crate::sections::{Section, around, guard, is_internal, lock_name, sections, units};
 use crate::source::{Span, span};
+use crate::uses::is_found_between;
 use model::{
     Awaited, Event, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId,
     ObjectKind,
@@ -297,6 +298,9 @@ fn in_order(
 ) -> Option<Candidate> {
     let trace = bug.trace;
     let site = |id: EventId| trace.event(id).site();
+    if is_found_between(trace, bug.uses, held.lock, block) {
+        return None;
+    }
     let mut edit = Edit::new(trace);
     // Whoever came through here before did it in the same order.
     for inner in all.iter().filter(|section| site(section.lock) == block.site()) {
@@ -311,8 +315,7 @@ fn in_order(
     edit.after(held.unlock, giving(trace, asked, true));
     edit.fails_when(at_once(bug, all)?);
     let edited = edit.finish()?;
-    let lock = lock_name(trace, asked.0);
-    let other = lock_name(trace, held.object);
+    let [lock, other] = names_there(trace, [(block.id, asked.0), (held.lock, held.object)]);
     let places = [block.id, held.lock].map(|id| Span::of(site(id)));
     // The function that takes both, itself or in what it calls.
     let both = span(trace.event(held.lock), block);
@@ -334,6 +337,18 @@ fn in_order(
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+/// What two locks are called where these events ask for them: what is called `job->lock` there may be another one
+/// elsewhere. Where that does not tell them apart, what they are called anywhere.
+fn names_there(trace: &EventTrace, asked: [(EventId, ObjectId); 2]) -> [String; 2] {
+    let anywhere = asked.map(|(_, object)| lock_name(trace, object));
+    let there =
+        asked.map(|(id, _)| trace.subject(trace.event(id)).filter(|name| !is_internal(name)));
+    match there {
+        [Some(one), Some(other)] if one != other => [one.to_owned(), other.to_owned()],
+        _ => anywhere,
+    }
 }
 
 /// Only one thread at a time on its way from the first lock to the second.
@@ -408,4 +423,32 @@ fn release_first(
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn locks_have_the_names_that_they_have_where_they_are_asked_for() {
+        let text = "
+            a: [add] lock first
+            a: unlock first
+            b: [run] lock second
+            b: unlock second
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [add, run] = ["add", "run"].map(|label| parsed.event(label));
+        let objects = [add, run].map(|id| parsed.trace.event(id).kind.object().expect("a lock"));
+        let asked = [(add, objects[0]), (run, objects[1])];
+        let mut called = |names: [&str; 2]| {
+            for (id, name) in [add, run].into_iter().zip(names) {
+                parsed.trace.events[id.index()].name = Some(name.into());
+            }
+            names_there(&parsed.trace, asked)
+        };
+        assert_eq!(called(["job->lock", "depjob->lock"]), ["job->lock", "depjob->lock"]);
+        assert_eq!(called(["job->lock", "__m"])[0], "job->lock");
+    }
 }

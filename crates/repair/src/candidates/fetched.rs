@@ -143,6 +143,7 @@ mod tests {
             events: &[free, access],
             schedule: &[],
             handlers: &[],
+            uses: crate::Uses::NONE,
         };
         let ends = |bug: &Bug<'_>| -> Vec<(EventId, EventId)> {
             blocks(bug).iter().map(|block| (block.first, block.last)).collect()

@@ -22,6 +22,8 @@ use crate::enforce::Rule;
 use crate::source::Span;
 use explain::Pattern;
 use model::names::is_descriptor;
+use model::{CellId, Event};
+use std::collections::BTreeSet;
 
 /// What kind of change a repair is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -161,6 +163,11 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
         let parted = matches!(bug.pattern, Pattern::Atomicity | Pattern::SeveralVariables);
         found.retain(|Candidate { repair, .. }| !parted && repair.lock.is_none());
     }
+    // A lock that is found by way of the variable is another one when that has been written.
+    found.retain(|Candidate { repair, .. }| {
+        let old = repair.lock.as_ref().filter(|lock| !lock.new);
+        old.is_none_or(|lock| !is_found_by(bug, &lock.name))
+    });
     // An object that has no name in the source is a library's, whose code nobody is going to change.
     let moves = |repair: &Repair| repair.lock.is_none() && repair.kind != Kind::LockOrder;
     found.retain(|Candidate { repair, .. }| {
@@ -201,6 +208,25 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
     }
 }
 
+/// Does the name of a lock lead through a pointer that the cause is about, and that is written there?
+fn is_found_by(bug: &Bug<'_>, lock: &str) -> bool {
+    let events = || bug.events.iter().map(|id| bug.trace.event(*id));
+    let written: BTreeSet<CellId> =
+        events().flat_map(|event| event.kind.writes()).map(|part| part.cell).collect();
+    let is_written = |event: &&Event| {
+        let parts = event.kind.reads().iter().map(|part| part.cell);
+        parts
+            .chain(event.kind.writes().iter().map(|part| part.cell))
+            .any(|cell| written.contains(&cell))
+    };
+    let mut names = events().filter(is_written).filter_map(|event| bug.trace.subject(event));
+    names.any(|name| {
+        let name = explain::outside_of_library(name);
+        lock.strip_prefix(name).is_some_and(|rest| rest.starts_with("->"))
+            || lock.strip_prefix('*').is_some_and(|rest| rest == name)
+    })
+}
+
 /// One atomic step is less than a new lock, and more than to use one that is there.
 fn around_new_locks(mut locks: Vec<Candidate>, step: Option<Candidate>) -> Vec<Candidate> {
     let is_new = |other: &Candidate| other.repair.lock.as_ref().is_some_and(|lock| lock.new);
@@ -228,4 +254,33 @@ fn variables(bug: &Bug<'_>) -> Vec<String> {
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn a_lock_behind_a_pointer_that_changes_does_not_guard_the_pointer() {
+        let parsed =
+            parse("b: [look] R data -> d\na: [make] W data 1").expect("the text is a trace");
+        let events = ["look", "make"].map(|label| parsed.event(label));
+        let mut trace = parsed.trace.clone();
+        for (id, name) in events.into_iter().zip(["this->data._M_ptr", "group.data._M_ptr"]) {
+            trace.events[id.index()].name = Some(name.into());
+        }
+        let bug = Bug {
+            trace: &trace,
+            pattern: Pattern::Order,
+            events: &events,
+            schedule: &events,
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        assert!(is_found_by(&bug, "group.data->mutex"));
+        assert!(is_found_by(&bug, "this->data->mutex"));
+        assert!(!is_found_by(&bug, "group.mutex"));
+        assert!(!is_found_by(&bug, "group.database->mutex"));
+    }
 }

@@ -5,8 +5,9 @@ use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{Section, around, sections};
-use crate::source::{Span, frames};
+use crate::source::{Span, frames, span};
 use crate::statements::{Direction, Statement, move_line, statements};
+use crate::uses::{is_handle_used, parts};
 use explain::Pattern;
 use model::names::is_descriptor;
 use model::{
@@ -222,8 +223,14 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
         for line in all_lines.into_iter().filter(|line| ahead(*line)) {
             let edited = move_line(trace, &function, (function.line, line), direction);
             let Some(edited) = edited.and_then(Edit::finish) else { continue };
-            let mut passed = direction.passed(&all, at);
-            let Some(target) = passed.find(|other| other.line == line) else { continue };
+            let mut passed: Vec<&Statement> = Vec::new();
+            passed.extend(direction.passed(&all, at));
+            let Some(end) = passed.iter().position(|other| other.line == line) else { continue };
+            passed.truncate(end + 1);
+            let target = passed[end];
+            if parts(trace, bug.uses, &function, (&all[at], &passed), direction) {
+                continue;
+            }
             // A thread that waits until the run is ended does nothing behind that.
             if target.events.iter().any(|id| is_block(trace.event(*id))) {
                 continue;
@@ -512,6 +519,9 @@ fn start_later(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
         (fork.index..target.index).contains(&event.index)
             && matches!(event.kind, EventKind::Join { child: c } if c == child)
     }) {
+        return None;
+    }
+    if is_handle_used(trace, bug.uses, fork.id, span(fork, target).as_ref()) {
         return None;
     }
     let mut edit = Edit::new(trace);

@@ -73,6 +73,9 @@ pub(super) fn one_unit(bug: &Bug<'_>) -> Vec<Candidate> {
 pub(super) fn one_step(bug: &Bug<'_>) -> Option<Candidate> {
     let trace = bug.trace;
     let cells = one_variable(bug)?;
+    if bug.events.iter().any(|id| is_part_of_library(trace, *id)) {
+        return None;
+    }
     let pairs: Vec<Pair> = trace
         .events
         .iter()
@@ -118,6 +121,15 @@ pub(super) fn one_step(bug: &Bug<'_>) -> Option<Candidate> {
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+/// Is it a member of a library's own, such as the count of nodes in a `std::set`? The program cannot change that in
+/// an atomic step of its own. What a `std::atomic` holds is the program's.
+fn is_part_of_library(trace: &EventTrace, id: EventId) -> bool {
+    let Some(name) = trace.subject(trace.event(id)) else { return false };
+    let inside = name.strip_prefix(explain::outside_of_library(name)).unwrap_or_default();
+    let last = inside.rsplit('.').next().unwrap_or_default();
+    !inside.is_empty() && !["_M_i", "_M_p", "__a_value"].contains(&last)
 }
 
 /// Whether an object is freed hangs on a count that threads change in two steps: a change got lost, and it was
@@ -335,5 +347,26 @@ fn renamed(trace: &mut EventTrace, same: &BTreeMap<VarId, VarId>) {
         trace.failure.as_mut().map(|failure| &mut failure.condition)
     {
         *expr = exprs.renamed(*expr, &rename);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn members_of_a_library_are_not_changed_in_one_step() {
+        let parsed = parse("a: [count] W n 1").expect("the text is a trace");
+        let mut trace = parsed.trace.clone();
+        let mut is_part = |name: &str| {
+            trace.events[parsed.event("count").index()].name = Some(name.into());
+            is_part_of_library(&trace, parsed.event("count"))
+        };
+        assert!(is_part("this->dirty._M_t._M_impl._M_node_count"));
+        assert!(is_part("names._M_impl._M_finish"));
+        assert!(!is_part("this->count"));
+        assert!(!is_part("this->count._M_i"), "a std::atomic");
+        assert!(!is_part("this->open._M_base._M_i"), "a std::atomic<bool>");
     }
 }

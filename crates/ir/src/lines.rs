@@ -1,0 +1,163 @@
+//! Which lines of a function use what others of its lines computed, by way of values and variables that no other
+//! thread sees. The events of a run do not tell: they are about what threads share.
+
+use crate::stack::{StackObjects, copy_ends};
+use crate::types::{Call, Callee, Function, InstId, InstKind, LocId, Module, Operand};
+use std::collections::BTreeSet;
+
+/// Lines of one file, first and last, in the function that a person reads there.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines<'a> {
+    /// The file, as the debug information names it.
+    pub file: &'a str,
+    /// The first line.
+    pub first: u32,
+    /// The last one.
+    pub last: u32,
+}
+
+/// One line uses what another computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Use {
+    /// Where it is computed.
+    pub from: u32,
+    /// Where it is used.
+    pub to: u32,
+    /// It is a local variable that a call got the address of as its first argument: what `pthread_create` and the
+    /// constructor of `std::thread` make is left there. Whether a call leaves anything depends on the call.
+    pub made: bool,
+}
+
+/// The uses between different ones of these lines.
+#[must_use]
+pub fn uses(module: &Module, lines: Lines<'_>) -> Vec<Use> {
+    let mut found = BTreeSet::new();
+    for function in &module.functions {
+        let places = Places::of(module, function, lines);
+        if !places.is_on_one_line() {
+            let stack = StackObjects::of(module, function);
+            places.values(&mut found);
+            places.variables(module, &stack, &mut found);
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// A function's line as it stands in the code of one instruction, and the call that it was inlined at.
+type Place = (Option<LocId>, u32);
+
+struct Places<'m> {
+    function: &'m Function,
+    /// By instruction: its lines among those asked for, one for each function inlined into another.
+    of: Vec<Vec<Place>>,
+}
+
+impl<'m> Places<'m> {
+    fn of(module: &Module, function: &'m Function, lines: Lines<'_>) -> Self {
+        let of = function.instructions.iter().map(|instruction| {
+            let mut found = Vec::new();
+            let mut next = instruction.loc;
+            while let Some(location) = next.and_then(|id| module.debug.locations.get(id.index())) {
+                let scope = module.debug.scopes.get(location.scope.index());
+                if scope.is_some_and(|scope| scope.file == lines.file)
+                    && (lines.first..=lines.last).contains(&location.line)
+                {
+                    found.push((location.inlined_at, location.line));
+                }
+                next = location.inlined_at;
+            }
+            found
+        });
+        Self { function, of: of.collect() }
+    }
+
+    fn is_on_one_line(&self) -> bool {
+        let mut all = self.of.iter().flatten();
+        all.next().is_none_or(|first| all.all(|other| other == first))
+    }
+
+    /// Notes a use, where both instructions stand in one activation of a function.
+    fn note(&self, from: InstId, to: InstId, made: bool, found: &mut BTreeSet<Use>) {
+        let lines = |id: InstId| self.of.get(id.index()).into_iter().flatten();
+        for (one, from) in lines(from) {
+            for (other, to) in lines(to) {
+                if one == other && from != to {
+                    found.insert(Use { from: *from, to: *to, made });
+                }
+            }
+        }
+    }
+
+    fn instructions(&self) -> impl Iterator<Item = (InstId, &'m InstKind)> + use<'m> {
+        let all = self.function.instructions.iter();
+        all.zip((0..).map(InstId)).map(|(instruction, id)| (id, &instruction.kind))
+    }
+
+    fn values(&self, found: &mut BTreeSet<Use>) {
+        for (id, kind) in self.instructions() {
+            kind.for_each_operand(&mut |operand| {
+                if let Operand::Inst(source) = operand
+                    && !self.is_alloca(source)
+                {
+                    self.note(source, id, false, found);
+                }
+            });
+        }
+    }
+
+    fn is_alloca(&self, id: InstId) -> bool {
+        let instruction = self.function.instructions.get(id.index());
+        instruction.is_some_and(|one| matches!(one.kind, InstKind::Alloca { .. }))
+    }
+
+    fn variables(&self, module: &Module, stack: &StackObjects, found: &mut BTreeSet<Use>) {
+        let mut written: Vec<(InstId, InstId)> = Vec::new();
+        let mut read: Vec<(InstId, InstId)> = Vec::new();
+        let mut made: Vec<(InstId, InstId)> = Vec::new();
+        let mut touched: Vec<(InstId, InstId)> = Vec::new();
+        for (id, kind) in self.instructions() {
+            let private = |address| Some((stack.private_root(address)?, id));
+            if let Some((to, from)) = copy_ends(module, kind) {
+                written.extend(private(to));
+                read.extend(private(from));
+                touched.extend(stack.root(from).map(|alloca| (alloca, id)));
+                continue;
+            }
+            match kind {
+                InstKind::Store { address, .. } => written.extend(private(*address)),
+                InstKind::Load { address, .. } => {
+                    read.extend(private(*address));
+                    touched.extend(stack.root(*address).map(|alloca| (alloca, id)));
+                }
+                InstKind::AtomicRmw { address, .. } | InstKind::CmpXchg { address, .. } => {
+                    written.extend(private(*address));
+                    read.extend(private(*address));
+                }
+                _ => {
+                    let Some(call) = kind.as_call().filter(|call| !is_intrinsic(module, call))
+                    else {
+                        continue;
+                    };
+                    let roots = || call.args.iter().map(|argument| stack.root(*argument));
+                    made.extend(roots().next().flatten().map(|alloca| (alloca, id)));
+                    touched.extend(roots().flatten().map(|alloca| (alloca, id)));
+                }
+            }
+        }
+        let mut pairs = |from: &[(InstId, InstId)], to: &[(InstId, InstId)], made: bool| {
+            for (alloca, source) in from {
+                for (_, target) in to.iter().filter(|(other, _)| other == alloca) {
+                    self.note(*source, *target, made, found);
+                }
+            }
+        };
+        pairs(&written, &read, false);
+        pairs(&made, &touched, true);
+    }
+}
+
+/// Marks where variables begin and end are calls as well.
+fn is_intrinsic(module: &Module, call: &Call) -> bool {
+    let Callee::Direct(id) = call.callee else { return false };
+    module.functions.get(id.index()).is_some_and(|callee| callee.intrinsic)
+}
