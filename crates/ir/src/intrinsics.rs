@@ -13,6 +13,8 @@ pub enum Intrinsic {
     Copy,
     /// `memset`: destination, byte, length.
     Fill,
+    /// The address of what the C library keeps of the thread. Nothing in the log tells it.
+    ThreadPointer,
     /// Something else.
     Other,
 }
@@ -119,6 +121,7 @@ pub fn intrinsic(name: &str) -> Option<Intrinsic> {
     Some(match first {
         "memcpy" | "memmove" => Intrinsic::Copy,
         "memset" => Intrinsic::Fill,
+        _ if name.starts_with("thread.pointer") => Intrinsic::ThreadPointer,
         _ if name.starts_with("experimental.noalias.scope.decl") => Intrinsic::Annotation,
         _ if ARITHMETIC.contains(&first) => Intrinsic::Arithmetic,
         _ if ANNOTATION.contains(&first) => Intrinsic::Annotation,
@@ -142,6 +145,8 @@ mod tests {
         assert_eq!(intrinsic("llvm.memset.inline.p0.i64"), Some(Intrinsic::Fill));
         assert_eq!(intrinsic("llvm.sadd.with.overflow.i32"), Some(Intrinsic::Arithmetic));
         assert_eq!(intrinsic("llvm.lifetime.start.p0"), Some(Intrinsic::Annotation));
+        assert_eq!(intrinsic("llvm.thread.pointer.p0"), Some(Intrinsic::ThreadPointer));
+        assert_eq!(intrinsic("llvm.threadlocal.address.p0"), Some(Intrinsic::Other));
         assert_eq!(intrinsic("llvm.va_start.p0"), Some(Intrinsic::Other));
         assert_eq!(intrinsic("memcpy"), None);
     }

@@ -39,7 +39,7 @@ use crate::assembly::Assembly;
 use crate::feeding::address_feeding;
 use crate::foreign::Foreign;
 use crate::guesses::{self, Guesses};
-use crate::intrinsics;
+use crate::intrinsics::{self, Intrinsic};
 use crate::opaque::is_opaque;
 use crate::regions::{self, Regions};
 use crate::repeats::{self, Repeats};
@@ -253,7 +253,10 @@ pub(crate) fn logged_returns(module: &Module, function: &Function) -> BTreeSet<I
             Callee::Indirect(_) => true,
             Callee::Asm(text, constraints) => Assembly::parse(text, constraints).is_logged(),
         };
-        unseen && !call.must_tail && intrinsics::called(module, call).is_none()
+        match intrinsics::called(module, call) {
+            None => unseen && !call.must_tail,
+            Some(called) => called == Intrinsic::ThreadPointer,
+        }
     };
     function.instructions.iter().zip((0..).map(InstId)).filter(logged).map(|(_, id)| id).collect()
 }

@@ -38,7 +38,8 @@ pub use sync::*;
 /// * 12: mappings ([`RuntimeEvent::Map`], [`RuntimeEvent::Unmap`]).
 /// * 13: handlers of signals say where they ran.
 /// * 14: what members of `std::string` change is computed, and not logged.
-pub const INSTRUMENTATION_VERSION: u32 = 14;
+/// * 15: what `__builtin_thread_pointer` gives.
+pub const INSTRUMENTATION_VERSION: u32 = 15;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
