@@ -3,7 +3,7 @@
 use super::held::{Region, is_ambiguous, taken_inside, without_nested};
 use super::planner::{Block, Plan, Planner};
 use super::siblings::Siblings;
-use super::{Candidate, Guard, Kind, Repair, fetched, quoted};
+use super::{Candidate, Guard, Kind, Repair, fetched, order, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
@@ -11,7 +11,7 @@ use crate::sections::{
     Section, around, begins_wait, guard, is_end, is_held, is_internal, is_once, lock_name,
     lock_name_in, sections,
 };
-use crate::source::{Span, passages};
+use crate::source::{Span, passages, span};
 use encoders::ConstraintSystem;
 use explain::Pattern;
 use model::{
@@ -63,6 +63,7 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     // come before have nothing to do with it.
     if bug.pattern == Pattern::Order {
         found.extend(extended(bug, &system, &all));
+        found.extend(created(bug, &system, &all));
     }
     // What only makes sections longer is the smallest change; a new lock is the largest.
     found.sort_by_key(|candidate| {
@@ -127,6 +128,36 @@ fn extended(bug: &Bug<'_>, system: &ConstraintSystem, all: &[Section]) -> Vec<Ca
             let siblings = Some(siblings);
             let planner = Planner { trace, system, all, lock, siblings, complete: false };
             let plan = planner.plan(&blocks);
+            found.extend(plan.and_then(|plan| candidate(bug, all, siblings, plan)));
+        }
+    }
+    found
+}
+
+/// What a thread needs to find when it begins is written by its creator once it is there, its handle in a list, say:
+/// where the thread looks under a lock, its creator holds that from the creation on.
+fn created(bug: &Bug<'_>, system: &ConstraintSystem, all: &[Section]) -> Vec<Candidate> {
+    let trace = bug.trace;
+    let mut found = Vec::new();
+    for order::Wanted { first, then } in order::wanted(bug) {
+        let child = trace.event(then).thread;
+        let earlier = trace.thread_of(first).events.iter().take(trace.event(first).index as usize);
+        let creates = |id: &&EventId| trace.event(**id).kind == EventKind::Fork { child };
+        let Some(&fork) = earlier.rev().find(|id| creates(id)) else { continue };
+        if span(trace.event(fork), trace.event(first)).is_none_or(|span| span.first == span.last) {
+            continue;
+        }
+        for section in around(trace, all, then) {
+            if is_once(trace, all, section.object) || is_internal(&lock_name(trace, section.object))
+            {
+                continue;
+            }
+            let lock = Some(section.object);
+            let siblings = Siblings::of(trace, all, section.object);
+            let siblings = Some(&siblings);
+            let planner = Planner { trace, system, all, lock, siblings, complete: false };
+            let block = |first, last| Block { first, last, lines: None, counts: false };
+            let plan = planner.plan(&[block(fork, first), block(then, then)]);
             found.extend(plan.and_then(|plan| candidate(bug, all, siblings, plan)));
         }
     }
