@@ -5,7 +5,7 @@ use super::siblings::Siblings;
 use crate::sections::Section;
 use crate::source::{Span, passages, span};
 use encoders::ConstraintSystem;
-use model::{CellId, EventId, EventTrace, ObjectId};
+use model::{CellId, EventId, EventKind, EventTrace, ObjectId};
 use std::collections::BTreeSet;
 
 /// What one thread does that nothing may come between.
@@ -171,6 +171,19 @@ impl Planner<'_> {
         plan.spans.push(span);
     }
 
+    /// Does the event write what nobody has touched before, and others touch surely behind it?
+    fn makes(&self, id: EventId) -> bool {
+        let trace = self.trace;
+        let event = trace.event(id);
+        let own = cells(trace, &[id]);
+        let mut others = trace.events.iter().filter(|other| touches(trace, other.id, &own));
+        matches!(event.kind, EventKind::Write { .. })
+            && others.all(|other| match other.thread == event.thread {
+                true => other.index >= event.index,
+                false => self.system.surely_before(id, other.id),
+            })
+    }
+
     /// The lines at which threads touch the same variables outside of all this, and may do so at
     /// the same time.
     fn unguarded(&self, plan: &Plan, blocks: &[Block]) -> Vec<Span> {
@@ -207,10 +220,65 @@ impl Planner<'_> {
                     && !self.system.surely_before(event.id, *other)
                     && !self.system.surely_before(*other, event.id)
             });
+            // Who makes an object is alone with it, whatever is done to others at that time.
+            let at_once = at_once && !self.makes(event.id);
             if at_once {
                 lines.push(line);
             }
         }
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sections::sections;
+    use encoders::dsl::parse;
+    use model::Site;
+
+    /// Messages that two threads count down each, made while others are in use.
+    const MESSAGES: &str = "
+        t0: fork a
+        t0: fork b
+        t0: [make] W y 2
+        t0: fork c
+        a: [dec1] W x 1
+        a: [look1] R x -> p
+        b: [dec2] W x 0
+        b: [look2] R x -> q
+        c: [dec3] W y 1
+        c: [look3] R y -> r
+    ";
+
+    #[test]
+    fn who_makes_an_object_is_alone_with_it() {
+        let mut parsed = parse(MESSAGES).expect("the text is a trace");
+        let places = [("make", "new", 21), ("dec", "unref", 33), ("look", "unref", 35)];
+        for (label, id) in &parsed.labels {
+            let (_, function, line) =
+                places.iter().find(|place| label.starts_with(place.0)).expect("a place");
+            let (file, function) = ("message.c".to_owned(), (*function).to_owned());
+            let site = Site { file, line: *line, column: 1, function };
+            parsed.trace.events[id.index()].stack = vec![site].into();
+        }
+        let trace = &parsed.trace;
+        let (system, all) = (encoders::encode(trace).expect("constraints"), sections(trace));
+        let planner = Planner {
+            trace,
+            system: &system,
+            all: &all,
+            lock: None,
+            siblings: None,
+            complete: true,
+        };
+        let block = |first: &str, last: &str| {
+            let [first, last] = [first, last].map(|label| parsed.event(label));
+            Block { first, last, lines: None, counts: false }
+        };
+        let plan = planner.plan(&[block("dec1", "look1"), block("dec2", "look2")]).expect("lines");
+        let spans: Vec<(&str, u32, u32)> =
+            plan.spans.iter().map(|span| (span.function.as_str(), span.first, span.last)).collect();
+        assert_eq!(spans, [("unref", 33, 35)]);
     }
 }
