@@ -3,7 +3,7 @@
 
 use super::original::executed;
 use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script, with_inputs};
-use explain::{Across, Flip, Side};
+use explain::{Across, Flip, Flipped, Side, is_meeting};
 use model::evaluate::{Evaluation, Evaluator};
 use model::{
     EventId, EventKind, EventTrace, FailureKind, Points, Schedule, Thread, ThreadId, VarId,
@@ -191,11 +191,15 @@ struct Passed {
 
 impl Passed {
     /// The least explains best: a run that differs in what was read tells more than one that only did
-    /// other things, then one that is near to the failing schedule, and, of these, one that was made to
+    /// other things, and that in which order threads came to a barrier tells least; then one that is near to the failing schedule, and, of these, one that was made to
     /// reverse a pair that promised something. Then one in which the failing thread kept to its path
     /// nearly up to the failure, and the fewest data-flows explain best.
-    fn key(&self) -> impl Ord + use<> {
+    fn key(&self, failing: &EventTrace) -> impl Ord + use<> {
         let across = &self.across;
+        let meets = match across.flipped {
+            Flipped::Reversed(order) => is_meeting(failing, order),
+            Flipped::Late { .. } => false,
+        };
         let flows = across.failing_only.len().max(across.passing_only.len());
         let alone = flows.saturating_sub(across.follows.len());
         let unexplained = across.branches.is_empty() && flows == 0;
@@ -203,7 +207,7 @@ impl Passed {
         let events = across.failing.len() + across.passing.len();
         let differs = (alone, flows, across.operations, events, across.distance);
         let distance = across.distance.checked_ilog2().unwrap_or(0);
-        (unexplained, flows == 0, distance, self.flip.is_none(), behind, differs)
+        (unexplained, flows == 0, meets, distance, self.flip.is_none(), behind, differs)
     }
 }
 
@@ -262,7 +266,7 @@ impl Search<'_> {
             switch = self.last_switch()?;
         }
         self.last_moment(switch)?;
-        self.passed.sort_by_cached_key(Passed::key);
+        self.passed.sort_by_cached_key(|passed| passed.key(trace));
         self.narrow(&flips)?;
         if self.passed.is_empty()
             && let Some(Waited { plan, attempt, text }) = self.long.take()
@@ -270,7 +274,7 @@ impl Search<'_> {
             self.keep(&plan, &attempt, text);
         }
         tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
-        self.passed.sort_by_cached_key(Passed::key);
+        self.passed.sort_by_cached_key(|passed| passed.key(trace));
         let mut first = None;
         for passed in std::mem::take(&mut self.passed) {
             let alternate = self.confirm(passed)?;

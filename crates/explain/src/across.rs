@@ -12,7 +12,7 @@ use crate::conflict::{ConflictOrder, conflict_orders, positions};
 use crate::consequence::{Variation, consequences};
 use crate::dsp::{DataFlow, operations};
 use crate::happens_before::HappensBefore;
-use crate::late::Lateness;
+use crate::late::{Lateness, is_meeting};
 use model::evaluate::Evaluation;
 use model::{
     ConditionId, EventId, EventKind, EventTrace, ExprId, FailureCondition, PathCondition,
@@ -409,8 +409,13 @@ impl<'a> View<'a> {
         let Side { trace, schedule, evaluation, .. } = self.failing;
         let conflicts = conflict_orders(trace, schedule, evaluation);
         let reversed = |conflict: &ConflictOrder| self.reversed(conflict.order);
-        let reversed: Vec<ConflictOrder> =
+        let mut reversed: Vec<ConflictOrder> =
             conflicts.into_iter().rev().filter(|conflict| reversed(conflict)).collect();
+        // In which order threads came to a barrier of the library tells least.
+        let meets = |conflict: &ConflictOrder| is_meeting(trace, conflict.order);
+        if !reversed.iter().all(meets) {
+            reversed.retain(|conflict| !meets(conflict));
+        }
         let memory: Vec<&ConflictOrder> =
             reversed.iter().filter(|conflict| conflict.kind.cell().is_some()).collect();
         let failing = trace.failure.as_ref().map(|failure| trace.event(failure.event).thread);

@@ -3,7 +3,7 @@
 
 use crate::across::{Flipped, Flow, SHOWN, View, event_of, mark};
 use crate::conflict::{ConflictOrder, OrderKind, conflict_orders};
-use model::{EventId, EventKind, Thread};
+use model::{EventId, EventKind, EventTrace, Thread};
 use solver::Order;
 
 /// Finds what the passing run has the other way round.
@@ -24,7 +24,10 @@ impl<'v, 'a> Lateness<'v, 'a> {
     /// what the failing thread goes on with in the passing run; then any other pair.
     pub(crate) fn flipped(&self, flows: &[Flow], forced: Option<Order>) -> Option<Flipped> {
         let changed = || flows.iter().take(SHOWN).rev().filter(|flow| !flow.same_source);
-        let reversed = changed().find_map(|flow| self.view.reversed_by(flow));
+        let all = || changed().filter_map(|flow| self.view.reversed_by(flow));
+        // In which order threads came to a barrier of the library tells least.
+        let meeting = |order: &Order| is_meeting(self.view.failing.trace, *order);
+        let reversed = all().find(|order| !meeting(order)).or_else(|| all().next());
         reversed
             .map(Flipped::Reversed)
             .or_else(|| changed().find_map(|flow| self.late_source(flow)))
@@ -115,6 +118,12 @@ impl<'v, 'a> Lateness<'v, 'a> {
         let alone = own.iter().copied().filter(|id| self.view.matching.in_passing(*id).is_none());
         mark(trace, alone).or(trace.failure.as_ref().map(|failure| failure.event))
     }
+}
+
+/// Are both steps of the library's own synchronisation?
+#[must_use]
+pub fn is_meeting(trace: &EventTrace, order: Order) -> bool {
+    [order.before, order.after].iter().all(|id| trace.event(*id).is_in_synchronisation())
 }
 
 /// Did the failing run end before the thread went another way than in the passing run? A request

@@ -64,6 +64,7 @@ pub use explanation::{
     explain, explain_from, explain_with,
 };
 pub use flips::{Flip, MOST_FLIPS, flipped_order, flips, serial_order};
+pub use late::is_meeting;
 pub use pin::{has_inputs, pin_inputs};
 pub use root_cause::{CauseKind, RootCause};
 pub use switches::context_switches;

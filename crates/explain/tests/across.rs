@@ -454,6 +454,20 @@ fn who_joined_the_others_was_not_overtaken() {
     assert!(!cause.variables.contains(&"used".to_owned()), "{cause:?}");
 }
 
+/// What a thread went by before it waited is no longer what it goes by.
+#[test]
+fn who_has_waited_since_its_look_was_not_overtaken() {
+    let wait = "a: [use]";
+    let text =
+        EVICTED_TWICE.replace(wait, "a: lock m\na: wait-timed-out c m\na: unlock m\na: [use]");
+    let failing = Run::failing(&text);
+    let passing = text.replace("a: assume u > 1", "a: assume u <= 1");
+    let passing = passing.replace("a: [use] R first -> f", "").replace("a: fail f == 0", "");
+    let passing = Run::passing(&(passing + "t0: join a\nt0: join b\n"), [2, 1]);
+    let cause = cause_across(&failing, &passing);
+    assert_ne!(cause.case, Some("read-write-use"), "{cause:?}");
+}
+
 /// A thread that went another way did not come too late.
 #[test]
 fn what_another_path_does_is_not_late() {

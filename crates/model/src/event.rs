@@ -54,7 +54,40 @@ impl Event {
     pub fn depth(&self) -> usize {
         self.stack.iter().position(|site| !site.is_in_library()).unwrap_or(0)
     }
+
+    /// Is it a step of a barrier, a latch, a semaphore or a wait of the C++ library? What such an object keeps is no
+    /// variable of the program, and that it looks again before it sleeps is its own affair.
+    #[must_use]
+    pub fn is_in_synchronisation(&self) -> bool {
+        let library = self.stack.get(..self.depth()).unwrap_or_default();
+        library.iter().any(|site| {
+            let file = site.file.rsplit('/').next().unwrap_or_default();
+            SYNCHRONISATION.contains(&file)
+        })
+    }
+
+    /// Does a shared pointer give up its part of the object? It has no use of that behind it.
+    #[must_use]
+    pub fn gives_up_reference(&self) -> bool {
+        let library = self.stack.get(..self.depth()).unwrap_or_default();
+        library.iter().any(|site| RELEASES.contains(&site.function.as_str()))
+    }
 }
+
+/// The headers of the C++ library's synchronisation that is instrumented with the program.
+const SYNCHRONISATION: [&str; 8] = [
+    "barrier",
+    "latch",
+    "semaphore",
+    "semaphore_base.h",
+    "atomic_wait.h",
+    "atomic_timed_wait.h",
+    "atomic_futex.h",
+    "atomic_sync.h",
+];
+
+/// What its shared pointers call when they are destroyed or take another object.
+const RELEASES: [&str; 3] = ["_M_release", "_M_weak_release", "__release_shared"];
 
 /// A place in the source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -427,5 +460,32 @@ mod tests {
         for own in ["queue.c", "/home/me/include/queue.h", "/usr/src/queue/include/queue.h"] {
             assert!(!site(own, 1).is_in_library(), "{own}");
         }
+    }
+
+    fn event(stack: &[(&str, &str)]) -> Event {
+        let place = |(file, function): &(&str, &str)| Site {
+            function: (*function).to_owned(),
+            ..site(file, 1)
+        };
+        let stack: Vec<Site> = stack.iter().map(place).collect();
+        let (id, thread, kind) =
+            (EventId::from_index(0), ThreadId::from_index(0), EventKind::Fence);
+        Event { id, thread, index: 0, stack: stack.into(), name: None, pieces: Arc::new([]), kind }
+    }
+
+    #[test]
+    fn what_synchronisation_of_the_library_does_inside_is_known() {
+        let base = ("/usr/include/c++/12/bits/atomic_base.h", "compare_exchange_strong");
+        let arrive = ("/usr/include/c++/12/barrier", "_M_arrive");
+        assert!(event(&[base, arrive, ("heat.cpp", "part")]).is_in_synchronisation());
+        assert!(!event(&[base, ("heat.cpp", "part")]).is_in_synchronisation());
+        // A barrier of the program's own is its own.
+        assert!(
+            !event(&[base, ("src/barrier", "arrive"), ("heat.cpp", "part")])
+                .is_in_synchronisation()
+        );
+        let release = ("/usr/include/c++/12/bits/shared_ptr_base.h", "_M_release");
+        assert!(event(&[release, ("pool.cpp", "get")]).gives_up_reference());
+        assert!(!event(&[("pool.cpp", "_M_release")]).gives_up_reference());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::story::Story;
 use super::words::{at, did, quoted, same_variable};
-use super::{Found, Pattern};
+use super::{Found, Pattern, sections};
 use model::{EventId, PathConditionKind, ReadRef, WriteSource};
 
 /// For a read that came before another thread's write: did the reader go there because of something
@@ -39,6 +39,49 @@ pub(super) fn find_after(
     let (announcement, _) = announcement(story, read, write)?;
     let later = story.event(announcement).index > story.event(seen).index;
     later.then(|| find(story, read, write)).flatten()
+}
+
+/// For a read that came after another thread's write in a critical section that was not over: had the writer said
+/// in that section that something is there, and the reader seen it without the lock?
+pub(super) fn find_unfinished(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
+    let lock = sections::open_at(story, write, read)?;
+    let (reader, writer) = (story.event(read), story.event(write));
+    let taken = story.event(lock);
+    let own = &story.trace().threads[reader.thread.index()].events;
+    let earlier = own[..reader.index as usize].iter().rev().copied();
+    let seen = |look: EventId| {
+        let sources = story.cells(look).into_iter().filter_map(|cell| story.source(look, cell));
+        let mut sources = sources.map(|source| story.event(source));
+        sources.find(|source| {
+            source.thread == writer.thread
+                && (taken.index + 1..writer.index).contains(&source.index)
+                && !same_variable(&story.subject(source.id), &story.subject(write))
+        })
+    };
+    let unprotected = |look: &EventId| {
+        let held = sections::held(story, *look);
+        !held.iter().any(|(object, _)| taken.kind.object() == Some(*object))
+    };
+    let mut looks = earlier.filter(|look| story.is_named(*look) && unprotected(look));
+    let (look, said) = looks.find_map(|look| Some((look, seen(look)?.id)))?;
+    let sentence = format!(
+        "{} {} {} ({}) before it was done with {} ({}), and {}, which saw the one ({}), read the other ({}) \
+         in between",
+        story.thread(write),
+        did(story.event(said)),
+        quoted(&story.subject(said)),
+        at(story, said),
+        quoted(&story.subject(write)),
+        at(story, write),
+        story.thread(read),
+        at(story, look),
+        at(story, read)
+    );
+    let events = [said, write, look, read];
+    Some(Found {
+        case: Some("announced-too-early"),
+        ..Found::new(Pattern::Order, sentence, &events)
+    })
 }
 
 /// The writer's event that the reader went on because of, and the read that saw it.

@@ -170,6 +170,12 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     if story.site(second).is_in_library() && !story.site(first).is_in_library() {
         return None;
     }
+    // Nor do two looks of one wait of the library belong to a check and its use, nor what a pointer that is
+    // destroyed does to a count.
+    let [one, two] = [first, second].map(|id| story.event(id));
+    if one.gives_up_reference() || (one.is_in_synchronisation() && two.is_in_synchronisation()) {
+        return None;
+    }
     let [a, b, c] = [first, between, second].map(|id| story.access(id, cell));
     let linked = || story.decides(first, second, cell) || story.feeds(first, second, cell);
     if b.writes {

@@ -34,7 +34,9 @@ fn by_change(story: &Story<'_>, pair: Pair) -> Option<Found> {
 fn later<'s>(story: &'s Story<'_>, id: EventId) -> impl Iterator<Item = EventId> + 's {
     let events = &story.trace().threads[story.event(id).thread.index()].events;
     let behind = events.iter().copied().filter(move |other| {
-        story.event(*other).index > story.event(id).index && !story.cells(*other).is_empty()
+        story.event(*other).index > story.event(id).index
+            && !story.cells(*other).is_empty()
+            && !story.event(*other).is_in_synchronisation()
     });
     behind.take(LATER)
 }
@@ -83,10 +85,67 @@ fn by_miss(story: &Story<'_>, pair: Pair) -> Option<Found> {
         story.trace().reads_of(branch.expr).into_iter().map(move |read| (branch, read))
     });
     let mut found_at = looks.filter_map(|(branch, look)| {
-        let change = overtaken(story, branch, look, (missed, act))?;
-        is_parted(story, look.event, act, (change, missed)).then_some((change, look.event))
+        if let Some(change) = overtaken(story, branch, look, (missed, act)) {
+            let events = [change, missed, look.event, act];
+            return is_parted(story, look.event, act, (change, missed))
+                .then(|| found(story, events));
+        }
+        let change = announced_to(story, branch, look, (missed, act))?;
+        Some(found_by_three(story, [change, missed, look.event, act]))
     });
-    found_at.next().map(|(change, look)| found(story, [change, missed, look, act]))
+    found_at.next()
+}
+
+/// A third thread's write of what was read for a branch on the way to `act`, with which the branch would have led
+/// elsewhere, and which the other thread had seen when it came to `missed`: who asked whether a pool still runs, and
+/// then gave it a task, whose worker had gone because it did not. The other thread did all of its part under a lock
+/// that `act` is under as well, and the look is not in that section.
+fn announced_to(
+    story: &Story<'_>,
+    branch: &PathCondition,
+    look: ReadRef,
+    (missed, act): (EventId, EventId),
+) -> Option<EventId> {
+    let (looked, own, other) = (story.event(look.event), story.event(act), story.event(missed));
+    let part = looked.kind.reads().get(look.part as usize)?;
+    if looked.thread != own.thread || looked.index >= own.index {
+        return None;
+    }
+    let at_act = held(story, act);
+    let reads = story.accesses(other.thread, part.cell).into_iter().rev();
+    let mut reads = reads.filter(|id| story.event(*id).index < other.index);
+    let (seen, change) = reads.find_map(|id| Some((id, story.source(id, part.cell)?)))?;
+    let sections = held(story, seen);
+    let whole = held(story, missed).iter().any(|section| {
+        sections.contains(section) && at_act.iter().any(|(lock, _)| *lock == section.0)
+    });
+    let apart = !held(story, look.event).iter().any(|section| at_act.contains(section));
+    let third = ![own.thread, other.thread].contains(&story.event(change).thread);
+    let fits = third
+        && whole
+        && apart
+        && story.before(look.event, change)
+        && !story.always_before(look.event, change)
+        && story.in_one_call(look.event, act)
+        && story.holds_with(branch, part.var, part.cell, change) == Some(false);
+    fits.then_some(change)
+}
+
+fn found_by_three(story: &Story<'_>, [change, missed, look, act]: [EventId; 4]) -> Found {
+    let named = |id: EventId| format!("{} ({})", quoted(&story.subject(id)), at(story, id));
+    let sentence = format!(
+        "{} {} {}, and {}, which saw that, read {} between {}'s read of {} and its write of {}",
+        story.thread(change),
+        did(story.event(change)),
+        named(change),
+        story.thread(missed),
+        named(missed),
+        story.thread(look),
+        named(look),
+        named(act)
+    );
+    let events = [change, missed, look, act];
+    Found { case: Some("crossed"), ..Found::new(Pattern::SeveralVariables, sentence, &events) }
 }
 
 /// The other thread's write before `missed` of what was read for a branch on the way to `act`, which came behind that

@@ -21,6 +21,7 @@ mod glance;
 mod lifetime;
 mod order;
 mod orders;
+mod parted;
 mod sections;
 mod several;
 mod snapshot;

@@ -2,7 +2,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, did_to, place, quoted, same_variable, told};
-use super::{CauseEvent, Found, Pattern, announced, decision, glance, sections};
+use super::{CauseEvent, Found, Pattern, announced, decision, glance, parted, sections};
 use model::names::is_descriptor;
 use model::{CellId, EventId, EventKind, ReadRef, WriteSource};
 use std::cmp::Ordering;
@@ -24,9 +24,10 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
         _ => "write-before-write",
     };
     let reason = match case {
-        "read-after-write" => {
-            decision::find(story, before, after).or_else(|| unfinished(story, after, cell))
-        }
+        "read-after-write" => decision::find(story, before, after)
+            .or_else(|| unfinished(story, after, cell))
+            .or_else(|| announced::find_unfinished(story, after, before))
+            .or_else(|| parted::find(story, after, before)),
         "write-before-write" => None,
         _ => announced::find(story, before, after).or_else(|| glance::find(story, before, after)),
     };
@@ -98,8 +99,12 @@ fn late(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found> {
         return Some(found);
     }
     let event = story.event(before);
+    let failed = matches!(event.kind, EventKind::Failure);
+    if let Some(found) = failed.then(|| parted::find_failure(story, before)).flatten() {
+        return Some(found);
+    }
     let ends = [CauseEvent::Failing(before), CauseEvent::Passing(after)];
-    let sentence = if matches!(event.kind, EventKind::Failure) {
+    let sentence = if failed {
         let (thread, place) = (story.thread(before), at(story, before));
         format!("{thread} failed ({place}) before {}", told(story, ends[1]))
     } else {

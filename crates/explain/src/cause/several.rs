@@ -4,10 +4,10 @@
 //! from both, or names one, and the thread's way there was decided by the other.
 
 use super::story::{Pair, Story};
-use super::words::{at, quoted, same_variable, whole};
+use super::words::{at, last_member, quoted, same_variable, whole};
 use super::{Found, Pattern, announced};
 use model::names::is_descriptor;
-use model::{CellId, EventId, PathConditionKind, ThreadId};
+use model::{CellId, EventId, PathConditionKind, Site, ThreadId};
 use std::collections::BTreeMap;
 
 /// No more of the reads that a thread's branches depend on are looked at.
@@ -258,7 +258,8 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
             && !writes(last, missed_by.1)
             && story.before_when_passing(last, seen_by.0) != Some(true)
             && !belongs_to_another(story, last, cells)
-            && is_half_way(story, last, [seen_by.1, missed_by.1])
+            && (is_half_way(story, last, [seen_by.1, missed_by.1])
+                || is_between_steps(story, last, missed_by))
         {
             return Some(Torn { seen: (last, seen_by.0), missed: (missed_by.0, None) });
         }
@@ -285,6 +286,100 @@ fn is_half_way(story: &Story<'_>, write: EventId, cells: [CellId; 2]) -> bool {
         !earlier && story.forward(*companion, write)
     });
     later.iter().all(in_call) && companion.is_none()
+}
+
+/// Was the thread still in a call from which it had called what wrote the one variable, and from which another
+/// call of the same function has then called what writes the other one? Each of the two may have a critical
+/// section of its own.
+fn is_between_steps(story: &Story<'_>, write: EventId, missed: (EventId, CellId)) -> bool {
+    let event = story.event(write);
+    let subject = story.subject(missed.0);
+    let writes_it = |id: EventId| {
+        let named = || last_member(&story.subject(id)) == last_member(&subject);
+        story.access(id, missed.1).writes
+            || (!story.event(id).kind.writes().is_empty() && story.is_named(id) && named())
+    };
+    (event.depth() + 1..event.stack.len()).any(|depth| {
+        let own = Activation::of(story, write, depth);
+        let later = &own.events[event.index as usize + 1..];
+        let unfinished = later.iter().all(|id| own.has(story, *id))
+            && !own.before(story, write).any(|id| story.access(id, missed.1).writes);
+        let same_step = |other: &model::Event| {
+            other.id != write && other.stack.get(..=depth) == event.stack.get(..=depth)
+        };
+        let mut rounds = story.trace().events.iter().filter(|other| same_step(other));
+        unfinished
+            && rounds.any(|other| {
+                let round = Activation::of(story, other.id, depth);
+                round.behind(story, other.id).any(writes_it)
+            })
+    })
+}
+
+/// A call of a function that an event lies in.
+struct Activation<'s> {
+    /// The thread's events.
+    events: &'s [EventId],
+    /// The function.
+    function: &'s str,
+    /// Where it was called.
+    callers: &'s [Site],
+}
+
+impl<'s> Activation<'s> {
+    /// The call so many frames above the innermost one.
+    fn of(story: &Story<'s>, id: EventId, depth: usize) -> Self {
+        let event = story.event(id);
+        Self {
+            events: &story.trace().threads[event.thread.index()].events,
+            function: &event.stack[depth].function,
+            callers: &event.stack[depth + 1..],
+        }
+    }
+
+    /// The line of the function that an event is at or is called from. `None` outside of it.
+    fn line(&self, story: &Story<'_>, id: EventId) -> Option<u32> {
+        let stack = &story.event(id).stack;
+        let inner = stack.len().checked_sub(self.callers.len())?;
+        let frame = stack.get(inner.checked_sub(1)?)?;
+        (frame.function == self.function && stack[inner..] == *self.callers).then_some(frame.line)
+    }
+
+    fn has(&self, story: &Story<'_>, id: EventId) -> bool {
+        self.line(story, id).is_some()
+    }
+
+    /// The events before this one, the last first. A line further down is another call's.
+    fn before<'t>(
+        &'t self,
+        story: &'t Story<'_>,
+        id: EventId,
+    ) -> impl Iterator<Item = EventId> + 't {
+        let mut line = self.line(story, id);
+        let earlier = self.events[..story.event(id).index as usize].iter().rev().copied();
+        earlier.take_while(move |id| {
+            let at = self.line(story, *id);
+            let stays = at.is_some() && at <= line;
+            line = at;
+            stays
+        })
+    }
+
+    /// The events behind this one. A line further up is another call's, or another round's.
+    fn behind<'t>(
+        &'t self,
+        story: &'t Story<'_>,
+        id: EventId,
+    ) -> impl Iterator<Item = EventId> + 't {
+        let mut line = self.line(story, id);
+        let later = self.events[story.event(id).index as usize + 1..].iter().copied();
+        later.take_while(move |id| {
+            let at = self.line(story, *id);
+            let stays = at.is_some() && at >= line;
+            line = at;
+            stays
+        })
+    }
 }
 
 /// Does a thread write one of the cells alone, and another thread, that may come later, the other one

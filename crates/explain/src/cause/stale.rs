@@ -139,7 +139,9 @@ fn overtaken(story: &Story<'_>, end: EventId) -> Option<Found> {
     };
     let mut checks = looks(story, end);
     checks.retain(|look| {
-        look.condition.kind == PathConditionKind::Branch && !story.access(end, look.cell).any()
+        look.condition.kind == PathConditionKind::Branch
+            && !story.access(end, look.cell).any()
+            && !story.waited_between(look.read.event, end)
     });
     let (look, between) = checks.into_iter().find_map(|look| {
         let between = last_write(story, look, end).filter(|between| beside(*between))?;
@@ -178,8 +180,14 @@ fn all_looks<'t>(story: &Story<'t>, end: EventId) -> Vec<Look<'t>> {
     let leads_to = |look: &Look<'_>, event: &model::Event| {
         look.condition.kind == PathConditionKind::Address && look.condition.position == event.index
     };
+    // What the library counts inside of its own is nothing that the program goes by.
+    let own_affair = |look: &Look<'_>| {
+        let read = story.event(look.read.event);
+        read.is_in_synchronisation() || read.gives_up_reference()
+    };
     let near = |look: &Look<'_>| {
         story.event(look.read.event).thread == event.thread
+            && !own_affair(look)
             && look.read.event != end
             && (leads_to(look, event) || story.in_one_call(look.read.event, end))
     };

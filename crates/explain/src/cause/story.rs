@@ -170,7 +170,23 @@ impl<'a> Story<'a> {
                 pairs.push(pair);
             }
         }
-        self.with_sections(pairs)
+        self.with_sections(self.of_the_program(pairs))
+    }
+
+    /// The pairs without those of the library's own synchronisation, which say only that threads met there; all
+    /// where there are no others.
+    fn of_the_program(&self, pairs: Vec<Pair>) -> Vec<Pair> {
+        let own = |pair: &Pair| match pair {
+            Pair::Reversed(Order { before, after }) => {
+                let inside = |id: EventId| self.event(id).is_in_synchronisation();
+                !(inside(*before) && inside(*after))
+            }
+            Pair::Late { .. } => true,
+        };
+        match pairs.iter().any(own) {
+            true => pairs.into_iter().filter(own).collect(),
+            false => pairs,
+        }
     }
 
     /// Behind each pair of critical sections, the accesses in them that the pair orders: that one
@@ -497,6 +513,18 @@ impl<'a> Story<'a> {
                 && stack.iter().rev().zip(one.stack.iter().rev()).take(callers).all(|(a, b)| a == b)
         };
         self.forward(first, second) && between.iter().all(stays)
+    }
+
+    /// Did the thread wait on a condition variable between two of its events? What it went by before the wait
+    /// is no longer what it goes by.
+    pub(super) fn waited_between(&self, first: EventId, second: EventId) -> bool {
+        let [one, other] = [first, second].map(|id| self.event(id));
+        let own = &self.trace().threads[one.thread.index()].events;
+        let between = own.get(one.index as usize..other.index as usize).unwrap_or_default();
+        let waits = |id: &EventId| {
+            matches!(self.event(*id).kind, EventKind::Wake { .. } | EventKind::WaitTimedOut { .. })
+        };
+        between.iter().any(waits)
     }
 
     /// Do both reads decide one branch of their thread, or its failure?
