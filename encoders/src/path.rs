@@ -3,11 +3,16 @@
 use crate::context::{Builder, Context};
 use crate::system::{ConstraintKind, Term};
 use model::{EventId, PathCondition};
+use rustc_hash::FxHashSet;
 
-/// One constraint per path condition that is not true already. Its origins are the reads whose
-/// values it constrains.
+/// One constraint per path condition that is not true already and says something new. Its origins are the
+/// reads whose values it constrains.
 pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) {
+    let mut said = FxHashSet::default();
     for condition in &context.trace.conditions {
+        if !said.insert(condition.expr) {
+            continue;
+        }
         let term = match context.trace.exprs.as_const(condition.expr) {
             Some(0) => Term::False,
             Some(_) => Term::True,

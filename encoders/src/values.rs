@@ -10,9 +10,9 @@
 
 use crate::context::Context;
 use crate::read_write::Reader;
-use model::expr::{Compiled, Scratch};
-use model::{CmpOp, Expr, ExprId, ExprPool, ReadRef, VarId};
-use rustc_hash::FxHashMap;
+use model::expr::{Compiled, Scratch, mask};
+use model::{BinOp, CmpOp, Expr, ExprId, ExprPool, ReadRef, VarId};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
@@ -151,9 +151,13 @@ impl<'e> ValueSets<'e> {
         let mut this =
             Self { sets: FxHashMap::default(), conditions: FxHashMap::default(), effort };
         let pool = &context.trace.exprs;
+        let mut known = FxHashSet::default();
         for condition in &context.trace.conditions {
             if this.effort.is_spent() {
                 return this;
+            }
+            if !known.insert(condition.expr) {
+                continue;
             }
             for &var in this.effort.compiled(pool, condition.expr).variables() {
                 this.conditions.entry(var).or_default().push(condition.expr);
@@ -303,9 +307,9 @@ impl<'e> ValueSets<'e> {
                 continue;
             }
             if values == Values::Any
-                && let Some(only) = equal_to(context, condition, var)
+                && let Some(only) = equal_to(&context.trace.exprs, condition, var)
             {
-                values = Values::Of(BTreeSet::from([only]));
+                values = Values::Of(only);
             }
             let Values::Of(set) = &mut values else { continue };
             self.keep_allowed(context, &compiled, var, set);
@@ -355,14 +359,78 @@ impl<'e> ValueSets<'e> {
     }
 }
 
-/// The constant that a condition of the form `var == constant` names.
-fn equal_to(context: &Context<'_>, condition: ExprId, var: VarId) -> Option<u128> {
-    let Expr::Cmp(CmpOp::Eq, a, b) = context.trace.exprs.get(condition) else { return None };
-    let pool = &context.trace.exprs;
+/// The values that a condition of the form `var == constant`, or `factor * var == constant`, leaves, where they are
+/// few: as [`ExprPool::pinned`] leaves them.
+fn equal_to(pool: &ExprPool, condition: ExprId, var: VarId) -> Option<BTreeSet<u128>> {
+    let Expr::Cmp(CmpOp::Eq, a, b) = pool.get(condition) else { return None };
+    let (of, value) = with_constant(pool, a, b)?;
     let is_var = |id: ExprId| matches!(pool.get(id), Expr::Var { var: other, .. } if other == var);
+    if is_var(of) {
+        return Some(BTreeSet::from([value]));
+    }
+    let Expr::Bin(BinOp::Mul, a, b) = pool.get(of) else { return None };
+    let (of, factor) = with_constant(pool, a, b)?;
+    let left_out = factor.trailing_zeros();
+    if !is_var(of) || left_out > MOST_LEFT_OUT || left_out >= pool.width(of) {
+        return None;
+    }
+    // What is left of the factor has an inverse, by which the number is known but for its highest bits.
+    let width = pool.width(of) - left_out;
+    if value.trailing_zeros() < left_out {
+        return Some(BTreeSet::new());
+    }
+    let low = (value >> left_out).wrapping_mul(inverse(factor >> left_out)) & mask(width);
+    Some((0..1u128 << left_out).map(|high| (high << width) | low).collect())
+}
+
+/// So many of a number's highest bits may be unknown.
+const MOST_LEFT_OUT: u32 = 4;
+
+/// Which of the two is no constant, and the other one's value.
+fn with_constant(pool: &ExprPool, a: ExprId, b: ExprId) -> Option<(ExprId, u128)> {
     match (pool.as_const(a), pool.as_const(b)) {
-        (Some(value), _) if is_var(b) => Some(value),
-        (_, Some(value)) if is_var(a) => Some(value),
+        (Some(value), None) => Some((b, value)),
+        (None, Some(value)) => Some((a, value)),
         _ => None,
+    }
+}
+
+/// The inverse of an odd number, modulo two to the power of 128.
+fn inverse(odd: u128) -> u128 {
+    // Each step doubles the number of bits that are right, of which there are three at first.
+    (0..6)
+        .fold(odd, |inverse, _| inverse.wrapping_mul(2u128.wrapping_sub(odd.wrapping_mul(inverse))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BTreeSet, equal_to, inverse};
+    use model::{BinOp, ExprPool, VarId};
+
+    #[test]
+    fn odd_numbers_have_inverses() {
+        for odd in [1u128, 3, 25, 0xff, u128::MAX] {
+            assert_eq!(odd.wrapping_mul(inverse(odd)), 1);
+        }
+    }
+
+    #[test]
+    fn a_product_leaves_few_values() {
+        let mut pool = ExprPool::default();
+        let var = pool.var(VarId(0), 8);
+        for factor in [1u128, 3, 12, 24, 48] {
+            for value in 0..256 {
+                let (by, product) = (pool.constant(8, factor), pool.constant(8, value));
+                let times = pool.bin(BinOp::Mul, var, by);
+                let condition = pool.eq(times, product);
+                let holds = |x: &u128| pool.evaluate(condition, &|_| Some(*x)) == Some(1);
+                let all: BTreeSet<u128> = (0..256).filter(holds).collect();
+                assert_eq!(equal_to(&pool, condition, VarId(0)), Some(all), "{factor} {value}");
+            }
+        }
+        let by = pool.constant(8, 32);
+        let times = pool.bin(BinOp::Mul, var, by);
+        let condition = pool.eq(times, by);
+        assert_eq!(equal_to(&pool, condition, VarId(0)), None);
     }
 }

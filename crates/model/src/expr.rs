@@ -6,6 +6,7 @@
 
 mod compiled;
 mod fold;
+mod pins;
 mod store;
 
 use crate::ids::VarId;

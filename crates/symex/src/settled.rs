@@ -7,8 +7,7 @@
 //!
 //! Short expressions stay, so that what flows where can be told.
 
-use model::expr::{mask, to_signed};
-use model::{BinOp, Expr, ExprId, ExprPool};
+use model::{ExprId, ExprPool};
 use rustc_hash::FxHashMap;
 
 /// Expressions of more nodes are long.
@@ -25,7 +24,7 @@ pub(crate) fn settle(pool: &ExprPool, id: ExprId, value: u128, settled: &mut Set
         if !is_long(pool, id) || settled.insert(id, value).is_some() {
             return;
         }
-        next = below(pool, id, value);
+        next = pool.pinned_operand(id, value);
     }
 }
 
@@ -45,58 +44,6 @@ fn is_long(pool: &ExprPool, id: ExprId) -> bool {
         }
     }
     false
-}
-
-/// The operand that is no constant, and the only value that it can have when the expression has this
-/// one.
-fn below(pool: &ExprPool, id: ExprId, value: u128) -> Option<(ExprId, u128)> {
-    let width = pool.width(id);
-    let of = |operand: ExprId, value: u128| Some((operand, value & mask(width)));
-    match pool.get(id) {
-        Expr::Bin(op, a, b) => match (op, pool.as_const(a), pool.as_const(b)) {
-            (BinOp::Add, Some(known), None) => of(b, value.wrapping_sub(known)),
-            (BinOp::Add, None, Some(known)) => of(a, value.wrapping_sub(known)),
-            (BinOp::Sub, Some(known), None) => of(b, known.wrapping_sub(value)),
-            (BinOp::Sub, None, Some(known)) => of(a, value.wrapping_add(known)),
-            (BinOp::Xor, Some(known), None) => of(b, value ^ known),
-            (BinOp::Xor, None, Some(known)) => of(a, value ^ known),
-            (BinOp::Mul, Some(known), None) => factor(pool, b, known, value),
-            (BinOp::Mul, None, Some(known)) => factor(pool, a, known, value),
-            (BinOp::Shl, None, Some(shift)) => {
-                factor(pool, a, 1u128.checked_shl(u32::try_from(shift).ok()?)?, value)
-            }
-            _ => None,
-        },
-        Expr::Not(a) => of(a, !value),
-        Expr::ZExt(a, _) => (value <= mask(pool.width(a))).then_some((a, value)),
-        Expr::SExt(a, _) => {
-            let narrow = value & mask(pool.width(a));
-            let back = to_signed(narrow, pool.width(a)) as u128 & mask(width);
-            (back == value).then_some((a, narrow))
-        }
-        _ => None,
-    }
-}
-
-/// What an extended number was when so many times it is `product`: so that no multiple of it wraps, the
-/// factor must not have more bits than it was extended by.
-fn factor(pool: &ExprPool, id: ExprId, times: u128, product: u128) -> Option<(ExprId, u128)> {
-    let width = pool.width(id);
-    let (signed, narrow) = match pool.get(id) {
-        Expr::ZExt(a, _) => (false, pool.width(a)),
-        Expr::SExt(a, _) => (true, pool.width(a)),
-        _ => return None,
-    };
-    if times == 0 || times > mask(width - narrow) {
-        return None;
-    }
-    let value = if signed {
-        let (product, times) = (to_signed(product, width), i128::try_from(times).ok()?);
-        (product % times == 0).then(|| product / times)? as u128 & mask(width)
-    } else {
-        product.is_multiple_of(times).then_some(product / times)?
-    };
-    Some((id, value))
 }
 
 #[cfg(test)]

@@ -198,8 +198,7 @@ impl Engine<'_> {
         let value = self.recorded_value(id)?;
         if self.symbolic() && self.threads[t].concretised.insert(id) {
             self.idle.note_concretised(id);
-            let constant = self.pool.constant(scalar.width, value);
-            let equal = self.pool.eq(id, constant);
+            let equal = self.pool.pinned(id, value);
             let site = self.site(t);
             self.out.condition(t, equal, kind, site);
             settle(&self.pool, id, value, &mut self.threads[t].settled);
