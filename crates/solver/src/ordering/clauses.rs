@@ -155,21 +155,33 @@ impl Clauses {
             (clause.used, std::cmp::Reverse(clause.levels))
         });
         candidates.truncate(candidates.len() / 2);
+        let candidates: Vec<ClauseId> = candidates.into_iter().map(ClauseId).collect();
+        self.drop_all(&candidates);
+        for clause in &mut self.all {
+            clause.used = false;
+        }
+    }
+
+    /// Drops learned clauses, each named once; not those that are dropped already.
+    pub(super) fn drop_all(&mut self, ids: &[ClauseId]) {
+        if ids.is_empty() {
+            return;
+        }
         let mut dropped = vec![false; self.all.len()];
-        for &index in &candidates {
-            dropped[index as usize] = true;
-            let clause = &mut self.all[index as usize];
+        for &id in ids {
+            let clause = &mut self.all[id.0 as usize];
+            if clause.levels == 0 {
+                continue;
+            }
+            dropped[id.0 as usize] = true;
             self.literals -= clause.literals.len();
             clause.literals = Box::default();
             clause.levels = 0;
             self.learned -= 1;
+            self.free.push(id.0);
         }
         for watches in &mut self.watches {
             watches.retain(|watch| !dropped[watch.clause.0 as usize]);
-        }
-        self.free.extend(candidates);
-        for clause in &mut self.all {
-            clause.used = false;
         }
     }
 }

@@ -3,9 +3,11 @@
 //! directed acyclic graphs", 2006): only the part between the ends of a new edge is sorted again.
 
 mod arrange;
+mod clocks;
 
 use super::literal::Literal;
 pub(super) use arrange::Locks;
+pub(super) use clocks::{Clocks, Threads};
 use std::collections::VecDeque;
 
 /// An edge, seen from one of its ends.

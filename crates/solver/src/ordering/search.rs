@@ -8,7 +8,7 @@
 use super::Work;
 use super::clauses::{ClauseId, Clauses};
 use super::flows::Flow;
-use super::graph::{Graph, Locks};
+use super::graph::{Graph, Locks, Threads};
 use super::heap::{Activities, Heap};
 use super::literal::{Literal, Variable};
 use super::values::{Claim, Consequence, Values};
@@ -17,6 +17,7 @@ use encoders::{ConstraintSystem, Term};
 use model::{EventId, EventTrace, ReadRef, WriteSource};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+mod assumed;
 mod decisions;
 mod front;
 mod learning;
@@ -89,6 +90,9 @@ const STEPS: u64 = 16;
 pub(super) struct Search<'t> {
     clauses: Clauses,
     graph: Graph,
+    threads: Threads,
+    /// Clauses for the question at hand alone.
+    for_now: Vec<ClauseId>,
     values: Values<'t>,
     pub(super) system: &'t ConstraintSystem,
     /// What is known of reads' sources, and looked at when all else is decided.
@@ -171,6 +175,8 @@ impl<'t> Search<'t> {
             locks,
             has_drifted: false,
             graph,
+            threads: Threads::of(trace),
+            for_now: Vec::new(),
             values: Values::new(trace),
             kinds: Vec::new(),
             assigned: Vec::new(),
@@ -444,14 +450,24 @@ impl<'t> Search<'t> {
     }
 
     /// Assigns the first literal of a clause whose other literals are false.
-    fn imply(&mut self, mut clause: Vec<Literal>) {
-        let literal = clause[0];
+    fn imply(&mut self, clause: Vec<Literal>) {
         if clause.len() == 1 {
             // It holds whatever was decided.
             self.cancel(0);
-            self.assign(literal, None);
+            self.assign(clause[0], None);
             return;
         }
+        self.imply_by(clause);
+    }
+
+    /// As [`imply`](Self::imply), by a clause of two or more literals, which is kept until the next question.
+    fn imply_for_now(&mut self, clause: Vec<Literal>) {
+        let id = self.imply_by(clause);
+        self.for_now.push(id);
+    }
+
+    fn imply_by(&mut self, mut clause: Vec<Literal>) -> ClauseId {
+        let literal = clause[0];
         // The second watched literal is the one that is taken back first.
         let level_of = |l: &Literal| self.levels[l.variable().index()];
         if let Some(latest) = (1..clause.len()).max_by_key(|&index| level_of(&clause[index])) {
@@ -461,6 +477,7 @@ impl<'t> Search<'t> {
         let length = clause.len() as u32;
         let id = self.clauses.learn(clause, length);
         self.assign_at(literal, Some(id), level);
+        id
     }
 
     fn by_clauses(&mut self) -> Option<ClauseId> {
@@ -555,6 +572,11 @@ impl<'t> Search<'t> {
         if self.broken {
             return Answer::Unsatisfiable(Vec::new());
         }
+        let for_now = std::mem::take(&mut self.for_now);
+        self.clauses.drop_all(&for_now);
+        let assumes_orders =
+            |l: &Literal| matches!(self.kinds[l.variable().index()], Kind::Order(..));
+        let mut rounds = if assumptions.iter().any(assumes_orders) { assumed::ROUNDS } else { 0 };
         self.enter_sure();
         self.begin_near();
         self.turn.reads = match self.system.moments() {
@@ -610,6 +632,14 @@ impl<'t> Search<'t> {
                 self.forget();
             }
             if self.limits.len() == assumptions.len() {
+                if rounds > 0 {
+                    rounds -= 1;
+                    if self.rule_out() {
+                        most += self.for_now.len();
+                        continue;
+                    }
+                    rounds = 0;
+                }
                 self.go_back_near();
             }
             match self.decide(assumptions) {
