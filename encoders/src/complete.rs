@@ -7,24 +7,29 @@
 //! largest such value only if all writes are in the chain: then all come before the read, and no other
 //! write comes between a write and the read that it adds to. So a condition that holds for this value
 //! alone implies that no update is lost, which a solver otherwise finds by trying the orders of all
-//! additions.
+//! additions. The same goes for a condition on the sum of several such counters, as of a histogram's.
 
 use crate::context::Builder;
 use crate::context::Context;
 use crate::counters::addition;
 use crate::read_write::part_of;
 use crate::system::{ConstraintKind, Term};
-use model::expr::mask;
-use model::{CellId, EventId, ExprId, ReadRef, VarId};
+use model::expr::{Scratch, mask};
+use model::{BinOp, CellId, EventId, Expr, ExprId, ExprPool, ReadRef, VarId};
 
 /// Counters with more writes are left to the solver: there is a constraint for each pair.
 const MAX_WRITES: usize = 128;
+/// Sums of counters with more pairs than that, too.
+const MAX_PAIRS: usize = 600_000;
 
 /// A read, and the writes of its cell that can come before it.
 struct Counter {
     read: ReadRef,
-    /// What the read returns when so many of the writes are in the chain.
-    values: Vec<u128>,
+    width: u32,
+    /// What the read returns before the first of the writes.
+    base: u128,
+    /// What each of them adds.
+    constant: u128,
     /// Each write with the read that it adds to.
     steps: Vec<(EventId, EventId)>,
 }
@@ -39,17 +44,97 @@ pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder, roots: &[Expr
         if pool.width(root) != 1 {
             continue;
         }
-        let [var] = pool.variables(root)[..] else { continue };
-        let Some(counter) = counter(context, var) else { continue };
-        let holds = |value: u128| pool.evaluate(root, &|_| Some(value)).map(|value| value != 0);
-        let Some((&most, others)) = counter.values.split_last() else { continue };
-        let Some(whole) = holds(most) else { continue };
-        if others.iter().all(|&value| holds(value) == Some(!whole)) {
-            let root = Term::Value(root);
-            let unless = if whole { root.negated() } else { root };
-            nothing_is_lost(context, builder, &counter, &unless);
+        let variables = pool.variables(root);
+        let summed = match variables[..] {
+            [_] => true,
+            _ => is_of_sum(pool, root, &variables),
+        };
+        let counters = || variables.iter().map(|&var| counter(context, var)).collect();
+        let Some(counters): Option<Vec<Counter>> = summed.then(counters).flatten() else {
+            continue;
+        };
+        let Some(whole) = holds_for_all_alone(pool, root, &variables, &counters) else { continue };
+        let root = Term::Value(root);
+        let unless = if whole { root.negated() } else { root };
+        for counter in &counters {
+            nothing_is_lost(context, builder, counter, &unless);
         }
     }
+}
+
+/// Does a condition depend on the sum of these variables alone, each taken once?
+fn is_of_sum(pool: &ExprPool, root: ExprId, variables: &[VarId]) -> bool {
+    let mut top = root;
+    // Down to the first sum of what is not constant.
+    let sum = loop {
+        let mut open = Vec::new();
+        pool.get(top).for_each_operand(|operand| {
+            if pool.as_const(operand).is_none() {
+                open.push(operand);
+            }
+        });
+        match (pool.get(top), &open[..]) {
+            (Expr::Bin(BinOp::Add, ..), [_, _]) => break top,
+            (_, &[only]) => top = only,
+            _ => return false,
+        }
+    };
+    let (mut pending, mut found) = (vec![sum], Vec::new());
+    while let Some(id) = pending.pop() {
+        match pool.get(id) {
+            Expr::Bin(BinOp::Add, a, b) => pending.extend([a, b]),
+            Expr::Var { var, .. } => found.push(var),
+            Expr::Const { .. } => {}
+            _ => return false,
+        }
+        if found.len() > variables.len() {
+            return false;
+        }
+    }
+    found.sort_unstable();
+    found == variables
+}
+
+/// Whether the condition holds when all writes are in the chains, if it is otherwise for every smaller number
+/// of them.
+fn holds_for_all_alone(
+    pool: &ExprPool,
+    root: ExprId,
+    variables: &[VarId],
+    counters: &[Counter],
+) -> Option<bool> {
+    let first = counters.first()?;
+    let (width, constant) = (first.width, first.constant);
+    let mut cells: Vec<EventId> =
+        counters.iter().flat_map(|c| c.steps.iter().map(|s| s.1)).collect();
+    let count = cells.len();
+    cells.sort_unstable();
+    cells.dedup();
+    let pairs: usize = counters.iter().map(|counter| counter.steps.len().pow(2)).sum();
+    let is_one = counters.iter().all(|c| (c.width, c.constant) == (width, constant));
+    // Reads of one counter do not add up to different numbers of writes.
+    if !is_one || cells.len() != count || pairs > MAX_PAIRS || !stays(count, constant, width) {
+        return None;
+    }
+    let base = counters.iter().fold(0u128, |sum, counter| sum.wrapping_add(counter.base));
+    let compiled = pool.compile(root);
+    let mut scratch = Scratch::default();
+    let mut holds = |steps: u128| {
+        // Only the sum matters.
+        let sum = base.wrapping_add(constant.wrapping_mul(steps)) & mask(width);
+        let value_of = |place: usize| Some(if place == 0 { sum } else { 0 });
+        compiled.evaluate(pool, &mut scratch, &value_of).map(|value| value != 0)
+    };
+    debug_assert_eq!(compiled.variables(), variables);
+    let whole = holds(count as u128)?;
+    (0..count as u128).all(|steps| holds(steps) == Some(!whole)).then_some(whole)
+}
+
+/// Either up or down, and never all the way round.
+fn stays(count: usize, constant: u128, width: u32) -> bool {
+    let down = constant.wrapping_neg() & mask(width);
+    let stays = |by: u128| (count as u128).checked_mul(by).is_some_and(|all| all <= mask(width));
+    constant != 0 && (stays(constant) || stays(down))
 }
 
 fn nothing_is_lost(context: &Context<'_>, builder: &mut Builder, counter: &Counter, unless: &Term) {
@@ -106,16 +191,12 @@ fn counter(context: &Context<'_>, var: VarId) -> Option<Counter> {
     if start.is_some_and(|start| !is_first(start)) {
         return None;
     }
-    // Either up or down, and never all the way round.
-    let count = steps.len() as u128;
-    let down = constant.wrapping_neg() & mask(cell.width);
-    let stays = |by: u128| count.checked_mul(by).is_some_and(|all| all <= mask(cell.width));
-    let is_one = constants.iter().all(|&other| other == constant);
-    if constant == 0 || !is_one || !(stays(constant) || stays(down)) {
+    if !constants.iter().all(|&other| other == constant)
+        || !stays(steps.len(), constant, cell.width)
+    {
         return None;
     }
-    let value = |steps| base.wrapping_add(constant.wrapping_mul(steps)) & mask(cell.width);
-    Some(Counter { read, values: (0..=count).map(value).collect(), steps })
+    Some(Counter { read, width: cell.width, base, constant, steps })
 }
 
 /// The read that a write adds a constant to, and the constant.

@@ -454,6 +454,43 @@ fn a_counter_that_is_complete_has_lost_no_update() {
 }
 
 #[test]
+fn a_sum_of_counters_that_is_complete_has_lost_no_update() {
+    let counting = |check: &str| {
+        format!(
+            "t0: R x -> a\nt0: W x a + 1\nt1: RMW x -> c = c + 1\nt1: RMW y -> d = d + 1\n\
+             t0: join t1\nt0: R x -> end\nt0: R y -> more\nt0: fail {check}"
+        )
+    };
+    check(
+        &counting("end + more != 3"),
+        |kind| kind == ConstraintKind::Counter,
+        expect![[r#"
+        e0 t0 start
+        e1 t0 fork
+        e2 t0 read
+        e3 t0 write
+        e4 t0 join
+        e5 t0 read
+        e6 t0 read
+        e7 t0 failure
+        e8 t0.1 start
+        e9 t0.1 read-modify-write
+        e10 t0.1 read-modify-write
+        e11 t0.1 exit
+        c12 counter [e2 e3 e9 e5]: (e9 < e2 or e3 < e9 or ~((x3 + x4) == 3))
+        failure: ~((x3 + x4) == 3)
+    "#]],
+    );
+    // One may have lost what does not show in these.
+    for weak in ["end + more < 2", "end - more != 1", "end + end + more != 5", "end + more != 2"] {
+        let parsed = parse(&counting(weak)).unwrap_or_else(|error| panic!("{error}"));
+        let system = encode(&parsed.trace).expect("the trace can be encoded");
+        let about = |c: &encoders::Constraint| c.kind == ConstraintKind::Counter;
+        assert!(!system.constraints.iter().any(about), "{weak}");
+    }
+}
+
+#[test]
 fn sources_that_cannot_be_are_left_out() {
     // The write before the fork is overwritten, the one after the join comes too late, and 7
     // contradicts the path.

@@ -24,6 +24,10 @@ pub(crate) enum Share {
     Large,
     /// To one of many.
     Small,
+    /// To one that is asked again when there is no answer.
+    First,
+    /// The same, where an answer to another question is better.
+    Second,
 }
 
 impl Share {
@@ -31,6 +35,8 @@ impl Share {
         match self {
             Self::Large => 6,
             Self::Small => 24,
+            Self::First => 6,
+            Self::Second => 12,
         }
     }
 }
@@ -82,10 +88,17 @@ impl<'s> Asker<'s> {
         self.session.look_near(schedule);
     }
 
-    /// A failing schedule with all of these orders.
-    pub(crate) fn fails(&mut self, orders: &[Order]) -> Result<Outcome, ExplainError> {
+    /// A failing schedule with all of these orders; without a share the question gets all of the time.
+    pub(crate) fn fails(
+        &mut self,
+        orders: &[Order],
+        share: Option<Share>,
+    ) -> Result<Outcome, ExplainError> {
         self.calls += 1;
-        Ok(self.session.check(Goal::Fail, orders)?)
+        Ok(match share {
+            None => self.session.check(Goal::Fail, orders)?,
+            Some(share) => self.session.check_within(Goal::Fail, orders, share.divisor())?,
+        })
     }
 
     /// Is there a schedule that passes with all of these orders? A known one answers at once.

@@ -1,7 +1,7 @@
 //! The phases one after the other.
 
 use crate::alternates::{Alternates, Wanted, alternates};
-use crate::ask::Asker;
+use crate::ask::{Asker, Share};
 use crate::context::Context;
 use crate::dsp::Dsp;
 use crate::error::ExplainError;
@@ -206,18 +206,26 @@ pub fn explain_with(
         let mut clock = Clock::Unknown;
         let mut found = None;
         if let Some(recorded) = recorded {
-            let mut asker = Asker::new(recorded);
-            let answer = find(trace, &mut asker)?;
+            let is_open = |answer: &Outcome| matches!(answer, Outcome::Unknown(_));
+            let mut recorded = Asker::new(recorded);
+            let mut answer = find(trace, &mut recorded, Some(Share::First))?;
+            if is_open(&answer) {
+                // What the recorded run read may be harder to come by than the failure.
+                found = Some(find(trace, asker, Some(Share::Second))?).filter(|any| !is_open(any));
+                if found.is_none() {
+                    answer = find(trace, &mut recorded, None)?;
+                }
+            }
             clock = match answer {
                 Outcome::Sat(_) => Clock::Followed,
                 Outcome::Unsat(_) => Clock::Contradicted,
                 Outcome::Unknown(_) => Clock::Unknown,
             };
-            found = Some(answer).filter(|answer| matches!(answer, Outcome::Sat(_)));
+            found = found.or(Some(answer).filter(|answer| matches!(answer, Outcome::Sat(_))));
         }
         let found = match found {
             Some(found) => found,
-            None => find(trace, asker)?,
+            None => find(trace, asker, None)?,
         };
         let mut explanation = match found {
             Outcome::Sat(found) => from_model(context, asker, options, &found, begins)?,
@@ -308,7 +316,11 @@ fn from_model(
     Ok(explanation)
 }
 
-fn find(trace: &EventTrace, asker: &mut Asker<'_>) -> Result<Outcome, ExplainError> {
+fn find(
+    trace: &EventTrace,
+    asker: &mut Asker<'_>,
+    share: Option<Share>,
+) -> Result<Outcome, ExplainError> {
     let _span = tracing::info_span!("failing_schedule").entered();
     let held = held_orders(trace);
     let named = named_orders(trace);
@@ -316,13 +328,13 @@ fn find(trace: &EventTrace, asker: &mut Asker<'_>) -> Result<Outcome, ExplainErr
     // What the condition names follows from it, unless one of several orders is enough.
     for wanted in [all, held] {
         if !wanted.is_empty() {
-            let found = asker.fails(&wanted)?;
+            let found = asker.fails(&wanted, share)?;
             if matches!(found, Outcome::Sat(_)) {
                 return Ok(found);
             }
         }
     }
-    asker.fails(&[])
+    asker.fails(&[], share)
 }
 
 fn fewer_switches(

@@ -103,8 +103,8 @@ impl Search {
     /// Every schedule that passes gives up an order of the root cause. So a smallest choice of
     /// orders from all passing schedules that are known is proposed, until the session finds none
     /// that keeps it: then it is a root cause, and minimal, since for each of its orders there is
-    /// a schedule that gives up this one alone. False when the session has no answer; the orders
-    /// stay as they were.
+    /// a schedule that gives up this one alone. False when the session has no answer soon, since orders can
+    /// still be dropped one by one; they stay as they were.
     fn hit(
         &mut self,
         context: &mut Context<'_, '_>,
@@ -125,7 +125,7 @@ impl Search {
             }
             let chosen = hitting_set(self.orders.len(), &given_up);
             let proposal: Vec<Order> = chosen.iter().map(|i| self.orders[*i].order).collect();
-            match asker.passes(context, &proposal, Share::Large)? {
+            match asker.passes(context, &proposal, Share::Small)? {
                 Answer::None(_) => {
                     self.orders = chosen.iter().map(|index| self.orders[*index]).collect();
                     return Ok(true);

@@ -10,6 +10,7 @@ mod state;
 mod values;
 
 use crate::event::{EventKind, ReadRef, WriteSource};
+use crate::expr::{CmpOp, Expr, ExprId};
 use crate::ids::{ConditionId, EventId, ObjectId, ThreadId, VarId};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::trace::{EventTrace, FailureCondition, VariableOrigin};
@@ -313,6 +314,44 @@ impl<'t> Evaluator<'t> {
             Some(true) => Check::Fails,
             Some(false) => Check::Passes,
             None => Check::Undetermined,
+        }
+    }
+
+    /// How far a schedule is from one that follows the recorded paths and fails: 0 for one that does, and otherwise
+    /// more by one for each condition that does not hold, and by how far apart the sides of an equation are, up to
+    /// 2^16. `None` where it cannot happen.
+    pub fn shortfall(&mut self, order: &[EventId], inputs: &Inputs<'_>) -> Option<u64> {
+        if !self.execute(order, inputs, true).is_empty() {
+            return None;
+        }
+        let trace = self.trace;
+        let mut sum = u64::from(self.fails() != Some(true));
+        for condition in &trace.conditions {
+            if self.values.of(trace, condition.expr) != Some(1) {
+                sum += 1 + self.apart(condition.expr);
+            }
+        }
+        Some(sum)
+    }
+
+    /// The conditions that do not hold in the last run, or may not, each expression once.
+    pub fn unmet(&mut self) -> Vec<ExprId> {
+        let trace = self.trace;
+        let conditions = trace.conditions.iter().map(|condition| condition.expr);
+        let mut found: Vec<ExprId> =
+            conditions.filter(|&expr| self.values.of(trace, expr) != Some(1)).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// How far apart the sides of an equation are.
+    fn apart(&mut self, expr: ExprId) -> u64 {
+        let trace = self.trace;
+        let Expr::Cmp(CmpOp::Eq, a, b) = trace.exprs.get(expr) else { return 0 };
+        match (self.values.of(trace, a), self.values.of(trace, b)) {
+            (Some(a), Some(b)) => u64::try_from(a.abs_diff(b)).unwrap_or(u64::MAX).min(1 << 16),
+            _ => 0,
         }
     }
 

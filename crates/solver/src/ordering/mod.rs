@@ -9,6 +9,7 @@ mod flows;
 mod graph;
 mod heap;
 mod literal;
+mod probes;
 mod search;
 mod terms;
 mod values;
@@ -38,6 +39,11 @@ pub struct Work {
     /// How many decisions were taken.
     pub decisions: u64,
 }
+
+/// After so many conflicts schedules that may fail are tried out.
+const PROBED: u64 = 300;
+/// The part of a question's time that this may take.
+const PROBING: u32 = 8;
 
 /// A session with the ordering solver.
 pub struct OrderingSession<'a> {
@@ -203,10 +209,27 @@ impl Session for OrderingSession<'_> {
         };
         let before = search.work();
         let by_clock = |c: &encoders::Constraint| c.kind == ConstraintKind::Clock;
-        if goal == Goal::Fail && self.system.constraints.iter().any(by_clock) {
-            search.pause = Some(before.conflicts + self.patience);
-        }
+        let forward = goal == Goal::Fail && self.system.constraints.iter().any(by_clock);
+        let probes = goal == Goal::Fail && orders.is_empty();
+        let patience = forward.then_some(before.conflicts + self.patience);
+        search.pause = match probes {
+            true => Some(before.conflicts + self.patience.min(PROBED)),
+            false => patience,
+        };
         let mut answer = search.solve(&assumptions, &mut goes_on);
+        search.pause = patience;
+        if probes && matches!(answer, Answer::Paused) {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let until = left.map(|left| Instant::now() + left / PROBING);
+            let found = self.probe(|| until.is_none_or(|until| Instant::now() < until));
+            tracing::debug!(found = found.is_some(), "tried schedules out");
+            let Some(search) = &mut self.search else { return Ok(Outcome::Unsat(Vec::new())) };
+            if let Some(order) = found {
+                search.look_near(&order);
+            }
+            answer = search.solve(&assumptions, &mut goes_on);
+        }
+        let Some(search) = &mut self.search else { return Ok(Outcome::Unsat(Vec::new())) };
         search.pause = None;
         if matches!(answer, Answer::Paused) {
             let until = deadline.map(|deadline| {

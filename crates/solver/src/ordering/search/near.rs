@@ -36,6 +36,30 @@ impl Search<'_> {
         }
     }
 
+    /// The events in the order that a search begins from, but for these pairs, which come in theirs; `None` where
+    /// they cannot.
+    pub(in super::super) fn arranged_with(
+        &mut self,
+        orders: &[(u32, u32)],
+    ) -> Option<Vec<EventId>> {
+        self.cancel(0);
+        self.has_drifted = true;
+        let known = self.graph.len();
+        // Nobody asks why they do not hold.
+        let unexplained = Variable(0).literal(true);
+        let added = orders.iter().all(|&(a, b)| self.graph.add(a, b, unexplained).is_ok());
+        let moments = if self.model.is_empty() { self.system.moments() } else { &self.model };
+        let arranged = added && self.graph.arrange(moments, &self.locks);
+        let order = arranged.then(|| {
+            let mut order: Vec<EventId> =
+                (0..self.first_places.len() as u32).map(EventId).collect();
+            order.sort_unstable_by_key(|event| self.graph.places()[event.index()]);
+            order
+        });
+        self.graph.undo(known);
+        order
+    }
+
     /// Gives a source its place among the others, which is that of its read.
     pub(super) fn stand_in_line(&mut self, variable: Variable) {
         if let Kind::Source(read) = self.kinds[variable.index()] {
