@@ -97,9 +97,13 @@ fn cells_of(trace: &EventTrace, exprs: &[model::ExprId]) -> Vec<CellId> {
 
 /// Does a schedule have all orders of one of those that must not hold at once?
 fn is_ruled_out(system: &encoders::ConstraintSystem, order: &[EventId]) -> bool {
-    let rejected = system.constraints.iter().filter(|c| c.kind == ConstraintKind::Rejected);
-    let mut rejected = rejected.peekable();
-    if rejected.peek().is_none() {
+    let rejected: Vec<&Term> = system
+        .constraints
+        .iter()
+        .filter(|constraint| constraint.kind == ConstraintKind::Rejected)
+        .map(|constraint| &constraint.term)
+        .collect();
+    if rejected.is_empty() {
         return false;
     }
     let places = places(order);
@@ -107,8 +111,8 @@ fn is_ruled_out(system: &encoders::ConstraintSystem, order: &[EventId]) -> bool 
         Term::Before(a, b) => places[a.index()] < places[b.index()],
         _ => false,
     };
-    let mut rejected = rejected;
-    rejected.any(|constraint| match &constraint.term {
+    // One of the orders has to be the other way round.
+    rejected.into_iter().any(|term| match term {
         Term::Or(parts) => !parts.iter().any(holds),
         term => !holds(term),
     })
