@@ -454,6 +454,69 @@ fn who_joined_the_others_was_not_overtaken() {
     assert!(!cause.variables.contains(&"used".to_owned()), "{cause:?}");
 }
 
+fn stack(calls: &[(&str, u32)]) -> Arc<[model::Site]> {
+    let site = |(function, line): &(&str, u32)| model::Site {
+        file: "sessions.cc".to_owned(),
+        line: *line,
+        column: 1,
+        function: (*function).to_owned(),
+    };
+    calls.iter().map(site).collect()
+}
+
+/// Moves an event, where the run has it.
+fn move_to(run: &mut Run, label: &str, calls: &[(&str, u32)]) {
+    if let Some(event) = run.parsed.labels.get(label) {
+        run.parsed.trace.events[event.index()].stack = stack(calls);
+    }
+}
+
+/// What was checked in a call that came to its end did not lead to the failure in a later one.
+#[test]
+fn what_was_overtaken_in_an_earlier_call_is_not_why() {
+    let text = "
+        cell used 32 = 2
+        cell first 32 = 1
+        t0: fork a
+        t0: fork b
+        a: [look] R used -> u
+        a: assume u > 1
+        a: [use] R first -> f
+        a: assume f == 0
+        a: [again] R other -> o
+        a: fail o == 0
+        b: R used -> v
+        b: assume v > 1
+        b: [less] W used v - 1
+        b: [pop] W first 0
+        b: [done] W other 1
+    ";
+    let mut failing = Run::failing(text);
+    let passing = text.replace("a: fail o == 0", "a: assume o != 0");
+    // All but the last read of the one thread comes as in the run that fails.
+    let parsed = parse(&(passing + "t0: join a\nt0: join b\n")).expect("the text is a trace");
+    let threads = &parsed.trace.threads;
+    let [main, one, two] = [0, 1, 2].map(|thread| threads[thread].events.as_slice());
+    let again = one.iter().position(|id| *id == parsed.event("again")).expect("an event");
+    let parts = [&main[..3], &one[..2], two, &one[2..again], &one[again..], &main[3..]];
+    let schedule = Schedule { order: parts.concat() };
+    let evaluation = model::evaluate::evaluate(&parsed.trace, &schedule, &|_| None);
+    let evaluation = evaluation.expect("the run can happen");
+    let mut passing = Run { parsed, schedule, evaluation };
+    // The thread has left `count`, and its check, when it fails there.
+    let check = [("has", 40), ("count", 44), ("client", 61)];
+    for run in [&mut failing, &mut passing] {
+        move_to(run, "look", &check);
+        move_to(run, "use", &[("at", 551), ("count", 47), ("client", 61)]);
+        move_to(run, "again", &check);
+    }
+    let end = failing.parsed.trace.failure.as_ref().expect("a failure").event;
+    failing.parsed.trace.events[end.index()].stack =
+        stack(&[("at", 553), ("count", 47), ("client", 61)]);
+    let cause = cause_across(&failing, &passing);
+    assert!(!cause.variables.contains(&"used".to_owned()), "{cause:?}");
+}
+
 /// What a thread went by before it waited is no longer what it goes by.
 #[test]
 fn who_has_waited_since_its_look_was_not_overtaken() {

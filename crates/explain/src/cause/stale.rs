@@ -60,7 +60,9 @@ pub(super) fn find_wrong_way(story: &Story<'_>) -> Option<Found> {
     let failure = story.event(story.trace().failure.as_ref()?.event);
     let own = &story.trace().threads[failure.thread.index()].events;
     let before = own.iter().copied().take(failure.index as usize).rev();
-    let mut reads = before.filter(|id| !story.event(*id).kind.reads().is_empty()).take(LAST_READS);
+    let reads = before.filter(|id| !story.event(*id).kind.reads().is_empty()).take(LAST_READS);
+    // What the thread did in a call that came to its end did not lead to the failure in a later one.
+    let mut reads = reads.filter(|read| story.in_one_call(*read, failure.id));
     reads.find_map(|read| overtaken(story, read))
 }
 
