@@ -656,6 +656,9 @@ pub struct DebugVariable {
     pub either: Option<[i64; 2]>,
     /// Which byte of the variable the global begins at: the optimiser may have split a variable.
     pub offset: i64,
+    /// Is the global what the variable, a pointer, points to? So the optimiser may have it where an object is
+    /// allocated once for all.
+    pub points_to_it: bool,
 }
 
 /// A type of the debug information.

@@ -454,6 +454,27 @@ fn a_variable_of_two_values_is_shown_with_those_of_the_source() {
     assert_eq!(shown("-O2", "limit", 1), Some(DisplayKind::Either([-5, 20])));
 }
 
+/// An object that is allocated once for all may become a global, and the pointer to it is gone.
+#[test]
+fn an_object_that_became_a_global_is_named_by_its_pointer() {
+    let source = "
+        void *calloc(unsigned long, unsigned long);
+        struct account { int id; long balance; int log[4]; };
+        static struct account *shared;
+        void start(void) { shared = calloc(1, sizeof *shared); }
+        void pay(void) { shared->balance++; }
+        int logged(int i) { return shared->log[i]; }";
+    let module = c("-O1", source);
+    let body = global(&module, "shared.body");
+    assert_eq!(global_path(&module, body, 8, 8).as_deref(), Some("shared->balance"));
+    assert_eq!(global_path(&module, body, 24, 4).as_deref(), Some("shared->log[2]"));
+    assert_eq!(global_display(&module, body, 8, 8), Some(DisplayKind::Signed));
+    let stores = paths(&module, "pay", |kind| matches!(kind, InstKind::Store { .. }));
+    assert!(stores.contains(&"shared->balance".to_owned()), "{stores:?}");
+    let loads = paths(&module, "logged", |kind| matches!(kind, InstKind::Load { .. }));
+    assert!(loads.iter().any(|path| path.starts_with("shared->log[")), "{loads:?}");
+}
+
 #[test]
 fn several_members_at_once() {
     let source = "

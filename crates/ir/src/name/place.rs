@@ -64,6 +64,13 @@ impl Place {
         let global = module.globals.get(id.index())?;
         let part = global.debug.as_ref().map_or(0, |debug| debug.offset);
         let offset = offset.wrapping_add(part);
+        if let Some(debug) = global.debug.as_ref().filter(|debug| debug.points_to_it) {
+            let inner = match layout::strip(module, debug.ty) {
+                Some(DebugType::Pointer(inner)) => *inner,
+                _ => None,
+            };
+            return Some(Self { offset, ..Self::new(debug.name.clone(), Via::Pointer, inner) });
+        }
         let (text, ty) = match &global.debug {
             Some(debug) if !debug.name.is_empty() => (debug.name.clone(), debug.ty),
             // Literals and the like have made-up names that start with a dot.

@@ -2,7 +2,7 @@
 
 use super::{Reader, call};
 use crate::name;
-use crate::types::{DebugVariable, LocId, Location, Scope, ScopeId};
+use crate::types::{DebugType, DebugVariable, LocId, Location, Scope, ScopeId};
 use llvm::llvm_sys::debuginfo::LLVMMetadataKind as Kind;
 use llvm::llvm_sys::prelude::{LLVMMetadataRef, LLVMValueRef};
 use std::path::Path;
@@ -17,6 +17,8 @@ mod operand {
     pub(super) const SUBPROGRAM_SYMBOL: usize = 3;
     /// Of a file.
     pub(super) const FILE_CHECKSUM: usize = 2;
+    /// Of a compile unit: its global variables, each with an expression.
+    pub(super) const UNIT_GLOBALS: usize = 6;
     /// Of a variable.
     pub(super) const VARIABLE_NAME: usize = 1;
     /// Of a variable.
@@ -136,21 +138,64 @@ impl Reader<'_> {
 
     /// What the debug information says about a global variable.
     pub(super) fn global_debug(&mut self, global: LLVMValueRef) -> Option<DebugVariable> {
-        let (variable, expression) = self.global_variable_node(global)?;
+        if let Some((variable, expression)) = self.global_variable_node(global) {
+            return Some(self.described(variable, expression, false));
+        }
+        // An object that is allocated once may have become the global `pointer.body`.
+        let name = self.symbol(global);
+        let pointer = name.strip_suffix(".body")?;
+        let variable = self.left_variable(pointer)?;
+        let described = self.described(variable, None, true);
+        let ty = described.ty.and_then(|ty| self.module.debug.types.get(ty.index()));
+        matches!(ty, Some(DebugType::Pointer(_))).then_some(described)
+    }
+
+    fn described(
+        &mut self,
+        variable: LLVMMetadataRef,
+        expression: Option<LLVMMetadataRef>,
+        points_to_it: bool,
+    ) -> DebugVariable {
         let expression = expression
             .map(|node| self.text(call!(self, LLVMMetadataAsValue(self.context, node))))
             .unwrap_or_default();
         let either = two_values(&expression);
         let operands = self.operands_of(variable);
         let file = call!(self, LLVMDIVariableGetFile(variable));
-        Some(DebugVariable {
+        DebugVariable {
             name: self.string(&operands, operand::VARIABLE_NAME),
             ty: self.debug_type_at(&operands, operand::VARIABLE_TYPE),
             file: self.file(file),
             line: call!(self, LLVMDIVariableGetLine(variable)),
             either,
             offset: part_of(&expression).unwrap_or(0),
-        })
+            points_to_it,
+        }
+    }
+
+    /// The only global variable of this name among those that the compile units list, whether or not there is
+    /// still such a global.
+    fn left_variable(&self, name: &str) -> Option<LLVMMetadataRef> {
+        let (raw, units) = (self.source.raw(), c"llvm.dbg.cu".as_ptr());
+        let count = call!(self, LLVMGetNamedMetadataNumOperands(raw, units)) as usize;
+        let mut operands = vec![std::ptr::null_mut(); count];
+        call!(self, LLVMGetNamedMetadataOperands(raw, units, operands.as_mut_ptr()));
+        let mut found = None;
+        for unit in operands.into_iter().filter_map(|unit| self.node(Some(unit))) {
+            let lists = self.operands_of(unit);
+            let Some(list) = self.node(lists.get(operand::UNIT_GLOBALS).copied()) else { continue };
+            for entry in self.operands_of(list) {
+                let Some(entry) = self.node(Some(entry)) else { continue };
+                let Some(variable) = self.node(self.operands_of(entry).first().copied()) else {
+                    continue;
+                };
+                let own = self.string(&self.operands_of(variable), operand::VARIABLE_NAME);
+                if own == name && found.replace(variable).is_some() {
+                    return None;
+                }
+            }
+        }
+        found
     }
 
     /// A global variable's description, and how its value follows from what is stored.

@@ -67,6 +67,7 @@ functions! {
         fn LLVMGetNamedMetadataName(
             named_md: LLVMNamedMDNodeRef, name_len: *mut usize
         ) -> *const c_char;
+        fn LLVMGetNamedMetadataNumOperands(m: LLVMModuleRef, name: *const c_char) -> c_uint;
         fn LLVMGetNamedMetadataOperands(
             m: LLVMModuleRef, name: *const c_char, dest: *mut LLVMValueRef
         );
