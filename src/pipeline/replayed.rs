@@ -55,8 +55,7 @@ pub(super) fn explain(
     let none = replayed.explained.explanation.alternates.found.is_empty();
     // An alternate may lead a thread that the failure stopped into a failure of its own, of which
     // the log says nothing.
-    let in_vain =
-        replayed.alternates.iter().all(|found| found.fails || found.replay == Replay::Diverged);
+    let in_vain = replayed.alternates.iter().all(|found| found.replay == Replay::Diverged);
     if in_vain && work.options.alternates > 0 && replayed.failing.replay != Replay::NotRun {
         let started = Instant::now();
         let explained = &replayed.explained;
@@ -180,8 +179,7 @@ fn confirm_as_found(
 }
 
 /// Replays alternates until as many as asked for are confirmed, and keeps those; others follow
-/// where there are too few. One that comes past the failure's place and then fails like the recorded run, at
-/// another part of the check or in its next round, is kept for when there is no better one.
+/// where there are too few.
 fn replay_alternates(
     confirmer: &Confirmer,
     execution: &Execution,
@@ -200,22 +198,22 @@ fn replay_alternates(
             let explained = &replayed.explained;
             confirmer.confirm(Claim::Passes, explained, execution, &alternate.schedule)?
         };
-        confirmed += usize::from(finding.replay == Replay::Confirmed && !finding.fails);
+        confirmed += usize::from(finding.replay == Replay::Confirmed);
         findings.push(finding);
     }
     replayed.alternates = keep(&mut replayed.explained, findings, wanted);
     Ok(())
 }
 
-/// Brings confirmed alternates before others, of these the ones that the same check does not stop
-/// later, otherwise in their order, and keeps as many as were asked for.
+/// Brings confirmed alternates before others, otherwise in their order, and keeps as many as were
+/// asked for.
 fn keep(explained: &mut Explained, mut findings: Vec<Finding>, wanted: usize) -> Vec<Finding> {
     let explanation = &mut explained.explanation;
     let found = std::mem::take(&mut explanation.alternates.found);
     let dsps = std::mem::take(&mut explanation.dsps);
     findings.resize(found.len(), Finding::default());
     let mut all: Vec<_> = found.into_iter().zip(dsps).zip(findings).collect();
-    all.sort_by_key(|(_, finding)| (finding.replay != Replay::Confirmed, finding.fails));
+    all.sort_by_key(|(_, finding)| finding.replay != Replay::Confirmed);
     all.truncate(wanted);
     let mut kept = Vec::new();
     for ((alternate, dsp), finding) in all {
