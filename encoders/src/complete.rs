@@ -105,15 +105,15 @@ fn holds_for_all_alone(
 ) -> Option<bool> {
     let first = counters.first()?;
     let (width, constant) = (first.width, first.constant);
-    let mut cells: Vec<EventId> =
+    let mut writes: Vec<EventId> =
         counters.iter().flat_map(|c| c.steps.iter().map(|s| s.1)).collect();
-    let count = cells.len();
-    cells.sort_unstable();
-    cells.dedup();
+    let count = writes.len();
+    writes.sort_unstable();
+    writes.dedup();
     let pairs: usize = counters.iter().map(|counter| counter.steps.len().pow(2)).sum();
     let is_one = counters.iter().all(|c| (c.width, c.constant) == (width, constant));
     // Reads of one counter do not add up to different numbers of writes.
-    if !is_one || cells.len() != count || pairs > MAX_PAIRS || !stays(count, constant, width) {
+    if !is_one || writes.len() != count || pairs > MAX_PAIRS || !stays(count, constant, width) {
         return None;
     }
     let base = counters.iter().fold(0u128, |sum, counter| sum.wrapping_add(counter.base));

@@ -34,13 +34,17 @@ impl OrderingSession<'_> {
         let search = self.search.as_mut()?;
         let mut evaluator = Evaluator::new(trace);
         let recorded = |var: VarId| trace.variables.get(var.index())?.recorded;
+        let shortfall = |evaluator: &mut Evaluator<'_>, order: &[EventId]| {
+            let left = evaluator.shortfall(order, &recorded)?;
+            Some(left + u64::from(left == 0 && is_ruled_out(system, order)))
+        };
         let mut best = search.arranged_with(&[])?;
         // Where even that cannot happen, everything that can is better.
-        let mut missing = evaluator.shortfall(&best, &recorded).unwrap_or(u64::MAX);
+        let mut missing = shortfall(&mut evaluator, &best).unwrap_or(u64::MAX);
         let (mut orders, mut runs, mut in_vain) = (Vec::new(), 0, 0);
         let mut tried = FxHashSet::default();
         loop {
-            if missing == 0 && !is_ruled_out(system, &best) {
+            if missing == 0 {
                 tracing::debug!(
                     runs,
                     changes = orders.len() / 2,
@@ -48,8 +52,9 @@ impl OrderingSession<'_> {
                 );
                 return Some(best);
             }
+            // The best one is the one that was run last.
             let mut unmet = FxHashSet::default();
-            if evaluator.shortfall(&best, &recorded).is_some() {
+            if missing < u64::MAX {
                 unmet.extend(cells_of(trace, &evaluator.unmet()));
             }
             let before = missing;
@@ -68,7 +73,7 @@ impl OrderingSession<'_> {
                 in_vain += usize::from(order.is_some());
                 let left = order.as_ref().and_then(|order| {
                     runs += 1;
-                    evaluator.shortfall(order, &recorded)
+                    shortfall(&mut evaluator, order)
                 });
                 if let (Some(order), Some(left)) = (order, left)
                     && left < missing
