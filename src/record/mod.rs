@@ -10,6 +10,7 @@ mod noise;
 mod openmp;
 mod program;
 mod run;
+mod stuck;
 mod tee;
 mod words;
 

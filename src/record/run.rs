@@ -4,6 +4,7 @@ use crate::record::children::{Family, Found};
 use crate::record::fail_if::{self, Spool};
 use crate::record::noise::{REPORT_FILE, take_steps};
 use crate::record::openmp;
+use crate::record::stuck::Stuck;
 use crate::record::tee::Tee;
 use crate::record::words::is_interrupt;
 use crate::record::{FailAt, Instrumented, Interrupts, Noise, Perturbation, Program, RecordError};
@@ -63,6 +64,8 @@ pub struct Options {
     pub perturbation: Option<Perturbation>,
     /// The run is ended, as when its time is up, when its streams have so many bytes.
     pub most_bytes: Option<u64>,
+    /// Is the run ended, as when its time is up, when all its threads wait for ever?
+    pub ends_when_stuck: bool,
 }
 
 /// How a program is run again.
@@ -372,6 +375,7 @@ fn wait(
     // Who gave a time-out need not be told of it.
     let mut idle = Some(Idle::new(Instant::now()));
     idle = idle.filter(|_| options.show_output && deadline.is_none());
+    let mut stuck = options.ends_when_stuck.then(|| Stuck::new(Instant::now()));
     loop {
         let logged = if idle.is_some() || say_large { stream_bytes(directory) } else { 0 };
         let signs =
@@ -409,7 +413,9 @@ fn wait(
         }
         let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let long = || options.most_bytes.is_some_and(|most| stream_bytes(directory) > most);
-        if !timed_out && (late || long()) {
+        let mut is_stuck =
+            || stuck.as_mut().is_some_and(|stuck| stuck.seen(child.id(), Instant::now()));
+        if !timed_out && (late || long() || is_stuck()) {
             timed_out = true;
             // As long as the program lives, its descendants can be told by it.
             ended_here.extend(family.into_iter().flat_map(Family::end));

@@ -163,6 +163,7 @@ impl Runner {
             }),
             perturbation,
             most_bytes: Some(replay::most_bytes(&self.manifest)),
+            ends_when_stuck: false,
         };
         let interrupts = Interrupts::catch();
         let run = record::run(&self.program, &directory, &options, &interrupts)
