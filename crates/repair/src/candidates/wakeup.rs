@@ -56,6 +56,7 @@ impl<'a> Missed<'a> {
         // The release right before it. Who waits without having the mutex has no section.
         let began = *trace.thread_of(wait.id).events.get((wait.index as usize).checked_sub(1)?)?;
         let waiting = *all.iter().find(|section| section.unlock == began)?;
+        let waiting = given_back_inside(trace, &all, waiting).unwrap_or(waiting);
         Some(Self { bug, all, wait, condition, waiting, signal })
     }
 
@@ -274,6 +275,21 @@ impl<'a> Missed<'a> {
         let write = before.filter(|id| !trace.event(**id).kind.writes().is_empty()).last()?;
         trace.subject(trace.event(*write)).map(str::to_owned)
     }
+}
+
+/// The section of the program's own lock that ends inside of one of the library's: who waits on a
+/// `condition_variable_any` gives its lock back under one that the condition variable has for itself.
+fn given_back_inside(trace: &EventTrace, all: &[Section], inner: Section) -> Option<Section> {
+    let [first, last] = [inner.lock, inner.unlock].map(|id| trace.event(id));
+    let innermost = first.stack.first()?;
+    let own = all.iter().rev().copied().find(|section| {
+        let [taken, given] = [section.lock, section.unlock].map(|id| trace.event(id));
+        given.thread == first.thread
+            && section.object != inner.object
+            && taken.index < first.index
+            && (first.index..last.index).contains(&given.index)
+    });
+    own.filter(|_| innermost.is_in_library())
 }
 
 /// Adds a cell that is 0 at first, and a variable for its value that is 0 on the path that led to
