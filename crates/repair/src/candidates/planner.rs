@@ -108,8 +108,45 @@ impl Planner<'_> {
         for span in joined {
             self.add(&mut plan, span);
         }
+        if self.lock.is_none() {
+            self.outermost(&mut plan)?;
+        }
         plan.spans.sort();
         Some(plan)
+    }
+
+    /// A new lock is taken first: where its lines lie in a critical section of a lock that others of its lines take
+    /// inside, the whole section is to be under the new one, too. `None` where a section has no lines.
+    fn outermost(&self, plan: &mut Plan) -> Option<()> {
+        let trace = self.trace;
+        let index = |id: EventId| trace.event(id).index;
+        let within = |inner: (EventId, EventId), outer: (EventId, EventId)| {
+            trace.event(inner.0).thread == trace.event(outer.0).thread
+                && index(outer.0) <= index(inner.0)
+                && index(inner.1) <= index(outer.1)
+        };
+        let ends = |section: &Section| (section.lock, section.unlock);
+        let taken: BTreeSet<ObjectId> = self
+            .all
+            .iter()
+            .filter(|section| plan.regions.iter().any(|region| within(ends(section), *region)))
+            .map(|section| section.object)
+            .collect();
+        let around = |region: &(EventId, EventId)| {
+            let own = self.all.iter().filter(|section| taken.contains(&section.object));
+            own.filter(|section| {
+                let whole = ends(section);
+                within(*region, whole) && !within(whole, *region)
+            })
+            .map(ends)
+            .min_by_key(|(lock, _)| index(*lock))
+        };
+        let sections: BTreeSet<_> = plan.regions.iter().filter_map(around).collect();
+        for (lock, unlock) in sections {
+            self.add(plan, span(trace.event(lock), trace.event(unlock))?);
+        }
+        plan.regions = plan.spans.iter().flat_map(|span| passages(trace, span)).collect();
+        Some(())
     }
 
     /// Adds the lines of a function, unless each passage is one section of the lock already.
@@ -280,5 +317,57 @@ mod tests {
         let spans: Vec<(&str, u32, u32)> =
             plan.spans.iter().map(|span| (span.function.as_str(), span.first, span.last)).collect();
         assert_eq!(spans, [("unref", 33, 35)]);
+    }
+
+    /// One thread does it in one section, and the other in two, between which it has the lock not.
+    const TWO_SECTIONS: &str = "
+        a: [take] lock m
+        a: [see] R x -> p
+        a: [set] W x 3
+        a: [give] unlock m
+        b: [one] lock m
+        b: [look] R x -> q
+        b: [two] unlock m
+        b: [three] lock m
+        b: [put] W x 2
+        b: [four] unlock m
+    ";
+
+    #[test]
+    fn a_new_lock_is_taken_before_those_that_others_take_inside_of_it() {
+        let mut parsed = parse(TWO_SECTIONS).expect("the text is a trace");
+        let site = |function: &str, line| {
+            let (file, function) = ("vote.cc".to_owned(), function.to_owned());
+            Site { file, line, column: 1, function }
+        };
+        let give_up = [("take", 30), ("see", 31), ("set", 33), ("give", 34)];
+        let run =
+            [("one", 54), ("look", 54), ("two", 54), ("three", 55), ("put", 55), ("four", 55)];
+        for (label, line) in give_up {
+            parsed.trace.events[parsed.labels[label].index()].stack =
+                [site("give_up", line)].into();
+        }
+        for (label, line) in run {
+            let stack = [site("own", line - 30), site("run", line)];
+            parsed.trace.events[parsed.labels[label].index()].stack = stack.into();
+        }
+        let trace = &parsed.trace;
+        let (system, all) = (encoders::encode(trace).expect("constraints"), sections(trace));
+        let planner = Planner {
+            trace,
+            system: &system,
+            all: &all,
+            lock: None,
+            siblings: None,
+            complete: true,
+        };
+        let block = |first: &str, last: &str| {
+            let [first, last] = [first, last].map(|label| parsed.event(label));
+            Block { first, last, lines: None, counts: false }
+        };
+        let plan = planner.plan(&[block("see", "set"), block("look", "put")]).expect("lines");
+        let spans: Vec<(&str, u32, u32)> =
+            plan.spans.iter().map(|span| (span.function.as_str(), span.first, span.last)).collect();
+        assert_eq!(spans, [("give_up", 30, 34), ("run", 54, 55)]);
     }
 }
