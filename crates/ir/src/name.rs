@@ -16,8 +16,8 @@ pub(crate) use lambda::call_name;
 pub use openmp::is_construct;
 
 use crate::types::{
-    DebugEncoding, DebugType, DebugTypeId, Function, GlobalId, InstId, InstKind, Module, Operand,
-    Type, TypeId,
+    DebugEncoding, DebugType, DebugTypeId, Function, GlobalId, InstId, InstKind, LocId, Module,
+    Operand, Type, TypeId,
 };
 use layout::Want;
 use place::{Named, Namer, Place};
@@ -170,6 +170,34 @@ pub fn argument_part(
     };
     let offset = i64::try_from(offset).ok()?;
     let place = Namer::new(module, function, call).place_behind(address, offset, want)?;
+    place.finish(module, want).map(|named| named.text)
+}
+
+/// As [`argument_part`], in the words of one of the functions that the call stands in: 0 is the innermost one that was
+/// inlined there, the next number the one that it was inlined into. `None` where that one has no variable that leads
+/// to it.
+#[must_use]
+pub fn argument_part_in(
+    module: &Module,
+    function: &Function,
+    (call, level): (InstId, usize),
+    (argument, offset): (usize, u64),
+    want: Part,
+) -> Option<String> {
+    let instruction = function.instructions.get(call.index())?;
+    let address = *instruction.kind.as_call()?.args.get(argument)?;
+    let want = match want {
+        Part::Bytes(bytes) => Want::Access(bytes),
+        Part::Object(bytes) => Want::Object(bytes),
+    };
+    let location = |loc: LocId| module.debug.locations.get(loc.index());
+    let mut at = location(instruction.loc?)?;
+    for _ in 0..level {
+        at = location(at.inlined_at?)?;
+    }
+    let scope = module.debug.scopes.get(at.scope.index())?;
+    let offset = i64::try_from(offset).ok()?;
+    let place = Namer::within(module, function, scope).place_behind(address, offset, want)?;
     place.finish(module, want).map(|named| named.text)
 }
 

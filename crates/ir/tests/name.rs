@@ -4,8 +4,8 @@ mod common;
 
 use common::{c, cpp, function};
 use ir::name::{
-    DisplayKind, Part, access_display, access_parts, access_path, argument_part, argument_path,
-    demangle, function_name, global_display, global_path, pointee_size,
+    DisplayKind, Part, access_display, access_parts, access_path, argument_part, argument_part_in,
+    argument_path, demangle, function_name, global_display, global_path, pointee_size,
 };
 use ir::types::{GlobalId, InstId, InstKind, Module};
 
@@ -308,6 +308,37 @@ fn parts_of_what_a_call_gets() {
 }
 
 #[test]
+fn each_function_has_its_own_word_for_what_is_passed_on() {
+    let source = "struct lock { long words[5]; };
+        struct pool { int size; struct lock lock; };
+        struct house { int rooms; struct pool pool; };
+        void take(struct lock *);
+        static inline __attribute__((always_inline)) void add(struct pool *self) { take(&self->lock); }
+        void serve(struct house *house) { add(&house->pool); }
+        struct house *only;
+        void all(void) { add(&only->pool); }";
+    for level in LEVELS {
+        let module = c(level, source);
+        let names = |caller: &str| {
+            let caller = function(&module, caller);
+            let call = common::instructions(caller, |kind| {
+                kind.as_call().is_some_and(|call| {
+                    call.target(&module).is_some_and(|callee| callee.name == "take")
+                })
+            })[0];
+            [0, 1, 2].map(|inner| {
+                argument_part_in(&module, caller, (call, inner), (0, 0), Part::Object(Some(40)))
+            })
+        };
+        let words = |words: [Option<&str>; 3]| words.map(|word| word.map(str::to_owned));
+        let expected = words([Some("self->lock"), Some("house->pool.lock"), None]);
+        assert_eq!(names("serve"), expected, "{level}");
+        let expected = words([Some("self->lock"), Some("only->pool.lock"), None]);
+        assert_eq!(names("all"), expected, "{level}");
+    }
+}
+
+#[test]
 fn wrapped_and_captured_pointers() {
     let source = "#include <memory>
         #include <vector>
@@ -327,7 +358,7 @@ fn wrapped_and_captured_pointers() {
             assert_eq!(stored(&module, "_Z1gv"), ["kept->done", "numbers[3]"], "{level}");
         }
         let (lambda, names) = match level {
-            "-O0" => ("_ZZN3Job3runEiENKUlvE_clEv", ["this->done", "this->n"]),
+            "-O0" => ("_ZZN3Job3runEiENKUlvE_clEv", ["this->done", "n"]),
             _ => ("_ZN3Job4callIZNS_3runEiEUlvE_EEiRT_", ["this->done", "f.n"]),
         };
         assert_eq!(stored(&module, lambda), names, "{level}");

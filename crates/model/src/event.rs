@@ -23,6 +23,9 @@ pub struct Event {
     /// What the event touches in the source's words, such as `q->filled` or `accounts[3].balance`
     /// or a mutex's name; `None` when debug information does not tell.
     pub name: Option<Arc<str>>,
+    /// Of an acquisition, what the functions of `stack` call the lock, place by place, as far as they have words
+    /// for it; empty for any other, and where the first one's word is all that is known.
+    pub words: Arc<[Option<Arc<str>>]>,
     /// Of an access that moves several of the source's scalars at once, how they are shown; empty
     /// for any other.
     pub pieces: Arc<[Piece]>,
@@ -470,7 +473,16 @@ mod tests {
         let stack: Vec<Site> = stack.iter().map(place).collect();
         let (id, thread, kind) =
             (EventId::from_index(0), ThreadId::from_index(0), EventKind::Fence);
-        Event { id, thread, index: 0, stack: stack.into(), name: None, pieces: Arc::new([]), kind }
+        Event {
+            id,
+            thread,
+            index: 0,
+            stack: stack.into(),
+            name: None,
+            words: Arc::new([]),
+            pieces: Arc::new([]),
+            kind,
+        }
     }
 
     #[test]

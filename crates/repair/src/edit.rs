@@ -251,19 +251,21 @@ impl<'t> Edit<'t> {
         (id, thread, index): (EventId, ThreadId, u32),
         place: &impl Fn(EventId) -> Option<EventId>,
     ) -> Option<Event> {
-        let (mut kind, stack, name, pieces) = match step {
+        let (mut kind, stack, name, words, pieces) = match step {
             Step::Added { kind, stack, name } => {
-                (kind.clone(), Arc::clone(stack), name.as_deref().map(Arc::from), Arc::default())
+                let name = name.as_deref().map(Arc::from);
+                (kind.clone(), Arc::clone(stack), name, Arc::default(), Arc::default())
             }
             Step::Kept(old) => {
                 let event = self.trace.event(*old);
                 let kind = self.kinds.get(old).unwrap_or(&event.kind).clone();
-                (kind, Arc::clone(&event.stack), event.name.clone(), Arc::clone(&event.pieces))
+                let (words, pieces) = (Arc::clone(&event.words), Arc::clone(&event.pieces));
+                (kind, Arc::clone(&event.stack), event.name.clone(), words, pieces)
             }
         };
         if let EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } = &mut kind {
             *began = place(*began)?;
         }
-        Some(Event { id, thread, index, kind, stack, name, pieces })
+        Some(Event { id, thread, index, kind, stack, name, words, pieces })
     }
 }

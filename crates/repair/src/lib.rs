@@ -26,6 +26,7 @@ mod source;
 mod statements;
 mod uses;
 mod waits;
+mod words;
 
 pub use candidates::{Guard, Kind, Repair};
 pub use check::{Checked, Limits, Refusal, Verdict};

@@ -232,7 +232,7 @@ fn named(trace: &EventTrace, object: ObjectId, fits: impl Fn(&model::Event) -> b
 }
 
 /// The lock or semaphore that an event takes.
-fn taken(event: &model::Event) -> Option<ObjectId> {
+pub(crate) fn taken(event: &model::Event) -> Option<ObjectId> {
     match event.kind {
         EventKind::Lock { object, .. } | EventKind::SemaphoreWait { object } => Some(object),
         _ => None,

@@ -157,6 +157,7 @@ impl Builder {
             kind,
             stack,
             name,
+            words: Arc::default(),
             pieces: Arc::default(),
         });
         index
@@ -167,6 +168,14 @@ impl Builder {
         let Some(log) = self.threads.get_mut(thread) else { return };
         if let Some(event) = log.position(index).and_then(|at| log.events.get_mut(at)) {
             event.pieces = pieces;
+        }
+    }
+
+    /// Says what the functions of its stack call what an event is about.
+    pub fn set_words(&mut self, thread: usize, index: u32, words: Arc<[Option<Arc<str>>]>) {
+        let Some(log) = self.threads.get_mut(thread) else { return };
+        if let Some(event) = log.position(index).and_then(|at| log.events.get_mut(at)) {
+            event.words = words;
         }
     }
 

@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// What a function that nobody declared here does with an argument is taken to lie in so many bytes.
-const UNDECLARED: u64 = 64;
+pub(crate) const UNDECLARED: u64 = 64;
 /// No container begins further in front of the pointers that it holds.
 const LARGEST: u64 = 1 << 12;
 
@@ -236,7 +236,7 @@ impl<'r> Engine<'r> {
     }
 
     /// The argument of a function that leads to an address, and how many bytes are in between.
-    fn passed(
+    pub(crate) fn passed(
         &mut self,
         t: usize,
         arguments: &[Option<Scalar>],

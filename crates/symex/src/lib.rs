@@ -86,6 +86,7 @@ mod sync;
 mod tail;
 mod thread;
 mod value;
+mod words;
 
 pub use execute::execute;
 pub use inputs::Input;

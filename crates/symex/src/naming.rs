@@ -45,7 +45,7 @@ impl CallPaths {
 
 /// Where a frame is.
 #[derive(Clone, Copy)]
-struct PlaceInCode<'r> {
+pub(crate) struct PlaceInCode<'r> {
     info: &'r FunctionInfo<'r>,
     module: &'r Module,
     loc: Option<LocId>,
@@ -174,7 +174,7 @@ impl<'r> Engine<'r> {
         Some(if object.pointer { format!("*{name}") } else { name.clone() })
     }
 
-    fn chain(&mut self, place: PlaceInCode<'r>) -> Arc<[Site]> {
+    pub(crate) fn chain(&mut self, place: PlaceInCode<'r>) -> Arc<[Site]> {
         let PlaceInCode { info, module, loc } = place;
         let Some(loc) = loc else {
             let function = name::function_name(module, info.function);
@@ -406,7 +406,7 @@ pub(crate) fn calling(function: &Function, next: usize) -> Option<InstId> {
 }
 
 /// Instructions that make room on the stack have no line: there the first one behind counts.
-fn place_of<'r>(frame: &CodeFrame<'r>) -> PlaceInCode<'r> {
+pub(crate) fn place_of<'r>(frame: &CodeFrame<'r>) -> PlaceInCode<'r> {
     let rest = frame.info.function.instructions.get(frame.next.index()..).unwrap_or_default();
     let loc = rest.iter().find_map(|instruction| instruction.loc);
     PlaceInCode { info: frame.info, module: frame.module, loc }

@@ -595,6 +595,7 @@ impl<'r> Engine<'r> {
         let name = self.event_object_name(t, address, object, size);
         let acquired = self.event(t, EventKind::Lock { object, mode }, name);
         self.note_contained_sync(t, acquired, internal);
+        self.note_words(t, acquired, internal, size);
         self.threads[t].held.push(HeldLock { address: internal, mode, count: 1, acquired });
     }
 

@@ -455,7 +455,17 @@ impl Builder {
         let stack = [site(line)].into();
         let name = name.map(Into::into);
         let pieces = [].into();
-        self.trace.events.push(Event { id: event, thread: id, index, kind, stack, name, pieces });
+        let words = [].into();
+        self.trace.events.push(Event {
+            id: event,
+            thread: id,
+            index,
+            kind,
+            stack,
+            name,
+            words,
+            pieces,
+        });
         event
     }
 

@@ -168,6 +168,10 @@ impl Place {
         let walk = descend(module, self.ty, offset, self.indices, want);
         let text = match (self.via, walk.suffix.strip_prefix('.')) {
             (Via::Reference, _) => self.text + &walk.suffix,
+            // What a lambda expression captures has a name of its own.
+            (_, Some(member)) if self.text == "this" && is_unnamed(module, self.ty) => {
+                member.to_owned()
+            }
             (_, Some(member)) => format!("{}->{member}", grouped(&self.text)),
             (_, None) if walk.suffix.is_empty() => format!("*{}", self.text),
             (_, None) => format!("(*{}){}", self.text, walk.suffix),
@@ -236,6 +240,11 @@ fn open_ended(module: &Module, ty: Option<DebugTypeId>) -> bool {
     })
 }
 
+/// Is it a type without a name, as that of a lambda expression?
+fn is_unnamed(module: &Module, ty: Option<DebugTypeId>) -> bool {
+    matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. }) if name.is_empty())
+}
+
 /// Is it what the nodes of a container of the library begin with? `_Rb_tree_node_base` for instance.
 fn is_head_of_node(module: &Module, ty: Option<DebugTypeId>) -> bool {
     matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. })
@@ -248,6 +257,8 @@ pub(super) struct Namer<'m> {
     pub(super) function: &'m Function,
     /// Where the access stands: its variables are preferred to those of inlined functions.
     scope: Option<&'m Scope>,
+    /// Its variables are the only ones.
+    alone: bool,
 }
 
 impl<'m> Namer<'m> {
@@ -255,7 +266,12 @@ impl<'m> Namer<'m> {
         let location = function.instructions.get(at.index()).and_then(|inst| inst.loc);
         let location = location.and_then(|loc| module.debug.locations.get(loc.index()));
         let scope = location.and_then(|loc| module.debug.scopes.get(loc.scope.index()));
-        Self { module, function, scope }
+        Self { module, function, scope, alone: false }
+    }
+
+    /// In the words of one function alone, which may be inlined.
+    pub(super) fn within(module: &'m Module, function: &'m Function, scope: &'m Scope) -> Self {
+        Self { module, function, scope: Some(scope), alone: true }
     }
 
     /// The place that an address points to, of which `want` is needed.
@@ -314,7 +330,8 @@ impl<'m> Namer<'m> {
     /// The variables that describe a value: those that the access sees under their own names, and
     /// those that come from an inlined function or from the inside of a library.
     fn variables(&self, value: Operand) -> (Vec<&'m LocalVariable>, Vec<&'m LocalVariable>) {
-        let described = self.function.variables.iter().filter(|v| v.value == value);
+        let described = self.function.variables.iter();
+        let described = described.filter(|v| v.value == value && (!self.alone || self.sees(v)));
         described.partition(|v| self.strong(v))
     }
 
@@ -331,19 +348,24 @@ impl<'m> Namer<'m> {
         described.filter(|variable| self.strong(variable)).collect()
     }
 
+    /// Is it a variable of the function that the access stands in?
+    fn sees(&self, variable: &LocalVariable) -> bool {
+        let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
+        match (scope, self.scope) {
+            (Some(theirs), Some(ours)) => {
+                theirs.function == ours.function && theirs.line == ours.line
+            }
+            _ => true,
+        }
+    }
+
     fn strong(&self, variable: &LocalVariable) -> bool {
         let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
         let inner = variable.name == "this" || reserved(&variable.name);
         if variable.address && !(inner && self.is_inlined(scope)) {
             return true;
         }
-        let visible = match (scope, self.scope) {
-            (Some(theirs), Some(ours)) => {
-                theirs.function == ours.function && theirs.line == ours.line
-            }
-            _ => true,
-        };
-        visible && variable.name != "this" && !reserved(&variable.name)
+        self.sees(variable) && variable.name != "this" && !reserved(&variable.name)
     }
 
     /// Is it the scope of a function that was inlined?

@@ -8,10 +8,10 @@ use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{
-    Section, around, begins_wait, guard, is_end, is_held, is_internal, is_once, lock_name,
-    lock_name_in, sections,
+    Section, around, begins_wait, guard, is_end, is_held, is_internal, is_once, lock_name, sections,
 };
 use crate::source::{Span, passages, span};
+use crate::words::lock_word;
 use encoders::ConstraintSystem;
 use explain::Pattern;
 use model::{
@@ -527,8 +527,7 @@ fn candidate(
             frames.any(|site| span.has(site))
         };
         let region = plan.regions.iter().find(there);
-        region
-            .map_or_else(|| lock_name(trace, object), |region| lock_name_in(trace, object, *region))
+        lock_word(trace, object, span, region.copied())
     };
     let (name, lock) = match plan.lock {
         Some(object) => {

@@ -3,6 +3,7 @@
 use super::planner::Plan;
 use crate::sections::{Section, around};
 use crate::source::{Span, passages};
+use crate::words::word_in;
 use model::{EventId, EventTrace, ObjectId};
 
 /// So often lines are left to their callers.
@@ -86,7 +87,9 @@ pub(super) fn is_ambiguous(
         |(id, lock)| {
             let others =
                 around(trace, all, id).into_iter().filter(|section| section.object != lock);
-            others.filter_map(|section| trace.subject(trace.event(section.lock))).any(|other| {
+            let word =
+                |id: EventId| word_in(trace.event(id), span).or(trace.subject(trace.event(id)));
+            others.filter_map(|section| word(section.lock)).any(|other| {
                 let plain = |name: &str| name.strip_prefix("this->").unwrap_or(name).to_owned();
                 let (one, two) = (plain(name), plain(other));
                 let is_part = |long: &str, short: &str| {

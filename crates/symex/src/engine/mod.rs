@@ -30,6 +30,7 @@ use crate::report::{AwaitedChild, FunctionUse, Gap, GapKind, Options};
 use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
+use crate::words::Words;
 use ir::effects::{Kind, effect};
 use ir::name::{AccessPart, Part};
 use ir::types::{
@@ -153,6 +154,10 @@ pub(crate) struct Engine<'r> {
     pub awaited_child: Option<AwaitedChild>,
     /// The names of what calls pass on.
     pub passed_names: FxHashMap<Passed, Option<String>>,
+    /// The same in the words of one of the functions that are inlined there.
+    pub inlined_names: FxHashMap<(Passed, usize), Option<Arc<str>>>,
+    /// What the functions of a stack call a lock.
+    pub words: Words,
 }
 
 impl<'r> Engine<'r> {
@@ -213,6 +218,8 @@ impl<'r> Engine<'r> {
             path_names: FxHashMap::default(),
             access_parts: FxHashMap::default(),
             passed_names: FxHashMap::default(),
+            inlined_names: FxHashMap::default(),
+            words: Words::default(),
             used_after_free: None,
             awaited_child: None,
         };

@@ -1,0 +1,150 @@
+//! What a lock is called in the lines where it is to be held: `this->mutex_` in the functions of its own class is
+//! `lot.mutex_` in a function of another one.
+
+use crate::sections::{is_internal, lock_name, lock_name_in, taken};
+use crate::source::Span;
+use model::{Event, EventId, EventTrace, ObjectId};
+
+/// What the lines call the lock that an event takes, where they lead to it.
+pub(crate) fn word_in<'t>(event: &'t Event, span: &Span) -> Option<&'t str> {
+    let mut frames = event.stack.iter();
+    word_at(event, frames.position(|site| span.has(site))?)
+}
+
+/// What a place of its stack calls the lock that an event takes.
+fn word_at(event: &Event, place: usize) -> Option<&str> {
+    let own = event.name.as_deref().filter(|name| place <= event.depth() && !is_internal(name));
+    let word = || event.words.get(place).and_then(Option::as_deref);
+    own.or_else(word).filter(|name| !is_internal(name))
+}
+
+/// What a lock is called in some lines, of which a region is one passage: as it is taken there, or elsewhere in the
+/// same function; otherwise as the thread calls it, where that means something there.
+pub(crate) fn lock_word(
+    trace: &EventTrace,
+    object: ObjectId,
+    span: &Span,
+    region: Option<(EventId, EventId)>,
+) -> String {
+    let takes = || trace.events.iter().filter(|event| taken(event) == Some(object));
+    let there = |event: &&Event| {
+        region.is_some_and(|(first, last)| {
+            let (first, last) = (trace.event(first), trace.event(last));
+            event.thread == first.thread && (first.index..=last.index).contains(&event.index)
+        })
+    };
+    let in_lines = || takes().filter(there).find_map(|event| word_in(event, span));
+    let in_function = || takes().find_map(|event| word_in_function(event, span));
+    if let Some(word) = in_lines().or_else(in_function) {
+        return word.to_owned();
+    }
+    let name = match region {
+        Some(region) => lock_name_in(trace, object, region),
+        None => lock_name(trace, object),
+    };
+    if !name.starts_with("this->") || shares_this(trace, object, span) {
+        return name;
+    }
+    // A function of another class knows the object by another name, if at all.
+    let words = takes().flat_map(|event| event.words.iter().flatten());
+    let mut words = words.map(|word| &**word);
+    let outer = words.find(|word| !word.contains("this->") && !is_internal(word));
+    outer.map_or(name, str::to_owned)
+}
+
+fn word_in_function<'t>(event: &'t Event, span: &Span) -> Option<&'t str> {
+    let same = |place: &usize| {
+        let site = &event.stack[*place];
+        site.function == span.function && site.file == span.file
+    };
+    (0..event.stack.len()).filter(same).find_map(|place| word_at(event, place))
+}
+
+/// Does the function of the lines touch a member of the object whose functions take the lock as their own?
+fn shares_this(trace: &EventTrace, object: ObjectId, span: &Span) -> bool {
+    let function = |event: &Event| {
+        event.stack.get(event.depth()).map(|site| (site.function.clone(), site.file.clone()))
+    };
+    let own = Some((span.function.clone(), span.file.clone()));
+    let takes = |event: &&Event| {
+        let name = event.name.as_deref().unwrap_or_default();
+        taken(event) == Some(object) && name.starts_with("this->")
+    };
+    let takers: Vec<_> = trace.events.iter().filter(takes).map(function).collect();
+    let member =
+        |event: &&Event| event.name.as_deref().is_some_and(|name| name.starts_with("this->"));
+    let cells = |event: &Event| {
+        let reads = event.kind.reads().iter().map(|part| part.cell);
+        reads.chain(event.kind.writes().iter().map(|part| part.cell)).collect::<Vec<_>>()
+    };
+    let members = || trace.events.iter().filter(member);
+    let mine: Vec<&Event> = members().filter(|event| function(event) == own).collect();
+    let mut theirs = members().filter(|event| takers.contains(&function(event)));
+    theirs.any(|event| {
+        let cells_of = cells(event);
+        mine.iter().any(|other| {
+            other.name == event.name && cells(other).iter().any(|cell| cells_of.contains(cell))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+    use model::Site;
+
+    fn site(line: u32, function: &str) -> Site {
+        Site { file: "a.cc".to_owned(), line, column: 1, function: function.to_owned() }
+    }
+
+    fn span(first: u32, last: u32, function: &str) -> Span {
+        Span { first, last, ..Span::of(&site(first, function)) }
+    }
+
+    /// `bid` of a house calls `best` of a lot, which takes the lot's lock; `close` of something else touches what the
+    /// lock does not belong to.
+    fn trace() -> (EventTrace, EventId) {
+        let text = "a: [take] lock m\na: [look] R bids -> n\na: unlock m\nb: [close] W other 1\nb: [own] W bids 2";
+        let parsed = parse(text).expect("the text is a trace");
+        let mut trace = parsed.trace.clone();
+        let take = parsed.event("take");
+        let taker = trace.event(take).thread;
+        for event in &mut trace.events {
+            let inner = match event.thread == taker {
+                true => vec![site(20, "best"), site(50, "bid")],
+                false => vec![site(70, "close")],
+            };
+            event.stack = inner.into();
+        }
+        let name = |name: &str| Some(name.into());
+        trace.events[take.index()].name = name("this->mutex_");
+        trace.events[take.index()].words = [name("this->mutex_"), name("lot.mutex_")].into();
+        trace.events[parsed.event("look").index()].name = name("this->bids_");
+        trace.events[parsed.event("close").index()].name = name("this->other_");
+        (trace, take)
+    }
+
+    #[test]
+    fn a_lock_is_called_as_the_lines_call_it() {
+        let (trace, take) = trace();
+        let lock = trace.event(take).kind.object().expect("it takes a lock");
+        let word = |span: &Span| lock_word(&trace, lock, span, Some((take, take)));
+        assert_eq!(word(&span(20, 20, "best")), "this->mutex_");
+        assert_eq!(word(&span(50, 53, "bid")), "lot.mutex_");
+        // Elsewhere in the function.
+        assert_eq!(word(&span(58, 59, "bid")), "lot.mutex_");
+    }
+
+    #[test]
+    fn what_a_class_calls_its_own_is_no_word_of_another_one() {
+        let (mut trace, take) = trace();
+        let lock = trace.event(take).kind.object().expect("it takes a lock");
+        let close = span(70, 70, "close");
+        assert_eq!(lock_word(&trace, lock, &close, None), "lot.mutex_");
+        // Unless both touch a member of one object.
+        let own = trace.events.iter().rposition(|event| !event.kind.writes().is_empty());
+        trace.events[own.expect("it writes")].name = Some("this->bids_".into());
+        assert_eq!(lock_word(&trace, lock, &close, None), "this->mutex_");
+    }
+}
