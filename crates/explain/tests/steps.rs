@@ -207,3 +207,31 @@ fn what_was_asked_is_no_longer_so_for_another_thread() {
     let apart = STOPPED.replace("o == 1", "o == 1\nb: unlock m\nb: lock m");
     assert_ne!(cause_of(&trace(&apart)).case, Some("crossed"));
 }
+
+/// `main` posts twice, and each time raises the flag before the job is there. What a job that was done told the
+/// worker later than the flag did is not why it looked for the next one.
+#[test]
+fn what_was_said_in_the_call_of_the_late_write_is_named() {
+    let mut parsed = trace(
+        "
+        a: [made] W status 1
+        a: [flag] W ready 1
+        a: [put] W job 7
+        b: [look] R ready -> seen
+        b: assume seen == 1
+        b: [done] R status -> old
+        b: assume old == 1
+        b: [take] R job -> got
+        b: fail got == 0
+        ",
+    );
+    place(&mut parsed, "made", &[("main", 30)]);
+    place(&mut parsed, "flag", &[("post", 4), ("main", 31)]);
+    place(&mut parsed, "put", &[("push", 9), ("post", 5), ("main", 31)]);
+    place(&mut parsed, "look", &[("wait", 11), ("work", 22)]);
+    place(&mut parsed, "done", &[("run", 15), ("work", 20)]);
+    place(&mut parsed, "take", &[("pop", 17), ("work", 19)]);
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.case, Some("announced-too-early"), "{}", cause.sentence);
+    assert_eq!(cause.events, events(&parsed, &["flag", "put", "look", "take"]));
+}

@@ -3,7 +3,7 @@
 use super::story::Story;
 use super::words::{at, did, quoted, same_variable};
 use super::{Found, Pattern, sections};
-use model::{EventId, PathConditionKind, ReadRef, WriteSource};
+use model::{Event, EventId, PathConditionKind, ReadRef, WriteSource};
 
 /// For a read that came before another thread's write: did the reader go there because of something
 /// that the writer had written before?
@@ -130,5 +130,18 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
                 == writer.stack.last().map(|site| &site.function);
         fits.then_some((announcement.id, look.event))
     });
-    announcements.max_by_key(|(_, look)| story.event(*look).index)
+    // What was said in the same call as the write comes before what was said in its callers, or in a call before.
+    announcements.max_by_key(|(announcement, look)| {
+        let together = story.in_one_call(*announcement, write);
+        let calls =
+            if together { callers_in_common(story.event(*announcement), writer) } else { 0 };
+        (together, calls, story.event(*look).index)
+    })
+}
+
+/// How many calls both events of a thread are in.
+fn callers_in_common(one: &Event, other: &Event) -> usize {
+    let both = one.stack.iter().rev().zip(other.stack.iter().rev());
+    let callers = one.stack.len().min(other.stack.len()).saturating_sub(1);
+    both.take(callers).take_while(|(a, b)| a == b).count()
 }
