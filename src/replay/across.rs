@@ -421,7 +421,8 @@ impl Search<'_> {
         let report = &attempt.report;
         let steps = report.steps;
         tracing::debug!(?plan, left = ?report.left, steps, failed = failed(&attempt), "attempt");
-        if report.left.is_none_or(|left| left.reason != LeftReason::Late) {
+        let in_vain = |reason| matches!(reason, LeftReason::Late | LeftReason::Blocked);
+        if report.left.is_none_or(|left| !in_vain(left.reason)) {
             self.steps = self.steps.max(steps);
         }
         Ok(Some((attempt, text)))

@@ -11,8 +11,10 @@ use trace_format::{Manifest, Trace};
 
 /// A log of more bytes than this, ...
 const LONG_LOG: u64 = 4 << 20;
-/// ... and so many for each instruction of the recorded run that was walked, is not walked.
+/// ... and so many for each instruction of the recorded run that was walked, is not walked, ...
 const LONGER: u64 = 4;
+/// ... unless the recorded run logged nearly as much: so many times as much is too long.
+const TIMES: u64 = 2;
 
 /// The recorded run.
 #[derive(Debug)]
@@ -58,7 +60,8 @@ impl Original {
     }
 
     /// A log of more bytes is much longer than what was walked of the recorded run: a loop that the
-    /// recorded run did not come out of may end at last, after rounds by the billion.
+    /// recorded run did not come out of may end at last, after rounds by the billion; a timer that was held
+    /// back makes up for all the rounds that it missed.
     #[must_use]
     pub fn long_log(&self) -> Option<u64> {
         let threads = self.execution()?.report.threads.iter();
@@ -82,8 +85,12 @@ impl Original {
 /// Loads and executes an attempt; none when that is not possible, or would take too long.
 pub(super) fn executed(attempt: &Attempt) -> Option<Execution> {
     let bytes = attempt.manifest.stream_bytes();
-    if attempt.original.manifest.timed_out && bytes > LONG_LOG {
-        let most = attempt.original.long_log()?;
+    let original = &attempt.original;
+    if bytes > LONG_LOG {
+        // Of a run that went round a loop for ever only a part was walked, and no more than that is worth it here.
+        let recorded =
+            if original.manifest.timed_out { 0 } else { original.manifest.stream_bytes() };
+        let most = original.long_log()?.max(recorded.saturating_mul(TIMES));
         if bytes > most {
             tracing::info!(bytes, most, "too long to be executed for comparison");
             return None;

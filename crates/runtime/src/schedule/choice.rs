@@ -128,7 +128,7 @@ impl Core {
             Phase::Script | Phase::Hold if me != self.actor => {
                 if self.actor != NONE && self.can_go(self.actor) { 0 } else { quantum }
             }
-            Phase::Hold => u64::MAX,
+            Phase::Hold => self.gates.saturating_sub(self.line_gates(me)).saturating_add(1),
             Phase::Script => {
                 let Some(turn) = self.plan.turns.get(self.line) else { return u64::MAX };
                 let stops = if turn.thread == slot.hash {
@@ -282,6 +282,9 @@ impl Core {
             self.actor = NONE;
             self.phase = Phase::Run;
             return Choice::Again;
+        }
+        if self.is_line_spent() {
+            return self.out_of_patience();
         }
         self.for_actor(self.held)
     }

@@ -2,7 +2,7 @@
 
 mod world;
 
-use super::core::{Core, Next, Phase, Plan};
+use super::core::{Core, Next, Phase, Plan, QUANTUM};
 use super::slots::{NEVER, Slots, Wait, WaitKind, Wake};
 use crate::layout::LeftReason;
 use crate::script::{Mark, Target, Turn, thread_hash};
@@ -324,6 +324,29 @@ fn a_line_in_which_too_many_gates_are_passed_is_given_up() {
     assert_eq!(left_after(20), (Some((2, LeftReason::Late)), vec![2, 1]));
     assert_eq!(left_after(100), (None, vec![2, 1]));
     assert_eq!(left_after(u64::MAX), (None, vec![2, 1]));
+}
+
+/// A timer whose thread alone is to go on behind the schedule never comes to an end.
+#[test]
+fn a_thread_that_passes_too_many_gates_alone_lets_others_go_on() {
+    // Who has the turn keeps it for so long when nobody is held back.
+    let rounds = 3 * usize::try_from(QUANTUM).unwrap();
+    let spinning: Vec<Op> = std::iter::repeat_n(Gate(B), rounds).chain([Gate(A)]).collect();
+    let programs = [
+        ("t0", vec![Create(1), Create(2), Join(1), Join(2)]),
+        ("t0.1", spinning),
+        ("t0.2", vec![Gate(A)]),
+    ];
+    let turns = [to("t0.2", A, 1), to("t0.1", B, 1)];
+    let order_after = |gates: u64| {
+        let mut world = followed(&programs, &turns);
+        world.core.plan.hold = true;
+        world.core.gates = gates;
+        assert_eq!(world.run(), End::All);
+        (world.core.left.is_some(), world.sites(A))
+    };
+    assert_eq!(order_after(20), (false, vec![2, 1]));
+    assert_eq!(order_after(u64::MAX), (false, vec![1, 2]));
 }
 
 /// Random programs under random schedules: no two threads run, every wake-up arrives, every run
