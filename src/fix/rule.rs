@@ -4,7 +4,7 @@
 use ir::loops::Loops;
 use ir::types::BlockId;
 use model::{Awaited, Event, EventId, EventKind, EventTrace, Points, Site};
-use repair::{Kind, Repair, Rule, Span, Stretch, lines};
+use repair::{Kind, Repair, Rule, Span, Stretch, begins_wait, lines};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use symex::Recording;
@@ -230,11 +230,11 @@ fn lines_of(rule: &Rule, at: &Places<'_>) -> Option<String> {
         }
         Rule::After { first, then } => {
             for &id in first {
-                // A lock is taken behind the call's own sync point, which does not tell yet.
+                // A lock is taken, and a wait begins, behind the call's own sync point, which does not tell yet.
                 let taken = matches!(
                     trace.event(id).kind,
                     EventKind::Lock { .. } | EventKind::Block { on: Awaited::Lock { .. } }
-                );
+                ) || begins_wait(trace, id);
                 let point = points.and_then(|points| points.point(id));
                 let calls = point.is_some_and(|point| point.through.is_some());
                 let role = if taken && calls { "call" } else { "first" };

@@ -33,6 +33,7 @@ pub use check::{Checked, Limits, Refusal, Verdict};
 pub use enforce::{Rule, Stretch};
 pub use ordered::{Ordered, ordered};
 pub use possible::{Possible, possible};
+pub use sections::begins_wait;
 pub use source::{Span, span as lines};
 pub use uses::{LineUse, Uses};
 

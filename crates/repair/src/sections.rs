@@ -254,7 +254,8 @@ pub(crate) fn is_once(trace: &EventTrace, all: &[Section], object: ObjectId) -> 
 }
 
 /// Is this release the beginning of a wait on a condition variable?
-pub(crate) fn begins_wait(trace: &EventTrace, unlock: EventId) -> bool {
+#[must_use]
+pub fn begins_wait(trace: &EventTrace, unlock: EventId) -> bool {
     let event = trace.event(unlock);
     let later = trace.thread_of(unlock).events.iter().skip(event.index as usize + 1);
     let mut later = later.map(|id| &trace.event(*id).kind);

@@ -36,7 +36,8 @@ enum Role {
     Leave,
     /// What others wait for happens right behind it.
     First,
-    /// As `First`, of what a call does that has a sync point of its own before it.
+    /// As `First`, of what a call does that has a sync point of its own before it. A wait on a condition
+    /// variable has happened when it has begun.
     Call,
     /// Who comes here waits until that has happened once.
     Then,
@@ -328,6 +329,9 @@ pub fn waits() {
     // SAFETY: as above.
     let me = unsafe { (*thread).tid };
     for (number, state) in rules.states.iter().enumerate() {
+        if state.doing.load(Ordering::Relaxed) == me && state.owner.load(Ordering::Relaxed) != me {
+            sys::keeping_errno(|| state.leave(me));
+        }
         if state.owner.load(Ordering::Relaxed) == me {
             // SAFETY: as above.
             unsafe { (*thread).gate.suspended |= 1 << number };
