@@ -13,9 +13,18 @@ use model::Site;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// By stack and address: the stack, which is kept so that no other takes its place, and the words.
+/// What the functions of a stack call something, place by place.
+type Called = Arc<[Option<Arc<str>>]>;
+
+/// The stack, which is kept so that no other takes its place, and the words.
+struct Known {
+    _stack: Arc<[Site]>,
+    words: Called,
+}
+
+/// By stack and address.
 #[derive(Default)]
-pub(crate) struct Words(FxHashMap<(usize, u64), (Arc<[Site]>, Arc<[Option<Arc<str>>]>)>);
+pub(crate) struct Words(FxHashMap<(usize, u64), Known>);
 
 impl Engine<'_> {
     /// Notes what the functions of its stack call the lock at an address that an event takes.
@@ -26,10 +35,11 @@ impl Engine<'_> {
         let stack = self.stack(t);
         let key = (Arc::as_ptr(&stack).cast::<()>() as usize, address);
         let words = match self.words.0.get(&key) {
-            Some((_, words)) => Arc::clone(words),
+            Some(known) => Arc::clone(&known.words),
             None => {
                 let words = self.words_of(t, &stack, address, size);
-                self.words.0.insert(key, (Arc::clone(&stack), Arc::clone(&words)));
+                let known = Known { _stack: Arc::clone(&stack), words: Arc::clone(&words) };
+                self.words.0.insert(key, known);
                 words
             }
         };
@@ -45,13 +55,7 @@ impl Engine<'_> {
         self.out.set_words(t, event, words);
     }
 
-    fn words_of(
-        &mut self,
-        t: usize,
-        stack: &[Site],
-        address: u64,
-        size: u64,
-    ) -> Arc<[Option<Arc<str>>]> {
+    fn words_of(&mut self, t: usize, stack: &[Site], address: u64, size: u64) -> Called {
         let part = Part::Object(Some(size));
         let mut words: Vec<Option<Arc<str>>> = Vec::new();
         for at in (0..self.threads[t].frames.len()).rev() {
