@@ -4,6 +4,7 @@
 mod budget;
 mod children;
 mod confirm;
+mod contended;
 mod error;
 mod frameworks;
 mod load;
@@ -121,6 +122,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         rejected: Vec::new(),
         as_found: false,
         clock,
+        few_places: None,
     };
     let Replayed { mut explained, failing, notes, mut alternates, across } =
         replayed::explain(directory, &execution, &mut work)?;
@@ -145,6 +147,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         );
     }
     let found = matches!(explained.explanation.verdict, explain::Verdict::FailingSchedule);
+    warnings.extend(work.few_places.filter(|_| found).map(|few| few.to_string()));
     if found && work.clock == explain::Clock::Contradicted {
         warnings.push(
             "no failing schedule agrees with the times and the values that the recorded run logged of its \

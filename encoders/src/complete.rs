@@ -1,10 +1,10 @@
 //! Counters that must not have lost anything.
 //!
 //! Let every write of a cell, but for one of a constant before all of them, be of the form `x := r + c`,
-//! where `r` is the value of an earlier read of `x` by the same thread, and `c` the same for all. Then
-//! what a read returns is the value at the start plus
-//! `c` times the length of a chain of writes, each of which read from the one before it. It returns the
-//! largest such value only if all writes are in the chain: then all come before the read, and no other
+//! where `r` is the value of an earlier read of `x` by the same thread, and every constant `c` leads the same way.
+//! Then what a read returns is the value at the start plus
+//! the constants of a chain of writes, each of which read from the one before it. It returns the
+//! farthest such value only if all writes are in the chain: then all come before the read, and no other
 //! write comes between a write and the read that it adds to. So a condition that holds for this value
 //! alone implies that no update is lost, which a solver otherwise finds by trying the orders of all
 //! additions. The same goes for a condition on the sum of several such counters, as of a histogram's.
@@ -21,6 +21,8 @@ use model::{BinOp, CellId, EventId, Expr, ExprId, ExprPool, ReadRef, VarId};
 const MAX_WRITES: usize = 128;
 /// Sums of counters with more pairs than that, too.
 const MAX_PAIRS: usize = 600_000;
+/// And those that may have more values on their way, whether some writes can lead there or not.
+const MAX_VALUES: u128 = 2_000_000;
 
 /// A read, and the writes of its cell that can come before it.
 struct Counter {
@@ -28,10 +30,10 @@ struct Counter {
     width: u32,
     /// What the read returns before the first of the writes.
     base: u128,
-    /// What each of them adds.
-    constant: u128,
     /// Each write with the read that it adds to.
     steps: Vec<(EventId, EventId)>,
+    /// What each of them adds.
+    constants: Vec<u128>,
 }
 
 /// Constrains the orders of updates for those of `roots` that say that none is lost.
@@ -95,46 +97,68 @@ fn is_of_sum(pool: &ExprPool, root: ExprId, variables: &[VarId]) -> bool {
     found == variables
 }
 
-/// Whether the condition holds when all writes are in the chains, if it is otherwise for every smaller number
-/// of them.
+/// Whether the condition holds when all writes are in the chains, if it is otherwise for every value on the way
+/// there.
 fn holds_for_all_alone(
     pool: &ExprPool,
     root: ExprId,
     variables: &[VarId],
     counters: &[Counter],
 ) -> Option<bool> {
-    let first = counters.first()?;
-    let (width, constant) = (first.width, first.constant);
-    let mut writes: Vec<EventId> =
-        counters.iter().flat_map(|c| c.steps.iter().map(|s| s.1)).collect();
-    let count = writes.len();
-    writes.sort_unstable();
-    writes.dedup();
+    let width = counters.first()?.width;
     let pairs: usize = counters.iter().map(|counter| counter.steps.len().pow(2)).sum();
-    let is_one = counters.iter().all(|c| (c.width, c.constant) == (width, constant));
-    // Reads of one counter do not add up to different numbers of writes.
-    if !is_one || writes.len() != count || pairs > MAX_PAIRS || !stays(count, constant, width) {
+    if counters.iter().any(|counter| counter.width != width) || pairs > MAX_PAIRS {
         return None;
     }
+    let constants = counters.iter().flat_map(|c| c.constants.iter().copied());
+    let Way { unit, steps } = Way::of(constants, width)?;
     let base = counters.iter().fold(0u128, |sum, counter| sum.wrapping_add(counter.base));
     let compiled = pool.compile(root);
     let mut scratch = Scratch::default();
     let mut holds = |steps: u128| {
         // Only the sum matters.
-        let sum = base.wrapping_add(constant.wrapping_mul(steps)) & mask(width);
+        let sum = base.wrapping_add(unit.wrapping_mul(steps)) & mask(width);
         let value_of = |place: usize| Some(if place == 0 { sum } else { 0 });
         compiled.evaluate(pool, &mut scratch, &value_of).map(|value| value != 0)
     };
     debug_assert_eq!(compiled.variables(), variables);
-    let whole = holds(count as u128)?;
-    (0..count as u128).all(|steps| holds(steps) == Some(!whole)).then_some(whole)
+    let whole = holds(steps)?;
+    (0..steps).all(|steps| holds(steps) == Some(!whole)).then_some(whole)
 }
 
-/// Either up or down, and never all the way round.
-fn stays(count: usize, constant: u128, width: u32) -> bool {
-    let down = constant.wrapping_neg() & mask(width);
-    let stays = |by: u128| (count as u128).checked_mul(by).is_some_and(|all| all <= mask(width));
-    constant != 0 && (stays(constant) || stays(down))
+/// From what a counter begins with to what it comes to when nothing is lost, in steps that all values on the way
+/// are multiples of.
+struct Way {
+    unit: u128,
+    steps: u128,
+}
+
+impl Way {
+    /// `None` where constants lead up and down, or all the way round, and where it is too long.
+    fn of(constants: impl Iterator<Item = u128> + Clone, width: u32) -> Option<Self> {
+        let mask = mask(width);
+        let way = |down: bool| {
+            let by = |constant: u128| if down { constant.wrapping_neg() & mask } else { constant };
+            let mut sum = 0u128;
+            let mut unit = 0;
+            for constant in constants.clone().map(by) {
+                sum = sum.checked_add(constant).filter(|sum| constant != 0 && *sum <= mask)?;
+                unit = divisor(unit, constant);
+            }
+            let steps = sum.checked_div(unit).filter(|steps| *steps <= MAX_VALUES)?;
+            Some(Self { unit: if down { unit.wrapping_neg() } else { unit }, steps })
+        };
+        way(false).or_else(|| way(true))
+    }
+}
+
+/// The greatest common divisor.
+fn divisor(a: u128, b: u128) -> u128 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 fn nothing_is_lost(context: &Context<'_>, builder: &mut Builder, counter: &Counter, unless: &Term) {
@@ -182,7 +206,7 @@ fn counter(context: &Context<'_>, var: VarId) -> Option<Counter> {
             return None;
         }
     }
-    let &constant = constants.first()?;
+    constants.first()?;
     let base = base?;
     let is_first = |start: EventId| {
         let mut reads = steps.iter().map(|&(from, _)| from).chain([read.event]);
@@ -191,12 +215,8 @@ fn counter(context: &Context<'_>, var: VarId) -> Option<Counter> {
     if start.is_some_and(|start| !is_first(start)) {
         return None;
     }
-    if !constants.iter().all(|&other| other == constant)
-        || !stays(steps.len(), constant, cell.width)
-    {
-        return None;
-    }
-    Some(Counter { read, width: cell.width, base, constant, steps })
+    Way::of(constants.iter().copied(), cell.width)?;
+    Some(Counter { read, width: cell.width, base, steps, constants })
 }
 
 /// The read that a write adds a constant to, and the constant.

@@ -10,6 +10,7 @@ mod barriers;
 mod bug;
 mod clock;
 mod closure;
+mod coarse;
 mod complete;
 mod conditions;
 mod connectives;
@@ -37,6 +38,7 @@ mod text;
 mod validate;
 mod values;
 
+pub use coarse::{Coarse, coarsen, sources};
 pub use connectives::{Connective, Connectives};
 pub use encode::{encode, encode_paper, encode_recorded, encode_within};
 pub use error::EncodeError;

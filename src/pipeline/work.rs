@@ -1,13 +1,14 @@
 //! Encoding, solving and explaining, again where replay or inputs make it necessary.
 
 use super::budget::Budget;
+use super::contended::FewPlaces;
 use super::{Backend, PipelineError, SolveOptions};
 use crate::answer::{self, Timing};
 use encoders::{ConstraintSystem, EncodeError, Slice, SystemSize};
 use explain::{CauseKind, Explanation, FailingSchedule};
 use model::{EventId, EventTrace, Schedule};
 use solver::{Goal, Limits, OrderingSession, Session, SmtLibSession, Z3Session};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// An explanation and what it is about.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub(super) struct Work<'a> {
     pub(super) as_found: bool,
     /// What the recorded run's clock was good for.
     pub(super) clock: explain::Clock,
+    /// The schedules that were looked at switch threads at few places.
+    pub(super) few_places: Option<FewPlaces>,
 }
 
 impl Work<'_> {
@@ -65,6 +68,23 @@ impl Work<'_> {
                 self.explain_once(&pinned, switch_work)
             }
             _ => Ok(explained),
+        }
+    }
+
+    /// The time that is left.
+    pub(super) fn left(&self) -> Duration {
+        self.deadline.map_or(self.options.time, |deadline| {
+            deadline.saturating_duration_since(Instant::now())
+        })
+    }
+
+    pub(super) fn explain_options(&self, switch_work: u64) -> explain::Options {
+        explain::Options {
+            alternates: self.options.alternates,
+            spare: if self.options.replay.is_some() { SPARE } else { 0 },
+            examined: explain::Options::default().examined.max(self.options.alternates),
+            switch_work,
+            ..explain::Options::default()
         }
     }
 
@@ -144,6 +164,9 @@ impl Work<'_> {
         switch_work: u64,
     ) -> Result<Explained, PipelineError> {
         let budget = Budget::new(self.deadline, self.options.memory_mb);
+        if let Some(explained) = self.explain_coarse(trace, switch_work, &budget)? {
+            return Ok(explained);
+        }
         match self.explain_within(trace, switch_work, &budget) {
             Err(PipelineError::Encode(EncodeError::BudgetSpent)) => {
                 tracing::info!(
@@ -176,10 +199,7 @@ impl Work<'_> {
             let script = solver::dump_smtlib(trace, &system, Goal::Fail)?;
             fs_err::write(path, script).map_err(PipelineError::Write)?;
         }
-        let left = self.deadline.map_or(self.options.time, |deadline| {
-            deadline.saturating_duration_since(Instant::now())
-        });
-        let limits = Limits { time: Some(left), memory_mb: self.options.memory_mb };
+        let limits = Limits { time: Some(self.left()), memory_mb: self.options.memory_mb };
         let mut session: Box<dyn Session + '_> = match &self.options.backend {
             Backend::Ordering => Box::new(OrderingSession::new(trace, &system, limits)),
             Backend::Z3 | Backend::Paper => Box::new(Z3Session::new(trace, &system, limits)?),
@@ -200,13 +220,7 @@ impl Work<'_> {
         let deadline = self.deadline;
         let budget = || deadline.is_none_or(|deadline| Instant::now() < deadline);
         let clock = answer::PhaseClock::start(started);
-        let options = explain::Options {
-            alternates: self.options.alternates,
-            spare: if self.options.replay.is_some() { SPARE } else { 0 },
-            examined: explain::Options::default().examined.max(self.options.alternates),
-            switch_work,
-            ..explain::Options::default()
-        };
+        let options = self.explain_options(switch_work);
         let likely: Option<&mut dyn Session> = match recorded.as_mut() {
             Some(recorded) => Some(recorded.as_mut()),
             None => None,

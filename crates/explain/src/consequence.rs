@@ -73,7 +73,18 @@ impl Forced<'_> {
             behind && write != read.event && reaches(write, read.event)
         };
         let too_late = matches!(source, WriteSource::Write(source) if reaches(read.event, source));
-        too_late || self.writes(cell).any(overwritten)
+        // Of a thread's writes those that come after the source are the last ones, and those that come before
+        // the read the first.
+        let by_thread = |writes: Vec<EventId>| {
+            let first = writes.partition_point(|write| match source {
+                WriteSource::Init => false,
+                WriteSource::Write(source) => !reaches(source, *write),
+            });
+            let others =
+                |write: &EventId| *write != read.event && WriteSource::Write(*write) != source;
+            writes[first..].iter().copied().find(others).is_some_and(overwritten)
+        };
+        too_late || self.writes(cell).any(by_thread)
     }
 
     /// The orders that a read's source stands for: it comes before the read, and what overwrites it
@@ -85,7 +96,10 @@ impl Forced<'_> {
             WriteSource::Init => true,
             WriteSource::Write(source) => self.happens_before.before(source, *write),
         };
-        let later = self.writes(cell).filter(|write| *write != read && overwrites(write));
+        // The rest of a thread's writes comes behind its first one.
+        let later = self.writes(cell).filter_map(|writes| {
+            writes.into_iter().find(|write| *write != read && overwrites(write))
+        });
         let mut edges: Vec<(EventId, EventId)> = later.map(|write| (read, write)).collect();
         if let WriteSource::Write(source) = variation.passing {
             edges.push((source, read));
@@ -120,11 +134,14 @@ impl Forced<'_> {
         parts.get(read.part as usize).map(|part| part.cell)
     }
 
-    fn writes(&self, cell: CellId) -> impl Iterator<Item = EventId> {
-        let writing = self.trace.events.iter();
-        let writing =
-            writing.filter(move |event| event.kind.writes().iter().any(|part| part.cell == cell));
-        writing.map(|event| event.id)
+    /// The writes of a cell, of each thread in its program order.
+    fn writes(&self, cell: CellId) -> impl Iterator<Item = Vec<EventId>> {
+        self.trace.threads.iter().map(move |thread| {
+            let writes = |id: &EventId| {
+                self.trace.event(*id).kind.writes().iter().any(|part| part.cell == cell)
+            };
+            thread.events.iter().copied().filter(writes).collect()
+        })
     }
 }
 

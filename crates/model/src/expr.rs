@@ -8,11 +8,13 @@ mod compiled;
 mod fold;
 mod pins;
 mod store;
+mod substitute;
 
 use crate::ids::VarId;
 pub use compiled::{Compiled, Scratch};
 use std::fmt;
 use store::Store;
+pub use substitute::Substitute;
 
 /// The widest expression in bits. Wider program values are handled in pieces.
 pub const MAX_WIDTH: u32 = 128;

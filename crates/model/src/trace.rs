@@ -283,6 +283,17 @@ pub enum FailureCondition {
 }
 
 impl FailureCondition {
+    /// The expressions that the condition speaks of, wherever in it, for making it speak of others.
+    pub fn values_mut(&mut self) -> Vec<&mut ExprId> {
+        match self {
+            Self::Value(expr) => vec![expr],
+            Self::Before(..) | Self::Unwoken { .. } => Vec::new(),
+            Self::All(parts) | Self::Any(parts) => {
+                parts.iter_mut().flat_map(Self::values_mut).collect()
+            }
+        }
+    }
+
     /// The events that the condition speaks of, wherever in it, for making it speak of others.
     pub fn events_mut(&mut self) -> Vec<&mut EventId> {
         match self {

@@ -1,6 +1,7 @@
 //! Solver sessions over a constraint system: Z3 through its C API, any SMT-LIB 2 solver through
 //! a pipe. Only this crate knows a solver.
 
+mod coarse;
 mod decorators;
 mod extract;
 mod formula;
@@ -10,6 +11,7 @@ pub mod session;
 mod smtlib;
 mod z3_session;
 
+pub use coarse::CoarseSession;
 pub use decorators::{CrossCheckSession, LoggingSession};
 pub use formula::dump_smtlib;
 pub use ordering::{OrderingSession, Work};

@@ -189,3 +189,22 @@ pub trait Session {
         let _ = schedule;
     }
 }
+
+impl<S: Session + ?Sized> Session for Box<S> {
+    fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Outcome, SolverError> {
+        (**self).check(goal, orders)
+    }
+
+    fn check_within(
+        &mut self,
+        goal: Goal,
+        orders: &[Order],
+        parts: u32,
+    ) -> Result<Outcome, SolverError> {
+        (**self).check_within(goal, orders, parts)
+    }
+
+    fn look_near(&mut self, schedule: &Schedule) {
+        (**self).look_near(schedule);
+    }
+}

@@ -6,8 +6,8 @@ use crate::clock::narrowed;
 use crate::context::Context;
 use crate::read_write::failure_values;
 use model::{
-    Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, FailureCondition,
-    PathCondition, ReadPart, ReadRef, Thread, VarId, Variable, VariableOrigin, WritePart,
+    Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, PathCondition,
+    ReadPart, ReadRef, Thread, VarId, Variable, VariableOrigin, WritePart,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -205,7 +205,7 @@ impl Builder<'_> {
             condition.expr = image(condition.expr);
         }
         if let Some(failure) = &mut self.slice.trace.failure {
-            rewrite(&mut failure.condition, &image);
+            failure.condition.values_mut().into_iter().for_each(|expr| *expr = image(*expr));
         }
         for (index, cell) in self.slice.cells.iter().enumerate() {
             let whole = &trace.cells[cell.index()];
@@ -238,16 +238,6 @@ impl Builder<'_> {
                 (None, _) => VariableOrigin::Input,
             };
             self.slice.trace.variables.push(Variable { id, origin, ..*whole });
-        }
-    }
-}
-
-fn rewrite(condition: &mut FailureCondition, image: &impl Fn(ExprId) -> ExprId) {
-    match condition {
-        FailureCondition::Value(expr) => *expr = image(*expr),
-        FailureCondition::Before(..) | FailureCondition::Unwoken { .. } => {}
-        FailureCondition::All(parts) | FailureCondition::Any(parts) => {
-            parts.iter_mut().for_each(|part| rewrite(part, image));
         }
     }
 }

@@ -1,0 +1,140 @@
+//! Traces in which threads meet so often that their schedules cannot all be looked at.
+
+use super::budget::Budget;
+use super::work::{Explained, Work};
+use super::{Backend, PipelineError};
+use crate::answer;
+use encoders::{Coarse, EncodeError};
+use explain::{Explanation, Phase};
+use model::EventTrace;
+use solver::{CoarseSession, Limits, OrderingSession, Session, Z3Session};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// With more sources of reads than that, schedules that switch threads at few places are looked at first.
+const CONTENDED: u64 = 40_000;
+/// How often each way to go on from one place of the source to the next may be interrupted: where the first do
+/// not lead to a failing schedule, the next may.
+const ROUNDS: [u32; 2] = [3, 8];
+/// The coarse trace has to have so many times fewer sources.
+const FEWER: u64 = 4;
+/// One question may take so much of the time that is left...
+const PART: u32 = 6;
+/// ...and no longer than that.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// Says that only schedules were looked at that switch threads at few places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FewPlaces {
+    /// Events that the schedules do at once.
+    steps: usize,
+    /// Events of the trace.
+    events: usize,
+}
+
+impl fmt::Display for FewPlaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { steps, events } = self;
+        write!(
+            f,
+            "threads meet so often here that schedules were compared that interrupt them at few places alone \
+             ({events} events in {steps} steps); that the root cause always leads to the failure was shown for these"
+        )
+    }
+}
+
+impl Work<'_> {
+    /// Explains the failure by schedules that switch threads at few places, where there are too many others to
+    /// look at. `None` where the trace is not like that, and where that does not lead to a root cause.
+    pub(super) fn explain_coarse(
+        &mut self,
+        trace: &EventTrace,
+        switch_work: u64,
+        budget: &Budget,
+    ) -> Result<Option<Explained>, PipelineError> {
+        let has_sessions = matches!(self.options.backend, Backend::Ordering | Backend::Z3);
+        let sources = encoders::sources(trace);
+        if !has_sessions || sources < CONTENDED {
+            return Ok(None);
+        }
+        for rounds in ROUNDS {
+            let Some(coarse) = encoders::coarsen(trace, rounds) else { return Ok(None) };
+            let few = encoders::sources(&coarse.trace);
+            tracing::info!(
+                events = trace.events.len(),
+                sources,
+                steps = coarse.trace.events.len(),
+                of_steps = few,
+                "coarsened"
+            );
+            if few > sources / FEWER {
+                return Ok(None);
+            }
+            let before = self.timing;
+            match self.explain_steps(trace, &coarse, switch_work, budget) {
+                Err(PipelineError::Encode(EncodeError::BudgetSpent)) => return Ok(None),
+                Err(error) => return Err(error),
+                Ok(explained) if is_complete(&explained.explanation) => {
+                    let (steps, events) = (coarse.trace.events.len(), trace.events.len());
+                    self.few_places = Some(FewPlaces { steps, events });
+                    return Ok(Some(explained));
+                }
+                Ok(explained) => {
+                    let verdict = &explained.explanation.verdict;
+                    tracing::info!(?verdict, "no root cause at few places");
+                    self.timing = before;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn explain_steps(
+        &mut self,
+        trace: &EventTrace,
+        coarse: &Coarse,
+        switch_work: u64,
+        budget: &Budget,
+    ) -> Result<Explained, PipelineError> {
+        let started = Instant::now();
+        let mut system = encoders::encode_within(&coarse.trace, false, &|| budget.is_left())?;
+        for orders in &self.rejected {
+            let image = |(before, after): &(_, _)| {
+                let pair = (coarse.image(*before)?, coarse.image(*after)?);
+                // Within one event they are as the thread does them.
+                (pair.0 != pair.1).then_some(pair)
+            };
+            let orders: Vec<_> = orders.iter().filter_map(image).collect();
+            system.reject(&orders);
+        }
+        tracing::info!(constraints = system.constraints.len(), "encoded");
+        let limits = Limits {
+            time: Some((self.left() / PART).min(LONGEST)),
+            memory_mb: self.options.memory_mb,
+        };
+        let inner: Box<dyn Session + '_> = match self.options.backend {
+            Backend::Z3 => Box::new(Z3Session::new(&coarse.trace, &system, limits)?),
+            _ => Box::new(OrderingSession::new(&coarse.trace, &system, limits)),
+        };
+        let mut session = CoarseSession::new(trace, coarse, inner);
+        let clock = answer::PhaseClock::start(started);
+        let explanation = explain::explain_with(
+            trace,
+            &system,
+            (&mut session, None),
+            &self.explain_options(switch_work),
+            &|| budget.is_left(),
+            &|phase| clock.enter(phase),
+        )?;
+        drop(session);
+        clock.finish(&mut self.timing);
+        let size = system.size(&coarse.trace);
+        Ok(Explained { trace: trace.clone(), size, explanation })
+    }
+}
+
+/// Is there a root cause that was shown to be one?
+fn is_complete(explanation: &Explanation) -> bool {
+    explanation.root_cause.is_some()
+        && !explanation.cut.iter().any(|cut| cut.phase == Phase::RootCause)
+}
