@@ -1,6 +1,6 @@
 //! Accesses that belong together: one critical section for them.
 
-use super::held::{Region, is_ambiguous, taken_inside, without_nested};
+use super::held::{Region, have_several_locks, is_ambiguous, taken_inside, without_nested};
 use super::planner::{Block, Plan, Planner};
 use super::siblings::Siblings;
 use super::{Candidate, Guard, Kind, Repair, fetched, order, quoted};
@@ -502,6 +502,9 @@ fn candidate(
         })
         .collect();
     let regions = regions?;
+    if plan.lock.is_some() && have_several_locks(bug, &regions) {
+        return None;
+    }
     let others = siblings.map(Siblings::others).unwrap_or_default().iter().copied();
     // By lock, its own regions.
     let parts: Vec<(ObjectId, Vec<(EventId, EventId)>)> = std::iter::once(object)

@@ -1,10 +1,13 @@
 //! Locks that are held already where one is to be taken.
 
+use super::atomicity::touches;
 use super::planner::Plan;
+use crate::Bug;
 use crate::sections::{Section, around};
 use crate::source::{Span, passages};
 use crate::words::word_in;
-use model::{EventId, EventTrace, ObjectId};
+use model::{CellId, EventId, EventTrace, ObjectId};
+use std::collections::BTreeSet;
 
 /// So often lines are left to their callers.
 const OUTWARDS: usize = 4;
@@ -95,10 +98,48 @@ pub(super) fn is_ambiguous(
                 let is_part = |long: &str, short: &str| {
                     short.contains('[') && long.ends_with(&format!(".{short}"))
                 };
-                one == two || is_part(&one, &two) || is_part(&two, &one)
+                let elements = one.contains('[') && without_indices(&one) == without_indices(&two);
+                one == two || elements || is_part(&one, &two) || is_part(&two, &one)
             })
         },
     )
+}
+
+/// Do threads come through the lines with one object's lock and with another's, to write one and the same variable there?
+/// Then none of these locks is for it.
+pub(super) fn have_several_locks(bug: &Bug<'_>, regions: &[Region]) -> bool {
+    let trace = bug.trace;
+    let events = bug.events.iter().map(|id| trace.event(*id));
+    let written: BTreeSet<CellId> =
+        events.flat_map(|event| event.kind.writes()).map(|part| part.cell).collect();
+    written.iter().any(|cell| {
+        let one = BTreeSet::from([*cell]);
+        let touch = |region: &&Region| {
+            let own = &trace.thread_of(region.first).events;
+            let index = |id: EventId| trace.event(id).index as usize;
+            let inside = own.get(index(region.first)..=index(region.last)).unwrap_or_default();
+            inside.iter().any(|id| touches(trace, *id, &one))
+        };
+        let mut locks = regions.iter().filter(touch).map(|region| region.lock);
+        locks.next().is_some_and(|first| locks.any(|lock| lock != first))
+    })
+}
+
+/// `slots[].lock` for `slots[3].lock`.
+fn without_indices(name: &str) -> String {
+    let mut depth = 0u32;
+    let keeps = |character: &char| match character {
+        '[' => {
+            depth += 1;
+            depth == 1
+        }
+        ']' => {
+            depth = depth.saturating_sub(1);
+            depth == 0
+        }
+        _ => depth == 0,
+    };
+    name.chars().filter(keeps).collect()
 }
 
 /// Where the lock is taken inside of what is to be one section, although it is held then: for the first time,
@@ -147,6 +188,7 @@ mod tests {
     use super::*;
     use crate::sections::sections;
     use encoders::dsl::parse;
+    use explain::Pattern;
     use model::Site;
 
     fn place(line: u32, function: &str) -> Site {
@@ -205,5 +247,52 @@ mod tests {
         let steps = taken_inside(&trace, &sections(&trace), lock, &clear.spans, &clear.regions);
         assert_eq!(steps, ["do not take it again at list.c:3 in remove"]);
         assert!(taken_inside(&trace, &sections(&trace), lock, &[], &[]).is_empty());
+    }
+
+    #[test]
+    fn elements_of_one_array_have_one_name() {
+        assert_eq!(without_indices("page_lock[3]"), "page_lock[]");
+        assert_eq!(without_indices("shards[hash[i]].lock"), "shards[].lock");
+        assert_eq!(without_indices("this->lock"), "this->lock");
+    }
+
+    /// Two pages with a lock each, both of which number what they log, and count.
+    const PAGES: &str = "
+        t0: fork a
+        t0: fork b
+        a: [one] lock m
+        a: [count1] W y 1
+        a: [number1] W x 1
+        a: [end1] unlock m
+        b: [two] lock n
+        b: [count2] W z 1
+        b: [number2] W x 2
+        b: [end2] unlock n
+    ";
+
+    #[test]
+    fn a_lock_that_is_another_one_for_the_next_writer_guards_nothing() {
+        let parsed = parse(PAGES).expect("the text is a trace");
+        let trace = &parsed.trace;
+        let region = |first: &str, last: &str| {
+            let [first, last] = [first, last].map(|label| parsed.event(label));
+            let lock = trace.event(first).kind.object().expect("it takes a lock");
+            Region { first, last, lock }
+        };
+        let regions = [region("one", "end1"), region("two", "end2")];
+        let several = |labels: [&str; 2]| {
+            let events = labels.map(|label| parsed.event(label));
+            let bug = Bug {
+                trace,
+                pattern: Pattern::Atomicity,
+                events: &events,
+                schedule: &events,
+                handlers: &[],
+                uses: crate::Uses::NONE,
+            };
+            have_several_locks(&bug, &regions)
+        };
+        assert!(several(["number1", "number2"]));
+        assert!(!several(["count1", "count2"]));
     }
 }

@@ -235,6 +235,9 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
             if target.events.iter().any(|id| is_block(trace.event(*id))) {
                 continue;
             }
+            if target.events.iter().any(|id| has_several_locks(trace, *id, wanted.first)) {
+                continue;
+            }
             let rule = match direction {
                 Direction::Earlier => {
                     // Whoever comes between would see the one without the other.
@@ -248,6 +251,20 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
         }
     }
     found
+}
+
+/// Is it one lock here in one passage and another in the next, while a step is about the same place in all of them?
+/// Then none of these locks is for that place.
+fn has_several_locks(trace: &EventTrace, id: EventId, step: EventId) -> bool {
+    let event = trace.event(id);
+    if !matches!(event.kind, EventKind::Lock { .. } | EventKind::Unlock { .. }) {
+        return false;
+    }
+    let others = like(trace, id).into_iter();
+    let several =
+        others.map(|other| trace.event(other).kind.object()).any(|o| o != event.kind.object());
+    several
+        && like(trace, step).into_iter().all(|other| meet(trace.event(other), trace.event(step)))
 }
 
 /// Does the thread wait here until the run is ended?
@@ -598,4 +615,27 @@ fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn what_is_written_under_several_locks_at_one_place_is_not_moved_into_one_of_them() {
+        let text = "t0: fork a\nt0: fork b\na: [one] lock m\na: unlock m\na: [log1] W x 1\n\
+                    b: [two] lock n\nb: unlock n\nb: [log2] W x 2\n";
+        let mut parsed = parse(text).expect("the text is a trace");
+        for (label, line) in [("one", 64), ("two", 64), ("log1", 69), ("log2", 69)] {
+            let (file, function) = ("wal.c".to_owned(), "session".to_owned());
+            let site = Site { file, line, column: 1, function };
+            parsed.trace.events[parsed.labels[label].index()].stack = [site].into();
+        }
+        let [one, log, two] = ["one", "log1", "two"].map(|label| parsed.event(label));
+        assert!(has_several_locks(&parsed.trace, one, log));
+        let same = parsed.trace.event(one).kind.clone();
+        parsed.trace.events[two.index()].kind = same;
+        assert!(!has_several_locks(&parsed.trace, one, log));
+    }
 }
