@@ -35,6 +35,23 @@ fn what_was_written_in_one_section_was_read_in_two() {
     assert_eq!(cause.sentence, sentence);
 }
 
+/// A line that copies a whole object writes several variables under one name.
+#[test]
+fn what_one_line_wrote_is_told_once() {
+    for text in [RELOADED.to_owned(), RELOADED.replace("p == 1", "p == 1 && h == 0")] {
+        let mut parsed = trace(&text);
+        let [one, two] = ["one", "two"].map(|label| parsed.event(label));
+        let stack = parsed.trace.event(one).stack.clone();
+        parsed.trace.events[two.index()].stack = stack;
+        for id in [one, two] {
+            parsed.trace.events[id.index()].name = Some("s".into());
+        }
+        let sentence =
+            "t0.1 wrote `s` (trace:11) between t0's reads of `host` (trace:4) and `port` (trace:7)";
+        assert_eq!(cause_of(&parsed).sentence, sentence);
+    }
+}
+
 /// What a library's function reads may not be known; that there were two sections is.
 #[test]
 fn a_write_came_between_two_sections_of_its_lock() {

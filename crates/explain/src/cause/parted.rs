@@ -7,7 +7,7 @@
 
 use super::sections::held;
 use super::story::Story;
-use super::words::{at, quoted, same_variable};
+use super::words::{at, both_named, quoted, same_variable};
 use super::{Found, Pattern};
 use model::{CellId, EventId, EventKind, ObjectId};
 
@@ -62,15 +62,12 @@ fn by_reads(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
             true => [other, write],
             false => [write, other],
         };
-        let named = |id: EventId| format!("{} ({})", quoted(&story.subject(id)), at(story, id));
         let sentence = format!(
-            "{} wrote {} and {} between {}'s reads of {} and {}",
+            "{} wrote {} between {}'s reads of {}",
             story.thread(write),
-            named(one),
-            named(two),
+            both_named(story, one, two),
             story.thread(read),
-            named(first),
-            named(read)
+            both_named(story, first, read)
         );
         let case = Some("writes-between-reads");
         let events = [one, two, first, read];

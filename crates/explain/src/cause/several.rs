@@ -4,7 +4,7 @@
 //! from both, or names one, and the thread's way there was decided by the other.
 
 use super::story::{Pair, Story};
-use super::words::{at, last_member, quoted, same_variable, whole};
+use super::words::{at, both_named, last_member, quoted, same_variable, whole};
 use super::{Found, Pattern, announced};
 use model::names::is_descriptor;
 use model::{CellId, EventId, PathConditionKind, Site, ThreadId};
@@ -405,7 +405,7 @@ fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {
     let (seen, _) = torn.seen;
     let (reader, writer) = (story.thread(first), story.thread(seen));
     let named = |id: EventId| format!("{} ({})", quoted(&story.subject(id)), at(story, id));
-    let both_reads = format!("{} and {}", named(first), named(second));
+    let both_reads = both_named(story, first, second);
     let Some(missed) = torn.missed.1 else {
         let sentence = format!(
             "{reader} read {both_reads} when {writer} had written only {} of the two",
@@ -418,7 +418,7 @@ fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {
     } else {
         [missed, seen]
     };
-    let both_writes = format!("{} and {}", named(one), named(two));
+    let both_writes = both_named(story, one, two);
     let inside =
         |id: EventId, from: EventId, to: EventId| story.before(from, id) && story.before(id, to);
     // A descriptor is closed and used, not written and read.

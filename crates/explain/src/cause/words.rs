@@ -23,6 +23,15 @@ pub(super) fn at(story: &Story<'_>, id: EventId) -> String {
     place(story.site(id))
 }
 
+/// `a` (a.c:3) and `b` (a.c:5), or only one of them where both are the same to a reader: one line may copy a whole object.
+pub(super) fn both_named(story: &Story<'_>, one: EventId, other: EventId) -> String {
+    let named = |id: EventId| format!("{} ({})", quoted(&story.subject(id)), at(story, id));
+    match (named(one), named(other)) {
+        (one, other) if one == other => one,
+        (one, other) => format!("{one} and {other}"),
+    }
+}
+
 /// The places of two events of one thread. Where both lie on one line of a function that was called from
 /// two places, with those: an accessor's line tells nothing.
 pub(super) fn both_at(story: &Story<'_>, first: EventId, second: EventId) -> [String; 2] {
