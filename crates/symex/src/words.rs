@@ -38,7 +38,10 @@ impl Engine<'_> {
             Some(known) => Arc::clone(&known.words),
             None => {
                 let words = self.words_of(t, &stack, address, size);
-                let known = Known { _stack: Arc::clone(&stack), words: Arc::clone(&words) };
+                // The stack of an event about a lock may begin further out.
+                let inside = stack.len().saturating_sub(self.sync_stack(t).len());
+                let words: Called = words.get(inside..).unwrap_or_default().into();
+                let known = Known { _stack: stack, words: Arc::clone(&words) };
                 self.words.0.insert(key, known);
                 words
             }
@@ -46,16 +49,16 @@ impl Engine<'_> {
         if words.iter().all(Option::is_none) {
             return;
         }
-        // The stack of an event about a lock may begin further out.
-        let own = self.sync_stack(t);
-        let words = match stack.len().checked_sub(own.len()) {
-            None | Some(0) => words,
-            Some(inside) => words[inside..].into(),
-        };
         self.out.set_words(t, event, words);
     }
 
-    fn words_of(&mut self, t: usize, stack: &[Site], address: u64, size: u64) -> Called {
+    fn words_of(
+        &mut self,
+        t: usize,
+        stack: &[Site],
+        address: u64,
+        size: u64,
+    ) -> Vec<Option<Arc<str>>> {
         let part = Part::Object(Some(size));
         let mut words: Vec<Option<Arc<str>>> = Vec::new();
         for at in (0..self.threads[t].frames.len()).rev() {
@@ -80,13 +83,13 @@ impl Engine<'_> {
         }
         // Where frames were joined, nobody knows whose word is whose.
         if words.len() != stack.len() {
-            return Arc::default();
+            return Vec::new();
         }
         for (word, site) in words.iter_mut().zip(stack) {
             let is_own = |name: &Arc<str>| !site.is_in_library() && !is_of_library(name, None);
             *word = word.take().filter(is_own);
         }
-        words.into()
+        words
     }
 
     /// The argument of the call that a frame of code is in, and how far behind it the address lies.
