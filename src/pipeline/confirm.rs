@@ -95,6 +95,11 @@ impl Confirmer {
         Ok(Self { manifest, target, settings })
     }
 
+    /// How long the recorded run took.
+    pub(super) fn recorded(&self) -> Duration {
+        Duration::from_millis(self.manifest.duration_ms.unwrap_or(0))
+    }
+
     /// Was the run recorded without watching the heap?
     pub(super) fn ordinary_heap(&self) -> bool {
         self.manifest.detect.is_none()

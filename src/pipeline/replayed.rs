@@ -8,8 +8,14 @@ use crate::replay::{Claim, across};
 use model::{Event, EventKind, EventTrace, Schedule};
 use render::solution::Replay;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use symex::Execution;
+
+/// After runs that took so long, ...
+const LONG: Duration = Duration::from_secs(20);
+/// ... and so many times as long as the recorded one, no other schedule is tried: what the program waits for outside
+/// of what the scheduler controls is mostly the same.
+const LONGER: u32 = 8;
 
 /// An explanation, and what replay says of it.
 pub(super) struct Replayed {
@@ -108,6 +114,7 @@ fn search(
     // What each rejected schedule is about in full, for when rejecting its cause rejects too much.
     let mut in_full = Vec::new();
     let mut only_causes = true;
+    let mut running = Duration::ZERO;
     loop {
         let explained = work.explain(&execution.trace)?;
         let Some(failing) = &explained.explanation.failing else {
@@ -130,7 +137,9 @@ fn search(
             });
             return Ok((explained, finding, rejected));
         };
+        let started = Instant::now();
         let finding = confirmer.confirm(Claim::Fails, &explained, execution, &failing.schedule)?;
+        running += started.elapsed();
         if finding.replay != Replay::Diverged {
             let mut notes: Vec<String> = finding.note.iter().cloned().collect();
             notes.extend(rejected);
@@ -140,7 +149,9 @@ fn search(
         // run was, as far as its clock tells, keeps to it, and one with fewer context switches may not.
         if rejected.is_empty() && !work.is_over() {
             work.as_found = true;
+            let started = Instant::now();
             let found = confirm_as_found(confirmer, execution, work, &failing.schedule);
+            running += started.elapsed();
             work.as_found = false;
             if let Some((explained, finding)) = found? {
                 return Ok((explained, finding, Vec::new()));
@@ -152,7 +163,12 @@ fn search(
         work.rejected.push(explained.cause_of(failing, !only_causes));
         in_full.push(explained.cause_of(failing, true));
         first.get_or_insert((explained, finding));
-        if number > options.attempts || work.is_over() {
+        let enough = is_enough(running, confirmer.recorded());
+        if enough && number <= options.attempts {
+            rejected
+                .push("no other failing schedule was tried, since these runs took long".to_owned());
+        }
+        if number > options.attempts || work.is_over() || enough {
             // The loop ends here with the first one, because it was inserted right before.
             if let Some((explained, finding)) = first {
                 return Ok((explained, finding, rejected));
@@ -160,6 +176,11 @@ fn search(
             return Err(PipelineError::Explain(explain::ExplainError::NoFailure));
         }
     }
+}
+
+/// Did runs that left their schedules take so long that another one is not worth it?
+fn is_enough(running: Duration, recorded: Duration) -> bool {
+    running > LONG.max(recorded.saturating_mul(LONGER))
 }
 
 /// The failing schedule as it is found, when it is another one than that and the program follows it.
@@ -222,4 +243,18 @@ fn keep(explained: &mut Explained, mut findings: Vec<Finding>, wanted: usize) ->
         kept.push(finding);
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_enough_when_they_took_long_beside_the_recorded_one() {
+        let [short, long] = [100, 5_000].map(Duration::from_millis);
+        assert!(!is_enough(Duration::from_secs(19), short));
+        assert!(is_enough(Duration::from_secs(21), short));
+        assert!(!is_enough(Duration::from_secs(39), long));
+        assert!(is_enough(Duration::from_secs(41), long));
+    }
 }
