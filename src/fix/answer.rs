@@ -90,6 +90,9 @@ pub struct Checks {
     /// No schedule of the recorded run fails with it: this many constraints together with the
     /// failure cannot be satisfied.
     pub unsatisfiable_constraints: u64,
+    /// Only schedules were looked at that switch threads at few places, since they meet too often for all.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub at_few_places: bool,
     /// A schedule with it passes along the recorded paths. Where it is false, none keeps to these
     /// paths, because only the bug made them possible, but the threads' synchronisation lets them
     /// run.
@@ -189,6 +192,7 @@ impl Repair {
             places: repair.places.iter().map(Lines::of).collect(),
             checks: Checks {
                 unsatisfiable_constraints: checked.map_or(0, |c| c.constraints as u64),
+                at_few_places: checked.is_some_and(|c| c.at_few_places),
                 passes_on_recorded_paths: checked.is_some_and(|c| c.passing.is_some()),
                 no_new_deadlock: checked.is_some(),
                 replay: None,
@@ -206,11 +210,12 @@ impl Repair {
         for place in &self.places {
             place.write(out, source);
         }
-        let Checks { unsatisfiable_constraints: constraints, .. } = self.checks;
-        let _ = writeln!(
-            out,
-            "  no schedule of this run fails with it ({constraints} constraints, unsatisfiable)"
-        );
+        let Checks { unsatisfiable_constraints: constraints, at_few_places, .. } = self.checks;
+        let which = match at_few_places {
+            true => "no schedule of this run that interrupts threads at few places fails with it",
+            false => "no schedule of this run fails with it",
+        };
+        let _ = writeln!(out, "  {which} ({constraints} constraints, unsatisfiable)");
         if !self.checks.passes_on_recorded_paths {
             let _ = writeln!(
                 out,

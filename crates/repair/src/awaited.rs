@@ -32,7 +32,7 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
     if waits.is_empty() {
         return Possible::Untouched("in the run no thread waits for the signal".to_owned());
     }
-    let system = match encoders::encode(run) {
+    let system = match crate::contended::orders(run) {
         Ok(system) => system,
         Err(error) => return Possible::Unknown(error.to_string()),
     };

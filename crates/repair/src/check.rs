@@ -1,5 +1,6 @@
 //! Does a repair do what it is for?
 
+use crate::contended;
 use crate::edit::Edited;
 use crate::waits::new_circle;
 use model::evaluate::Evaluator;
@@ -53,6 +54,8 @@ pub struct Checked {
     /// A schedule with the repair that passes on the recorded paths, as the recorded run's events;
     /// `None` where none keeps to the recorded paths, because only the bug made them possible.
     pub passing: Option<Vec<EventId>>,
+    /// Only schedules were looked at that switch threads at few places, since threads meet too often.
+    pub at_few_places: bool,
 }
 
 pub(crate) fn check(
@@ -64,6 +67,9 @@ pub(crate) fn check(
         return Ok(Verdict::Refused(Refusal::Deadlock(circle)));
     }
     let trace = &edited.trace;
+    if contended::is_contended(trace) {
+        return contended::check(edited, limits);
+    }
     let system = match encoders::encode(trace) {
         Ok(system) => system,
         Err(error) => return Ok(Verdict::Refused(Refusal::Undecided(error.to_string()))),
@@ -88,7 +94,7 @@ pub(crate) fn check(
             let recorded =
                 recorded.filter_map(|id| edited.origin.get(id.index()).copied().flatten());
             let passing = Some(recorded.collect());
-            Ok(Verdict::Holds(Checked { constraints, passing }))
+            Ok(Verdict::Holds(Checked { constraints, passing, at_few_places: false }))
         }
         Outcome::Unknown(reason) => Ok(Verdict::Refused(Refusal::Undecided(reason.to_string()))),
         Outcome::Unsat(_) => off_path(trace, constraints, solver_limits),
@@ -97,7 +103,7 @@ pub(crate) fn check(
 
 /// No schedule keeps to the recorded paths. Where the synchronisation alone lets the threads run,
 /// the bug made the paths possible, and the repaired program takes others.
-fn off_path(
+pub(crate) fn off_path(
     trace: &EventTrace,
     constraints: usize,
     limits: solver::Limits,
@@ -110,7 +116,9 @@ fn off_path(
     };
     let mut session = OrderingSession::new(&free, &system, limits);
     Ok(match session.check(Goal::Any, &[])? {
-        Outcome::Sat(_) => Verdict::Holds(Checked { constraints, passing: None }),
+        Outcome::Sat(_) => {
+            Verdict::Holds(Checked { constraints, passing: None, at_few_places: false })
+        }
         Outcome::Unsat(_) => Verdict::Refused(Refusal::Vacuous),
         Outcome::Unknown(reason) => Verdict::Refused(Refusal::Undecided(reason.to_string())),
     })

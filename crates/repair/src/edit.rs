@@ -3,28 +3,22 @@
 //! The edited trace is an ordinary event trace. Encoders, solver and evaluator take it as any
 //! other, so nothing about a repair has to be believed that they do not check.
 
+mod steps;
+
 use model::verify::verify;
 use model::{
     Event, EventId, EventKind, EventTrace, Failure, FailureCondition, FailureKind, Object,
-    ObjectId, ObjectKind, Site, ThreadId, VarId, VariableOrigin,
+    ObjectId, ObjectKind, ThreadId, VarId, VariableOrigin,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// An event of an edited thread.
-#[derive(Clone, Debug)]
-enum Step {
-    /// One of the recorded trace's.
-    Kept(EventId),
-    /// One that the repair adds, at this place in the source.
-    Added { kind: EventKind, stack: Arc<[Site]>, name: Option<String> },
-}
+use steps::{Step, Steps};
 
 /// Changes to a trace that are being collected.
 #[derive(Clone, Debug)]
 pub(crate) struct Edit<'t> {
     pub(crate) trace: &'t EventTrace,
-    threads: Vec<Vec<Step>>,
+    steps: Steps,
     kinds: BTreeMap<EventId, EventKind>,
     objects: Vec<Object>,
     changed: BTreeMap<ObjectId, ObjectKind>,
@@ -44,10 +38,9 @@ pub(crate) struct Edited {
 
 impl<'t> Edit<'t> {
     pub(crate) fn new(trace: &'t EventTrace) -> Self {
-        let kept = |events: &Vec<EventId>| events.iter().map(|id| Step::Kept(*id)).collect();
         Self {
             trace,
-            threads: trace.threads.iter().map(|thread| kept(&thread.events)).collect(),
+            steps: Steps::of(trace),
             kinds: BTreeMap::new(),
             objects: Vec::new(),
             changed: BTreeMap::new(),
@@ -70,41 +63,38 @@ impl<'t> Edit<'t> {
 
     /// Adds an event right before a recorded one, at its place in the source.
     pub(crate) fn before(&mut self, id: EventId, kind: EventKind) {
-        self.insert(id, kind, 0);
+        self.insert(id, kind, false);
     }
 
     /// Adds an event right behind a recorded one.
     pub(crate) fn after(&mut self, id: EventId, kind: EventKind) {
-        self.insert(id, kind, 1);
+        self.insert(id, kind, true);
     }
 
     /// Adds an event at the end of what a thread's code did, at the place of its last event.
     pub(crate) fn at_end(&mut self, thread: ThreadId, kind: EventKind, name: Option<String>) {
-        let Some(steps) = self.threads.get_mut(thread.index()) else { return };
+        let trace = self.trace;
         let ends = |step: &Step| match step {
             Step::Kept(id) => matches!(
-                self.trace.event(*id).kind,
+                trace.event(*id).kind,
                 EventKind::Exit | EventKind::Failure | EventKind::Unlock { synthetic: true, .. }
             ),
             Step::Added { .. } => false,
         };
-        let at = steps.iter().rposition(|step| !ends(step)).map_or(0, |last| last + 1);
-        let stack = steps.get(at.saturating_sub(1)).map(|step| match step {
-            Step::Kept(id) => Arc::clone(&self.trace.event(*id).stack),
-            Step::Added { stack, .. } => Arc::clone(stack),
+        self.steps.add_behind_last_other(thread, ends, |like| {
+            let stack = match like {
+                Step::Kept(id) => Arc::clone(&trace.event(*id).stack),
+                Step::Added { stack, .. } => Arc::clone(stack),
+            };
+            Step::Added { kind, stack, name }
         });
-        if let Some(stack) = stack {
-            steps.insert(at, Step::Added { kind, stack, name });
-        }
     }
 
-    fn insert(&mut self, id: EventId, kind: EventKind, offset: usize) {
+    fn insert(&mut self, id: EventId, kind: EventKind, behind: bool) {
         let event = self.trace.event(id);
         let name = kind.object().and_then(|object| self.name(object));
         let added = Step::Added { kind, stack: Arc::clone(&event.stack), name };
-        if let Some((thread, at)) = self.find(id) {
-            self.threads[thread].insert(at + offset, added);
-        }
+        self.steps.add(id, added, behind);
     }
 
     fn name(&self, object: ObjectId) -> Option<String> {
@@ -114,32 +104,24 @@ impl<'t> Edit<'t> {
 
     /// Moves an event before another one of its thread.
     pub(crate) fn move_before(&mut self, id: EventId, target: EventId) {
-        self.move_to(id, target, 0);
+        self.move_to(id, target, false);
     }
 
     /// Moves an event behind another one of its thread.
     pub(crate) fn move_after(&mut self, id: EventId, target: EventId) {
-        self.move_to(id, target, 1);
+        self.move_to(id, target, true);
     }
 
-    fn move_to(&mut self, id: EventId, target: EventId, offset: usize) {
+    fn move_to(&mut self, id: EventId, target: EventId, behind: bool) {
         let same = self.trace.event(id).thread == self.trace.event(target).thread;
-        if id == target || !same {
-            return;
-        }
-        let Some((thread, at)) = self.find(id) else { return };
-        let step = self.threads[thread].remove(at);
-        match self.find(target) {
-            Some((_, at)) => self.threads[thread].insert(at + offset, step),
-            None => self.threads[thread].insert(at, step),
+        if id != target && same {
+            self.steps.move_to(id, target, behind);
         }
     }
 
     /// Takes an event out.
     pub(crate) fn remove(&mut self, id: EventId) {
-        if let Some((thread, at)) = self.find(id) {
-            self.threads[thread].remove(at);
-        }
+        self.steps.remove(id);
     }
 
     /// Says anew what has to hold for the run to fail, in the recorded trace's events.
@@ -160,24 +142,18 @@ impl<'t> Edit<'t> {
         self.kinds.insert(id, kind);
     }
 
-    fn find(&self, id: EventId) -> Option<(usize, usize)> {
-        let thread = self.trace.event(id).thread.index();
-        let steps = self.threads.get(thread)?;
-        let at = steps.iter().position(|step| matches!(step, Step::Kept(other) if *other == id))?;
-        Some((thread, at))
-    }
-
     /// The edited trace; `None` when it makes no sense: when something refers to an event that was
     /// taken out, or the verifier refuses it.
     pub(crate) fn finish(self) -> Option<Edited> {
         let mut places = vec![None; self.trace.events.len()];
         let mut origin = Vec::new();
-        for step in self.threads.iter().flatten() {
-            if let Step::Kept(id) = step {
+        let threads = || self.trace.threads.iter().map(|thread| self.steps.of_thread(thread.id));
+        for step in threads().flatten() {
+            if let Step::Kept(id) = &step {
                 places[id.index()] = Some(EventId::from_index(origin.len()));
             }
             origin.push(match step {
-                Step::Kept(id) => Some(*id),
+                Step::Kept(id) => Some(id),
                 Step::Added { .. } => None,
             });
         }
@@ -189,14 +165,14 @@ impl<'t> Edit<'t> {
             object.kind = self.changed.get(&object.id).copied().unwrap_or(object.kind);
         }
         trace.events.clear();
-        for (thread, steps) in self.threads.iter().enumerate() {
-            let mut own = Vec::with_capacity(steps.len());
-            for (index, step) in steps.iter().enumerate() {
+        for (thread, steps) in threads().enumerate() {
+            let mut own = Vec::new();
+            for (index, step) in steps.enumerate() {
                 let id = EventId::from_index(trace.events.len());
                 own.push(id);
                 let index = u32::try_from(index).ok()?;
                 trace.events.push(self.event(
-                    step,
+                    &step,
                     (id, ThreadId::from_index(thread), index),
                     &place,
                 )?);
@@ -215,11 +191,24 @@ impl<'t> Edit<'t> {
                 *event = added.get(&variable.id).copied().or_else(|| place(*event))?;
             }
         }
+        // By thread, how many of its events there are once the recorded ones up to each have happened.
+        let done: Vec<Vec<u32>> = self
+            .trace
+            .threads
+            .iter()
+            .map(|thread| {
+                let mut most = 0;
+                let counts = thread.events.iter().map(|id| {
+                    let index = place(*id).map_or(0, |id| trace.events[id.index()].index + 1);
+                    most = most.max(index);
+                    most
+                });
+                std::iter::once(0).chain(counts.collect::<Vec<u32>>()).collect()
+            })
+            .collect();
         for condition in &mut trace.conditions {
-            let before = &self.trace.threads[condition.thread.index()].events;
-            let before = before.iter().take(condition.position as usize);
-            let last = before.filter_map(|id| place(*id)).max();
-            condition.position = last.map_or(0, |last| trace.events[last.index()].index + 1);
+            let done = done.get(condition.thread.index())?;
+            condition.position = *done.get(condition.position as usize).or(done.last())?;
         }
         if let (None, Some(event), Some(condition)) =
             (&trace.failure, self.failure, self.condition.clone())

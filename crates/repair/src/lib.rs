@@ -17,6 +17,7 @@ mod awaited;
 mod candidates;
 mod check;
 mod closed;
+mod contended;
 mod edit;
 mod enforce;
 mod ordered;

@@ -4,6 +4,7 @@
 
 use crate::awaited::awaited;
 use crate::check::Limits;
+use crate::contended;
 use crate::sections::{around, lock_name, sections};
 use crate::{Bug, source::Span};
 use explain::{Pattern, last_member};
@@ -96,6 +97,9 @@ impl Search<'_> {
             Ok(combinations) => combinations,
             Err(why) => return Ok(Possible::Unknown(why)),
         };
+        if contended::is_contended(run) {
+            return Ok(Possible::Unknown(contended::TOO_OFTEN.to_owned()));
+        }
         let system = match encoders::encode(run) {
             Ok(system) => system,
             Err(error) => return Ok(Possible::Unknown(error.to_string())),

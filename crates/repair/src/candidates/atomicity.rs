@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let trace = bug.trace;
-    let Ok(system) = encoders::encode(trace) else { return Vec::new() };
+    let Ok(system) = crate::contended::orders(trace) else { return Vec::new() };
     let all = sections(trace);
     let mut siblings: BTreeMap<ObjectId, Siblings> = BTreeMap::new();
     // A lock that each object has is freed with it.

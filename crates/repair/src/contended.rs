@@ -1,0 +1,70 @@
+//! Runs in which threads meet so often that not all schedules can be looked at.
+
+use crate::check::{Checked, Limits, Refusal, Verdict, off_path};
+use crate::edit::Edited;
+use encoders::{ConstraintSystem, EncodeError};
+use model::EventTrace;
+use solver::{CoarseSession, Goal, OrderingSession, Outcome, Session, SolverError};
+
+/// With more sources of reads than that, no system has all of them.
+const SOURCES: u64 = 5_000_000;
+/// How often each way to go on from one place of the source to the next may be interrupted.
+const ROUNDS: u32 = 3;
+/// Why there is no answer.
+pub(crate) const TOO_OFTEN: &str = "threads meet too often for all schedules to be looked at";
+
+/// Are there too many schedules?
+pub(crate) fn is_contended(trace: &EventTrace) -> bool {
+    encoders::sources(trace) > SOURCES
+}
+
+/// A system for what holds in every schedule; without what the reads may return where that would be too much.
+pub(crate) fn orders(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
+    if !is_contended(trace) {
+        return encoders::encode(trace);
+    }
+    // Only reads that a condition depends on are constrained.
+    let mut free = trace.clone();
+    free.conditions.clear();
+    free.failure = None;
+    encoders::encode(&free)
+}
+
+/// Does a repair do what it is for, by schedules that switch threads at few places?
+pub(crate) fn check(edited: &Edited, limits: Limits<'_>) -> Result<Verdict, SolverError> {
+    let trace = &edited.trace;
+    let undecided = |why: &str| Ok(Verdict::Refused(Refusal::Undecided(why.to_owned())));
+    let Some(coarse) = encoders::coarsen(trace, ROUNDS) else { return undecided(TOO_OFTEN) };
+    if is_contended(&coarse.trace) {
+        return undecided(TOO_OFTEN);
+    }
+    let system = match encoders::encode(&coarse.trace) {
+        Ok(system) => system,
+        Err(error) => return undecided(&error.to_string()),
+    };
+    let solver_limits = solver::Limits { time: Some(limits.time), memory_mb: limits.memory_mb };
+    let mut inner = OrderingSession::new(&coarse.trace, &system, solver_limits);
+    match inner.check(Goal::Fail, &[])? {
+        Outcome::Unsat(_) => {}
+        Outcome::Sat(_) => return Ok(Verdict::Refused(Refusal::Fails)),
+        Outcome::Unknown(reason) => return undecided(&reason.to_string()),
+    }
+    let constraints = system.constraints.len();
+    if let Outcome::Unsat(_) = inner.check(Goal::Pass, &[])? {
+        return Ok(match off_path(&coarse.trace, constraints, solver_limits)? {
+            Verdict::Holds(checked) => Verdict::Holds(Checked { at_few_places: true, ..checked }),
+            refused @ Verdict::Refused(_) => refused,
+        });
+    }
+    match CoarseSession::new(trace, &coarse, inner).check(Goal::Pass, &[])? {
+        Outcome::Sat(found) => {
+            let recorded = found.schedule.order.iter();
+            let recorded =
+                recorded.filter_map(|id| edited.origin.get(id.index()).copied().flatten());
+            let passing = Some(recorded.collect());
+            Ok(Verdict::Holds(Checked { constraints, passing, at_few_places: true }))
+        }
+        Outcome::Unsat(_) => undecided(TOO_OFTEN),
+        Outcome::Unknown(reason) => undecided(&reason.to_string()),
+    }
+}
