@@ -5,8 +5,9 @@ use ir::loops::Loops;
 use ir::types::BlockId;
 use model::{Awaited, Event, EventId, EventKind, EventTrace, Points, Site};
 use repair::{Kind, Repair, Rule, Span, Stretch, begins_wait, lines};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 use symex::Recording;
 use trace_format::layout::AVOID_HEAD;
 
@@ -214,17 +215,41 @@ fn lines_of(rule: &Rule, at: &Places<'_>) -> Option<String> {
     let Places { trace, points, gates } = *at;
     let mut places: BTreeSet<(&'static str, String)> = BTreeSet::new();
     let mut stretches_in_source: BTreeSet<Lines> = BTreeSet::new();
+    // A loop brings a thread to one place very often.
+    let mut known = BTreeSet::new();
+    let mut is_new = |first: EventId, last: EventId| {
+        let place = |id: EventId| {
+            let event = trace.event(id);
+            (Arc::as_ptr(&event.stack).cast::<Site>(), event.kind.name())
+        };
+        known.insert((place(first), place(last)))
+    };
+    let mut add_lines = |stretch: Stretch| {
+        if is_new(stretch.first, stretch.last) {
+            stretches_in_source.extend(Lines::of(trace, gates, stretch));
+        }
+    };
+    let mut sites = BTreeMap::new();
+    let mut sites_of = |id: EventId| -> Option<Vec<String>> {
+        // Points tell events at one place apart.
+        if points.is_some() {
+            return at.sites(id);
+        }
+        let event = trace.event(id);
+        let place = (Arc::as_ptr(&event.stack).cast::<Site>(), event.kind.name());
+        sites.entry(place).or_insert_with(|| at.sites(id)).clone()
+    };
     let kind = match rule {
         Rule::Alone(stretches) => {
             for stretch in stretches {
-                for site in at.sites(stretch.first)? {
+                for site in sites_of(stretch.first)? {
                     // The runtime sees to it that who waits on a condition variable is outside
                     // meanwhile.
                     if !matches!(site.as_str(), "~relock" | "~wake") {
                         places.insert(("enter", site));
                     }
                 }
-                stretches_in_source.extend(Lines::of(trace, gates, *stretch));
+                add_lines(*stretch);
             }
             "alone"
         }
@@ -238,15 +263,11 @@ fn lines_of(rule: &Rule, at: &Places<'_>) -> Option<String> {
                 let point = points.and_then(|points| points.point(id));
                 let calls = point.is_some_and(|point| point.through.is_some());
                 let role = if taken && calls { "call" } else { "first" };
-                places.extend(at.sites(id)?.into_iter().map(|site| (role, site)));
-                stretches_in_source.extend(Lines::of(
-                    trace,
-                    gates,
-                    Stretch { first: id, last: id },
-                ));
+                places.extend(sites_of(id)?.into_iter().map(|site| (role, site)));
+                add_lines(Stretch { first: id, last: id });
             }
             for &id in then {
-                places.extend(at.sites(id)?.into_iter().map(|site| ("then", site)));
+                places.extend(sites_of(id)?.into_iter().map(|site| ("then", site)));
             }
             "after"
         }

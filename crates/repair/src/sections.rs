@@ -257,6 +257,9 @@ pub(crate) fn is_once(trace: &EventTrace, all: &[Section], object: ObjectId) -> 
 #[must_use]
 pub fn begins_wait(trace: &EventTrace, unlock: EventId) -> bool {
     let event = trace.event(unlock);
+    if !matches!(event.kind, EventKind::Unlock { .. }) {
+        return false;
+    }
     let later = trace.thread_of(unlock).events.iter().skip(event.index as usize + 1);
     let mut later = later.map(|id| &trace.event(*id).kind);
     later.any(|kind| match kind {
