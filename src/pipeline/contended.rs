@@ -114,7 +114,10 @@ impl Work<'_> {
         };
         let inner: Box<dyn Session + '_> = match self.options.backend {
             Backend::Z3 => Box::new(Z3Session::new(&coarse.trace, &system, limits)?),
-            _ => Box::new(OrderingSession::new(&coarse.trace, &system, limits)),
+            _ => {
+                let session = OrderingSession::new(&coarse.trace, &system, limits);
+                Box::new(session.ending_at(self.deadline))
+            }
         };
         let mut session = CoarseSession::new(trace, coarse, inner);
         let clock = answer::PhaseClock::start(started);

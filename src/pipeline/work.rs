@@ -201,7 +201,9 @@ impl Work<'_> {
         }
         let limits = Limits { time: Some(self.left()), memory_mb: self.options.memory_mb };
         let mut session: Box<dyn Session + '_> = match &self.options.backend {
-            Backend::Ordering => Box::new(OrderingSession::new(trace, &system, limits)),
+            Backend::Ordering => {
+                Box::new(OrderingSession::new(trace, &system, limits).ending_at(self.deadline))
+            }
             Backend::Z3 | Backend::Paper => Box::new(Z3Session::new(trace, &system, limits)?),
             Backend::SmtLib(command) => {
                 Box::new(SmtLibSession::new(trace, &system, command, limits)?)
@@ -210,7 +212,7 @@ impl Work<'_> {
         let recorded = self.recorded(trace, budget)?;
         let mut recorded: Option<Box<dyn Session + '_>> = match (&recorded, &self.options.backend) {
             (Some((trace, system)), Backend::Ordering) => {
-                Some(Box::new(OrderingSession::new(trace, system, limits)))
+                Some(Box::new(OrderingSession::new(trace, system, limits).ending_at(self.deadline)))
             }
             (Some((trace, system)), Backend::Z3) => {
                 Some(Box::new(Z3Session::new(trace, system, limits)?))

@@ -9,7 +9,7 @@ mod random;
 mod run;
 
 use interpreter::Machine;
-use solver::{Goal, Limits, Outcome, Session, Z3Session};
+use solver::{Goal, Limits, OrderingSession, Outcome, Session, UnknownReason, Z3Session};
 use std::collections::BTreeMap;
 
 #[test]
@@ -31,4 +31,18 @@ fn failing_schedules_of_larger_traces_are_found_and_real() {
         assert!(machine.on_path(&end) && machine.fails(&end, &places), "seed {seed}\n{text}");
         assert_eq!(end.values, model.values, "seed {seed}\n{text}");
     }
+}
+
+/// Each question has a time of its own, but none is worked on behind the end of all.
+#[test]
+fn a_session_ends_when_it_has_to() {
+    let shape =
+        run::Shape { threads: 4, accesses: 200, cells: 8, locked: 5, branches: 30, reading: 0 };
+    let trace = encoders::dsl::parse(&run::generate(&shape, 1)).expect("it is well formed").trace;
+    let system = encoders::encode(&trace).expect("the trace can be encoded");
+    let limits = Limits { time: Some(std::time::Duration::from_secs(600)), memory_mb: None };
+    let started = std::time::Instant::now();
+    let mut session = OrderingSession::new(&trace, &system, limits).ending_at(Some(started));
+    let answer = session.check(Goal::Fail, &[]).expect("an answer");
+    assert_eq!(answer, Outcome::Unknown(UnknownReason::TimeOut));
 }

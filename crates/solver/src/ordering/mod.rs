@@ -50,6 +50,8 @@ pub struct OrderingSession<'a> {
     trace: &'a EventTrace,
     system: &'a ConstraintSystem,
     limits: Limits,
+    /// When all questions have to be over.
+    ends: Option<Instant>,
     /// None when no schedule exists at all.
     search: Option<Search<'a>>,
     /// φbug.
@@ -99,6 +101,13 @@ impl<'a> OrderingSession<'a> {
         self
     }
 
+    /// The session, of which no question is worked on any longer at this time, whatever its own limit.
+    #[must_use]
+    pub fn ending_at(mut self, ends: Option<Instant>) -> Self {
+        self.ends = ends;
+        self
+    }
+
     /// Like [`new`](Self::new), with the clauses about writes between reads and their sources there
     /// from the start when they are up to `eager` many. The answers are the same, apart from which
     /// schedule is found.
@@ -113,6 +122,7 @@ impl<'a> OrderingSession<'a> {
             trace,
             system,
             limits,
+            ends: None,
             search: None,
             failure: None,
             fallback: None,
@@ -198,6 +208,7 @@ impl Session for OrderingSession<'_> {
         let assumptions: Vec<Literal> = goal_literal.into_iter().chain(assumed.clone()).collect();
         let limits = self.limits;
         let deadline = limits.share(parts).map(|time| Instant::now() + time);
+        let deadline = deadline.into_iter().chain(self.ends).min();
         let mut goes_on = |bytes: usize| {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Err(UnknownReason::TimeOut);
