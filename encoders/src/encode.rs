@@ -101,8 +101,14 @@ fn encode_with(
     }
     saturate::saturate(&mut context, &mut builder);
     locks::encode(&context, &mut builder);
+    if context.is_over() {
+        return Err(EncodeError::BudgetSpent);
+    }
     let woken = conditions::encode(&context, &mut builder);
     semaphores::encode(&context, &mut builder);
+    if context.is_over() {
+        return Err(EncodeError::BudgetSpent);
+    }
     let resolved = lemmas::encode(&context, &mut builder, &read_write::roots(trace));
     complete::encode(&context, &mut builder, &read_write::roots(trace));
     read_write::encode(&context, &mut builder, &resolved);

@@ -128,6 +128,9 @@ impl Regions {
 pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) {
     for regions in context.regions.of_object.values() {
         for (index, first) in regions.iter().enumerate() {
+            if context.is_over() {
+                return;
+            }
             for second in regions[index + 1..].iter().filter(|second| first.excludes(second)) {
                 let term =
                     Term::any([first.precedes(context, second), second.precedes(context, first)]);
@@ -165,6 +168,9 @@ pub(crate) fn forced(
     let mut found = Vec::new();
     for regions in context.regions.of_object.values() {
         for (index, first) in regions.iter().enumerate() {
+            if context.is_over() {
+                return found;
+            }
             for second in regions[index + 1..].iter().filter(|second| first.excludes(second)) {
                 for (a, b) in [(first, second), (second, first)] {
                     if b.precedes(context, a) == Term::False
