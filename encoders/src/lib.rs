@@ -38,7 +38,7 @@ mod text;
 mod validate;
 mod values;
 
-pub use coarse::{Coarse, coarsen, sources};
+pub use coarse::{Coarse, coarsen, coarsen_near, sources};
 pub use connectives::{Connective, Connectives};
 pub use encode::{encode, encode_paper, encode_recorded, encode_within};
 pub use error::EncodeError;

@@ -5,9 +5,9 @@ use super::work::{Explained, Work};
 use super::{Backend, PipelineError};
 use crate::answer;
 use encoders::{Coarse, EncodeError};
-use explain::{Explanation, Phase};
-use model::EventTrace;
-use solver::{CoarseSession, Limits, OrderingSession, Session, Z3Session};
+use explain::{Cut, CutReason, Explanation, FailingSchedule, Phase};
+use model::{EventTrace, VarId};
+use solver::{CoarseSession, Limits, Model, OrderingSession, Session, Z3Session};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -32,12 +32,18 @@ pub(super) struct FewPlaces {
     events: usize,
 }
 
+impl FewPlaces {
+    fn of(trace: &EventTrace, coarse: &Coarse) -> Self {
+        Self { steps: coarse.trace.events.len(), events: trace.events.len() }
+    }
+}
+
 impl fmt::Display for FewPlaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { steps, events } = self;
         write!(
             f,
-            "threads meet so often here that schedules were compared that interrupt them at few places alone \
+            "threads meet so often here that only schedules were compared that interrupt them at few places \
              ({events} events in {steps} steps); that the root cause always leads to the failure was shown for these"
         )
     }
@@ -52,9 +58,8 @@ impl Work<'_> {
         switch_work: u64,
         budget: &Budget,
     ) -> Result<Option<Explained>, PipelineError> {
-        let has_sessions = matches!(self.options.backend, Backend::Ordering | Backend::Z3);
         let sources = encoders::sources(trace);
-        if !has_sessions || sources < CONTENDED {
+        if !self.has_coarse_sessions() || sources < CONTENDED {
             return Ok(None);
         }
         for rounds in ROUNDS {
@@ -71,12 +76,11 @@ impl Work<'_> {
                 return Ok(None);
             }
             let before = self.timing;
-            match self.explain_steps(trace, &coarse, switch_work, budget) {
+            match self.explain_steps(trace, (&coarse, None), switch_work, budget) {
                 Err(PipelineError::Encode(EncodeError::BudgetSpent)) => return Ok(None),
                 Err(error) => return Err(error),
                 Ok(explained) if is_complete(&explained.explanation) => {
-                    let (steps, events) = (coarse.trace.events.len(), trace.events.len());
-                    self.few_places = Some(FewPlaces { steps, events });
+                    self.few_places = Some(FewPlaces::of(trace, &coarse));
                     return Ok(Some(explained));
                 }
                 Ok(explained) => {
@@ -89,10 +93,43 @@ impl Work<'_> {
         Ok(None)
     }
 
+    /// Explains a failing schedule whose root cause was not found, or not shown to be minimal, in time, by schedules
+    /// that switch threads where it does. `None` where that does not lead to a root cause either.
+    pub(super) fn explain_near(
+        &mut self,
+        trace: &EventTrace,
+        found: &Explained,
+        budget: &Budget,
+    ) -> Result<Option<Explained>, PipelineError> {
+        let limited =
+            |cut: &Cut| cut.phase == Phase::RootCause && matches!(cut.reason, CutReason::Limit(_));
+        let Some(failing) = &found.explanation.failing else { return Ok(None) };
+        if !self.has_coarse_sessions() || !found.explanation.cut.iter().any(limited) {
+            return Ok(None);
+        }
+        let coarse = encoders::coarsen_near(trace, ROUNDS[0], &failing.schedule);
+        let Some(coarse) = coarse else { return Ok(None) };
+        tracing::info!(steps = coarse.trace.events.len(), "looks near the failing schedule");
+        let explained = match self.explain_steps(trace, (&coarse, Some(failing)), 0, budget) {
+            Err(PipelineError::Encode(EncodeError::BudgetSpent)) => return Ok(None),
+            explained => explained?,
+        };
+        let complete = is_complete(&explained.explanation);
+        self.few_places = complete.then(|| FewPlaces::of(trace, &coarse));
+        Ok(complete.then_some(explained))
+    }
+
+    /// Can the solver be asked about coarse traces? What is written of the constraints is of the whole one.
+    fn has_coarse_sessions(&self) -> bool {
+        matches!(self.options.backend, Backend::Ordering | Backend::Z3)
+            && self.options.dump_smt.is_none()
+    }
+
+    /// Explains the failure, or a failing schedule of it that is known, by the schedules of a coarse trace.
     fn explain_steps(
         &mut self,
         trace: &EventTrace,
-        coarse: &Coarse,
+        (coarse, known): (&Coarse, Option<&FailingSchedule>),
         switch_work: u64,
         budget: &Budget,
     ) -> Result<Explained, PipelineError> {
@@ -121,18 +158,35 @@ impl Work<'_> {
         };
         let mut session = CoarseSession::new(trace, coarse, inner);
         let clock = answer::PhaseClock::start(started);
-        let explanation = explain::explain_with(
-            trace,
-            &system,
-            (&mut session, None),
-            &self.explain_options(switch_work),
-            &|| budget.is_left(),
-            &|phase| clock.enter(phase),
-        )?;
+        let options = self.explain_options(switch_work);
+        let budget = || budget.is_left();
+        let explanation = match known {
+            None => {
+                let begins = |phase| clock.enter(phase);
+                let sessions = (&mut session as &mut dyn Session, None);
+                explain::explain_with(trace, &system, sessions, &options, &budget, &begins)?
+            }
+            Some(failing) => {
+                clock.enter(Phase::RootCause);
+                let found = as_model(failing);
+                explain::explain_from(trace, &system, &mut session, &found, &options, &budget)?
+            }
+        };
         drop(session);
         clock.finish(&mut self.timing);
         let size = system.size(&coarse.trace);
         Ok(Explained { trace: trace.clone(), size, explanation })
+    }
+}
+
+/// A failing schedule as a solver gives it.
+fn as_model(failing: &FailingSchedule) -> Model {
+    let values = failing.evaluation.values.iter().enumerate();
+    let values = values.filter_map(|(index, value)| Some((VarId::from_index(index), (*value)?)));
+    Model {
+        schedule: failing.schedule.clone(),
+        reads_from: failing.evaluation.reads_from.clone(),
+        values: values.collect(),
     }
 }
 

@@ -164,20 +164,22 @@ impl Work<'_> {
         switch_work: u64,
     ) -> Result<Explained, PipelineError> {
         let budget = Budget::new(self.deadline, self.options.memory_mb);
+        self.few_places = None;
         if let Some(explained) = self.explain_coarse(trace, switch_work, &budget)? {
             return Ok(explained);
         }
-        match self.explain_within(trace, switch_work, &budget) {
+        let explained = match self.explain_within(trace, switch_work, &budget) {
             Err(PipelineError::Encode(EncodeError::BudgetSpent)) => {
                 tracing::info!(
                     "the constraints were not complete when the time or the memory was up"
                 );
                 let explanation = Explanation::unanswered(budget.reason());
                 let size = ConstraintSystem::default().size(trace);
-                Ok(Explained { trace: trace.clone(), size, explanation })
+                Explained { trace: trace.clone(), size, explanation }
             }
-            explained => explained,
-        }
+            explained => explained?,
+        };
+        Ok(self.explain_near(trace, &explained, &budget)?.unwrap_or(explained))
     }
 
     fn explain_within(

@@ -1,6 +1,6 @@
 //! Where each thread is cut.
 
-use model::{EventId, EventKind, EventTrace, LockMode, ObjectId, Thread};
+use model::{EventId, EventKind, EventTrace, LockMode, ObjectId, Schedule, Thread};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Which events stay alone, and before which another step begins.
@@ -15,7 +15,8 @@ pub(super) struct Cuts {
 type Way = (u32, u32);
 
 impl Cuts {
-    pub(super) fn of(trace: &EventTrace, rounds: u32) -> Self {
+    /// The cuts by the ways that threads go, and where a schedule switches from one thread to another.
+    pub(super) fn of(trace: &EventTrace, rounds: u32, near: Option<&Schedule>) -> Self {
         let events = trace.events.len();
         let mut cuts = Self { alone: vec![false; events], begins: vec![false; events] };
         let named = named(trace);
@@ -28,6 +29,9 @@ impl Cuts {
                         | EventKind::Unlock { synthetic: false, .. }
                 );
             cuts.alone[event.id.index()] = !joins || named.contains(&event.id);
+        }
+        for id in near.into_iter().flat_map(|schedule| interrupted(trace, schedule)) {
+            cuts.begins[id.index()] = true;
         }
         let mut places = Places::default();
         for thread in &trace.threads {
@@ -79,6 +83,24 @@ impl Cuts {
             }
         }
     }
+}
+
+/// The events that threads go on with behind the switches of a schedule.
+fn interrupted(trace: &EventTrace, schedule: &Schedule) -> Vec<EventId> {
+    let thread = |id: &EventId| trace.events.get(id.index()).map(|event| event.thread);
+    let mut last = FxHashMap::default();
+    let mut found = Vec::new();
+    for (at, id) in schedule.order.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|before| schedule.order.get(before));
+        let Some(own) = thread(id) else { continue };
+        if before.and_then(thread) != Some(own) {
+            found.push(*id);
+            // What comes before the switch may have to come behind it.
+            found.extend(last.get(&own));
+        }
+        last.insert(own, *id);
+    }
+    found
 }
 
 /// The events that others, or the failure, speak of.

@@ -62,8 +62,18 @@ pub fn sources(trace: &EventTrace) -> u64 {
 /// make sense, and where nothing can be put together.
 #[must_use]
 pub fn coarsen(trace: &EventTrace, rounds: u32) -> Option<Coarse> {
-    let cuts = Cuts::of(trace, rounds);
-    let coarse = build::build(trace, &cuts)?;
+    with_cuts(trace, &Cuts::of(trace, rounds, None))
+}
+
+/// The same, with cuts where a schedule switches threads besides, and before the events that it switches behind. The
+/// schedule is one of the coarse trace.
+#[must_use]
+pub fn coarsen_near(trace: &EventTrace, rounds: u32, schedule: &Schedule) -> Option<Coarse> {
+    with_cuts(trace, &Cuts::of(trace, rounds, Some(schedule)))
+}
+
+fn with_cuts(trace: &EventTrace, cuts: &Cuts) -> Option<Coarse> {
+    let coarse = build::build(trace, cuts)?;
     (coarse.trace.events.len() < trace.events.len()).then_some(coarse)
 }
 
