@@ -48,6 +48,23 @@ pub fn encode_recorded(trace: &EventTrace) -> Result<ConstraintSystem, EncodeErr
     encode_with(trace, true, &|| true)
 }
 
+/// The orders that hold in every schedule by program order, creation and joining of threads, barriers and
+/// semaphores, and nothing else: for [`surely_before`](ConstraintSystem::surely_before) where threads meet too often
+/// for anything else.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_orders(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
+    validate::validate(trace)?;
+    let mut context = Context::new(trace, Regions::of(trace)?);
+    let mut builder = Builder::default();
+    fork_join::encode(&mut context, &mut builder);
+    barriers::encode(&mut context, &mut builder);
+    semaphores::encode_pairs(&mut context, &mut builder);
+    builder.system.closure = context.closure;
+    Ok(builder.system)
+}
+
 /// The system as the paper has it ([S] 3.2): every read may take its value from every write of its
 /// cell, nothing is decided beforehand, and nothing is left out. The baseline that [`encode`] is
 /// measured against; both have the same schedules.

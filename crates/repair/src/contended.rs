@@ -18,16 +18,12 @@ pub(crate) fn is_contended(trace: &EventTrace) -> bool {
     encoders::sources(trace) > SOURCES
 }
 
-/// A system for what holds in every schedule; without what the reads may return where that would be too much.
+/// A system for what holds in every schedule; for no more than that where threads meet too often.
 pub(crate) fn orders(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
-    if !is_contended(trace) {
-        return encoders::encode(trace);
+    match is_contended(trace) {
+        true => encoders::encode_orders(trace),
+        false => encoders::encode(trace),
     }
-    // Only reads that a condition depends on are constrained.
-    let mut free = trace.clone();
-    free.conditions.clear();
-    free.failure = None;
-    encoders::encode(&free)
 }
 
 /// Does a repair do what it is for, by schedules that switch threads at few places?
