@@ -111,8 +111,12 @@ impl Work<'_> {
         let Some(coarse) = coarse else { return Ok(None) };
         tracing::info!(steps = coarse.trace.events.len(), "looks near the failing schedule");
         let explained = match self.explain_steps(trace, (&coarse, Some(failing)), 0, budget) {
-            Err(PipelineError::Encode(EncodeError::BudgetSpent)) => return Ok(None),
-            explained => explained?,
+            Ok(explained) => explained,
+            // What was found is kept.
+            Err(error) => {
+                tracing::info!(%error, "no root cause near the failing schedule");
+                return Ok(None);
+            }
         };
         let complete = is_complete(&explained.explanation);
         self.few_places = complete.then(|| FewPlaces::of(trace, &coarse));

@@ -54,6 +54,9 @@ impl<'a, S: Session> CoarseSession<'a, S> {
                 indices.push(index);
             }
         }
+        // What is read from freed memory follows from no order: a failing schedule keeps to what the run shows.
+        let lifetimes = self.coarse.trace.lifetimes.iter().filter(|_| goal == Goal::Fail);
+        images.extend(lifetimes.map(|&(before, after)| Order { before, after }));
         match ask(&mut self.inner, &images)? {
             Outcome::Unsat(core) if core.is_empty() || goal == Goal::Fail => open(),
             Outcome::Unsat(core) => {

@@ -145,6 +145,25 @@ fn a_lost_update_among_very_many_is_explained() {
     assert!(matches!(session.check(Goal::Pass, &orders[..1]), Ok(Outcome::Sat(_))));
 }
 
+/// What one thread uses before another one frees it stays so in a failing schedule.
+#[test]
+fn what_is_freed_later_is_not_freed_sooner() {
+    let mut trace = looped(&counting(50).replacen("t2: R x", "t2: free h\nt2: R x", 1));
+    let is_free =
+        |id: &model::EventId| matches!(trace.event(*id).kind, model::EventKind::Free { .. });
+    let free = trace.threads[2].events.iter().copied().find(is_free).expect("it is freed");
+    let of_first = &trace.threads[1].events;
+    let lifetimes = [None, Some(of_first[of_first.len() - 2])];
+    for (last, fails) in lifetimes.into_iter().zip([true, false]) {
+        trace.lifetimes = last.map(|last| (last, free)).into_iter().collect();
+        let coarse = coarsen(&trace, 3).expect("it gets smaller");
+        let system = encoders::encode(&coarse.trace).expect("the trace can be encoded");
+        let answer = session(&trace, &coarse, &system).check(Goal::Fail, &[]).expect("an answer");
+        // One thread is done before the other one begins.
+        assert_eq!(matches!(answer, Outcome::Sat(_)), fails, "{answer:?}");
+    }
+}
+
 /// That no schedule of few switches does it says nothing of the others.
 #[test]
 fn what_few_switches_cannot_show_stays_open() {
