@@ -363,9 +363,25 @@ impl<'r> Engine<'r> {
         let argument = |i: usize| call.arguments.get(i).and_then(Value::scalar);
         let operand = |i: usize| call.operands.get(i).copied();
         let bound = limit.unwrap_or(LONGEST);
-        let Some(length) = self.scan(t, argument(1), bound, operand(1)) else {
-            self.gap(t, GapKind::External(call.name.to_owned()), "source length".to_owned());
-            return;
+        let short = limit.filter(|limit| *limit as usize <= MOST_UNKNOWN);
+        // Where the end lies in this pass says nothing when another thread writes there.
+        if let Some(limit) = short.filter(|_| matches!(self.pass, Pass::Survey(..)))
+            && let Some(start) = self.address(t, argument(1))
+        {
+            for i in 0..limit {
+                self.string_byte(t, start, operand(1), i);
+            }
+        }
+        let length = match (self.scan(t, argument(1), bound, operand(1)), short) {
+            (Some(length), _) => length,
+            (None, Some(limit)) => {
+                let bytes = self.padded(t, argument(1), limit, operand(1));
+                return self.write_string(t, argument(0), skip, &bytes, operand(0));
+            }
+            (None, None) => {
+                self.gap(t, GapKind::External(call.name.to_owned()), "source length".to_owned());
+                return;
+            }
         };
         let terminated = length < bound;
         let mut bytes = self.string(t, argument(1), length, terminated, operand(1));
@@ -374,6 +390,36 @@ impl<'r> Engine<'r> {
             bytes.resize(limit as usize, MemoryByte::Const(0));
         }
         self.write_string(t, argument(0), skip, &bytes, operand(0));
+    }
+
+    /// So many bytes of a string of which nobody knows where it ends, since threads share it, with zeros behind its
+    /// end: what `strncpy` writes, whatever the length is.
+    fn padded(
+        &mut self,
+        t: usize,
+        pointer: Option<Scalar>,
+        limit: u64,
+        operand: Option<Operand>,
+    ) -> Bytes {
+        let zero = Scalar::constant(8, 0);
+        let mut bytes = Bytes::new();
+        let mut ended = Scalar::boolean(false);
+        let Some(start) = self.address(t, pointer) else { return bytes };
+        for i in 0..limit {
+            let byte = match self.decided(ended) {
+                Some(true) => zero,
+                _ => match self.string_byte(t, start, operand, i) {
+                    Some(byte) => byte,
+                    None => break,
+                },
+            };
+            let copied = value::ite(&mut self.pool, ended, zero, byte);
+            bytes.extend(memory::decompose(&mut self.pool, copied, 1));
+            let end = value::cmp(&mut self.pool, CmpOp::Eq, byte, zero);
+            ended = value::or(&mut self.pool, ended, end);
+        }
+        bytes.resize(limit as usize, MemoryByte::Unknown);
+        bytes
     }
 
     /// `strcat` and `strncat`.

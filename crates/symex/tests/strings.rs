@@ -9,22 +9,27 @@ use symex::{Execution, Options, Recording, execute};
 
 const NAME: u64 = 0x60_0000;
 const KEY: u64 = 0x60_1000;
+const COPY: u64 = 0x60_2000;
 
-/// A thread writes `written` to `name`, which is empty before, while `main` compares it with `key`.
+/// A thread writes `written` to `name`, which is empty before, while `main` compares it with `key`; with `strncpy`,
+/// its own copy of at most three bytes.
 fn compared(function: &str, written: &[u8; 4], key: &[u8; 4], result: i32) -> Execution {
     let mut b = ModuleBuilder::new();
     let word = |b: &mut ModuleBuilder, text: &[u8; 4]| b.int(I32, u32::from_le_bytes(*text).into());
     let (text, other) = (word(&mut b, written), word(&mut b, key));
     let (name, own) = (b.global("name", I32, 4, NAME), b.global("key", I32, 4, KEY));
     let null = b.constant(PTR, ir::types::ConstantKind::Null);
-    let (zero, bound) = (b.int(I64, 0), b.int(I64, 2));
+    let (zero, bound, most) = (b.int(I64, 0), b.int(I64, 2), b.int(I64, 3));
     let create = b.declare("pthread_create", &[PTR, PTR, PTR, PTR], I32);
     let join = b.declare("pthread_join", &[I64, PTR], I32);
     let (parameters, arguments): (&[_], &[Operand]) = match function {
         "strncmp" => (&[PTR, PTR, I64], &[name, own, bound]),
         _ => (&[PTR, PTR], &[name, own]),
     };
-    let compare = b.declare(function, parameters, I32);
+    let copied = function == "strncpy";
+    let compare = b.declare(if copied { "strcmp" } else { function }, parameters, I32);
+    let copy = b.global("copy", I32, 4, COPY);
+    let copies = b.declare("strncpy", &[PTR, PTR, I64], PTR);
     let worker = b.define(
         "worker",
         &[PTR],
@@ -32,20 +37,20 @@ fn compared(function: &str, written: &[u8; 4], key: &[u8; 4], result: i32) -> Ex
         vec![vec![store(name, text), (InstKind::Ret(Some(null)), VOID)]],
     );
     let start = b.constant(PTR, ir::types::ConstantKind::Function(worker, 0));
-    let main = b.define(
-        "main",
-        &[],
-        VOID,
-        vec![vec![
-            store(own, other),
-            (call(create, &[null, null, start, null]), I32),
-            (call(compare, arguments), I32),
-            (call(join, &[zero, null]), I32),
-            (InstKind::Ret(None), VOID),
-        ]],
-    );
+    let mut body = vec![store(own, other), (call(create, &[null, null, start, null]), I32)];
+    match copied {
+        true => body
+            .extend([(call(copies, &[copy, name, most]), PTR), (call(compare, &[copy, own]), I32)]),
+        false => body.push((call(compare, arguments), I32)),
+    }
+    body.extend([(call(join, &[zero, null]), I32), (InstKind::Ret(None), VOID)]);
+    let main = b.define("main", &[], VOID, vec![body]);
     let mut t0 = Stream::new("t0", 1, 0, None);
-    t0.enter(main, &[]).create(2).ret_int(result as u32).join(2);
+    t0.enter(main, &[]).create(2);
+    if copied {
+        t0.ret(&[COPY]);
+    }
+    t0.ret_int(result as u32).join(2);
     let worker = Stream::new("t0.1", 2, 1, Some(worker)).enter(worker, &[0]).exit();
     let recording = Recording {
         modules: vec![b.finish()],
@@ -95,4 +100,17 @@ fn the_result_of_a_comparison_hangs_on_what_another_thread_wrote() {
     let bounded = compared("strncmp", b"abd\0", b"abc\0", 0);
     assert_eq!(bounded.gaps, []);
     assert!(holds(&bounded.trace, *b"abd\0") && !holds(&bounded.trace, *b"a\0\0\0"));
+}
+
+#[test]
+fn a_copy_ends_where_the_text_of_another_thread_does() {
+    let after = compared("strncpy", b"abd\0", b"abd\0", 0);
+    assert_eq!(after.gaps, []);
+    assert!(holds(&after.trace, *b"abd\0") && holds(&after.trace, *b"abdx"), "three bytes");
+    assert!(!holds(&after.trace, *b"abc\0") && !holds(&after.trace, *b"\0\0\0\0"));
+
+    let short = compared("strncpy", b"a\0\0\0", b"a\0\0\0", 0);
+    assert_eq!(short.gaps, []);
+    assert!(holds(&short.trace, *b"a\0b\0"), "zeros behind the end, whatever lies there");
+    assert!(!holds(&short.trace, *b"ab\0\0"));
 }
