@@ -1,9 +1,10 @@
 //! Accesses that belong together: one critical section for them.
 
+use super::checked::from_check;
 use super::held::{Region, have_several_locks, is_ambiguous, taken_inside, without_nested};
 use super::planner::{Block, Plan, Planner};
 use super::siblings::Siblings;
-use super::{Candidate, Guard, Kind, Repair, fetched, order, quoted};
+use super::{Candidate, Guard, Kind, Repair, fetched, order, quoted, together};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
@@ -16,7 +17,7 @@ use encoders::ConstraintSystem;
 use explain::Pattern;
 use model::{
     CellId, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId, ObjectKind,
-    PathConditionKind, VariableOrigin, WritePart,
+    VariableOrigin,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,11 +32,21 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         true => Siblings::none(lock),
         false => Siblings::of(trace, &all, lock),
     };
-    let mut found = Vec::new();
-    for width in [Width::Fetched, Width::Telling, Width::Named, Width::Call, Width::Function] {
+    let (mut found, mut wide) = (Vec::new(), Vec::new());
+    let parted = matches!(bug.pattern, Pattern::Atomicity | Pattern::SeveralVariables);
+    for width in [
+        Width::Fetched,
+        Width::Telling,
+        Width::Named,
+        Width::Call,
+        Width::Function,
+        Width::Together,
+    ] {
         let blocks = match width {
             Width::Fetched => fetched::blocks(bug),
             Width::Telling => telling(bug),
+            Width::Together if parted => together::blocks(bug, ends(bug).collect()),
+            Width::Together => Vec::new(),
             _ => blocks(bug, &all, width),
         };
         let mut locks: Vec<Option<ObjectId>> = locks(trace, &all, &blocks);
@@ -54,6 +65,7 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
             let planner =
                 Planner { trace, system: &system, all: &all, lock, siblings, complete: true };
             let joined = planner.joined(&blocks).and_then(|blocks| planner.plan(&blocks));
+            let found = if width == Width::Together { &mut wide } else { &mut found };
             for plan in joined.into_iter().chain(planner.plan(&blocks)) {
                 found.extend(candidate(bug, &all, siblings, plan));
             }
@@ -66,10 +78,12 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         found.extend(created(bug, &system, &all));
     }
     // What only makes sections longer is the smallest change; a new lock is the largest.
-    found.sort_by_key(|candidate| {
+    found.sort_by_key(|candidate: &Candidate| {
         let new = candidate.repair.lock.as_ref().is_some_and(|lock| lock.new);
         (candidate.repair.kind, new)
     });
+    // Only where less is not enough.
+    found.extend(wide);
     found
 }
 
@@ -87,6 +101,8 @@ enum Width {
     Call,
     /// All lines of the function that touch them, in any passage.
     Function,
+    /// What calls do with other variables that the threads have in common, besides.
+    Together,
 }
 
 /// The threads' sections before the events of the cause, in the same calls: each is held until the
@@ -179,43 +195,6 @@ fn blocks(bug: &Bug<'_>, all: &[Section], width: Width) -> Vec<Block> {
         _ => block,
     });
     blocks.collect()
-}
-
-/// From the check that led a thread to a write to that write, where the cause begins with the write.
-fn from_check(trace: &EventTrace, block: &Block) -> Option<Block> {
-    let event = trace.event(block.first);
-    if event.kind.writes().is_empty() || !event.kind.reads().is_empty() {
-        return None;
-    }
-    let touched = |id: &&EventId| {
-        let kind = &trace.event(**id).kind;
-        let reads = kind.reads().iter().map(|part| part.cell);
-        let mut cells = reads.chain(kind.writes().iter().map(|part| part.cell));
-        cells.any(|cell| parts_have(event.kind.writes(), cell))
-    };
-    let mut before = trace.thread_of(block.first).events.iter().take(event.index as usize).rev();
-    // What a thread looked at before it created others was no check of what those do.
-    let forks = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Fork { .. });
-    let check = *before.find(|id| touched(id) || forks(id))?;
-    let is_check = matches!(trace.event(check).kind, EventKind::Read { .. })
-        && decides(trace, check, block.first);
-    is_check.then(|| Block { first: check, last: block.first, ..block.clone() })
-}
-
-fn parts_have(parts: &[WritePart], cell: CellId) -> bool {
-    parts.iter().any(|part| part.cell == cell)
-}
-
-/// Does a branch between the two events hang on what the first has read?
-fn decides(trace: &EventTrace, read: EventId, then: EventId) -> bool {
-    let (from, to) = (trace.event(read), trace.event(then));
-    let vars: BTreeSet<_> = from.kind.reads().iter().map(|part| part.var).collect();
-    trace.conditions.iter().any(|condition| {
-        condition.thread == from.thread
-            && condition.kind == PathConditionKind::Branch
-            && (from.index + 1..=to.index).contains(&condition.position)
-            && trace.exprs.variables(condition.expr).iter().any(|var| vars.contains(var))
-    })
 }
 
 /// Up to a step between a thread's first and last event that others see: its own write after a look,

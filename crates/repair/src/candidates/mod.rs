@@ -3,6 +3,7 @@
 
 mod again;
 mod atomicity;
+mod checked;
 mod deadlock;
 mod fetched;
 mod give_back;
@@ -13,6 +14,7 @@ mod planner;
 mod routine;
 mod siblings;
 mod steps;
+mod together;
 mod wakeup;
 
 use crate::Bug;

@@ -5,7 +5,7 @@ use super::siblings::Siblings;
 use crate::sections::Section;
 use crate::source::{Span, passages, span};
 use encoders::ConstraintSystem;
-use model::{CellId, EventId, EventKind, EventTrace, ObjectId};
+use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectId};
 use std::collections::BTreeSet;
 
 /// What one thread does that nothing may come between.
@@ -230,8 +230,17 @@ impl Planner<'_> {
             .iter()
             .flat_map(|block| [Some(block.first), Some(block.last).filter(|_| !block.counts)]);
         let ends: Vec<EventId> = ends.flatten().collect();
-        let sites: BTreeSet<_> = ends.iter().map(|id| trace.event(*id).site()).collect();
-        let same_places = trace.events.iter().filter(|event| sites.contains(event.site()));
+        // Of what else is done in such a line, only the same variable, if perhaps of another object. What a library's
+        // pointer leads to, as to the count of its users, is the library's to guard.
+        let called = |event: &Event| {
+            let name = trace.subject(event)?;
+            let own = explain::outside_of_library(name);
+            Some((explain::last_member(own), name[own.len()..].starts_with("->")))
+        };
+        let known: BTreeSet<_> =
+            ends.iter().map(|id| (trace.event(*id).site(), called(trace.event(*id)))).collect();
+        let same_places =
+            trace.events.iter().filter(|event| known.contains(&(event.site(), called(event))));
         let same_places: Vec<EventId> = same_places.map(|event| event.id).collect();
         let cells = cells(trace, &same_places);
         let written: BTreeSet<CellId> = {
@@ -317,6 +326,53 @@ mod tests {
         let spans: Vec<(&str, u32, u32)> =
             plan.spans.iter().map(|span| (span.function.as_str(), span.first, span.last)).collect();
         assert_eq!(spans, [("unref", 33, 35)]);
+    }
+
+    #[test]
+    fn what_a_librarys_pointer_leads_to_is_not_the_programs_to_guard() {
+        let text = "
+            a: [look] R rules -> p
+            a: [publish] W rules 1
+            b: [take] R rules -> q
+            b: [count] W users 2
+            b: [put] W rules 2
+            c: [drop] W users 1
+            c: [other] R rules -> r
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let places = [
+            ("look", 23, "this->rules_"),
+            ("publish", 28, "this->rules_"),
+            ("take", 23, "this->rules_"),
+            ("count", 23, "this->rules_->_M_use_count"),
+            ("put", 28, "this->rules_"),
+            ("drop", 39, "this->rules_->_M_use_count"),
+            ("other", 41, "this->rules_"),
+        ];
+        for (label, line, name) in places {
+            let id = parsed.event(label);
+            let (file, function) = ("wall.cc".to_owned(), format!("f{line}"));
+            let event = &mut parsed.trace.events[id.index()];
+            event.stack = vec![Site { file, line, column: 1, function }].into();
+            event.name = Some(name.into());
+        }
+        let trace = &parsed.trace;
+        let (system, all) = (encoders::encode(trace).expect("constraints"), sections(trace));
+        let planner = Planner {
+            trace,
+            system: &system,
+            all: &all,
+            lock: None,
+            siblings: None,
+            complete: true,
+        };
+        let block = |label: &str| {
+            let id = parsed.event(label);
+            Block { first: id, last: id, lines: None, counts: false }
+        };
+        let plan = planner.plan(&[block("look"), block("take"), block("put")]).expect("lines");
+        let lines: Vec<u32> = plan.spans.iter().map(|span| span.first).collect();
+        assert_eq!(lines, [23, 28, 41]);
     }
 
     /// One thread does it in one section, and the other in two, between which it has the lock not.

@@ -1,0 +1,99 @@
+//! The check that led to a write: both belong together.
+
+use super::planner::Block;
+use crate::source::frames;
+use model::{CellId, EventId, EventKind, EventTrace, PathConditionKind, Site, WritePart};
+use std::collections::BTreeSet;
+
+/// From the check that led a thread to a write to that write, where the cause begins with the write.
+pub(super) fn from_check(trace: &EventTrace, block: &Block) -> Option<Block> {
+    let event = trace.event(block.first);
+    if event.kind.writes().is_empty() || !event.kind.reads().is_empty() {
+        return None;
+    }
+    let touched = |id: &&EventId| {
+        let kind = &trace.event(**id).kind;
+        let reads = kind.reads().iter().map(|part| part.cell);
+        let mut cells = reads.chain(kind.writes().iter().map(|part| part.cell));
+        cells.any(|cell| parts_have(event.kind.writes(), cell))
+    };
+    let mut before = trace.thread_of(block.first).events.iter().take(event.index as usize).rev();
+    // What a thread looked at before it created others was no check of what those do.
+    let forks = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Fork { .. });
+    let check = *before.find(|id| touched(id) || forks(id))?;
+    let is_check = matches!(trace.event(check).kind, EventKind::Read { .. })
+        && decides(trace, check, block.first);
+    is_check.then(|| Block { first: check, last: block.first, ..block.clone() })
+}
+
+fn parts_have(parts: &[WritePart], cell: CellId) -> bool {
+    parts.iter().any(|part| part.cell == cell)
+}
+
+/// Does a branch between the two events hang on what the first has read, in a call that both belong to? A function
+/// that has looked, decided and gone on by itself has not asked for its caller.
+fn decides(trace: &EventTrace, read: EventId, then: EventId) -> bool {
+    let (from, to) = (trace.event(read), trace.event(then));
+    let vars: BTreeSet<_> = from.kind.reads().iter().map(|part| part.var).collect();
+    let own = &trace.thread_of(read).events;
+    let (reads, writes) = (frames(from), frames(to));
+    let common = reads.iter().zip(&writes).take_while(|(a, b)| a == b).count();
+    // The call that the read was made in, from the function to which both belong.
+    let callee = common + 1;
+    let goes_on = |position: u32| {
+        let releases = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Unlock { .. });
+        let mut later = own.iter().skip(position as usize).skip_while(releases);
+        let Some(next) = later.next().map(|id| frames(trace.event(*id))) else { return false };
+        let called = |all: &[&Site]| all.get(callee).map(|site| site.function.clone());
+        callee < reads.len()
+            && next.get(..callee) == reads.get(..callee)
+            && called(&next) == called(&reads)
+    };
+    trace.conditions.iter().any(|condition| {
+        condition.thread == from.thread
+            && condition.kind == PathConditionKind::Branch
+            && (from.index + 1..=to.index).contains(&condition.position)
+            && trace.exprs.variables(condition.expr).iter().any(|var| vars.contains(var))
+            && !goes_on(condition.position)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    /// A thread looks whether `low` is to be written in `function`, and writes it in `reset` behind that.
+    fn first(function: &str, last: u32) -> Option<EventId> {
+        let text = "
+            a: [check] R low -> p
+            a: assume p == 0
+            a: [next] W count 1
+            a: [write] W low 2
+            b: R low -> q
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let site = |function: &str, line| {
+            let (file, function) = ("window.cc".to_owned(), function.to_owned());
+            Site { file, line, column: 1, function }
+        };
+        let places = [
+            ("check", vec![site("add", 21), site("run", 61)]),
+            ("next", vec![site(function, 25), site("run", last)]),
+            ("write", vec![site("reset", 13), site("run", 62)]),
+        ];
+        for (label, stack) in places {
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack = stack.into();
+        }
+        let write = parsed.event("write");
+        let block = Block { first: write, last: write, lines: None, counts: false };
+        from_check(&parsed.trace, &block).map(|block| block.first)
+    }
+
+    #[test]
+    fn a_function_that_decides_for_itself_has_not_asked_for_its_caller() {
+        assert_eq!(first("add", 61), None, "the same call goes on");
+        assert!(first("reset", 62).is_some(), "the call was over when it was decided");
+    }
+}
