@@ -78,6 +78,7 @@ pub struct Script {
     inputs: List<Input>,
     /// [`thread_hash`] of the threads that may poll for ever.
     polls: List<u64>,
+    waits: List<u64>,
     /// Names behind hashes, those of threads and those of sites, sorted by hash.
     names: List<(u64, &'static [u8])>,
     /// The hashes of the sites, sorted.
@@ -101,6 +102,7 @@ impl Script {
             marks: List::with_room(lines).ok_or(no_memory)?,
             inputs: List::with_room(values).ok_or(no_memory)?,
             polls: List::with_room(lines).ok_or(no_memory)?,
+            waits: List::with_room(lines).ok_or(no_memory)?,
             names: List::with_room(2 * lines).ok_or(no_memory)?,
             anchors: List::with_room(lines).ok_or(no_memory)?,
             hold: false,
@@ -132,7 +134,16 @@ impl Script {
             b"end" => self.end(state, words),
             b"mark" => self.mark(words),
             b"input" => self.input(words),
-            b"polls" => self.poll(words),
+            b"polls" => {
+                let thread = self.only_thread(words, "`polls THREAD` expected")?;
+                self.polls.push(thread);
+                Ok(())
+            }
+            b"waits" => {
+                let thread = self.only_thread(words, "`waits THREAD` expected")?;
+                self.waits.push(thread);
+                Ok(())
+            }
             _ => self.turn(state, first, words),
         }
     }
@@ -172,17 +183,13 @@ impl Script {
         Ok(())
     }
 
-    fn poll(&mut self, mut words: Words) -> Result<(), &'static str> {
-        const FORM: &str = "`polls THREAD` expected";
+    /// The thread of a directive that has nothing else.
+    fn only_thread(&mut self, mut words: Words, form: &'static str) -> Result<u64, &'static str> {
         if !self.turns.as_slice().is_empty() {
             return Err("directives stand before the turns");
         }
-        let thread = self.thread(words.next().ok_or(FORM)?)?;
-        if words.next().is_some() {
-            return Err(FORM);
-        }
-        self.polls.push(thread);
-        Ok(())
+        let thread = self.thread(words.next().ok_or(form)?)?;
+        if words.next().is_some() { Err(form) } else { Ok(thread) }
     }
 
     /// Functions that are not known were added to the format later.
@@ -288,6 +295,12 @@ impl Script {
     #[must_use]
     pub fn polls(&self) -> &'static [u64] {
         self.polls.as_slice()
+    }
+
+    /// The threads whose long time limits do not end at the failure, by their [`thread_hash`].
+    #[must_use]
+    pub fn waits(&self) -> &'static [u64] {
+        self.waits.as_slice()
     }
 
     /// Is there anything that calls get back?
@@ -443,7 +456,7 @@ mod tests {
 
     #[test]
     fn every_form_of_line_is_understood() {
-        let text = b"symbiosis-schedule 1\nend hold\npolls t0.1\nmark 7 t0.1 ~exit @2 # seen\r\n\
+        let text = b"symbiosis-schedule 1\nend hold\npolls t0.1\nwaits t0\nmark 7 t0.1 ~exit @2 # seen\r\n\
             t0 > bank.c:main:call:pthread_join\n#t9 is no thread\nt0.1 > a.c:f:write:g/2 @3 +   # x\n\
             t0.12.3 > ~mutex_lock +\n\tt0.1 >  $\nt0 !\n";
         let script = Script::parse(text).expect("right");
@@ -452,17 +465,18 @@ mod tests {
         assert_eq!(
             script.turns(),
             [
-                turn(5, t0, site("bank.c:main:call:pthread_join", 1), false),
-                turn(7, t01, site("a.c:f:write:g/2", 3), true),
-                turn(8, thread_hash(b"t0.12.3"), site("~mutex_lock", 1), true),
-                turn(9, t01, Target::End, false),
-                turn(10, t0, Target::Failure, false),
+                turn(6, t0, site("bank.c:main:call:pthread_join", 1), false),
+                turn(8, t01, site("a.c:f:write:g/2", 3), true),
+                turn(9, thread_hash(b"t0.12.3"), site("~mutex_lock", 1), true),
+                turn(10, t01, Target::End, false),
+                turn(11, t0, Target::Failure, false),
             ]
         );
         let hash = site_hash(b"~exit");
         assert_eq!(script.marks(), [Mark { number: 7, thread: t01, hash, occurrence: 2 }]);
         assert!(script.hold_at_end());
         assert_eq!(script.polls(), [t01]);
+        assert_eq!(script.waits(), [t0]);
         assert!(script.is_anchor(site_hash(b"a.c:f:write:g/2")));
         assert!(script.is_anchor(hash));
         assert!(!script.is_anchor(t0), "a thread is no site");
@@ -514,6 +528,7 @@ mod tests {
             ("symbiosis-schedule 1\npolls\n", 2, "polls THREAD"),
             ("symbiosis-schedule 1\npolls t0 t0.1\n", 2, "polls THREAD"),
             ("symbiosis-schedule 1\npolls x\n", 2, "a thread"),
+            ("symbiosis-schedule 1\nwaits\n", 2, "waits THREAD"),
             ("symbiosis-schedule 1\nt0 > $\npolls t0\n", 3, "before the turns"),
             ("symbiosis-schedule 1\ninput t0 rand\n", 2, "input THREAD"),
             ("symbiosis-schedule 1\ninput t0 rand 1x0\n", 2, "a value"),

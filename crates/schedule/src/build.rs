@@ -59,8 +59,8 @@ pub fn failing(trace: &EventTrace, points: &Points, order: &[EventId]) -> Built 
     }
     held_too_late(trace, points, &mut result, None);
     let turns = turns(trace, points, &result.units, &|_| None);
-    let polls = polls(trace);
-    let script = Script { end: End::Hold, polls, turns, ..Script::default() };
+    let (polls, waits) = (polls(trace), wait_to_the_end(trace, points));
+    let script = Script { end: End::Hold, polls, waits, turns, ..Script::default() };
     Built { script, coarse: result.coarse }
 }
 
@@ -106,6 +106,27 @@ fn polls(trace: &EventTrace) -> Vec<String> {
     let polls = |event: &&Event| event.kind == EventKind::Block { on: Awaited::Change };
     let polling = trace.events.iter().filter(polls);
     polling.map(|event| thread_name(trace, event.thread)).collect()
+}
+
+/// The threads that wait to the recorded run's end although they had set a time limit: that was too long to tell.
+fn wait_to_the_end(trace: &EventTrace, points: &Points) -> Vec<String> {
+    let has_limit = |site: u32| {
+        let name = points
+            .sites
+            .get(site as usize)
+            .map_or("", |name| name.rsplit(':').next().unwrap_or(name));
+        ["timedwait", "clockwait", "timedlock", "clocklock", "timedrdlock", "timedwrlock"]
+            .iter()
+            .any(|call| name.split('/').next().is_some_and(|name| name.ends_with(call)))
+    };
+    let waits = |event: &&Event| {
+        matches!(event.kind, EventKind::Block { .. })
+            && points.point(event.id).is_some_and(|point| {
+                has_limit(point.site)
+                    || point.through.is_some_and(|through| has_limit(through.site))
+            })
+    };
+    trace.events.iter().filter(waits).map(|event| thread_name(trace, event.thread)).collect()
 }
 
 /// Is the failure that the run did not come to an end?

@@ -75,6 +75,8 @@ pub struct Script {
     pub end: End,
     /// Threads that may poll for ever: when nobody else gets on, the run is stuck.
     pub polls: Vec<String>,
+    /// Threads whose long time limit does not end at the failure's turn: the run is stuck when all wait.
+    pub waits: Vec<String>,
     /// What to give back; no two of one thread and function.
     pub inputs: Vec<Input>,
     /// The places to announce.
@@ -101,6 +103,7 @@ impl fmt::Display for Script {
             End::Run => writeln!(f, "end run")?,
         }
         self.polls.iter().try_for_each(|thread| writeln!(f, "polls {thread}"))?;
+        self.waits.iter().try_for_each(|thread| writeln!(f, "waits {thread}"))?;
         self.inputs.iter().try_for_each(|input| write!(f, "{input}"))?;
         for mark in &self.marks {
             write!(f, "mark {} {} ", mark.number, mark.thread)?;
@@ -200,6 +203,11 @@ pub fn parse(text: &str) -> Result<Script, ParseError> {
                 (true, [thread]) => parse_thread(thread).map(|thread| script.polls.push(thread)),
                 (true, _) => Err("should be `polls THREAD`".to_owned()),
                 (false, _) => Err("`polls` has to come before the turns".to_owned()),
+            },
+            ["waits", rest @ ..] => match (script.turns.is_empty(), rest) {
+                (true, [thread]) => parse_thread(thread).map(|thread| script.waits.push(thread)),
+                (true, _) => Err("should be `waits THREAD`".to_owned()),
+                (false, _) => Err("`waits` has to come before the turns".to_owned()),
             },
             ["input", rest @ ..] => match script.turns.is_empty() {
                 true => parse_input(rest, &mut script.inputs),
@@ -484,9 +492,10 @@ t0 !
         let failing = proptest::option::of(thread());
         let end = prop_oneof![Just(End::Hold), Just(End::Run)];
         let polls = proptest::collection::vec(thread(), 0..3);
+        let waits = proptest::collection::vec(thread(), 0..3);
         let turns = proptest::collection::vec(turn(), 0..6);
-        (end, polls, inputs, marks, turns, failing).prop_map(
-            |(end, polls, inputs, marks, mut turns, failing)| {
+        (end, polls, waits, inputs, marks, turns, failing).prop_map(
+            |(end, polls, waits, inputs, marks, mut turns, failing)| {
                 let input = |((thread, function), words)| Input { thread, function, words };
                 let inputs = inputs.into_iter().map(input).collect();
                 turns.extend(failing.map(|thread| Turn {
@@ -494,7 +503,7 @@ t0 !
                     target: Target::Failure,
                     comment: None,
                 }));
-                Script { end, polls, inputs, marks, turns }
+                Script { end, polls, waits, inputs, marks, turns }
             },
         )
     }

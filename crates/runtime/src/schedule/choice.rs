@@ -1,7 +1,7 @@
 //! Who runs next.
 
 use super::core::{
-    Core, Left, MOST_POLL_POINTS, MOST_POLLS, Next, Phase, QUANTUM, QUANTUM_TIME, pair,
+    Core, LONG_LIMIT, Left, MOST_POLL_POINTS, MOST_POLLS, Next, Phase, QUANTUM, QUANTUM_TIME, pair,
 };
 use super::slots::{NEVER, NONE, State, WaitKind, Wake};
 use super::words;
@@ -320,7 +320,7 @@ impl Core {
             self.next_line(true);
             return Choice::Again;
         }
-        if slot.state == State::Blocked && slot.wait.deadline != NEVER {
+        if slot.state == State::Blocked && slot.wait.deadline != NEVER && !self.stays(actor) {
             // Nobody else is to run now, so the time-out is what comes next.
             self.let_sleeper_go(actor);
             self.slept = self.slept.saturating_add(NAP);
@@ -518,12 +518,22 @@ impl Core {
             let slot = self.slots.get(index);
             if slot.state == State::Blocked
                 && slot.wait.deadline != NEVER
+                && !self.stays(index)
                 && (best == NONE || slot.wait.deadline < self.slots.get(best).wait.deadline)
             {
                 best = index;
             }
         }
         best
+    }
+
+    /// Does the thread wait to the end, because it did so in the recorded run when that was stuck?
+    fn stays(&self, index: u32) -> bool {
+        let slot = self.slots.get(index);
+        slot.wait.kind != WaitKind::Sleep
+            && slot.wait.deadline.saturating_sub(self.now) >= LONG_LIMIT
+            && self.plan.waits.contains(&slot.hash)
+            && self.plan.turns.get(self.line).is_none_or(|turn| turn.target == Target::Failure)
     }
 
     pub(super) fn let_sleeper_go(&mut self, index: u32) {

@@ -29,6 +29,9 @@ const MOST_LATE: u32 = 4;
 /// ever to a thread that does nothing but yield.
 const YIELD: u64 = 10_000;
 
+/// A time limit is long that has so much left, in nanoseconds: who looks more often than that polls.
+pub const LONG_LIMIT: u64 = 1_000_000_000;
+
 /// The schedule, as far as the state machine needs it.
 #[derive(Clone, Copy)]
 pub struct Plan {
@@ -40,6 +43,8 @@ pub struct Plan {
     pub hold: bool,
     /// The threads that may poll for ever, by the hashes of their names.
     pub polls: &'static [u64],
+    /// The threads whose long time limits do not end at the failure's turn, likewise.
+    pub waits: &'static [u64],
     /// The name of a thread that the turns mention, by its hash; empty when unknown.
     pub name: fn(u64) -> &'static [u8],
     /// The name of a site that the turns mention, by its hash; empty when unknown.
@@ -52,8 +57,15 @@ fn no_name(_: u64) -> &'static [u8] {
 
 impl Plan {
     /// The schedule without turns.
-    pub const NONE: Self =
-        Self { turns: &[], marks: &[], hold: false, polls: &[], name: no_name, site: no_name };
+    pub const NONE: Self = Self {
+        turns: &[],
+        marks: &[],
+        hold: false,
+        polls: &[],
+        waits: &[],
+        name: no_name,
+        site: no_name,
+    };
 }
 
 /// How the next thread is chosen.

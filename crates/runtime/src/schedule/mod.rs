@@ -93,6 +93,7 @@ pub fn start(config: Config) {
                 marks: script.marks(),
                 hold: script.hold_at_end(),
                 polls: script.polls(),
+                waits: script.waits(),
                 name: thread_name,
                 site: site_name,
             };

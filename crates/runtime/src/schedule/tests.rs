@@ -181,6 +181,30 @@ fn a_signal_that_nobody_waits_for_is_lost() {
     );
 }
 
+/// Runs a thread `t0.1` that waits with this time limit for a signal that came before, to the failure's turn.
+fn waiting_at_the_failure(limit: u64, waits: &[&str]) -> (End, u64) {
+    let programs = [
+        ("t0", &[Create(1), Signal(0), Gate(A), Join(1)][..]),
+        ("t0.1", &[Lock(0), Await(0, 0, limit), Unlock(0)]),
+    ];
+    let turns = [past("t0", A, 1), Turn { target: Target::Failure, ..to("t0.1", 0, 0) }];
+    let waits: Vec<u64> = waits.iter().map(|name| thread_hash(name.as_bytes())).collect();
+    let waits: &'static [u64] = waits.leak();
+    let mut world = World::new(&programs, |core| {
+        core.follow(Plan { waits, ..plan(&turns, true) }, 1 << 40);
+    });
+    let end = world.run();
+    (end, world.timed_out as u64)
+}
+
+#[test]
+fn a_long_time_limit_does_not_end_at_the_failure_of_a_run_that_was_stuck() {
+    assert_eq!(waiting_at_the_failure(60_000_000_000, &["t0.1"]), (End::Deadlock, 0));
+    // Who looks again soon is not stuck, nor is a thread of which the schedule does not say so.
+    assert_eq!(waiting_at_the_failure(100_000_000, &["t0.1"]), (End::All, 1));
+    assert_eq!(waiting_at_the_failure(60_000_000_000, &["t0"]), (End::All, 1));
+}
+
 #[test]
 fn a_timed_wait_that_has_the_turn_times_out() {
     let programs = vec![

@@ -1,6 +1,6 @@
 //! A process whose threads are lists of calls, and one thread that runs them all as the state machine says.
 
-use super::super::core::{Core, Next, Plan};
+use super::super::core::{Core, LONG_LIMIT, Next, Plan};
 use super::super::slots::{NEVER, NONE, Slots, State, Wait, WaitKind, Wake};
 use crate::layout::{Control, OrderRecord, site_hash};
 use crate::script::{Target, Turn, thread_hash};
@@ -95,7 +95,15 @@ pub(super) fn no_site(_: u64) -> &'static [u8] {
 }
 
 pub(super) fn plan(turns: &[Turn], hold: bool) -> Plan {
-    Plan { turns: turns.to_vec().leak(), marks: &[], hold, polls: &[], name, site: no_site }
+    Plan {
+        turns: turns.to_vec().leak(),
+        marks: &[],
+        hold,
+        polls: &[],
+        waits: &[],
+        name,
+        site: no_site,
+    }
 }
 
 pub(super) fn to(thread: &str, site: u64, occurrence: u64) -> Turn {
@@ -367,7 +375,9 @@ impl World {
         for index in self.core.slots.living() {
             let slot = self.core.slots.get(index);
             assert_eq!(slot.state, State::Blocked);
-            assert_eq!(slot.wait.deadline, NEVER);
+            let long = slot.wait.deadline.saturating_sub(self.core.now) >= LONG_LIMIT;
+            let stays = long && self.core.plan.waits.contains(&slot.hash);
+            assert!(slot.wait.deadline == NEVER || stays);
             let number = slot.wait.address as u32 as usize;
             match slot.wait.kind {
                 WaitKind::Mutex => assert_ne!(self.mutexes[number], -1),
