@@ -193,9 +193,17 @@ impl Passed {
     /// The least explains best: a run that differs in what was read tells more than one that only did
     /// other things, and that in which order threads came to a barrier tells least; then one that is near to the failing schedule, and, of these, one that was made to
     /// reverse a pair that promised something. Then one in which the failing thread kept to its path
-    /// nearly up to the failure, and the fewest data-flows explain best.
-    fn key(&self, failing: &EventTrace) -> impl Ord + use<> {
+    /// nearly up to the failure, and the fewest data-flows explain best; in a run that hung, before these, what
+    /// happened late (`hung`: the failing schedule of one that did), since any delay before that keeps it from hanging.
+    fn key(&self, failing: &EventTrace, hung: Option<&[EventId]>) -> impl Ord + use<> {
         let across = &self.across;
+        let early = hung.map_or(0, |order| match across.flipped {
+            Flipped::Reversed(pair) => {
+                order.iter().rev().position(|id| *id == pair.before).unwrap_or(0)
+            }
+            Flipped::Late { .. } => 0,
+        });
+        let early = early.checked_ilog2().unwrap_or(0);
         let meets = match across.flipped {
             Flipped::Reversed(order) => is_meeting(failing, order),
             Flipped::Late { .. } => false,
@@ -207,7 +215,7 @@ impl Passed {
         let events = across.failing.len() + across.passing.len();
         let differs = (alone, flows, across.operations, events, across.distance);
         let distance = across.distance.checked_ilog2().unwrap_or(0);
-        (unexplained, flows == 0, meets, distance, self.flip.is_none(), behind, differs)
+        (unexplained, flows == 0, meets, distance, self.flip.is_none(), behind, early, differs)
     }
 }
 
@@ -266,7 +274,8 @@ impl Search<'_> {
             switch = self.last_switch()?;
         }
         self.last_moment(switch)?;
-        self.passed.sort_by_cached_key(|passed| passed.key(trace));
+        let hung = hangs.then_some(schedule.order.as_slice());
+        self.passed.sort_by_cached_key(|passed| passed.key(trace, hung));
         self.narrow(&flips)?;
         if self.passed.is_empty()
             && let Some(Waited { plan, attempt, text }) = self.long.take()
@@ -274,7 +283,7 @@ impl Search<'_> {
             self.keep(&plan, &attempt, text);
         }
         tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
-        self.passed.sort_by_cached_key(|passed| passed.key(trace));
+        self.passed.sort_by_cached_key(|passed| passed.key(trace, hung));
         let mut first = None;
         for passed in std::mem::take(&mut self.passed) {
             let alternate = self.confirm(passed)?;

@@ -50,6 +50,7 @@ fn is_idle(story: &Story<'_>, wait: &Event) -> bool {
         .map(|id| story.event(*id))
         .find(|event| matches!(event.kind, EventKind::Lock { object, .. } if object == mutex));
     let Some(took) = took.map(|lock| lock.index) else { return false };
+    let took = guarded_since(story, own, took);
     let mut looks = story.trace().conditions.iter().filter(|condition| {
         condition.thread == wait.thread
             && condition.kind == PathConditionKind::Branch
@@ -61,6 +62,26 @@ fn is_idle(story: &Story<'_>, wait: &Event) -> bool {
         story.holds_at_the_end(look) == Some(true)
     });
     looked && waits
+}
+
+/// Where a thread has looked at what it waits for, if it took the mutex of the wait at `took`: a condition variable
+/// for any kind of lock has a mutex of its own, which is taken behind that look, and then the lock under which
+/// the thread looked is given back. That one counts.
+fn guarded_since(story: &Story<'_>, own: &[EventId], took: u32) -> u32 {
+    let given_back = own.iter().skip(took as usize + 1).filter_map(|id| {
+        let EventKind::Unlock { object, .. } = story.event(*id).kind else { return None };
+        Some(object)
+    });
+    let taken = given_back.filter_map(|mutex| {
+        let before = own[..took as usize].iter().rev().map(|id| story.event(*id));
+        before
+            .take_while(
+                |event| !matches!(event.kind, EventKind::Unlock { object, .. } if object == mutex),
+            )
+            .find(|event| matches!(event.kind, EventKind::Lock { object, .. } if object == mutex))
+            .map(|lock| lock.index)
+    });
+    taken.min().map_or(took, |outer| outer.min(took))
 }
 
 /// Does another thread than the one that waits wake those at the condition variable?

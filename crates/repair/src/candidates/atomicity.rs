@@ -484,6 +484,14 @@ fn candidate(
     if plan.lock.is_some() && have_several_locks(bug, &regions) {
         return None;
     }
+    // A wait gives back its own mutex alone: who comes to wake the thread would wait for this one.
+    let kept_by_wait = |region: &Region| {
+        begins_wait(trace, region.last)
+            && !matches!(trace.event(region.last).kind, EventKind::Unlock { object, .. } if object == region.lock)
+    };
+    if regions.iter().any(kept_by_wait) {
+        return None;
+    }
     let others = siblings.map(Siblings::others).unwrap_or_default().iter().copied();
     // By lock, its own regions.
     let parts: Vec<(ObjectId, Vec<(EventId, EventId)>)> = std::iter::once(object)

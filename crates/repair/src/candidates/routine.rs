@@ -7,7 +7,7 @@ use crate::Bug;
 use crate::edit::Edit;
 use crate::sections::{Section, is_once, lock_name, sections};
 use crate::source::Span;
-use model::{EventId, EventKind, EventTrace, ObjectKind};
+use model::{EventId, EventKind, EventTrace, ObjectId, ObjectKind};
 
 /// The write that came too late is done by the routine, whichever thread runs it.
 pub(super) fn candidate(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
@@ -19,7 +19,18 @@ pub(super) fn candidate(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     }
     let all = sections(trace);
     let once = trace.objects.iter().filter(|object| object.kind == ObjectKind::Lock);
-    let mut once = once.map(|object| object.id).filter(|object| is_once(trace, &all, *object));
+    // A condition variable for any kind of lock guards its own signals; these are no routine.
+    let guards_a_signal = |object: ObjectId| {
+        let signals = |id: &EventId| {
+            let kind = &trace.event(*id).kind;
+            matches!(kind, EventKind::Signal { .. } | EventKind::Broadcast { .. })
+        };
+        let mut own = all.iter().filter(|section| section.object == object);
+        own.any(|section| steps(trace, section).iter().any(signals))
+    };
+    let mut once = once
+        .map(|object| object.id)
+        .filter(|object| is_once(trace, &all, *object) && !guards_a_signal(*object));
     let passed = |section: &Section, id: EventId| {
         let (unlock, event) = (trace.event(section.unlock), trace.event(id));
         unlock.thread == event.thread && unlock.index < event.index
@@ -50,9 +61,14 @@ pub(super) fn candidate(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     Some(ordering(bug, wanted, (Kind::Move, step, &places), edited))
 }
 
+/// What happened in a section.
+fn steps<'t>(trace: &'t EventTrace, section: &Section) -> &'t [EventId] {
+    let [first, end] = [section.lock, section.unlock].map(|id| trace.event(id).index as usize);
+    trace.thread_of(section.lock).events.get(first + 1..end).unwrap_or_default()
+}
+
 /// The last thing that the routine did, where this is the section in which it ran.
 fn last_step(trace: &EventTrace, section: &Section) -> Option<EventId> {
-    let [first, end] = [section.lock, section.unlock].map(|id| trace.event(id).index as usize);
-    let inside = trace.thread_of(section.lock).events.get(first + 1..end)?;
-    inside.iter().rev().find(|id| !trace.event(**id).site().is_in_library()).copied()
+    let mut inside = steps(trace, section).iter().rev();
+    inside.find(|id| !trace.event(**id).site().is_in_library()).copied()
 }
