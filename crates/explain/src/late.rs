@@ -60,6 +60,14 @@ impl<'v, 'a> Lateness<'v, 'a> {
         let (_, common) = self.view.common_path(thread.id);
         let line = failure.stack.first().map(|site| (&site.function, site.line));
         let orders = conflict_orders(passing.trace, passing.schedule, passing.evaluation);
+        // What the failing run read before anybody else had touched it has no event there, although its thread came by on
+        // the path of both.
+        let passed_by = |conflict: &ConflictOrder| {
+            let event = passing.trace.event(conflict.order.after);
+            matches!(conflict.kind, OrderKind::ReadFrom(_))
+                && (event.index as usize) < common
+                && self.view.matching.in_failing(event.id).is_none()
+        };
         let rank = |conflict: &ConflictOrder| {
             let event = passing.trace.event(conflict.order.after);
             let kind = match conflict.kind {
@@ -69,7 +77,9 @@ impl<'v, 'a> Lateness<'v, 'a> {
                 _ => 2,
             };
             let there = event.stack.first().map(|site| (&site.function, site.line)) == line;
-            (kind, !there, event.index, conflict.order.before)
+            // The path was left for what was read last on it.
+            let away = (event.index as usize).abs_diff(common);
+            (passed_by(conflict), kind, !there, away, conflict.order.before)
         };
         let late = |conflict: &&ConflictOrder| {
             let event = passing.trace.event(conflict.order.after);
@@ -82,12 +92,16 @@ impl<'v, 'a> Lateness<'v, 'a> {
                     | OrderKind::Barrier(_)
             );
             kind && event.thread == other.id
-                && event.index as usize >= common
+                && (event.index as usize >= common || passed_by(conflict))
                 && self.is_late(conflict.order.before)
         };
         let best = orders.iter().filter(late).min_by_key(|conflict| rank(conflict))?;
         let (after, needs) = (best.order.before, best.order.after);
-        Some(Flipped::Late { before: self.in_place_of(needs, thread)?, after, needs })
+        let before = match passed_by(best) {
+            true => failure.id,
+            false => self.in_place_of(needs, thread)?,
+        };
+        Some(Flipped::Late { before, after, needs })
     }
 
     /// Did a thread of the failing run try in vain what the event of the passing run achieved?

@@ -656,6 +656,41 @@ fn an_event_that_only_one_run_has_is_no_other_path() {
     assert_eq!(found.behind, 1);
 }
 
+/// A thread looks at what only the passing run shares, in a section that both runs have, and fails behind that.
+const FETCHED: &str = "
+    cell up 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [tick] W ticks 1
+    a: lock m
+    a: [look] R up -> u
+    a: unlock m
+    a: assume u != 0
+    b: W ticks 2
+    b: [start] W up 1
+    t0: join a
+    t0: join b
+";
+
+#[test]
+fn what_was_read_on_the_way_before_anybody_wrote_it_came_too_early() {
+    let text =
+        FETCHED.replace("a: [look] R up -> u", "").replace("a: assume u != 0", "a: [failure] fail");
+    let text: Vec<&str> = text.lines().filter(|line| !line.contains("join")).collect();
+    let text = text.join("\n").replace("b: [start] W up 1", "");
+    let (failing, passing) = (Run::cut(&text), Run::passing(FETCHED, [2, 1]));
+    let (here, there) = (points(&failing), points(&passing));
+    let one = Side { points: Some(&here), ..failing.side() };
+    let other = Side { points: Some(&there), ..passing.side() };
+    let found = across(one, other, None).expect("something came too late");
+    let late = Flipped::Late {
+        before: failing.event("failure"),
+        after: passing.event("start"),
+        needs: passing.event("look"),
+    };
+    assert_eq!(found.flipped, late, "{found:?}");
+}
+
 /// Ten thousand events per thread, in which another round is taken early.
 #[test]
 fn long_runs_are_compared_fast() {
