@@ -162,7 +162,8 @@ fn leaves_section(
     own.any(|section| {
         let (from, to) = (index(section.lock), index(section.unlock));
         let inside = from < index(statement.first()) && index(statement.last()) < to;
-        inside && !(from..=to).contains(&index(end))
+        // At the acquisition itself it would come before that, and at the release behind it.
+        inside && !(from + 1..to).contains(&index(end))
     })
 }
 
@@ -247,4 +248,38 @@ fn variables<'e>(
             .is_some_and(|variable| matches!(variable.origin, VariableOrigin::Read { .. }))
     };
     reads.map(|part| part.var).filter(known).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn what_writes_stays_between_the_acquisition_and_the_release() {
+        let text = "
+            a: [take] lock m
+            a: [count] W count 1
+            a: [up] W up 1
+            a: [give] unlock m
+            b: R up -> u
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let function = Site {
+            file: "server.cc".to_owned(),
+            line: 20,
+            column: 1,
+            function: "start".to_owned(),
+        };
+        for (label, line) in [("take", 19), ("count", 20), ("up", 21), ("give", 22)] {
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack = vec![Site { line, ..function.clone() }].into();
+        }
+        let moved = |from, to, direction| {
+            move_line(&parsed.trace, &function, (from, to), direction).is_some()
+        };
+        assert!(moved(21, 20, Direction::Earlier));
+        assert!(!moved(21, 19, Direction::Earlier), "before the acquisition");
+        assert!(!moved(20, 22, Direction::Later), "behind the release");
+    }
 }
