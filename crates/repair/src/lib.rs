@@ -14,6 +14,7 @@
 //! caller's, who can run programs. This crate does no IO and reads no clock.
 
 mod awaited;
+mod beside;
 mod candidates;
 mod check;
 mod closed;

@@ -1,7 +1,8 @@
 //! What a lock is called in the lines where it is to be held: `this->mutex_` in the functions of its own class is
 //! `lot.mutex_` in a function of another one.
 
-use crate::sections::{is_internal, lock_name, lock_name_in, taken};
+use crate::beside::word_beside;
+use crate::sections::{is_internal, lock_name, lock_name_in, sections, taken};
 use crate::source::Span;
 use model::{Event, EventId, EventTrace, ObjectId};
 
@@ -37,6 +38,10 @@ pub(crate) fn lock_word(
     let in_function = || takes().find_map(|event| word_in_function(event, span));
     if let Some(word) = in_lines().or_else(in_function) {
         return word.to_owned();
+    }
+    let beside = |region| word_beside(trace, &sections(trace), object, span, region);
+    if let Some(word) = region.and_then(beside) {
+        return word;
     }
     let name = match region {
         Some(region) => lock_name_in(trace, object, region),

@@ -6,6 +6,7 @@ use super::planner::{Block, Plan, Planner};
 use super::siblings::Siblings;
 use super::{Candidate, Guard, Kind, Repair, fetched, order, quoted, together};
 use crate::Bug;
+use crate::beside::is_beside;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{
@@ -379,7 +380,8 @@ fn locks(trace: &EventTrace, all: &[Section], blocks: &[Block]) -> Vec<Option<Ob
 }
 
 /// The locks that are held at writes of the cause's variables elsewhere, those at most of them first:
-/// who forgot one forgot that. What is only read under a lock may be read there for another reason, and so may
+/// who forgot one forgot that. What is only read under a lock may be read there for another reason, unless both are
+/// members of one object; and so may
 /// what is written for the first time: who makes an object, or asks for it to be made, may hold a lock of its own.
 fn elsewhere(bug: &Bug<'_>, all: &[Section]) -> Vec<ObjectId> {
     let trace = bug.trace;
@@ -392,12 +394,14 @@ fn elsewhere(bug: &Bug<'_>, all: &[Section]) -> Vec<ObjectId> {
             bug.schedule.iter().copied().find(|id| touches(trace, *id, &of_cell))
         })
         .collect();
-    let writes = |event: &&model::Event| {
+    let writes = |event: &model::Event| {
         event.kind.writes().iter().any(|part| cells.contains(&part.cell))
             && !first_uses.contains(&event.id)
     };
-    for event in trace.events.iter().filter(writes) {
-        for section in around(trace, all, event.id) {
+    for event in trace.events.iter().filter(|event| touches(trace, event.id, &cells)) {
+        let held = around(trace, all, event.id);
+        for section in held.into_iter().filter(|one| writes(event) || is_beside(trace, one, event))
+        {
             match counts.iter_mut().find(|(object, _)| *object == section.object) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((section.object, 1)),
