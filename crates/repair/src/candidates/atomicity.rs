@@ -464,10 +464,21 @@ fn candidate(
     if plan.regions.iter().all(is_so) {
         return None;
     }
-    let plan = without_nested(trace, plan)?;
+    let mut plan = without_nested(trace, plan)?;
     if !fetched::settles(bug, all, plan.lock, &plan.regions) {
         return None;
     }
+    // Lines that hold the lock already, whenever anybody comes through them, need no change.
+    let needed = |span: &Span| !passages(trace, span).iter().all(is_so);
+    if plan.spans.iter().any(needed) {
+        plan.spans.retain(needed);
+        let spans = &plan.spans;
+        plan.regions.retain(|region| {
+            let mut frames = trace.event(region.0).stack.iter();
+            !is_so(region) || frames.any(|site| spans.iter().any(|span| span.has(site)))
+        });
+    }
+    let plan = plan;
     let variables = super::variables(bug);
     let mut edit = Edit::new(trace);
     let object = match plan.lock {
@@ -732,4 +743,65 @@ pub(super) fn alone(trace: &EventTrace, edited: &Edited, locks: &[ObjectId]) -> 
         Some(Stretch { first, last: kept.next_back().unwrap_or(first) })
     });
     Rule::Alone(stretches.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+    use model::Site;
+
+    #[test]
+    fn lines_that_hold_the_lock_already_are_not_named() {
+        let text = "
+            b: [take1] lock m
+            b: [look1] R photos -> p
+            b: [give1] unlock m
+            b: [take2] lock m
+            b: [look2] R photos -> q
+            b: [give2] unlock m
+            a: [take] lock m
+            a: [find] R albums -> r
+            a: [give] unlock m
+            a: [use] W photos 1
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let places = [
+            ("take", vec![site("find", 49), site("upload", 26)]),
+            ("find", vec![site("find", 50), site("upload", 26)]),
+            ("give", vec![site("find", 51), site("upload", 26)]),
+            ("use", vec![site("upload", 28)]),
+        ];
+        let create = [("take1", 20), ("look1", 21), ("give1", 23)];
+        let create = create.into_iter().chain([("take2", 20), ("look2", 21), ("give2", 23)]);
+        let create = create.map(|(label, line)| (label, vec![site("create", line)]));
+        for (label, stack) in places.into_iter().chain(create) {
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack = stack.into();
+        }
+        let events = ["look2", "use"].map(|label| parsed.event(label));
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::Order,
+            events: &events,
+            schedule: &events,
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        let found = candidates(&bug);
+        let functions = |found: &Candidate| -> Vec<String> {
+            found.repair.places.iter().map(|place| place.function.clone()).collect()
+        };
+        let known = |found: &&Candidate| found.repair.lock.as_ref().is_some_and(|lock| !lock.new);
+        let all: Vec<Vec<String>> = found.iter().filter(known).map(functions).collect();
+        assert!(all.contains(&vec!["upload".to_owned()]), "{all:?}");
+        assert!(!all.iter().flatten().any(|function| function == "create"), "{all:?}");
+        let mut steps = found.iter().filter(known).flat_map(|found| &found.repair.steps);
+        assert!(!steps.any(|step| step.contains("create")));
+    }
+
+    fn site(function: &str, line: u32) -> Site {
+        let (file, function) = ("gallery.cc".to_owned(), function.to_owned());
+        Site { file, line, column: 1, function }
+    }
 }
