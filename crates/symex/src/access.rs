@@ -85,6 +85,9 @@ impl Engine<'_> {
         if address >= USER_END {
             return None;
         }
+        if let Some(internal) = self.thread_local_at(t, address) {
+            return Some(internal);
+        }
         if self.in_stack(t, address) {
             let local = self.in_local(t, address, true);
             return Some(local.unwrap_or_else(|| stack_address(t, address)));

@@ -247,6 +247,7 @@ impl<'r> Engine<'r> {
             return;
         }
         let guessed = self.is_guess(t);
+        self.learn_thread_local(t, address, length);
         let Some(internal) = self.resolve(t, address) else { return };
         let mut length = length;
         if guessed {

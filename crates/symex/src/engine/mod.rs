@@ -58,6 +58,8 @@ pub(crate) struct Learned {
     pub heap: Heap,
     /// Per thread: lowest and one past highest address of its stack objects.
     pub stacks: Vec<Option<(u64, u64)>>,
+    /// Thread-local variables whose real addresses are known.
+    pub thread_locals: Vec<thread_locals::Found>,
     /// Per thread: all time stamps, in order.
     pub stamps: Vec<Vec<Stamp>>,
     /// Addresses that belonged to nothing known when they were accessed.
