@@ -77,9 +77,10 @@ fn waits_for_ever(call: &str) -> Option<bool> {
     // The time is an `int`, of which the register has no more than the lower half.
     let endless = |time: u64| (time as u32).cast_signed() < 0;
     Some(match number {
-        libc::SYS_read | libc::SYS_write | libc::SYS_readv | libc::SYS_writev | libc::SYS_pause => {
-            true
-        }
+        libc::SYS_read | libc::SYS_write | libc::SYS_readv | libc::SYS_writev => true,
+        // Nobody sends signals to a replay.
+        libc::SYS_pause | libc::SYS_rt_sigsuspend => true,
+        libc::SYS_rt_sigtimedwait => argument(2)? == 0,
         libc::SYS_poll => endless(argument(2)?),
         libc::SYS_epoll_wait | libc::SYS_epoll_pwait => endless(argument(3)?),
         libc::SYS_ppoll => argument(2)? == 0,
@@ -104,7 +105,8 @@ fn is_alone(process: &Path) -> Option<bool> {
     for descriptor in std::fs::read_dir(process.join("fd")).ok()? {
         let target = std::fs::read_link(descriptor.ok()?.path()).ok()?;
         let kind = target.to_str()?;
-        let inner = ["pipe:", "anon_inode:[eventfd]", "anon_inode:[eventpoll]"];
+        let inner =
+            ["pipe:", "anon_inode:[eventfd]", "anon_inode:[eventpoll]", "anon_inode:[signalfd]"];
         let file = || std::fs::metadata(&target).is_ok_and(|data| data.is_file() || data.is_dir());
         if !inner.iter().any(|inner| kind.starts_with(inner)) && kind != "/dev/null" && !file() {
             return Some(false);
@@ -163,6 +165,8 @@ mod tests {
             ("202 0x7f 0x80 0x0 0x7ffd 0x0 0x0 0x7ffd97611fa0 0x7ff07ef9e2ec", Some(false)),
             ("7 0x7f 0x1 0xffffffff 0x0 0x0 0x0 0x7ffd97611fa0 0x7ff07ef9e2ec", Some(true)),
             ("7 0x7f 0x1 0x64 0x0 0x0 0x0 0x7ffd97611fa0 0x7ff07ef9e2ec", Some(false)),
+            ("128 0x7ffd 0x0 0x0 0x8 0x0 0x0 0x7ffd97611fa0 0x7ff07ef9e2ec", Some(true)),
+            ("128 0x7ffd 0x0 0x7ffe 0x8 0x0 0x0 0x7ffd97611fa0 0x7ff07ef9e2ec", Some(false)),
             ("230 0x0 0x0 0x7ffd 0x0 0x0 0x0 0x7ffd97611fa0 0x7ff07ef9e2ec", Some(false)),
         ] {
             assert_eq!(waits_for_ever(call), expected, "{call}");

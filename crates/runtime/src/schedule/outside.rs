@@ -11,6 +11,7 @@ const WRITE: u64 = 1;
 const POLL: u64 = 7;
 const READV: u64 = 19;
 const WRITEV: u64 = 20;
+const SIGTIMEDWAIT: u64 = 128;
 const EPOLL_WAIT: u64 = 232;
 const PPOLL: u64 = 271;
 const EPOLL_PWAIT: u64 = 281;
@@ -75,7 +76,7 @@ fn count_threads() -> Option<u64> {
 }
 
 /// Does a thread of this process wait, for ever if need be, for what only this process can give: something
-/// in a pipe or an event counter, or another value of a private word?
+/// in a pipe or an event counter, a signal, or another value of a private word?
 #[must_use]
 pub fn waits_within(tid: i32) -> bool {
     let mut name = Text::<64>::new();
@@ -114,6 +115,8 @@ fn is_within(number: u64, [first, second, third, fourth]: [u64; 4]) -> bool {
         POLL => without_end(third) && are_own(first, second),
         PPOLL => third == 0 && are_own(first, second),
         EPOLL_WAIT | EPOLL_PWAIT => without_end(fourth) && watches_own(first),
+        // Nobody else sends signals to a program under a scheduler.
+        SIGTIMEDWAIT => third == 0,
         FUTEX => {
             let waits = matches!(second & FUTEX_COMMAND, FUTEX_WAIT | FUTEX_WAIT_BITSET);
             waits && second & FUTEX_PRIVATE != 0 && fourth == 0
@@ -151,7 +154,7 @@ fn watches_own(epoll: u64) -> bool {
     all.all(|fd| fd.is_some_and(|fd| is_own(fd as c_int)))
 }
 
-/// A pipe or an event counter, neither of which anybody outside knows of. What a process began with may be
+/// A pipe or an event counter, neither of which anybody outside knows of, or the signals of this process. What a process began with may be
 /// the other end of somebody's.
 fn is_own(fd: c_int) -> bool {
     if fd <= 2 {
@@ -166,7 +169,9 @@ fn is_own(fd: c_int) -> bool {
         syscall::call(SYS_READLINKAT, &[AT_FDCWD, path, at, bytes.len() as c_long])
     });
     let target = usize::try_from(length).ok().and_then(|length| bytes.get(..length)).unwrap_or(&[]);
-    target.starts_with(b"pipe:[") || target == b"anon_inode:[eventfd]"
+    target.starts_with(b"pipe:[")
+        || target == b"anon_inode:[eventfd]"
+        || target == b"anon_inode:[signalfd]"
 }
 
 #[cfg(test)]
@@ -193,6 +198,8 @@ mod tests {
         assert!(is_within(FUTEX, [0x1000, private, 0, 0]));
         assert!(!is_within(FUTEX, [0x1000, private, 0, 0x2000]), "with a time limit");
         assert!(!is_within(FUTEX, [0x1000, FUTEX_WAIT, 0, 0]), "shared with other processes");
+        assert!(is_within(SIGTIMEDWAIT, [0x1000, 0, 0, 8]));
+        assert!(!is_within(SIGTIMEDWAIT, [0x1000, 0, 0x2000, 8]));
         let (reader, _writer) = pipe().expect("a pipe");
         let entry = PollEntry { fd: reader.as_raw_fd(), events: 1 };
         let at = &raw const entry as u64;

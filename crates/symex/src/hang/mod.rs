@@ -342,6 +342,10 @@ impl Engine<'_> {
             }
         }
         let condition = of(&all);
+        // Who it waits for tells at least where.
+        if condition.is_always() && !awaited.is_empty() {
+            return (awaited, condition);
+        }
         (all, condition)
     }
 }
