@@ -1,7 +1,9 @@
 //! Accesses that belong together: one critical section for them.
 
 use super::checked::from_check;
-use super::held::{Region, have_several_locks, is_ambiguous, taken_inside, without_nested};
+use super::held::{
+    Region, given_back, have_several_locks, is_ambiguous, taken_inside, without_nested,
+};
 use super::planner::{Block, Plan, Planner};
 use super::siblings::Siblings;
 use super::{Candidate, Guard, Kind, Repair, fetched, order, quoted, together};
@@ -66,6 +68,9 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
             let planner =
                 Planner { trace, system: &system, all: &all, lock, siblings, complete: true };
             let joined = planner.joined(&blocks).and_then(|blocks| planner.plan(&blocks));
+            if let Some(plan) = planner.plan_around(&blocks) {
+                wide.extend(candidate(bug, &all, siblings, plan));
+            }
             let found = if width == Width::Together { &mut wide } else { &mut found };
             for plan in joined.into_iter().chain(planner.plan(&blocks)) {
                 found.extend(candidate(bug, &all, siblings, plan));
@@ -691,40 +696,6 @@ pub(super) fn held(lock: &str, span: &Span) -> String {
     } else {
         format!("hold {lock} from {} to {} in {function}", span.begin(), span.end())
     }
-}
-
-/// Where the lock is given back too early, each pair of places once.
-fn given_back(
-    trace: &EventTrace,
-    all: &[Section],
-    lock: ObjectId,
-    regions: &[(EventId, EventId)],
-) -> Vec<String> {
-    let index = |id: EventId| trace.event(id).index;
-    let mut found: Vec<String> = Vec::new();
-    for (first, last) in regions {
-        let inside = |id: EventId| {
-            trace.event(id).thread == trace.event(*first).thread
-                && (index(*first)..=index(*last)).contains(&index(id))
-        };
-        let own: Vec<&Section> =
-            all.iter().filter(|s| s.object == lock && inside(s.lock)).collect();
-        for pair in own.windows(2).filter(|pair| !begins_wait(trace, pair[0].unlock)) {
-            let places = [pair[0].unlock, pair[1].lock];
-            let [back, again] = places.map(|id| Span::of(trace.event(id).site()));
-            let step = format!(
-                "do not give it back at {} in {} and take it again at {} in {}",
-                back.begin(),
-                back.function,
-                again.begin(),
-                again.function
-            );
-            if !found.contains(&step) {
-                found.push(step);
-            }
-        }
-    }
-    found
 }
 
 /// Only one thread at a time in the sections that the edited trace has of the locks.

@@ -3,7 +3,7 @@
 use super::atomicity::touches;
 use super::planner::Plan;
 use crate::Bug;
-use crate::sections::{Section, around};
+use crate::sections::{Section, around, begins_wait};
 use crate::source::{Span, passages};
 use crate::words::word_in;
 use model::{CellId, EventId, EventTrace, ObjectId};
@@ -178,6 +178,40 @@ pub(super) fn taken_inside(
         }
         if !found.contains(&step) {
             found.push(step);
+        }
+    }
+    found
+}
+
+/// Where the lock is given back too early, each pair of places once.
+pub(super) fn given_back(
+    trace: &EventTrace,
+    all: &[Section],
+    lock: ObjectId,
+    regions: &[(EventId, EventId)],
+) -> Vec<String> {
+    let index = |id: EventId| trace.event(id).index;
+    let mut found: Vec<String> = Vec::new();
+    for (first, last) in regions {
+        let inside = |id: EventId| {
+            trace.event(id).thread == trace.event(*first).thread
+                && (index(*first)..=index(*last)).contains(&index(id))
+        };
+        let own: Vec<&Section> =
+            all.iter().filter(|s| s.object == lock && inside(s.lock)).collect();
+        for pair in own.windows(2).filter(|pair| !begins_wait(trace, pair[0].unlock)) {
+            let places = [pair[0].unlock, pair[1].lock];
+            let [back, again] = places.map(|id| Span::of(trace.event(id).site()));
+            let step = format!(
+                "do not give it back at {} in {} and take it again at {} in {}",
+                back.begin(),
+                back.function,
+                again.begin(),
+                again.function
+            );
+            if !found.contains(&step) {
+                found.push(step);
+            }
         }
     }
     found

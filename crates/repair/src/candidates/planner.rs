@@ -3,9 +3,9 @@
 use super::atomicity::{cells, touches};
 use super::siblings::Siblings;
 use crate::sections::Section;
-use crate::source::{Span, passages, span};
+use crate::source::{Span, frames, passages, span};
 use encoders::ConstraintSystem;
-use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectId};
+use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectId, Site};
 use std::collections::BTreeSet;
 
 /// What one thread does that nothing may come between.
@@ -29,6 +29,28 @@ pub(super) struct Plan {
     pub(super) regions: Vec<(EventId, EventId)>,
     /// Are all of these sections of the lock already, only shorter ones?
     pub(super) only_longer: bool,
+}
+
+/// All lines that a thread comes through from one event to a later one, in the innermost function that both were
+/// performed in or called from.
+fn around(trace: &EventTrace, one: &Event, other: &Event) -> Option<Span> {
+    let (a, b) = (frames(one), frames(other));
+    let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let same = |a: &Site, b: &Site| a.function == b.function && a.file == b.file;
+    let depth = match (a.get(common), b.get(common)) {
+        (Some(a), Some(b)) if same(a, b) => common,
+        _ => common.checked_sub(1)?,
+    };
+    let own = &trace.thread_of(one.id).events;
+    let between = own.get(one.index as usize..=other.index as usize)?.iter();
+    let between = between.map(|id| frames(trace.event(*id)));
+    let there = between.filter(|frames| {
+        frames.get(..depth) == a.get(..depth)
+            && frames.get(depth).is_some_and(|at| same(at, a[depth]))
+    });
+    let lines: BTreeSet<u32> = there.map(|frames| frames[depth].line).collect();
+    let (first, last) = (*lines.first()?, *lines.last()?);
+    (first != 0).then(|| Span { first, last, ..Span::of(a[depth]) })
 }
 
 /// Finds it for one lock.
@@ -77,7 +99,24 @@ impl Planner<'_> {
         Some(blocks.iter().map(join).collect())
     }
 
+    /// The plan by the lines of the blocks' first and last events.
     pub(super) fn plan(&self, blocks: &[Block]) -> Option<Plan> {
+        self.plan_by(blocks, &span)
+    }
+
+    /// The plan by all lines that the blocks come through, where these are more: in a loop, one may end in the line in
+    /// which it began. `None` where they are the same.
+    pub(super) fn plan_around(&self, blocks: &[Block]) -> Option<Plan> {
+        let (plan, around) = (self.plan(blocks), |a: &Event, b: &Event| around(self.trace, a, b));
+        let wider = self.plan_by(blocks, &around)?;
+        plan.is_none_or(|plan| plan.spans != wider.spans).then_some(wider)
+    }
+
+    fn plan_by(
+        &self,
+        blocks: &[Block],
+        lines: &dyn Fn(&Event, &Event) -> Option<Span>,
+    ) -> Option<Plan> {
         let mut plan =
             Plan { lock: self.lock, spans: Vec::new(), regions: Vec::new(), only_longer: true };
         for block in blocks {
@@ -93,7 +132,7 @@ impl Planner<'_> {
             let first = one.map_or(block.first, |section| section.lock);
             let last = two.map_or(block.last, |section| section.unlock);
             let (a, b) = (self.trace.event(first), self.trace.event(last));
-            self.add(&mut plan, span(a, b)?);
+            self.add(&mut plan, lines(a, b)?);
         }
         if plan.spans.is_empty() {
             return None;
@@ -373,6 +412,45 @@ mod tests {
         let plan = planner.plan(&[block("look"), block("take"), block("put")]).expect("lines");
         let lines: Vec<u32> = plan.spans.iter().map(|span| span.first).collect();
         assert_eq!(lines, [23, 28, 41]);
+    }
+
+    /// A thread gives the lock back in every round, between the look at a node and the way to the next one.
+    #[test]
+    fn a_block_may_go_round_a_loop() {
+        let text = "
+            a: [take] lock m
+            a: [head] R head -> s
+            a: [give] unlock m
+            a: [again] lock m
+            a: [next] R next -> n
+            a: [end] unlock m
+            b: W next 1
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let places =
+            [("take", 65), ("head", 67), ("give", 71), ("again", 73), ("next", 67), ("end", 68)];
+        for (label, line) in places {
+            let id = parsed.event(label);
+            let (file, function) = ("broker.c".to_owned(), "publish".to_owned());
+            let site = Site { file, line, column: 1, function };
+            parsed.trace.events[id.index()].stack = vec![site].into();
+        }
+        let trace = &parsed.trace;
+        let (system, all) = (encoders::encode(trace).expect("constraints"), sections(trace));
+        let lock = trace.event(parsed.event("take")).kind.object();
+        let siblings = lock.map(Siblings::none);
+        let siblings = siblings.as_ref();
+        let planner =
+            Planner { trace, system: &system, all: &all, lock, siblings, complete: false };
+        let [head, next] = ["head", "next"].map(|label| parsed.event(label));
+        let blocks = [Block { first: head, last: next, lines: None, counts: false }];
+        let lines = |plan: Plan| -> Vec<(u32, u32)> {
+            plan.spans.iter().map(|span| (span.first, span.last)).collect()
+        };
+        assert_eq!(planner.plan(&blocks).map(lines), Some(vec![(65, 68)]));
+        assert_eq!(planner.plan_around(&blocks).map(lines), Some(vec![(65, 73)]));
+        let straight = [Block { first: head, last: head, lines: None, counts: false }];
+        assert!(planner.plan_around(&straight).is_none());
     }
 
     /// One thread does it in one section, and the other in two, between which it has the lock not.
