@@ -210,6 +210,7 @@ impl<'r> Engine<'r> {
             Some(Entry::Enter(number)) => self.enter_from_outside(t, number),
             Some(Entry::Called(number)) => self.enter_called(t, number),
             Some(Entry::Return) if self.threads[t].non_local || self.cancelled(t) => self.jump(t),
+            Some(Entry::Return) if self.jumped_here(t) => self.jump(t),
             Some(Entry::Return) => self.return_from_outside(t),
             Some(Entry::CameBack) => self.return_from_walked(t),
             Some(Entry::Block(_)) => {
@@ -218,6 +219,19 @@ impl<'r> Engine<'r> {
             }
             Some(Entry::Choice) => contradiction("a choice inside a call"),
         }
+    }
+
+    /// Was the thread cancelled in this call? Nothing in the log says so; what the walk of a former survey came to
+    /// behind the call does.
+    fn jumped_here(&mut self, t: usize) -> bool {
+        let thread = &mut self.threads[t];
+        let waits = matches!(thread.frames.last(), Some(Frame::External(frame))
+            if frame.call.as_ref().is_some_and(|call| !call.walked && call.assembly.is_none()));
+        if !waits || thread.cleanup_buffers.is_empty() {
+            return false;
+        }
+        thread.doubtful_return = Some(thread.path_at);
+        self.learned.jumps.get(&t) == Some(&Some(thread.path_at))
     }
 
     /// Has a `musttail` call ended? It has when its callee was walked, or when an entry comes that

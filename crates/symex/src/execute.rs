@@ -173,7 +173,8 @@ fn survey<'r>(
         let nothing = LeaveOut::Nothing;
         let mut engine = Engine::new(image, recording, options, pass, learned, order, nothing);
         engine.run()?;
-        let late = engine.resolves_more();
+        let jumps = engine.learn_jumps();
+        let late = engine.resolves_more() || jumps;
         let complete = engine.threads.iter().all(|thread| thread.report.reached_end);
         engine.learned.channels.decide(complete);
         engine.learned.descriptors.decide(complete);
@@ -195,6 +196,29 @@ fn survey<'r>(
 }
 
 impl Engine<'_> {
+    /// Where a walk stopped before its log's end, the thread may have been cancelled in its last call.
+    /// Says whether there is something to try.
+    fn learn_jumps(&mut self) -> bool {
+        let mut any = false;
+        for t in 0..self.threads.len() {
+            if self.threads[t].report.reached_end {
+                continue;
+            }
+            match (self.learned.jumps.get(&t), self.threads[t].doubtful_return) {
+                (None, Some(at)) => {
+                    self.learned.jumps.insert(t, Some(at));
+                    any = true;
+                }
+                (Some(Some(_)), _) => {
+                    self.learned.jumps.insert(t, None);
+                    any = true;
+                }
+                _ => {}
+            }
+        }
+        any
+    }
+
     /// Does an address that belonged to nothing when it was accessed belong to something now?
     fn resolves_more(&self) -> bool {
         let now_known = |&address: &u64| {

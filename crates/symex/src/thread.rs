@@ -228,7 +228,7 @@ pub(crate) struct Thread<'r> {
     pub log: &'r ThreadLog,
     path: Window<u32>,
     /// How many path entries were passed.
-    path_at: usize,
+    pub path_at: usize,
     values: Window<u8>,
     /// What the walk left of its streams when it ended: path entries and bytes of values.
     left_over: (usize, usize),
@@ -266,6 +266,9 @@ pub(crate) struct Thread<'r> {
     pub destructors: Vec<(u64, Value)>,
     /// The buffers of cleanup handlers of C code, innermost last: where a cancelled thread goes on.
     pub cleanup_buffers: Vec<u64>,
+    /// Where in the path the last call of uninstrumented code seemed to return while there were such handlers: what
+    /// is logged of a thread that was cancelled in the call looks the same.
+    pub doubtful_return: Option<usize>,
     pub private_next: u64,
     tls_next: u64,
     pub report: ThreadReport,
@@ -357,6 +360,7 @@ impl<'r> Thread<'r> {
             jump_buffers: FxHashMap::default(),
             destructors: Vec::new(),
             cleanup_buffers: Vec::new(),
+            doubtful_return: None,
             private_next: PRIVATE + ((index as u64) << 40) + 4096,
             tls_next: PRIVATE + ((index as u64) << 40) + (1 << 39),
             report: ThreadReport { name: log.name.clone(), ..ThreadReport::default() },

@@ -60,6 +60,8 @@ pub(crate) struct Learned {
     pub stacks: Vec<Option<(u64, u64)>>,
     /// Thread-local variables whose real addresses are known.
     pub thread_locals: Vec<thread_locals::Found>,
+    /// By thread: where in its path it was cancelled in a call; none where that led nowhere.
+    pub jumps: FxHashMap<usize, Option<usize>>,
     /// Per thread: all time stamps, in order.
     pub stamps: Vec<Vec<Stamp>>,
     /// Addresses that belonged to nothing known when they were accessed.
