@@ -6,6 +6,7 @@ mod children;
 mod confirm;
 mod contended;
 mod error;
+mod followed;
 mod frameworks;
 mod load;
 mod replayed;

@@ -65,6 +65,23 @@ pub fn encode_orders(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError
     Ok(builder.system)
 }
 
+/// The same with what the recorded run's clock shows of it besides: for schedules that are like that run.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_recorded_orders(trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
+    validate::validate(trace)?;
+    let mut context = Context::new(trace, Regions::of(trace)?);
+    let mut builder = Builder::default();
+    fork_join::encode(&mut context, &mut builder);
+    barriers::encode(&mut context, &mut builder);
+    semaphores::encode_pairs(&mut context, &mut builder);
+    clock::encode(&mut context, &mut builder);
+    builder.system.moments = clock::moments(trace);
+    builder.system.closure = context.closure;
+    Ok(builder.system)
+}
+
 /// The system as the paper has it ([S] 3.2): every read may take its value from every write of its
 /// cell, nothing is decided beforehand, and nothing is left out. The baseline that [`encode`] is
 /// measured against; both have the same schedules.

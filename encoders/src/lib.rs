@@ -40,7 +40,9 @@ mod values;
 
 pub use coarse::{Coarse, coarsen, coarsen_near, sources};
 pub use connectives::{Connective, Connectives};
-pub use encode::{encode, encode_orders, encode_paper, encode_recorded, encode_within};
+pub use encode::{
+    encode, encode_orders, encode_paper, encode_recorded, encode_recorded_orders, encode_within,
+};
 pub use error::EncodeError;
 pub use recorded::with_recorded_values;
 pub use size::SystemSize;

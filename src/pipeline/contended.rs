@@ -16,8 +16,10 @@ const CONTENDED: u64 = 40_000;
 /// How often each way to go on from one place of the source to the next may be interrupted: where the first do
 /// not lead to a failing schedule, the next may.
 const ROUNDS: [u32; 2] = [3, 8];
+/// The same near a schedule that is known.
+pub(super) const NEAR: u32 = ROUNDS[0];
 /// The coarse trace has to have so many times fewer sources.
-const FEWER: u64 = 4;
+pub(super) const FEWER: u64 = 4;
 /// One question may take so much of the time that is left...
 const PART: u32 = 6;
 /// ...and no longer than that.
@@ -33,7 +35,7 @@ pub(super) struct FewPlaces {
 }
 
 impl FewPlaces {
-    fn of(trace: &EventTrace, coarse: &Coarse) -> Self {
+    pub(super) fn of(trace: &EventTrace, coarse: &Coarse) -> Self {
         Self { steps: coarse.trace.events.len(), events: trace.events.len() }
     }
 }
@@ -62,8 +64,18 @@ impl Work<'_> {
         if !self.has_coarse_sessions() || sources < CONTENDED {
             return Ok(None);
         }
-        for rounds in ROUNDS {
-            let Some(coarse) = encoders::coarsen(trace, rounds) else { return Ok(None) };
+        let mut followed = None;
+        for (rounds, is_strict) in ROUNDS.into_iter().zip([true, false]) {
+            let near = (sources, switch_work);
+            if followed.is_none()
+                && let Some(explained) = self.explain_followed(trace, is_strict, near, budget)?
+            {
+                if is_complete(&explained.explanation) {
+                    return Ok(Some(explained));
+                }
+                followed = Some(explained);
+            }
+            let Some(coarse) = encoders::coarsen(trace, rounds) else { break };
             let few = encoders::sources(&coarse.trace);
             tracing::info!(
                 events = trace.events.len(),
@@ -73,11 +85,16 @@ impl Work<'_> {
                 "coarsened"
             );
             if few > sources / FEWER {
-                return Ok(None);
+                break;
             }
             let before = self.timing;
-            match self.explain_steps(trace, (&coarse, None), switch_work, budget) {
-                Err(PipelineError::Encode(EncodeError::BudgetSpent)) => return Ok(None),
+            match self.explain_steps(
+                trace,
+                (&coarse, None),
+                &self.explain_options(switch_work),
+                budget,
+            ) {
+                Err(PipelineError::Encode(EncodeError::BudgetSpent)) => break,
                 Err(error) => return Err(error),
                 Ok(explained) if is_complete(&explained.explanation) => {
                     self.few_places = Some(FewPlaces::of(trace, &coarse));
@@ -90,7 +107,9 @@ impl Work<'_> {
                 }
             }
         }
-        Ok(None)
+        // One that may have more orders than it takes is better than none.
+        let tells = |explained: &Explained| !explained.explanation.alternates.found.is_empty();
+        Ok(followed.filter(tells))
     }
 
     /// Explains a failing schedule whose root cause was not found, or not shown to be minimal, in time, by schedules
@@ -107,10 +126,15 @@ impl Work<'_> {
         if !self.has_coarse_sessions() || !found.explanation.cut.iter().any(limited) {
             return Ok(None);
         }
-        let coarse = encoders::coarsen_near(trace, ROUNDS[0], &failing.schedule);
+        let coarse = encoders::coarsen_near(trace, NEAR, &failing.schedule);
         let Some(coarse) = coarse else { return Ok(None) };
         tracing::info!(steps = coarse.trace.events.len(), "looks near the failing schedule");
-        let explained = match self.explain_steps(trace, (&coarse, Some(failing)), 0, budget) {
+        let explained = match self.explain_steps(
+            trace,
+            (&coarse, Some(as_model(failing))),
+            &self.explain_options(0),
+            budget,
+        ) {
             Ok(explained) => explained,
             // What was found is kept.
             Err(error) => {
@@ -124,17 +148,17 @@ impl Work<'_> {
     }
 
     /// Can the solver be asked about coarse traces? What is written of the constraints is of the whole one.
-    fn has_coarse_sessions(&self) -> bool {
+    pub(super) fn has_coarse_sessions(&self) -> bool {
         matches!(self.options.backend, Backend::Ordering | Backend::Z3)
             && self.options.dump_smt.is_none()
     }
 
     /// Explains the failure, or a failing schedule of it that is known, by the schedules of a coarse trace.
-    fn explain_steps(
+    pub(super) fn explain_steps(
         &mut self,
         trace: &EventTrace,
-        (coarse, known): (&Coarse, Option<&FailingSchedule>),
-        switch_work: u64,
+        (coarse, known): (&Coarse, Option<Model>),
+        options: &explain::Options,
         budget: &Budget,
     ) -> Result<Explained, PipelineError> {
         let started = Instant::now();
@@ -162,18 +186,16 @@ impl Work<'_> {
         };
         let mut session = CoarseSession::new(trace, coarse, inner);
         let clock = answer::PhaseClock::start(started);
-        let options = self.explain_options(switch_work);
         let budget = || budget.is_left();
         let explanation = match known {
             None => {
                 let begins = |phase| clock.enter(phase);
                 let sessions = (&mut session as &mut dyn Session, None);
-                explain::explain_with(trace, &system, sessions, &options, &budget, &begins)?
+                explain::explain_with(trace, &system, sessions, options, &budget, &begins)?
             }
-            Some(failing) => {
+            Some(found) => {
                 clock.enter(Phase::RootCause);
-                let found = as_model(failing);
-                explain::explain_from(trace, &system, &mut session, &found, &options, &budget)?
+                explain::explain_from(trace, &system, &mut session, &found, options, &budget)?
             }
         };
         drop(session);
@@ -195,7 +217,7 @@ fn as_model(failing: &FailingSchedule) -> Model {
 }
 
 /// Is there a root cause that was shown to be one?
-fn is_complete(explanation: &Explanation) -> bool {
+pub(super) fn is_complete(explanation: &Explanation) -> bool {
     explanation.root_cause.is_some()
         && !explanation.cut.iter().any(|cut| cut.phase == Phase::RootCause)
 }

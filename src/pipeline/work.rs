@@ -88,7 +88,7 @@ impl Work<'_> {
         }
     }
 
-    fn is_rejected(&self, schedule: &Schedule) -> bool {
+    pub(super) fn is_rejected(&self, schedule: &Schedule) -> bool {
         let mut place = vec![0; schedule.order.len()];
         for (index, event) in schedule.order.iter().enumerate() {
             if let Some(place) = place.get_mut(event.index()) {

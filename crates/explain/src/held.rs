@@ -18,6 +18,12 @@ struct Section {
     synthetic: bool,
 }
 
+/// Orders that the recorded run had, besides what its clock shows: for a failing schedule that is to be like it.
+#[must_use]
+pub fn orders_of_run(trace: &EventTrace) -> Vec<Order> {
+    held_orders(trace).into_iter().chain(named_orders(trace)).collect()
+}
+
 /// The orders that the failure condition names: where one of several is enough, the recorded run
 /// had all of them.
 pub(crate) fn named_orders(trace: &EventTrace) -> Vec<Order> {

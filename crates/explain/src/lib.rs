@@ -64,8 +64,9 @@ pub use explanation::{
     explain, explain_from, explain_with,
 };
 pub use flips::{Flip, MOST_FLIPS, flipped_order, flips, serial_order};
+pub use held::orders_of_run;
 pub use late::is_meeting;
 pub use pin::{has_inputs, pin_inputs};
 pub use root_cause::{CauseKind, RootCause};
-pub use switches::context_switches;
+pub use switches::{context_switches, with_fewer_switches};
 pub use widen::widen;

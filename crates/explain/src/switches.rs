@@ -7,7 +7,7 @@ use crate::extend::{Preference, extend};
 use crate::held::held_orders;
 use model::evaluate::{Check, Evaluation};
 use model::{EventId, EventTrace, Schedule};
-use solver::Order;
+use solver::{Goal, Model, Order};
 use std::ops::Range;
 
 /// The number of places where consecutive events are of different threads.
@@ -15,6 +15,22 @@ use std::ops::Range;
 pub fn context_switches(trace: &EventTrace, schedule: &Schedule) -> usize {
     let pairs = schedule.order.windows(2);
     pairs.filter(|pair| trace.event(pair[0]).thread != trace.event(pair[1]).thread).count()
+}
+
+/// The failing schedule with fewer context switches, for the recorded inputs; `None` where it does not fail with
+/// these. `work` is how many events may be executed for it, and `budget` ends it by answering false.
+#[must_use]
+pub fn with_fewer_switches(
+    trace: &EventTrace,
+    schedule: &Schedule,
+    work: u64,
+    budget: &dyn Fn() -> bool,
+) -> Option<Schedule> {
+    let mut context = Context::new(trace, budget);
+    let found = Model { schedule: schedule.clone(), ..Model::default() };
+    let evaluation = context.accept_model(Goal::Fail, &found).ok()?;
+    context.effort.allow(work);
+    Some(minimise(&mut context, schedule, &evaluation, Check::Fails))
 }
 
 /// Reduces the context switches of a schedule that the evaluator accepts, keeping its verdict:

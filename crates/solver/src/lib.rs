@@ -1,9 +1,11 @@
 //! Solver sessions over a constraint system: Z3 through its C API, any SMT-LIB 2 solver through
 //! a pipe. Only this crate knows a solver.
 
+mod actions;
 mod coarse;
 mod decorators;
 mod extract;
+mod follow;
 mod formula;
 mod forward;
 mod ordering;
@@ -13,6 +15,7 @@ mod z3_session;
 
 pub use coarse::CoarseSession;
 pub use decorators::{CrossCheckSession, LoggingSession};
+pub use follow::follow;
 pub use formula::dump_smtlib;
 pub use ordering::{OrderingSession, Work};
 pub use session::{Goal, Limits, Model, Order, Outcome, Session, SolverError, UnknownReason};

@@ -35,8 +35,10 @@ impl Cuts {
         }
         let mut places = Places::default();
         for thread in &trace.threads {
-            for at in places.cuts(trace, thread, rounds) {
-                cuts.begins[at.index()] = true;
+            if rounds > 0 {
+                for at in places.cuts(trace, thread, rounds) {
+                    cuts.begins[at.index()] = true;
+                }
             }
             cuts.open_sections(trace, thread);
         }
@@ -168,10 +170,10 @@ impl<'t> Places<'t> {
         for found in times.into_values() {
             let end = found.len() - 1;
             let of = |round: u32| match rounds {
-                0 | 1 => end,
+                1 => end,
                 _ => end * round as usize / (rounds as usize - 1),
             };
-            for at in (0..rounds.max(1)).map(|round| found[of(round)]) {
+            for at in (0..rounds).map(|round| found[of(round)]) {
                 cuts.push(thread.events[at]);
                 // What is read last may be of what the same step wrote before, and for what the next one writes.
                 let reads = |id: &EventId| matches!(trace.event(*id).kind, EventKind::Read { .. });

@@ -5,64 +5,14 @@
 //! states from which the same can follow are equal.
 
 use super::functions::{Function, Functions};
-use model::{
-    EventId, EventKind, EventTrace, ExprId, FailureCondition, Interval, LockMode, ObjectKind,
-    VarId, VariableOrigin,
-};
+use crate::actions::{Action, Actions};
+use model::{EventId, EventTrace, ExprId, FailureCondition, Interval, VarId, VariableOrigin};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A lock's word while somebody holds it alone; below it, how many share it.
-const ALONE: u64 = 1 << 32;
-/// The word of a wait that was signalled.
-const SIGNALLED: u64 = u64::MAX;
 /// Wider values are not kept.
 const WIDEST: u32 = 64;
 /// A state takes no more words.
 const MOST_WORDS: usize = 4_096;
-
-/// What an event does with an object.
-#[derive(Clone, Copy, Debug)]
-enum Action {
-    Nothing,
-    Acquire {
-        word: usize,
-        shared: bool,
-    },
-    Release {
-        word: usize,
-        shared: bool,
-    },
-    /// A lock is found held.
-    FindHeld {
-        word: usize,
-    },
-    /// A unit of a semaphore is taken.
-    Take {
-        word: usize,
-    },
-    /// A semaphore is found without units.
-    FindNone {
-        word: usize,
-    },
-    Post {
-        word: usize,
-    },
-    Arrive {
-        word: usize,
-    },
-    /// A barrier is left, where so many have arrived.
-    Leave {
-        word: usize,
-        needed: u64,
-    },
-    Wake {
-        word: usize,
-    },
-    /// A signal or broadcast; `condition` is what stands in the words of waits for it.
-    Notify {
-        condition: u64,
-    },
-}
 
 /// A condition on what was read.
 #[derive(Clone, Debug)]
@@ -120,7 +70,7 @@ impl<'a> Program<'a> {
             functions,
             events: trace.events.len(),
             first: layout.first(trace)?,
-            waits: layout.waits.clone(),
+            waits: layout.actions.waits.clone(),
             threads,
         };
         program.order(trace, certain);
@@ -203,20 +153,7 @@ impl<'a> Program<'a> {
 impl Op {
     fn is_possible(&self, state: &[u64]) -> bool {
         let ordered = |&(thread, count): &(u32, u32)| state[thread as usize] >= u64::from(count);
-        self.needs.iter().all(ordered)
-            && match self.action {
-                Action::Acquire { word, shared: true } => state[word] < ALONE,
-                Action::Acquire { word, shared: false } => state[word] == 0,
-                Action::FindHeld { word } | Action::Take { word } => state[word] > 0,
-                Action::FindNone { word } => state[word] == 0,
-                Action::Leave { word, needed } => state[word] >= needed,
-                Action::Wake { word } => state[word] == SIGNALLED,
-                Action::Nothing
-                | Action::Release { .. }
-                | Action::Post { .. }
-                | Action::Arrive { .. }
-                | Action::Notify { .. } => true,
-            }
+        self.needs.iter().all(ordered) && self.action.is_possible(state)
     }
 }
 
@@ -240,27 +177,7 @@ fn perform(
     for (cell, function) in &op.writes {
         state[*cell] = functions.value(function, state);
     }
-    match op.action {
-        Action::Acquire { word, shared } => state[word] += if shared { 1 } else { ALONE },
-        Action::Release { word, shared } => {
-            state[word] = state[word].saturating_sub(if shared { 1 } else { ALONE });
-        }
-        Action::Take { word } => state[word] -= 1,
-        Action::Post { word } | Action::Arrive { word } => state[word] += 1,
-        Action::Wake { word } => state[word] = 0,
-        Action::Notify { condition } => {
-            // Which wait a signal ends is left to whoever checks the schedule.
-            for word in waits.clone() {
-                if state[word] == condition {
-                    state[word] = SIGNALLED;
-                }
-            }
-        }
-        Action::Nothing
-        | Action::FindHeld { .. }
-        | Action::FindNone { .. }
-        | Action::Leave { .. } => {}
-    }
+    op.action.perform(state, waits, |_, _| {});
     if let Some((word, condition)) = op.begins {
         state[word] = condition;
     }
@@ -286,20 +203,13 @@ fn narrow(ops: &mut [Op]) {
 /// Which word is what.
 struct Layout {
     cells: usize,
-    objects: usize,
-    waits: std::ops::Range<usize>,
+    actions: Actions,
     /// Of variables that somebody uses.
     variables: FxHashMap<VarId, usize>,
     words: usize,
     /// What goes by without a word of its own is of no use behind this event of its thread.
     last_uses: FxHashMap<VarId, u32>,
     conditions: FxHashMap<EventId, Vec<ExprId>>,
-    /// The wake-up of the wait that a release begins.
-    wakes: FxHashMap<EventId, EventId>,
-    /// Objects whose being taken somebody found.
-    found: FxHashSet<u32>,
-    /// By departure from a barrier, how many arrivals it takes.
-    needed: FxHashMap<EventId, u64>,
 }
 
 impl Layout {
@@ -309,56 +219,18 @@ impl Layout {
         if too_wide {
             return None;
         }
+        let actions = Actions::new(trace, trace.threads.len() + trace.cells.len());
         let mut layout = Self {
             cells: trace.threads.len(),
-            objects: trace.threads.len() + trace.cells.len(),
-            waits: 0..0,
+            words: actions.end(),
+            actions,
             variables: FxHashMap::default(),
-            words: trace.threads.len() + trace.cells.len() + trace.objects.len(),
             last_uses: FxHashMap::default(),
             conditions: FxHashMap::default(),
-            wakes: FxHashMap::default(),
-            found: FxHashSet::default(),
-            needed: FxHashMap::default(),
         };
-        layout.look_at_objects(trace);
-        if !layout.wakes.is_empty() {
-            layout.waits = layout.words..layout.words + trace.threads.len();
-            layout.words = layout.waits.end;
-        }
         let lasting = layout.look_at_uses(trace);
         layout.give_words(trace, &lasting);
         (layout.words <= MOST_WORDS).then_some(layout)
-    }
-
-    fn look_at_objects(&mut self, trace: &EventTrace) {
-        for thread in &trace.threads {
-            let mut arrivals: FxHashMap<u32, u64> = FxHashMap::default();
-            for &id in &thread.events {
-                match trace.event(id).kind {
-                    EventKind::Wake { began, .. } => {
-                        self.wakes.insert(began, id);
-                    }
-                    EventKind::TryLockFailed { object }
-                    | EventKind::SemaphoreWaitFailed { object } => {
-                        self.found.insert(object.0);
-                    }
-                    EventKind::BarrierArrive { object } => {
-                        *arrivals.entry(object.0).or_default() += 1
-                    }
-                    EventKind::BarrierLeave { object } => {
-                        let count = match trace.objects[object.index()].kind {
-                            ObjectKind::Barrier { count } => u64::from(count.max(1)),
-                            _ => 0,
-                        };
-                        // Whoever arrives takes part in every round.
-                        let rounds = arrivals.get(&object.0).copied().unwrap_or(0);
-                        self.needed.insert(id, rounds * count);
-                    }
-                    _ => {}
-                }
-            }
-        }
     }
 
     /// Notes where conditions can be looked at, and up to where variables matter. Those that other
@@ -469,14 +341,8 @@ impl Layout {
                 clears.push(word);
             }
         }
-        let (action, begins) = (self.action(trace, id), self.begins(trace, id));
-        let may_wait = match (action, event.kind.object()) {
-            (Action::Acquire { .. } | Action::Take { .. } | Action::Notify { .. }, _) => true,
-            (Action::Release { .. } | Action::Post { .. }, Some(object)) => {
-                self.found.contains(&object.0)
-            }
-            _ => false,
-        };
+        let (action, begins) = (self.actions.action(trace, id), self.actions.begins(trace, id));
+        let may_wait = self.actions.matters(trace, id, action);
         let is_eager = !may_wait && !lasts && writes.is_empty();
         let interval = trace.intervals.get(id.index()).copied().unwrap_or_default();
         let needs = Vec::new();
@@ -505,38 +371,6 @@ impl Layout {
         all.filter_map(|var| Some((var, *self.last_uses.get(&var)?))).collect()
     }
 
-    fn action(&self, trace: &EventTrace, id: EventId) -> Action {
-        let event = trace.event(id);
-        let Some(object) = event.kind.object() else { return Action::Nothing };
-        let word = self.objects + object.index();
-        let is_shared = |mode: LockMode| mode == LockMode::Shared;
-        match event.kind {
-            EventKind::Lock { mode, .. } => Action::Acquire { word, shared: is_shared(mode) },
-            EventKind::Unlock { mode, .. } => Action::Release { word, shared: is_shared(mode) },
-            EventKind::TryLockFailed { .. } => Action::FindHeld { word },
-            EventKind::SemaphoreWait { .. } => Action::Take { word },
-            EventKind::SemaphoreWaitFailed { .. } => Action::FindNone { word },
-            EventKind::SemaphorePost { .. } => Action::Post { word },
-            EventKind::BarrierArrive { .. } => Action::Arrive { word },
-            EventKind::BarrierLeave { .. } => {
-                Action::Leave { word, needed: self.needed.get(&id).copied().unwrap_or(0) }
-            }
-            EventKind::Wake { .. } => {
-                Action::Wake { word: self.waits.start + event.thread.index() }
-            }
-            EventKind::Signal { condition } | EventKind::Broadcast { condition } => {
-                Action::Notify { condition: u64::from(condition.0) + 1 }
-            }
-            _ => Action::Nothing,
-        }
-    }
-
-    fn begins(&self, trace: &EventTrace, id: EventId) -> Option<(usize, u64)> {
-        let wake = trace.event(*self.wakes.get(&id)?);
-        let EventKind::Wake { condition, .. } = wake.kind else { return None };
-        Some((self.waits.start + wake.thread.index(), u64::from(condition.0) + 1))
-    }
-
     /// The state before the first event.
     fn first(&self, trace: &EventTrace) -> Option<Vec<u64>> {
         let recorded = |var: VarId| Some(trace.variables.get(var.index())?.recorded.unwrap_or(0));
@@ -545,11 +379,7 @@ impl Layout {
             let value = trace.exprs.evaluate(cell.init, &recorded)?;
             words[self.cells + cell.id.index()] = value as u64;
         }
-        for object in &trace.objects {
-            if let ObjectKind::Semaphore { initial } = object.kind {
-                words[self.objects + object.id.index()] = u64::from(initial);
-            }
-        }
+        self.actions.begin(trace, &mut words);
         for (&var, &word) in &self.variables {
             if reader(trace, var).is_none() {
                 words[word] = recorded(var)? as u64;

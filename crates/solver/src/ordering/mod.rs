@@ -167,7 +167,7 @@ impl<'a> OrderingSession<'a> {
 }
 
 /// The orders that hold in every schedule: program order, and constraints that are nothing else.
-fn certain(trace: &EventTrace, system: &ConstraintSystem) -> Vec<(u32, u32)> {
+pub(crate) fn certain(trace: &EventTrace, system: &ConstraintSystem) -> Vec<(u32, u32)> {
     let threads = trace.threads.iter().flat_map(|thread| thread.events.windows(2));
     let mut edges: Vec<(u32, u32)> = threads.map(|pair| (pair[0].0, pair[1].0)).collect();
     edges.extend(system.constraints.iter().filter_map(|constraint| match constraint.term {

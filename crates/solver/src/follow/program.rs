@@ -1,0 +1,276 @@
+//! What each thread did in the recorded run, with the values that its log tells.
+
+use crate::actions::{Action, Actions};
+use model::{EventId, EventTrace, ExprId, VarId, VariableOrigin};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
+
+/// One part of a read: the cell, and what it returned in the recorded run, where that is known.
+#[derive(Clone, Copy)]
+pub(super) struct Read {
+    pub(super) cell: u32,
+    pub(super) wanted: Option<u128>,
+    /// Is that what it returns in every schedule that is looked for?
+    pub(super) is_known: bool,
+    pub(super) var: VarId,
+}
+
+/// One part of a write.
+#[derive(Clone, Copy)]
+pub(super) struct Write {
+    pub(super) cell: u32,
+    pub(super) value: Value,
+}
+
+/// What is written.
+#[derive(Clone, Copy)]
+pub(super) enum Value {
+    Known(u128),
+    /// It depends on something that the log does not tell.
+    Open(ExprId),
+}
+
+/// One event of a thread. The ranges are of the rows of [`Program`].
+pub(super) struct Op {
+    pub(super) event: EventId,
+    pub(super) action: Action,
+    /// The wait that a release begins: its word, and what stands there then.
+    pub(super) begins: Option<(usize, u64)>,
+    needs: Range<u32>,
+    reads: Range<u32>,
+    writes: Range<u32>,
+    conditions: Range<u32>,
+    /// Nothing is lost when it happens as soon as it can and finds what the log tells.
+    pub(super) is_eager: bool,
+}
+
+/// All threads.
+pub(super) struct Program<'a> {
+    pub(super) trace: &'a EventTrace,
+    pub(super) threads: Vec<Vec<Op>>,
+    pub(super) events: usize,
+    /// Does every read have to return what the log tells?
+    pub(super) is_strict: bool,
+    pub(super) actions: Actions,
+    /// The words before the first event.
+    pub(super) words: Vec<u64>,
+    /// The cells before the first event.
+    pub(super) cells: Vec<u128>,
+    /// By thread and cell, the places in the thread of the accesses.
+    accesses: Vec<FxHashMap<u32, Vec<u32>>>,
+    needs: Vec<(u32, u32)>,
+    reads: Vec<Read>,
+    writes: Vec<Write>,
+    /// By cell, is anything written to it that depends on more than what is known?
+    open: Vec<bool>,
+    conditions: Vec<ExprId>,
+    /// By variable, its value in every schedule that is looked for, where that is known.
+    known: Vec<Option<u128>>,
+}
+
+impl<'a> Program<'a> {
+    /// The threads of a trace with the orders that hold in the recorded run, pairs of events.
+    pub(super) fn new(trace: &'a EventTrace, certain: &[(u32, u32)], is_strict: bool) -> Self {
+        let known = trace.variables.iter().map(|variable| match variable.origin {
+            VariableOrigin::Read { .. } => variable.recorded.filter(|_| is_strict),
+            // What no read returns and nobody knows is 0.
+            VariableOrigin::Init(_) | VariableOrigin::Input => Some(variable.recorded.unwrap_or(0)),
+        });
+        let known: Vec<Option<u128>> = known.collect();
+        let values = trace.exprs.evaluate_all(&|var| known.get(var.index()).copied().flatten());
+        let value = |expr: ExprId| values.get(expr.0 as usize).copied().flatten();
+        let actions = Actions::new(trace, 0);
+        let mut words = vec![0; actions.end()];
+        actions.begin(trace, &mut words);
+        let mut program = Self {
+            trace,
+            threads: Vec::with_capacity(trace.threads.len()),
+            events: trace.events.len(),
+            is_strict,
+            actions,
+            words,
+            cells: trace.cells.iter().map(|cell| value(cell.init).unwrap_or(0)).collect(),
+            accesses: vec![FxHashMap::default(); trace.threads.len()],
+            needs: Vec::new(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            open: vec![false; trace.cells.len()],
+            conditions: Vec::new(),
+            known,
+        };
+        let conditions = program.open_conditions(&value);
+        let used = program.open_variables(&value, &conditions);
+        let needs = needs(trace, certain);
+        for thread in 0..trace.threads.len() {
+            let mut ops = Vec::with_capacity(trace.threads[thread].events.len());
+            for &id in &trace.threads[thread].events {
+                let needs = needs.get(&id).map(Vec::as_slice).unwrap_or_default();
+                let conditions = conditions.get(&id).map(Vec::as_slice).unwrap_or_default();
+                ops.push(program.op(thread, id, (needs, conditions), &value, &used));
+            }
+            program.threads.push(ops);
+        }
+        program
+    }
+
+    fn op(
+        &mut self,
+        thread: usize,
+        id: EventId,
+        (needs, conditions): (&[(u32, u32)], &[ExprId]),
+        value: &impl Fn(ExprId) -> Option<u128>,
+        used: &FxHashSet<VarId>,
+    ) -> Op {
+        let event = self.trace.event(id);
+        let (trace, known) = (self.trace, &self.known);
+        let reads = event.kind.reads().iter().map(|part| Read {
+            cell: part.cell.0,
+            wanted: trace.variables.get(part.var.index()).and_then(|of| of.recorded),
+            is_known: known.get(part.var.index()).is_some_and(Option::is_some),
+            var: part.var,
+        });
+        let writes = event.kind.writes().iter().map(|part| Write {
+            cell: part.cell.0,
+            value: value(part.value).map_or(Value::Open(part.value), Value::Known),
+        });
+        let (reads, writes) = (extend(&mut self.reads, reads), extend(&mut self.writes, writes));
+        for cell in row(&self.reads, &reads).iter().map(|read| read.cell) {
+            let places = self.accesses[thread].entry(cell).or_default();
+            places.push(event.index);
+        }
+        for Write { cell, value } in row(&self.writes, &writes).iter().copied() {
+            self.open[cell as usize] |= matches!(value, Value::Open(_));
+            let places = self.accesses[thread].entry(cell).or_default();
+            if places.last() != Some(&event.index) {
+                places.push(event.index);
+            }
+        }
+        let action = self.actions.action(self.trace, id);
+        let is_fixed = |read: &Read| read.wanted.is_some() || !used.contains(&read.var);
+        let is_eager = writes.is_empty()
+            && !self.actions.matters(self.trace, id, action)
+            && row(&self.reads, &reads).iter().all(is_fixed);
+        Op {
+            event: id,
+            action,
+            begins: self.actions.begins(self.trace, id),
+            needs: extend(&mut self.needs, needs.iter().copied()),
+            reads,
+            writes,
+            conditions: extend(&mut self.conditions, conditions.iter().copied()),
+            is_eager,
+        }
+    }
+
+    /// The conditions that what is known does not decide, by the last event that they need. Those on what several
+    /// threads read are left to whoever checks the schedule.
+    fn open_conditions(
+        &self,
+        value: &impl Fn(ExprId) -> Option<u128>,
+    ) -> FxHashMap<EventId, Vec<ExprId>> {
+        let mut found: FxHashMap<EventId, Vec<ExprId>> = FxHashMap::default();
+        for condition in &self.trace.conditions {
+            if value(condition.expr).is_some() {
+                continue;
+            }
+            let variables = self.trace.exprs.variables(condition.expr);
+            let read = variables.iter().filter_map(|&var| self.reader(var));
+            let Some(last) = read.clone().max_by_key(|&id| self.trace.event(id).index) else {
+                continue;
+            };
+            let thread = self.trace.event(last).thread;
+            if read.clone().all(|id| self.trace.event(id).thread == thread) {
+                found.entry(last).or_default().push(condition.expr);
+            }
+        }
+        found
+    }
+
+    /// What is not known and decides a condition, or what is written.
+    fn open_variables(
+        &self,
+        value: &impl Fn(ExprId) -> Option<u128>,
+        conditions: &FxHashMap<EventId, Vec<ExprId>>,
+    ) -> FxHashSet<VarId> {
+        let written = self.trace.events.iter().flat_map(|event| event.kind.writes());
+        let open = written.map(|part| part.value).filter(|&expr| value(expr).is_none());
+        let open = open.chain(conditions.values().flatten().copied());
+        let variables = open.flat_map(|expr| self.trace.exprs.variables(expr));
+        variables.filter(|var| !self.is_known(*var)).collect()
+    }
+
+    fn is_known(&self, var: VarId) -> bool {
+        self.known.get(var.index()).is_some_and(Option::is_some)
+    }
+
+    fn reader(&self, var: VarId) -> Option<EventId> {
+        match self.trace.variables.get(var.index())?.origin {
+            VariableOrigin::Read { event, .. } => Some(event),
+            VariableOrigin::Init(_) | VariableOrigin::Input => None,
+        }
+    }
+
+    pub(super) fn is_open(&self, cell: u32) -> bool {
+        self.open[cell as usize]
+    }
+
+    pub(super) fn needs(&self, op: &Op) -> &[(u32, u32)] {
+        row(&self.needs, &op.needs)
+    }
+
+    pub(super) fn reads(&self, op: &Op) -> &[Read] {
+        row(&self.reads, &op.reads)
+    }
+
+    pub(super) fn writes(&self, op: &Op) -> &[Write] {
+        row(&self.writes, &op.writes)
+    }
+
+    pub(super) fn conditions(&self, op: &Op) -> &[ExprId] {
+        row(&self.conditions, &op.conditions)
+    }
+
+    /// The place of a thread's next access to a cell, from one of its places on.
+    pub(super) fn next_access(&self, thread: usize, cell: u32, from: u32) -> Option<u32> {
+        let places = self.accesses[thread].get(&cell)?;
+        places.get(places.partition_point(|&place| place < from)).copied()
+    }
+
+    /// A value, where `read` says what reads returned that the log does not tell of.
+    pub(super) fn value(&self, expr: ExprId, read: &[u128]) -> Option<u128> {
+        let of = |var: VarId| match self.known.get(var.index()).copied().flatten() {
+            Some(value) => Some(value),
+            None => read.get(var.index()).copied(),
+        };
+        self.trace.exprs.evaluate(expr, &of)
+    }
+}
+
+fn row<'r, T>(all: &'r [T], range: &Range<u32>) -> &'r [T] {
+    all.get(range.start as usize..range.end as usize).unwrap_or_default()
+}
+
+fn extend<T>(all: &mut Vec<T>, more: impl Iterator<Item = T>) -> Range<u32> {
+    let start = all.len() as u32;
+    all.extend(more);
+    start..all.len() as u32
+}
+
+/// By event, how many events of other threads come before it.
+fn needs(trace: &EventTrace, certain: &[(u32, u32)]) -> FxHashMap<EventId, Vec<(u32, u32)>> {
+    let mut all: FxHashMap<EventId, Vec<(u32, u32)>> = FxHashMap::default();
+    for &(before, after) in certain {
+        let event = |id: u32| trace.events.get(id as usize);
+        let (Some(before), Some(after)) = (event(before), event(after)) else { continue };
+        if before.thread == after.thread {
+            continue;
+        }
+        let needs = all.entry(after.id).or_default();
+        let (other, count) = (before.thread.0, before.index + 1);
+        match needs.iter_mut().find(|(thread, _)| *thread == other) {
+            Some((_, most)) => *most = count.max(*most),
+            None => needs.push((other, count)),
+        }
+    }
+    all
+}
