@@ -237,12 +237,9 @@ impl<'a> Program<'a> {
     }
 
     /// A value, where `read` says what reads returned that the log does not tell of.
-    pub(super) fn value(&self, expr: ExprId, read: &[u128]) -> Option<u128> {
-        let of = |var: VarId| match self.known.get(var.index()).copied().flatten() {
-            Some(value) => Some(value),
-            None => read.get(var.index()).copied(),
-        };
-        self.trace.exprs.evaluate(expr, &of)
+    pub(super) fn value(&self, expr: ExprId, read: impl Fn(VarId) -> Option<u128>) -> Option<u128> {
+        let known = |var: VarId| self.known.get(var.index()).copied().flatten();
+        self.trace.exprs.evaluate(expr, &|var| known(var).or_else(|| read(var)))
     }
 }
 

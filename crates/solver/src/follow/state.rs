@@ -2,7 +2,7 @@
 
 use super::program::{Op, Program, Read, Value};
 use crate::actions::Action;
-use model::{EventId, ExprId};
+use model::{EventId, ExprId, VarId};
 use rustc_hash::FxHashMap;
 
 /// No event.
@@ -125,17 +125,12 @@ impl<'p, 't> State<'p, 't> {
     /// Do the conditions hold once the event has read what it reads now?
     fn holds(&self, op: &Op) -> bool {
         let reads = self.program.reads(op);
-        let mut read = None;
-        self.program.conditions(op).iter().all(|&condition| {
-            let read = read.get_or_insert_with(|| {
-                let mut read = self.read.clone();
-                for part in reads {
-                    read[part.var.index()] = self.cells[part.cell as usize];
-                }
-                read
-            });
-            self.program.value(condition, read) != Some(0)
-        })
+        let read = |var: VarId| match reads.iter().find(|read| read.var == var) {
+            Some(read) => self.cells.get(read.cell as usize).copied(),
+            None => self.read.get(var.index()).copied(),
+        };
+        let conditions = self.program.conditions(op);
+        conditions.iter().all(|&condition| self.program.value(condition, read) != Some(0))
     }
 
     fn value(&self, value: Value) -> u128 {
@@ -146,7 +141,8 @@ impl<'p, 't> State<'p, 't> {
     }
 
     fn open(&self, expr: ExprId) -> u128 {
-        self.program.value(expr, &self.read).unwrap_or(0)
+        let read = |var: VarId| self.read.get(var.index()).copied();
+        self.program.value(expr, read).unwrap_or(0)
     }
 
     /// Has everything happen that may as well happen now; how many events that were.
