@@ -12,7 +12,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 /// With more sources of reads than that, schedules that switch threads at few places are looked at first.
-const CONTENDED: u64 = 40_000;
+const CONTENDED: u64 = 20_000;
 /// How often each way to go on from one place of the source to the next may be interrupted: where the first do
 /// not lead to a failing schedule, the next may.
 const ROUNDS: [u32; 2] = [3, 8];
