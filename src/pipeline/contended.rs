@@ -24,6 +24,8 @@ pub(super) const FEWER: u64 = 4;
 const PART: u32 = 6;
 /// ...and no longer than that.
 const LONGEST: Duration = Duration::from_secs(20);
+/// The same where a failing schedule is known.
+const KNOWN: (u32, Duration) = (3, Duration::from_secs(40));
 
 /// Says that only schedules were looked at that switch threads at few places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +176,10 @@ impl Work<'_> {
         }
         tracing::info!(constraints = system.constraints.len(), "encoded");
         let limits = Limits {
-            time: Some((self.left() / PART).min(LONGEST)),
+            time: Some(match known {
+                None => (self.left() / PART).min(LONGEST),
+                Some(_) => (self.left() / KNOWN.0).min(KNOWN.1),
+            }),
             memory_mb: self.options.memory_mb,
         };
         let inner: Box<dyn Session + '_> = match self.options.backend {

@@ -5,9 +5,11 @@ mod generate;
 #[path = "support/random.rs"]
 mod random;
 
-use model::evaluate::Evaluator;
+use model::evaluate::{Check, Evaluator};
 use model::{EventKind, EventTrace, Schedule, VarId};
+use random::Random;
 use solver::{Goal, Limits, OrderingSession, Outcome, Session, follow};
+use std::fmt::Write as _;
 
 /// The trace with a schedule, one that fails where it can, as the recorded run, of which every so many reads are not in the log.
 fn recorded(mut trace: EventTrace, left_out: usize) -> Option<(EventTrace, Schedule)> {
@@ -90,4 +92,95 @@ fn one_that_cannot_be_followed_may_read_something_else() {
     assert_eq!(follow(&trace, &system, &[], true, || true), None);
     let followed = follow(&trace, &system, &[], false, || true).expect("there is a schedule");
     assert_eq!(followed.order.len(), trace.events.len());
+}
+
+/// A run in which one thread puts jobs into a queue and another one takes them and looks again where there is nothing; both
+/// count what is waiting without the lock. The text, and the threads in the order of their events.
+fn polled(jobs: usize, seed: u64) -> (String, Vec<usize>) {
+    let mut random = Random::new(seed);
+    let mut text = String::from("t0: fork t1\nt0: fork t2\n");
+    let (mut put, mut counted, mut taken, mut names) = (0, 0, 0, 0);
+    let mut holder = None;
+    // Where each thread is in its round.
+    let mut at = [0, 0];
+    let mut found = false;
+    let mut happened = Vec::new();
+    while counted < jobs || taken < jobs || at != [0, 0] {
+        let thread = random.below(2);
+        let is_producer = thread == 0;
+        let is_over = at[thread] == 0 && if is_producer { counted == jobs } else { taken == jobs };
+        let name = thread + 1;
+        names += 1;
+        let line = match at[thread] {
+            _ if is_over => continue,
+            0 if holder.is_some() => continue,
+            0 => {
+                holder = Some(thread);
+                "lock m".to_owned()
+            }
+            1 if is_producer => {
+                put += 1;
+                format!("R put -> a{names}\nt{name}: W put a{names} + 1")
+            }
+            1 => {
+                found = taken < put;
+                let sign = if found { ">" } else { "<=" };
+                format!("R put -> a{names}\nt{name}: assume a{names} {sign} {taken}")
+            }
+            2 => {
+                holder = None;
+                "unlock m".to_owned()
+            }
+            3 => format!("R waiting -> w{thread}_{}", if is_producer { counted } else { taken }),
+            _ if is_producer => format!("W waiting w{thread}_{counted} + 1"),
+            _ => format!("W waiting w{thread}_{taken} - 1"),
+        };
+        let _ = writeln!(text, "t{name}: {line}");
+        happened.extend(std::iter::repeat_n(name, 1 + usize::from(is_producer && at[thread] == 1)));
+        let is_round_over = at[thread] == 4 || (at[thread] == 2 && !is_producer && !found);
+        if at[thread] == 4 {
+            *(if is_producer { &mut counted } else { &mut taken }) += 1;
+        }
+        at[thread] = if is_round_over { 0 } else { at[thread] + 1 };
+    }
+    text.push_str("t0: join t1\nt0: join t2\nt0: R waiting -> end\nt0: fail end != 0\n");
+    (text, happened)
+}
+
+#[test]
+fn a_polled_queue_is_followed_almost_without_a_step_in_vain() {
+    let mut fails = 0;
+    for seed in 1..6 {
+        let (text, happened) = polled(400, seed);
+        let mut trace = encoders::dsl::parse(&text).expect("it is well formed").trace;
+        let mut next = vec![0; trace.threads.len()];
+        let mut order = Vec::new();
+        let starts = [0, 0, 0, 1, 2];
+        let ends = std::iter::repeat_n(1, 1).chain([2]).chain(std::iter::repeat_n(0, 16));
+        for thread in starts.into_iter().chain(happened).chain(ends) {
+            order.extend(trace.threads[thread].events.get(next[thread]));
+            next[thread] += 1;
+        }
+        let ran = Evaluator::new(&trace).run(&order, &|_| Some(0)).expect("it can happen");
+        assert!(ran.follows_paths());
+        if !ran.fails {
+            continue;
+        }
+        fails += 1;
+        for (variable, value) in trace.variables.iter_mut().zip(ran.values) {
+            variable.recorded = value;
+        }
+        let system = encoders::encode_recorded_orders(&trace).expect("there are orders");
+        let mut asked = 0;
+        let followed = follow(&trace, &system, &[], true, || {
+            asked += 1;
+            true
+        });
+        let followed = followed.expect("the recorded run is one");
+        let check = Evaluator::new(&trace).check(&followed.order, &|_| Some(0));
+        assert_eq!(check, Check::Fails);
+        // It is asked after a thousand events.
+        assert!(asked <= trace.events.len() / 1_000 * 3 / 2 + 2, "{asked} {}", trace.events.len());
+    }
+    assert!(fails > 3, "{fails}");
 }
