@@ -4,6 +4,8 @@
 //! `cargo bench -p solver --bench scale -- [ACCESSES ...]` prints a Markdown table. In it "-" stands
 //! for more than the time limit (`SYMBIOSIS_SCALE_TIMEOUT`, 60 s on the wall; what is shown is
 //! processor time). `SYMBIOSIS_SCALE_Z3=0` leaves Z3 out, `SYMBIOSIS_SCALE_ONLY=low` one contention.
+//! "Followed" is how long it takes to make the failing schedule of the recorded run from its clock and what its log tells
+//! of reads: those on which conditions depend.
 //! "Clock" is with the known orders of the recorded run's clock, as the failing schedule is looked
 //! for first; its readings are taken where threads lock and unlock, and, where
 //! `SYMBIOSIS_SCALE_READING` is set, after so many accesses of a thread. `SYMBIOSIS_SCALE_THREADS`
@@ -16,9 +18,11 @@ mod random;
 #[path = "../crates/solver/tests/support/run.rs"]
 mod run;
 
-use model::EventTrace;
+use model::evaluate::{Check, Evaluator};
+use model::{EventTrace, VarId};
 use run::Shape;
 use solver::{Goal, Limits, OrderingSession, Outcome, Session, Z3Session};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 const THREADS: [usize; 4] = [2, 4, 16, 32];
@@ -45,9 +49,9 @@ fn main() {
     let limit = number("SYMBIOSIS_SCALE_TIMEOUT").unwrap_or(60);
     let limits = Limits { time: Some(Duration::from_secs(limit)), memory_mb: None };
     println!(
-        "| accesses | contention | threads | events | clock, encode and solve | encode | ordering | Z3 | paper |"
+        "| accesses | contention | threads | events | followed | clock, encode and solve | encode | ordering | Z3 | paper |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let only = std::env::var("SYMBIOSIS_SCALE_ONLY").ok();
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
     let threads = match std::env::var("SYMBIOSIS_SCALE_THREADS") {
@@ -78,8 +82,8 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
         branches: 30,
         reading: number("SYMBIOSIS_SCALE_READING").unwrap_or(0) as usize,
     };
-    let (mut clock, mut encoding, mut ordering, mut z3, mut paper, mut events) =
-        (vec![], vec![], vec![], vec![], vec![], 0);
+    let (mut followed, mut clock, mut encoding, mut ordering, mut z3, mut paper, mut events) =
+        (vec![], vec![], vec![], vec![], vec![], vec![], 0);
     let wanted = std::env::var_os("SYMBIOSIS_SCALE_Z3").is_none_or(|wanted| wanted != "0");
     let unclocked = number("SYMBIOSIS_SCALE_UNCLOCKED").unwrap_or(LARGEST_UNCLOCKED);
     for seed in 0..number("SYMBIOSIS_SCALE_SEEDS").unwrap_or(SEEDS) {
@@ -89,6 +93,7 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
             Err(error) => panic!("seed {seed}: {error}"),
         };
         events = trace.events.len();
+        followed.push(follow(&text, &trace));
         let began = spent();
         let clocked = match encoders::encode_recorded(&trace) {
             Ok(system) => system,
@@ -124,14 +129,32 @@ fn row(accesses: usize, contention: &Contention, threads: usize, limits: Limits)
         paper.push(if hopeless || !wanted { None } else { as_in_the_paper(&trace, limits) });
     }
     println!(
-        "| {accesses} | {} | {threads} | {events} | {} | {} | {} | {} | {} |",
+        "| {accesses} | {} | {threads} | {events} | {} | {} | {} | {} | {} | {} |",
         contention.name,
+        median(followed),
         median(clock),
         median(encoding),
         median(ordering),
         median(z3),
         median(paper)
     );
+}
+
+/// How long it takes to follow the recorded run, in whose log are the reads that conditions depend on.
+fn follow(text: &str, trace: &EventTrace) -> Option<Duration> {
+    let mut trace = trace.clone();
+    let conditions = trace.conditions.iter().map(|condition| condition.expr);
+    let logged: BTreeSet<VarId> = conditions.flat_map(|expr| trace.exprs.variables(expr)).collect();
+    run::record(text, &mut trace, |var| logged.contains(&var));
+    let began = spent();
+    let system = match encoders::encode_recorded_orders(&trace) {
+        Ok(system) => system,
+        Err(error) => panic!("{error}"),
+    };
+    let found = solver::follow(&trace, &system, &[], true, || true)?;
+    let took = spent().saturating_sub(began);
+    let check = Evaluator::new(&trace).check(&found.order, &|_| Some(0));
+    (check == Check::Fails).then_some(took)
 }
 
 /// The processor time that this process has had, that of threads that have ended too: on a machine

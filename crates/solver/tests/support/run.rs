@@ -4,6 +4,8 @@
 #![allow(dead_code, missing_docs)]
 
 use super::random::Random;
+use model::evaluate::Evaluator;
+use model::{EventId, EventTrace, VariableOrigin};
 use std::fmt::Write as _;
 
 /// What a generated run is like.
@@ -141,4 +143,44 @@ fn program(shape: &Shape, random: &mut Random) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// The schedule of the run whose text a trace is of, by the order of its lines.
+pub fn order(text: &str, trace: &EventTrace) -> Vec<EventId> {
+    let thread = |name: &str| trace.threads.iter().position(|thread| thread.entry == name);
+    let mut next = vec![0; trace.threads.len()];
+    let mut order = Vec::new();
+    let mut happen = |thread: usize, until: usize| {
+        let events = &trace.threads[thread].events[next[thread]..];
+        let events = &events[..events.len().min(until.saturating_sub(next[thread]))];
+        order.extend_from_slice(events);
+        next[thread] += events.len();
+        next[thread]
+    };
+    for line in text.lines() {
+        let Some((name, statement)) = line.split_once(": ") else { continue };
+        let Some(name) = thread(name) else { continue };
+        if statement.starts_with("time") || statement.starts_with("assume") {
+            continue;
+        }
+        // Whoever is joined has ended.
+        if let Some(child) = statement.strip_prefix("join ").and_then(thread) {
+            happen(child, usize::MAX);
+        }
+        // A thread starts before its first event.
+        let done = happen(name, 1);
+        happen(name, done + 1);
+    }
+    order
+}
+
+/// Notes what the log of the run would tell of the reads that `logged` says are in it, by their variables.
+pub fn record(text: &str, trace: &mut EventTrace, logged: impl Fn(model::VarId) -> bool) {
+    let order = order(text, trace);
+    let Ok(ran) = Evaluator::new(trace).run(&order, &|_| Some(0)) else { panic!("it happened") };
+    assert!(ran.follows_paths());
+    for (variable, value) in trace.variables.iter_mut().zip(ran.values) {
+        let is_read = matches!(variable.origin, VariableOrigin::Read { .. });
+        variable.recorded = value.filter(|_| !is_read || logged(variable.id));
+    }
 }
