@@ -73,6 +73,7 @@ impl Work<'_> {
                 && let Some(explained) = self.explain_followed(trace, is_strict, near, budget)?
             {
                 if is_complete(&explained.explanation) {
+                    self.note_clock(&explained);
                     return Ok(Some(explained));
                 }
                 followed = Some(explained);
@@ -111,7 +112,16 @@ impl Work<'_> {
         }
         // One that may have more orders than it takes is better than none.
         let tells = |explained: &Explained| !explained.explanation.alternates.found.is_empty();
-        Ok(followed.filter(tells))
+        let followed = followed.filter(tells);
+        followed.iter().for_each(|explained| self.note_clock(explained));
+        Ok(followed)
+    }
+
+    /// With schedules ruled out besides, nothing shows what the clock is good for.
+    fn note_clock(&mut self, explained: &Explained) {
+        if self.rejected.is_empty() {
+            self.clock = explained.explanation.clock;
+        }
     }
 
     /// Explains a failing schedule whose root cause was not found, or not shown to be minimal, in time, by schedules

@@ -4,7 +4,6 @@ use super::PipelineError;
 use super::budget::Budget;
 use super::contended::{FEWER, FewPlaces, NEAR, is_complete};
 use super::work::{Explained, Work};
-use encoders::EncodeError;
 use explain::{Clock, context_switches};
 use model::evaluate::{Check, Evaluator};
 use model::{EventTrace, Schedule, VarId};
@@ -52,21 +51,17 @@ impl Work<'_> {
         let mut explained =
             match self.explain_steps(trace, (&coarse, Some(known)), &options, budget) {
                 Ok(explained) => explained,
-                Err(PipelineError::Encode(EncodeError::BudgetSpent)) => {
+                // There are other ways, which say so themselves where it is not for this one alone.
+                Err(error) => {
+                    tracing::info!(%error, "no root cause near the recorded run");
                     self.timing = before;
                     return Ok(None);
                 }
-                Err(error) => return Err(error),
             };
         explained.explanation.clock = Clock::Followed;
         let complete = is_complete(&explained.explanation);
         tracing::info!(complete, "explained near the recorded run");
-        if complete {
-            if self.rejected.is_empty() {
-                self.clock = Clock::Followed;
-            }
-            self.few_places = Some(FewPlaces::of(trace, &coarse));
-        }
+        self.few_places = complete.then(|| FewPlaces::of(trace, &coarse));
         Ok(Some(explained))
     }
 
@@ -110,8 +105,8 @@ impl Work<'_> {
         loop {
             let fewer = encoders::coarsen_near(trace, 0, &schedule).and_then(|coarse| {
                 let steps = coarse.project(&schedule)?;
-                let work = switch_work;
-                let fewer = explain::with_fewer_switches(&coarse.trace, &steps, work, &goes_on)?;
+                let (trace, work) = (&coarse.trace, switch_work);
+                let fewer = explain::with_fewer_switches(trace, &steps, work, &goes_on)?;
                 Some(coarse.schedule(&fewer))
             });
             let Some(fewer) = fewer else { return schedule };
