@@ -1,9 +1,10 @@
-//! What events do with locks, semaphores, barriers and waits, as words that are looked at and changed.
+//! What events wait for, and what they do with locks, semaphores, barriers and waits, as words that are looked at and
+//! changed.
 //!
 //! For making schedules from their beginning: an event may happen when its action is possible in the words as
 //! they are.
 
-use model::{EventId, EventKind, EventTrace, LockMode, ObjectKind};
+use model::{EventId, EventKind, EventTrace, LockMode, ObjectKind, VarId, VariableOrigin};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
@@ -225,5 +226,36 @@ impl Actions {
             }
             _ => false,
         }
+    }
+}
+
+/// By event, how many events of other threads come before it by orders that hold in every schedule that is wanted, pairs
+/// of events.
+pub(crate) fn needs(
+    trace: &EventTrace,
+    certain: &[(u32, u32)],
+) -> FxHashMap<EventId, Vec<(u32, u32)>> {
+    let mut all: FxHashMap<EventId, Vec<(u32, u32)>> = FxHashMap::default();
+    for &(before, after) in certain {
+        let event = |id: u32| trace.events.get(id as usize);
+        let (Some(before), Some(after)) = (event(before), event(after)) else { continue };
+        if before.thread == after.thread {
+            continue;
+        }
+        let needs = all.entry(after.id).or_default();
+        let (other, count) = (before.thread.0, before.index + 1);
+        match needs.iter_mut().find(|(thread, _)| *thread == other) {
+            Some((_, most)) => *most = count.max(*most),
+            None => needs.push((other, count)),
+        }
+    }
+    all
+}
+
+/// The event that reads the variable.
+pub(crate) fn reader(trace: &EventTrace, var: VarId) -> Option<EventId> {
+    match trace.variables.get(var.index())?.origin {
+        VariableOrigin::Read { event, .. } => Some(event),
+        VariableOrigin::Init(_) | VariableOrigin::Input => None,
     }
 }

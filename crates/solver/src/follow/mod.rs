@@ -91,11 +91,11 @@ impl Search<'_, '_> {
                     return false;
                 }
             }
-            let stuck = match self.state.choices() {
-                threads if threads.is_empty() => Some(self.state.reasons()),
-                _ if self.dead.contains(&self.state.hash) => Some(None),
-                mut threads => {
-                    let thread = threads.pop();
+            let mut threads = self.state.choices();
+            let stuck = match threads.pop() {
+                None => Some(self.state.reasons()),
+                Some(_) if self.dead.contains(&self.state.hash) => Some(None),
+                Some(thread) => {
                     // Where there is one thread alone, why the others cannot go on counts, too.
                     self.choices.push(Choice {
                         step: self.state.step(),
@@ -115,11 +115,9 @@ impl Search<'_, '_> {
         }
     }
 
-    fn go(&mut self, thread: Option<u32>) {
-        if let Some(thread) = thread {
-            self.state.perform(thread as usize);
-            self.work += 1;
-        }
+    fn go(&mut self, thread: u32) {
+        self.state.perform(thread as usize);
+        self.work += 1;
     }
 
     /// Goes back to the last choice that one of these events hangs on, or to the last one where that may be any, and
@@ -148,7 +146,7 @@ impl Search<'_, '_> {
                 _ => choice.reasons = None,
             }
             if let Some(thread) = choice.rest.pop() {
-                self.go(Some(thread));
+                self.go(thread);
                 return true;
             }
             self.dead.insert(choice.hash);

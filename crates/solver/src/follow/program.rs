@@ -1,6 +1,6 @@
 //! What each thread did in the recorded run, with the values that its log tells.
 
-use crate::actions::{Action, Actions};
+use crate::actions::{Action, Actions, needs, reader};
 use model::{EventId, EventTrace, ExprId, VarId, VariableOrigin};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -174,7 +174,7 @@ impl<'a> Program<'a> {
                 continue;
             }
             let variables = self.trace.exprs.variables(condition.expr);
-            let read = variables.iter().filter_map(|&var| self.reader(var));
+            let read = variables.iter().filter_map(|&var| reader(self.trace, var));
             let Some(last) = read.clone().max_by_key(|&id| self.trace.event(id).index) else {
                 continue;
             };
@@ -201,13 +201,6 @@ impl<'a> Program<'a> {
 
     fn is_known(&self, var: VarId) -> bool {
         self.known.get(var.index()).is_some_and(Option::is_some)
-    }
-
-    fn reader(&self, var: VarId) -> Option<EventId> {
-        match self.trace.variables.get(var.index())?.origin {
-            VariableOrigin::Read { event, .. } => Some(event),
-            VariableOrigin::Init(_) | VariableOrigin::Input => None,
-        }
     }
 
     pub(super) fn is_open(&self, cell: u32) -> bool {
@@ -251,23 +244,4 @@ fn extend<T>(all: &mut Vec<T>, more: impl Iterator<Item = T>) -> Range<u32> {
     let start = all.len() as u32;
     all.extend(more);
     start..all.len() as u32
-}
-
-/// By event, how many events of other threads come before it.
-fn needs(trace: &EventTrace, certain: &[(u32, u32)]) -> FxHashMap<EventId, Vec<(u32, u32)>> {
-    let mut all: FxHashMap<EventId, Vec<(u32, u32)>> = FxHashMap::default();
-    for &(before, after) in certain {
-        let event = |id: u32| trace.events.get(id as usize);
-        let (Some(before), Some(after)) = (event(before), event(after)) else { continue };
-        if before.thread == after.thread {
-            continue;
-        }
-        let needs = all.entry(after.id).or_default();
-        let (other, count) = (before.thread.0, before.index + 1);
-        match needs.iter_mut().find(|(thread, _)| *thread == other) {
-            Some((_, most)) => *most = count.max(*most),
-            None => needs.push((other, count)),
-        }
-    }
-    all
 }

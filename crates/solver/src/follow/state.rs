@@ -23,8 +23,6 @@ struct Step {
     thread: u32,
     /// How many changes there were before.
     changes: u32,
-    /// The step before in which the same was written to the same cell.
-    written: u32,
     hash: u64,
 }
 
@@ -191,10 +189,10 @@ impl<'p, 't> State<'p, 't> {
 
     /// How good it is for the other threads that an event happens next.
     fn worth(&self, thread: usize, op: &Op) -> i64 {
-        let mut worth = if self.reads_right(op) { 0 } else { -IN_VAIN };
         if let Action::Acquire { word, .. } = op.action {
             return self.worth_of_section(thread, word);
         }
+        let mut worth = if self.reads_right(op) { 0 } else { -IN_VAIN };
         for write in self.program.writes(op) {
             worth += self.worth_of(thread, write.cell, self.value(write.value));
         }
@@ -255,7 +253,7 @@ impl<'p, 't> State<'p, 't> {
         let Some(op) = self.next(thread) else { return };
         let step = self.steps.len() as u32;
         let (changes, hash) = (self.changes.len() as u32, self.hash);
-        self.steps.push(Step { thread: thread as u32, changes, written: NONE, hash });
+        self.steps.push(Step { thread: thread as u32, changes, hash });
         for read in self.program.reads(op) {
             if !read.is_known {
                 let (var, value) = (read.var.index(), self.cells[read.cell as usize]);
@@ -269,11 +267,6 @@ impl<'p, 't> State<'p, 't> {
             let (cell, value) = (write.cell as usize, self.value(write.value));
             let last = self.written.insert((write.cell, value), step).unwrap_or(NONE);
             self.changes.push(Change::Written((write.cell, value), last));
-            if let Some(step) = self.steps.last_mut()
-                && last != NONE
-            {
-                step.written = last;
-            }
             let held = self.cells[cell];
             if held != value {
                 self.changes.push(Change::Cell(write.cell, held, self.cell_by[cell]));
@@ -366,9 +359,15 @@ impl<'p, 't> State<'p, 't> {
         Some(reasons)
     }
 
-    /// What is to blame besides a step that is: an earlier one that wrote the same.
-    pub(super) fn written_before(&self, step: u32) -> Option<u32> {
-        self.steps.get(step as usize).map(|step| step.written).filter(|&step| step != NONE)
+    /// What is to blame besides a step that is: earlier ones that wrote the same.
+    pub(super) fn written_before(&self, step: u32) -> impl Iterator<Item = u32> {
+        let first = |step: usize| self.steps.get(step).map(|step| step.changes as usize);
+        let from = first(step as usize).unwrap_or(self.changes.len());
+        let to = first(step as usize + 1).unwrap_or(self.changes.len());
+        self.changes[from..to].iter().filter_map(|change| match *change {
+            Change::Written(_, last) if last != NONE => Some(last),
+            _ => None,
+        })
     }
 }
 

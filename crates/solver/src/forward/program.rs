@@ -5,8 +5,8 @@
 //! states from which the same can follow are equal.
 
 use super::functions::{Function, Functions};
-use crate::actions::{Action, Actions};
-use model::{EventId, EventTrace, ExprId, FailureCondition, Interval, VarId, VariableOrigin};
+use crate::actions::{Action, Actions, needs, reader};
+use model::{EventId, EventTrace, ExprId, FailureCondition, Interval, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Wider values are not kept.
@@ -73,28 +73,11 @@ impl<'a> Program<'a> {
             waits: layout.actions.waits.clone(),
             threads,
         };
-        program.order(trace, certain);
-        Some(program)
-    }
-
-    fn order(&mut self, trace: &EventTrace, certain: &[(u32, u32)]) {
-        let known = trace.events.len();
-        for &(before, after) in certain {
-            if before as usize >= known || after as usize >= known {
-                continue;
-            }
-            let (before, after) = (trace.event(EventId(before)), trace.event(EventId(after)));
-            if before.thread == after.thread {
-                continue;
-            }
-            let thread = &mut self.threads[after.thread.index()];
-            let needs = &mut thread[after.index as usize].needs;
-            let (other, count) = (before.thread.0, before.index + 1);
-            match needs.iter_mut().find(|(thread, _)| *thread == other) {
-                Some((_, most)) => *most = count.max(*most),
-                None => needs.push((other, count)),
-            }
+        for (after, needs) in needs(trace, certain) {
+            let after = trace.event(after);
+            program.threads[after.thread.index()][after.index as usize].needs = needs;
         }
+        Some(program)
     }
 
     /// How many events have happened in a state.
@@ -386,13 +369,5 @@ impl Layout {
             }
         }
         Some(words)
-    }
-}
-
-/// The event that reads the variable.
-fn reader(trace: &EventTrace, var: VarId) -> Option<EventId> {
-    match trace.variables.get(var.index())?.origin {
-        VariableOrigin::Read { event, .. } => Some(event),
-        VariableOrigin::Init(_) | VariableOrigin::Input => None,
     }
 }
