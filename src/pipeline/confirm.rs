@@ -1,13 +1,16 @@
 //! Forcing schedules on the real program, as far as that is possible on this machine.
 
 use super::work::Explained;
-use crate::replay::{self, Claim, ReplayError, Settings, Target, across, judge};
-use model::Schedule;
+use crate::replay::{self, Claim, ReplayError, Settings, Target, Verdict, across, judge};
+use model::{EventKind, Schedule, Thread, ThreadId};
 use render::solution::Replay;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use symex::Execution;
 use trace_format::Manifest;
+
+/// So many orders of the threads behind an alternate's end are tried.
+const TAILS: usize = 4;
 
 /// How to replay.
 #[derive(Clone, Debug)]
@@ -118,11 +121,73 @@ impl Confirmer {
             Ok(script) => script,
             Err(why) => return Ok(Finding::not_run(why)),
         };
-        let finding = match &self.target {
-            Err(why) => Finding::not_run(why.clone()),
+        let (finding, verdict) = match &self.target {
+            Err(why) => (Finding::not_run(why.clone()), None),
             Ok(target) => self.run(claim, target, &script)?,
         };
+        if let (Ok(target), Some(Verdict::Moved { found })) = (&self.target, verdict) {
+            let passes =
+                self.one_after_the_other(target, explained, execution, schedule, &found)?;
+            if let Some(passes) = passes {
+                return Ok(passes);
+            }
+        }
         Ok(Finding { script: Some(script), ..finding })
+    }
+
+    /// The alternate led another thread into the same failure. What a thread does behind the end of
+    /// the schedule was never recorded, and it may have met the bug only there, as it may in any run:
+    /// this is so if some order of the threads' ends passes. Where another thread has failed within the
+    /// schedule, none does.
+    fn one_after_the_other(
+        &self,
+        target: &Target,
+        explained: &Explained,
+        execution: &Execution,
+        schedule: &Schedule,
+        moved: &str,
+    ) -> Result<Option<Finding>, ReplayError> {
+        let Execution { points, inputs, .. } = execution;
+        let trace = &explained.trace;
+        let Some(failed) = trace.failure.as_ref().map(|failure| trace.event(failure.event).thread)
+        else {
+            return Ok(None);
+        };
+        // Who did something last is most likely in the middle of something.
+        let mut others: Vec<ThreadId> = Vec::new();
+        for &id in schedule.order.iter().rev() {
+            let thread = trace.event(id).thread;
+            if thread != failed && !others.contains(&thread) {
+                others.push(thread);
+            }
+        }
+        let ended = |thread: &Thread| {
+            let last = thread.events.last();
+            last.is_some_and(|id| trace.event(*id).kind == EventKind::Exit)
+        };
+        let threads = others.iter().filter_map(|id| trace.threads.get(id.index()));
+        let mut others: Vec<&Thread> = threads.filter(|thread| !ended(thread)).collect();
+        // It mostly waits for all others.
+        others.sort_by_key(|thread| thread.parent.is_none());
+        for first in 0..others.len().min(TAILS) {
+            let mut then = others.clone();
+            then[..=first].rotate_right(1);
+            let Ok(script) =
+                replay::script_and_then(Claim::Passes, trace, points, inputs, schedule, &then)
+            else {
+                continue;
+            };
+            let (finding, _) = self.run(Claim::Passes, target, &script)?;
+            if finding.replay == Replay::Confirmed {
+                let note = format!(
+                    "behind the schedule {} goes on to its end first; when all threads go on at \
+                     will, the same may happen again: {moved}",
+                    then[0].name
+                );
+                return Ok(Some(Finding { note: Some(note), script: Some(script), ..finding }));
+            }
+        }
+        Ok(None)
     }
 
     /// Looks for a run that avoids the failure along other paths. Nothing is found where the
@@ -147,18 +212,25 @@ impl Confirmer {
         across::search(&failing, target, &self.settings, deadline)
     }
 
-    fn run(&self, claim: Claim, target: &Target, script: &str) -> Result<Finding, ReplayError> {
+    /// What a run under this schedule came to; no verdict where it could not be made.
+    fn run(
+        &self,
+        claim: Claim,
+        target: &Target,
+        script: &str,
+    ) -> Result<(Finding, Option<Verdict>), ReplayError> {
         let _span = tracing::info_span!("replay", ?claim).entered();
         let attempt = match replay::run(target, script, &self.settings) {
             Ok(attempt) => attempt,
             Err(error @ ReplayError::Interrupted(_)) => return Err(error),
-            Err(error) => return Ok(Finding::not_run(in_words(&error))),
+            Err(error) => return Ok((Finding::not_run(in_words(&error)), None)),
         };
         let verdict = judge::judge(claim, &self.manifest, &attempt);
         let confirmed = verdict.confirms(claim);
         let replay = if confirmed { Replay::Confirmed } else { Replay::Diverged };
         let note = judge::note(claim, &verdict, &attempt);
-        Ok(Finding { replay, note, script: None, fails: judge::fails(&self.manifest, &attempt) })
+        let fails = judge::fails(&self.manifest, &attempt);
+        Ok((Finding { replay, note, script: None, fails }, Some(verdict)))
     }
 }
 

@@ -31,7 +31,7 @@ pub use departure::{Departure, Difference};
 pub use error::ReplayError;
 pub use judge::{Claim, Verdict};
 pub use original::Original;
-pub use script::{observed, script, with_inputs};
+pub use script::{observed, script, script_and_then, with_inputs};
 pub use target::{Origin, Target};
 
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 
 use super::across::turns;
 use super::{Claim, Original};
-use model::{EventTrace, Points, Schedule};
-use schedule::Script;
+use model::{EventTrace, Points, Schedule, Thread};
+use schedule::{Script, Target, Turn};
 use symex::Input;
 
 /// Lets the program get back what it got in the recorded run and cannot compute anew: process ids,
@@ -46,7 +46,23 @@ pub fn script(
     inputs: &[Input],
     schedule: &Schedule,
 ) -> Result<String, String> {
-    let built = match claim {
+    script_and_then(claim, trace, points, inputs, schedule, &[])
+}
+
+/// The same, and behind it these threads go on to their ends, one after the other.
+///
+/// # Errors
+///
+/// As [`script`].
+pub fn script_and_then(
+    claim: Claim,
+    trace: &EventTrace,
+    points: &Points,
+    inputs: &[Input],
+    schedule: &Schedule,
+    then: &[&Thread],
+) -> Result<String, String> {
+    let mut built = match claim {
         Claim::Fails => schedule::failing(trace, points, &schedule.order),
         Claim::Passes => schedule::passing(trace, points, &schedule.order),
     };
@@ -56,5 +72,8 @@ pub fn script(
     if built.script.turns.is_empty() {
         return Err("its events have no places where a thread can be stopped".to_owned());
     }
+    let to_the_end =
+        |thread: &&Thread| Turn { thread: thread.name.clone(), target: Target::End, comment: None };
+    built.script.turns.extend(then.iter().map(to_the_end));
     Ok(with_inputs(built.script, inputs).to_string())
 }
