@@ -194,12 +194,18 @@ impl Passed {
     /// other things, and that in which order threads came to a barrier tells least; then one that is near to the failing schedule, and, of these, one that was made to
     /// reverse a pair that promised something. Then one in which the failing thread kept to its path
     /// nearly up to the failure, and the fewest data-flows explain best; in a run that hung, before these, what
-    /// happened late (`hung`: the failing schedule of one that did), since any delay before that keeps it from hanging.
+    /// happened late (`hung`: the failing schedule of one that did), in all or in the thread that hangs, since any
+    /// delay before that keeps it from hanging.
     fn key(&self, failing: &EventTrace, hung: Option<&[EventId]>) -> impl Ord + use<> {
         let across = &self.across;
         let early = hung.map_or(0, |order| match across.flipped {
             Flipped::Reversed(pair) => {
-                order.iter().rev().position(|id| *id == pair.before).unwrap_or(0)
+                let in_all = order.iter().rev().position(|id| *id == pair.before).unwrap_or(0);
+                // What the thread that hangs did last led it there, whatever others did since.
+                let own = failing.failure.as_ref().map(|failure| failing.thread_of(failure.event));
+                let from_end = |id| own?.events.iter().rev().position(|other| *other == id);
+                let in_own = [pair.before, pair.after].into_iter().filter_map(from_end);
+                in_own.fold(in_all, usize::min)
             }
             Flipped::Late { .. } => 0,
         });
