@@ -319,3 +319,28 @@ fn without_graphviz_only_the_picture_is_lost() {
         assert!(run(format).status.success(), "{format} does not need Graphviz");
     }
 }
+
+/// Joins a thread that was never created, as who shuts down before the start has come to that. libc says that
+/// there is none.
+const NOBODY: &str = r#"
+#include <errno.h>
+#include <pthread.h>
+static pthread_t thread;
+int main(void)
+{
+    void *result;
+    return pthread_join(thread, &result) != ESRCH;
+}
+"#;
+
+#[test]
+fn who_joins_a_thread_that_never_was_gets_libcs_answer() {
+    let workspace = Workspace::new("solve-nobody");
+    fs::write(workspace.path("nobody.c"), NOBODY).expect("the program can be written");
+    workspace.symbiosis(["cc", "-O1", "-pthread", "nobody.c", "-o", "nobody"]).expect_code(SUCCESS);
+    let recorded = workspace
+        .symbiosis(["record", "-o", "nobody.trace", "--", "./nobody"])
+        .expect_code(SUCCESS)
+        .stderr();
+    assert!(recorded.contains("the run passed"), "{recorded}");
+}

@@ -129,9 +129,17 @@ pub fn own_serial() -> Option<u64> {
 /// A started thread without streams.
 pub const NO_SERIAL: u64 = u64::MAX;
 
-/// The serial variable of another thread, which must not have been joined yet.
+/// So much memory from address 0 on is never mapped.
+#[cfg(symbiosis_export)]
+const NULL_PAGE: usize = 4096;
+
+/// The serial variable of another thread, which must not have been joined yet. A handle that is still zero is
+/// no thread's: libc says so, where reading in front of it would end the program.
 #[cfg(symbiosis_export)]
 pub unsafe fn serial_of(thread: Pthread) -> u64 {
+    if (thread as usize) < NULL_PAGE {
+        return NO_SERIAL;
+    }
     let at = (thread as usize).wrapping_add(offset_of_variable!("__symbiosis_serial"));
     // SAFETY: the thread's control block, and with it its thread-local storage, is there until it
     // is joined; the other thread may write at the same time, hence volatile.
