@@ -2,13 +2,14 @@
 //! operator means in the solver what it means in the evaluator.
 
 use encoders::dsl::{Parsed, parse};
+use model::evaluate::evaluate;
 use model::{
     BinOp, CmpOp, ExprId, ExprPool, FloatFormat, FloatOp, FloatPred, PathCondition,
     PathConditionKind, Site, ThreadId, VarId, Variable, VariableOrigin,
 };
 use solver::{
-    CrossCheckSession, Goal, Limits, LoggingSession, Model, Order, Outcome, Session, SmtLibSession,
-    SolverError, UnknownReason, Z3Session,
+    CrossCheckSession, Goal, Limits, LoggingSession, Model, Order, OrderingSession, Outcome,
+    Session, SmtLibSession, SolverError, UnknownReason, Z3Session,
 };
 use std::time::Duration;
 
@@ -384,4 +385,36 @@ fn the_dump_is_deterministic_and_names_every_constraint() {
     for constraint in &system.constraints {
         assert!(dump(Goal::Fail).contains(&format!("; {} {} [", constraint.id, constraint.kind)));
     }
+}
+
+/// What was recorded tells values that no search finds soon: the factors of a product of two large primes.
+#[test]
+fn recorded_values_of_inputs_are_tried_before_a_search_for_others() {
+    let mut parsed = trace(
+        "
+        input p 64
+        input q 64
+        cell x 64 = 0
+        t0: assume p * q == 4611685975477714963
+        t0: assume p > 1
+        t0: assume q > 1
+        t0: assume p < 4294967296
+        t0: assume q < 4294967296
+        t0: fork a
+        a: W x 1
+        t0: R x -> seen
+        t0: fail seen == 1
+        ",
+    );
+    let trace = &mut parsed.trace;
+    let inputs = trace.variables.iter_mut().filter(|var| var.origin == VariableOrigin::Input);
+    inputs.zip([2_147_483_647, 2_147_483_629]).for_each(|(var, value)| var.recorded = Some(value));
+    let system = encoders::encode(trace).expect("the trace can be encoded");
+    let limits = Limits { time: Some(Duration::from_secs(2)), memory_mb: None };
+    let mut session = OrderingSession::new(trace, &system, limits);
+    let outcome = session.check(Goal::Fail, &[]).expect("an answer");
+    let Outcome::Sat(model) = outcome else { panic!("{outcome:?}") };
+    let inputs = |var: VarId| model.values.get(&var).copied();
+    let evaluation = evaluate(trace, &model.schedule, &inputs).expect("the paths are followed");
+    assert!(evaluation.fails);
 }

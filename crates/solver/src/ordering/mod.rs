@@ -17,13 +17,14 @@ mod values;
 use crate::extract::{self, Assignment};
 use crate::forward::Forward;
 use crate::session::{
-    Goal, Limits, Order, Outcome, Session, SolverError, UnknownReason, check_question,
+    Goal, Limits, Model, Order, Outcome, Session, SolverError, UnknownReason, check_question,
 };
 use crate::z3_session::Z3Session;
 use encoders::{ConstraintKind, ConstraintSystem, Term};
 use graph::{Graph, Locks};
 use literal::Literal;
-use model::{EventTrace, Schedule};
+use model::evaluate::evaluate;
+use model::{EventTrace, Schedule, VarId};
 use rustc_hash::FxHashSet;
 use search::{Answer, Search};
 use std::time::Instant;
@@ -166,6 +167,18 @@ impl<'a> OrderingSession<'a> {
     }
 }
 
+/// Does what was guessed hold? Of values that neither a write nor the search determines, the recorded ones
+/// are tried, with which the program came this way once.
+fn holds(trace: &EventTrace, goal: Goal, model: &Model) -> bool {
+    let values = |var: VarId| model.values.get(&var).copied();
+    let Ok(evaluation) = evaluate(trace, &model.schedule, &values) else { return false };
+    match goal {
+        Goal::Any => true,
+        Goal::Fail => evaluation.fails,
+        Goal::Pass => evaluation.failure_known && !evaluation.fails,
+    }
+}
+
 /// The orders that hold in every schedule: program order, and constraints that are nothing else.
 pub(crate) fn certain(trace: &EventTrace, system: &ConstraintSystem) -> Vec<(u32, u32)> {
     let threads = trace.threads.iter().flat_map(|thread| thread.events.windows(2));
@@ -278,14 +291,18 @@ impl Session for OrderingSession<'_> {
                 let indices = (0..assumed.len()).filter(|&index| core.remove(&assumed[index]));
                 Ok(Outcome::Unsat(indices.collect()))
             }
-            Answer::Satisfiable if search.is_guess() => self.fall_back(goal, orders, parts),
             Answer::Satisfiable => {
                 let places = search.places().iter().map(|&place| i64::from(place)).collect();
                 let known = search.values();
                 let values =
                     known.variables().filter_map(|var| Some((var, known.value(var)?))).collect();
                 let assignment = Assignment { places, values };
-                Ok(Outcome::Sat(extract::model(self.trace, &assignment)))
+                let model = extract::model(self.trace, &assignment);
+                if search.is_guess() && !holds(self.trace, goal, &model) {
+                    tracing::debug!("the values that are left do not fit");
+                    return self.fall_back(goal, orders, parts);
+                }
+                Ok(Outcome::Sat(model))
             }
         }
     }
