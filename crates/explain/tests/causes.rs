@@ -254,6 +254,32 @@ fn a_pointer_that_was_null_and_then_is_not_was_tested() {
     assert_eq!(cause.events, events(&parsed, &["insert", "look", "again"]));
 }
 
+/// A count that is read between two updates by others. How the one that comes behind the read came to make its
+/// update is no reason for what was read before it.
+#[test]
+fn how_a_later_update_came_about_is_no_cause_of_what_was_read_before() {
+    let parsed = trace(
+        "
+        cell spare 32 = 0
+        cell size 32 = 0
+        t0: fork taker
+        t0: R spare -> s
+        t0: assume s == 0
+        taker: W spare 1
+        taker: RMW size -> b = b - 1
+        taker: fork looker
+        looker: [seen] R size -> n
+        looker: fail n < 0
+        t0: [later] RMW size -> a = a + 1
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!(
+        (cause.pattern, cause.variables.as_slice()),
+        (Pattern::Order, &["size".to_owned()][..])
+    );
+}
+
 /// Both did what only one should do; along the same paths both do, and which of them does it first
 /// explains nothing.
 #[test]

@@ -12,6 +12,7 @@ use super::words::{at, both_at, did, quoted};
 use super::{CauseEvent, Found, Pattern};
 use model::trace::ValueDisplay;
 use model::{CellId, EventId, PathCondition, PathConditionKind, ReadRef, VarId};
+use solver::Order;
 
 /// So many conditions before an event are looked at, the nearest first.
 const CONDITIONS: usize = 12;
@@ -46,7 +47,7 @@ pub(super) fn find(story: &Story<'_>, pair: Pair, together: bool) -> Option<Foun
     let seen = || all().find_map(|(end, look)| seen(story, end, look));
     let first = stale.or_else(seen).map(|(triple, case)| claimed(story, triple, case));
     first
-        .or_else(|| overtaken(order.after))
+        .or_else(|| overtaken(order.after).filter(|_| !unseen(story, order)))
         .or_else(|| updated.map(|(triple, case)| claimed(story, triple, case)))
         .or_else(|| all().find_map(|(end, look)| used(story, end, look)))
 }
@@ -163,6 +164,14 @@ fn overtaken(story: &Story<'_>, end: EventId) -> Option<Found> {
     let events = [between, look.read.event, end];
     let case = Some("read-write-use");
     Some(Found { case, ..Found::new(Pattern::Atomicity, sentence, &events) })
+}
+
+/// A thread read what the later event was to write, and only read it. How the writer came to write is nothing that
+/// this read can have seen: without the write it would have read the same.
+fn unseen(story: &Story<'_>, order: Order) -> bool {
+    let (before, after) = (story.event(order.before), story.event(order.after));
+    let written = |cell: CellId| after.kind.writes().iter().any(|part| part.cell == cell);
+    before.kind.writes().is_empty() && before.kind.reads().iter().any(|part| written(part.cell))
 }
 
 /// What the event's thread went by to get there, in the same call, the last first.
