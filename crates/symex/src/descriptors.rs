@@ -6,8 +6,8 @@
 //! descriptors are no events. The survey notes the calls; behind it is decided which descriptors count:
 //!
 //! * A call of theirs failed, and each of those that failed may have come behind a `close`, and before another
-//!   call that gave the same number, as far as the clock tells. So one that failed for another reason
-//!   (`EAGAIN`, say) while the descriptor was open leaves its descriptor out.
+//!   call that gave the same number, as far as the clock tells and what its thread could do with it afterwards.
+//!   So one that failed for another reason (`EAGAIN`, say) while the descriptor was open leaves its descriptor out.
 //! * No call that did not fail certainly came while the descriptor was closed: then something unseen
 //!   made it, such as `fopen`.
 
@@ -43,6 +43,9 @@ enum Deed {
 #[derive(Clone, Copy, Debug)]
 struct Use {
     deed: Deed,
+    thread: usize,
+    /// Which call of the thread it was.
+    number: usize,
     earliest: u64,
     latest: u64,
 }
@@ -54,6 +57,10 @@ impl Use {
 
     fn precedes(&self, other: &Self) -> bool {
         self.latest < other.earliest
+    }
+
+    fn is_followed_by(&self, other: &Self) -> bool {
+        self.thread == other.thread && self.number < other.number
     }
 }
 
@@ -91,11 +98,20 @@ impl Descriptors {
 
 fn is_used_closed(calls: &[Use]) -> bool {
     let of = |deed: Deed| calls.iter().filter(move |call| call.deed == deed);
+    let works = || of(Deed::Used).chain(of(Deed::Closed));
+    // Who can use it behind a call that failed has found it open there, too, unless it was made anew.
+    let works_later = |failed: &Use| {
+        works().any(|used| {
+            let between = |made: &Use| failed.may_precede(made) && made.may_precede(used);
+            failed.is_followed_by(used) && !of(Deed::Made).any(between)
+        })
+    };
     let may_be_closed = |failed: &Use| {
-        of(Deed::Closed).any(|close| {
+        let closed = of(Deed::Closed).any(|close| {
             let between = |made: &Use| close.precedes(made) && made.precedes(failed);
             close.may_precede(failed) && !of(Deed::Made).any(between)
-        })
+        });
+        closed && !works_later(failed)
     };
     let is_closed = |used: &Use| {
         of(Deed::Closed).any(|close| {
@@ -108,7 +124,7 @@ fn is_used_closed(calls: &[Use]) -> bool {
         && closes <= of(Deed::Made).count().max(1)
         && of(Deed::Failed).next().is_some()
         && of(Deed::Failed).all(may_be_closed)
-        && !of(Deed::Used).chain(of(Deed::Closed)).any(is_closed)
+        && !works().any(is_closed)
 }
 
 /// The variable of a descriptor, by an internal address in it.
@@ -224,7 +240,9 @@ impl<'r> Engine<'r> {
         let place = Place::new(DESCRIPTORS + descriptor, 1, None);
         if !self.symbolic() {
             let time = self.happened(t);
-            let call = Use { deed, earliest: time.earliest, latest: time.latest };
+            let number = self.learned.descriptors.count;
+            let (earliest, latest) = (time.earliest, time.latest);
+            let call = Use { deed, thread: t, number, earliest, latest };
             self.learned.descriptors.note(descriptor, call);
         } else {
             let &open = self.learned.descriptors.told.get(&descriptor)?;
@@ -290,9 +308,34 @@ impl<'r> Engine<'r> {
 mod tests {
     use super::*;
 
+    /// Calls of threads of their own.
     fn calls(deeds: &[(Deed, u64, u64)]) -> bool {
-        let calls = deeds.iter().map(|&(deed, earliest, latest)| Use { deed, earliest, latest });
+        let deeds: Vec<_> = deeds.iter().enumerate().map(|(t, deed)| (t, *deed)).collect();
+        by_threads(&deeds)
+    }
+
+    fn by_threads(deeds: &[(usize, (Deed, u64, u64))]) -> bool {
+        let calls =
+            deeds.iter().enumerate().map(|(number, &(thread, (deed, earliest, latest)))| Use {
+                deed,
+                thread,
+                number,
+                earliest,
+                latest,
+            });
         is_used_closed(&calls.collect::<Vec<_>>())
+    }
+
+    /// A thread that had nothing to read, and then waits for it in a call that another thread's `shutdown` ends.
+    #[test]
+    fn a_descriptor_that_works_afterwards_was_not_closed() {
+        use Deed::{Closed, Failed, Made, Used};
+        let (made, close) = ((0, (Made, 0, 9)), (0, (Closed, 20, 29)));
+        let reader = |used: usize| [made, close, (1, (Failed, 10, 39)), (used, (Used, 10, 39))];
+        assert!(!by_threads(&reader(1)));
+        assert!(by_threads(&reader(2)), "another thread's call may have come before");
+        let anew = [made, close, (1, (Failed, 10, 49)), (0, (Made, 30, 39)), (1, (Used, 10, 49))];
+        assert!(by_threads(&anew));
     }
 
     #[test]
