@@ -771,3 +771,44 @@ fn another_object_is_told_by_the_pointer_to_it() {
     let flipped = Order { before: failing.event("fetch"), after: failing.event("swap") };
     assert_eq!(found.flipped, Flipped::Reversed(flipped), "{found:?}");
 }
+
+/// A table is copied, and the copy put in its place; meanwhile another thread has put its own there.
+const COPIED: &str = "
+    cell table 64 = 1
+    cell old 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [get] R table -> p
+    a: assume p == 1
+    a: [copy] R old -> d
+    a: W keys d + 1
+    a: [put] W table 7
+    b: W new 5
+    b: [other] W table 9
+    t0: join a
+    t0: join b
+    t0: R keys -> k
+    t0: fail k < 6
+";
+
+#[test]
+fn what_was_copied_by_way_of_a_pointer_is_overwritten_with_it() {
+    let run = |text: &str, start: usize| {
+        let mut parsed = parse(text).expect("the text is a trace");
+        let table = parsed.trace.event(parsed.event("get")).kind.reads()[0].cell;
+        parsed.trace.cells[table.index()].display = model::trace::ValueDisplay::Pointer;
+        parsed.trace.conditions[0].kind = model::PathConditionKind::Address;
+        let [main, one, two] = [0, 1, 2].map(|thread| &parsed.trace.threads[thread].events[..]);
+        let parts = [&main[..3], &one[..start], two, &one[start..], &main[3..]];
+        let schedule = Schedule { order: parts.concat() };
+        let evaluation = model::evaluate::evaluate(&parsed.trace, &schedule, &|_| None);
+        Run { evaluation: evaluation.expect("the run can happen"), schedule, parsed }
+    };
+    let passing = COPIED.replace("p == 1", "p == 9").replace("R old", "R new");
+    let passing = passing.replace("fail k < 6", "assume k >= 6");
+    let (failing, passing) = (run(COPIED, 4), run(&passing, 1));
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.case, Some("read-write-write"), "{cause:?}");
+    let named = ["other", "get", "put"].map(|label| failing.event(label));
+    assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
+}

@@ -664,3 +664,32 @@ fn one_thread_between_anothers_writes_of_two_variables() {
     assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("mixed-writes")));
     assert_eq!(cause.events, events(&parsed, &["set", "clear", "failed"]));
 }
+
+/// Two threads find a breaker open and both try it; that one of them looks before the other has closed it is only
+/// what follows.
+#[test]
+fn two_that_found_the_same_free_are_told_by_the_one_that_was_overtaken() {
+    let parsed = trace(
+        "
+        cell state 32 = 1
+        a: [look-a] R state -> x
+        a: assume x == 1
+        a: [claim-a] W state 2
+        a: R probes -> p
+        a: W probes p + 1
+        a: R probes -> n
+        a: fail n > 1
+        b: [look-b] R state -> y
+        b: assume y == 1
+        b: [claim-b] W state 2
+        b: R probes -> q
+        b: W probes q + 1
+        b: W state 0
+        b: W probes 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-write")));
+    let either = [["look-a", "claim-a"], ["look-b", "claim-b"]];
+    assert!(either.iter().any(|own| cause.events[1..] == events(&parsed, own)), "{cause:?}");
+}

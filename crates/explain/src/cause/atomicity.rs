@@ -205,9 +205,19 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         let knew = || {
             let own = story.accesses(story.event(first).thread, cell).into_iter();
             let mut later = own.filter(|id| story.event(*id).index < story.event(second).index);
-            later.any(|id| story.before(between, id) && story.access(id, cell).reads)
+            later.any(|id| {
+                story.before(between, id)
+                    && story.access(id, cell).reads
+                    && !merely_replaces(story, id, second, cell)
+            })
         };
-        if a.reads && c.writes && linked() && !knew() {
+        // Who makes a new object of what the old one held has read more than the pointer.
+        let copied = || {
+            story.follows(first, second, cell)
+                && story.event(first).stack != story.event(second).stack
+                && story.in_one_call(first, second)
+        };
+        if a.reads && c.writes && (linked() || copied()) && !knew() {
             return Some(Case::ReadWriteWrite);
         }
     }
@@ -223,6 +233,16 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         a.writes && b.reads && !b.writes && c.writes && !story.always_before(first, between);
     let dirty = dirty && story.reads_otherwise(between) && one_activation();
     dirty.then_some(Case::WriteReadWrite)
+}
+
+/// Is the read only how a library puts a new value in the old one's place, as a swap does: in the statement that
+/// writes, and nothing hangs on it?
+fn merely_replaces(story: &Story<'_>, read: EventId, write: EventId, cell: CellId) -> bool {
+    let inside = story.event(read).depth() > 0;
+    inside
+        && story.site(read) == story.site(write)
+        && !story.decides(read, write, cell)
+        && !story.feeds(read, write, cell)
 }
 
 /// Does what passes have the other thread's access before or behind both?

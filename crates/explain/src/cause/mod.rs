@@ -158,11 +158,26 @@ pub fn cause(
     failing.trace.failure.as_ref()?;
     let story = Story::new(failing, root_cause, passing);
     let found = deadlock::find(&story)
-        .or_else(|| wakeup::find(&story))
+        .or_else(|| missed(&story))
         .or_else(|| lifetime::find(&story))
         .or_else(|| by_pairs(&story))
         .or_else(|| orders::find(&story))?;
     Some(found.finish(&story))
+}
+
+/// A wake-up that a thread missed. Where it was never sent, what signals there were before had to do with something
+/// else; and where what kept it from being sent is more than one look at the wrong moment, that is the cause.
+fn missed(story: &Story<'_>) -> Option<Found> {
+    let came = wakeup::find(story);
+    let stolen = came.as_ref().is_some_and(|found| found.case == Some("woke-another"));
+    let Some(not_sent) = wakeup::not_sent(story).filter(|_| !stolen) else { return came };
+    let plain = |found: &Found| {
+        matches!(
+            found.case,
+            Some("use-before-initialisation" | "read-before-write" | "read-after-write")
+        )
+    };
+    Some(by_pairs(story).filter(|found| !plain(found)).unwrap_or(not_sent))
 }
 
 /// The pattern of the first reversed pair that has one: the pair that the alternate was made with
@@ -184,9 +199,8 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
             return stale::find(story, *pair, false)
                 .filter(|found| found.case == Some("read-write-write"));
         };
-        if found.pattern == Pattern::Atomicity
-            && let Some(claims) = stale::find_claims(story, *pair)
-        {
+        let of_one = found.pattern == Pattern::Atomicity || found.case == Some("looked-too-early");
+        if of_one && let Some(claims) = stale::find_claims(story, *pair) {
             return Some(claims);
         }
         if found.is_firm() {

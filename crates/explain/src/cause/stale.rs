@@ -82,15 +82,17 @@ fn claimed(story: &Story<'_>, triple: Triple, case: Case) -> Found {
 /// Both threads found a variable free, say, and both took it: what they did to each other then, as two owners
 /// of one thing, follows from that.
 pub(super) fn find_claims(story: &Story<'_>, pair: Pair) -> Option<Found> {
-    let Pair::Reversed(order) = pair else { return None };
-    let claimed = |end: EventId, other: EventId| {
+    let claimed = |end: EventId, other: Option<EventId>| {
         all_looks(story, end).into_iter().find_map(|look| {
             let (triple, case) = overwritten(story, look)?;
             let Triple { first, between, second, cell } = triple;
-            let rival = story.event(other).thread;
-            let both = story.event(between).thread == rival
+            let rival = story.event(between).thread;
+            let of_pair = other.is_none_or(|other| {
+                story.event(other).thread == rival
+                    && story.event(between).index <= story.event(other).index
+            });
+            let both = of_pair
                 && story.event(second).index <= story.event(end).index
-                && story.event(between).index <= story.event(other).index
                 && story.decides(first, second, cell)
                 && story.accesses(rival, cell).into_iter().any(|id| {
                     story.event(id).index < story.event(between).index
@@ -100,7 +102,12 @@ pub(super) fn find_claims(story: &Story<'_>, pair: Pair) -> Option<Found> {
             both.then(|| found(story, triple, case))
         })
     };
-    claimed(order.after, order.before).or_else(|| claimed(order.before, order.after))
+    match pair {
+        Pair::Reversed(order) => claimed(order.after, Some(order.before))
+            .or_else(|| claimed(order.before, Some(order.after))),
+        // What the other thread did not get to, it would have done as one owner of two.
+        Pair::Late { before, .. } => claimed(before, None),
+    }
 }
 
 /// The thread used an index that another thread's write had made another one.

@@ -706,6 +706,33 @@ impl<'a> Story<'a> {
         Some(Sign { event, failing: across.matching.in_failing(event), value })
     }
 
+    /// What an event's thread does behind it in the passing run alone.
+    pub(super) fn only_when_passing(
+        &self,
+        behind: EventId,
+        fits: impl Fn(&EventTrace, &Event) -> bool,
+    ) -> Option<&'a Event> {
+        let Passing::OtherPaths { run, across, .. } = self.passing else { return None };
+        let there = run.trace.event(across.matching.in_passing(behind)?);
+        let own = run.trace.threads[there.thread.index()].events.iter();
+        let own = own.map(|id| run.trace.event(*id)).filter(|event| event.index > there.index);
+        let mut alone = own.filter(|event| across.matching.in_failing(event.id).is_none());
+        alone.find(|event| fits(run.trace, event))
+    }
+
+    /// Does the thread go by way of the pointer that the first event reads before it comes to the second?
+    pub(super) fn follows(&self, first: EventId, second: EventId, cell: CellId) -> bool {
+        let (first, second) = (self.event(first), self.event(second));
+        let mut led = self.trace().conditions.iter().filter(|condition| {
+            condition.thread == first.thread
+                && condition.kind == PathConditionKind::Address
+                && first.index < condition.position
+                && condition.position < second.index
+        });
+        self.trace().cells[cell.index()].display == ValueDisplay::Pointer
+            && led.any(|led| self.names_read(&self.trace().reads_of(led.expr), first.id, cell))
+    }
+
     /// Would the condition hold at the end of the failing schedule, with what is then in the cells that
     /// it names? `None` where that is not known.
     pub(super) fn holds_at_the_end(&self, condition: &PathCondition) -> Option<bool> {

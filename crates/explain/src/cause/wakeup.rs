@@ -1,7 +1,8 @@
 //! A thread waits for a signal that came before it waited, or that woke another thread.
 
-use super::story::Story;
-use super::words::{at, did, quoted, whole};
+use super::order;
+use super::story::{Pair, Story};
+use super::words::{at, did, place, quoted, whole};
 use super::{Found, Pattern};
 use model::{
     Awaited, Event, EventId, EventKind, FailureKind, ObjectId, PathCondition, PathConditionKind,
@@ -89,6 +90,55 @@ fn wakes(event: &Event, wait: &Event, condition: ObjectId) -> bool {
     event.thread != wait.thread
         && matches!(event.kind, EventKind::Signal { condition: c }
             | EventKind::Broadcast { condition: c } if c == condition)
+}
+
+/// Another thread looked whether anybody waits, or whether there is anything to tell, at the wrong moment, and so
+/// sent nothing: where it looks at the right one, in the passing run, it does. Signals that came before the wait
+/// were about something else then.
+pub(super) fn not_sent(story: &Story<'_>) -> Option<Found> {
+    let failure = story.trace().failure.as_ref()?;
+    let hang = failure.kind == FailureKind::Hang;
+    let waits = story.trace().events.iter().filter(|_| hang);
+    waits
+        .filter_map(|wait| Some((wait, awaited(wait)?)))
+        .find_map(|(wait, condition)| not_sent_to(story, wait, condition))
+}
+
+fn not_sent_to(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Found> {
+    story.pairs().into_iter().find_map(|pair| {
+        let Pair::Reversed(order) = pair else { return None };
+        let look = [order.before, order.after].into_iter().find(|id| {
+            let event = story.event(*id);
+            event.thread != wait.thread
+                && !event.is_in_synchronisation()
+                && story.cells(*id).into_iter().any(|cell| story.decides_something(*id, cell))
+        })?;
+        let name = &story.trace().objects.get(condition.index())?.name;
+        let signal = story.only_when_passing(look, |trace, event| match event.kind {
+            EventKind::Signal { condition } | EventKind::Broadcast { condition } => {
+                trace.objects.get(condition.index()).is_some_and(|object| object.name == *name)
+            }
+            _ => false,
+        })?;
+        let found = order::find(story, pair).filter(|found| found.pattern == Pattern::Order)?;
+        let verb =
+            if matches!(signal.kind, EventKind::Signal { .. }) { "signal" } else { "broadcast" };
+        let who = story.thread(look);
+        let who = match found.sentence.strip_prefix(who) {
+            Some(rest) if rest.starts_with(' ') => String::new(),
+            _ => format!("{who} "),
+        };
+        let sentence = format!(
+            "{}, and so {who}did not {verb} {} ({}), for which {} waits ({})",
+            found.sentence,
+            quoted(&story.subject(wait.id)),
+            place(signal.site()),
+            story.thread(wait.id),
+            at(story, wait.id)
+        );
+        let case = Some("signal-not-sent");
+        Some(Found { pattern: Pattern::MissedWakeup, case, sentence, ..found })
+    })
 }
 
 /// All that can be said of it is that the last signal came before the wait.
@@ -186,7 +236,13 @@ fn check_and_change(
             };
             let own = &story.trace().threads[sender.thread.index()].events;
             let change = own.iter().rev().copied().find(writes)?;
-            Some((check, change))
+            // With what makes it wait all the same, or what it found already, it missed nothing.
+            let missed = story.common_cells(check, change).into_iter().any(|cell| {
+                let part = story.event(check).kind.reads().iter().find(|part| part.cell == cell);
+                let then = part.map(|part| story.holds_with(branch, part.var, cell, change));
+                then.is_some_and(|then| then != Some(true))
+            });
+            missed.then_some((check, change))
         })
     })
 }
