@@ -1,7 +1,7 @@
 //! Critical sections of a trace, and making them larger.
 
 use crate::edit::Edit;
-use model::{Awaited, EventId, EventKind, EventTrace, LockMode, ObjectId};
+use model::{Awaited, EventId, EventKind, EventTrace, LockMode, ObjectId, Thread};
 use std::collections::BTreeMap;
 
 /// A critical section of one thread.
@@ -55,6 +55,24 @@ pub(crate) fn units(trace: &EventTrace) -> Vec<Section> {
         }
     }
     found
+}
+
+/// The units that a thread took and did not post, each with where it took it. A post is of the
+/// unit that was taken last.
+pub(crate) fn open_units(trace: &EventTrace, thread: &Thread) -> Vec<(ObjectId, EventId)> {
+    let mut open: Vec<(ObjectId, EventId)> = Vec::new();
+    for &id in &thread.events {
+        match trace.event(id).kind {
+            EventKind::SemaphoreWait { object } => open.push((object, id)),
+            EventKind::SemaphorePost { object } => {
+                if let Some(last) = open.iter().rposition(|(other, _)| *other == object) {
+                    open.remove(last);
+                }
+            }
+            _ => {}
+        }
+    }
+    open
 }
 
 /// The sections that an event lies in or bounds, outermost first.

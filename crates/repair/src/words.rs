@@ -66,7 +66,7 @@ fn word_in_function<'t>(event: &'t Event, span: &Span) -> Option<&'t str> {
 }
 
 /// Does the function of the lines touch a member of the object whose functions take the lock as their own?
-fn shares_this(trace: &EventTrace, object: ObjectId, span: &Span) -> bool {
+pub(crate) fn shares_this(trace: &EventTrace, object: ObjectId, span: &Span) -> bool {
     let function = |event: &Event| {
         event.stack.get(event.depth()).map(|site| (site.function.clone(), site.file.clone()))
     };

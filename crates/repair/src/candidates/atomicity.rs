@@ -73,6 +73,8 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
             }
             let found = if width == Width::Together { &mut wide } else { &mut found };
             for plan in joined.into_iter().chain(planner.plan(&blocks)) {
+                let instead = super::instead::plan(bug, &all, &plan);
+                found.extend(instead.and_then(|plan| candidate(bug, &all, siblings, plan)));
                 found.extend(candidate(bug, &all, siblings, plan));
             }
         }

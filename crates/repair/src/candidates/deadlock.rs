@@ -2,13 +2,14 @@
 //! take them to write from the start, or give one back before waiting. Semaphores whose units are
 //! taken and posted by the same thread are locks like others.
 
-use super::{Candidate, Guard, Kind, Repair, quoted};
+use super::{Candidate, Guard, Kind, Repair, callbacks, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{Section, around, guard, is_internal, lock_name, sections, units};
 use crate::source::{Span, span};
 use crate::uses::is_found_between;
+use crate::words::{shares_this, word_in};
 use model::{
     Awaited, Event, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId,
     ObjectKind,
@@ -25,7 +26,7 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         .map(|id| trace.event(*id))
         .filter(|event| matches!(event.kind, EventKind::Block { .. }))
         .collect();
-    let mut found = Vec::new();
+    let (mut found, mut foreign) = (Vec::new(), Vec::new());
     let one_order = one_order(bug, &all, &blocks);
     let same_code = one_order.is_some();
     found.extend(one_order);
@@ -36,13 +37,35 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
             Some((object, mode)) if object == held.object => {
                 found.extend(again(bug, &all, (block, mode), held));
             }
-            Some(asked) if !same_code => found.extend(in_order(bug, &all, (block, asked), held)),
+            Some(asked) if !same_code => {
+                let calls_out = callbacks::release_first(bug, &all, block, held);
+                let order = in_order(bug, &all, (block, asked), held);
+                match (calls_out, order) {
+                    // Its own lock is what a function knows, not those that its listeners take.
+                    (Some(candidate), None) => found.insert(0, candidate),
+                    (calls_out, order) => {
+                        match order {
+                            Some(order) if is_anothers(&order) => foreign.push(order),
+                            order => found.extend(order),
+                        }
+                        found.extend(calls_out);
+                    }
+                }
+            }
             Some(_) => {}
             None => found.extend(release_first(bug, &all, block, held)),
         }
     }
+    found.extend(foreign);
     found.extend(one_at_a_time(bug, &all, &blocks));
     found
+}
+
+/// Is what a member function is to take first a lock that is inside of another object, whose own functions take it?
+fn is_anothers(order: &Candidate) -> bool {
+    let [there, here] = &order.repair.places[..] else { return false };
+    let lock = order.repair.lock.as_ref().and_then(|lock| lock.name.strip_prefix("this->"));
+    there.function != here.function && lock.is_some_and(|rest| rest.contains(['.', '>']))
 }
 
 /// The lock that a request is for, or the semaphore.
@@ -315,10 +338,19 @@ fn in_order(
     edit.after(held.unlock, giving(trace, asked, true));
     edit.fails_when(at_once(bug, all)?);
     let edited = edit.finish()?;
-    let [lock, other] = names_there(trace, [(block.id, asked.0), (held.lock, held.object)]);
+    let [mut lock, other] = names_there(trace, [(block.id, asked.0), (held.lock, held.object)]);
     let places = [block.id, held.lock].map(|id| Span::of(site(id)));
     // The function that takes both, itself or in what it calls.
     let both = span(trace.event(held.lock), block);
+    // A function of another class may have no name for what is taken in what it calls.
+    let member = lock.strip_prefix("this->").filter(|rest| !rest.contains(['.', '>']));
+    if let Some(member) = member
+        && let Some(both) = both.as_ref().filter(|both| both.function != places[0].function)
+        && !shares_this(trace, asked.0, both)
+    {
+        let word = word_in(block, both).filter(|word| explain::last_member(word) == member)?;
+        lock = word.to_owned();
+    }
     let function = both.map_or_else(|| places[0].function.clone(), |span| span.function);
     let step = format!(
         "in {function}, take {} ({}) before {} ({})",
@@ -364,7 +396,7 @@ fn alone(bug: &Bug<'_>, all: &[Section]) -> Rule {
 }
 
 /// Gives the lock back before it waits for something else.
-fn release_first(
+pub(super) fn release_first(
     bug: &Bug<'_>,
     all: &[Section],
     block: &Event,

@@ -3,15 +3,18 @@
 
 mod again;
 mod atomicity;
+mod callbacks;
 mod checked;
 mod deadlock;
 mod fetched;
 mod give_back;
 mod held;
+mod instead;
 mod joined;
 mod order;
 mod planner;
 mod routine;
+mod shared;
 mod siblings;
 mod steps;
 mod together;
@@ -186,7 +189,8 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             found.extend(again::candidates(bug));
             found.extend(steps::one_unit(bug));
             found.extend(steps::read_once(bug));
-            found.extend(around_new_locks(atomicity::candidates(bug), steps::one_step(bug)));
+            let instead = steps::one_step(bug).into_iter().chain(shared::candidate(bug));
+            found.extend(around_new_locks(atomicity::candidates(bug), instead));
             found.extend(order::candidates(bug));
             found.extend(order::waits(bug));
             found
@@ -196,8 +200,15 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             found.extend(steps::one_count(bug));
             found.extend(again::candidates(bug));
             found.extend(order::candidates(bug));
-            found.extend(atomicity::candidates(bug));
+            let instead = shared::candidate(bug).into_iter();
+            found.extend(around_new_locks(atomicity::candidates(bug), instead));
             found.extend(order::waits(bug));
+            found
+        }
+        // Where no signal was sent, who was to send it looked at the wrong moment.
+        Pattern::MissedWakeup if !wakeup::names_signal(bug) => {
+            let mut found = order::candidates(bug);
+            found.extend(atomicity::candidates(bug));
             found
         }
         Pattern::MissedWakeup => wakeup::candidates(bug),
@@ -229,11 +240,14 @@ fn is_found_by(bug: &Bug<'_>, lock: &str) -> bool {
     })
 }
 
-/// One atomic step is less than a new lock, and more than to use one that is there.
-fn around_new_locks(mut locks: Vec<Candidate>, step: Option<Candidate>) -> Vec<Candidate> {
+/// One atomic step, or to take a lock to write, is less than a new lock, and more than to use one that is there.
+fn around_new_locks(
+    mut locks: Vec<Candidate>,
+    instead: impl Iterator<Item = Candidate>,
+) -> Vec<Candidate> {
     let is_new = |other: &Candidate| other.repair.lock.as_ref().is_some_and(|lock| lock.new);
     let at = locks.iter().position(is_new).unwrap_or(locks.len());
-    locks.splice(at..at, step);
+    locks.splice(at..at, instead);
     locks
 }
 

@@ -41,6 +41,14 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     found
 }
 
+/// Does the cause name a signal that was sent?
+pub(super) fn names_signal(bug: &Bug<'_>) -> bool {
+    bug.events.iter().any(|id| {
+        let kind = &bug.trace.event(*id).kind;
+        matches!(kind, EventKind::Signal { .. } | EventKind::Broadcast { .. })
+    })
+}
+
 impl<'a> Missed<'a> {
     fn of(bug: &'a Bug<'a>) -> Option<Self> {
         let trace = bug.trace;

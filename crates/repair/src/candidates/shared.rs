@@ -1,0 +1,121 @@
+//! What is written under a reader/writer lock that is only taken to read: it is taken to write.
+
+use super::atomicity::{cells, touches};
+use super::{Candidate, Guard, Kind, Repair, quoted};
+use crate::Bug;
+use crate::edit::Edit;
+use crate::sections::{around, is_internal, lock_name, sections};
+use crate::source::Span;
+use crate::words::lock_word;
+use model::{Event, EventId, EventKind, LockMode, ObjectId};
+use std::collections::BTreeSet;
+
+/// Where all that the cause names is done under one lock, and some of the writes while it is held to read.
+pub(super) fn candidate(bug: &Bug<'_>) -> Option<Candidate> {
+    let trace = bug.trace;
+    let all = sections(trace);
+    let cells = cells(trace, bug.events);
+    let held = |id: EventId| around(trace, &all, id);
+    let object = common(bug)?;
+    let writes =
+        |event: &&Event| !event.kind.writes().is_empty() && touches(trace, event.id, &cells);
+    let shared: BTreeSet<Span> = trace
+        .events
+        .iter()
+        .filter(writes)
+        .flat_map(|event| held(event.id))
+        .filter(|section| section.object == object && section.mode == LockMode::Shared)
+        .map(|section| Span::of(trace.event(section.lock).site()))
+        .collect();
+    if shared.is_empty() {
+        return None;
+    }
+    let mode = LockMode::Exclusive;
+    let mut edit = Edit::new(trace);
+    for section in all.iter().filter(|section| section.mode == LockMode::Shared) {
+        let EventKind::Unlock { synthetic, .. } = trace.event(section.unlock).kind else {
+            continue;
+        };
+        if shared.contains(&Span::of(trace.event(section.lock).site())) {
+            let object = section.object;
+            edit.replace(section.lock, EventKind::Lock { object, mode });
+            edit.replace(section.unlock, EventKind::Unlock { object, mode, synthetic });
+        }
+    }
+    let edited = edit.finish()?;
+    let name = shared.first().map(|place| lock_word(trace, object, place, None))?;
+    let steps = shared.iter().map(|place| {
+        let name = quoted(&lock_word(trace, object, place, None));
+        format!("in {}, take {name} to write, not to read ({})", place.function, place.begin())
+    });
+    let rule = super::atomicity::alone(trace, &edited, &[object]);
+    let repair = Repair {
+        kind: Kind::TakeToWrite,
+        steps: steps.collect(),
+        lock: Some(Guard { name, new: false }),
+        variables: super::variables(bug),
+        places: shared.into_iter().collect(),
+        rule,
+        checked: None,
+    };
+    Some(Candidate { repair, edited })
+}
+
+/// The lock of the program that is held at every access of the cause.
+fn common(bug: &Bug<'_>) -> Option<ObjectId> {
+    let trace = bug.trace;
+    let all = sections(trace);
+    let accesses = |id: &EventId| {
+        let kind = &trace.event(*id).kind;
+        !(kind.reads().is_empty() && kind.writes().is_empty())
+    };
+    let mut held = bug.events.iter().copied().filter(accesses).map(|id| -> BTreeSet<ObjectId> {
+        around(trace, &all, id).iter().map(|section| section.object).collect()
+    });
+    let first = held.next()?;
+    let everywhere = held.fold(first, |known, other| &known & &other);
+    everywhere.into_iter().find(|object| !is_internal(&lock_name(trace, *object)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+    use explain::Pattern;
+
+    #[test]
+    fn who_writes_under_a_lock_that_is_held_to_read_takes_it_to_write() {
+        let text = "
+            a: rdlock m
+            a: [look] R head -> h
+            a: [put] W head h + 1
+            a: rdunlock m
+            b: rdlock m
+            b: R head -> g
+            b: [other] W head g + 1
+            b: rdunlock m
+        ";
+        let parsed = parse(text).expect("the text is a trace");
+        let events = ["other", "look", "put"].map(|label| parsed.event(label));
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::Atomicity,
+            events: &events,
+            schedule: &events,
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        let found = candidate(&bug).expect("the lock is held at all of them");
+        assert_eq!(found.repair.kind, Kind::TakeToWrite);
+        let modes = sections(&found.edited.trace).into_iter().map(|section| section.mode);
+        assert!(modes.into_iter().all(|mode| mode == LockMode::Exclusive));
+        // Another thread that does without the lock is not helped by that.
+        let text = text.replace("b: rdlock m", "").replace("b: rdunlock m", "");
+        let parsed = parse(&text).expect("the text is a trace");
+        let events = ["other", "look", "put"].map(|label| parsed.event(label));
+        assert!(
+            candidate(&Bug { trace: &parsed.trace, events: &events, schedule: &events, ..bug })
+                .is_none()
+        );
+    }
+}
