@@ -166,18 +166,14 @@ pub fn cause(
 }
 
 /// A wake-up that a thread missed. Where it was never sent, what signals there were before had to do with something
-/// else; and where what kept it from being sent is more than one look at the wrong moment, that is the cause.
+/// else; and where what kept it from being sent is two steps that got mixed with two of another thread, that is the
+/// cause.
 fn missed(story: &Story<'_>) -> Option<Found> {
     let came = wakeup::find(story);
     let stolen = came.as_ref().is_some_and(|found| found.case == Some("woke-another"));
     let Some(not_sent) = wakeup::not_sent(story).filter(|_| !stolen) else { return came };
-    let plain = |found: &Found| {
-        matches!(
-            found.case,
-            Some("use-before-initialisation" | "read-before-write" | "read-after-write")
-        )
-    };
-    Some(by_pairs(story).filter(|found| !plain(found)).unwrap_or(not_sent))
+    let mixed = |found: &Found| found.pattern == Pattern::SeveralVariables;
+    Some(by_pairs(story).filter(mixed).unwrap_or(not_sent))
 }
 
 /// The pattern of the first reversed pair that has one: the pair that the alternate was made with
