@@ -450,6 +450,42 @@ fn the_same_look_in_the_next_round_is_no_use_of_the_first() {
     assert_ne!(next.pattern, Pattern::Atomicity, "{}", next.sentence);
 }
 
+/// The function was gone through again since the look: what the thread does in that round does not follow
+/// from it.
+#[test]
+fn what_was_looked_at_in_the_round_before_did_not_lead_here() {
+    let mut parsed = trace(
+        "
+        t0: fork a
+        t0: fork b
+        a: [look] R slot -> x
+        a: assume x == 0
+        a: [end] R calls -> p
+        a: [begin] R calls -> q
+        a: [mine] W slot 3
+        a: [back] R slot -> c
+        b: R slot -> y
+        b: assume y == 0
+        b: W slot 4
+        b: R slot -> z
+        b: assume z == 4
+        b: W slot 0
+        a: fail c != 3
+        ",
+    );
+    let mut case_at = |lines: [u32; 5]| {
+        for (label, line) in ["look", "end", "begin", "mine", "back"].into_iter().zip(lines) {
+            let event = parsed.event(label);
+            parsed.trace.events[event.index()].stack = vec![site("serve", line)].into();
+        }
+        cause_of(&parsed).case
+    };
+    let claimed = Some("read-write-write");
+    assert_eq!(case_at([5, 6, 6, 7, 8]), claimed);
+    assert_eq!(case_at([5, 9, 6, 10, 11]), claimed, "a loop behind the look");
+    assert_ne!(case_at([5, 9, 5, 7, 8]), claimed);
+}
+
 /// A line of a function that is called twice does not tell the two apart.
 #[test]
 fn accesses_on_one_line_are_told_apart_by_their_callers() {

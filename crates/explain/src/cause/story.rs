@@ -499,8 +499,8 @@ impl<'a> Story<'a> {
         parting.is_none_or(|(a, b)| a.function != b.function || a.line <= b.line)
     }
 
-    /// The same, without a return from the call that both are in: what was looked at in a call before led to
-    /// that one's end.
+    /// The same, without a return from the call that both are in, and without another round through it: what was
+    /// looked at in a call or a round before led to that one's end.
     pub(super) fn in_one_call(&self, first: EventId, second: EventId) -> bool {
         let [one, other] = [first, second].map(|id| self.event(id));
         let both = one.stack.iter().rev().zip(other.stack.iter().rev());
@@ -512,7 +512,21 @@ impl<'a> Story<'a> {
             stack.len() >= callers
                 && stack.iter().rev().zip(one.stack.iter().rev()).take(callers).all(|(a, b)| a == b)
         };
-        self.forward(first, second) && between.iter().all(stays)
+        // The line, in the function that both are in, behind which that function came back to the first one's.
+        let line = |id: &EventId| self.event(*id).stack.iter().rev().nth(callers);
+        let comes_back = |pair: &[EventId]| {
+            let [Some(from), Some(to), Some(look)] = [line(&pair[0]), line(&pair[1]), line(&first)]
+            else {
+                return false;
+            };
+            from.function == to.function
+                && to.function == look.function
+                && to.line < from.line
+                && to.line <= look.line
+        };
+        self.forward(first, second)
+            && between.iter().all(stays)
+            && !between.windows(2).any(comes_back)
     }
 
     /// Did the thread wait on a condition variable between two of its events? What it went by before the wait
