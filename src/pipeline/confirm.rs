@@ -73,6 +73,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Did the run of an alternate bear it out, without failing in the same way further on?
+    pub(super) fn avoids(&self) -> bool {
+        self.replay == Replay::Confirmed && !self.fails
+    }
+
     pub(super) fn not_run(note: impl Into<String>) -> Self {
         Self { replay: Replay::NotRun, note: Some(note.into()), ..Self::default() }
     }
@@ -125,7 +130,12 @@ impl Confirmer {
             Err(why) => (Finding::not_run(why.clone()), None),
             Ok(target) => self.run(claim, target, &script)?,
         };
-        if let (Ok(target), Some(Verdict::Moved { found })) = (&self.target, verdict) {
+        let again = match verdict {
+            Some(Verdict::Moved { found }) => Some(found),
+            Some(Verdict::Passed { later: Some(found) }) if finding.fails => Some(found),
+            _ => None,
+        };
+        if let (Ok(target), Some(found)) = (&self.target, again) {
             let passes =
                 self.one_after_the_other(target, explained, execution, schedule, &found)?;
             if let Some(passes) = passes {
@@ -135,17 +145,17 @@ impl Confirmer {
         Ok(Finding { script: Some(script), ..finding })
     }
 
-    /// The alternate led another thread into the same failure. What a thread does behind the end of
-    /// the schedule was never recorded, and it may have met the bug only there, as it may in any run:
-    /// this is so if some order of the threads' ends passes. Where another thread has failed within the
-    /// schedule, none does.
+    /// The alternate led another thread into the same failure, or the same one once more. What a thread
+    /// does behind the end of the schedule was never recorded, and it may have met the bug only there, as
+    /// it may in any run: this is so if some order of the threads' ends passes. Where another thread has
+    /// failed within the schedule, none does.
     fn one_after_the_other(
         &self,
         target: &Target,
         explained: &Explained,
         execution: &Execution,
         schedule: &Schedule,
-        moved: &str,
+        again: &str,
     ) -> Result<Option<Finding>, ReplayError> {
         let Execution { points, inputs, .. } = execution;
         let trace = &explained.trace;
@@ -178,10 +188,10 @@ impl Confirmer {
                 continue;
             };
             let (finding, _) = self.run(Claim::Passes, target, &script)?;
-            if finding.replay == Replay::Confirmed {
+            if finding.avoids() {
                 let note = format!(
                     "behind the schedule {} goes on to its end first; when all threads go on at \
-                     will, the same may happen again: {moved}",
+                     will, the same may happen again: {again}",
                     then[0].name
                 );
                 return Ok(Some(Finding { note: Some(note), script: Some(script), ..finding }));

@@ -60,8 +60,10 @@ pub(super) fn explain(
     replay_alternates(&confirmer, execution, work, &mut replayed)?;
     let none = replayed.explained.explanation.alternates.found.is_empty();
     // An alternate may lead a thread that the failure stopped into a failure of its own, of which
-    // the log says nothing.
-    let in_vain = replayed.alternates.iter().all(|found| found.replay == Replay::Diverged);
+    // the log says nothing, as it says nothing of a further part of the condition that failed.
+    let in_vain = replayed.alternates.iter().all(|found| {
+        found.replay == Replay::Diverged || (found.replay == Replay::Confirmed && found.fails)
+    });
     if in_vain && work.options.alternates > 0 && replayed.failing.replay != Replay::NotRun {
         let started = Instant::now();
         let explained = &replayed.explained;
@@ -219,22 +221,22 @@ fn replay_alternates(
             let explained = &replayed.explained;
             confirmer.confirm(Claim::Passes, explained, execution, &alternate.schedule)?
         };
-        confirmed += usize::from(finding.replay == Replay::Confirmed);
+        confirmed += usize::from(finding.avoids());
         findings.push(finding);
     }
     replayed.alternates = keep(&mut replayed.explained, findings, wanted);
     Ok(())
 }
 
-/// Brings confirmed alternates before others, otherwise in their order, and keeps as many as were
-/// asked for.
+/// Brings confirmed alternates before others, of these the ones that end well first, otherwise in their order,
+/// and keeps as many as were asked for.
 fn keep(explained: &mut Explained, mut findings: Vec<Finding>, wanted: usize) -> Vec<Finding> {
     let explanation = &mut explained.explanation;
     let found = std::mem::take(&mut explanation.alternates.found);
     let dsps = std::mem::take(&mut explanation.dsps);
     findings.resize(found.len(), Finding::default());
     let mut all: Vec<_> = found.into_iter().zip(dsps).zip(findings).collect();
-    all.sort_by_key(|(_, finding)| finding.replay != Replay::Confirmed);
+    all.sort_by_key(|(_, finding)| (finding.replay != Replay::Confirmed, finding.fails));
     all.truncate(wanted);
     let mut kept = Vec::new();
     for ((alternate, dsp), finding) in all {

@@ -63,7 +63,8 @@ pub(crate) fn root_cause(
     let reaching = failing.conflicts.iter().filter(|o| cone.contains(context.trace, o));
     let mut orders: Vec<ConflictOrder> = reaching.copied().collect();
     orders.sort_by_key(|o| drop_first(failing, o));
-    let mut search = Search { orders, cut: None, confirmed: Vec::new() };
+    let (confirmed, open) = (Vec::new(), Vec::new());
+    let mut search = Search { orders, cut: None, confirmed, open };
     let in_cone = search.orders.len();
     search.witnesses(context, asker, failing);
     // With inputs, another outcome may have nothing to do with orders.
@@ -92,6 +93,8 @@ struct Search {
     orders: Vec<ConflictOrder>,
     /// Orders without which the rest can pass; that stays so when the rest shrinks.
     confirmed: Vec<Order>,
+    /// Orders of which it is not known whether the rest can pass without them.
+    open: Vec<Order>,
     cut: Option<UnknownReason>,
 }
 
@@ -154,6 +157,7 @@ impl Search {
                 self.none(context, asker)?;
                 self.halve(context, asker)?;
                 self.drop_each(context, asker)?;
+                self.ask_again(context, asker)?;
                 Ok(self.kind())
             }
             Answer::Passes(_) => Err(ExplainError::OrdersInsufficient),
@@ -247,11 +251,31 @@ impl Search {
                 }
                 Answer::Unknown(reason) => {
                     self.cut = Some(reason);
+                    self.open.push(self.orders[index].order);
                     self.confirmed.push(self.orders[index].order);
                     index += 1;
                 }
             }
         }
+        Ok(())
+    }
+
+    /// The questions that stayed open get more time, now that fewer orders are left: one of many had little.
+    fn ask_again(
+        &mut self,
+        context: &mut Context<'_, '_>,
+        asker: &mut Asker<'_>,
+    ) -> Result<(), ExplainError> {
+        asker.begin();
+        for order in std::mem::take(&mut self.open) {
+            let Some(index) = self.orders.iter().position(|o| o.order == order) else { continue };
+            match asker.passes(context, &self.without(index..index + 1), Share::Large)? {
+                Answer::None(core) => self.keep(&core),
+                Answer::Passes(_) | Answer::OtherInputs => {}
+                Answer::Unknown(_) => return Ok(()),
+            }
+        }
+        self.cut = None;
         Ok(())
     }
 
