@@ -47,6 +47,7 @@ mod pairs;
 mod pin;
 mod root_cause;
 mod switches;
+mod updates;
 mod visible;
 mod widen;
 

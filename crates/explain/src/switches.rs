@@ -5,6 +5,7 @@ use crate::conflict::positions;
 use crate::context::Context;
 use crate::extend::{Preference, extend};
 use crate::held::held_orders;
+use crate::updates::whole_updates;
 use model::evaluate::{Check, Evaluation};
 use model::{EventId, EventTrace, Schedule};
 use solver::{Goal, Model, Order};
@@ -58,7 +59,15 @@ pub(crate) fn minimise(
     let greedy = greedy(context, schedule, evaluation, verdict);
     let greedy = if keeps(&keep, &greedy) { greedy } else { schedule.order.clone() };
     let keeps = |order: &[EventId]| keep.is_empty() || keeps(&keep, order);
-    Schedule { order: merge_runs(context, greedy, verdict, &keeps) }
+    let merged = merge_runs(context, greedy, verdict, &keeps);
+    if verdict != Check::Fails {
+        return Schedule { order: merged };
+    }
+    let whole = whole_updates(context, merged.clone(), verdict, &keeps);
+    if whole == merged {
+        return Schedule { order: merged };
+    }
+    Schedule { order: merge_runs(context, whole, verdict, &keeps) }
 }
 
 fn greedy(
