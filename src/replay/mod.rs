@@ -105,11 +105,11 @@ impl Settings {
     /// How much a run of the program may log before it is ended: who goes round writes that soon.
     fn most_bytes(&self, original: &Original) -> u64 {
         let most = attempt::most_bytes(original.manifest());
-        let endless = self.hurries && original.until_endless().is_some();
-        match original.long_log().filter(|_| endless) {
-            Some(long) => most.min(long.saturating_mul(2)),
-            None => most,
+        // To know how much was walked, the recorded run is executed symbolically, which may take long.
+        if !self.hurries || original.until_endless().is_none() {
+            return most;
         }
+        original.long_log().map_or(most, |long| most.min(long.saturating_mul(2)))
     }
 }
 
