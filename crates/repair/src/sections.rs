@@ -89,6 +89,33 @@ pub(crate) fn around(trace: &EventTrace, all: &[Section], id: EventId) -> Vec<Se
     around
 }
 
+/// [`around`] of many events at once, thread by thread and in each thread's order.
+pub(crate) fn around_each(
+    trace: &EventTrace,
+    all: &[Section],
+    wanted: impl Fn(EventId) -> bool,
+) -> Vec<(EventId, Vec<Section>)> {
+    let index = |id: EventId| trace.event(id).index;
+    let mut of_threads: Vec<Vec<Section>> = vec![Vec::new(); trace.threads.len()];
+    for section in all {
+        of_threads[trace.event(section.lock).thread.index()].push(*section);
+    }
+    let mut found = Vec::new();
+    for (thread, mut sections) in trace.threads.iter().zip(of_threads) {
+        sections.sort_by_key(|section| index(section.lock));
+        let mut next = sections.into_iter().peekable();
+        let mut open: Vec<Section> = Vec::new();
+        for &id in thread.events.iter().filter(|id| wanted(**id)) {
+            while let Some(section) = next.next_if(|section| index(section.lock) <= index(id)) {
+                open.push(section);
+            }
+            open.retain(|section| index(id) <= index(section.unlock));
+            found.push((id, open.clone()));
+        }
+    }
+    found
+}
+
 /// Makes these parts of threads, each from its first to its last event, critical sections of the
 /// lock. What they touch of the lock's sections becomes one section with them. A wait on a condition
 /// variable gives the lock back all the same.

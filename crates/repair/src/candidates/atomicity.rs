@@ -12,7 +12,8 @@ use crate::beside::is_beside;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{
-    Section, around, begins_wait, guard, is_end, is_held, is_internal, is_once, lock_name, sections,
+    Section, around, around_each, begins_wait, guard, is_end, is_held, is_internal, is_once,
+    lock_name, sections,
 };
 use crate::source::{Span, passages, span};
 use crate::words::lock_word;
@@ -405,8 +406,8 @@ fn elsewhere(bug: &Bug<'_>, all: &[Section]) -> Vec<ObjectId> {
         event.kind.writes().iter().any(|part| cells.contains(&part.cell))
             && !first_uses.contains(&event.id)
     };
-    for event in trace.events.iter().filter(|event| touches(trace, event.id, &cells)) {
-        let held = around(trace, all, event.id);
+    for (id, held) in around_each(trace, all, |id| touches(trace, id, &cells)) {
+        let event = trace.event(id);
         for section in held.into_iter().filter(|one| writes(event) || is_beside(trace, one, event))
         {
             match counts.iter_mut().find(|(object, _)| *object == section.object) {
