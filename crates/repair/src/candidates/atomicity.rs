@@ -317,12 +317,10 @@ fn function_lines(
     };
     let mut cells = cells.clone();
     cells.extend(compared(trace));
-    let accesses = trace.events.iter().map(|event| event.id);
-    let accesses = accesses.filter(|id| own(*id) && touches(trace, *id, &cells));
     let mut lines: BTreeSet<u32> = BTreeSet::new();
-    for id in accesses {
+    for (id, held) in around_each(trace, all, |id| own(id) && touches(trace, id, &cells)) {
         lines.insert(trace.event(id).site().line);
-        for section in around(trace, all, id) {
+        for section in held {
             if own(section.lock) && own(section.unlock) {
                 lines.extend([section.lock, section.unlock].map(|id| trace.event(id).site().line));
             }

@@ -2,11 +2,11 @@
 
 use super::atomicity::{cells, touches};
 use super::siblings::Siblings;
-use crate::sections::Section;
+use crate::sections::{Section, around_each};
 use crate::source::{Span, frames, passages, span};
 use encoders::ConstraintSystem;
 use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectId, Site};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What one thread does that nothing may come between.
 #[derive(Clone, Debug)]
@@ -165,17 +165,38 @@ impl Planner<'_> {
                 && index(inner.1) <= index(outer.1)
         };
         let ends = |section: &Section| (section.lock, section.unlock);
-        let taken: BTreeSet<ObjectId> = self
-            .all
+        // Of the regions that begin before a section, the one that ends last holds it if any does.
+        let mut regions: Vec<(u32, u32, u32)> = plan
+            .regions
             .iter()
-            .filter(|section| plan.regions.iter().any(|region| within(ends(section), *region)))
-            .map(|section| section.object)
+            .map(|region| {
+                let thread = trace.event(region.0).thread.index() as u32;
+                (thread, index(region.0), index(region.1))
+            })
             .collect();
+        regions.sort_unstable();
+        for at in 1..regions.len() {
+            if regions[at].0 == regions[at - 1].0 {
+                regions[at].2 = regions[at].2.max(regions[at - 1].2);
+            }
+        }
+        let is_inside = |section: &&Section| {
+            let thread = trace.event(section.lock).thread.index() as u32;
+            let begun = regions
+                .partition_point(|(of, from, _)| (*of, *from) <= (thread, index(section.lock)));
+            let last = begun.checked_sub(1).map(|last| regions[last]);
+            last.is_some_and(|(of, _, to)| of == thread && index(section.unlock) <= to)
+        };
+        let taken: BTreeSet<ObjectId> =
+            self.all.iter().filter(is_inside).map(|section| section.object).collect();
+        let firsts: BTreeSet<EventId> = plan.regions.iter().map(|region| region.0).collect();
+        let held: BTreeMap<EventId, Vec<Section>> =
+            around_each(trace, self.all, |id| firsts.contains(&id)).into_iter().collect();
         let around = |region: &(EventId, EventId)| {
-            let own = self.all.iter().filter(|section| taken.contains(&section.object));
+            let own = held.get(&region.0).into_iter().flatten();
             own.filter(|section| {
                 let whole = ends(section);
-                within(*region, whole) && !within(whole, *region)
+                taken.contains(&section.object) && within(*region, whole) && !within(whole, *region)
             })
             .map(ends)
             .min_by_key(|(lock, _)| index(*lock))
