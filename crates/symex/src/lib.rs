@@ -70,6 +70,7 @@ mod mappings;
 mod memory;
 mod memory_ops;
 mod naming;
+mod once;
 mod openmp;
 mod points;
 mod processor;

@@ -11,7 +11,7 @@ use crate::signals::SIGNAL_WORDS;
 use crate::thread::{Frame, HeldLock, PendingSync, Stop, contradiction};
 use model::{EventId, EventKind, Interval, LockMode, ObjectId, ObjectKind};
 use std::sync::Arc;
-use trace_format::layout::{ONCE_ALL_ONES, ONCE_WITH_RESULT, RuntimeEvent, SyncOp, SyncPoint};
+use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
 
 /// `ETIMEDOUT` of Linux.
 const TIMED_OUT: u64 = 110;
@@ -22,15 +22,11 @@ const MUTEX_SIZE: u64 = 40;
 const CONDITION_SIZE: u64 = 48;
 const SEMAPHORE_SIZE: u64 = 32;
 const RWLOCK_SIZE: u64 = 56;
-const WORD_SIZE: u64 = 4;
+pub(crate) const WORD_SIZE: u64 = 4;
 /// The logged result of a futex wait behind which the word has another value.
 const CHANGED: u64 = 1;
 /// The logged result of a once call that ran the routine.
 const RAN: u64 = 1;
-/// What stands for "done" in the word of a once object: glibc's own value.
-const DONE: u32 = 2;
-/// Where the result of a once routine stands behind the word.
-const RESULT_AT: u64 = 8;
 /// Objects of one address and different kinds are different objects.
 const LOCK: u8 = 0;
 const CONDITION: u8 = 1;
@@ -354,6 +350,7 @@ impl<'r> Engine<'r> {
         }
         if operation == SyncOp::Once {
             self.acquire(t, address, LockMode::Exclusive, WORD_SIZE);
+            self.begin_once(t, (address, stamp), argument);
         }
         Ok(())
     }
@@ -460,29 +457,6 @@ impl<'r> Engine<'r> {
             SyncOp::QueuePop => self.popped(t, begun, second, result),
             // A call that gave an error had no effect.
             _ => {}
-        }
-    }
-
-    /// Whether a once routine has been run is a word in memory, which the thread that ran it writes
-    /// and every other one reads. Its result may be there, too.
-    fn note_once(&mut self, t: usize, begun: &PendingSync, ran: bool, gave: u64) {
-        let Some(internal) = self.resolve(t, begun.address) else { return };
-        let (size, done) = match begun.argument {
-            ONCE_ALL_ONES => (u64::from(u64::BITS / 8), u64::MAX),
-            _ => (WORD_SIZE, u64::from(DONE)),
-        };
-        let place = Place::new(internal, size, None);
-        if ran {
-            if begun.argument == ONCE_WITH_RESULT {
-                let gave = gave.to_le_bytes().map(MemoryByte::Const);
-                let place = Place::new(internal + RESULT_AT, gave.len() as u64, None);
-                self.write(t, place, &gave, Grain::Access);
-            }
-            let done = done.to_le_bytes().map(MemoryByte::Const);
-            self.write(t, place, &done[..size as usize], Grain::Access);
-        } else {
-            let bytes = self.read(t, place, Grain::Access);
-            self.assume_bytes(t, &bytes, u128::from(done), true);
         }
     }
 

@@ -81,6 +81,8 @@ pub(crate) struct Learned {
     pub queues: Queues,
     /// Local variables that other threads may have used too late.
     pub locals: Locals,
+    /// The calls that ran a once routine: thread, flag, and the time stamp before.
+    pub ran_once: FxHashSet<(usize, u64, u64)>,
     /// The log told of writes that are only guessed, which the next survey judges by `writers`.
     pub guesses: bool,
     /// Per thread: where its walk ends before its log does.

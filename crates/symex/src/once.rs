@@ -1,0 +1,53 @@
+//! Once routines: a word in memory says whether one has been run, or is being run.
+
+use crate::access::{Grain, Place};
+use crate::engine::Engine;
+use crate::memory::MemoryByte;
+use crate::sync::WORD_SIZE;
+use crate::thread::PendingSync;
+use trace_format::layout::{ONCE_ALL_ONES, ONCE_WITH_RESULT};
+
+/// What stands for "done" in the word of a once object: glibc's own value.
+const DONE: u32 = 2;
+/// What libc++ and GLib have there while the routine runs.
+const ONCE_RUNS: u64 = 1;
+/// Where the result of a once routine stands behind the word.
+const RESULT_AT: u64 = 8;
+
+impl Engine<'_> {
+    /// Whether a once routine has been run is a word in memory, which the thread that ran it writes
+    /// and every other one reads. Its result may be there, too.
+    pub(crate) fn note_once(&mut self, t: usize, begun: &PendingSync, ran: bool, gave: u64) {
+        let Some(internal) = self.resolve(t, begun.address) else { return };
+        let (size, done) = match begun.argument {
+            ONCE_ALL_ONES => (u64::from(u64::BITS / 8), u64::MAX),
+            _ => (WORD_SIZE, u64::from(DONE)),
+        };
+        let place = Place::new(internal, size, None);
+        if ran {
+            self.learned.ran_once.insert((t, begun.address, begun.stamp));
+            if begun.argument == ONCE_WITH_RESULT {
+                let gave = gave.to_le_bytes().map(MemoryByte::Const);
+                let place = Place::new(internal + RESULT_AT, gave.len() as u64, None);
+                self.write(t, place, &gave, Grain::Access);
+            }
+            let done = done.to_le_bytes().map(MemoryByte::Const);
+            self.write(t, place, &done[..size as usize], Grain::Access);
+        } else {
+            let bytes = self.read(t, place, Grain::Access);
+            self.assume_bytes(t, &bytes, u128::from(done), true);
+        }
+    }
+
+    /// While the routine of a library's own flag runs, the flag says so, and programs look at these themselves.
+    /// Whether it is run is known at the call's end, and so from an earlier walk.
+    pub(crate) fn begin_once(&mut self, t: usize, (address, stamp): (u64, u64), argument: u64) {
+        let Some(internal) = self.resolve(t, address) else { return };
+        let size = if argument == ONCE_ALL_ONES { u64::from(u64::BITS / 8) } else { WORD_SIZE };
+        let own = matches!(argument, ONCE_ALL_ONES | ONCE_WITH_RESULT);
+        if own && self.learned.ran_once.contains(&(t, address, stamp)) {
+            let runs = ONCE_RUNS.to_le_bytes().map(MemoryByte::Const);
+            self.write(t, Place::new(internal, size, None), &runs[..size as usize], Grain::Access);
+        }
+    }
+}
