@@ -15,7 +15,7 @@
 //! | `memory_ops`, `access` | accesses: addresses, cells, events |
 //! | `intrinsics`, `externals`, `containers` | LLVM intrinsics; library functions that are modelled |
 //! | `described`, `strings` | library functions as `ir::effects` describes them |
-//! | `sync`, `allocations` | what the runtime reported |
+//! | `sync`, `once`, `allocations` | what the runtime reported |
 //! | `channels` | pipes and their like, which order threads |
 //! | `descriptors` | descriptors that are used behind their `close` |
 //! | `handovers` | objects that threads hand each other inside of uninstrumented code |
