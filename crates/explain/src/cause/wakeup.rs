@@ -98,7 +98,9 @@ fn wakes(event: &Event, wait: &Event, condition: ObjectId) -> bool {
 pub(super) fn not_sent(story: &Story<'_>) -> Option<Found> {
     let failure = story.trace().failure.as_ref()?;
     let hang = failure.kind == FailureKind::Hang;
-    let waits = story.trace().events.iter().filter(|_| hang);
+    // Others may wait because they have nothing to do.
+    let hanging = story.event(failure.event).thread;
+    let waits = story.trace().events.iter().filter(|event| hang && event.thread == hanging);
     waits
         .filter_map(|wait| Some((wait, awaited(wait)?)))
         .find_map(|(wait, condition)| not_sent_to(story, wait, condition))
