@@ -22,6 +22,7 @@ mod lifetime;
 mod order;
 mod orders;
 mod parted;
+mod rounds;
 mod sections;
 mod several;
 mod snapshot;
