@@ -30,25 +30,27 @@ pub(crate) fn whole_updates(
     let all = updates(trace);
     let mut refused: BTreeSet<Update> = BTreeSet::new();
     loop {
-        let open = interrupted(trace, &order, &all);
-        let Some(update) = open.into_iter().find(|update| !refused.contains(update)) else {
-            return order;
-        };
+        let mut open = interrupted(trace, &order, &all);
+        open.retain(|update| !refused.contains(update));
         let mut better = None;
-        for candidate in gathered(trace, &order, update) {
-            match context.check(&candidate) {
-                None => return order,
-                Some(found) if found == verdict && keeps(&candidate) => {
-                    better = Some(candidate);
-                    break;
+        for update in open {
+            for candidate in gathered(trace, &order, update) {
+                match context.check(&candidate) {
+                    None => return order,
+                    Some(found) if found == verdict && keeps(&candidate) => {
+                        better = Some(candidate);
+                        break;
+                    }
+                    Some(_) => {}
                 }
-                Some(_) => {}
             }
+            if better.is_some() {
+                break;
+            }
+            refused.insert(update);
         }
-        match better {
-            Some(better) => order = better,
-            None => _ = refused.insert(update),
-        }
+        let Some(better) = better else { return order };
+        order = better;
     }
 }
 
