@@ -14,15 +14,20 @@ const ONCE_RUNS: u64 = 1;
 /// Where the result of a once routine stands behind the word.
 const RESULT_AT: u64 = 8;
 
+/// How many bytes the flag of such a call has, and what is there when the routine has been run.
+fn flag(argument: u64) -> (u64, u64) {
+    match argument {
+        ONCE_ALL_ONES => (u64::from(u64::BITS / 8), u64::MAX),
+        _ => (WORD_SIZE, u64::from(DONE)),
+    }
+}
+
 impl Engine<'_> {
     /// Whether a once routine has been run is a word in memory, which the thread that ran it writes
     /// and every other one reads. Its result may be there, too.
     pub(crate) fn note_once(&mut self, t: usize, begun: &PendingSync, ran: bool, gave: u64) {
         let Some(internal) = self.resolve(t, begun.address) else { return };
-        let (size, done) = match begun.argument {
-            ONCE_ALL_ONES => (u64::from(u64::BITS / 8), u64::MAX),
-            _ => (WORD_SIZE, u64::from(DONE)),
-        };
+        let (size, done) = flag(begun.argument);
         let place = Place::new(internal, size, None);
         if ran {
             self.learned.ran_once.insert((t, begun.address, begun.stamp));
@@ -43,7 +48,7 @@ impl Engine<'_> {
     /// Whether it is run is known at the call's end, and so from an earlier walk.
     pub(crate) fn begin_once(&mut self, t: usize, (address, stamp): (u64, u64), argument: u64) {
         let Some(internal) = self.resolve(t, address) else { return };
-        let size = if argument == ONCE_ALL_ONES { u64::from(u64::BITS / 8) } else { WORD_SIZE };
+        let (size, _) = flag(argument);
         let own = matches!(argument, ONCE_ALL_ONES | ONCE_WITH_RESULT);
         if own && self.learned.ran_once.contains(&(t, address, stamp)) {
             let runs = ONCE_RUNS.to_le_bytes().map(MemoryByte::Const);
