@@ -89,10 +89,16 @@ pub(super) struct Confirmer {
     /// The program, or why it cannot be run.
     target: Result<Target, String>,
     settings: Settings,
+    /// When no further runs are made for one schedule.
+    deadline: Option<Instant>,
 }
 
 impl Confirmer {
-    pub(super) fn new(trace: &Path, options: &ReplayOptions) -> Result<Self, ReplayError> {
+    pub(super) fn new(
+        trace: &Path,
+        options: &ReplayOptions,
+        deadline: Option<Instant>,
+    ) -> Result<Self, ReplayError> {
         let manifest = Manifest::read(trace)?;
         let mut manifest = manifest;
         if manifest.state == trace_format::State::Recording {
@@ -100,7 +106,7 @@ impl Confirmer {
         }
         let target = options.target(trace, &manifest).map_err(|error| in_words(&error));
         let settings = options.settings(&manifest);
-        Ok(Self { manifest, target, settings })
+        Ok(Self { manifest, target, settings, deadline })
     }
 
     /// How long the recorded run took.
@@ -180,6 +186,9 @@ impl Confirmer {
         // It mostly waits for all others.
         others.sort_by_key(|thread| thread.parent.is_none());
         for first in 0..others.len().min(TAILS) {
+            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                break;
+            }
             let mut then = others.clone();
             then[..=first].rotate_right(1);
             let Ok(script) =

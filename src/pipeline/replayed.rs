@@ -48,7 +48,7 @@ pub(super) fn explain(
         let why = "not run: what the awaited process does is no part of the schedule".to_owned();
         return Ok(Replayed { explained, failing, notes: vec![why], alternates, across });
     }
-    let confirmer = Confirmer::new(directory, &options)?;
+    let confirmer = Confirmer::new(directory, &options, work.deadline)?;
     let (explained, failing, mut notes) = search(&confirmer, &options, execution, work)?;
     let none = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule);
     if (failing.replay == Replay::Diverged || none) && confirmer.ordinary_heap() {
@@ -61,9 +61,8 @@ pub(super) fn explain(
     let none = replayed.explained.explanation.alternates.found.is_empty();
     // An alternate may lead a thread that the failure stopped into a failure of its own, of which
     // the log says nothing, as it says nothing of a further part of the condition that failed.
-    let in_vain = replayed.alternates.iter().all(|found| {
-        found.replay == Replay::Diverged || (found.replay == Replay::Confirmed && found.fails)
-    });
+    let failed = |found: &Finding| found.replay != Replay::NotRun && !found.avoids();
+    let in_vain = replayed.alternates.iter().all(failed);
     if in_vain && work.options.alternates > 0 && replayed.failing.replay != Replay::NotRun {
         let started = Instant::now();
         let explained = &replayed.explained;
