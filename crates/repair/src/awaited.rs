@@ -3,7 +3,7 @@
 //! looks at does so under that mutex and signals afterwards, and no signal can wake another one instead.
 
 use crate::possible::{Look, Possible};
-use crate::sections::{Section, around, lock_name, sections};
+use crate::sections::{Section, Sections, lock_name, sections};
 use crate::{Bug, source::Span};
 use encoders::ConstraintSystem;
 use explain::last_member;
@@ -48,12 +48,7 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
     ))
 }
 
-fn wait(
-    run: &EventTrace,
-    all: &[Section],
-    names: &BTreeSet<String>,
-    event: &Event,
-) -> Option<Wait> {
+fn wait(run: &EventTrace, all: &Sections, names: &BTreeSet<String>, event: &Event) -> Option<Wait> {
     let EventKind::Wake { condition, began } = event.kind else { return None };
     let named = run.subject(event).map(last_member);
     let object = run.objects.get(condition.index()).map(|object| last_member(&object.name));
@@ -68,7 +63,7 @@ fn wait(
 fn kept(
     run: &EventTrace,
     system: &ConstraintSystem,
-    all: &[Section],
+    all: &Sections,
     wait: &Wait,
     waiting: &BTreeSet<ThreadId>,
 ) -> Result<(), Possible> {
@@ -84,7 +79,7 @@ fn kept(
     };
     for write in run.events.iter().filter(is_write) {
         let place = || Span::of(write.site()).begin();
-        let guarded = around(run, all, write.id).iter().any(|s| s.object == wait.section.object);
+        let guarded = all.around(run, write.id).iter().any(|s| s.object == wait.section.object);
         if !guarded {
             return Err(Possible::Yes(format!("{}, without the mutex of the wait", place())));
         }

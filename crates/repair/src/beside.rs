@@ -1,7 +1,7 @@
 //! Locks and variables that are members of one object: the lock is for the variable, whatever either is called in the
 //! functions that use them.
 
-use crate::sections::{Section, is_internal, taken};
+use crate::sections::{Section, Sections, is_internal, taken};
 use crate::source::Span;
 use crate::words::word_in;
 use model::{CellId, Event, EventId, EventTrace, ObjectId};
@@ -63,7 +63,7 @@ fn cells(event: &Event) -> impl Iterator<Item = CellId> + '_ {
 /// touches: `c->out->lock` where they have `c->out->frames`, and where others take `m->lock` for `m->frames`.
 pub(crate) fn word_beside(
     trace: &EventTrace,
-    all: &[Section],
+    all: &Sections,
     lock: ObjectId,
     span: &Span,
     (first, last): (EventId, EventId),

@@ -5,7 +5,7 @@
 use crate::awaited::awaited;
 use crate::check::Limits;
 use crate::contended;
-use crate::sections::{around, lock_name, sections};
+use crate::sections::{lock_name, sections};
 use crate::{Bug, source::Span};
 use explain::{Pattern, last_member};
 use model::{CellId, Event, EventId, EventKind, EventTrace, ThreadId};
@@ -249,10 +249,10 @@ fn how(run: &EventTrace, combinations: &[Combination]) -> String {
     let all = sections(run);
     let locks = combinations.iter().map(|combination| {
         let (first, last) = combination.own;
-        let end = around(run, &all, last);
-        let own = around(run, &all, first).into_iter().filter(|section| end.contains(section));
+        let end = all.around(run, last);
+        let own = all.around(run, first).into_iter().filter(|section| end.contains(section));
         let other: BTreeSet<_> =
-            around(run, &all, combination.other).iter().map(|s| s.object).collect();
+            all.around(run, combination.other).iter().map(|s| s.object).collect();
         own.map(|section| section.object).find(|object| other.contains(object))
     });
     let locks: BTreeSet<_> = locks.collect();
@@ -282,7 +282,7 @@ fn circle(bug: &Bug<'_>, run: &EventTrace) -> Possible {
     let mut edges = BTreeSet::new();
     for section in all.iter().filter(|section| known(section.object)) {
         used.insert((run.event(section.lock).thread, section.object));
-        for outer in around(run, &all, section.lock) {
+        for outer in all.around(run, section.lock) {
             if outer.object != section.object && known(outer.object) {
                 edges.insert((outer.object, section.object));
             }

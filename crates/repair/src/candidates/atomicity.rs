@@ -12,8 +12,8 @@ use crate::beside::is_beside;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{
-    Section, around, around_each, begins_wait, guard, is_end, is_held, is_internal, is_once,
-    lock_name, sections,
+    Section, Sections, begins_wait, guard, is_end, is_held, is_internal, is_once, lock_name,
+    sections,
 };
 use crate::source::{Span, passages, span};
 use crate::words::lock_word;
@@ -21,7 +21,7 @@ use encoders::ConstraintSystem;
 use explain::Pattern;
 use model::{
     CellId, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId, ObjectKind,
-    VariableOrigin,
+    ThreadId, VariableOrigin,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,22 +116,18 @@ enum Width {
 
 /// The threads' sections before the events of the cause, in the same calls: each is held until the
 /// event has happened.
-fn extended(bug: &Bug<'_>, system: &ConstraintSystem, all: &[Section]) -> Vec<Candidate> {
+fn extended(bug: &Bug<'_>, system: &ConstraintSystem, all: &Sections) -> Vec<Candidate> {
     let trace = bug.trace;
     let thread = |id: EventId| trace.event(id).thread;
-    let index = |id: EventId| trace.event(id).index;
     // The section of a lock that a thread has left last before an event.
     let before = |id: EventId, lock: Option<ObjectId>| {
-        let earlier = all.iter().filter(|section| {
-            thread(section.lock) == thread(id)
-                && index(section.unlock) < index(id)
-                && lock.is_none_or(|lock| lock == section.object)
-                && !is_once(trace, all, section.object)
-        });
-        earlier.max_by_key(|section| index(section.lock)).copied()
+        let mut earlier = all.left_before(trace, id);
+        earlier.find(|section| {
+            lock.is_none_or(|lock| lock == section.object) && !is_once(trace, all, section.object)
+        })
     };
     let block = |id: EventId, section: Section| {
-        let inner = around(trace, all, id).into_iter().next_back();
+        let inner = all.around(trace, id).into_iter().next_back();
         Block {
             first: section.lock,
             last: inner.map_or(id, |s| s.unlock),
@@ -161,7 +157,7 @@ fn extended(bug: &Bug<'_>, system: &ConstraintSystem, all: &[Section]) -> Vec<Ca
 
 /// What a thread needs to find when it begins is written by its creator once it is there, its handle in a list, say:
 /// where the thread looks under a lock, its creator holds that from the creation on.
-fn created(bug: &Bug<'_>, system: &ConstraintSystem, all: &[Section]) -> Vec<Candidate> {
+fn created(bug: &Bug<'_>, system: &ConstraintSystem, all: &Sections) -> Vec<Candidate> {
     let trace = bug.trace;
     let mut found = Vec::new();
     for order::Wanted { first, then } in order::wanted(bug) {
@@ -172,7 +168,7 @@ fn created(bug: &Bug<'_>, system: &ConstraintSystem, all: &[Section]) -> Vec<Can
         if span(trace.event(fork), trace.event(first)).is_none_or(|span| span.first == span.last) {
             continue;
         }
-        for section in around(trace, all, then) {
+        for section in all.around(trace, then) {
             if is_once(trace, all, section.object) || is_internal(&lock_name(trace, section.object))
             {
                 continue;
@@ -192,7 +188,7 @@ fn created(bug: &Bug<'_>, system: &ConstraintSystem, all: &[Section]) -> Vec<Can
 /// Thread by thread, from the first to the last event that the cause names. A single access is
 /// widened to what its thread does with the variable in the same critical section, or, where that
 /// is asked for, in the same call of the function.
-fn blocks(bug: &Bug<'_>, all: &[Section], width: Width) -> Vec<Block> {
+fn blocks(bug: &Bug<'_>, all: &Sections, width: Width) -> Vec<Block> {
     let trace = bug.trace;
     let cells = cells(trace, bug.events);
     let blocks = ends(bug).map(|block| match width {
@@ -269,12 +265,12 @@ fn ends<'b>(bug: &'b Bug<'_>) -> impl Iterator<Item = Block> + 'b {
 
 fn widened(
     trace: &EventTrace,
-    all: &[Section],
+    all: &Sections,
     block: Block,
     cells: &BTreeSet<CellId>,
     wide: bool,
 ) -> Block {
-    let limits = match around(trace, all, block.first).first() {
+    let limits = match all.around(trace, block.first).first() {
         Some(section) => (section.lock, section.unlock),
         None if wide => {
             let function =
@@ -306,7 +302,7 @@ fn widened(
 /// and given back in the function. `None` for a single line.
 fn function_lines(
     trace: &EventTrace,
-    all: &[Section],
+    all: &Sections,
     block: &Block,
     cells: &BTreeSet<CellId>,
 ) -> Option<Span> {
@@ -318,9 +314,9 @@ fn function_lines(
     let mut cells = cells.clone();
     cells.extend(compared(trace));
     let mut lines: BTreeSet<u32> = BTreeSet::new();
-    for (id, held) in around_each(trace, all, |id| own(id) && touches(trace, id, &cells)) {
+    for id in ids(trace).filter(|id| own(*id) && touches(trace, *id, &cells)) {
         lines.insert(trace.event(id).site().line);
-        for section in held {
+        for section in all.around(trace, id) {
             if own(section.lock) && own(section.unlock) {
                 lines.extend([section.lock, section.unlock].map(|id| trace.event(id).site().line));
             }
@@ -366,9 +362,9 @@ pub(super) fn touches(trace: &EventTrace, id: EventId, cells: &BTreeSet<CellId>)
 }
 
 /// The locks that are held at some of the blocks' ends, those that are held at most of them first.
-fn locks(trace: &EventTrace, all: &[Section], blocks: &[Block]) -> Vec<Option<ObjectId>> {
+fn locks(trace: &EventTrace, all: &Sections, blocks: &[Block]) -> Vec<Option<ObjectId>> {
     let ends: Vec<EventId> = blocks.iter().flat_map(|block| [block.first, block.last]).collect();
-    let held = |id: &EventId| around(trace, all, *id).into_iter().map(|section| section.object);
+    let held = |id: &EventId| all.around(trace, *id).into_iter().map(|section| section.object);
     let mut objects: Vec<ObjectId> = Vec::new();
     for object in ends.iter().flat_map(held) {
         // What libraries lock inside is not the program's to hold.
@@ -389,7 +385,7 @@ fn locks(trace: &EventTrace, all: &[Section], blocks: &[Block]) -> Vec<Option<Ob
 /// who forgot one forgot that. What is only read under a lock may be read there for another reason, unless both are
 /// members of one object; and so may
 /// what is written for the first time: who makes an object, or asks for it to be made, may hold a lock of its own.
-fn elsewhere(bug: &Bug<'_>, all: &[Section]) -> Vec<ObjectId> {
+fn elsewhere(bug: &Bug<'_>, all: &Sections) -> Vec<ObjectId> {
     let trace = bug.trace;
     let cells = cells(trace, bug.events);
     let mut counts: Vec<(ObjectId, usize)> = Vec::new();
@@ -404,10 +400,10 @@ fn elsewhere(bug: &Bug<'_>, all: &[Section]) -> Vec<ObjectId> {
         event.kind.writes().iter().any(|part| cells.contains(&part.cell))
             && !first_uses.contains(&event.id)
     };
-    for (id, held) in around_each(trace, all, |id| touches(trace, id, &cells)) {
+    for id in ids(trace).filter(|id| touches(trace, *id, &cells)) {
         let event = trace.event(id);
-        for section in held.into_iter().filter(|one| writes(event) || is_beside(trace, one, event))
-        {
+        let held = all.around(trace, id).into_iter();
+        for section in held.filter(|one| writes(event) || is_beside(trace, one, event)) {
             match counts.iter_mut().find(|(object, _)| *object == section.object) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((section.object, 1)),
@@ -423,14 +419,13 @@ fn elsewhere(bug: &Bug<'_>, all: &[Section]) -> Vec<ObjectId> {
 
 /// Where all threads of the cause hold some lock at its variables already, it is that one: another lock
 /// that only some of them have to do with may not even be within reach of the others.
-fn agreed(bug: &Bug<'_>, all: &[Section], locks: &mut Vec<Option<ObjectId>>) {
+fn agreed(bug: &Bug<'_>, all: &Sections, locks: &mut Vec<Option<ObjectId>>) {
     let trace = bug.trace;
     let cells = cells(trace, bug.events);
     let accesses = || bug.events.iter().copied().filter(|id| touches(trace, *id, &cells));
     let everywhere = |lock: &Option<ObjectId>| {
-        let has = |id: EventId| {
-            around(trace, all, id).iter().any(|section| Some(section.object) == *lock)
-        };
+        let has =
+            |id: EventId| all.around(trace, id).iter().any(|section| Some(section.object) == *lock);
         accesses().next().is_some() && accesses().all(has)
     };
     if locks.iter().any(everywhere) {
@@ -439,11 +434,11 @@ fn agreed(bug: &Bug<'_>, all: &[Section], locks: &mut Vec<Option<ObjectId>>) {
 }
 
 /// Where a lock that is held at none of these places is held at an access of the cause's variables.
-fn example(bug: &Bug<'_>, all: &[Section], plan: &Plan) -> Option<String> {
+fn example(bug: &Bug<'_>, all: &Sections, plan: &Plan) -> Option<String> {
     let trace = bug.trace;
     let lock = plan.lock?;
     let cells = cells(trace, bug.events);
-    let held = |id: EventId| around(trace, all, id).iter().any(|section| section.object == lock);
+    let held = |id: EventId| all.around(trace, id).iter().any(|section| section.object == lock);
     if bug.events.iter().any(|id| held(*id)) {
         return None;
     }
@@ -455,7 +450,7 @@ fn example(bug: &Bug<'_>, all: &[Section], plan: &Plan) -> Option<String> {
 
 fn candidate(
     bug: &Bug<'_>,
-    all: &[Section],
+    all: &Sections,
     siblings: Option<&Siblings>,
     plan: Plan,
 ) -> Option<Candidate> {
@@ -513,7 +508,7 @@ fn candidate(
     if regions.iter().any(kept_by_wait) {
         return None;
     }
-    let others = siblings.map(Siblings::others).unwrap_or_default().iter().copied();
+    let others = siblings.into_iter().flat_map(Siblings::others).copied();
     // By lock, its own regions.
     let parts: Vec<(ObjectId, Vec<(EventId, EventId)>)> = std::iter::once(object)
         .chain(others)
@@ -600,24 +595,32 @@ fn candidate(
     Some(Candidate { repair, edited })
 }
 
+/// All events, thread by thread.
+fn ids(trace: &EventTrace) -> impl Iterator<Item = EventId> + '_ {
+    trace.threads.iter().flat_map(|thread| thread.events.iter().copied())
+}
+
 /// Do these lines take a reader/writer lock to read first, and write all the same?
 fn is_taken_to_read(
     trace: &EventTrace,
-    all: &[Section],
+    all: &Sections,
     lock: ObjectId,
     plan: &Plan,
     span: &Span,
 ) -> bool {
     let index = |id: EventId| trace.event(id).index as usize;
-    let own = all.iter().filter(|s| s.object == lock && span.has(trace.event(s.lock).site()));
     // The first one that a thread takes there is what it holds from then on.
-    let begins = own.clone().filter(|section| {
-        let earlier = |other: &&Section| {
-            trace.event(other.lock).thread == trace.event(section.lock).thread
-                && index(other.lock) < index(section.lock)
-        };
-        own.clone().rfind(earlier).is_none()
-    });
+    let mut first: BTreeMap<ThreadId, &Section> = BTreeMap::new();
+    for section in all.iter().filter(|s| s.object == lock) {
+        let event = trace.event(section.lock);
+        let earlier = first.get(&event.thread);
+        if earlier.is_none_or(|earlier| event.index < trace.event(earlier.lock).index)
+            && span.has(event.site())
+        {
+            first.insert(event.thread, section);
+        }
+    }
+    let begins = first.into_values();
     let modes: Vec<LockMode> = begins.map(|section| section.mode).collect();
     if modes.is_empty() || modes.iter().any(|mode| *mode != LockMode::Shared) {
         return false;
@@ -649,7 +652,7 @@ pub(super) fn new_mutex<'s>(
 /// have the others' sections before. `None` where all sections are whole.
 fn while_held(
     trace: &EventTrace,
-    all: &[Section],
+    all: &Sections,
     lock: ObjectId,
     spans: &[Span],
     regions: &[(EventId, EventId)],
@@ -665,6 +668,11 @@ fn while_held(
             && trace.failure.as_ref().is_some_and(|f| trace.event(f.event).thread != event.thread)
             && spans.iter().any(inside)
     };
+    let open: Vec<EventId> =
+        regions.iter().filter(|(_, last)| is_open(*last)).map(|(first, _)| *first).collect();
+    if open.is_empty() {
+        return None;
+    }
     let thread = |id: EventId| trace.event(id).thread;
     let index = |id: EventId| trace.event(id).index;
     // Sections that become part of a longer one no longer have ends of their own.
@@ -678,9 +686,9 @@ fn while_held(
     let known = all.iter().filter(|s| s.object == lock && !merged(s)).map(|s| (s.lock, s.unlock));
     let others: Vec<(EventId, EventId)> = known.chain(regions.iter().copied()).collect();
     let mut parts = Vec::new();
-    for (first, _) in regions.iter().filter(|(_, last)| is_open(*last)) {
-        let others = others.iter().filter(|(other, _)| thread(*other) != thread(*first));
-        parts.extend(others.map(|(_, last)| FailureCondition::Before(*last, *first)));
+    for first in open {
+        let others = others.iter().filter(|(other, _)| thread(*other) != thread(first));
+        parts.extend(others.map(|(_, last)| FailureCondition::Before(*last, first)));
     }
     if parts.is_empty() {
         return None;

@@ -3,7 +3,7 @@
 
 use super::{Candidate, Guard, deadlock};
 use crate::Bug;
-use crate::sections::Section;
+use crate::sections::{Section, Sections};
 use crate::source::{Span, frames, span};
 use crate::words::lock_word;
 use model::{CellId, Event, EventId, EventKind, EventTrace, ThreadId};
@@ -12,7 +12,7 @@ use model::{CellId, Event, EventId, EventKind, EventTrace, ThreadId};
 /// nobody knows: no thread has come back from the call in the recorded run.
 pub(super) fn release_first(
     bug: &Bug<'_>,
-    all: &[Section],
+    all: &Sections,
     block: &Event,
     held: Section,
 ) -> Option<Candidate> {
@@ -72,7 +72,7 @@ fn rest(trace: &EventTrace, section: Section, call: &Span) -> Option<Vec<EventId
 }
 
 /// Does the lock keep this access apart from another thread's?
-fn is_contended(trace: &EventTrace, all: &[Section], held: Section, id: EventId) -> bool {
+fn is_contended(trace: &EventTrace, all: &Sections, held: Section, id: EventId) -> bool {
     let own = trace.event(id);
     let cells = |event: &Event, writing: bool| -> Vec<CellId> {
         let reads = event.kind.reads().iter().map(|part| part.cell);
@@ -81,7 +81,7 @@ fn is_contended(trace: &EventTrace, all: &[Section], held: Section, id: EventId)
     };
     let (mine, changed) = (cells(own, false), cells(own, true));
     let under_lock = |event: &Event| {
-        let around = crate::sections::around(trace, all, event.id);
+        let around = all.around(trace, event.id);
         around.iter().any(|section| section.object == held.object)
     };
     trace.events.iter().any(|other| {
@@ -143,7 +143,7 @@ mod tests {
         }
         let all = sections(&trace);
         let last = parsed.event("last");
-        let held = *crate::sections::around(&trace, &all, last).first().expect("a lock is held");
+        let held = *all.around(&trace, last).first().expect("a lock is held");
         let rest = rest(&trace, held, &Span::of(&site("insert", 3))).expect("it came back");
         let contended = rest.iter().any(|id| is_contended(&trace, &all, held, *id));
         (rest, contended)

@@ -6,7 +6,9 @@ use super::{Candidate, Guard, Kind, Repair, callbacks, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
-use crate::sections::{Section, around, guard, is_internal, lock_name, sections, units};
+use crate::sections::{
+    Section, Sections, guard, is_internal, lock_name, sections, sections_and_units,
+};
 use crate::source::{Span, span};
 use crate::uses::is_found_between;
 use crate::words::{shares_this, word_in};
@@ -18,8 +20,7 @@ use std::collections::BTreeSet;
 
 pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let trace = bug.trace;
-    let mut all = sections(trace);
-    all.extend(units(trace));
+    let all = sections_and_units(trace);
     let blocks: Vec<&Event> = bug
         .events
         .iter()
@@ -100,7 +101,7 @@ pub(super) fn giving(
 /// The failure's condition, and that all threads of the circle ask while all of them have what they
 /// have: who got on before another one asked is not waited for. In the recorded run nobody gives
 /// anything back, so that it says no more there; with a repair, the releases are real.
-fn at_once(bug: &Bug<'_>, all: &[Section]) -> Option<FailureCondition> {
+fn at_once(bug: &Bug<'_>, all: &Sections) -> Option<FailureCondition> {
     let trace = bug.trace;
     let mut parts = vec![trace.failure.as_ref()?.condition.clone()];
     let blocks = || {
@@ -116,8 +117,8 @@ fn at_once(bug: &Bug<'_>, all: &[Section]) -> Option<FailureCondition> {
 
 /// What the thread of a request holds that another thread of the circle waits for, or that it waits
 /// for itself.
-fn held(bug: &Bug<'_>, all: &[Section], block: &Event) -> Option<Section> {
-    let around = around(bug.trace, all, block.id);
+fn held(bug: &Bug<'_>, all: &Sections, block: &Event) -> Option<Section> {
+    let around = all.around(bug.trace, block.id);
     let named = around.iter().find(|section| bug.events.contains(&section.lock));
     let waited_for = |section: &&Section| {
         bug.trace.events.iter().any(|event| {
@@ -132,7 +133,7 @@ fn held(bug: &Bug<'_>, all: &[Section], block: &Event) -> Option<Section> {
 /// again, or gives it back first.
 fn again(
     bug: &Bug<'_>,
-    all: &[Section],
+    all: &Sections,
     (block, mode): (&Event, LockMode),
     held: Section,
 ) -> Vec<Candidate> {
@@ -223,7 +224,7 @@ fn changed(
 }
 
 /// One more lock around what each thread of the circle does with its own: only one of them at a time.
-fn one_at_a_time(bug: &Bug<'_>, all: &[Section], blocks: &[&Event]) -> Option<Candidate> {
+fn one_at_a_time(bug: &Bug<'_>, all: &Sections, blocks: &[&Event]) -> Option<Candidate> {
     let trace = bug.trace;
     if blocks.len() < 2 || blocks.iter().any(|block| asked(block).is_none()) {
         return None;
@@ -260,7 +261,7 @@ fn one_at_a_time(bug: &Bug<'_>, all: &[Section], blocks: &[&Event]) -> Option<Ca
 
 /// All threads of the circle run the same code: the lines cannot change places, but the locks can
 /// be taken in one order, whoever takes them.
-fn one_order(bug: &Bug<'_>, all: &[Section], blocks: &[&Event]) -> Option<Candidate> {
+fn one_order(bug: &Bug<'_>, all: &Sections, blocks: &[&Event]) -> Option<Candidate> {
     let trace = bug.trace;
     let first = blocks.first()?;
     if blocks.len() < 2 || blocks.iter().any(|block| block.site() != first.site()) {
@@ -315,7 +316,7 @@ fn one_order(bug: &Bug<'_>, all: &[Section], blocks: &[&Event]) -> Option<Candid
 /// Takes the lock that is asked for before the one that is held.
 fn in_order(
     bug: &Bug<'_>,
-    all: &[Section],
+    all: &Sections,
     (block, asked): (&Event, (ObjectId, LockMode)),
     held: Section,
 ) -> Option<Candidate> {
@@ -327,7 +328,8 @@ fn in_order(
     let mut edit = Edit::new(trace);
     // Whoever came through here before did it in the same order.
     for inner in all.iter().filter(|section| site(section.lock) == block.site()) {
-        let outer = around(trace, all, inner.lock)
+        let outer = all
+            .around(trace, inner.lock)
             .into_iter()
             .find(|section| site(section.lock) == site(held.lock) && section.lock != inner.lock);
         if let Some(outer) = outer {
@@ -384,7 +386,7 @@ fn names_there(trace: &EventTrace, asked: [(EventId, ObjectId); 2]) -> [String; 
 }
 
 /// Only one thread at a time on its way from the first lock to the second.
-fn alone(bug: &Bug<'_>, all: &[Section]) -> Rule {
+fn alone(bug: &Bug<'_>, all: &Sections) -> Rule {
     let trace = bug.trace;
     let blocks = bug.events.iter().map(|id| trace.event(*id));
     let blocks = blocks.filter(|event| matches!(event.kind, EventKind::Block { .. }));
@@ -398,7 +400,7 @@ fn alone(bug: &Bug<'_>, all: &[Section]) -> Rule {
 /// Gives the lock back before it waits for something else.
 pub(super) fn release_first(
     bug: &Bug<'_>,
-    all: &[Section],
+    all: &Sections,
     block: &Event,
     held: Section,
 ) -> Option<Candidate> {

@@ -3,7 +3,7 @@
 use super::atomicity::{cells, touches};
 use super::planner::Block;
 use crate::Bug;
-use crate::sections::Section;
+use crate::sections::Sections;
 use explain::Pattern;
 use model::{CellId, EventId, EventKind, EventTrace, ObjectId};
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ pub(super) fn blocks(bug: &Bug<'_>) -> Vec<Block> {
 /// is gone. Yes for other bugs.
 pub(super) fn settles(
     bug: &Bug<'_>,
-    all: &[Section],
+    all: &Sections,
     lock: Option<ObjectId>,
     regions: &[(EventId, EventId)],
 ) -> bool {
@@ -149,13 +149,14 @@ mod tests {
             blocks(bug).iter().map(|block| (block.first, block.last)).collect()
         };
         assert_eq!(ends(&bug), [(fetch, access), (look, next)]);
-        assert!(settles(&bug, &[], None, &[(fetch, access), (look, next)]));
+        let none = crate::sections::sections(&parsed.trace);
+        assert!(settles(&bug, &none, None, &[(fetch, access), (look, next)]));
         assert!(
-            !settles(&bug, &[], None, &[(access, access), (free, free)]),
+            !settles(&bug, &none, None, &[(access, access), (free, free)]),
             "the free may come first"
         );
         let order = Bug { pattern: Pattern::Order, ..bug };
-        assert!(settles(&order, &[], None, &[(access, access)]));
+        assert!(settles(&order, &none, None, &[(access, access)]));
         let mut unlinked = parsed.trace.clone();
         let write = unlinked.event(next).kind.clone();
         unlinked.events[look.index()].kind = write;

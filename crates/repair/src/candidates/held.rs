@@ -3,7 +3,7 @@
 use super::atomicity::touches;
 use super::planner::Plan;
 use crate::Bug;
-use crate::sections::{Section, around, begins_wait};
+use crate::sections::{Section, Sections, begins_wait};
 use crate::source::{Span, passages};
 use crate::words::word_in;
 use model::{CellId, EventId, EventTrace, ObjectId};
@@ -36,18 +36,24 @@ pub(super) fn without_nested(trace: &EventTrace, mut plan: Plan) -> Option<Plan>
 /// sometimes. `None` where a caller has no lines.
 fn left_to_callers(trace: &EventTrace, plan: &mut Plan) -> Option<Vec<Span>> {
     let index = |id: EventId| trace.event(id).index;
-    let inside = |(first, last): &(EventId, EventId), (from, to): &(EventId, EventId)| {
-        trace.event(*first).thread == trace.event(*from).thread
-            && index(*from) <= index(*first)
-            && index(*last) <= index(*to)
+    let thread = |id: EventId| trace.event(id).thread;
+    let inside = |(first, last): (EventId, EventId), (from, to): (EventId, EventId)| {
+        thread(first) == thread(from) && index(from) <= index(first) && index(last) <= index(to)
     };
+    // Of the same lines, none lies in another, and each thread's come in order.
     let all: Vec<_> = plan.spans.iter().map(|span| passages(trace, span)).collect();
+    let place = |id: EventId| (thread(id), index(id));
+    let around = |passages: &[(EventId, EventId)], inner: (EventId, EventId)| {
+        let begun = passages.partition_point(|(first, _)| place(*first) <= place(inner.0));
+        begun.checked_sub(1).map(|last| passages[last]).filter(|outer| inside(inner, *outer))
+    };
     let (mut kept, mut callers) = (Vec::new(), Vec::new());
     for (number, (span, own)) in plan.spans.iter().zip(&all).enumerate() {
         let nested = |passage: &&(EventId, EventId)| {
-            let others = all.iter().enumerate().filter(|(other, _)| *other != number);
-            let mut others = others.flat_map(|(_, passages)| passages);
-            others.any(|other| inside(passage, other) && !inside(other, passage))
+            let mut others = all.iter().enumerate().filter(|(other, _)| *other != number);
+            others.any(|(_, others)| {
+                around(others, **passage).is_some_and(|outer| !inside(outer, **passage))
+            })
         };
         match own.iter().filter(nested).count() {
             0 => kept.push(span.clone()),
@@ -77,7 +83,7 @@ pub(super) struct Region {
 /// is another one in each call, as `slots[i].lock` is.
 pub(super) fn is_ambiguous(
     trace: &EventTrace,
-    all: &[Section],
+    all: &Sections,
     regions: &[Region],
     span: &Span,
     name: &str,
@@ -88,8 +94,7 @@ pub(super) fn is_ambiguous(
     });
     there.flat_map(|region| [(region.first, region.lock), (region.last, region.lock)]).any(
         |(id, lock)| {
-            let others =
-                around(trace, all, id).into_iter().filter(|section| section.object != lock);
+            let others = all.around(trace, id).into_iter().filter(|section| section.object != lock);
             let word =
                 |id: EventId| word_in(trace.event(id), span).or(trace.subject(trace.event(id)));
             others.filter_map(|section| word(section.lock)).any(|other| {
@@ -146,7 +151,7 @@ fn without_indices(name: &str) -> String {
 /// what follows is told as given back and taken again.
 pub(super) fn taken_inside(
     trace: &EventTrace,
-    all: &[Section],
+    all: &Sections,
     lock: ObjectId,
     spans: &[Span],
     regions: &[(EventId, EventId)],
@@ -154,22 +159,16 @@ pub(super) fn taken_inside(
     let index = |id: EventId| trace.event(id).index;
     let mut found: Vec<String> = Vec::new();
     for (first, last) in regions {
-        let inside = |section: &&Section| {
-            section.object == lock
-                && trace.event(section.lock).thread == trace.event(*first).thread
-                && index(section.unlock) >= index(*first)
-                && index(section.lock) <= index(*last)
-        };
-        let own = all.iter().filter(inside).min_by_key(|section| index(section.lock));
+        let mut own = all.touching(trace, (*first, *last)).filter(|section| section.object == lock);
         // At the beginning it may be taken by a function that the lines call.
-        let called = |section: &&Section| {
+        let called = |section: &Section| {
             let site = trace.event(section.lock).site();
             spans.iter().all(|span| !span.has(site))
         };
-        let is_inner = |section: &&Section| {
+        let is_inner = |section: &Section| {
             index(section.lock) > index(*first) || (section.lock == *first && called(section))
         };
-        let Some(section) = own.filter(is_inner) else { continue };
+        let Some(section) = own.next().filter(is_inner) else { continue };
         let [place, back] =
             [section.lock, section.unlock].map(|id| Span::of(trace.event(id).site()));
         let mut step = format!("do not take it again at {} in {}", place.begin(), place.function);
@@ -186,19 +185,17 @@ pub(super) fn taken_inside(
 /// Where the lock is given back too early, each pair of places once.
 pub(super) fn given_back(
     trace: &EventTrace,
-    all: &[Section],
+    all: &Sections,
     lock: ObjectId,
     regions: &[(EventId, EventId)],
 ) -> Vec<String> {
     let index = |id: EventId| trace.event(id).index;
     let mut found: Vec<String> = Vec::new();
     for (first, last) in regions {
-        let inside = |id: EventId| {
-            trace.event(id).thread == trace.event(*first).thread
-                && (index(*first)..=index(*last)).contains(&index(id))
-        };
-        let own: Vec<&Section> =
-            all.iter().filter(|s| s.object == lock && inside(s.lock)).collect();
+        let own = all.touching(trace, (*first, *last));
+        let own: Vec<Section> = own
+            .filter(|section| section.object == lock && index(section.lock) >= index(*first))
+            .collect();
         for pair in own.windows(2).filter(|pair| !begins_wait(trace, pair[0].unlock)) {
             let places = [pair[0].unlock, pair[1].lock];
             let [back, again] = places.map(|id| Span::of(trace.event(id).site()));

@@ -4,13 +4,13 @@
 use super::atomicity::{cells, touches};
 use super::planner::Plan;
 use crate::Bug;
-use crate::sections::{Section, around, is_internal, is_once, lock_name};
+use crate::sections::{Section, Sections, is_internal, is_once, lock_name};
 use crate::source::{Span, passages, span};
 use model::{EventId, ObjectId};
 use std::collections::BTreeSet;
 
 /// The plan with all lines of sections in which the wrong lock is held. `None` where there are none.
-pub(super) fn plan(bug: &Bug<'_>, all: &[Section], plan: &Plan) -> Option<Plan> {
+pub(super) fn plan(bug: &Bug<'_>, all: &Sections, plan: &Plan) -> Option<Plan> {
     let lock = plan.lock?;
     let trace = bug.trace;
     let wider = |lines: &Span| {
@@ -40,7 +40,7 @@ pub(super) fn plan(bug: &Bug<'_>, all: &[Section], plan: &Plan) -> Option<Plan> 
 /// is about, while the right lock is not held.
 fn section(
     bug: &Bug<'_>,
-    all: &[Section],
+    all: &Sections,
     right: ObjectId,
     (first, last): (EventId, EventId),
 ) -> Option<Span> {
@@ -55,10 +55,10 @@ fn section(
             && !trace.events.iter().any(|event| {
                 event.thread != trace.event(first).thread
                     && touches(trace, event.id, &cells)
-                    && around(trace, all, event.id).iter().any(|one| one.object == section.object)
+                    && all.around(trace, event.id).iter().any(|one| one.object == section.object)
             })
     };
-    let outer = around(trace, all, first);
+    let outer = all.around(trace, first);
     if outer.iter().any(|section| section.object == right) {
         return None;
     }
@@ -74,7 +74,7 @@ fn section(
             other.thread != trace.event(first).thread
                 && touches(trace, other.id, &cells)
                 && (written || !other.kind.writes().is_empty())
-                && around(trace, all, other.id).iter().any(|one| one.object == right)
+                && all.around(trace, other.id).iter().any(|one| one.object == right)
         })
     };
     if !rest.copied().any(|id| shares(&id)) {
@@ -126,7 +126,7 @@ mod tests {
         let lines = |first, last| {
             span(trace.event(first), trace.event(last)).expect("both are in one function")
         };
-        let table = all.iter().find(|one| around(&trace, &all, check).contains(one));
+        let table = all.iter().find(|one| all.around(&trace, check).contains(one));
         let narrow = Plan {
             lock: table.map(|section| section.object),
             spans: vec![lines(clear, expire)],
@@ -134,7 +134,7 @@ mod tests {
             only_longer: false,
         };
         let found = plan(&bug, &all, &narrow).expect("another lock is held there");
-        let admin = all.iter().find(|one| around(&trace, &all, clear).contains(one));
+        let admin = all.iter().find(|one| all.around(&trace, clear).contains(one));
         let admin = admin.expect("a lock is held there");
         assert_eq!(found.spans, [lines(admin.lock, admin.unlock)]);
         assert_eq!(found.regions, [(admin.lock, admin.unlock)]);

@@ -4,7 +4,7 @@ use super::{Candidate, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
-use crate::sections::{Section, around, sections};
+use crate::sections::{Sections, sections};
 use crate::source::{Span, frames, span};
 use crate::statements::{Direction, Statement, move_line, statements};
 use crate::uses::{is_handle_used, parts};
@@ -330,8 +330,8 @@ fn needed(trace: &EventTrace, id: EventId) -> Vec<ObjectId> {
 }
 
 /// The event, or the acquisition of the outermost section around it of one of these locks.
-fn outer(trace: &EventTrace, all: &[Section], needed: &[ObjectId], id: EventId) -> EventId {
-    let held = around(trace, all, id);
+fn outer(trace: &EventTrace, all: &Sections, needed: &[ObjectId], id: EventId) -> EventId {
+    let held = all.around(trace, id);
     let outer = held.iter().find(|section| needed.contains(&section.object));
     outer.map_or(id, |section| section.lock)
 }

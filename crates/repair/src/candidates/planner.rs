@@ -2,10 +2,10 @@
 
 use super::atomicity::{cells, touches};
 use super::siblings::Siblings;
-use crate::sections::{Section, around_each};
+use crate::sections::{Section, Sections};
 use crate::source::{Span, frames, passages, span};
 use encoders::ConstraintSystem;
-use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectId, Site};
+use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectId, Site, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one thread does that nothing may come between.
@@ -57,12 +57,46 @@ fn around(trace: &EventTrace, one: &Event, other: &Event) -> Option<Span> {
 pub(super) struct Planner<'a> {
     pub(super) trace: &'a EventTrace,
     pub(super) system: &'a ConstraintSystem,
-    pub(super) all: &'a [Section],
+    pub(super) all: &'a Sections,
     pub(super) lock: Option<ObjectId>,
     /// Its siblings, where there is a lock.
     pub(super) siblings: Option<&'a Siblings>,
     /// Every access that may come at the same time is guarded, too.
     pub(super) complete: bool,
+}
+
+/// Parts of threads, to be looked up by what they hold.
+struct Regions<'a> {
+    trace: &'a EventTrace,
+    /// By thread and first event; and which of those of the thread up to this one ends last.
+    regions: Vec<(ThreadId, u32, u32)>,
+}
+
+impl<'a> Regions<'a> {
+    fn of(trace: &'a EventTrace, regions: &[(EventId, EventId)]) -> Self {
+        let index = |id: EventId| trace.event(id).index;
+        let mut regions: Vec<(ThreadId, u32, u32)> = regions
+            .iter()
+            .map(|(first, last)| (trace.event(*first).thread, index(*first), index(*last)))
+            .collect();
+        regions.sort_unstable();
+        for at in 1..regions.len() {
+            if regions[at].0 == regions[at - 1].0 {
+                regions[at].2 = regions[at].2.max(regions[at - 1].2);
+            }
+        }
+        Self { trace, regions }
+    }
+
+    /// Does one of them hold this part of a thread?
+    fn hold(&self, (first, last): (EventId, EventId)) -> bool {
+        // Of those that begin before it, the one that ends last does if any does.
+        let (first, last) = (self.trace.event(first), self.trace.event(last));
+        let place = (first.thread, first.index);
+        let begun = self.regions.partition_point(|(thread, from, _)| (*thread, *from) <= place);
+        let before = begun.checked_sub(1).map(|at| self.regions[at]);
+        before.is_some_and(|(thread, _, to)| thread == first.thread && last.index <= to)
+    }
 }
 
 impl Planner<'_> {
@@ -78,8 +112,10 @@ impl Planner<'_> {
             let last = self.trace.event(block.last);
             let own = &self.trace.thread_of(block.last).events;
             let next = *own.get(last.index as usize + 1)?;
-            let section =
-                self.all.iter().find(|one| one.lock == next && Some(one.object) == self.lock)?;
+            let section = self.all.around(self.trace, next);
+            let section = section
+                .into_iter()
+                .find(|one| one.lock == next && Some(one.object) == self.lock)?;
             let callers = |id: EventId| {
                 let event = self.trace.event(id);
                 event.stack.get(event.depth() + 1..)
@@ -165,41 +201,21 @@ impl Planner<'_> {
                 && index(inner.1) <= index(outer.1)
         };
         let ends = |section: &Section| (section.lock, section.unlock);
-        // Of the regions that begin before a section, the one that ends last holds it if any does.
-        let mut regions: Vec<(u32, u32, u32)> = plan
-            .regions
-            .iter()
-            .map(|region| {
-                let thread = trace.event(region.0).thread.index() as u32;
-                (thread, index(region.0), index(region.1))
-            })
-            .collect();
-        regions.sort_unstable();
-        for at in 1..regions.len() {
-            if regions[at].0 == regions[at - 1].0 {
-                regions[at].2 = regions[at].2.max(regions[at - 1].2);
-            }
-        }
-        let is_inside = |section: &&Section| {
-            let thread = trace.event(section.lock).thread.index() as u32;
-            let begun = regions
-                .partition_point(|(of, from, _)| (*of, *from) <= (thread, index(section.lock)));
-            let last = begun.checked_sub(1).map(|last| regions[last]);
-            last.is_some_and(|(of, _, to)| of == thread && index(section.unlock) <= to)
-        };
+        let regions = Regions::of(trace, &plan.regions);
+        let is_inside = |section: &&Section| regions.hold(ends(section));
         let taken: BTreeSet<ObjectId> =
             self.all.iter().filter(is_inside).map(|section| section.object).collect();
-        let firsts: BTreeSet<EventId> = plan.regions.iter().map(|region| region.0).collect();
-        let held: BTreeMap<EventId, Vec<Section>> =
-            around_each(trace, self.all, |id| firsts.contains(&id)).into_iter().collect();
         let around = |region: &(EventId, EventId)| {
-            let own = held.get(&region.0).into_iter().flatten();
-            own.filter(|section| {
-                let whole = ends(section);
-                taken.contains(&section.object) && within(*region, whole) && !within(whole, *region)
-            })
-            .map(ends)
-            .min_by_key(|(lock, _)| index(*lock))
+            let own = self.all.around(trace, region.0);
+            own.iter()
+                .filter(|section| {
+                    let whole = ends(section);
+                    taken.contains(&section.object)
+                        && within(*region, whole)
+                        && !within(whole, *region)
+                })
+                .map(ends)
+                .min_by_key(|(lock, _)| index(*lock))
         };
         let sections: BTreeSet<_> = plan.regions.iter().filter_map(around).collect();
         for (lock, unlock) in sections {
@@ -307,12 +323,14 @@ impl Planner<'_> {
             let writes = same_places.iter().flat_map(|id| trace.event(*id).kind.writes());
             writes.map(|part| part.cell).collect()
         };
-        let inside = |id: EventId| {
-            plan.regions.iter().any(|(first, last)| {
-                trace.event(*first).thread == trace.event(id).thread
-                    && (index(*first)..=index(*last)).contains(&index(id))
-            }) || self.section(id).is_some()
-        };
+        let regions = Regions::of(trace, &plan.regions);
+        let inside = |id: EventId| regions.hold((id, id)) || self.section(id).is_some();
+        // Thread by thread, in order.
+        let mut others: BTreeMap<ThreadId, Vec<EventId>> = BTreeMap::new();
+        for id in same_places {
+            others.entry(trace.event(id).thread).or_default().push(id);
+        }
+        others.values_mut().for_each(|own| own.sort_by_key(|id| index(*id)));
         let mut lines: Vec<Span> = Vec::new();
         for event in trace.events.iter().filter(|event| touches(trace, event.id, &cells)) {
             let conflicts = !event.kind.writes().is_empty() || touches(trace, event.id, &written);
@@ -321,11 +339,14 @@ impl Planner<'_> {
             if !conflicts || !own || lines.contains(&line) || inside(event.id) {
                 continue;
             }
-            let at_once = same_places.iter().any(|other| {
-                trace.event(*other).thread != event.thread
-                    && !self.system.surely_before(event.id, *other)
-                    && !self.system.surely_before(*other, event.id)
-            });
+            // Those of a thread that surely come before the event come first, and those that surely come behind it last.
+            let at_once =
+                others.iter().filter(|(thread, _)| **thread != event.thread).any(|(_, own)| {
+                    let before =
+                        own.partition_point(|other| self.system.surely_before(*other, event.id));
+                    own.get(before)
+                        .is_some_and(|other| !self.system.surely_before(event.id, *other))
+                });
             // Who makes an object is alone with it, whatever is done to others at that time.
             let at_once = at_once && !self.makes(event.id);
             if at_once {

@@ -4,7 +4,7 @@ use super::atomicity::{cells, touches};
 use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
-use crate::sections::{around, is_internal, lock_name, sections};
+use crate::sections::{is_internal, lock_name, sections};
 use crate::source::Span;
 use crate::words::lock_word;
 use model::{Event, EventId, EventKind, LockMode, ObjectId};
@@ -15,7 +15,7 @@ pub(super) fn candidate(bug: &Bug<'_>) -> Option<Candidate> {
     let trace = bug.trace;
     let all = sections(trace);
     let cells = cells(trace, bug.events);
-    let held = |id: EventId| around(trace, &all, id);
+    let held = |id: EventId| all.around(trace, id);
     let object = common(bug)?;
     let writes =
         |event: &&Event| !event.kind.writes().is_empty() && touches(trace, event.id, &cells);
@@ -70,7 +70,7 @@ fn common(bug: &Bug<'_>) -> Option<ObjectId> {
         !(kind.reads().is_empty() && kind.writes().is_empty())
     };
     let mut held = bug.events.iter().copied().filter(accesses).map(|id| -> BTreeSet<ObjectId> {
-        around(trace, &all, id).iter().map(|section| section.object).collect()
+        all.around(trace, id).iter().map(|section| section.object).collect()
     });
     let first = held.next()?;
     let everywhere = held.fold(first, |known, other| &known & &other);

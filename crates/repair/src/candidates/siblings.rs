@@ -1,20 +1,20 @@
 //! Locks that are one in the source: a member of a structure, of which each object has its own.
 
 use super::atomicity::cells;
-use crate::sections::{Section, around};
+use crate::sections::{Section, Sections};
 use model::{CellId, EventId, EventTrace, ObjectId, Site};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A lock, and the others that are taken at the same places under the same name.
 pub(super) struct Siblings {
     lock: ObjectId,
-    others: Vec<ObjectId>,
+    others: BTreeSet<ObjectId>,
     /// Under which one of them a cell is accessed; none where it is accessed under several.
     guards: BTreeMap<CellId, Option<ObjectId>>,
 }
 
 impl Siblings {
-    pub(super) fn of(trace: &EventTrace, all: &[Section], lock: ObjectId) -> Self {
+    pub(super) fn of(trace: &EventTrace, all: &Sections, lock: ObjectId) -> Self {
         let name = |section: &Section| trace.subject(trace.event(section.lock)).unwrap_or_default();
         let site = |section: &Section| trace.event(section.lock).site();
         let mut own: Vec<(&Site, &str)> = Vec::new();
@@ -28,10 +28,10 @@ impl Siblings {
             let mut own = own.iter().filter(|(at, _)| *at == site(section));
             own.any(|(_, called)| explain::same_variable(called, name(section)))
         };
-        let mut others: Vec<ObjectId> = Vec::new();
+        let mut others: BTreeSet<ObjectId> = BTreeSet::new();
         for section in all.iter().filter(|section| section.object != lock) {
             if !others.contains(&section.object) && same(section) {
-                others.push(section.object);
+                others.insert(section.object);
             }
         }
         let mut guards: BTreeMap<CellId, Option<ObjectId>> = BTreeMap::new();
@@ -52,11 +52,11 @@ impl Siblings {
 
     /// The lock by itself.
     pub(super) fn none(lock: ObjectId) -> Self {
-        Self { lock, others: Vec::new(), guards: BTreeMap::new() }
+        Self { lock, others: BTreeSet::new(), guards: BTreeMap::new() }
     }
 
     /// The others.
-    pub(super) fn others(&self) -> &[ObjectId] {
+    pub(super) fn others(&self) -> &BTreeSet<ObjectId> {
         &self.others
     }
 
@@ -68,10 +68,10 @@ impl Siblings {
     pub(super) fn section(
         &self,
         trace: &EventTrace,
-        all: &[Section],
+        all: &Sections,
         id: EventId,
     ) -> Option<Section> {
-        let around = around(trace, all, id);
+        let around = all.around(trace, id);
         let own = around.iter().find(|section| section.object == self.lock);
         let mut others = around.iter().filter(|section| self.others.contains(&section.object));
         own.or_else(|| others.next().filter(|_| others.next().is_none())).copied()
@@ -82,22 +82,17 @@ impl Siblings {
     pub(super) fn of_region(
         &self,
         trace: &EventTrace,
-        all: &[Section],
+        all: &Sections,
         (first, last): (EventId, EventId),
     ) -> Option<ObjectId> {
         if self.others.is_empty() {
             return Some(self.lock);
         }
-        let index = |id: EventId| trace.event(id).index;
-        let overlaps = |section: &&Section| {
-            trace.event(section.lock).thread == trace.event(first).thread
-                && index(section.lock) <= index(last)
-                && index(section.unlock) >= index(first)
-        };
-        let taken = all.iter().filter(overlaps).map(|section| section.object);
+        let taken = all.touching(trace, (first, last)).map(|section| section.object);
         let mut found: BTreeSet<ObjectId> = taken.filter(|object| self.has(*object)).collect();
         if found.is_empty() {
             let own = &trace.thread_of(first).events;
+            let index = |id: EventId| trace.event(id).index;
             let inside = own.get(index(first) as usize..=index(last) as usize).unwrap_or_default();
             let cells = cells(trace, inside).into_iter();
             found.extend(cells.filter_map(|cell| self.guards.get(&cell).copied().flatten()));
@@ -143,7 +138,7 @@ mod tests {
         parsed.trace.events[one.index()].name = Some("this->lock".into());
         let trace = &parsed.trace;
         let siblings = Siblings::of(trace, &all, m);
-        assert_eq!(siblings.others(), [n]);
+        assert_eq!(siblings.others(), &BTreeSet::from([n]));
         assert_eq!(siblings.section(trace, &all, two).map(|section| section.object), Some(n));
         let of_region = |first, last| siblings.of_region(trace, &all, (first, last));
         assert_eq!(of_region(one, last), Some(m));

@@ -6,7 +6,7 @@ use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::{Rule, Stretch};
-use crate::sections::{around, lock_name, units};
+use crate::sections::{lock_name, units};
 use crate::source::{Span, span};
 use model::trace::ValueDisplay;
 use model::{
@@ -31,7 +31,7 @@ pub(super) fn one_unit(bug: &Bug<'_>) -> Vec<Candidate> {
     for semaphore in &trace.objects {
         let ObjectKind::Semaphore { initial } = semaphore.kind else { continue };
         let around = |id: &EventId| {
-            around(trace, &all, *id).into_iter().find(|unit| unit.object == semaphore.id)
+            all.around(trace, *id).into_iter().find(|unit| unit.object == semaphore.id)
         };
         let sections: Option<Vec<_>> = bug.events.iter().map(around).collect();
         let Some(sections) = sections.filter(|all| initial > 1 && !all.is_empty()) else {

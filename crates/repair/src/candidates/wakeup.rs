@@ -4,7 +4,7 @@ use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::Rule;
-use crate::sections::{Section, around, guard, lock_name, sections};
+use crate::sections::{Section, Sections, guard, lock_name, sections};
 use crate::source::{Span, passages, span};
 use model::{
     Awaited, Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, FailureCondition,
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 /// The wait that nobody ends, and the signals that might have.
 struct Missed<'a> {
     bug: &'a Bug<'a>,
-    all: Vec<Section>,
+    all: Sections,
     /// The request.
     wait: &'a Event,
     condition: ObjectId,
@@ -92,7 +92,7 @@ impl<'a> Missed<'a> {
 
     /// The acquisition of the mutex's section around an event; the event itself outside of one.
     fn section_of(&self, id: EventId) -> EventId {
-        let around = around(self.trace(), &self.all, id);
+        let around = self.all.around(self.trace(), id);
         let own = around.iter().find(|section| section.object == self.waiting.object);
         own.map_or(id, |section| section.lock)
     }
@@ -100,7 +100,7 @@ impl<'a> Missed<'a> {
     /// Does the thread of an event hold the mutex of the wait there?
     fn is_guarded(&self, id: EventId) -> bool {
         let object = self.waiting.object;
-        around(self.trace(), &self.all, id).iter().any(|section| section.object == object)
+        self.all.around(self.trace(), id).iter().any(|section| section.object == object)
     }
 
     /// What the waiting thread tests is written, and signalled, under the mutex.
@@ -262,7 +262,7 @@ impl<'a> Missed<'a> {
         let tested = self.tested();
         let trace = self.trace();
         let own = trace.thread_of(self.signal.id).events.iter().take(self.signal.index as usize);
-        let around = around(trace, &self.all, self.signal.id);
+        let around = self.all.around(trace, self.signal.id);
         let section = around.into_iter().find(|section| section.object == self.waiting.object);
         section.is_some_and(|section| {
             let inside = own.skip(trace.event(section.lock).index as usize);
@@ -275,7 +275,7 @@ impl<'a> Missed<'a> {
     fn news(&self) -> Option<String> {
         let trace = self.trace();
         let object = self.waiting.object;
-        let around = around(trace, &self.all, self.signal.id);
+        let around = self.all.around(trace, self.signal.id);
         let section = around.into_iter().find(|section| section.object == object)?;
         let index = |id: EventId| trace.event(id).index as usize;
         let own = trace.thread_of(self.signal.id).events.get(index(section.lock)..);
@@ -287,7 +287,7 @@ impl<'a> Missed<'a> {
 
 /// The section of the program's own lock that ends inside of one of the library's: who waits on a
 /// `condition_variable_any` gives its lock back under one that the condition variable has for itself.
-fn given_back_inside(trace: &EventTrace, all: &[Section], inner: Section) -> Option<Section> {
+fn given_back_inside(trace: &EventTrace, all: &Sections, inner: Section) -> Option<Section> {
     let [first, last] = [inner.lock, inner.unlock].map(|id| trace.event(id));
     let innermost = first.stack.first()?;
     let own = all.iter().rev().copied().find(|section| {
