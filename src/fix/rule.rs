@@ -307,7 +307,7 @@ fn is_entered_elsewhere(at: &Places<'_>, stretches: &[Stretch]) -> bool {
     let begins = |stretch: &Stretch| at.sites(stretch.first);
     let entries: BTreeSet<String> = stretches.iter().filter_map(begins).flatten().collect();
     let spans = |s: &Stretch| lines(at.trace.event(s.first), at.trace.event(s.last));
-    let spans: Vec<Span> = stretches.iter().filter_map(spans).collect();
+    let spans: BTreeSet<Span> = stretches.iter().filter_map(spans).collect();
     let within = |event: &Event| {
         let mut stack = event.stack.iter();
         stack.any(|site| {
@@ -317,8 +317,9 @@ fn is_entered_elsewhere(at: &Places<'_>, stretches: &[Stretch]) -> bool {
             })
         })
     };
-    at.trace.events.iter().filter(|event| !within(event)).any(|event| {
-        at.sites(event.id).is_some_and(|sites| sites.iter().any(|site| entries.contains(site)))
+    at.trace.events.iter().any(|event| {
+        let enters = |sites: Vec<String>| sites.iter().any(|site| entries.contains(site));
+        at.sites(event.id).is_some_and(enters) && !within(event)
     })
 }
 

@@ -1,7 +1,7 @@
 //! The statements of a function as threads came through them, and moving them.
 
 use crate::edit::Edit;
-use crate::sections::{Section, sections};
+use crate::sections::{Sections, sections};
 use crate::source::frames;
 use model::{
     Event, EventId, EventKind, EventTrace, PathCondition, PathConditionKind, Site, ThreadId, VarId,
@@ -149,17 +149,15 @@ pub(crate) fn move_line<'t>(
 /// would no longer be guarded. What it only reads may be settled by then, behind a join, say.
 fn leaves_section(
     trace: &EventTrace,
-    known: &[Section],
+    known: &Sections,
     statement: &Statement,
     end: EventId,
 ) -> bool {
     if statement.events.iter().all(|id| trace.event(*id).kind.writes().is_empty()) {
         return false;
     }
-    let thread = trace.event(end).thread;
     let index = |id: EventId| trace.event(id).index;
-    let mut own = known.iter().filter(|section| trace.event(section.lock).thread == thread);
-    own.any(|section| {
+    known.around(trace, statement.first()).into_iter().any(|section| {
         let (from, to) = (index(section.lock), index(section.unlock));
         let inside = from < index(statement.first()) && index(statement.last()) < to;
         // At the acquisition itself it would come before that, and at the release behind it.
