@@ -7,7 +7,6 @@ use model::{Awaited, Event, EventId, EventKind, EventTrace, Points, Site};
 use repair::{Kind, Repair, Rule, Span, Stretch, begins_wait, lines};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::sync::Arc;
 use symex::Recording;
 use trace_format::layout::AVOID_HEAD;
 
@@ -220,7 +219,7 @@ fn lines_of(rule: &Rule, at: &Places<'_>) -> Option<String> {
     let mut is_new = |first: EventId, last: EventId| {
         let place = |id: EventId| {
             let event = trace.event(id);
-            (Arc::as_ptr(&event.stack).cast::<Site>(), event.kind.name())
+            (event.stack.identity(), event.kind.name())
         };
         known.insert((place(first), place(last)))
     };
@@ -236,7 +235,7 @@ fn lines_of(rule: &Rule, at: &Places<'_>) -> Option<String> {
             return at.sites(id);
         }
         let event = trace.event(id);
-        let place = (Arc::as_ptr(&event.stack).cast::<Site>(), event.kind.name());
+        let place = (event.stack.identity(), event.kind.name());
         sites.entry(place).or_insert_with(|| at.sites(id)).clone()
     };
     let kind = match rule {

@@ -8,7 +8,6 @@ use explain::{Across, CauseEvent, DataFlow, Flipped, Passing, Side, across, caus
 use model::evaluate::{Evaluation, Evaluator};
 use model::{EventId, Point, Points, ReadRef, Schedule, WriteSource};
 use solver::Order;
-use std::sync::Arc;
 use support::explained;
 
 struct Run {
@@ -454,14 +453,14 @@ fn who_joined_the_others_was_not_overtaken() {
     assert!(!cause.variables.contains(&"used".to_owned()), "{cause:?}");
 }
 
-fn stack(calls: &[(&str, u32)]) -> Arc<[model::Site]> {
+fn stack(calls: &[(&str, u32)]) -> model::Stack {
     let site = |(function, line): &(&str, u32)| model::Site {
         file: "sessions.cc".to_owned(),
         line: *line,
         column: 1,
         function: (*function).to_owned(),
     };
-    calls.iter().map(site).collect()
+    calls.iter().map(site).collect::<Vec<_>>().into()
 }
 
 /// Moves an event, where the run has it.
@@ -707,7 +706,9 @@ fn long_runs_are_compared_fast() {
     let mut passing = parse(&text(10_300, "fence")).expect("the text is a trace");
     // All on one line, as in a loop.
     for trace in [&mut failing.trace, &mut passing.trace] {
-        trace.events.iter_mut().for_each(|event| Arc::make_mut(&mut event.stack)[0].line = 1);
+        let mut site = trace.events[0].site().clone();
+        site.line = 1;
+        trace.events.iter_mut().for_each(|event| event.stack = [site.clone()].into());
     }
     let order = |parsed: &Parsed, first: usize| {
         let threads = &parsed.trace.threads;

@@ -1,6 +1,7 @@
 //! Symbolic events: what one thread did that other threads can observe.
 
 use crate::ExprId;
+use crate::Stack;
 use crate::ids::{CellId, EventId, ObjectId, ThreadId, VarId};
 use crate::trace::ValueDisplay;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ pub struct Event {
     pub kind: EventKind,
     /// Where in the source it happens, innermost frame first. Never empty; an unknown place is a
     /// [`Site`] with `line` 0. Shared by all events that come from one place by one way of calls.
-    pub stack: Arc<[Site]>,
+    pub stack: Stack,
     /// What the event touches in the source's words, such as `q->filled` or `accounts[3].balance`
     /// or a mutex's name; `None` when debug information does not tell.
     pub name: Option<Arc<str>>,
@@ -55,7 +56,7 @@ impl Event {
     /// How many places of the stack are inside of libraries, called from [`site`](Self::site).
     #[must_use]
     pub fn depth(&self) -> usize {
-        self.stack.iter().position(|site| !site.is_in_library()).unwrap_or(0)
+        self.stack.depth()
     }
 
     /// Is it a step of a barrier, a latch, a semaphore or a wait of the C++ library? What such an object keeps is no

@@ -13,6 +13,7 @@ pub mod ids;
 pub mod names;
 pub mod points;
 pub mod schedule;
+pub mod stack;
 pub mod trace;
 pub mod verify;
 
@@ -23,6 +24,7 @@ pub use expr::{BinOp, CmpOp, Expr, ExprId, ExprPool, FloatFormat, FloatOp, Float
 pub use ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
 pub use points::{Passage, Point, Points};
 pub use schedule::{Schedule, ScheduleError};
+pub use stack::Stack;
 pub use trace::{
     Cell, EventTrace, Failure, FailureCondition, FailureKind, Interval, Object, ObjectKind,
     PathCondition, PathConditionKind, Thread, Variable, VariableOrigin,

@@ -83,8 +83,8 @@ impl<'t> Edit<'t> {
         };
         self.steps.add_behind_last_other(thread, ends, |like| {
             let stack = match like {
-                Step::Kept(id) => Arc::clone(&trace.event(*id).stack),
-                Step::Added { stack, .. } => Arc::clone(stack),
+                Step::Kept(id) => trace.event(*id).stack.clone(),
+                Step::Added { stack, .. } => stack.clone(),
             };
             Step::Added { kind, stack, name }
         });
@@ -93,7 +93,7 @@ impl<'t> Edit<'t> {
     fn insert(&mut self, id: EventId, kind: EventKind, behind: bool) {
         let event = self.trace.event(id);
         let name = kind.object().and_then(|object| self.name(object));
-        let added = Step::Added { kind, stack: Arc::clone(&event.stack), name };
+        let added = Step::Added { kind, stack: event.stack.clone(), name };
         self.steps.add(id, added, behind);
     }
 
@@ -243,13 +243,13 @@ impl<'t> Edit<'t> {
         let (mut kind, stack, name, words, pieces) = match step {
             Step::Added { kind, stack, name } => {
                 let name = name.as_deref().map(Arc::from);
-                (kind.clone(), Arc::clone(stack), name, Arc::default(), Arc::default())
+                (kind.clone(), stack.clone(), name, Arc::default(), Arc::default())
             }
             Step::Kept(old) => {
                 let event = self.trace.event(*old);
                 let kind = self.kinds.get(old).unwrap_or(&event.kind).clone();
                 let (words, pieces) = (Arc::clone(&event.words), Arc::clone(&event.pieces));
-                (kind, Arc::clone(&event.stack), event.name.clone(), words, pieces)
+                (kind, event.stack.clone(), event.name.clone(), words, pieces)
             }
         };
         if let EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } = &mut kind {

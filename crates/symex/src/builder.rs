@@ -5,8 +5,8 @@ use crate::containers::is_of_library;
 use model::trace::ValueDisplay;
 use model::{
     Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, ExprPool, Failure,
-    Interval, Object, ObjectId, ObjectKind, PathCondition, PathConditionKind, Piece, Site, Thread,
-    ThreadId, VarId, Variable, VariableOrigin,
+    Interval, Object, ObjectId, ObjectKind, PathCondition, PathConditionKind, Piece, Site, Stack,
+    Thread, ThreadId, VarId, Variable, VariableOrigin,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -140,7 +140,7 @@ impl Builder {
         &mut self,
         thread: usize,
         kind: EventKind,
-        stack: Arc<[Site]>,
+        stack: Stack,
         name: Option<String>,
         interval: Interval,
     ) -> u32 {
@@ -149,7 +149,7 @@ impl Builder {
         let index = log.made.0;
         log.made.0 += 1;
         let name = name.map(|name| shared(&mut self.names, &name));
-        let stack = if stack.is_empty() { Arc::from([Site::default()]) } else { stack };
+        let stack = if stack.is_empty() { Stack::from([Site::default()]) } else { stack };
         log.events.push(Event {
             id: EventId(index),
             thread: ThreadId::from_index(thread),
@@ -260,7 +260,7 @@ impl Builder {
     }
 
     /// The call stacks of a thread's events.
-    pub fn stacks(&self, thread: usize) -> impl Iterator<Item = &Arc<[Site]>> {
+    pub fn stacks(&self, thread: usize) -> impl Iterator<Item = &Stack> {
         let log = self.threads.get(thread);
         log.into_iter().flat_map(|log| log.events.iter().map(|event| &event.stack))
     }

@@ -14,7 +14,7 @@
 use crate::engine::Engine;
 use crate::heap::{PRIVATE, USER_END};
 use ir::types::{InstId, Operand};
-use model::{EventKind, ObjectId, Site};
+use model::{EventKind, ObjectId, Stack};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ pub(crate) struct Ended {
     object: usize,
     model: ObjectId,
     /// Where the function returned.
-    stack: Arc<[Site]>,
+    stack: Stack,
     name: Option<String>,
 }
 

@@ -15,7 +15,7 @@ use ir::name::{self, AccessPart, DisplayKind, Part};
 use ir::types::{BlockId, FuncId, Function, InstId, LocId, Module, Operand};
 use ir::wrappers::Wrapper;
 use model::trace::ValueDisplay;
-use model::{ObjectId, Site};
+use model::{ObjectId, Site, Stack};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) struct CallPaths {
     /// (parent plus one or 0, module, function, place in it) to the node's number.
     numbers: FxHashMap<(u32, usize, FuncId, Option<LocId>), u32>,
     /// Per node: the stack of an event that happens there, once one has.
-    stacks: Vec<Option<Arc<[Site]>>>,
+    stacks: Vec<Option<Stack>>,
 }
 
 impl CallPaths {
@@ -85,7 +85,7 @@ impl<'r> Engine<'r> {
     }
 
     /// The call stack, innermost first, inlined calls expanded.
-    pub fn stack(&mut self, t: usize) -> Arc<[Site]> {
+    pub fn stack(&mut self, t: usize) -> Stack {
         let mut node = 0;
         for frame in &self.threads[t].frames {
             if let Frame::Code(frame) = frame {
@@ -94,7 +94,7 @@ impl<'r> Engine<'r> {
         }
         let known = (node as usize).checked_sub(1).and_then(|at| self.call_paths.stacks.get(at));
         if let Some(Some(stack)) = known {
-            return Arc::clone(stack);
+            return stack.clone();
         }
         let code = |frame: &Frame<'r>| match frame {
             Frame::Code(frame) => Some(place_of(frame)),
@@ -107,16 +107,16 @@ impl<'r> Engine<'r> {
             stack.extend(self.chain(place).iter().cloned());
         }
         openmp::join_frames(&mut stack);
-        let stack: Arc<[Site]> = Arc::from(stack);
+        let stack = Stack::from(stack);
         let slot = (node as usize).checked_sub(1).and_then(|at| self.call_paths.stacks.get_mut(at));
         if let Some(slot) = slot {
-            *slot = Some(Arc::clone(&stack));
+            *slot = Some(stack.clone());
         }
         stack
     }
 
     /// The call stack of an event that is about a lock and the like: from where it is named on.
-    pub(crate) fn sync_stack(&mut self, t: usize) -> Arc<[Site]> {
+    pub(crate) fn sync_stack(&mut self, t: usize) -> Stack {
         let stack = self.stack(t);
         let inside: Vec<PlaceInCode<'r>> =
             self.wrapping(t).map(|(frame, _)| place_of(frame)).collect();

@@ -6,9 +6,8 @@ use crate::engine::Engine;
 use crate::thread::Frame;
 use ir::name::{self, Part};
 use ir::types::InstId;
-use model::Site;
+use model::{Site, Stack};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// Where the threads of its teams begin.
 const WORKER: &str = "symbiosis_omp_worker";
@@ -64,7 +63,7 @@ pub(crate) fn worker_name(entry: &str, thread: usize, out: &Builder) -> Option<S
     }
     let regions: BTreeSet<&str> = out
         .stacks(thread)
-        .filter_map(|stack: &Arc<[Site]>| {
+        .filter_map(|stack: &Stack| {
             let outermost = stack.iter().rev().find(|site| name::is_construct(&site.function))?;
             Some(outermost.function.as_str())
         })

@@ -9,8 +9,7 @@ use crate::memory::{Bytes, MemoryByte};
 use crate::report::{BlockedCall, GapKind};
 use crate::signals::SIGNAL_WORDS;
 use crate::thread::{Frame, HeldLock, PendingSync, Stop, contradiction};
-use model::{EventId, EventKind, Interval, LockMode, ObjectId, ObjectKind};
-use std::sync::Arc;
+use model::{EventId, EventKind, Interval, LockMode, ObjectId, ObjectKind, Stack};
 use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
 
 /// `ETIMEDOUT` of Linux.
@@ -339,7 +338,7 @@ impl<'r> Engine<'r> {
         self.pass_sync(t, SyncPoint::Begin, Some(operation));
         let size = self.foreign_size(t, false).unwrap_or(object_size(operation));
         let name = self.object_name(t, address, Some(size));
-        let stack = if self.symbolic() { self.sync_stack(t) } else { Arc::default() };
+        let stack = if self.symbolic() { self.sync_stack(t) } else { Stack::default() };
         let depth = self.threads[t].frames.len();
         let stamp = self.threads[t].last_stamp;
         let pending =

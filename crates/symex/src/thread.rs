@@ -17,10 +17,9 @@ use crate::strings::Text;
 use crate::value::{Scalar, Value};
 use ir::assembly::Assembly;
 use ir::types::{BlockId, InstId, Module, Operand, TypeId};
-use model::{ExprId, Interval, Site};
+use model::{ExprId, Interval, Stack};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use std::sync::Arc;
 use trace_format::TraceError;
 use trace_format::layout::{RuntimeEvent, SHORT_PAYLOAD, SYNC_PAYLOAD, SyncCoder, SyncOp, tag};
 
@@ -207,7 +206,7 @@ pub(crate) struct PendingSync {
     /// The time stamp at its beginning.
     pub stamp: u64,
     pub name: Option<String>,
-    pub stack: Arc<[Site]>,
+    pub stack: Stack,
 }
 
 impl PendingSync {

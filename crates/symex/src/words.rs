@@ -9,7 +9,7 @@ use crate::naming::{calling, place_of};
 use crate::thread::Frame;
 use crate::value::{Scalar, Value};
 use ir::name::{self, Part};
-use model::Site;
+use model::{Site, Stack};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ type Called = Arc<[Option<Arc<str>>]>;
 
 /// The stack, which is kept so that no other takes its place, and the words.
 struct Known {
-    _stack: Arc<[Site]>,
+    _stack: Stack,
     words: Called,
 }
 
@@ -33,7 +33,7 @@ impl Engine<'_> {
             return;
         }
         let stack = self.stack(t);
-        let key = (Arc::as_ptr(&stack).cast::<()>() as usize, address);
+        let key = (stack.identity(), address);
         let words = match self.words.0.get(&key) {
             Some(known) => Arc::clone(&known.words),
             None => {

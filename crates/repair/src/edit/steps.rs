@@ -1,7 +1,6 @@
 //! The steps of an edited trace's threads, in lists: a repair may change two in a hundred thousand rounds of a loop.
 
-use model::{EventId, EventKind, EventTrace, Site, ThreadId};
-use std::sync::Arc;
+use model::{EventId, EventKind, EventTrace, Stack, ThreadId};
 
 /// An event of an edited thread.
 #[derive(Clone, Debug)]
@@ -9,7 +8,7 @@ pub(super) enum Step {
     /// One of the recorded trace's.
     Kept(EventId),
     /// One that the repair adds, at this place in the source.
-    Added { kind: EventKind, stack: Arc<[Site]>, name: Option<String> },
+    Added { kind: EventKind, stack: Stack, name: Option<String> },
 }
 
 /// The steps of all threads. Those of the recorded trace have their events' numbers; behind them come the
@@ -144,7 +143,7 @@ mod tests {
         // The thread's start and its exit are around them.
         let ids = trace.threads[0].events.clone();
         let mut steps = Steps::of(&trace);
-        let fence = || Step::Added { kind: EventKind::Fence, stack: Arc::default(), name: None };
+        let fence = || Step::Added { kind: EventKind::Fence, stack: Stack::default(), name: None };
         steps.add(ids[2], fence(), false);
         steps.add(ids[2], fence(), true);
         steps.move_to(ids[4], ids[1], false);

@@ -36,7 +36,7 @@ use ir::name::{AccessPart, Part};
 use ir::types::{
     Callee, ConstantKind, FuncId, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
 };
-use model::{EventKind, ExprId, ExprPool, Failure, ObjectId, Site, VarId};
+use model::{EventKind, ExprId, ExprPool, Failure, ObjectId, Site, Stack, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -616,7 +616,7 @@ impl<'r> Engine<'r> {
         &mut self,
         t: usize,
         kind: EventKind,
-        stack: Arc<[Site]>,
+        stack: Stack,
         name: Option<String>,
     ) -> u32 {
         self.points.event(t, &kind);
