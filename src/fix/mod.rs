@@ -44,6 +44,9 @@ pub struct Options {
 /// More repairs than asked for are looked for, for when the program fails with some of them.
 const SPARE: usize = 2;
 
+/// So often repairs are looked for: where the program failed with all that were found, those that go further are tried.
+const ROUNDS: usize = 3;
+
 /// A trace, ready for questions about it.
 #[derive(Debug)]
 pub struct Recorded {
@@ -131,12 +134,6 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
         handlers: &handlers,
         uses: Uses(&uses),
     };
-    let mut found = repair::repairs(&bug, options.wanted.saturating_add(SPARE), limits)?;
-    if fixes.other_run {
-        refuse_impossible(&mut found);
-    }
-    fixes.undecided = count(&found, |why| matches!(why, Refusal::Undecided(_)));
-    fixes.refused = found.refused.len() as u64 - fixes.undecided;
     let gates = Gates::of(&recorded.recording);
     // Only the recorded run's events have points of the program.
     let own_points = Some(points).filter(|_| subject.ordered.is_none());
@@ -148,33 +145,49 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     };
     // Orders that no run could be held to come behind those that runs have shown.
     let mut untried = Vec::new();
-    for repair in &found.found {
-        if fixes.repairs.len() >= options.wanted {
+    let mut fail: Vec<repair::Repair> = Vec::new();
+    for _ in 0..ROUNDS {
+        let wanted = options.wanted.saturating_add(SPARE);
+        let mut found = repair::repairs(&bug, &fail, wanted, limits)?;
+        if fixes.other_run {
+            refuse_impossible(&mut found);
+        }
+        let failed_before = fail.len();
+        fixes.undecided = count(&found, |why| matches!(why, Refusal::Undecided(_)));
+        fixes.refused = found.refused.len() as u64 - fixes.undecided;
+        for repair in found.found {
+            if fixes.repairs.len() >= options.wanted {
+                break;
+            }
+            let mut shown = answer::Repair::of(&repair);
+            let rule = rule::text(&repair, &places);
+            match (&mut enforced, &rule) {
+                (Some(enforced), Ok(rule)) => match enforced.runs(rule, options.runs)? {
+                    Ok(replays) if replays.passed < replays.runs => {
+                        tracing::info!(kind = shown.kind, ?replays, "the program fails with it");
+                        fail.push(repair);
+                        continue;
+                    }
+                    Ok(replays) => shown.checks.replay = Some(replays),
+                    Err(why) => shown.checks.not_replayed = Some(why),
+                },
+                (Some(_), Err(why)) => {
+                    shown.checks.not_replayed = Some((*why).to_owned());
+                    if matches!(repair.rule, Rule::After { .. }) {
+                        untried.push(shown);
+                        continue;
+                    }
+                }
+                (None, _) => {}
+            }
+            shown.rule = rule.ok();
+            fixes.repairs.push(shown);
+        }
+        fixes.refused += fail.len() as u64;
+        let none = fixes.repairs.is_empty() && untried.is_empty();
+        if !none || fail.len() == failed_before || !budget() {
             break;
         }
-        let mut shown = answer::Repair::of(repair);
-        let rule = rule::text(repair, &places);
-        match (&mut enforced, &rule) {
-            (Some(enforced), Ok(rule)) => match enforced.runs(rule, options.runs)? {
-                Ok(replays) if replays.passed < replays.runs => {
-                    tracing::info!(kind = shown.kind, ?replays, "the program fails with it");
-                    fixes.refused += 1;
-                    continue;
-                }
-                Ok(replays) => shown.checks.replay = Some(replays),
-                Err(why) => shown.checks.not_replayed = Some(why),
-            },
-            (Some(_), Err(why)) => {
-                shown.checks.not_replayed = Some((*why).to_owned());
-                if matches!(repair.rule, Rule::After { .. }) {
-                    untried.push(shown);
-                    continue;
-                }
-            }
-            (None, _) => {}
-        }
-        shown.rule = rule.ok();
-        fixes.repairs.push(shown);
     }
     let room = options.wanted.saturating_sub(fixes.repairs.len());
     fixes.repairs.extend(untried.into_iter().take(room));

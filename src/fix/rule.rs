@@ -166,6 +166,9 @@ impl Places<'_> {
 /// Why there is no rule for a repair.
 fn why_none(repair: &Repair) -> &'static str {
     match repair.kind {
+        Kind::Signal => {
+            "a signal that is not sent is no order of events that a running program could be held to"
+        }
         Kind::Broadcast => {
             "that a signal wakes all is no order of events that a running program could be held to"
         }

@@ -70,15 +70,21 @@ pub struct Repairs {
     pub refused: Vec<(Repair, Refusal)>,
 }
 
-/// Looks for repairs and checks them, until `wanted` have passed or there are no more candidates.
+/// Looks for repairs and checks them, until `wanted` have passed or there are no more candidates. Those with which the
+/// program was seen to `fail` are none; what goes further than one of them may be.
 ///
 /// # Errors
 /// When the solver breaks. That it gives no answer in time refuses the candidate
 /// ([`Refusal::Undecided`]).
-pub fn repairs(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, SolverError> {
+pub fn repairs(
+    bug: &Bug<'_>,
+    fail: &[Repair],
+    wanted: usize,
+    limits: Limits<'_>,
+) -> Result<Repairs, SolverError> {
     let closed = Some(bug).filter(|bug| bug.pattern == Pattern::Deadlock).and_then(Closed::of);
-    let Some(closed) = closed else { return search(bug, wanted, limits) };
-    let mut repairs = search(&closed.bug(bug), wanted, limits)?;
+    let Some(closed) = closed else { return search(bug, fail, wanted, limits) };
+    let mut repairs = search(&closed.bug(bug), fail, wanted, limits)?;
     let refused = repairs.refused.iter_mut().map(|(repair, _)| repair);
     repairs.found.iter_mut().chain(refused).for_each(|repair| closed.recorded(repair));
     Ok(repairs)
@@ -117,7 +123,12 @@ fn without_arguments(step: &str) -> String {
 /// Once there is a repair, further candidates get only this part of the time for a question.
 const FURTHER: u32 = 8;
 
-fn search(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, SolverError> {
+fn search(
+    bug: &Bug<'_>,
+    fail: &[Repair],
+    wanted: usize,
+    limits: Limits<'_>,
+) -> Result<Repairs, SolverError> {
     let mut repairs = Repairs::default();
     for mut candidate in candidates::all(bug) {
         let steps = candidate.repair.steps.iter_mut();
@@ -127,7 +138,9 @@ fn search(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, S
         }
         let known = |other: &Repair| other.says_the_same(&candidate.repair);
         let better = |other: &Repair| known(other) || candidate.repair.is_variant_of(other);
-        if repairs.found.iter().any(better) || repairs.refused.iter().any(|(other, _)| known(other))
+        if fail.iter().any(known)
+            || repairs.found.iter().any(better)
+            || repairs.refused.iter().any(|(other, _)| known(other))
         {
             continue;
         }
@@ -161,7 +174,56 @@ fn search(bug: &Bug<'_>, wanted: usize, limits: Limits<'_>) -> Result<Repairs, S
 
 #[cfg(test)]
 mod tests {
-    use super::without_arguments;
+    use super::*;
+    use encoders::dsl::parse;
+    use model::Site;
+    use std::time::Duration;
+
+    /// A thread reserves a place under a lock, says that something is there, and puts it there behind that.
+    #[test]
+    fn where_the_program_failed_with_a_repair_what_goes_further_is_tried() {
+        let text = "
+            sem full 0
+            a: [take] lock m
+            a: [reserve] W at 1
+            a: [give] unlock m
+            a: [say] post full
+            a: [put] W place 1
+            b: [wait] sem-wait full
+            b: [get] R place -> p
+            b: fail p == 0
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let places =
+            [("take", 25), ("reserve", 26), ("give", 27), ("say", 28), ("put", 29), ("wait", 34)];
+        for (label, line) in places.into_iter().chain([("get", 36)]) {
+            let function = if line < 30 { "put_down" } else { "take_up" };
+            let (file, function) = ("quay.c".to_owned(), function.to_owned());
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack =
+                [Site { file, line, column: 1, function }].into();
+        }
+        let events = ["get", "put"].map(|label| parsed.event(label));
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::Order,
+            events: &events,
+            schedule: &events,
+            handlers: &[],
+            uses: Uses::NONE,
+        };
+        let limits = Limits { time: Duration::from_secs(60), memory_mb: None, budget: &|| true };
+        let moves = |fail: &[Repair]| -> Vec<Repair> {
+            let found = repairs(&bug, fail, 10, limits).expect("the solver answers").found;
+            found.into_iter().filter(|repair| repair.kind == Kind::Move).collect()
+        };
+        let lines = |found: &[Repair]| -> Vec<Vec<u32>> {
+            found.iter().map(|repair| repair.places.iter().map(|p| p.first).collect()).collect()
+        };
+        let first = moves(&[]);
+        assert_eq!(lines(&first), [[29, 28]], "what goes further is not told besides");
+        assert_eq!(lines(&moves(&first)), [[29, 26]]);
+    }
 
     #[test]
     fn long_template_arguments_are_left_out() {

@@ -28,6 +28,7 @@ mod several;
 mod snapshot;
 mod stale;
 mod story;
+mod unsignalled;
 mod wakeup;
 mod words;
 
@@ -172,7 +173,11 @@ pub fn cause(
 fn missed(story: &Story<'_>) -> Option<Found> {
     let came = wakeup::find(story);
     let stolen = came.as_ref().is_some_and(|found| found.case == Some("woke-another"));
-    let Some(not_sent) = wakeup::not_sent(story).filter(|_| !stolen) else { return came };
+    let Some(not_sent) = wakeup::not_sent(story).filter(|_| !stolen) else {
+        // That the last signal came before the wait is all that can be said without a look.
+        let vague = came.as_ref().is_none_or(|found| found.case == Some("signal-before-wait"));
+        return if vague { unsignalled::find(story).or(came) } else { came };
+    };
     let mixed = |found: &Found| found.pattern == Pattern::SeveralVariables;
     Some(by_pairs(story).filter(mixed).unwrap_or(not_sent))
 }

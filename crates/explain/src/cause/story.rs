@@ -717,6 +717,17 @@ impl<'a> Story<'a> {
         failure_reads(self.trace())
     }
 
+    /// Where an event comes in the failing schedule.
+    pub(super) fn place(&self, id: EventId) -> u32 {
+        self.place[id.index()]
+    }
+
+    /// The last event of a kind of the schedule.
+    pub(super) fn last(&self, fits: impl Fn(&Event) -> bool) -> Option<EventId> {
+        let events = self.trace().events.iter().filter(|event| fits(event));
+        events.map(|event| event.id).max_by_key(|id| self.place[id.index()])
+    }
+
     /// The last event of a kind that a thread performs before another event of the schedule.
     pub(super) fn last_before(
         &self,

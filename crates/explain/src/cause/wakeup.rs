@@ -33,7 +33,7 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
 
 /// The release by which a wait begins: the event right before it. A thread that waits without having the
 /// mutex releases nothing.
-fn beginning(story: &Story<'_>, wait: &Event) -> EventId {
+pub(super) fn beginning(story: &Story<'_>, wait: &Event) -> EventId {
     let events = &story.trace().threads[wait.thread.index()].events;
     let before = (wait.index as usize).checked_sub(1).and_then(|index| events.get(index));
     let release = |id: &&EventId| matches!(story.event(**id).kind, EventKind::Unlock { .. });
@@ -42,27 +42,30 @@ fn beginning(story: &Story<'_>, wait: &Event) -> EventId {
 
 /// Would the thread go on waiting if it looked again now? No where that is not known.
 fn is_idle(story: &Story<'_>, wait: &Event) -> bool {
+    let mut looks = looks(story, wait).into_iter().flatten();
+    let mut looked = false;
+    let waits = looks.by_ref().filter(|look| look.kind == PathConditionKind::Branch).all(|look| {
+        looked = true;
+        story.holds_at_the_end(look) == Some(true)
+    });
+    looked && waits
+}
+
+/// What decided under the mutex of a wait that the thread waits. `None` for a thread that does not have the mutex.
+pub(super) fn looks<'s>(story: &Story<'s>, wait: &Event) -> Option<Vec<&'s PathCondition>> {
     let began = story.event(beginning(story, wait));
-    let EventKind::Unlock { object: mutex, .. } = began.kind else { return false };
+    let EventKind::Unlock { object: mutex, .. } = began.kind else { return None };
     let own = &story.trace().threads[wait.thread.index()].events[..began.index as usize];
     let took = own
         .iter()
         .rev()
         .map(|id| story.event(*id))
         .find(|event| matches!(event.kind, EventKind::Lock { object, .. } if object == mutex));
-    let Some(took) = took.map(|lock| lock.index) else { return false };
-    let took = guarded_since(story, own, took);
-    let mut looks = story.trace().conditions.iter().filter(|condition| {
-        condition.thread == wait.thread
-            && condition.kind == PathConditionKind::Branch
-            && (took + 1..=began.index).contains(&condition.position)
+    let took = guarded_since(story, own, took?.index);
+    let looks = story.trace().conditions.iter().filter(|condition| {
+        condition.thread == wait.thread && (took + 1..=began.index).contains(&condition.position)
     });
-    let mut looked = false;
-    let waits = looks.all(|look| {
-        looked = true;
-        story.holds_at_the_end(look) == Some(true)
-    });
-    looked && waits
+    Some(looks.collect())
 }
 
 /// Where a thread has looked at what it waits for, if it took the mutex of the wait at `took`: a condition variable
@@ -87,9 +90,13 @@ fn guarded_since(story: &Story<'_>, own: &[EventId], took: u32) -> u32 {
 
 /// Does another thread than the one that waits wake those at the condition variable?
 fn wakes(event: &Event, wait: &Event, condition: ObjectId) -> bool {
-    event.thread != wait.thread
-        && matches!(event.kind, EventKind::Signal { condition: c }
-            | EventKind::Broadcast { condition: c } if c == condition)
+    event.thread != wait.thread && signals(event, condition)
+}
+
+/// Does the event wake those at the condition variable?
+pub(super) fn signals(event: &Event, condition: ObjectId) -> bool {
+    matches!(event.kind, EventKind::Signal { condition: c }
+        | EventKind::Broadcast { condition: c } if c == condition)
 }
 
 /// Another thread looked whether anybody waits, or whether there is anything to tell, at the wrong moment, and so
@@ -158,7 +165,7 @@ fn too_early(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Fou
 }
 
 /// The condition variable that a thread waits at until the end.
-fn awaited(event: &Event) -> Option<ObjectId> {
+pub(super) fn awaited(event: &Event) -> Option<ObjectId> {
     match event.kind {
         EventKind::Block { on: Awaited::Signal { condition } } => Some(condition),
         _ => None,

@@ -1,6 +1,6 @@
 //! Accesses that belong together: one critical section for them.
 
-use super::checked::from_check;
+use super::checked::{from_check, validated};
 use super::held::{
     Region, given_back, have_several_locks, is_ambiguous, taken_inside, without_nested,
 };
@@ -36,10 +36,11 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         true => Siblings::none(lock),
         false => Siblings::of(trace, &all, lock),
     };
-    let (mut found, mut wide) = (Vec::new(), Vec::new());
+    let (mut found, mut wide, mut sides) = (Vec::new(), Vec::new(), Vec::new());
     let parted = matches!(bug.pattern, Pattern::Atomicity | Pattern::SeveralVariables);
     for width in [
         Width::Fetched,
+        Width::Validated,
         Width::Telling,
         Width::Named,
         Width::Call,
@@ -48,6 +49,7 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     ] {
         let blocks = match width {
             Width::Fetched => fetched::blocks(bug),
+            Width::Validated => validated(bug, &all, ends(bug).collect()),
             Width::Telling => telling(bug),
             Width::Together if parted => together::blocks(bug, ends(bug).collect()),
             Width::Together => Vec::new(),
@@ -69,6 +71,10 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
             let planner =
                 Planner { trace, system: &system, all: &all, lock, siblings, complete: true };
             let joined = planner.joined(&blocks).and_then(|blocks| planner.plan(&blocks));
+            let fewer = Planner { complete: false, ..planner };
+            for plan in planner.one_sided(&blocks).iter().filter_map(|blocks| fewer.plan(blocks)) {
+                sides.extend(candidate(bug, &all, siblings, plan));
+            }
             if let Some(plan) = planner.plan_around(&blocks) {
                 wide.extend(candidate(bug, &all, siblings, plan));
             }
@@ -86,6 +92,8 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         found.extend(extended(bug, &system, &all));
         found.extend(created(bug, &system, &all));
     }
+    sides.append(&mut found);
+    let mut found = sides;
     // What only makes sections longer is the smallest change; a new lock is the largest.
     found.sort_by_key(|candidate: &Candidate| {
         let new = candidate.repair.lock.as_ref().is_some_and(|lock| lock.new);
@@ -101,6 +109,8 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
 enum Width {
     /// From where a thread got the pointer to an object that is freed, to its use.
     Fetched,
+    /// From the last look at what somebody else would have changed.
+    Validated,
     /// From the check to the write that it leads to; or only up to the thread's next step that others
     /// see.
     Telling,

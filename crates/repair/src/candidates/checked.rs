@@ -1,6 +1,9 @@
 //! The check that led to a write: both belong together.
 
+use super::atomicity::{cells, touches};
 use super::planner::Block;
+use crate::Bug;
+use crate::sections::{Section, Sections};
 use crate::source::frames;
 use model::{CellId, EventId, EventKind, EventTrace, PathConditionKind, Site, WritePart};
 use std::collections::BTreeSet;
@@ -24,6 +27,55 @@ pub(super) fn from_check(trace: &EventTrace, block: &Block) -> Option<Block> {
     let is_check = matches!(trace.event(check).kind, EventKind::Read { .. })
         && decides(trace, check, block.first);
     is_check.then(|| Block { first: check, last: block.first, ..block.clone() })
+}
+
+/// The blocks, some of them only from the last section in which a thread looks at something that the others' section
+/// changes as well, such as the version of a record: who looks again before it writes relies on that look. Empty where
+/// there is no such look.
+pub(super) fn validated(bug: &Bug<'_>, all: &Sections, mut blocks: Vec<Block>) -> Vec<Block> {
+    let trace = bug.trace;
+    let index = |id: EventId| trace.event(id).index as usize;
+    let inside = |first: EventId, last: EventId| {
+        trace.thread_of(first).events.get(index(first)..=index(last)).unwrap_or_default()
+    };
+    let others: Vec<Section> = bug
+        .events
+        .iter()
+        .filter(|id| !trace.event(**id).kind.writes().is_empty())
+        .flat_map(|id| all.around(trace, *id))
+        .collect();
+    let mut shorter = false;
+    for block in &mut blocks {
+        let thread = trace.event(block.first).thread;
+        let theirs = |one: &Section| {
+            let written = others.iter().filter(|other| {
+                other.object == one.object && trace.event(other.lock).thread != thread
+            });
+            let written = written.flat_map(|other| inside(other.lock, other.unlock));
+            let written = written.flat_map(|id| trace.event(*id).kind.writes());
+            written.map(|part| part.cell).collect::<BTreeSet<CellId>>()
+        };
+        let mut earlier = all.left_before(trace, block.last);
+        let look = earlier
+            .by_ref()
+            .take_while(|one| index(one.lock) > index(block.first))
+            .filter(|one| index(one.unlock) < index(block.last))
+            .find_map(|one| {
+                let cells = theirs(&one);
+                let looks = |id: &&EventId| {
+                    matches!(trace.event(**id).kind, EventKind::Read { .. })
+                        && touches(trace, **id, &cells)
+                };
+                inside(one.lock, one.unlock).iter().find(looks).copied()
+            });
+        // What is looked at again is mostly not the value itself.
+        let own = cells(trace, &[block.last]);
+        if let Some(first) = look.filter(|look| !touches(trace, *look, &own)) {
+            block.first = first;
+            shorter = true;
+        }
+    }
+    if shorter { blocks } else { Vec::new() }
 }
 
 fn parts_have(parts: &[WritePart], cell: CellId) -> bool {

@@ -175,8 +175,14 @@ pub(super) fn taken_inside(
         if index(section.unlock) < index(*last) && back.function == place.function {
             step.push_str(&format!(", nor give it back at {}", back.begin()));
         }
-        if !found.contains(&step) {
-            found.push(step);
+        // Where the log ends inside, less is known of the same lines.
+        let is_part = |part: &str, whole: &str| {
+            whole.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with(", "))
+        };
+        match found.iter_mut().find(|known| is_part(known, &step) || is_part(&step, known)) {
+            Some(known) if known.len() < step.len() => *known = step,
+            Some(_) => {}
+            None => found.push(step),
         }
     }
     found
@@ -278,6 +284,28 @@ mod tests {
         let steps = taken_inside(&trace, &sections(&trace), lock, &clear.spans, &clear.regions);
         assert_eq!(steps, ["do not take it again at list.c:3 in remove"]);
         assert!(taken_inside(&trace, &sections(&trace), lock, &[], &[]).is_empty());
+    }
+
+    /// The log of one of two threads ends before it gives the lock back.
+    #[test]
+    fn a_passage_that_ends_early_tells_nothing_besides() {
+        let text = "t0: fork a\nt0: fork b\na: [in] lock m\na: [out] unlock m\na: [on] W x 1\n\
+                    b: [get] lock m\nb: [do] W x 2\nb: unlock m\n";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let lines = [("in", 3), ("out", 5), ("on", 0), ("get", 3), ("do", 0)];
+        for (label, line) in lines {
+            let inner = (line != 0).then(|| place(line, "remove"));
+            let stack: Vec<Site> = inner.into_iter().chain([place(10, "clear")]).collect();
+            parsed.trace.events[parsed.labels[label].index()].stack = stack.into();
+        }
+        let trace = &parsed.trace;
+        let lock = trace.event(parsed.event("in")).kind.object().expect("it takes a lock");
+        for passages in [[("in", "on"), ("get", "do")], [("get", "do"), ("in", "on")]] {
+            let regions = passages.map(|(a, b)| (parsed.event(a), parsed.event(b)));
+            let steps = taken_inside(trace, &sections(trace), lock, &[span(10, "clear")], &regions);
+            let told = "do not take it again at list.c:3 in remove, nor give it back at list.c:5";
+            assert_eq!(steps, [told]);
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod give_back;
 mod held;
 mod instead;
 mod joined;
+mod one_sided;
 mod order;
 mod planner;
 mod routine;
@@ -18,6 +19,7 @@ mod shared;
 mod siblings;
 mod steps;
 mod together;
+mod unsignalled;
 mod wakeup;
 
 use crate::Bug;
@@ -55,6 +57,8 @@ pub enum Kind {
     TestBeforeWait,
     /// Test again after waiting: wait in a loop.
     TestAgain,
+    /// Signal what somebody waits for.
+    Signal,
     /// Broadcast instead of signal.
     Broadcast,
     /// Take locks in one order.
@@ -85,6 +89,7 @@ impl Kind {
             Self::WaitFor => "wait-for",
             Self::TestBeforeWait => "test-before-wait",
             Self::TestAgain => "test-again",
+            Self::Signal => "signal",
             Self::Broadcast => "broadcast",
             Self::LockOrder => "lock-order",
             Self::LockOnce => "lock-once",
@@ -207,7 +212,8 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
         }
         // Where no signal was sent, who was to send it looked at the wrong moment.
         Pattern::MissedWakeup if !wakeup::names_signal(bug) => {
-            let mut found = order::candidates(bug);
+            let mut found: Vec<Candidate> = unsignalled::candidate(bug).into_iter().collect();
+            found.extend(order::candidates(bug));
             found.extend(atomicity::candidates(bug));
             found
         }

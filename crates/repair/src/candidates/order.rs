@@ -245,12 +245,32 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
                     stretches.extend(passages_of(trace, wanted.then));
                     Rule::Alone(stretches)
                 }
+                Direction::Later if exchanges(bug, id, &passed) => {
+                    let mut stretches = stretches(trace, &function, function.line, line);
+                    stretches.extend(passages_of(trace, wanted.first));
+                    Rule::Alone(stretches)
+                }
                 Direction::Later => after(trace, wanted),
             };
             found.push(moved(bug, (id, &function), target, (edited, rule), direction));
         }
     }
     found
+}
+
+/// Does the cause name two steps of the thread, of which one goes behind the other, so that only that order matters and
+/// not when others come? Not where something that is passed waits for them.
+fn exchanges(bug: &Bug<'_>, id: EventId, passed: &[&Statement]) -> bool {
+    let trace = bug.trace;
+    let mut events = passed.iter().flat_map(|statement| &statement.events);
+    let goes_on = |id: &EventId| {
+        let kind = &trace.event(*id).kind;
+        let access = !kind.reads().is_empty() || !kind.writes().is_empty();
+        access || matches!(kind, EventKind::Lock { .. } | EventKind::Unlock { .. })
+    };
+    events.clone().all(goes_on)
+        && bug.events.contains(&id)
+        && events.any(|id| bug.events.contains(id))
 }
 
 /// Is it one lock here in one passage and another in the next, while a step is about the same place in all of them?

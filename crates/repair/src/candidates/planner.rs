@@ -101,7 +101,7 @@ impl<'a> Regions<'a> {
 
 impl Planner<'_> {
     /// The section of the lock, or of another object's same lock, that an event lies in.
-    fn section(&self, id: EventId) -> Option<Section> {
+    pub(super) fn section(&self, id: EventId) -> Option<Section> {
         self.siblings?.section(self.trace, self.all, id)
     }
 
