@@ -1,17 +1,17 @@
 //! Names in the source's words, as far as they tell the program from its libraries.
 
-/// Is it a name that the language reserves for its library: `_M_impl`, `__x`? What the compiler calls
-/// a class's table of virtual functions, `_vptr$Base`, is one where the class's name is; several
-/// members, `{_M_left,_M_right}`, where the first one's is.
+/// Is it a variable or member of the language's library: `_M_impl`, `__x`, `_IO_read_ptr`? Programs have
+/// names such as `_PP`, too, although the language reserves them; libraries' begin with one of these. What the
+/// compiler calls a class's table of virtual functions, `_vptr$Base`, is one where the class's name is;
+/// several members, `{_M_left,_M_right}`, where the first one's is.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
     let name = name.strip_prefix('{').unwrap_or(name);
     if let Some(class) = name.strip_prefix("_vptr$").or_else(|| name.strip_prefix("_vptr.")) {
-        return is_reserved(class);
+        return class.starts_with('_')
+            && class[1..].starts_with(|c: char| c == '_' || c.is_ascii_uppercase());
     }
-    let mut letters = name.chars();
-    letters.next() == Some('_')
-        && letters.next().is_some_and(|c| c == '_' || c.is_ascii_uppercase())
+    ["__", "_M_", "_S_", "_IO_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Is it the variable that says whether a descriptor is open, `descriptor 3`? A read of it is a use, a write makes
@@ -70,5 +70,6 @@ mod tests {
         assert_eq!(outside_of_library("q->low_"), "q->low_");
         assert_eq!(outside_of_library("(*this)->_vptr$_Sp_counted_base"), "(*this)");
         assert_eq!(outside_of_library("ticker._vptr$Service"), "ticker._vptr$Service");
+        assert_eq!(outside_of_library("handle->_PP"), "handle->_PP", "the program's all the same");
     }
 }

@@ -162,15 +162,23 @@ impl<'r> Engine<'r> {
         if home == Some(target) {
             return;
         }
-        if let Some(holder) = home {
-            self.containers.links.insert((holder, target));
-        }
-        if self.containers.owners.contains_key(&target) {
+        let link = home.map(|holder| (holder, target));
+        let linked = link.is_some_and(|link| self.containers.links.contains(&link));
+        let owned = self.containers.owners.contains_key(&target);
+        if owned && (linked || link.is_none()) {
             return;
         }
         let name = self
             .access_name_at(t, at, place)
             .filter(|name| self.threads[t].code().is_some_and(|frame| is_of_program(name, frame)));
+        // What the program itself keeps a pointer to is not the container's: a job of a vector may lead
+        // to all that the program has.
+        if let Some(link) = link.filter(|_| !name.as_deref().is_some_and(is_member)) {
+            self.containers.links.insert(link);
+        }
+        if owned {
+            return;
+        }
         let name = name.filter(|name| outside_of_library(name).len() < name.len());
         let bytes = Part::Bytes(place.length);
         let name = name.or_else(|| self.outer_name(t, place.address, bytes));
@@ -394,6 +402,14 @@ fn variable_of(name: &str) -> &str {
     &root[..end.unwrap_or(root.len())]
 }
 
+/// Does a name of the program lead to a member that is the program's, too: `job->next`, but not `*it`,
+/// `*this->cursor_`, `row[2]` or `jobs._M_start`?
+fn is_member(name: &str) -> bool {
+    let outside = outside_of_library(name).len() == name.len();
+    let begin = name.rfind(['.', '>']).map_or(0, |at| at + 1);
+    outside && begin > 0 && !name.starts_with('*') && !name[begin..].contains(['[', ']'])
+}
+
 /// Does a name begin with a variable of a library, or with none? `site` is where it is used.
 pub(crate) fn is_of_library(name: &str, site: Option<&Site>) -> bool {
     if name.starts_with("*0x") {
@@ -405,4 +421,19 @@ pub(crate) fn is_of_library(name: &str, site: Option<&Site>) -> bool {
         || is_reserved(root)
         || (root == "this" && outside.trim_matches(['*', '(', ')']) == "this")
         || (root == "this" && site.is_some_and(Site::is_in_library))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_member;
+
+    #[test]
+    fn members_of_the_program_are_told_from_elements() {
+        for member in ["job->next", "this->queue_.first", "(*it)->owner", "handle->_PP"] {
+            assert!(is_member(member), "{member}");
+        }
+        for other in ["*it", "*this->cursor_", "row[2]", "this->rows[i]", "jobs._M_impl._M_start"] {
+            assert!(!is_member(other), "{other}");
+        }
+    }
 }

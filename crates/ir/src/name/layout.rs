@@ -428,8 +428,8 @@ pub(super) fn bracket(index: Option<Option<String>>, place: i64) -> String {
     }
 }
 
-/// Names that the language reserves for its library.
+/// Names that the language reserves for its library, and that libraries have: programs call a member `_PP`
+/// all the same.
 pub(super) fn reserved(name: &str) -> bool {
-    let mut chars = name.chars();
-    chars.next() == Some('_') && chars.next().is_some_and(|c| c == '_' || c.is_ascii_uppercase())
+    ["__", "_M_", "_S_", "_IO_"].iter().any(|prefix| name.starts_with(prefix))
 }

@@ -248,7 +248,7 @@ fn is_unnamed(module: &Module, ty: Option<DebugTypeId>) -> bool {
 /// Is it what the nodes of a container of the library begin with? `_Rb_tree_node_base` for instance.
 fn is_head_of_node(module: &Module, ty: Option<DebugTypeId>) -> bool {
     matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. })
-        if reserved(name) && name.contains("node_base"))
+        if name.starts_with('_') && name.contains("node_base"))
 }
 
 /// Finds places from inside one function.
