@@ -115,7 +115,7 @@ fn synchronisation(
             Awaited::Unit { object } => is(object, semaphore),
             Awaited::Arrivals { object } => is(object, barrier),
             Awaited::End { child } => known_thread(trace, event.id, child),
-            Awaited::Change | Awaited::Other => Ok(()),
+            Awaited::Change | Awaited::Call | Awaited::Other => Ok(()),
         },
         EventKind::Lock { object, .. }
         | EventKind::Unlock { object, .. }

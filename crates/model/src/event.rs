@@ -193,7 +193,9 @@ pub enum Awaited {
     },
     /// Another value of the variable that it reads in a loop.
     Change,
-    /// Something else: a call that did not come back.
+    /// The end of a call that did not come back.
+    Call,
+    /// Something else.
     Other,
 }
 
@@ -206,7 +208,7 @@ impl Awaited {
             | Self::Signal { condition: object }
             | Self::Unit { object }
             | Self::Arrivals { object } => Some(object),
-            Self::End { .. } | Self::Change | Self::Other => None,
+            Self::End { .. } | Self::Change | Self::Call | Self::Other => None,
         }
     }
 }
@@ -441,7 +443,7 @@ impl EventKind {
             Self::Block { on: Awaited::Arrivals { .. } } => "wait-for-arrivals",
             Self::Block { on: Awaited::End { .. } } => "wait-for-end",
             Self::Block { on: Awaited::Change } => "wait-for-change",
-            Self::Block { on: Awaited::Other } => "wait",
+            Self::Block { on: Awaited::Call | Awaited::Other } => "wait",
             Self::Failure => "failure",
         }
     }

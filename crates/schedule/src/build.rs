@@ -182,6 +182,7 @@ fn granted(trace: &EventTrace, order: &[EventId]) -> Vec<EventId> {
                     Awaited::Arrivals { .. }
                     | Awaited::End { .. }
                     | Awaited::Change
+                    | Awaited::Call
                     | Awaited::Other => false,
                 };
                 if free {

@@ -56,9 +56,11 @@ fn waits_of(story: &Story<'_>, block: &Event) -> Vec<Wait> {
             units(story, object).map(|unit| wait(story.event(unit).thread, Some(unit))).collect()
         }
         Awaited::End { child } => vec![wait(child, None)],
-        Awaited::Signal { .. } | Awaited::Arrivals { .. } | Awaited::Change | Awaited::Other => {
-            Vec::new()
-        }
+        Awaited::Signal { .. }
+        | Awaited::Arrivals { .. }
+        | Awaited::Change
+        | Awaited::Call
+        | Awaited::Other => Vec::new(),
     }
 }
 
@@ -185,23 +187,32 @@ fn abandoned(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
     Some(Found { case: Some("never-given-back"), ..found })
 }
 
-/// No circle of locks: a thread waits for a signal and has what others need to go on, who might
-/// send it.
+/// No circle of locks: a thread waits for a signal, for others at a barrier, or in a call that does not come back,
+/// and has what others need to go on, who might end that wait.
 fn starved(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
     let starving = waits.iter().find_map(|wait| {
         let held = wait.held?;
-        let holder = blocks(story).find(|block| {
-            block.thread == wait.on
-                && matches!(block.kind, EventKind::Block { on: Awaited::Signal { .. } })
-        })?;
-        Some((wait, held, holder.id))
+        let holder = blocks(story).find(|block| block.thread == wait.on)?;
+        let EventKind::Block { on } = holder.kind else { return None };
+        let how = match on {
+            Awaited::Signal { .. } | Awaited::Arrivals { .. } => {
+                format!(
+                    "waits for {} ({})",
+                    quoted(&story.subject(holder.id)),
+                    at(story, holder.id)
+                )
+            }
+            Awaited::Call => {
+                format!("does not come back from the call at {}", at(story, holder.id))
+            }
+            _ => return None,
+        };
+        Some((wait, held, holder.id, how))
     });
-    let (wait, held, holder) = starving?;
+    let (wait, held, holder, how) = starving?;
     let sentence = format!(
-        "{} waits for {} ({}) while it holds {} ({}), for which {} waits ({})",
+        "{} {how} while it holds {} ({}), for which {} waits ({})",
         story.thread(holder),
-        quoted(&story.subject(holder)),
-        at(story, holder),
         quoted(&story.subject(held)),
         at(story, held),
         story.thread(wait.block),

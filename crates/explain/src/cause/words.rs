@@ -3,7 +3,7 @@
 use super::CauseEvent;
 use super::story::Story;
 use model::names::is_descriptor;
-use model::{Event, EventId, EventKind, Site};
+use model::{Awaited, Event, EventId, EventKind, Site};
 
 /// `queue.c:20`: the last component of the file and the line, where there is one; `?` when unknown.
 pub(super) fn place(site: &Site) -> String {
@@ -81,6 +81,7 @@ pub(super) fn did(event: &Event) -> &'static str {
         EventKind::Join { .. } => "joined",
         EventKind::Allocate { .. } => "allocated",
         EventKind::Free { .. } => "freed",
+        EventKind::Block { on: Awaited::Call | Awaited::Other } => "waited",
         EventKind::Block { .. } => "waited for",
         EventKind::Failure => "failed",
     }

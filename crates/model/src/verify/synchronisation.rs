@@ -158,7 +158,7 @@ fn works_on(event: &EventKind, object: ObjectKind) -> bool {
             Awaited::Signal { .. } => object == ObjectKind::Condition,
             Awaited::Unit { .. } => matches!(object, ObjectKind::Semaphore { .. }),
             Awaited::Arrivals { .. } => matches!(object, ObjectKind::Barrier { .. }),
-            Awaited::End { .. } | Awaited::Change | Awaited::Other => true,
+            Awaited::End { .. } | Awaited::Change | Awaited::Call | Awaited::Other => true,
         },
         _ => true,
     }

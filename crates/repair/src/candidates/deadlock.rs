@@ -428,6 +428,7 @@ pub(super) fn release_first(
             }
             _ => "taking it again".to_owned(),
         },
+        EventKind::Block { on: Awaited::Call } => "the call that does not come back".to_owned(),
         _ => format!("waiting for {}", quoted(trace.subject(block).unwrap_or("it"))),
     };
     let step = format!(

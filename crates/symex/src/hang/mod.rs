@@ -217,7 +217,8 @@ impl Engine<'_> {
             Waits::Barrier(object) => Awaited::Arrivals { object },
             Waits::Join(child) => Awaited::End { child: ThreadId::from_index(child) },
             Waits::Change(_) => Awaited::Change,
-            Waits::Child(..) | Waits::Call(_) | Waits::Loop(_) | Waits::Other => Awaited::Other,
+            Waits::Call(_) => Awaited::Call,
+            Waits::Child(..) | Waits::Loop(_) | Waits::Other => Awaited::Other,
         }
     }
 
