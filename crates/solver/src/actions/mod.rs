@@ -4,6 +4,8 @@
 //! For making schedules from their beginning: an event may happen when its action is possible in the words as
 //! they are.
 
+mod sections;
+
 use model::{EventId, EventKind, EventTrace, LockMode, ObjectKind, VarId, VariableOrigin};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -229,27 +231,35 @@ impl Actions {
     }
 }
 
-/// By event, how many events of other threads come before it by orders that hold in every schedule that is wanted, pairs
-/// of events.
-pub(crate) fn needs(
-    trace: &EventTrace,
-    certain: &[(u32, u32)],
-) -> FxHashMap<EventId, Vec<(u32, u32)>> {
-    let mut all: FxHashMap<EventId, Vec<(u32, u32)>> = FxHashMap::default();
+/// By event, the other threads that have to be so far before it, as how many of their events: orders that hold in every
+/// schedule that is wanted. No thread stands there twice.
+pub(crate) type Needs = FxHashMap<EventId, Vec<(u32, u32)>>;
+
+/// What events need by such orders, pairs of events, and by the critical sections that these keep apart
+/// ([`sections::keep_apart`]).
+pub(crate) fn needs(trace: &EventTrace, certain: &[(u32, u32)]) -> Needs {
+    let mut all = Needs::default();
     for &(before, after) in certain {
         let event = |id: u32| trace.events.get(id as usize);
         let (Some(before), Some(after)) = (event(before), event(after)) else { continue };
         if before.thread == after.thread {
             continue;
         }
-        let needs = all.entry(after.id).or_default();
-        let (other, count) = (before.thread.0, before.index + 1);
-        match needs.iter_mut().find(|(thread, _)| *thread == other) {
-            Some((_, most)) => *most = count.max(*most),
-            None => needs.push((other, count)),
-        }
+        add(&mut all, after.id, (before.thread.0, before.index + 1));
     }
+    sections::keep_apart(trace, &mut all);
     all
+}
+
+/// Adds that a thread has to be so far; false where that is known.
+fn add(all: &mut Needs, event: EventId, (other, count): (u32, u32)) -> bool {
+    let needs = all.entry(event).or_default();
+    match needs.iter_mut().find(|(thread, _)| *thread == other) {
+        Some((_, most)) if *most >= count => return false,
+        Some((_, most)) => *most = count,
+        None => needs.push((other, count)),
+    }
+    true
 }
 
 /// The event that reads the variable.
