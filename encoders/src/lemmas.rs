@@ -6,9 +6,10 @@ use crate::connectives::{Connective, Connectives};
 use crate::context::{Builder, Context};
 use crate::counters::{Counters, Sum};
 use crate::system::{ConstraintKind, Term};
-use model::expr::mask;
+use model::expr::{Compiled, Scratch, mask};
 use model::{EventId, Expr, ExprId, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 /// Conditions on more variables are left to the solver.
@@ -84,6 +85,9 @@ pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder, roots: &[Expr
     let mut seen = FxHashSet::default();
     let mut pending: Vec<ExprId> = roots.iter().rev().copied().collect();
     while let Some(id) = pending.pop() {
+        if context.is_over() {
+            break;
+        }
         if context.trace.exprs.width(id) != 1 || !seen.insert(id) {
             continue;
         }
@@ -163,7 +167,9 @@ impl Lemmas<'_, '_> {
         if writes.len() <= MAX_ORIGINS {
             origins.extend(writes);
         }
-        let condition = Condition { context: self.context, id, fixed, origins };
+        let compiled = self.context.trace.exprs.compile(id);
+        let scratch = RefCell::default();
+        let condition = Condition { context: self.context, id, compiled, scratch, fixed, origins };
         match open {
             None => condition.always(builder, [None]),
             Some((var, sum)) => condition.of_sum(builder, var, &sum),
@@ -175,17 +181,22 @@ impl Lemmas<'_, '_> {
 struct Condition<'a, 't> {
     context: &'a Context<'t>,
     id: ExprId,
+    compiled: Compiled,
+    scratch: RefCell<Scratch>,
     fixed: Vec<(VarId, u128)>,
     origins: BTreeSet<EventId>,
 }
 
 impl Condition<'_, '_> {
     fn holds(&self, open: Option<(VarId, u128)>) -> Option<bool> {
-        let lookup = |var: VarId| {
+        let lookup = |place: usize| {
+            let var = *self.compiled.variables().get(place)?;
             let values = self.fixed.iter().chain(open.as_ref());
             values.copied().find(|&(other, _)| other == var).map(|(_, value)| value)
         };
-        self.context.trace.exprs.evaluate(self.id, &lookup).map(|value| value != 0)
+        let pool = &self.context.trace.exprs;
+        let scratch = &mut self.scratch.borrow_mut();
+        self.compiled.evaluate(pool, scratch, &lookup).map(|value| value != 0)
     }
 
     fn term(&self, holds: bool) -> Term {
