@@ -124,6 +124,8 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         as_found: false,
         clock,
         few_places: None,
+        by_update: None,
+        followed: None,
     };
     let Replayed { mut explained, failing, notes, mut alternates, across } =
         replayed::explain(directory, &execution, &mut work)?;
@@ -149,6 +151,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     let found = matches!(explained.explanation.verdict, explain::Verdict::FailingSchedule);
     warnings.extend(work.few_places.filter(|_| found).map(|few| few.to_string()));
+    warnings.extend(work.by_update.filter(|_| found).map(|by| by.to_string()));
     if found && work.clock == explain::Clock::Contradicted {
         warnings.push(
             "no failing schedule agrees with the times and the values that the recorded run logged of its \

@@ -69,7 +69,7 @@ impl Work<'_> {
         let mut followed = None;
         for (rounds, is_strict) in ROUNDS.into_iter().zip([true, false]) {
             let near = (sources, switch_work);
-            if followed.is_none()
+            if self.followed.is_none()
                 && let Some(explained) = self.explain_followed(trace, is_strict, near, budget)?
             {
                 if is_complete(&explained.explanation) {
@@ -118,7 +118,7 @@ impl Work<'_> {
     }
 
     /// With schedules ruled out besides, nothing shows what the clock is good for.
-    fn note_clock(&mut self, explained: &Explained) {
+    pub(super) fn note_clock(&mut self, explained: &Explained) {
         if self.rejected.is_empty() {
             self.clock = explained.explanation.clock;
         }

@@ -4,10 +4,12 @@ use super::PipelineError;
 use super::budget::Budget;
 use super::contended::{FEWER, FewPlaces, NEAR, is_complete};
 use super::work::{Explained, Work};
+use encoders::ConstraintSystem;
 use explain::{Clock, context_switches};
 use model::evaluate::{Check, Evaluator};
 use model::{EventTrace, Schedule, VarId};
-use solver::Model;
+use solver::{Model, UnknownReason};
+use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Making a schedule, and taking context switches from it, may take so much of the time that is left each...
@@ -16,10 +18,95 @@ const PART: u32 = 5;
 const LONGEST: Duration = Duration::from_secs(60);
 /// So many events are executed in search of alternates without the solver, which has few steps to order here.
 const ALTERNATES: u64 = 10_000_000;
+/// So many events are executed to have updates happen without a break.
+const WHOLE: u64 = 4_000_000_000;
+/// With more sources the constraints on all schedules take more time and memory than there is: where a look near the
+/// recorded run led to nothing, and where there was none.
+const HOPELESS: (u64, u64) = (2_000_000, 20_000_000);
+/// Where the schedules near the recorded run have more sources than that, one that passes is enough to explain it.
+const MANY: u64 = 1_000_000;
 /// Taking context switches goes on while one of so many is gone.
 const WORTH: usize = 50;
 
+/// A failing schedule that follows the recorded run, but for updates that were made whole.
+pub(super) struct Followed {
+    failing: Schedule,
+    /// One that passes and differs in one update more that is whole.
+    passing: Option<Schedule>,
+    /// Its root cause was looked for near the recorded run, and not found.
+    looked_near: bool,
+}
+
+impl Followed {
+    /// Is it hopeless to look at all schedules, whose reads have so many sources?
+    pub(super) fn is_all_there_is(&self, sources: u64) -> bool {
+        sources > HOPELESS.1 || (self.looked_near && sources > HOPELESS.0)
+    }
+}
+
+/// Says by what a failing schedule was explained where other schedules could not be looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ByUpdate {
+    /// By one that passes.
+    Passing,
+    /// By the last update that another thread gets into.
+    Last,
+}
+
+/// Why not all schedules were looked at.
+pub(super) fn too_many() -> UnknownReason {
+    UnknownReason::GaveUp("there are too many schedules to look at".to_owned())
+}
+
+impl fmt::Display for ByUpdate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Passing => {
+                "threads meet so often here that one update alone was made whole, and the run passes then; that \
+                 the orderings shown always lead to the failure was not shown"
+            }
+            Self::Last => {
+                "threads meet so often here that no schedule along these paths was found that passes: the cause is \
+                 the last update of what the failure depends on that another thread gets into, and that it leads \
+                 to the failure was not shown"
+            }
+        })
+    }
+}
+
 impl Work<'_> {
+    /// Explains the schedule that follows the recorded run by an update, where nothing else led to an answer. `None`
+    /// where there is no such schedule.
+    pub(super) fn explain_by_update(
+        &mut self,
+        trace: &EventTrace,
+        reason: UnknownReason,
+    ) -> Option<Explained> {
+        let Followed { failing, passing, .. } = self.followed.take()?;
+        let started = Instant::now();
+        let explained = explain::explain_by_update(trace, &failing, passing.as_ref(), reason);
+        let mut explanation = match explained {
+            Ok(explanation) => explanation,
+            // Without it there is no answer either, which says so itself.
+            Err(error) => {
+                tracing::info!(%error, "not explained by an update");
+                return None;
+            }
+        };
+        explanation.clock = Clock::Followed;
+        tracing::info!(passes = passing.is_some(), "explained by an update");
+        self.by_update = match (&explanation.root_cause, passing) {
+            (None, _) => None,
+            (Some(_), Some(_)) => Some(ByUpdate::Passing),
+            (Some(_), None) => Some(ByUpdate::Last),
+        };
+        self.timing.root_cause += started.elapsed();
+        let size = ConstraintSystem::default().size(trace);
+        let explained = Explained { trace: trace.clone(), size, explanation };
+        self.note_clock(&explained);
+        Some(explained)
+    }
+
     /// Explains a failing schedule that is like the recorded run by schedules that switch threads near where it
     /// does. `None` where none is found, and where it does so too often.
     pub(super) fn explain_followed(
@@ -31,9 +118,18 @@ impl Work<'_> {
     ) -> Result<Option<Explained>, PipelineError> {
         let started = Instant::now();
         let Some(found) = self.follow(trace, is_strict, budget)? else { return Ok(None) };
+        let (whole, passing) = match switch_work {
+            0 => (found, None),
+            _ => self.with_whole_updates(trace, found, budget),
+        };
+        if self.is_rejected(&whole) {
+            return Ok(None);
+        }
+        let followed = Followed { failing: whole.clone(), passing, looked_near: false };
+        self.followed = Some(followed);
         let schedule = match switch_work {
-            0 => found,
-            _ => self.with_fewer_switches(trace, found, switch_work, budget),
+            0 => whole,
+            _ => self.with_fewer_switches(trace, whole, switch_work, budget),
         };
         if self.is_rejected(&schedule) {
             return Ok(None);
@@ -41,8 +137,14 @@ impl Work<'_> {
         let Some(coarse) = encoders::coarsen_near(trace, NEAR, &schedule) else { return Ok(None) };
         let (steps, of_steps) = (coarse.trace.events.len(), encoders::sources(&coarse.trace));
         tracing::info!(steps, of_steps, "looks near the recorded run");
+        if of_steps > MANY && self.followed.as_ref().is_some_and(|it| it.passing.is_some()) {
+            return Ok(self.explain_by_update(trace, too_many()));
+        }
         if of_steps > sources / FEWER {
             return Ok(None);
+        }
+        if let Some(followed) = &mut self.followed {
+            followed.looked_near = true;
         }
         let before = self.timing;
         self.timing.solve += started.elapsed();
@@ -89,6 +191,19 @@ impl Work<'_> {
         tracing::info!(?check, "followed the recorded run");
         let found = found.filter(|_| check == Some(Check::Fails));
         Ok(found.filter(|found| !self.is_rejected(found)))
+    }
+
+    /// Makes updates whole that others get into, and one that passes and differs in one of them, where there is one.
+    fn with_whole_updates(
+        &self,
+        trace: &EventTrace,
+        schedule: Schedule,
+        budget: &Budget,
+    ) -> (Schedule, Option<Schedule>) {
+        let until = self.share();
+        let goes_on = || budget.is_left() && Instant::now() < until;
+        let whole = explain::with_whole_updates(trace, &schedule, WHOLE, &goes_on);
+        whole.unwrap_or((schedule, None))
     }
 
     /// Takes context switches from a failing schedule: what it does between two of them is moved as a whole.

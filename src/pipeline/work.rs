@@ -2,10 +2,11 @@
 
 use super::budget::Budget;
 use super::contended::FewPlaces;
+use super::followed::{ByUpdate, Followed, too_many};
 use super::{Backend, PipelineError, SolveOptions};
 use crate::answer::{self, Timing};
 use encoders::{ConstraintSystem, EncodeError, Slice, SystemSize};
-use explain::{CauseKind, Explanation, FailingSchedule};
+use explain::{CauseKind, Explanation, FailingSchedule, Verdict};
 use model::{EventId, EventTrace, Schedule};
 use solver::{Goal, Limits, OrderingSession, Session, SmtLibSession, Z3Session};
 use std::time::{Duration, Instant};
@@ -38,6 +39,10 @@ pub(super) struct Work<'a> {
     pub(super) clock: explain::Clock,
     /// The schedules that were looked at switch threads at few places.
     pub(super) few_places: Option<FewPlaces>,
+    /// Other schedules were not looked at.
+    pub(super) by_update: Option<ByUpdate>,
+    /// A failing schedule of the trace that is being explained, for when nothing else is found.
+    pub(super) followed: Option<Followed>,
 }
 
 impl Work<'_> {
@@ -164,8 +169,14 @@ impl Work<'_> {
         switch_work: u64,
     ) -> Result<Explained, PipelineError> {
         let budget = Budget::new(self.deadline, self.options.memory_mb);
-        self.few_places = None;
+        (self.few_places, self.by_update, self.followed) = (None, None, None);
         if let Some(explained) = self.explain_coarse(trace, switch_work, &budget)? {
+            return Ok(explained);
+        }
+        let sources = encoders::sources(trace);
+        if self.followed.as_ref().is_some_and(|followed| followed.is_all_there_is(sources))
+            && let Some(explained) = self.explain_by_update(trace, too_many())
+        {
             return Ok(explained);
         }
         let explained = match self.explain_within(trace, switch_work, &budget) {
@@ -179,6 +190,11 @@ impl Work<'_> {
             }
             explained => explained?,
         };
+        if let Verdict::Unknown(reason) = &explained.explanation.verdict
+            && let Some(by_update) = self.explain_by_update(trace, reason.clone())
+        {
+            return Ok(by_update);
+        }
         Ok(self.explain_near(trace, &explained, &budget)?.unwrap_or(explained))
     }
 

@@ -134,13 +134,18 @@ impl<'t, 'b> Context<'t, 'b> {
         self.evaluator.run(order, &|var| inputs.get(var))
     }
 
+    /// Takes a model's inputs over.
+    pub(crate) fn take_inputs(&mut self, found: &Model) {
+        self.inputs = InputValues::new(self.trace, &found.values);
+    }
+
     /// Checks a solver's model in every respect and takes its inputs over.
     pub(crate) fn accept_model(
         &mut self,
         goal: Goal,
         found: &Model,
     ) -> Result<Evaluation, ExplainError> {
-        self.inputs = InputValues::new(self.trace, &found.values);
+        self.take_inputs(found);
         let evaluation = accepted(goal, self.evaluate(&found.schedule.order))?;
         for (read, solver) in &found.reads_from {
             match evaluation.reads_from.get(read) {

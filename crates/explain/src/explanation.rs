@@ -140,7 +140,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    fn new(verdict: Verdict) -> Self {
+    pub(crate) fn new(verdict: Verdict) -> Self {
         Self {
             verdict,
             failing: None,

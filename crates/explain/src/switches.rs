@@ -45,29 +45,36 @@ pub(crate) fn minimise(
 ) -> Schedule {
     let trace = context.trace;
     let mut keep = held_orders(trace);
-    let keeps = |keep: &[Order], order: &[EventId]| {
-        let place = positions(trace, order);
-        keep.iter().all(|o| place[o.before.index()] < place[o.after.index()])
-    };
-    if !keeps(&keep, &schedule.order) {
+    if !keeps(trace, &keep, &schedule.order) {
         keep.clear();
     }
-    // Nothing tells what a thread would read from an object that was freed by then.
-    let place = positions(trace, &schedule.order);
-    let alive = trace.lifetimes.iter().filter(|(a, b)| place[a.index()] < place[b.index()]);
-    keep.extend(alive.map(|&(before, after)| Order { before, after }));
+    keep.extend(alive(trace, schedule));
     let greedy = greedy(context, schedule, evaluation, verdict);
-    let greedy = if keeps(&keep, &greedy) { greedy } else { schedule.order.clone() };
-    let keeps = |order: &[EventId]| keep.is_empty() || keeps(&keep, order);
+    let greedy = if keeps(trace, &keep, &greedy) { greedy } else { schedule.order.clone() };
+    let keeps = |order: &[EventId]| keep.is_empty() || keeps(trace, &keep, order);
     let merged = merge_runs(context, greedy, verdict, &keeps);
     if verdict != Check::Fails {
         return Schedule { order: merged };
     }
-    let whole = whole_updates(context, merged.clone(), verdict, &keeps);
+    let whole = whole_updates(context, merged.clone(), verdict, &keeps).order;
     if whole == merged {
         return Schedule { order: merged };
     }
     Schedule { order: merge_runs(context, whole, verdict, &keeps) }
+}
+
+/// Does a schedule keep some orders?
+pub(crate) fn keeps(trace: &EventTrace, keep: &[Order], order: &[EventId]) -> bool {
+    let place = positions(trace, order);
+    keep.iter().all(|o| place[o.before.index()] < place[o.after.index()])
+}
+
+/// The orders of a schedule that leave objects alive for whoever uses them: nothing tells what a thread would read from
+/// one that was freed by then.
+pub(crate) fn alive(trace: &EventTrace, schedule: &Schedule) -> Vec<Order> {
+    let place = positions(trace, &schedule.order);
+    let alive = trace.lifetimes.iter().filter(|(a, b)| place[a.index()] < place[b.index()]);
+    alive.map(|&(before, after)| Order { before, after }).collect()
 }
 
 fn greedy(

@@ -2,8 +2,14 @@
 
 mod support;
 
-use explain::{context_switches, with_fewer_switches};
+use encoders::dsl::Parsed;
+use explain::{
+    CauseKind, OrderKind, context_switches, explain_by_update, with_fewer_switches,
+    with_whole_updates,
+};
+use model::evaluate::{Check, Evaluator};
 use model::{EventId, Schedule};
+use solver::{Order, UnknownReason};
 use support::causes::trace;
 
 /// Two threads add to `n` in each of two phases. What a thread does before its update in a phase has to come before
@@ -38,13 +44,8 @@ const PHASES: &str = "
     t0: fail z != 4
 ";
 
-#[test]
-fn one_lost_update_is_left() {
-    let parsed = trace(PHASES);
-    let labels = [
-        "fa", "fb", "p", "r1", "lp", "o1", "k1", "lq", "w1", "q", "s", "r2", "ls", "o2", "k2",
-        "lu", "w2", "u", "ja", "jb", "sum",
-    ];
+/// The schedule in which the events named happen in this order, and a thread's others as soon as they can.
+fn in_order(parsed: &Parsed, labels: &[&str]) -> Schedule {
     let named: Vec<EventId> = labels.iter().map(|label| parsed.event(label)).collect();
     // A thread's start and exit come as early and as late as they can.
     let at = |id: EventId| named.iter().position(|other| *other == id);
@@ -58,7 +59,17 @@ fn one_lost_update_is_left() {
         at(id).or(earlier).map(|place| 2 * place + 1).or(later.map(|place| 2 * place))
     };
     order.sort_by_key(|id| (key(*id), parsed.trace.event(*id).index));
-    let schedule = Schedule { order };
+    Schedule { order }
+}
+
+#[test]
+fn one_lost_update_is_left() {
+    let parsed = trace(PHASES);
+    let labels = [
+        "fa", "fb", "p", "r1", "lp", "o1", "k1", "lq", "w1", "q", "s", "r2", "ls", "o2", "k2",
+        "lu", "w2", "u", "ja", "jb", "sum",
+    ];
+    let schedule = in_order(&parsed, &labels);
     let better = with_fewer_switches(&parsed.trace, &schedule, 1_000_000, &|| true);
     let better = better.expect("the schedule fails");
     let place = |label: &str| better.order.iter().position(|id| *id == parsed.event(label));
@@ -68,4 +79,116 @@ fn one_lost_update_is_left() {
     let lost: Vec<[&str; 3]> = phases.into_iter().filter(|phase| lost(*phase)).collect();
     assert_eq!(lost.len(), 1, "{lost:?}");
     assert!(context_switches(&parsed.trace, &better) <= 6);
+}
+
+/// Two threads take from `n` what they read of it under the lock, and give the lock back in between, twice each.
+const SECTIONS: &str = "
+    cell n 32 = 100
+    t0: [fa] fork a
+    t0: [fb] fork b
+    a: [l1] lock m
+    a: [r1] R n -> x
+    a: [u1] unlock m
+    a: [l2] lock m
+    a: [w1] W n x - 1
+    a: [u2] unlock m
+    a: [l3] lock m
+    a: [r2] R n -> y
+    a: [u3] unlock m
+    a: [l4] lock m
+    a: [w2] W n y - 1
+    a: [u4] unlock m
+    b: [k1] lock m
+    b: [s1] R n -> g
+    b: [v1] unlock m
+    b: [k2] lock m
+    b: [t1] W n g - 1
+    b: [v2] unlock m
+    b: [k3] lock m
+    b: [s2] R n -> h
+    b: [v3] unlock m
+    b: [k4] lock m
+    b: [t2] W n h - 1
+    b: [v4] unlock m
+    t0: [ja] join a
+    t0: [jb] join b
+    t0: [sum] R n -> z
+    t0: fail z != 96
+";
+
+/// Of each of the two rounds the first thread's update is lost.
+const LOST: [&str; 29] = [
+    "fa", "fb", "k1", "s1", "v1", "l1", "r1", "u1", "l2", "w1", "u2", "k2", "t1", "v2", "l3", "r2",
+    "u3", "k3", "s2", "v3", "k4", "t2", "v4", "l4", "w2", "u4", "ja", "jb", "sum",
+];
+
+#[test]
+fn updates_over_several_critical_sections_are_made_whole_with_these() {
+    let parsed = trace(SECTIONS);
+    let trace = &parsed.trace;
+    let schedule = in_order(&parsed, &LOST);
+    let check = |order: &[EventId]| Evaluator::new(trace).check(order, &|_| None);
+    assert_eq!(check(&schedule.order), Check::Fails);
+    let whole = with_whole_updates(trace, &schedule, 1_000_000, &|| true);
+    let (failing, passing) = whole.expect("the schedule fails");
+    let passing = passing.expect("with both updates whole it passes");
+    assert_eq!((check(&failing.order), check(&passing.order)), (Check::Fails, Check::Passes));
+    let lost = |schedule: &Schedule| {
+        let place = |label: &str| schedule.order.iter().position(|id| *id == parsed.event(label));
+        let within = |[read, other, write]: [&str; 3]| {
+            place(read) < place(other) && place(other) < place(write)
+        };
+        [["s1", "w1", "t1"], ["r2", "t2", "w2"]].map(within)
+    };
+    assert_eq!(lost(&schedule), [true, true]);
+    assert_eq!(lost(&failing), [true, false], "the last ones first");
+    assert_eq!(lost(&passing), [false, false]);
+    // Nothing is done where there is nothing to spend.
+    assert_eq!(with_whole_updates(trace, &schedule, 10, &|| true), None);
+}
+
+#[test]
+fn an_update_explains_what_no_other_schedule_does() {
+    let parsed = trace(SECTIONS);
+    let failing = in_order(&parsed, &LOST);
+    let reason = UnknownReason::TimeOut;
+    let told = explain_by_update(&parsed.trace, &failing, None, reason.clone());
+    let told = told.expect("the schedule fails");
+    let cause = told.root_cause.expect("an update is interrupted");
+    assert!(cause.kind == CauseKind::Orders && !cause.minimal && told.alternates.found.is_empty());
+    let order = |before: &str, after: &str| Order {
+        before: parsed.event(before),
+        after: parsed.event(after),
+    };
+    let orders: Vec<Order> = cause.orders.iter().map(|conflict| conflict.order).collect();
+    assert_eq!(orders, [order("r2", "t2"), order("t2", "w2")], "the last one");
+    assert_eq!(told.cut.len(), 1, "nothing shows that these lead to the failure");
+
+    let (failing, passing) =
+        with_whole_updates(&parsed.trace, &failing, 1_000_000, &|| true).expect("it fails");
+    let told = explain_by_update(&parsed.trace, &failing, passing.as_ref(), reason);
+    let told = told.expect("the one fails and the other one passes");
+    let [alternate] = told.alternates.found.as_slice() else { panic!("one schedule passes") };
+    assert_eq!(Some(&alternate.schedule), passing.as_ref());
+    assert_eq!(told.dsps.len(), 1);
+    let cause = told.root_cause.expect("some orders are not kept");
+    let given_up = |conflict: &explain::ConflictOrder| {
+        let place = |id| alternate.schedule.order.iter().position(|other| *other == id);
+        place(conflict.order.before) > place(conflict.order.after)
+    };
+    assert!(cause.orders.iter().all(given_up) && !cause.minimal);
+    let of_memory =
+        |kind| matches!(kind, OrderKind::FromRead(_) | OrderKind::WriteSerialisation(_));
+    assert!(cause.orders.iter().any(|conflict| of_memory(conflict.kind)), "{:?}", cause.orders);
+}
+
+#[test]
+fn what_is_put_back_as_it_was_taken_is_no_update() {
+    let text = SECTIONS.replace(" - 1", "").replace("z != 96", "z == 100");
+    let parsed = trace(&text);
+    let schedule = in_order(&parsed, &LOST);
+    let whole = with_whole_updates(&parsed.trace, &schedule, 1_000_000, &|| true);
+    assert_eq!(whole, Some((schedule.clone(), None)));
+    let told = explain_by_update(&parsed.trace, &schedule, None, UnknownReason::TimeOut);
+    assert_eq!(told.expect("the schedule fails").root_cause, None);
 }

@@ -1,0 +1,122 @@
+//! An explanation by an update that another thread's write falls into, where schedules cannot be looked for.
+
+use super::{Update, interrupted, updates};
+use crate::alternates::{Alternate, Alternates};
+use crate::cone::Cone;
+use crate::conflict::{ConflictOrder, OrderKind, positions};
+use crate::context::Context;
+use crate::dsp::differential;
+use crate::error::ExplainError;
+use crate::explanation::{Cut, CutReason, Explanation, FailingSchedule, Phase, Verdict};
+use crate::failing::Failing;
+use crate::root_cause::{CauseKind, RootCause};
+use crate::switches::context_switches;
+use model::{CellId, EventId, EventTrace, Schedule};
+use solver::{Goal, Model, Order, UnknownReason};
+use std::collections::BTreeSet;
+
+/// Explains a failing schedule without a solver: by `passing`, one that passes and differs from it little, and where there
+/// is none, by the last update of what the failure depends on that another thread's write falls into. The root cause is a
+/// proposal in both cases: that its orders always lead to the failure is not shown, and a cut says so with `reason`. Where
+/// there is no such update, there is a failing schedule alone.
+///
+/// # Errors
+/// When the trace has no failure, and when the evaluator rejects one of the schedules.
+pub fn explain_by_update(
+    trace: &EventTrace,
+    failing: &Schedule,
+    passing: Option<&Schedule>,
+    reason: UnknownReason,
+) -> Result<Explanation, ExplainError> {
+    if trace.failure.is_none() {
+        return Err(ExplainError::NoFailure);
+    }
+    let always = || true;
+    let mut context = Context::new(trace, &always);
+    let found = Model { schedule: failing.clone(), ..Model::default() };
+    context.accept_model(Goal::Fail, &found)?;
+    let failing = Failing::new(&mut context, found.schedule)
+        .map_err(|errors| ExplainError::ModelRejected { goal: Goal::Fail, errors })?;
+    let mut explanation = Explanation::new(Verdict::FailingSchedule);
+    let switches = context_switches(trace, &failing.schedule);
+    (explanation.statistics.switches_found, explanation.statistics.switches) = (switches, switches);
+    explanation.statistics.conflict_orders = failing.conflicts.len();
+    explanation.failing = Some(FailingSchedule {
+        schedule: failing.schedule.clone(),
+        evaluation: failing.evaluation.clone(),
+    });
+    explanation.cut.push(Cut { phase: Phase::RootCause, reason: CutReason::Limit(reason) });
+    let cone = Cone::new(trace, &failing.evaluation);
+    let orders = match passing {
+        Some(passing) => {
+            let alternate = alternate(&mut context, &failing, passing)?;
+            let orders = alternate.as_ref().map(|(_, orders)| orders.clone()).unwrap_or_default();
+            if let Some((alternate, _)) = alternate {
+                explanation.dsps = vec![differential(trace, &failing, &alternate)];
+                explanation.alternates =
+                    Alternates { found: vec![alternate], tried: 1, unknown: 0 };
+            }
+            orders
+        }
+        None => last_interrupted(trace, &failing, &cone),
+    };
+    if !orders.is_empty() {
+        let in_cone = failing.conflicts.iter().filter(|order| cone.contains(trace, order)).count();
+        let (kind, of) = (CauseKind::Orders, failing.conflicts.len());
+        explanation.root_cause = Some(RootCause { kind, orders, minimal: false, of, in_cone });
+    }
+    explanation.statistics.evaluated = context.executed;
+    Ok(explanation)
+}
+
+/// A schedule that passes, with the orders that it does not keep; `None` where it keeps all.
+fn alternate(
+    context: &mut Context<'_, '_>,
+    failing: &Failing,
+    passing: &Schedule,
+) -> Result<Option<(Alternate, Vec<ConflictOrder>)>, ExplainError> {
+    let evaluation = context.passing(&passing.order)?;
+    let places = positions(context.trace, &passing.order);
+    let given_up = |order: &&ConflictOrder| {
+        places[order.order.before.index()] > places[order.order.after.index()]
+    };
+    let orders: Vec<ConflictOrder> = failing.conflicts.iter().filter(given_up).copied().collect();
+    // What a thread wrote between another one's read and write says more than where a lock was.
+    let of_memory = |order: &&ConflictOrder| order.kind.cell().is_some();
+    let flipped = orders.iter().rev().find(of_memory).or(orders.last()).map(|order| order.order);
+    let schedule = passing.clone();
+    Ok(flipped.map(|flipped| {
+        let flipped = Order { before: flipped.after, after: flipped.before };
+        (Alternate { flipped, in_root_cause: true, schedule, evaluation }, orders)
+    }))
+}
+
+/// The orders that part the last update before the failure that the failure depends on.
+fn last_interrupted(trace: &EventTrace, failing: &Failing, cone: &Cone) -> Vec<ConflictOrder> {
+    let open = interrupted(trace, &failing.schedule.order, &updates(trace));
+    let cells: BTreeSet<CellId> = cone.cells().collect();
+    let decides = |update: &&Update| cells.contains(&update.cell);
+    let Some(update) =
+        open.iter().filter(decides).max_by_key(|update| failing.position(update.write))
+    else {
+        return Vec::new();
+    };
+    let (from, to) = (failing.position(update.read), failing.position(update.write));
+    let thread = trace.event(update.read).thread;
+    let between = failing.schedule.order.get(from as usize..to as usize).unwrap_or_default();
+    let writes = |id: &&EventId| {
+        let event = trace.event(**id);
+        event.thread != thread && event.kind.writes().iter().any(|part| part.cell == update.cell)
+    };
+    let mut within = between.iter().filter(writes);
+    let Some(&first) = within.next() else { return Vec::new() };
+    let last = within.next_back().copied().unwrap_or(first);
+    let order = |before: EventId, after: EventId, kind| ConflictOrder {
+        order: Order { before, after },
+        kind,
+    };
+    vec![
+        order(update.read, first, OrderKind::FromRead(update.cell)),
+        order(last, update.write, OrderKind::WriteSerialisation(update.cell)),
+    ]
+}
