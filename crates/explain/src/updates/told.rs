@@ -91,32 +91,24 @@ fn alternate(
     }))
 }
 
-/// The orders that part the last update before the failure that the failure depends on.
+/// The order that lets another thread into the last update before the failure that the failure depends on. The other way
+/// round, the update would be whole.
 fn last_interrupted(trace: &EventTrace, failing: &Failing, cone: &Cone) -> Vec<ConflictOrder> {
     let open = interrupted(trace, &failing.schedule.order, &updates(trace));
     let cells: BTreeSet<CellId> = cone.cells().collect();
     let decides = |update: &&Update| cells.contains(&update.cell);
-    let Some(update) =
-        open.iter().filter(decides).max_by_key(|update| failing.position(update.write))
-    else {
-        return Vec::new();
-    };
-    let (from, to) = (failing.position(update.read), failing.position(update.write));
-    let thread = trace.event(update.read).thread;
-    let between = failing.schedule.order.get(from as usize..to as usize).unwrap_or_default();
-    let writes = |id: &&EventId| {
-        let event = trace.event(**id);
-        event.thread != thread && event.kind.writes().iter().any(|part| part.cell == update.cell)
-    };
-    let mut within = between.iter().filter(writes);
-    let Some(&first) = within.next() else { return Vec::new() };
-    let last = within.next_back().copied().unwrap_or(first);
-    let order = |before: EventId, after: EventId, kind| ConflictOrder {
-        order: Order { before, after },
-        kind,
-    };
-    vec![
-        order(update.read, first, OrderKind::FromRead(update.cell)),
-        order(last, update.write, OrderKind::WriteSerialisation(update.cell)),
-    ]
+    let last = open.iter().filter(decides).max_by_key(|update| failing.position(update.write));
+    let order = last.and_then(|update| {
+        let (from, to) = (failing.position(update.read), failing.position(update.write));
+        let thread = trace.event(update.read).thread;
+        let between = failing.schedule.order.get(from as usize..to as usize)?;
+        let writes = |id: &&EventId| {
+            let event = trace.event(**id);
+            let mut parts = event.kind.writes().iter();
+            event.thread != thread && parts.any(|part| part.cell == update.cell)
+        };
+        let order = Order { before: update.read, after: *between.iter().find(writes)? };
+        Some(ConflictOrder { order, kind: OrderKind::FromRead(update.cell) })
+    });
+    order.into_iter().collect()
 }
