@@ -69,7 +69,8 @@ impl Work<'_> {
         let mut followed = None;
         for (rounds, is_strict) in ROUNDS.into_iter().zip([true, false]) {
             let near = (sources, switch_work);
-            if self.followed.is_none()
+            if followed.is_none()
+                && self.followed.is_none()
                 && let Some(explained) = self.explain_followed(trace, is_strict, near, budget)?
             {
                 if is_complete(&explained.explanation) {
@@ -100,7 +101,7 @@ impl Work<'_> {
                 Err(PipelineError::Encode(EncodeError::BudgetSpent)) => break,
                 Err(error) => return Err(error),
                 Ok(explained) if is_complete(&explained.explanation) => {
-                    self.few_places = Some(FewPlaces::of(trace, &coarse));
+                    (self.few_places, self.by_update) = (Some(FewPlaces::of(trace, &coarse)), None);
                     return Ok(Some(explained));
                 }
                 Ok(explained) => {

@@ -179,6 +179,7 @@ impl Work<'_> {
         {
             return Ok(explained);
         }
+        self.by_update = None;
         let explained = match self.explain_within(trace, switch_work, &budget) {
             Err(PipelineError::Encode(EncodeError::BudgetSpent)) => {
                 tracing::info!(

@@ -10,7 +10,7 @@
 //! | `conflict` | the conflict orders of a schedule |
 //! | `held` | locks that were held at the end of the recorded run |
 //! | `switches` | few context switches |
-//! | `updates` | no more lost updates than it takes |
+//! | `updates` | no more lost updates than it takes, and an explanation by one of them |
 //! | `cone`, `root_cause` | which of the orders matter, and a minimal set of them |
 //! | `pairs` | which pairs of events to reverse |
 //! | `network`, `flow`, `local` | reversing a pair with little else changed |

@@ -80,8 +80,10 @@ pub(crate) fn whole_updates(
     }
 }
 
-/// The same for a failing schedule with the recorded inputs; `None` where it does not fail with these. `work` is how many
-/// events may be executed for it, and `budget` ends it by answering false.
+/// Has updates of a failing schedule happen without a break, with the recorded inputs, as long as it fails all the same:
+/// the schedule that is left, and one that passes and differs in one update more that is whole, where there is one. `None`
+/// where the schedule does not fail with these inputs, or nothing may be spent. `work` is how many events may be executed
+/// for it, and `budget` ends it by answering false; what was found until then is returned.
 #[must_use]
 pub fn with_whole_updates(
     trace: &EventTrace,
