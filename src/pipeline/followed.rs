@@ -138,6 +138,7 @@ impl Work<'_> {
         let (steps, of_steps) = (coarse.trace.events.len(), encoders::sources(&coarse.trace));
         tracing::info!(steps, of_steps, "looks near the recorded run");
         if of_steps > MANY && self.followed.as_ref().is_some_and(|it| it.passing.is_some()) {
+            self.timing.solve += started.elapsed();
             return Ok(self.explain_by_update(trace, too_many()));
         }
         if of_steps > sources / FEWER {

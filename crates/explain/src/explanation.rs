@@ -140,7 +140,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    pub(crate) fn new(verdict: Verdict) -> Self {
+    fn new(verdict: Verdict) -> Self {
         Self {
             verdict,
             failing: None,
@@ -161,7 +161,26 @@ impl Explanation {
         explanation
     }
 
-    fn limit(&mut self, phase: Phase, reason: Option<UnknownReason>) {
+    /// The explanation of a failing schedule that is accepted, with nothing but that.
+    pub(crate) fn begun(
+        context: &mut Context<'_, '_>,
+        schedule: Schedule,
+    ) -> Result<(Failing, Self), ExplainError> {
+        let failing = Failing::new(context, schedule)
+            .map_err(|errors| ExplainError::ModelRejected { goal: Goal::Fail, errors })?;
+        let mut explanation = Self::new(Verdict::FailingSchedule);
+        let switches = context_switches(context.trace, &failing.schedule);
+        explanation.statistics.switches_found = switches;
+        explanation.statistics.switches = switches;
+        explanation.statistics.conflict_orders = failing.conflicts.len();
+        explanation.failing = Some(FailingSchedule {
+            schedule: failing.schedule.clone(),
+            evaluation: failing.evaluation.clone(),
+        });
+        Ok((failing, explanation))
+    }
+
+    pub(crate) fn limit(&mut self, phase: Phase, reason: Option<UnknownReason>) {
         if let Some(reason) = reason {
             self.cut.push(Cut { phase, reason: CutReason::Limit(reason) });
         }
@@ -294,20 +313,11 @@ fn from_model(
     begins: &dyn Fn(Phase),
 ) -> Result<Explanation, ExplainError> {
     let evaluation = context.accept_model(Goal::Fail, found)?;
-    let mut explanation = Explanation::new(Verdict::FailingSchedule);
-    explanation.statistics.switches_found = context_switches(context.trace, &found.schedule);
     let schedule = fewer_switches(context, &found.schedule, &evaluation, options);
-    if context.effort.expired() {
-        explanation.limit(Phase::Switches, Some(UnknownReason::TimeOut));
-    }
-    let failing = Failing::new(context, schedule)
-        .map_err(|errors| ExplainError::ModelRejected { goal: Goal::Fail, errors })?;
-    explanation.statistics.switches = context_switches(context.trace, &failing.schedule);
-    explanation.statistics.conflict_orders = failing.conflicts.len();
-    explanation.failing = Some(FailingSchedule {
-        schedule: failing.schedule.clone(),
-        evaluation: failing.evaluation.clone(),
-    });
+    let is_cut = context.effort.expired().then_some(UnknownReason::TimeOut);
+    let (failing, mut explanation) = Explanation::begun(context, schedule)?;
+    explanation.statistics.switches_found = context_switches(context.trace, &found.schedule);
+    explanation.limit(Phase::Switches, is_cut);
     asker.look_near(&failing.schedule);
     begins(Phase::RootCause);
     find_cause(context, asker, &failing, options, &mut explanation);

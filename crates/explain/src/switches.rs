@@ -51,7 +51,7 @@ pub(crate) fn minimise(
     keep.extend(alive(trace, schedule));
     let greedy = greedy(context, schedule, evaluation, verdict);
     let greedy = if keeps(trace, &keep, &greedy) { greedy } else { schedule.order.clone() };
-    let keeps = |order: &[EventId]| keep.is_empty() || keeps(trace, &keep, order);
+    let keeps = |order: &[EventId]| keeps(trace, &keep, order);
     let merged = merge_runs(context, greedy, verdict, &keeps);
     if verdict != Check::Fails {
         return Schedule { order: merged };
@@ -65,6 +65,9 @@ pub(crate) fn minimise(
 
 /// Does a schedule keep some orders?
 pub(crate) fn keeps(trace: &EventTrace, keep: &[Order], order: &[EventId]) -> bool {
+    if keep.is_empty() {
+        return true;
+    }
     let place = positions(trace, order);
     keep.iter().all(|o| place[o.before.index()] < place[o.after.index()])
 }

@@ -99,7 +99,7 @@ pub fn with_whole_updates(
         return None;
     }
     let alive = alive(trace, schedule);
-    let keeps = |order: &[EventId]| alive.is_empty() || keeps(trace, &alive, order);
+    let keeps = |order: &[EventId]| keeps(trace, &alive, order);
     let whole = whole_updates(&mut context, schedule.order.clone(), Check::Fails, &keeps);
     Some((Schedule { order: whole.order }, whole.passing.map(|order| Schedule { order })))
 }

@@ -7,10 +7,9 @@ use crate::conflict::{ConflictOrder, OrderKind, positions};
 use crate::context::Context;
 use crate::dsp::differential;
 use crate::error::ExplainError;
-use crate::explanation::{Cut, CutReason, Explanation, FailingSchedule, Phase, Verdict};
+use crate::explanation::{Explanation, Phase};
 use crate::failing::Failing;
 use crate::root_cause::{CauseKind, RootCause};
-use crate::switches::context_switches;
 use model::{CellId, EventId, EventTrace, Schedule};
 use solver::{Goal, Model, Order, UnknownReason};
 use std::collections::BTreeSet;
@@ -35,17 +34,8 @@ pub fn explain_by_update(
     let mut context = Context::new(trace, &always);
     let found = Model { schedule: failing.clone(), ..Model::default() };
     context.accept_model(Goal::Fail, &found)?;
-    let failing = Failing::new(&mut context, found.schedule)
-        .map_err(|errors| ExplainError::ModelRejected { goal: Goal::Fail, errors })?;
-    let mut explanation = Explanation::new(Verdict::FailingSchedule);
-    let switches = context_switches(trace, &failing.schedule);
-    (explanation.statistics.switches_found, explanation.statistics.switches) = (switches, switches);
-    explanation.statistics.conflict_orders = failing.conflicts.len();
-    explanation.failing = Some(FailingSchedule {
-        schedule: failing.schedule.clone(),
-        evaluation: failing.evaluation.clone(),
-    });
-    explanation.cut.push(Cut { phase: Phase::RootCause, reason: CutReason::Limit(reason) });
+    let (failing, mut explanation) = Explanation::begun(&mut context, found.schedule)?;
+    explanation.limit(Phase::RootCause, Some(reason));
     let cone = Cone::new(trace, &failing.evaluation);
     let orders = match passing {
         Some(passing) => {
