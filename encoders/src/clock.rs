@@ -5,7 +5,8 @@
 
 use crate::context::{Builder, Context};
 use crate::system::{ConstraintKind, Term};
-use model::{EventId, EventTrace, Interval, Thread};
+use model::{EventId, EventKind, EventTrace, Interval, Thread};
+use std::collections::BTreeSet;
 
 /// One constraint per pair of threads and reading, as far as the closure does not know the order.
 /// The orders enter the closure.
@@ -72,6 +73,11 @@ pub(crate) fn moments(trace: &EventTrace) -> Vec<u64> {
     if trace.intervals.is_empty() {
         return Vec::new();
     }
+    let began = trace.events.iter().filter_map(|event| match event.kind {
+        EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } => Some(began),
+        _ => None,
+    });
+    let began: BTreeSet<EventId> = began.collect();
     let mut moments = vec![0; trace.events.len()];
     for thread in &trace.threads {
         let intervals = narrowed(trace, thread);
@@ -82,9 +88,16 @@ pub(crate) fn moments(trace: &EventTrace) -> Vec<u64> {
             let Interval { earliest, latest } = intervals[start];
             // Evenly spread between two readings; behind the last reading, soon.
             let length = latest.saturating_sub(earliest).min(SOON);
-            for step in 0..count {
-                let part = length as u128 * (step as u128 + 1) / (count as u128 + 1);
-                moments[thread.events[start + step].index()] = earliest.saturating_add(part as u64);
+            // A wait takes all of its time between what begins and what ends it.
+            let events = &thread.events[start..start + count];
+            let waits = events.iter().rposition(|event| began.contains(event));
+            for (step, event) in events.iter().enumerate() {
+                let part = match waits {
+                    Some(begin) if step <= begin => (step as u64 + 1).min(length),
+                    Some(_) => length.saturating_sub((count - step) as u64),
+                    None => (length as u128 * (step as u128 + 1) / (count as u128 + 1)) as u64,
+                };
+                moments[event.index()] = earliest.saturating_add(part);
             }
             start += count;
         }
@@ -94,3 +107,30 @@ pub(crate) fn moments(trace: &EventTrace) -> Vec<u64> {
 
 /// How many ticks an open end is taken for.
 const SOON: u64 = 1 << 32;
+
+#[cfg(test)]
+mod tests {
+    use super::moments;
+    use crate::dsl::parse;
+    use model::Interval;
+
+    #[test]
+    fn a_wait_begins_at_once_and_ends_at_last() {
+        let parsed = parse("t0: lock m\nt0: wait c m\nt0: unlock m\nt0: signal c\n");
+        let mut trace = parsed.expect("the trace is well formed").trace;
+        // Behind the thread's start it locks, gives the lock back, wakes up and takes it again.
+        let thread: Vec<_> = trace.threads[0].events[1..].to_vec();
+        trace.intervals = vec![Interval { earliest: 0, latest: 400 }; trace.events.len()];
+        trace.intervals[thread[0].index()] = Interval { earliest: 500, latest: 1_000 };
+        for id in &thread[1..4] {
+            trace.intervals[id.index()] = Interval { earliest: 1_000, latest: 2_000 };
+        }
+        for id in &thread[4..] {
+            trace.intervals[id.index()] = Interval { earliest: 2_000, latest: 3_000 };
+        }
+        let moments = moments(&trace);
+        let at: Vec<u64> = thread.iter().map(|id| moments[id.index()]).collect();
+        assert_eq!(at[1..4], [1_001, 1_998, 1_999]);
+        assert_eq!(at[4..6], [2_250, 2_500], "others are spread evenly");
+    }
+}
