@@ -12,8 +12,10 @@ use std::ops::Range;
 
 /// A lock's word while somebody holds it alone; below it, how many share it.
 const ALONE: u64 = 1 << 32;
-/// The word of a wait that was signalled.
-const SIGNALLED: u64 = u64::MAX;
+/// In the word of a wait: a broadcast came since it began.
+const BROADCAST: u64 = 1 << 63;
+/// The same: one signal that came since it began and that no other wait took. Below it stands the condition.
+const SIGNAL: u64 = 1 << 33;
 
 /// What an event does with an object.
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +58,10 @@ pub(crate) enum Action {
     Wake {
         word: usize,
     },
-    /// A signal or broadcast; `condition` is what stands in the words of waits for it.
+    /// A signal, or a broadcast to `all`; `condition` is what stands in the words of waits for it.
     Notify {
         condition: u64,
+        all: bool,
     },
 }
 
@@ -71,7 +74,7 @@ impl Action {
             Self::FindHeld { word } | Self::Take { word } => words[word] > 0,
             Self::FindNone { word } => words[word] == 0,
             Self::Leave { word, own } => words[word] >= words[own],
-            Self::Wake { word } => words[word] == SIGNALLED,
+            Self::Wake { word } => words[word] >= SIGNAL,
             Self::Nothing
             | Self::Release { .. }
             | Self::Post { .. }
@@ -99,14 +102,25 @@ impl Action {
                 words[own] = (words[word] / count + 1) * count;
                 (word, words[word] + 1)
             }
-            Self::Wake { word } => (word, 0),
-            Self::Notify { condition } => {
-                // Which wait a signal ends is left to whoever checks the schedule.
+            Self::Wake { word } => {
+                take_signal(words, word, waits, &mut before);
+                (word, 0)
+            }
+            Self::Notify { condition, all } => {
+                // More signals than threads could take are as good as that many.
+                let most = waits.len() as u64;
                 for word in waits.clone() {
-                    if words[word] == condition {
-                        before(word, words[word]);
-                        words[word] = SIGNALLED;
+                    let held = words[word];
+                    if held % SIGNAL != condition || held & BROADCAST != 0 {
+                        continue;
                     }
+                    let after = match all {
+                        true => held | BROADCAST,
+                        false if held / SIGNAL < most => held + SIGNAL,
+                        false => continue,
+                    };
+                    before(word, held);
+                    words[word] = after;
                 }
                 return;
             }
@@ -116,6 +130,29 @@ impl Action {
         };
         before(word, words[word]);
         words[word] = held;
+    }
+}
+
+/// A wait ends by the first signal that came since it began and that is left: later ones could have ended whatever other
+/// wait it could. Those that lose it are the waits with as many left, or more, since the signals that came behind the
+/// beginning of a wait are among those of the waits that began before.
+fn take_signal(
+    words: &mut [u64],
+    word: usize,
+    waits: &Range<usize>,
+    before: &mut impl FnMut(usize, u64),
+) {
+    let held = words[word];
+    if held & BROADCAST != 0 {
+        return;
+    }
+    for other in waits.clone().filter(|&other| other != word) {
+        let theirs = words[other];
+        let is_alike = theirs % SIGNAL == held % SIGNAL && theirs & BROADCAST == 0;
+        if is_alike && theirs / SIGNAL >= held / SIGNAL && theirs >= SIGNAL {
+            before(other, theirs);
+            words[other] = theirs - SIGNAL;
+        }
     }
 }
 
@@ -204,7 +241,8 @@ impl Actions {
                 Action::Wake { word: self.waits.start + event.thread.index() }
             }
             EventKind::Signal { condition } | EventKind::Broadcast { condition } => {
-                Action::Notify { condition: u64::from(condition.0) + 1 }
+                let all = matches!(event.kind, EventKind::Broadcast { .. });
+                Action::Notify { condition: u64::from(condition.0) + 1, all }
             }
             _ => Action::Nothing,
         }
@@ -221,6 +259,8 @@ impl Actions {
     pub(crate) fn matters(&self, trace: &EventTrace, id: EventId, action: Action) -> bool {
         match (action, trace.event(id).kind.object()) {
             (Action::Acquire { .. } | Action::Take { .. } | Action::Notify { .. }, _) => true,
+            // It takes a signal that may have been another wait's.
+            (Action::Wake { .. }, _) => true,
             // It decides the round.
             (Action::Arrive { .. }, _) => true,
             (Action::Release { .. } | Action::Post { .. }, Some(object)) => {

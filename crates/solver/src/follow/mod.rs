@@ -11,7 +11,9 @@
 //! nor values tell threads apart. What it finds is a proposal: whoever asked checks it. That it finds nothing says
 //! nothing.
 
+mod hopeless;
 mod program;
+mod reasons;
 mod state;
 
 use crate::Order;
@@ -91,8 +93,14 @@ impl Search<'_, '_> {
                     return false;
                 }
             }
-            let mut threads = self.state.choices();
+            let mut threads = match self.state.hopeless() {
+                Some(_) => Vec::new(),
+                None => self.state.choices(),
+            };
             let stuck = match threads.pop() {
+                None if let Some(thread) = self.state.hopeless() => {
+                    Some(self.state.reasons_of(thread))
+                }
                 None => Some(self.state.reasons()),
                 Some(_) if self.dead.contains(&self.state.hash) => Some(None),
                 Some(thread) => {

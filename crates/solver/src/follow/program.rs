@@ -223,10 +223,31 @@ impl<'a> Program<'a> {
         row(&self.conditions, &op.conditions)
     }
 
+    /// What a thread reads of which the log does not tell and an expression is made: the places of the events in the
+    /// thread, and the cells.
+    pub(super) fn reads_of(
+        &self,
+        thread: usize,
+        expr: ExprId,
+    ) -> impl Iterator<Item = (usize, u32)> {
+        let variables = self.trace.exprs.variables(expr).into_iter();
+        variables.filter(|var| !self.is_known(*var)).filter_map(move |var| {
+            let event = self.trace.event(reader(self.trace, var)?);
+            let part = event.kind.reads().iter().find(|part| part.var == var)?;
+            let place = event.index as usize;
+            (event.thread.index() == thread).then_some((place, part.cell.0))
+        })
+    }
+
     /// The place of a thread's next access to a cell, from one of its places on.
     pub(super) fn next_access(&self, thread: usize, cell: u32, from: u32) -> Option<u32> {
-        let places = self.accesses[thread].get(&cell)?;
-        places.get(places.partition_point(|&place| place < from)).copied()
+        self.accesses_from(thread, cell, from).first().copied()
+    }
+
+    /// The places of all of a thread's accesses to a cell, from one of its places on.
+    pub(super) fn accesses_from(&self, thread: usize, cell: u32, from: u32) -> &[u32] {
+        let places = self.accesses[thread].get(&cell).map(Vec::as_slice).unwrap_or_default();
+        places.get(places.partition_point(|&place| place < from)..).unwrap_or_default()
     }
 
     /// A value, where `read` says what reads returned that the log does not tell of.

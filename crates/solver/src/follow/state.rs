@@ -6,7 +6,7 @@ use model::{EventId, ExprId, VarId};
 use rustc_hash::FxHashMap;
 
 /// No event.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 /// So many events of a critical section are looked at before it is entered.
 const SECTION: usize = 200;
 /// What it is worth that a thread which waits for a value gets it...
@@ -19,15 +19,15 @@ const TAKES: i64 = 8;
 const IN_VAIN: i64 = 16;
 
 /// One event that has happened.
-struct Step {
+pub(super) struct Step {
     thread: u32,
     /// How many changes there were before.
-    changes: u32,
+    pub(super) changes: u32,
     hash: u64,
 }
 
 /// What something held before, and the event that had made it so.
-enum Change {
+pub(super) enum Change {
     Cell(u32, u128, u32),
     Word(u32, u64, u32),
     Variable(u32, u128),
@@ -35,24 +35,30 @@ enum Change {
 }
 
 pub(super) struct State<'p, 't> {
-    program: &'p Program<'t>,
+    pub(super) program: &'p Program<'t>,
     /// By event, about when it happened; empty when that is not known.
     moments: &'p [u64],
     /// By thread.
-    done: Vec<u32>,
-    cells: Vec<u128>,
-    words: Vec<u64>,
+    pub(super) done: Vec<u32>,
+    /// By thread, the steps in which its events happened.
+    pub(super) happened: Vec<Vec<u32>>,
+    pub(super) cells: Vec<u128>,
+    pub(super) words: Vec<u64>,
     /// By cell and by word, the step that changed it last.
-    cell_by: Vec<u32>,
-    word_by: Vec<u32>,
+    pub(super) cell_by: Vec<u32>,
+    pub(super) word_by: Vec<u32>,
+    /// By condition, as it stands in the words of waits, the steps in which it was signalled.
+    pub(super) notified: FxHashMap<u64, Vec<u32>>,
     /// By cell and value, the last step in which it was written.
-    written: FxHashMap<(u32, u128), u32>,
+    pub(super) written: FxHashMap<(u32, u128), u32>,
     /// By variable, what was read where the log does not tell.
     read: Vec<u128>,
-    steps: Vec<Step>,
-    changes: Vec<Change>,
+    pub(super) steps: Vec<Step>,
+    pub(super) changes: Vec<Change>,
     /// Of everything that what happens next depends on.
     pub(super) hash: u64,
+    /// A thread that can never go on from here, and behind how many steps that was seen.
+    pub(super) hopeless: Option<(u32, usize)>,
 }
 
 impl<'p, 't> State<'p, 't> {
@@ -61,15 +67,18 @@ impl<'p, 't> State<'p, 't> {
             program,
             moments,
             done: vec![0; program.threads.len()],
+            happened: vec![Vec::new(); program.threads.len()],
             cells: program.cells.clone(),
             words: program.words.clone(),
             cell_by: vec![NONE; program.cells.len()],
             word_by: vec![NONE; program.words.len()],
+            notified: FxHashMap::default(),
             written: FxHashMap::default(),
             read: vec![0; program.trace.variables.len()],
             steps: Vec::new(),
             changes: Vec::new(),
             hash: 0,
+            hopeless: None,
         }
     }
 
@@ -97,7 +106,7 @@ impl<'p, 't> State<'p, 't> {
         self.steps.iter().filter_map(event).collect()
     }
 
-    fn next(&self, thread: usize) -> Option<&'p Op> {
+    pub(super) fn next(&self, thread: usize) -> Option<&'p Op> {
         self.program.threads[thread].get(self.done[thread] as usize)
     }
 
@@ -111,7 +120,7 @@ impl<'p, 't> State<'p, 't> {
     }
 
     /// Does a read find what the log tells, if it tells anything?
-    fn is_right(&self, read: &Read) -> bool {
+    pub(super) fn is_right(&self, read: &Read) -> bool {
         read.wanted.is_none_or(|wanted| self.cells[read.cell as usize] == wanted)
     }
 
@@ -121,10 +130,15 @@ impl<'p, 't> State<'p, 't> {
     }
 
     /// Do the conditions hold once the event has read what it reads now?
-    fn holds(&self, op: &Op) -> bool {
+    pub(super) fn holds(&self, op: &Op) -> bool {
+        self.holds_with(op, |cell| self.cells[cell as usize])
+    }
+
+    /// Do the conditions hold once the event has read this from the cells?
+    pub(super) fn holds_with(&self, op: &Op, cell: impl Fn(u32) -> u128) -> bool {
         let reads = self.program.reads(op);
         let read = |var: VarId| match reads.iter().find(|read| read.var == var) {
-            Some(read) => self.cells.get(read.cell as usize).copied(),
+            Some(read) => Some(cell(read.cell)),
             None => self.read.get(var.index()).copied(),
         };
         let conditions = self.program.conditions(op);
@@ -215,10 +229,26 @@ impl<'p, 't> State<'p, 't> {
                 Some(wanted) if wanted == value && at == from => worth += SERVES,
                 Some(wanted) if wanted == value => worth += HELPS,
                 Some(wanted) if wanted == held => worth -= TAKES,
+                None if read.is_some() && at == from => {
+                    worth += self.worth_of_going_on(op, cell, value);
+                }
                 _ => {}
             }
         }
         worth
+    }
+
+    /// The same for a thread whose next event reads the cell, and goes on as it did where a condition holds.
+    fn worth_of_going_on(&self, op: &Op, cell: u32, value: u128) -> i64 {
+        if self.program.conditions(op).is_empty() {
+            return 0;
+        }
+        let then = |other: u32| if other == cell { value } else { self.cells[other as usize] };
+        match (self.holds(op), self.holds_with(op, then)) {
+            (true, false) => -TAKES,
+            (false, true) => SERVES,
+            _ => 0,
+        }
     }
 
     /// The same of a critical section: what it leaves behind.
@@ -274,24 +304,41 @@ impl<'p, 't> State<'p, 't> {
                 (self.cells[cell], self.cell_by[cell]) = (value, step);
             }
         }
-        let (changes, word_by) = (&mut self.changes, &mut self.word_by);
+        let (noted, word_by) = (&mut self.changes, &mut self.word_by);
         let mut before = |word: usize, held: u64| {
-            changes.push(Change::Word(word as u32, held, word_by[word]));
+            noted.push(Change::Word(word as u32, held, word_by[word]));
             word_by[word] = step;
         };
         op.action.perform(&mut self.words, &self.program.actions.waits, &mut before);
+        if let Action::Notify { condition, .. } = op.action {
+            self.notified.entry(condition).or_default().push(step);
+        }
         if let Some((word, condition)) = op.begins {
             before(word, self.words[word]);
             self.words[word] = condition;
+        }
+        // No word changes twice in a step.
+        for change in self.changes.get(changes as usize..).unwrap_or_default() {
+            if let Change::Word(word, held, _) = *change {
+                let now = self.words[word as usize];
+                self.hash ^= mixed(4, u64::from(word), u128::from(held))
+                    ^ mixed(4, u64::from(word), u128::from(now));
+            }
         }
         let done = u64::from(self.done[thread]);
         self.hash ^= mixed(1, thread as u64, u128::from(done))
             ^ mixed(1, thread as u64, u128::from(done + 1));
         self.done[thread] += 1;
+        self.happened[thread].push(step);
+        if self.hopeless.is_none() {
+            let found = self.left_behind(thread, op);
+            self.hopeless = found.map(|thread| (thread, self.steps.len()));
+        }
     }
 
     /// Takes back what happened behind the first so many events.
     pub(super) fn undo(&mut self, first: usize) {
+        self.hopeless = self.hopeless.filter(|&(_, behind)| behind <= first);
         while self.steps.len() > first
             && let Some(step) = self.steps.pop()
         {
@@ -316,58 +363,14 @@ impl<'p, 't> State<'p, 't> {
             }
             self.hash = step.hash;
             self.done[step.thread as usize] -= 1;
-        }
-    }
-
-    /// The events because of which threads cannot go on: what made a cell or an object as it is. `None` where that
-    /// may be any event before.
-    pub(super) fn reasons(&self) -> Option<Vec<u32>> {
-        let mut reasons = Vec::new();
-        for thread in 0..self.done.len() {
-            let Some(op) = self.next(thread) else { continue };
-            let ordered = |&(other, count): &(u32, u32)| self.done[other as usize] >= count;
-            if !self.program.needs(op).iter().all(ordered) {
-                // Another thread is behind, which has its own reason.
-                continue;
-            }
-            if !op.action.is_possible(&self.words) {
-                match op.action {
-                    Action::Acquire { word, .. } => reasons.push(self.word_by[word]),
-                    _ => return None,
-                }
-                continue;
-            }
-            let wrong = self.program.reads(op).iter().find(|read| !self.is_right(read));
-            match wrong {
-                Some(read) if self.program.is_strict => {
-                    // What is written may be wrong.
-                    if self.program.is_open(read.cell) {
-                        return None;
-                    }
-                    // What took its value away, and what wrote that too early.
-                    reasons.push(self.cell_by[read.cell as usize]);
-                    let wanted =
-                        read.wanted.and_then(|wanted| self.written.get(&(read.cell, wanted)));
-                    reasons.extend(wanted);
-                }
-                _ if self.program.conditions(op).is_empty() => {}
-                // What it read before may be to blame.
-                _ => return None,
+            self.happened[step.thread as usize].pop();
+            if let Some(Action::Notify { condition, .. }) =
+                self.next(step.thread as usize).map(|op| op.action)
+                && let Some(steps) = self.notified.get_mut(&condition)
+            {
+                steps.pop();
             }
         }
-        reasons.retain(|&step| step != NONE);
-        Some(reasons)
-    }
-
-    /// What is to blame besides a step that is: earlier ones that wrote the same.
-    pub(super) fn written_before(&self, step: u32) -> impl Iterator<Item = u32> {
-        let first = |step: usize| self.steps.get(step).map(|step| step.changes as usize);
-        let from = first(step as usize).unwrap_or(self.changes.len());
-        let to = first(step as usize + 1).unwrap_or(self.changes.len());
-        self.changes[from..to].iter().filter_map(|change| match *change {
-            Change::Written(_, last) if last != NONE => Some(last),
-            _ => None,
-        })
     }
 }
 
