@@ -67,6 +67,7 @@ impl Work<'_> {
             return Ok(None);
         }
         let mut followed = None;
+        let mut few_places = true;
         for (rounds, is_strict) in ROUNDS.into_iter().zip([true, false]) {
             let near = (sources, switch_work);
             if followed.is_none()
@@ -79,7 +80,12 @@ impl Work<'_> {
                 }
                 followed = Some(explained);
             }
-            let Some(coarse) = encoders::coarsen(trace, rounds) else { break };
+            if !few_places {
+                continue;
+            }
+            // With more cuts there are more sources.
+            few_places = false;
+            let Some(coarse) = encoders::coarsen(trace, rounds) else { continue };
             let few = encoders::sources(&coarse.trace);
             tracing::info!(
                 events = trace.events.len(),
@@ -89,7 +95,7 @@ impl Work<'_> {
                 "coarsened"
             );
             if few > sources / FEWER {
-                break;
+                continue;
             }
             let before = self.timing;
             match self.explain_steps(
@@ -98,7 +104,7 @@ impl Work<'_> {
                 &self.explain_options(switch_work),
                 budget,
             ) {
-                Err(PipelineError::Encode(EncodeError::BudgetSpent)) => break,
+                Err(PipelineError::Encode(EncodeError::BudgetSpent)) => {}
                 Err(error) => return Err(error),
                 Ok(explained) if is_complete(&explained.explanation) => {
                     (self.few_places, self.by_update) = (Some(FewPlaces::of(trace, &coarse)), None);
@@ -108,6 +114,7 @@ impl Work<'_> {
                     let verdict = &explained.explanation.verdict;
                     tracing::info!(?verdict, "no root cause at few places");
                     self.timing = before;
+                    few_places = true;
                 }
             }
         }

@@ -141,7 +141,7 @@ impl Work<'_> {
             self.timing.solve += started.elapsed();
             return Ok(self.explain_by_update(trace, too_many()));
         }
-        if of_steps > sources / FEWER {
+        if of_steps > sources / FEWER || of_steps > HOPELESS.1 {
             return Ok(None);
         }
         if let Some(followed) = &mut self.followed {

@@ -85,9 +85,15 @@ fn alternate(
 /// round, the update would be whole.
 fn last_interrupted(trace: &EventTrace, failing: &Failing, cone: &Cone) -> Vec<ConflictOrder> {
     let open = interrupted(trace, &failing.schedule.order, &updates(trace));
-    let cells: BTreeSet<CellId> = cone.cells().collect();
-    let decides = |update: &&Update| cells.contains(&update.cell);
-    let last = open.iter().filter(decides).max_by_key(|update| failing.position(update.write));
+    let last_of = |cells: BTreeSet<CellId>| {
+        let decides = |update: &&Update| cells.contains(&update.cell);
+        open.iter().filter(decides).max_by_key(|update| failing.position(update.write))
+    };
+    // Where nothing gets into what the failure is computed from, it hangs on which ways the threads went.
+    let last = last_of(cone.cells().collect()).or_else(|| {
+        let ways = Cone::with_paths(trace, &failing.evaluation, |_| true);
+        last_of(ways.cells().collect())
+    });
     let order = last.and_then(|update| {
         let (from, to) = (failing.position(update.read), failing.position(update.write));
         let thread = trace.event(update.read).thread;
