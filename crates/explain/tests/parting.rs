@@ -3,10 +3,11 @@
 
 mod support;
 
-use encoders::dsl::parse;
-use explain::Flipped;
+use encoders::dsl::{Parsed, parse};
+use explain::{CauseEvent, Flipped};
+use model::Site;
 use solver::Order;
-use support::runs::{Run, compared};
+use support::runs::{Run, cause_across, compared};
 
 /// `b` looks before `a` says that there is something, and both end when they are told to.
 const LOOKED_TOO_EARLY: &str = "
@@ -36,4 +37,48 @@ fn what_the_first_thread_to_part_found_is_told() {
     let found = compared(&failing, &passing);
     let flipped = Order { before: failing.event("look"), after: failing.event("say") };
     assert_eq!(found.flipped, Flipped::Reversed(flipped), "{found:?}");
+}
+
+/// `a` counts twice on one line; `b` takes what it has read, and leaves nothing.
+const TAKEN_LATE: &str = "
+    cell count 32 = 0
+    t0: fork a
+    t0: fork b
+    a: R count -> p
+    a: [one] W count p + 1
+    a: R count -> q
+    a: [two] W count q + 1
+    b: [look] R count -> r
+    b: assume r == 1
+    b: [clear] W count 0
+    t0: join a
+    t0: join b
+    t0: fail
+";
+
+/// Both counts are on one line, in another round.
+fn in_one_line(mut parsed: Parsed) -> Parsed {
+    for label in ["one", "two"] {
+        let id = parsed.event(label);
+        let (file, function) = ("trace".to_owned(), "add".to_owned());
+        let site = Site { file, line: 60, column: 1, function };
+        parsed.trace.events[id.index()].stack = [site].into();
+    }
+    parsed
+}
+
+#[test]
+fn what_came_between_a_look_and_the_write_that_clears_is_lost() {
+    let parse = |text: &str| in_one_line(parse(text).expect("the text is a trace"));
+    // `b` clears behind the second count, or sees and takes nothing before the first one is there.
+    let turns =
+        [vec![0; 3], vec![1; 3], vec![2; 2], vec![1; 2], vec![2], vec![1], vec![2], vec![0; 3]];
+    let failing = Run::in_order(parse(TAKEN_LATE), &turns.concat());
+    let passing = TAKEN_LATE.replace("r == 1", "r == 0").replace("t0: fail", "");
+    let turns = [vec![0; 3], vec![1; 2], vec![2; 4], vec![1; 4], vec![0; 3]].concat();
+    let passing = Run::in_order(parse(&passing), &turns);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.case, Some("read-write-write"), "{cause:?}");
+    let named = ["two", "look", "clear"].map(|label| failing.event(label));
+    assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
 }
