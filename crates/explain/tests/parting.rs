@@ -82,3 +82,47 @@ fn what_came_between_a_look_and_the_write_that_clears_is_lost() {
     let named = ["two", "look", "clear"].map(|label| failing.event(label));
     assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
 }
+
+/// Both wait for an item; who comes second finds none, and has not looked again.
+const TAKEN_FIRST: &str = "
+    cell items 32 = 0
+    t0: fork a
+    t0: fork b
+    t0: fork c
+    a: lock m
+    a: [look-a] R items -> p
+    a: assume p == 0
+    a: wait change m
+    a: [use-a] R items -> q
+    a: assume q != 0
+    a: [take] W items q - 1
+    a: unlock m
+    b: lock m
+    b: [look] R items -> r
+    b: assume r == 0
+    b: wait change m
+    b: [use] R items -> s
+    b: unlock m
+    b: fail s == 0
+    c: lock m
+    c: [put] W items 1
+    c: broadcast change
+    c: unlock m
+";
+
+#[test]
+fn what_a_thread_was_woken_for_was_taken_before_it_looked() {
+    // `b` comes when there is something, and `a` is not there yet.
+    let passing = TAKEN_FIRST.replace("r == 0", "r == 1").replace("p == 0", "p == 1");
+    let passing = passing.replace("b: wait change m", "").replace("a: wait change m", "");
+    let passing = parse(&passing.replace("b: fail s == 0", ""));
+    let parsed = passing.expect("the text is a trace");
+    let turns = [vec![0; 4], vec![3; 6], vec![2; 6], vec![1; 7], vec![0]].concat();
+    let passing = Run::in_order(parsed, &turns);
+    let turns = [vec![0; 5], vec![1; 4], vec![2; 4], vec![3; 6], vec![1; 6], vec![2; 5]].concat();
+    let failing = Run::in_order(parse(TAKEN_FIRST).expect("the text is a trace"), &turns);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.case, Some("read-write-read"), "{cause:?}");
+    let named = ["take", "look", "use"].map(|label| failing.event(label));
+    assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
+}
