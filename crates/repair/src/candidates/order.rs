@@ -9,7 +9,7 @@ use crate::source::{Span, frames, span};
 use crate::statements::{Direction, Statement, move_line, statements};
 use crate::uses::{is_handle_used, parts};
 use explain::Pattern;
-use model::names::is_descriptor;
+use model::names::{is_channel, is_descriptor};
 use model::{
     Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
     PathConditionKind, Site, VarId,
@@ -231,6 +231,9 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
             if parts(trace, bug.uses, &function, (&all[at], &passed), direction) {
                 continue;
             }
+            if passed.iter().any(|other| is_same_channel(trace, &all[at], other)) {
+                continue;
+            }
             // A thread that waits until the run is ended does nothing behind that.
             if target.events.iter().any(|id| is_block(trace.event(*id))) {
                 continue;
@@ -256,6 +259,15 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
         }
     }
     found
+}
+
+/// Does something go through one pipe or the like in both? In which order is what the other side expects.
+fn is_same_channel(trace: &EventTrace, one: &Statement, other: &Statement) -> bool {
+    let channels = |statement: &Statement| -> BTreeSet<String> {
+        let names = statement.events.iter().filter_map(|id| trace.subject(trace.event(*id)));
+        names.filter(|name| is_channel(name)).map(ToOwned::to_owned).collect()
+    };
+    !channels(one).is_disjoint(&channels(other))
 }
 
 /// Does the cause name two steps of the thread, of which one goes behind the other, so that only that order matters and
@@ -415,7 +427,10 @@ fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -> String {
     }
     let what = trace.subject(event).map(quoted).unwrap_or_default();
     let descriptor = trace.subject(event).is_some_and(is_descriptor);
+    let channel = trace.subject(event).is_some_and(is_channel);
     let does = match event.kind {
+        EventKind::SemaphorePost { .. } if channel => form("write to", "writing to"),
+        EventKind::SemaphoreWait { .. } if channel => form("read from", "reading from"),
         EventKind::Read { .. } if descriptor => form("use", "using"),
         EventKind::Write { .. } if descriptor => form("make", "making"),
         EventKind::ReadModifyWrite { .. } if descriptor => form("close", "closing"),
@@ -657,5 +672,23 @@ mod tests {
         let same = parsed.trace.event(one).kind.clone();
         parsed.trace.events[two.index()].kind = same;
         assert!(!has_several_locks(&parsed.trace, one, log));
+    }
+
+    #[test]
+    fn what_goes_through_one_pipe_stays_in_its_order() {
+        let text = "sem s 0\na: [head] post s\na: [body] post s\nb: sem-wait s\n";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let ids = ["head", "body"].map(|label| parsed.event(label));
+        let [head, body] =
+            ids.map(|id| Statement { line: id.index() as u32, events: vec![id], activation: 1 });
+        assert!(!is_same_channel(&parsed.trace, &head, &body), "units of a semaphore are alike");
+        for id in ids {
+            parsed.trace.events[id.index()].name = Some("pipe of server.c:4".into());
+        }
+        assert!(is_same_channel(&parsed.trace, &head, &body));
+        assert_eq!(
+            act(&parsed.trace, ids[0], &Site::default(), true),
+            "writing to the pipe of server.c:4"
+        );
     }
 }
