@@ -19,6 +19,7 @@ mod shared;
 mod siblings;
 mod steps;
 mod together;
+mod told;
 mod unsignalled;
 mod wakeup;
 

@@ -1,6 +1,6 @@
 //! One step has to come before another thread's: statements change places, or somebody waits.
 
-use super::{Candidate, Kind, Repair, quoted};
+use super::{Candidate, Kind, Repair, quoted, told};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
@@ -40,8 +40,13 @@ impl Wanted {
 pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let mut found = Vec::new();
     for wanted in wanted(bug) {
-        found.extend(moves(bug, wanted, Direction::Earlier));
+        let earlier = moves(bug, wanted, Direction::Earlier);
+        let stays = earlier.is_empty();
+        found.extend(earlier);
         found.extend(moves(bug, wanted, Direction::Later));
+        if stays {
+            found.extend(told::later(bug, wanted));
+        }
         found.extend(join(bug, wanted));
         found.extend(join_before(bug, wanted));
     }
@@ -139,12 +144,12 @@ fn meet(one: &Event, other: &Event) -> bool {
 }
 
 /// The functions that an event was performed in, inner to outer, each with the line in it.
-fn functions(event: &Event) -> Vec<Site> {
+pub(super) fn functions(event: &Event) -> Vec<Site> {
     frames(event).into_iter().rev().take(FUNCTIONS).cloned().collect()
 }
 
 /// The statement of a function that an event belongs to, and all of its thread's.
-fn own_statements(
+pub(super) fn own_statements(
     trace: &EventTrace,
     id: EventId,
     function: &Site,
@@ -156,7 +161,7 @@ fn own_statements(
 
 /// The other lines of the activation, nearest first, each once; those of the cause come before all
 /// others, and those that only lock come last.
-fn lines<'s>(
+pub(super) fn lines<'s>(
     bug: &Bug<'_>,
     own: &Statement,
     others: impl Iterator<Item = &'s Statement>,
@@ -318,7 +323,7 @@ fn is_stuck(trace: &EventTrace, fork: &Event, target: &Event) -> bool {
 }
 
 /// From each passage through one line to the next one through the other.
-fn stretches(trace: &EventTrace, function: &Site, from: u32, to: u32) -> Vec<Stretch> {
+pub(super) fn stretches(trace: &EventTrace, function: &Site, from: u32, to: u32) -> Vec<Stretch> {
     let mut found = Vec::new();
     for thread in &trace.threads {
         let all = statements(trace, thread.id, function);
@@ -352,7 +357,7 @@ pub(super) fn after(trace: &EventTrace, wanted: Wanted) -> Rule {
 }
 
 /// The locks that a thread takes before an event.
-fn needed(trace: &EventTrace, id: EventId) -> Vec<ObjectId> {
+pub(super) fn needed(trace: &EventTrace, id: EventId) -> Vec<ObjectId> {
     let own = trace.thread_of(id).events.iter().take(trace.event(id).index as usize);
     let locks = own.filter_map(|id| match trace.event(*id).kind {
         EventKind::Lock { object, .. } => Some(object),
@@ -362,13 +367,18 @@ fn needed(trace: &EventTrace, id: EventId) -> Vec<ObjectId> {
 }
 
 /// The event, or the acquisition of the outermost section around it of one of these locks.
-fn outer(trace: &EventTrace, all: &Sections, needed: &[ObjectId], id: EventId) -> EventId {
+pub(super) fn outer(
+    trace: &EventTrace,
+    all: &Sections,
+    needed: &[ObjectId],
+    id: EventId,
+) -> EventId {
     let held = all.around(trace, id);
     let outer = held.iter().find(|section| needed.contains(&section.object));
     outer.map_or(id, |section| section.lock)
 }
 
-fn moved(
+pub(super) fn moved(
     bug: &Bug<'_>,
     (id, function): (EventId, &Site),
     target: &Statement,
