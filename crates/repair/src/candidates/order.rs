@@ -494,6 +494,9 @@ fn join(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     let own = trace.thread_of(wanted.then).events.iter().skip(then.index as usize + 1);
     let joins = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Join { child } if child == first.thread);
     let join = *own.clone().find(joins)?;
+    if is_told_to_end(trace, first) {
+        return None;
+    }
     let mut edit = Edit::new(trace);
     edit.move_before(join, wanted.then);
     let edited = edit.finish()?;
@@ -506,6 +509,26 @@ fn join(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
         places[1].begin(),
     );
     Some(ordering(bug, wanted, (Kind::JoinFirst, step, &places), edited))
+}
+
+/// Did the thread end because of what it read there? Who joins it before that is written waits for a thread that may
+/// wait for just that.
+fn is_told_to_end(trace: &EventTrace, read: &Event) -> bool {
+    let named = |var: &VarId| read.kind.reads().iter().any(|part| part.var == *var);
+    let decides = trace.conditions.iter().any(|condition| {
+        condition.thread == read.thread
+            && condition.kind == PathConditionKind::Branch
+            && trace.exprs.variables(condition.expr).iter().any(named)
+    });
+    let behind = trace.thread_of(read.id).events.iter().skip(read.index as usize + 1);
+    let mut behind = behind.map(|id| &trace.event(*id).kind).peekable();
+    let ends = |kind: &EventKind| {
+        matches!(
+            kind,
+            EventKind::Unlock { synthetic: false, .. } | EventKind::Read { .. } | EventKind::Exit
+        )
+    };
+    decides && behind.peek().is_some() && behind.all(ends)
 }
 
 /// The second step frees what the first one uses, and its thread has created the first step's and
@@ -601,10 +624,22 @@ fn start_later(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     Some(ordering(bug, wanted, (Kind::StartLater, step, &places), edited))
 }
 
+/// Does the cause name a step of the second one's thread that comes behind the first?
+fn is_interrupted(bug: &Bug<'_>, wanted: Wanted) -> bool {
+    let place = |id: EventId| bug.schedule.iter().position(|other| *other == id);
+    let thread = bug.trace.event(wanted.then).thread;
+    let mut own = bug.events.iter().filter(|id| bug.trace.event(**id).thread == thread);
+    own.any(|id| place(*id) > place(wanted.first))
+}
+
 /// Somebody waits until the first step has been taken.
 fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     let trace = bug.trace;
     if !wanted.relies(trace) {
+        return None;
+    }
+    // Who was interrupted between two steps did not come too early: it could have been done by then.
+    if bug.pattern == Pattern::SeveralVariables && is_interrupted(bug, wanted) {
         return None;
     }
     let (first, then) = (like(trace, wanted.first), like(trace, wanted.then));
@@ -700,5 +735,53 @@ mod tests {
             act(&parsed.trace, ids[0], &Site::default(), true),
             "writing to the pipe of server.c:4"
         );
+    }
+
+    /// The kinds of the candidates for a thread that looks at what its creator wrote, and is joined behind that.
+    fn kinds_for(rest: &str) -> Vec<Kind> {
+        let text = format!(
+            "t0: fork a\nt0: [halt] W stop 1\nt0: join a\nt0: fail\na: [look] R stop -> s\n{rest}"
+        );
+        let parsed = parse(&text).expect("the text is a trace");
+        let [halt, look] = ["halt", "look"].map(|label| parsed.event(label));
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::Order,
+            events: &[look, halt],
+            schedule: &[halt, look],
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        candidates(&bug).into_iter().map(|found| found.repair.kind).collect()
+    }
+
+    #[test]
+    fn a_thread_that_is_told_to_end_is_not_joined_before_it_is_told() {
+        assert!(kinds_for("a: W seen s\n").contains(&Kind::JoinFirst));
+        assert!(kinds_for("a: assume s == 1\na: W seen 1\n").contains(&Kind::JoinFirst));
+        assert!(!kinds_for("a: assume s == 1\n").contains(&Kind::JoinFirst));
+    }
+
+    #[test]
+    fn who_was_interrupted_is_not_made_to_wait() {
+        let text = "a: [list] R all -> x\nb: [less] W all 1\nb: [shut] W open 1\na: [use] R open -> y\n\
+                    a: fail x == 0 && y == 1\n";
+        let parsed = parse(text).expect("the text is a trace");
+        let waits_for = |events: [&str; 4], schedule: [&str; 4]| {
+            let [events, schedule] =
+                [events, schedule].map(|labels| labels.map(|label| parsed.event(label)));
+            let bug = Bug {
+                trace: &parsed.trace,
+                pattern: Pattern::SeveralVariables,
+                events: &events,
+                schedule: &schedule,
+                handlers: &[],
+                uses: crate::Uses::NONE,
+            };
+            waits(&bug).iter().any(|found| found.repair.kind == Kind::WaitFor)
+        };
+        let named = ["less", "shut", "list", "use"];
+        assert!(!waits_for(named, ["list", "less", "shut", "use"]));
+        assert!(waits_for(named, ["less", "list", "use", "shut"]), "it came too early");
     }
 }
