@@ -172,6 +172,9 @@ fn why_none(repair: &Repair) -> &'static str {
         Kind::Broadcast => {
             "that a signal wakes all is no order of events that a running program could be held to"
         }
+        Kind::Move if matches!(repair.rule, Rule::None) => {
+            "that a signal comes later is no order of events that a running program could be held to"
+        }
         Kind::JoinFirst if matches!(repair.rule, Rule::None) => {
             "nothing in the run says where the thread would have ended"
         }

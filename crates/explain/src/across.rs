@@ -362,6 +362,20 @@ impl<'a> View<'a> {
         })
     }
 
+    /// The threads, the one that is the first to go another way in front: what others do otherwise later may follow
+    /// from that.
+    fn first_to_part(&self) -> Vec<ThreadId> {
+        let threads = (0..self.failing.trace.threads.len()).map(ThreadId::from_index);
+        let place = |thread: ThreadId| {
+            let reads = self.divergence(thread).map(|divergence| divergence.reads);
+            reads.into_iter().flatten().map(|read| self.place(read.event)).max()
+        };
+        let mut placed: Vec<_> = threads.map(|thread| (place(thread), thread)).collect();
+        // Threads whose reads tell nothing come last.
+        placed.sort_by_key(|(place, thread)| (place.is_none(), *place, *thread));
+        placed.into_iter().map(|(_, thread)| thread).collect()
+    }
+
     /// The first telling event behind the common path that only the passing run has.
     fn passing_mark(&self, thread: ThreadId, from: usize) -> Option<EventId> {
         let name = &self.failing.trace.threads[thread.index()].name;
@@ -647,11 +661,11 @@ impl Search<'_, '_> {
         }
         if self.flows.is_empty() {
             // Some thread's branch that goes another way is all there is to show.
-            (0..trace.threads.len()).for_each(|index| {
+            for thread in self.view.first_to_part() {
                 if self.flows.is_empty() {
-                    self.branch(ThreadId::from_index(index));
+                    self.branch(thread);
                 }
-            });
+            }
         }
     }
 

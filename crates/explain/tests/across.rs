@@ -4,79 +4,11 @@
 mod support;
 
 use encoders::dsl::{Parsed, parse};
-use explain::{Across, CauseEvent, DataFlow, Flipped, Passing, Side, across, cause};
-use model::evaluate::{Evaluation, Evaluator};
-use model::{EventId, Point, Points, ReadRef, Schedule, WriteSource};
+use explain::{CauseEvent, Flipped, Side, across};
+use model::evaluate::Evaluator;
+use model::{EventId, Point, Points, ReadRef, Schedule};
 use solver::Order;
-use support::explained;
-
-struct Run {
-    parsed: Parsed,
-    schedule: Schedule,
-    evaluation: Evaluation,
-}
-
-impl Run {
-    fn failing(text: &str) -> Self {
-        Self::explained(parse(text).expect("the text is a trace"))
-    }
-
-    /// The process died before the last thread came to its end.
-    fn cut(text: &str) -> Self {
-        let mut parsed = parse(text).expect("the text is a trace");
-        let exit = parsed.trace.events.pop().expect("an event");
-        assert_eq!(exit.kind.name(), "exit");
-        let thread = &mut parsed.trace.threads[exit.thread.index()];
-        assert_eq!(thread.events.pop(), Some(exit.id));
-        Self::explained(parsed)
-    }
-
-    fn explained(parsed: Parsed) -> Self {
-        let failing = explained(&parsed.trace, 1).failing.expect("a failing schedule");
-        Self { schedule: failing.schedule, evaluation: failing.evaluation, parsed }
-    }
-
-    /// The initial thread up to its first join, then the others in this order, then its rest.
-    fn passing(text: &str, threads: [usize; 2]) -> Self {
-        let parsed = parse(text).expect("the text is a trace");
-        let trace = &parsed.trace;
-        let main = &trace.threads[0].events;
-        let join = |id: &&EventId| trace.event(**id).kind.name() == "join";
-        let first = main.iter().position(|id| join(&id)).expect("a join");
-        let mut order = main[..first].to_vec();
-        threads.iter().for_each(|thread| order.extend(&trace.threads[*thread].events));
-        order.extend(&main[first..]);
-        let schedule = Schedule { order };
-        let evaluation =
-            model::evaluate::evaluate(trace, &schedule, &|_| None).expect("the run can happen");
-        Self { schedule, evaluation, parsed }
-    }
-
-    fn side(&self) -> Side<'_> {
-        Side {
-            trace: &self.parsed.trace,
-            schedule: &self.schedule,
-            evaluation: &self.evaluation,
-            points: None,
-        }
-    }
-
-    fn event(&self, label: &str) -> EventId {
-        self.parsed.event(label)
-    }
-
-    fn flow(&self, write: &str, read: &str) -> DataFlow {
-        let write = match write {
-            "init" => WriteSource::Init,
-            label => WriteSource::Write(self.event(label)),
-        };
-        DataFlow { write, read: ReadRef { event: self.event(read), part: 0 } }
-    }
-}
-
-fn compared(failing: &Run, passing: &Run) -> Across {
-    across(failing.side(), passing.side(), None).expect("the runs differ in an order")
-}
+use support::runs::{Run, cause_across, compared};
 
 /// Two clerks check under the lock whether a seat is free, and sell it in a second section.
 const BOTH_SELL: &str = "
@@ -387,13 +319,6 @@ fn a_write_that_makes_good_for_another_is_not_the_cause() {
     assert_eq!(cause.case, Some("read-write-read"), "{cause:?}");
     let named = ["take-a", "look-b", "again-b"].map(|label| failing.event(label));
     assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
-}
-
-/// What is told of a failing run and one that passes along other paths.
-fn cause_across(failing: &Run, passing: &Run) -> explain::Cause {
-    let found = compared(failing, passing);
-    let against = Passing::OtherPaths { run: passing.side(), across: &found, in_vain: true };
-    cause(failing.side(), None, against).expect("a cause")
 }
 
 const EVICTED_TWICE: &str = "

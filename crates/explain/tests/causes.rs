@@ -166,6 +166,31 @@ fn a_flag_that_is_set_before_its_data_is_named() {
     assert_eq!(cause.names, ["ready", "value", "ready", "value"]);
 }
 
+/// An optional value that is said to be there before it is complete is one variable to the program.
+#[test]
+fn that_an_optional_value_is_there_is_said_before_what_it_holds() {
+    let text = "
+        a: [mark] W there 1
+        a: [fill] W count 3
+        b: [look] R there -> f
+        b: assume f == 1
+        b: [use] R count -> n
+        b: fail n == 0
+    ";
+    let mut parsed = trace(text);
+    for (label, member) in
+        [("mark", "_M_engaged"), ("look", "_M_engaged"), ("fill", "_M_value"), ("use", "_M_value")]
+    {
+        let id = parsed.event(label);
+        parsed.trace.events[id.index()].name =
+            Some(format!("page.text_._M_payload.{member}").into());
+    }
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.case, Some("announced-too-early"), "{cause:?}");
+    assert_eq!(cause.events, events(&parsed, &["mark", "fill", "look", "use"]));
+    assert_eq!(cause.variables, ["page.text_"]);
+}
+
 #[test]
 fn a_decision_that_another_thread_had_a_say_in_is_named() {
     // The reader counts itself after the writer has found that nobody is left.

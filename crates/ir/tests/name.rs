@@ -493,7 +493,7 @@ fn an_object_that_became_a_global_is_named_by_its_pointer() {
         struct account { int id; long balance; int log[4]; };
         static struct account *shared;
         void start(void) { shared = calloc(1, sizeof *shared); }
-        void pay(void) { shared->balance++; }
+        void pay(void) { if (shared) shared->balance++; }
         int logged(int i) { return shared->log[i]; }";
     let module = c("-O1", source);
     let body = global(&module, "shared.body");
@@ -504,6 +504,8 @@ fn an_object_that_became_a_global_is_named_by_its_pointer() {
     assert!(stores.contains(&"shared->balance".to_owned()), "{stores:?}");
     let loads = paths(&module, "logged", |kind| matches!(kind, InstKind::Load { .. }));
     assert!(loads.iter().any(|path| path.starts_with("shared->log[")), "{loads:?}");
+    let done = global(&module, "shared.init");
+    assert_eq!(global_path(&module, done, 0, 1).as_deref(), Some("shared"));
 }
 
 #[test]

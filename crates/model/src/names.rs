@@ -22,6 +22,13 @@ pub fn is_descriptor(name: &str) -> bool {
     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// Is it what bytes or counts go through between threads, `pipe of server.c:12`? A post of it is a write, and a wait
+/// for its units a read.
+#[must_use]
+pub fn is_channel(name: &str) -> bool {
+    ["pipe of ", "socket pair of ", "event counter of "].iter().any(|kind| name.starts_with(kind))
+}
+
 /// Is it a header of an installed library, by where headers are installed? Those of C++'s library lie in
 /// `include/c++` wherever the compiler is.
 #[must_use]

@@ -202,13 +202,20 @@ fn is_independent(
     }
     let own_places = trace.event(statement.first()).index..=trace.event(statement.last()).index;
     let of_statement = |condition: &PathCondition| own_places.contains(&condition.position);
+    // What a library looks at behind the last event of a call of it, such as whether somebody waits, is a part of that
+    // call.
+    let of_call = |condition: &PathCondition| {
+        condition.site.is_in_library()
+            && trace.event(statement.last()).depth() > 0
+            && condition.position == trace.event(statement.last()).index + 1
+    };
     trace.conditions.iter().filter(|condition| condition.thread == thread.id).all(|condition| {
         let between = low < condition.position && condition.position <= high;
         let used = trace.exprs.variables(condition.expr);
         let used_any = |of: &BTreeSet<VarId>| used.iter().any(|variable| of.contains(variable));
         // A branch that hangs on what is passed may guard the statement.
         match condition.kind {
-            _ if !between => true,
+            _ if !between || of_call(condition) => true,
             PathConditionKind::Branch | PathConditionKind::CallTarget => {
                 trace.exprs.variables(condition.expr).is_empty()
                     || !is_guard(trace, (function, condition), statement) && !used_any(&own)

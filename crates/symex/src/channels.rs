@@ -21,7 +21,7 @@ use crate::sync::file_name;
 use crate::thread::{ExternalCall, Frame};
 use crate::value::Value;
 use ir::effects::effect;
-use model::{EventKind, ObjectKind};
+use model::{EventKind, ObjectKind, Site};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -439,16 +439,13 @@ impl<'r> Engine<'r> {
         call: &ExternalCall<'r>,
     ) {
         let Some(result) = result else { return };
-        let site = self.site(t);
+        let site = self.site_in_any_pass(t);
         let what = match name {
             "socketpair" => "socket pair",
             "eventfd" => "event counter",
             _ => "pipe",
         };
-        let called = match site.line {
-            0 => what.to_owned(),
-            line => format!("{what} of {}:{line}", file_name(&site.file)),
-        };
+        let called = called(what, &site);
         let channels = &mut self.learned.channels;
         if name == "eventfd" {
             let counts = second & SERVES_SEVERAL == 0;
@@ -547,9 +544,30 @@ impl<'r> Engine<'r> {
     }
 }
 
+/// What a channel that was made there is called. No variable's name has several words: see
+/// [`model::names::is_channel`].
+fn called(what: &str, site: &Site) -> String {
+    match site.line {
+        0 => format!("{what} of the program"),
+        line => format!("{what} of {}:{line}", file_name(&site.file)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn channels_are_called_by_where_they_were_made() {
+        let site = Site { file: "/src/server.c".to_owned(), line: 22, ..Site::default() };
+        assert_eq!(called("pipe", &site), "pipe of server.c:22");
+        for (what, site) in
+            [("pipe", &site), ("socket pair", &site), ("event counter", &Site::default())]
+        {
+            assert!(model::names::is_channel(&called(what, site)), "{what}");
+        }
+        assert!(!model::names::is_channel("pipe"));
+    }
 
     const READS: u64 = 3;
     const WRITES: u64 = 4;

@@ -52,11 +52,16 @@ pub(crate) struct PlaceInCode<'r> {
 }
 
 impl<'r> Engine<'r> {
-    /// Where the thread is.
+    /// Where the thread is; nowhere in a pass that makes no events.
     pub fn site(&mut self, t: usize) -> Site {
         if !self.symbolic() {
             return Site::default();
         }
+        self.site_in_any_pass(t)
+    }
+
+    /// Where the thread is, in any pass.
+    pub(crate) fn site_in_any_pass(&mut self, t: usize) -> Site {
         match self.threads[t].innermost_code() {
             Some(frame) => {
                 let place = place_of(frame);

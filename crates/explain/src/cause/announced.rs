@@ -1,7 +1,7 @@
 //! A thread said that something is there before it was.
 
 use super::story::Story;
-use super::words::{at, did, quoted, same_variable};
+use super::words::{at, did, last_member, quoted, same_variable};
 use super::{Found, Pattern, sections};
 use model::{Event, EventId, PathConditionKind, ReadRef, WriteSource};
 
@@ -122,7 +122,8 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             // What the reader saw was not written after it was said.
             && !since(announcement.id)
             && !round_before(announcement.id)
-            && !same_variable(&story.subject(announcement.id), &story.subject(write))
+            && (!same_variable(&story.subject(announcement.id), &story.subject(write))
+                || says_that_there_is(story, announcement.id, write))
             // Nobody else was there yet when it was said.
             && !story.always_before(announcement.id, look.event)
             // What the thread said in an earlier round was about something else.
@@ -137,6 +138,13 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             if together { callers_in_common(story.event(*announcement), writer) } else { 0 };
         (together, calls, story.event(*look).index)
     })
+}
+
+/// Is it written there that an optional value is there, and elsewhere what it holds? Both are the variable to the program.
+fn says_that_there_is(story: &Story<'_>, announcement: EventId, write: EventId) -> bool {
+    let member = |id: EventId| story.trace().subject(story.event(id)).map(last_member);
+    let says = |id: EventId| matches!(member(id).as_deref(), Some("_M_engaged" | "__engaged_"));
+    says(announcement) && !says(write) && story.site(announcement) != story.site(write)
 }
 
 /// How many calls both events of a thread are in.

@@ -58,8 +58,31 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
                 return Some(found(story, triple, case));
             }
         }
+        if let Some(triple) = lost_behind(story, order.before, order.after, cell) {
+            return Some(found(story, triple, Case::ReadWriteWrite));
+        }
     }
     None
+}
+
+/// A thread read what another one had written, and by the time it overwrote that the other one had come through the
+/// same line again: what was written then is lost, and not what was read.
+fn lost_behind(story: &Story<'_>, write: EventId, read: EventId, cell: CellId) -> Option<Triple> {
+    let [a, b] = [write, read].map(|id| story.access(id, cell));
+    if !a.writes || !b.reads || b.writes {
+        return None;
+    }
+    let others = story.accesses(story.event(write).thread, cell).into_iter();
+    let again = others.filter(|id| {
+        story.event(*id).index > story.event(write).index
+            && story.event(*id).stack == story.event(write).stack
+            && story.before(read, *id)
+    });
+    let thread = story.event(read).thread;
+    again.take(NEIGHBOURS).find_map(|between| {
+        let (triple, case) = around(story, thread, between, cell)?;
+        (case == Case::ReadWriteWrite && triple.first == read).then_some(triple)
+    })
 }
 
 /// Two threads check and then act, both in the same place, and the one's act came between the other's check

@@ -28,6 +28,7 @@ mod several;
 mod snapshot;
 mod stale;
 mod story;
+mod taken;
 mod unsignalled;
 mod wakeup;
 mod words;
@@ -185,6 +186,9 @@ fn missed(story: &Story<'_>) -> Option<Found> {
 /// The pattern of the first reversed pair that has one: the pair that the alternate was made with
 /// comes first.
 fn by_pairs(story: &Story<'_>) -> Option<Found> {
+    if let Some(found) = taken::find(story) {
+        return Some(found);
+    }
     // Where the recorded paths lead to the failure in any order, what counts is why a thread came that way.
     if let Some(found) = stale::find_wrong_way(story) {
         return Some(found);

@@ -2,7 +2,7 @@
 
 use super::CauseEvent;
 use super::story::Story;
-use model::names::is_descriptor;
+use model::names::{is_channel, is_descriptor};
 use model::{Awaited, Event, EventId, EventKind, Site};
 
 /// `queue.c:20`: the last component of the file and the line, where there is one; `?` when unknown.
@@ -87,9 +87,12 @@ pub(super) fn did(event: &Event) -> &'static str {
     }
 }
 
-/// [`did`] of what is called so: a descriptor is a variable that says whether it is open.
+/// [`did`] of what is called so: a descriptor is a variable that says whether it is open, and what goes through a pipe
+/// is units of a semaphore.
 pub(super) fn did_to(event: &Event, subject: &str) -> &'static str {
     match event.kind {
+        EventKind::SemaphorePost { .. } if is_channel(subject) => "wrote to",
+        EventKind::SemaphoreWait { .. } if is_channel(subject) => "read from",
         EventKind::Read { .. } if is_descriptor(subject) => "used",
         EventKind::Write { .. } if is_descriptor(subject) => "opened",
         EventKind::ReadModifyWrite { .. } if is_descriptor(subject) => "closed",
@@ -118,7 +121,7 @@ pub(super) fn clause(thread: &str, subject: Option<&str>, event: &Event) -> Stri
 
 /// A name of the source. What has none is told by where it was allocated.
 pub(super) fn quoted(name: &str) -> String {
-    if name.starts_with("heap object ") {
+    if name.starts_with("heap object ") || is_channel(name) {
         format!("the {name}")
     } else if name.starts_with("memory ") || is_descriptor(name) {
         name.to_owned()

@@ -5,6 +5,7 @@
 pub mod causes;
 pub mod programs;
 pub mod random;
+pub mod runs;
 
 use explain::{Explanation, FailingSchedule, Options, explain};
 use model::evaluate::{Check, Evaluation, Evaluator};

@@ -141,13 +141,20 @@ impl Reader<'_> {
         if let Some((variable, expression)) = self.global_variable_node(global) {
             return Some(self.described(variable, expression, false));
         }
-        // An object that is allocated once may have become the global `pointer.body`.
+        // An object that is allocated once may have become the global `pointer.body`, and `pointer.init` says whether
+        // that was done.
         let name = self.symbol(global);
-        let pointer = name.strip_suffix(".body")?;
+        let body = name.strip_suffix(".body");
+        let pointer = body.or_else(|| name.strip_suffix(".init"))?;
         let variable = self.left_variable(pointer)?;
-        let described = self.described(variable, None, true);
+        let described = self.described(variable, None, body.is_some());
         let ty = described.ty.and_then(|ty| self.module.debug.types.get(ty.index()));
-        matches!(ty, Some(DebugType::Pointer(_))).then_some(described)
+        if !matches!(ty, Some(DebugType::Pointer(_))) {
+            return None;
+        }
+        // What is there is no pointer, but a truth value.
+        let ty = described.ty.filter(|_| body.is_some());
+        Some(DebugVariable { ty, ..described })
     }
 
     fn described(

@@ -19,6 +19,7 @@ mod shared;
 mod siblings;
 mod steps;
 mod together;
+mod told;
 mod unsignalled;
 mod wakeup;
 
@@ -28,7 +29,7 @@ use crate::edit::Edited;
 use crate::enforce::Rule;
 use crate::source::Span;
 use explain::Pattern;
-use model::names::is_descriptor;
+use model::names::{is_channel, is_descriptor};
 use model::{CellId, Event};
 use std::collections::BTreeSet;
 
@@ -261,6 +262,9 @@ fn around_new_locks(
 fn quoted(name: &str) -> String {
     if is_descriptor(name) {
         return name.to_owned();
+    }
+    if is_channel(name) {
+        return format!("the {name}");
     }
     format!("`{}`", explain::outside_of_library(name))
 }

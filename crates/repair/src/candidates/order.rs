@@ -1,6 +1,6 @@
 //! One step has to come before another thread's: statements change places, or somebody waits.
 
-use super::{Candidate, Kind, Repair, quoted};
+use super::{Candidate, Kind, Repair, quoted, told};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
@@ -9,7 +9,7 @@ use crate::source::{Span, frames, span};
 use crate::statements::{Direction, Statement, move_line, statements};
 use crate::uses::{is_handle_used, parts};
 use explain::Pattern;
-use model::names::is_descriptor;
+use model::names::{is_channel, is_descriptor};
 use model::{
     Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
     PathConditionKind, Site, VarId,
@@ -40,8 +40,13 @@ impl Wanted {
 pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let mut found = Vec::new();
     for wanted in wanted(bug) {
-        found.extend(moves(bug, wanted, Direction::Earlier));
+        let earlier = moves(bug, wanted, Direction::Earlier);
+        let stays = earlier.is_empty();
+        found.extend(earlier);
         found.extend(moves(bug, wanted, Direction::Later));
+        if stays {
+            found.extend(told::later(bug, wanted));
+        }
         found.extend(join(bug, wanted));
         found.extend(join_before(bug, wanted));
     }
@@ -139,12 +144,12 @@ fn meet(one: &Event, other: &Event) -> bool {
 }
 
 /// The functions that an event was performed in, inner to outer, each with the line in it.
-fn functions(event: &Event) -> Vec<Site> {
+pub(super) fn functions(event: &Event) -> Vec<Site> {
     frames(event).into_iter().rev().take(FUNCTIONS).cloned().collect()
 }
 
 /// The statement of a function that an event belongs to, and all of its thread's.
-fn own_statements(
+pub(super) fn own_statements(
     trace: &EventTrace,
     id: EventId,
     function: &Site,
@@ -156,7 +161,7 @@ fn own_statements(
 
 /// The other lines of the activation, nearest first, each once; those of the cause come before all
 /// others, and those that only lock come last.
-fn lines<'s>(
+pub(super) fn lines<'s>(
     bug: &Bug<'_>,
     own: &Statement,
     others: impl Iterator<Item = &'s Statement>,
@@ -231,6 +236,9 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
             if parts(trace, bug.uses, &function, (&all[at], &passed), direction) {
                 continue;
             }
+            if passed.iter().any(|other| is_same_channel(trace, &all[at], other)) {
+                continue;
+            }
             // A thread that waits until the run is ended does nothing behind that.
             if target.events.iter().any(|id| is_block(trace.event(*id))) {
                 continue;
@@ -256,6 +264,15 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
         }
     }
     found
+}
+
+/// Does something go through one pipe or the like in both? In which order is what the other side expects.
+fn is_same_channel(trace: &EventTrace, one: &Statement, other: &Statement) -> bool {
+    let channels = |statement: &Statement| -> BTreeSet<String> {
+        let names = statement.events.iter().filter_map(|id| trace.subject(trace.event(*id)));
+        names.filter(|name| is_channel(name)).map(ToOwned::to_owned).collect()
+    };
+    !channels(one).is_disjoint(&channels(other))
 }
 
 /// Does the cause name two steps of the thread, of which one goes behind the other, so that only that order matters and
@@ -306,7 +323,7 @@ fn is_stuck(trace: &EventTrace, fork: &Event, target: &Event) -> bool {
 }
 
 /// From each passage through one line to the next one through the other.
-fn stretches(trace: &EventTrace, function: &Site, from: u32, to: u32) -> Vec<Stretch> {
+pub(super) fn stretches(trace: &EventTrace, function: &Site, from: u32, to: u32) -> Vec<Stretch> {
     let mut found = Vec::new();
     for thread in &trace.threads {
         let all = statements(trace, thread.id, function);
@@ -340,7 +357,7 @@ pub(super) fn after(trace: &EventTrace, wanted: Wanted) -> Rule {
 }
 
 /// The locks that a thread takes before an event.
-fn needed(trace: &EventTrace, id: EventId) -> Vec<ObjectId> {
+pub(super) fn needed(trace: &EventTrace, id: EventId) -> Vec<ObjectId> {
     let own = trace.thread_of(id).events.iter().take(trace.event(id).index as usize);
     let locks = own.filter_map(|id| match trace.event(*id).kind {
         EventKind::Lock { object, .. } => Some(object),
@@ -350,13 +367,18 @@ fn needed(trace: &EventTrace, id: EventId) -> Vec<ObjectId> {
 }
 
 /// The event, or the acquisition of the outermost section around it of one of these locks.
-fn outer(trace: &EventTrace, all: &Sections, needed: &[ObjectId], id: EventId) -> EventId {
+pub(super) fn outer(
+    trace: &EventTrace,
+    all: &Sections,
+    needed: &[ObjectId],
+    id: EventId,
+) -> EventId {
     let held = all.around(trace, id);
     let outer = held.iter().find(|section| needed.contains(&section.object));
     outer.map_or(id, |section| section.lock)
 }
 
-fn moved(
+pub(super) fn moved(
     bug: &Bug<'_>,
     (id, function): (EventId, &Site),
     target: &Statement,
@@ -415,7 +437,10 @@ fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -> String {
     }
     let what = trace.subject(event).map(quoted).unwrap_or_default();
     let descriptor = trace.subject(event).is_some_and(is_descriptor);
+    let channel = trace.subject(event).is_some_and(is_channel);
     let does = match event.kind {
+        EventKind::SemaphorePost { .. } if channel => form("write to", "writing to"),
+        EventKind::SemaphoreWait { .. } if channel => form("read from", "reading from"),
         EventKind::Read { .. } if descriptor => form("use", "using"),
         EventKind::Write { .. } if descriptor => form("make", "making"),
         EventKind::ReadModifyWrite { .. } if descriptor => form("close", "closing"),
@@ -469,6 +494,9 @@ fn join(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     let own = trace.thread_of(wanted.then).events.iter().skip(then.index as usize + 1);
     let joins = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Join { child } if child == first.thread);
     let join = *own.clone().find(joins)?;
+    if is_told_to_end(trace, first) {
+        return None;
+    }
     let mut edit = Edit::new(trace);
     edit.move_before(join, wanted.then);
     let edited = edit.finish()?;
@@ -481,6 +509,26 @@ fn join(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
         places[1].begin(),
     );
     Some(ordering(bug, wanted, (Kind::JoinFirst, step, &places), edited))
+}
+
+/// Did the thread end because of what it read there? Who joins it before that is written waits for a thread that may
+/// wait for just that.
+fn is_told_to_end(trace: &EventTrace, read: &Event) -> bool {
+    let named = |var: &VarId| read.kind.reads().iter().any(|part| part.var == *var);
+    let decides = trace.conditions.iter().any(|condition| {
+        condition.thread == read.thread
+            && condition.kind == PathConditionKind::Branch
+            && trace.exprs.variables(condition.expr).iter().any(named)
+    });
+    let behind = trace.thread_of(read.id).events.iter().skip(read.index as usize + 1);
+    let mut behind = behind.map(|id| &trace.event(*id).kind).peekable();
+    let ends = |kind: &EventKind| {
+        matches!(
+            kind,
+            EventKind::Unlock { synthetic: false, .. } | EventKind::Read { .. } | EventKind::Exit
+        )
+    };
+    decides && behind.peek().is_some() && behind.all(ends)
 }
 
 /// The second step frees what the first one uses, and its thread has created the first step's and
@@ -576,10 +624,22 @@ fn start_later(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     Some(ordering(bug, wanted, (Kind::StartLater, step, &places), edited))
 }
 
+/// Does the cause name a step of the second one's thread that comes behind the first?
+fn is_interrupted(bug: &Bug<'_>, wanted: Wanted) -> bool {
+    let place = |id: EventId| bug.schedule.iter().position(|other| *other == id);
+    let thread = bug.trace.event(wanted.then).thread;
+    let mut own = bug.events.iter().filter(|id| bug.trace.event(**id).thread == thread);
+    own.any(|id| place(*id) > place(wanted.first))
+}
+
 /// Somebody waits until the first step has been taken.
 fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     let trace = bug.trace;
     if !wanted.relies(trace) {
+        return None;
+    }
+    // Who was interrupted between two steps did not come too early: it could have been done by then.
+    if bug.pattern == Pattern::SeveralVariables && is_interrupted(bug, wanted) {
         return None;
     }
     let (first, then) = (like(trace, wanted.first), like(trace, wanted.then));
@@ -657,5 +717,71 @@ mod tests {
         let same = parsed.trace.event(one).kind.clone();
         parsed.trace.events[two.index()].kind = same;
         assert!(!has_several_locks(&parsed.trace, one, log));
+    }
+
+    #[test]
+    fn what_goes_through_one_pipe_stays_in_its_order() {
+        let text = "sem s 0\na: [head] post s\na: [body] post s\nb: sem-wait s\n";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let ids = ["head", "body"].map(|label| parsed.event(label));
+        let [head, body] =
+            ids.map(|id| Statement { line: id.index() as u32, events: vec![id], activation: 1 });
+        assert!(!is_same_channel(&parsed.trace, &head, &body), "units of a semaphore are alike");
+        for id in ids {
+            parsed.trace.events[id.index()].name = Some("pipe of server.c:4".into());
+        }
+        assert!(is_same_channel(&parsed.trace, &head, &body));
+        assert_eq!(
+            act(&parsed.trace, ids[0], &Site::default(), true),
+            "writing to the pipe of server.c:4"
+        );
+    }
+
+    /// The kinds of the candidates for a thread that looks at what its creator wrote, and is joined behind that.
+    fn kinds_for(rest: &str) -> Vec<Kind> {
+        let text = format!(
+            "t0: fork a\nt0: [halt] W stop 1\nt0: join a\nt0: fail\na: [look] R stop -> s\n{rest}"
+        );
+        let parsed = parse(&text).expect("the text is a trace");
+        let [halt, look] = ["halt", "look"].map(|label| parsed.event(label));
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::Order,
+            events: &[look, halt],
+            schedule: &[halt, look],
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        candidates(&bug).into_iter().map(|found| found.repair.kind).collect()
+    }
+
+    #[test]
+    fn a_thread_that_is_told_to_end_is_not_joined_before_it_is_told() {
+        assert!(kinds_for("a: W seen s\n").contains(&Kind::JoinFirst));
+        assert!(kinds_for("a: assume s == 1\na: W seen 1\n").contains(&Kind::JoinFirst));
+        assert!(!kinds_for("a: assume s == 1\n").contains(&Kind::JoinFirst));
+    }
+
+    #[test]
+    fn who_was_interrupted_is_not_made_to_wait() {
+        let text = "a: [list] R all -> x\nb: [less] W all 1\nb: [shut] W open 1\na: [use] R open -> y\n\
+                    a: fail x == 0 && y == 1\n";
+        let parsed = parse(text).expect("the text is a trace");
+        let waits_for = |events: [&str; 4], schedule: [&str; 4]| {
+            let [events, schedule] =
+                [events, schedule].map(|labels| labels.map(|label| parsed.event(label)));
+            let bug = Bug {
+                trace: &parsed.trace,
+                pattern: Pattern::SeveralVariables,
+                events: &events,
+                schedule: &schedule,
+                handlers: &[],
+                uses: crate::Uses::NONE,
+            };
+            waits(&bug).iter().any(|found| found.repair.kind == Kind::WaitFor)
+        };
+        let named = ["less", "shut", "list", "use"];
+        assert!(!waits_for(named, ["list", "less", "shut", "use"]));
+        assert!(waits_for(named, ["less", "list", "use", "shut"]), "it came too early");
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn one_step(bug: &Bug<'_>) -> Option<Candidate> {
         .filter_map(|write| update(trace, write))
         .collect();
     let named = |pair: &Pair| bug.events.contains(&pair.read) || bug.events.contains(&pair.then);
-    if !pairs.iter().any(named) {
+    if !pairs.iter().any(named) || pairs.iter().any(|pair| is_one_call_of_library(trace, pair)) {
         return None;
     }
     let mut edit = Edit::new(trace);
@@ -121,6 +121,18 @@ pub(super) fn one_step(bug: &Bug<'_>) -> Option<Candidate> {
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+/// Does one call of a library read and write, as where a bit of a `std::vector<bool>` is set? How it does that is not the
+/// program's to change. An atomic variable that is loaded and then stored has a call for each.
+fn is_one_call_of_library(trace: &EventTrace, pair: &Pair) -> bool {
+    let [read, then] = [pair.read, pair.then].map(|id| trace.event(id));
+    let call = |event: &Event| {
+        let outermost = event.depth().checked_sub(1)?;
+        let called = event.stack.get(outermost)?;
+        Some((called.function.clone(), called.file.clone()))
+    };
+    read.site() == then.site() && call(read).is_some_and(|own| call(then) == Some(own))
 }
 
 /// Is it a member of a library's own, such as the count of nodes in a `std::set`? The program cannot change that in
@@ -354,6 +366,7 @@ fn renamed(trace: &mut EventTrace, same: &BTreeMap<VarId, VarId>) {
 mod tests {
     use super::*;
     use encoders::dsl::parse;
+    use model::Site;
 
     #[test]
     fn members_of_a_library_are_not_changed_in_one_step() {
@@ -368,5 +381,27 @@ mod tests {
         assert!(!is_part("this->count"));
         assert!(!is_part("this->count._M_i"), "a std::atomic");
         assert!(!is_part("this->open._M_base._M_i"), "a std::atomic<bool>");
+    }
+
+    #[test]
+    fn what_one_call_of_a_library_does_is_not_changed_in_one_step() {
+        let text = "a: [look] R bits -> x\na: [set] W bits x + 1\n";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let pair = Pair { read: parsed.event("look"), then: parsed.event("set") };
+        let mut one_call = |functions: [&str; 2]| {
+            for (id, function) in [pair.read, pair.then].into_iter().zip(functions) {
+                let site = |file: &str, function: &str| Site {
+                    file: file.to_owned(),
+                    line: 11,
+                    column: 4,
+                    function: function.to_owned(),
+                };
+                let library = site("/usr/include/c++/12/bits/stl_bvector.h", function);
+                parsed.trace.events[id.index()].stack = [library, site("a.cc", "main")].into();
+            }
+            is_one_call_of_library(&parsed.trace, &pair)
+        };
+        assert!(one_call(["operator=", "operator="]));
+        assert!(!one_call(["load", "store"]), "an atomic variable");
     }
 }

@@ -1,0 +1,128 @@
+//! What is told of runs whose failure depends on nothing that the passing run has otherwise, but for the ways that
+//! threads take.
+
+mod support;
+
+use encoders::dsl::{Parsed, parse};
+use explain::{CauseEvent, Flipped};
+use model::Site;
+use solver::Order;
+use support::runs::{Run, cause_across, compared};
+
+/// `b` looks before `a` says that there is something, and both end when they are told to.
+const LOOKED_TOO_EARLY: &str = "
+    cell said 32 = 0
+    cell stop 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [say] W said 1
+    b: [look] R said -> r
+    b: assume r == 0
+    t0: [halt] W stop 1
+    a: [end] R stop -> s
+    a: assume s == 1
+    t0: join a
+    t0: join b
+    t0: fail
+";
+
+/// The thread that is the first to go another way is why, and not the one with the lowest number.
+#[test]
+fn what_the_first_thread_to_part_found_is_told() {
+    let failing = Run::failing(LOOKED_TOO_EARLY);
+    let passing = LOOKED_TOO_EARLY.replace("r == 0", "r == 1").replace("s == 1", "s == 0");
+    let parsed = parse(&passing.replace("t0: fail", "")).expect("the text is a trace");
+    // The initial thread creates both, then come `a`'s start, its word, `b`, `a`'s look, and the rest.
+    let passing = Run::in_order(parsed, &[0, 0, 0, 1, 1, 2, 2, 2, 1, 1, 0, 0, 0, 0]);
+    let found = compared(&failing, &passing);
+    let flipped = Order { before: failing.event("look"), after: failing.event("say") };
+    assert_eq!(found.flipped, Flipped::Reversed(flipped), "{found:?}");
+}
+
+/// `a` counts twice on one line; `b` takes what it has read, and leaves nothing.
+const TAKEN_LATE: &str = "
+    cell count 32 = 0
+    t0: fork a
+    t0: fork b
+    a: R count -> p
+    a: [one] W count p + 1
+    a: R count -> q
+    a: [two] W count q + 1
+    b: [look] R count -> r
+    b: assume r == 1
+    b: [clear] W count 0
+    t0: join a
+    t0: join b
+    t0: fail
+";
+
+/// Both counts are on one line, in another round.
+fn in_one_line(mut parsed: Parsed) -> Parsed {
+    for label in ["one", "two"] {
+        let id = parsed.event(label);
+        let (file, function) = ("trace".to_owned(), "add".to_owned());
+        let site = Site { file, line: 60, column: 1, function };
+        parsed.trace.events[id.index()].stack = [site].into();
+    }
+    parsed
+}
+
+#[test]
+fn what_came_between_a_look_and_the_write_that_clears_is_lost() {
+    let parse = |text: &str| in_one_line(parse(text).expect("the text is a trace"));
+    // `b` clears behind the second count, or sees and takes nothing before the first one is there.
+    let turns =
+        [vec![0; 3], vec![1; 3], vec![2; 2], vec![1; 2], vec![2], vec![1], vec![2], vec![0; 3]];
+    let failing = Run::in_order(parse(TAKEN_LATE), &turns.concat());
+    let passing = TAKEN_LATE.replace("r == 1", "r == 0").replace("t0: fail", "");
+    let turns = [vec![0; 3], vec![1; 2], vec![2; 4], vec![1; 4], vec![0; 3]].concat();
+    let passing = Run::in_order(parse(&passing), &turns);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.case, Some("read-write-write"), "{cause:?}");
+    let named = ["two", "look", "clear"].map(|label| failing.event(label));
+    assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
+}
+
+/// Both wait for an item; who comes second finds none, and has not looked again.
+const TAKEN_FIRST: &str = "
+    cell items 32 = 0
+    t0: fork a
+    t0: fork b
+    t0: fork c
+    a: lock m
+    a: [look-a] R items -> p
+    a: assume p == 0
+    a: wait change m
+    a: [use-a] R items -> q
+    a: assume q != 0
+    a: [take] W items q - 1
+    a: unlock m
+    b: lock m
+    b: [look] R items -> r
+    b: assume r == 0
+    b: wait change m
+    b: [use] R items -> s
+    b: unlock m
+    b: fail s == 0
+    c: lock m
+    c: [put] W items 1
+    c: broadcast change
+    c: unlock m
+";
+
+#[test]
+fn what_a_thread_was_woken_for_was_taken_before_it_looked() {
+    // `b` comes when there is something, and `a` is not there yet.
+    let passing = TAKEN_FIRST.replace("r == 0", "r == 1").replace("p == 0", "p == 1");
+    let passing = passing.replace("b: wait change m", "").replace("a: wait change m", "");
+    let passing = parse(&passing.replace("b: fail s == 0", ""));
+    let parsed = passing.expect("the text is a trace");
+    let turns = [vec![0; 4], vec![3; 6], vec![2; 6], vec![1; 7], vec![0]].concat();
+    let passing = Run::in_order(parsed, &turns);
+    let turns = [vec![0; 5], vec![1; 4], vec![2; 4], vec![3; 6], vec![1; 6], vec![2; 5]].concat();
+    let failing = Run::in_order(parse(TAKEN_FIRST).expect("the text is a trace"), &turns);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.case, Some("read-write-read"), "{cause:?}");
+    let named = ["take", "look", "use"].map(|label| failing.event(label));
+    assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
+}
