@@ -47,9 +47,11 @@ impl Followed {
 /// Says by what a failing schedule was explained where other schedules could not be looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ByUpdate {
-    /// By one that passes.
+    /// By one that passes because one update is whole.
     Passing,
-    /// By the last update that another thread gets into.
+    /// By one that passes because one pair comes the other way round.
+    Turned,
+    /// By the last update that another thread gets into, or what another thread wrote last.
     Last,
 }
 
@@ -65,10 +67,15 @@ impl fmt::Display for ByUpdate {
                 "threads meet so often here that one update alone was made whole, and the run passes then; that \
                  the orderings shown always lead to the failure was not shown"
             }
+            Self::Turned => {
+                "threads meet so often here that one pair of events alone was turned round, and the run passes then; \
+                 that the orderings shown always lead to the failure was not shown"
+            }
             Self::Last => {
                 "threads meet so often here that no schedule along these paths was found that passes: the cause is \
-                 the last update of what the failure depends on that another thread gets into, and that it leads \
-                 to the failure was not shown"
+                 the last update of what the failure depends on that another thread gets into, or where there is \
+                 none the last write of another thread that the failure reads, and that it leads to the failure was \
+                 not shown"
             }
         })
     }
@@ -98,6 +105,7 @@ impl Work<'_> {
         self.by_update = match (&explanation.root_cause, passing) {
             (None, _) => None,
             (Some(_), Some(_)) => Some(ByUpdate::Passing),
+            (Some(_), None) if !explanation.alternates.found.is_empty() => Some(ByUpdate::Turned),
             (Some(_), None) => Some(ByUpdate::Last),
         };
         self.timing.root_cause += started.elapsed();

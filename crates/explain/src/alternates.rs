@@ -139,7 +139,9 @@ impl Search<'_> {
         for &(_, pair) in pairs {
             let differs_little = self.found.iter().any(|candidate| candidate.cost.0 <= FEW);
             let enough = differs_little && self.found.len() >= self.wanted.alternates;
-            if enough || context.effort.expired() {
+            // Without anything left no schedule is executed, but to make them takes as long.
+            let spent = !context.effort.affords(self.failing.schedule.order.len() as u64);
+            if enough || spent || context.effort.expired() {
                 break;
             }
             if let Some(flip) = moves.block(context, self.failing, pair) {

@@ -62,6 +62,11 @@ impl<'b> Effort<'b> {
         self.spent
     }
 
+    /// Is there enough left for one execution, which is not taken?
+    pub(crate) fn affords(&self, events: u64) -> bool {
+        !self.expired && self.left >= events
+    }
+
     /// Takes the cost of one execution; false when there is nothing left.
     pub(crate) fn spend(&mut self, events: u64) -> bool {
         if self.until_poll == 0 {

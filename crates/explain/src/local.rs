@@ -7,8 +7,9 @@ use crate::network::{Base, FLOW, Locks, Network, Prices, parted};
 use crate::switches::runs;
 use model::evaluate::Check;
 use model::{EventId, EventKind, EventTrace};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use solver::Order;
+use std::hash::BuildHasher;
 
 /// Blocks begin at no more than this many acquisitions before the pair, and end at no more than
 /// this many releases after it.
@@ -29,8 +30,9 @@ pub(crate) struct Moves {
     /// All flows are worth the same, with sections whole and in place; then, those that branches
     /// depend on are worth more.
     networks: [Network; 3],
-    /// What was executed, so that it need not be again.
-    seen: FxHashSet<Vec<EventId>>,
+    /// The schedules that were executed, so that they need not be again: their hashes, since schedules are as long as the
+    /// trace and there are thousands of them. One that is taken for another one is not tried, and nothing else.
+    seen: FxHashSet<u64>,
 }
 
 impl Moves {
@@ -83,7 +85,7 @@ impl Moves {
                 }
                 for late in partings {
                     let candidate = parted(&failing.schedule.order, &late);
-                    if self.seen.insert(candidate.clone()) {
+                    if self.seen.insert(hash(&candidate)) {
                         consider(context, failing, candidate, &mut best);
                     }
                 }
@@ -103,21 +105,46 @@ impl Moves {
         failing: &Failing,
         order: Order,
     ) -> Option<Flip> {
-        if failing.happens_before.before(order.before, order.after) {
-            return None;
-        }
         let mut best = None;
-        for start in starts(context.trace, failing, order.before) {
-            for end in ends(context.trace, failing, order.after) {
-                for candidate in [advance(failing, start, end), delay(failing, start, end)] {
-                    if reversed(&candidate, order) && self.seen.insert(candidate.clone()) {
-                        consider(context, failing, candidate, &mut best);
-                    }
-                }
+        let events = failing.schedule.order.len() as u64;
+        for candidate in blocks(context.trace, failing, order) {
+            // To make one costs as much as to execute it.
+            if !context.effort.affords(events) {
+                break;
+            }
+            if self.seen.insert(hash(&candidate)) {
+                consider(context, failing, candidate, &mut best);
             }
         }
         best
     }
+}
+
+/// The schedules with `order` reversed in which a block of one thread is moved; they need not follow the recorded
+/// paths. Each is made when it is asked for, since they are as long as the trace.
+pub(crate) fn blocks<'f>(
+    trace: &'f EventTrace,
+    failing: &'f Failing,
+    order: Order,
+) -> impl Iterator<Item = Vec<EventId>> + 'f {
+    let is_free = !failing.happens_before.before(order.before, order.after);
+    let starts = if is_free { starts(trace, failing, order.before) } else { Vec::new() };
+    let ends = if is_free { ends(trace, failing, order.after) } else { Vec::new() };
+    let blocks = starts.into_iter().flat_map(move |start| {
+        let pairs: Vec<_> = ends.iter().map(|end| (start, *end)).collect();
+        pairs
+    });
+    blocks
+        .flat_map(|block| [(block, true), (block, false)])
+        .map(move |((start, end), is_early)| match is_early {
+            true => advance(failing, start, end),
+            false => delay(failing, start, end),
+        })
+        .filter(move |candidate| reversed(candidate, order))
+}
+
+fn hash(schedule: &[EventId]) -> u64 {
+    FxBuildHasher.hash_one(schedule)
 }
 
 /// Keeps the candidate when it passes and varies less than the best so far.

@@ -189,3 +189,56 @@ fn what_is_put_back_as_it_was_taken_is_no_update() {
     let told = explain_by_update(&parsed.trace, &schedule, None, UnknownReason::TimeOut);
     assert_eq!(told.expect("the schedule fails").root_cause, None);
 }
+
+/// One thread finds an entry under a lock and uses it without, and the other one takes it out of its list.
+const TAKEN_OUT: &str = "
+    cell next 64 = 4096
+    cell size 32 = 3
+    t0: [fa] fork a
+    t0: [fb] fork b
+    a: [l1] lock m
+    a: [r1] R next -> x
+    a: [u1] unlock m
+    a: [r2] R next -> y
+    b: [k1] lock m
+    b: [s1] R size -> g
+    b: [w1] W next 0
+    b: [t1] W size g - 1
+    b: [v1] unlock m
+    a: fail y == 0
+";
+
+#[test]
+fn a_pair_the_other_way_round_explains_what_no_update_does() {
+    let parsed = trace(TAKEN_OUT);
+    let labels = ["fa", "fb", "l1", "r1", "u1", "k1", "s1", "w1", "t1", "v1", "r2"];
+    let failing = in_order(&parsed, &labels);
+    let told = explain_by_update(&parsed.trace, &failing, None, UnknownReason::TimeOut);
+    let told = told.expect("the schedule fails");
+    let [alternate] = told.alternates.found.as_slice() else { panic!("one schedule passes") };
+    let place =
+        |label: &str| alternate.schedule.order.iter().position(|id| *id == parsed.event(label));
+    assert!(place("r2") < place("w1"), "{:?}", alternate.schedule.order);
+    let cause = told.root_cause.expect("the pair is the cause");
+    assert!(cause.kind == CauseKind::Orders && !cause.minimal);
+    assert_eq!(told.cut.len(), 1, "nothing shows that it always leads to the failure");
+}
+
+#[test]
+fn what_another_thread_wrote_last_explains_what_no_schedule_does() {
+    // Every way to read before the write contradicts a check that the thread made earlier.
+    let text = TAKEN_OUT.replace(
+        "    a: [r2] R next -> y",
+        "    a: [o] R size -> o\n    a: assume o == 2\n    a: [r2] R next -> y",
+    );
+    let parsed = trace(&text);
+    let labels = ["fa", "fb", "l1", "r1", "u1", "k1", "s1", "w1", "t1", "v1", "o", "r2"];
+    let failing = in_order(&parsed, &labels);
+    let told = explain_by_update(&parsed.trace, &failing, None, UnknownReason::TimeOut);
+    let told = told.expect("the schedule fails");
+    assert!(told.alternates.found.is_empty());
+    let cause = told.root_cause.expect("the write is the cause");
+    let orders: Vec<Order> = cause.orders.iter().map(|conflict| conflict.order).collect();
+    assert_eq!(orders, [Order { before: parsed.event("w1"), after: parsed.event("r2") }]);
+    assert!(!cause.minimal && told.cut.len() == 1);
+}

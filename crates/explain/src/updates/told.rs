@@ -1,4 +1,5 @@
-//! An explanation by an update that another thread's write falls into, where schedules cannot be looked for.
+//! An explanation by an update that another thread's write falls into, or by one pair the other way round, where
+//! schedules cannot be looked for.
 
 use super::{Update, interrupted, updates};
 use crate::alternates::{Alternate, Alternates};
@@ -9,15 +10,25 @@ use crate::dsp::differential;
 use crate::error::ExplainError;
 use crate::explanation::{Explanation, Phase};
 use crate::failing::Failing;
+use crate::local::blocks;
 use crate::root_cause::{CauseKind, RootCause};
+use model::evaluate::Check;
 use model::{CellId, EventId, EventTrace, Schedule};
 use solver::{Goal, Model, Order, UnknownReason};
 use std::collections::BTreeSet;
 
-/// Explains a failing schedule without a solver: by `passing`, one that passes and differs from it little, and where there
-/// is none, by the last update of what the failure depends on that another thread's write falls into. The root cause is a
-/// proposal in both cases: that its orders always lead to the failure is not shown, and a cut says so with `reason`. Where
-/// there is no such update, there is a failing schedule alone.
+/// So many of the orders that the failure depends on are turned round, those nearest to it...
+const TURNED: usize = 24;
+/// ...and so many events are executed for that.
+const TURNING: u64 = 200_000_000;
+
+/// Explains a failing schedule without a solver: by `passing`, one that passes and differs from it little; where there
+/// is none, by the last update of what the failure depends on that another thread's write falls into; and where there is
+/// no such update, as of a crash whose pointer another thread has made null, by a schedule that passes because one pair of
+/// what the failure depends on comes the other way round, which is the alternate then. Where none is found either, the
+/// cause is what another thread wrote last of what the failure itself reads. The root cause is a proposal in
+/// all cases: that its orders always lead to the failure is not shown, and a cut says so with `reason`. Where there is
+/// none of all that, there is a failing schedule alone.
 ///
 /// # Errors
 /// When the trace has no failure, and when the evaluator rejects one of the schedules.
@@ -37,7 +48,15 @@ pub fn explain_by_update(
     let (failing, mut explanation) = Explanation::begun(&mut context, found.schedule)?;
     explanation.limit(Phase::RootCause, Some(reason));
     let cone = Cone::new(trace, &failing.evaluation);
-    let orders = match passing {
+    let last = match passing {
+        Some(_) => Vec::new(),
+        None => last_interrupted(trace, &failing, &cone),
+    };
+    let turned = match passing {
+        None if last.is_empty() => turned_round(&mut context, &failing, &cone),
+        _ => None,
+    };
+    let orders = match passing.or(turned.as_ref()) {
         Some(passing) => {
             let alternate = alternate(&mut context, &failing, passing)?;
             let orders = alternate.as_ref().map(|(_, orders)| orders.clone()).unwrap_or_default();
@@ -48,7 +67,8 @@ pub fn explain_by_update(
             }
             orders
         }
-        None => last_interrupted(trace, &failing, &cone),
+        None if last.is_empty() => last_met(&failing).into_iter().collect(),
+        None => last,
     };
     if !orders.is_empty() {
         let in_cone = failing.conflicts.iter().filter(|order| cone.contains(trace, order)).count();
@@ -57,6 +77,42 @@ pub fn explain_by_update(
     }
     explanation.statistics.evaluated = context.executed;
     Ok(explanation)
+}
+
+/// A schedule that passes, in which one pair of what the failure depends on comes the other way round: of the pairs
+/// nearest to the failure the first that is found.
+fn turned_round(context: &mut Context<'_, '_>, failing: &Failing, cone: &Cone) -> Option<Schedule> {
+    let trace = context.trace;
+    let mut pairs: Vec<&ConflictOrder> =
+        failing.conflicts.iter().filter(|conflict| cone.contains(trace, conflict)).collect();
+    pairs.sort_by_key(|conflict| failing.distance(conflict.order));
+    context.effort.allow(TURNING);
+    for pair in pairs.into_iter().take(TURNED) {
+        for order in blocks(trace, failing, pair.order) {
+            match context.check(&order)? {
+                Check::Passes => return Some(Schedule { order }),
+                _ => continue,
+            }
+        }
+    }
+    None
+}
+
+/// The last order that the failure condition names, or by which it reads what another thread wrote, or does not read what
+/// another one writes later.
+fn last_met(failing: &Failing) -> Option<ConflictOrder> {
+    let decides = |event: EventId| failing.decisive.iter().any(|read| read.event == event);
+    let meets = |conflict: &&ConflictOrder| match conflict.kind {
+        OrderKind::Failure => true,
+        OrderKind::ReadFrom(_) => decides(conflict.order.after),
+        OrderKind::FromRead(_) => decides(conflict.order.before),
+        _ => false,
+    };
+    let place = |conflict: &&ConflictOrder| {
+        let Order { before, after } = conflict.order;
+        (failing.position(before), failing.position(after))
+    };
+    failing.conflicts.iter().filter(meets).max_by_key(place).copied()
 }
 
 /// A schedule that passes, with the orders that it does not keep; `None` where it keeps all.
