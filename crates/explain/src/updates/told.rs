@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 /// So many of the orders that the failure depends on are turned round, those nearest to it...
 const TURNED: usize = 24;
 /// ...and so many events are executed for that.
-const TURNING: u64 = 200_000_000;
+const TURNING: u64 = 20_000_000;
 
 /// Explains a failing schedule without a solver: by `passing`, one that passes and differs from it little; where there
 /// is none, by the last update of what the failure depends on that another thread's write falls into; and where there is
