@@ -174,7 +174,7 @@ fn ring(items: usize, size: usize, seed: u64) -> String {
                     format!("R tail -> a{names}")
                 }
                 Some((found, name, _)) if !looked[thread] => {
-                    let is_full = found - head == size;
+                    let is_full = found.checked_sub(head) == Some(size);
                     looked[thread] = true;
                     read[thread] = Some((found, name, is_full));
                     let sign = if is_full { "==" } else { "!=" };
