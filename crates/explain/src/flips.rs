@@ -14,6 +14,7 @@ use model::{
     CellId, Event, EventId, EventKind, EventTrace, FailureKind, LockMode, ObjectId, Schedule,
     ThreadId,
 };
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// No more flips than this are returned.
@@ -217,7 +218,8 @@ struct Parted {
 
 struct Search<'t> {
     trace: &'t EventTrace,
-    order: &'t [EventId],
+    /// By cell, the events that access it, in the schedule's order.
+    accesses: FxHashMap<CellId, Vec<EventId>>,
     positions: Vec<u32>,
     happens_before: HappensBefore,
     /// The position of the failure, or the schedule's end.
@@ -225,12 +227,23 @@ struct Search<'t> {
 }
 
 impl<'t> Search<'t> {
-    fn new(trace: &'t EventTrace, schedule: &'t Schedule) -> Self {
+    fn new(trace: &'t EventTrace, schedule: &Schedule) -> Self {
         let positions = positions(trace, &schedule.order);
         let end = u32::try_from(schedule.order.len()).unwrap_or(u32::MAX);
         let failure = trace.failure.as_ref().map_or(end, |f| positions[f.event.index()]);
         let happens_before = HappensBefore::new(trace, &schedule.order);
-        Self { trace, order: &schedule.order, positions, happens_before, failure }
+        let mut accesses: FxHashMap<CellId, Vec<EventId>> = FxHashMap::default();
+        for &id in &schedule.order {
+            let kind = &trace.event(id).kind;
+            let (reads, writes) = (kind.reads().iter(), kind.writes().iter());
+            for cell in reads.map(|part| part.cell).chain(writes.map(|part| part.cell)) {
+                let of_cell = accesses.entry(cell).or_default();
+                if of_cell.last() != Some(&id) {
+                    of_cell.push(id);
+                }
+            }
+        }
+        Self { trace, accesses, positions, happens_before, failure }
     }
 
     fn position(&self, id: EventId) -> u32 {
@@ -249,7 +262,7 @@ impl<'t> Search<'t> {
 
     /// The last accesses of a cell that matter to the cone, in the schedule's order.
     fn accesses(&self, cone: &Cone, cell: CellId) -> Vec<EventId> {
-        let all = self.order.iter().rev().copied();
+        let all = self.accesses.get(&cell).into_iter().flatten().rev().copied();
         let mut accesses: Vec<EventId> =
             all.filter(|id| cone.accesses(self.trace, *id, cell)).take(ACCESSES).collect();
         accesses.reverse();
