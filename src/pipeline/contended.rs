@@ -1,6 +1,7 @@
 //! Traces in which threads meet so often that their schedules cannot all be looked at.
 
 use super::budget::Budget;
+use super::followed::HOPELESS;
 use super::work::{Explained, Work};
 use super::{Backend, PipelineError};
 use crate::answer;
@@ -94,7 +95,7 @@ impl Work<'_> {
                 of_steps = few,
                 "coarsened"
             );
-            if few > sources / FEWER {
+            if few > sources / FEWER || few > HOPELESS.1 {
                 continue;
             }
             let before = self.timing;

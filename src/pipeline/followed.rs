@@ -22,7 +22,7 @@ const ALTERNATES: u64 = 10_000_000;
 const WHOLE: u64 = 4_000_000_000;
 /// With more sources the constraints on all schedules take more time and memory than there is: where a look near the
 /// recorded run led to nothing, and where there was none.
-const HOPELESS: (u64, u64) = (2_000_000, 20_000_000);
+pub(super) const HOPELESS: (u64, u64) = (2_000_000, 20_000_000);
 /// Where the schedules near the recorded run have more sources than that, one that passes is enough to explain it.
 const MANY: u64 = 1_000_000;
 /// Taking context switches goes on while one of so many is gone.

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::dsp::{Dsp, final_writes};
 use crate::happens_before::HappensBefore;
 use model::evaluate::{Evaluation, EvaluationError};
-use model::{EventId, EventKind, EventTrace, ReadRef, Schedule, WriteSource};
+use model::{Event, EventId, EventKind, EventTrace, ObjectId, ReadRef, Schedule, WriteSource};
 use solver::Order;
 use std::collections::BTreeSet;
 
@@ -100,26 +100,79 @@ impl Failing {
     }
 }
 
+/// The acquisitions of the locks that a thread holds, outermost first.
+#[derive(Default)]
+struct Held(Vec<(ObjectId, EventId)>);
+
+impl Held {
+    /// The thread comes to an event. An acquisition counts as inside its section.
+    fn enter(&mut self, event: &Event) {
+        if let EventKind::Lock { object, .. } = event.kind {
+            self.0.push((object, event.id));
+        }
+    }
+
+    /// The thread has done an event. A release counts as inside its section.
+    fn leave(&mut self, event: &Event) {
+        if let EventKind::Unlock { object, .. } = event.kind
+            && let Some(place) = self.0.iter().rposition(|(o, _)| *o == object)
+        {
+            self.0.remove(place);
+        }
+    }
+
+    fn acquisitions(&self) -> Vec<EventId> {
+        self.0.iter().map(|(_, lock)| *lock).collect()
+    }
+}
+
 /// The acquisitions of the locks that an event's thread holds at the event, outermost first; an
 /// acquisition or release counts as inside its section.
 pub(crate) fn enclosing_locks(trace: &EventTrace, id: EventId) -> Vec<EventId> {
-    let event = trace.event(id);
-    let mut held: Vec<(model::ObjectId, EventId)> = Vec::new();
+    let mut held = Held::default();
     for &other in &trace.thread_of(id).events {
-        match trace.event(other).kind {
-            EventKind::Lock { object, .. } => held.push((object, other)),
-            EventKind::Unlock { object, .. } if trace.event(other).index < event.index => {
-                if let Some(place) = held.iter().rposition(|(o, _)| *o == object) {
-                    held.remove(place);
-                }
-            }
-            _ => {}
-        }
+        held.enter(trace.event(other));
         if other == id {
             break;
         }
+        held.leave(trace.event(other));
     }
-    held.into_iter().map(|(_, lock)| lock).collect()
+    held.acquisitions()
+}
+
+/// [`enclosing_locks`] of all events of a trace, for whoever asks for those of many.
+pub(crate) struct EnclosingLocks {
+    sets: Vec<Vec<EventId>>,
+    /// By event, its set.
+    of: Vec<usize>,
+}
+
+impl EnclosingLocks {
+    pub(crate) fn new(trace: &EventTrace) -> Self {
+        let (mut sets, mut of) = (Vec::new(), vec![0; trace.events.len()]);
+        for thread in &trace.threads {
+            let mut held = Held::default();
+            sets.push(Vec::new());
+            for &id in &thread.events {
+                let event = trace.event(id);
+                held.enter(event);
+                if matches!(event.kind, EventKind::Lock { .. }) {
+                    sets.push(held.acquisitions());
+                }
+                of[id.index()] = sets.len() - 1;
+                held.leave(event);
+                if matches!(event.kind, EventKind::Unlock { .. }) {
+                    sets.push(held.acquisitions());
+                }
+            }
+        }
+        Self { sets, of }
+    }
+
+    pub(crate) fn at(&self, id: EventId) -> &[EventId] {
+        let set = self.of.get(id.index()).and_then(|&set| self.sets.get(set));
+        set.map_or(&[], Vec::as_slice)
+    }
 }
 
 /// The release that ends the section an acquisition begins.
@@ -130,4 +183,24 @@ pub(crate) fn section_end(trace: &EventTrace, lock: EventId) -> Option<EventId> 
         matches!(trace.event(*id).kind, EventKind::Unlock { object: o, mode: m, .. }
             if o == object && m == mode)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EnclosingLocks, enclosing_locks};
+    use encoders::dsl::parse;
+
+    #[test]
+    fn the_locks_of_all_events_are_those_of_each() {
+        let text = "t0: fork t1\nt0: lock m\nt0: rdlock n\nt0: W x 1\nt0: unlock m\nt0: W x 2\n\
+                    t0: rdunlock n\nt0: W x 3\nt1: W x 4\nt1: lock n\nt1: W x 5\nt1: unlock n\n";
+        let trace = parse(text).expect("the trace is well formed").trace;
+        let all = EnclosingLocks::new(&trace);
+        let mut most = 0;
+        for event in &trace.events {
+            assert_eq!(all.at(event.id), enclosing_locks(&trace, event.id), "{}", event.id);
+            most = most.max(all.at(event.id).len());
+        }
+        assert_eq!(most, 2);
+    }
 }

@@ -7,7 +7,7 @@
 
 use crate::cone::{Cone, feeds};
 use crate::conflict::{OrderKind, conflicts, positions};
-use crate::failing::{enclosing_locks, section_end};
+use crate::failing::{EnclosingLocks, section_end};
 use crate::happens_before::HappensBefore;
 use model::evaluate::Evaluation;
 use model::{
@@ -220,6 +220,7 @@ struct Search<'t> {
     trace: &'t EventTrace,
     /// By cell, the events that access it, in the schedule's order.
     accesses: FxHashMap<CellId, Vec<EventId>>,
+    locks: EnclosingLocks,
     positions: Vec<u32>,
     happens_before: HappensBefore,
     /// The position of the failure, or the schedule's end.
@@ -243,7 +244,8 @@ impl<'t> Search<'t> {
                 }
             }
         }
-        Self { trace, accesses, positions, happens_before, failure }
+        let locks = EnclosingLocks::new(trace);
+        Self { trace, accesses, locks, positions, happens_before, failure }
     }
 
     fn position(&self, id: EventId) -> u32 {
@@ -317,7 +319,7 @@ impl<'t> Search<'t> {
     fn unprotected(&self, accesses: [EventId; 3]) -> bool {
         let object = |lock: EventId| lock_of(&self.trace.event(lock).kind).map(|(o, _)| o);
         let held = accesses.map(|id| -> BTreeSet<Option<ObjectId>> {
-            enclosing_locks(self.trace, id).into_iter().map(object).collect()
+            self.locks.at(id).iter().copied().map(object).collect()
         });
         let [first, second, third] = &held;
         let in_all = first.iter().any(|lock| second.contains(lock) && third.contains(lock));
@@ -357,11 +359,11 @@ impl<'t> Search<'t> {
             return None;
         }
         let before = self.section_start(before);
-        let held = enclosing_locks(self.trace, before);
-        let in_the_way = held.into_iter().find(|lock| self.needs(*lock, after));
+        let mut held = self.locks.at(before).iter().copied();
+        let in_the_way = held.find(|lock| self.needs(*lock, after));
         let before = in_the_way.unwrap_or(before);
-        let sections = enclosing_locks(self.trace, after);
-        let shared = sections.into_iter().find(|lock| self.uses(before, *lock));
+        let mut sections = self.locks.at(after).iter().copied();
+        let shared = sections.find(|lock| self.uses(before, *lock));
         let after = shared.and_then(|lock| self.real_end(lock)).unwrap_or(after);
         let kind = &self.trace.event(after).kind;
         let possible = !matches!(kind, EventKind::Failure) && !self.is_start(before);
