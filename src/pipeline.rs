@@ -11,11 +11,13 @@ mod frameworks;
 mod load;
 mod replayed;
 mod semaphores;
+mod watched;
 mod work;
 
 pub use confirm::{Finding, ReplayOptions};
 pub use error::PipelineError;
 pub use load::{Loaded, load};
+pub use watched::explained_trace;
 
 use crate::answer::{self, Timing};
 use render::Solution;
@@ -77,6 +79,8 @@ pub struct Answer {
     pub failing: Finding,
     /// The same of the alternates, in the solution's order.
     pub alternates: Vec<Finding>,
+    /// The trace that the answer is about, see [`explained_trace`].
+    pub trace: PathBuf,
 }
 
 /// Executes a recording and verifies the event trace.
@@ -105,6 +109,10 @@ pub fn execute(recording: &Recording) -> Result<Execution, PipelineError> {
 /// time" are answers.
 pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, PipelineError> {
     let start = Instant::now();
+    let watched = explained_trace(directory);
+    if watched != directory {
+        return solve_watched(directory, &watched, options);
+    }
     let deadline = start.checked_add(options.time);
     let loaded = load(directory)?;
     let mut execution = execute(&loaded.recording)?;
@@ -127,8 +135,23 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         by_update: None,
         followed: None,
     };
+    let likely = watched::is_likely(&loaded, &execution);
+    if likely && let Some(watched) = watched::run_again(directory, &loaded, &execution, &work)? {
+        let options = SolveOptions { time: work.left(), ..options.clone() };
+        return solve_watched(directory, &watched, &options);
+    }
     let Replayed { mut explained, failing, notes, mut alternates, across } =
         replayed::explain(directory, &execution, &mut work)?;
+    let settled = contended::is_complete(&explained.explanation)
+        && failing.replay != render::solution::Replay::Diverged;
+    if !settled
+        && !likely
+        && watched::is_possible(&loaded, &execution)
+        && let Some(watched) = watched::run_again(directory, &loaded, &execution, &work)?
+    {
+        let options = SolveOptions { time: work.left(), ..options.clone() };
+        return solve_watched(directory, &watched, &options);
+    }
     // A spare alternate is none that was asked for.
     let enough = explained.explanation.alternates.found.len() >= options.alternates;
     explained.explanation.cut.retain(|cut| {
@@ -211,7 +234,21 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         cause.sentence = children::awaited(directory, awaited);
     }
     answer::add_sources(&mut solution, &loaded.recording);
-    Ok(Answer { solution, warnings, cut_short, broke, failing, alternates })
+    let trace = directory.to_owned();
+    Ok(Answer { solution, warnings, cut_short, broke, failing, alternates, trace })
+}
+
+/// Solves the trace of the same run with a watched heap.
+fn solve_watched(
+    directory: &Path,
+    watched: &Path,
+    options: &SolveOptions,
+) -> Result<Answer, PipelineError> {
+    let mut answer = solve(watched, options)?;
+    if let Some(note) = watched::note(directory, watched) {
+        answer.solution.replay_notes.insert(0, note);
+    }
+    Ok(answer)
 }
 
 /// What was freed belongs to the allocator, and no order of events tells what is there.

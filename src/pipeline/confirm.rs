@@ -119,6 +119,31 @@ impl Confirmer {
         self.manifest.detect.is_none()
     }
 
+    /// The recorded run's own schedule as text, where a scheduler ran its threads one at a time.
+    pub(super) fn observed(&self) -> Option<String> {
+        replay::observed(&self.target.as_ref().ok()?.original).ok()
+    }
+
+    /// Runs the program under this schedule with a watched heap, and makes a trace of that run in a new directory.
+    /// `None` where that is not possible.
+    pub(super) fn record_watched(
+        &self,
+        script: &str,
+        directory: &Path,
+    ) -> Result<Option<Manifest>, ReplayError> {
+        let _span = tracing::info_span!("watch_heap").entered();
+        let Ok(target) = &self.target else { return Ok(None) };
+        let settings = Settings { watches_heap: true, ..self.settings.clone() };
+        match replay::record_again(target, script, &settings, directory) {
+            Ok(manifest) => Ok(Some(manifest)),
+            Err(error @ ReplayError::Interrupted(_)) => Err(error),
+            Err(error) => {
+                tracing::info!(%error, "the program is not run again with a watched heap");
+                Ok(None)
+            }
+        }
+    }
+
     /// Forces a schedule on the program. That the program cannot be run is a finding too.
     pub(super) fn confirm(
         &self,

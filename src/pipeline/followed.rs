@@ -187,10 +187,8 @@ impl Work<'_> {
             return Ok(None);
         }
         let system = encoders::encode_recorded_orders(trace)?;
-        let until = self.share();
-        let goes_on = || budget.is_left() && Instant::now() < until;
         let orders = explain::orders_of_run(trace);
-        let found = solver::follow(trace, &system, &orders, is_strict, goes_on);
+        let found = solver::follow(trace, &system, &orders, is_strict, self.for_a_share(budget));
         let recorded = |var: VarId| {
             let of = trace.variables.get(var.index());
             Some(of.and_then(|of| of.recorded).unwrap_or(0))
@@ -202,6 +200,24 @@ impl Work<'_> {
         Ok(found.filter(|found| !self.is_rejected(found)))
     }
 
+    /// A schedule by what the log and the clock tell of the recorded run, whatever it leads to, or its beginning;
+    /// see [`solver::follow_loosely`].
+    pub(super) fn follow_loosely(
+        &self,
+        trace: &EventTrace,
+        budget: &Budget,
+    ) -> Result<Option<Schedule>, PipelineError> {
+        if trace.intervals.is_empty() {
+            return Ok(None);
+        }
+        let system = encoders::encode_recorded_orders(trace)?;
+        let orders = explain::orders_of_run(trace);
+        let goes_on = self.for_a_share(budget);
+        let (schedule, spared) = solver::follow_loosely(trace, &system, &orders, goes_on);
+        tracing::info!(events = schedule.order.len(), spared, "followed the recorded run loosely");
+        Ok(Some(schedule))
+    }
+
     /// Makes updates whole that others get into, and one that passes and differs in one of them, where there is one.
     fn with_whole_updates(
         &self,
@@ -209,8 +225,7 @@ impl Work<'_> {
         schedule: Schedule,
         budget: &Budget,
     ) -> (Schedule, Option<Schedule>) {
-        let until = self.share();
-        let goes_on = || budget.is_left() && Instant::now() < until;
+        let goes_on = self.for_a_share(budget);
         let whole = explain::with_whole_updates(trace, &schedule, WHOLE, &goes_on);
         whole.unwrap_or((schedule, None))
     }
@@ -223,8 +238,7 @@ impl Work<'_> {
         switch_work: u64,
         budget: &Budget,
     ) -> Schedule {
-        let until = self.share();
-        let goes_on = || budget.is_left() && Instant::now() < until;
+        let goes_on = self.for_a_share(budget);
         let mut known = context_switches(trace, &schedule);
         loop {
             let fewer = encoders::coarsen_near(trace, 0, &schedule).and_then(|coarse| {
@@ -246,6 +260,12 @@ impl Work<'_> {
             }
             known = switches;
         }
+    }
+
+    /// Says whether a part of the work may go on.
+    fn for_a_share<'b>(&self, budget: &'b Budget) -> impl Fn() -> bool + use<'b> {
+        let until = self.share();
+        move || budget.is_left() && Instant::now() < until
     }
 
     /// Until when a part of the work may take.

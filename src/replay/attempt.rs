@@ -89,10 +89,65 @@ pub fn run(
     script_text: &str,
     settings: &Settings,
 ) -> Result<Attempt, ReplayError> {
-    let failed = |source| ReplayError::Io { action: "make a temporary directory", source };
-    let scratch = Scratch::new("symbiosis-replay").map_err(failed)?;
-    let (schedule, report) = (scratch.path().join("schedule"), scratch.path().join("report"));
+    let scratch = scratch()?;
     let directory = scratch.path().join("attempt.trace");
+    let (run, report) = run_into(target, script_text, settings, scratch.path(), &directory)?;
+    let mut manifest = run.manifest;
+    // The outcome, which is part of what a failure is read from.
+    manifest.write(&directory)?;
+    for (name, tail) in [(files::STDOUT_TAIL, &run.stdout), (files::STDERR_TAIL, &run.stderr)] {
+        fs_err::write(directory.join(name), tail)
+            .map_err(|source| ReplayError::Io { action: "keep the program's output", source })?;
+    }
+    trace_format::read_raw(&directory, &mut manifest)?;
+    let attempt = Attempt {
+        directory,
+        manifest,
+        report,
+        script: script_text.to_owned(),
+        stdout: run.stdout,
+        stderr: run.stderr,
+        original: Arc::clone(&target.original),
+        _scratch: scratch,
+    };
+    check_modules(&attempt.directory, target)?;
+    Ok(attempt)
+}
+
+/// Runs the program once under a schedule, as [`run`] does, and makes a trace of its own of that run in a new
+/// directory. Gives its manifest.
+///
+/// # Errors
+///
+/// As [`run`], and when the trace cannot be completed.
+pub fn record_again(
+    target: &Target,
+    script_text: &str,
+    settings: &Settings,
+    directory: &Path,
+) -> Result<Manifest, ReplayError> {
+    let scratch = scratch()?;
+    let (mut run, report) = run_into(target, script_text, settings, scratch.path(), directory)?;
+    tracing::info!(left = ?report.left, followed = report.followed, of = report.lines, "recorded again");
+    run.seal()?;
+    check_modules(directory, target)?;
+    Ok(run.manifest)
+}
+
+fn scratch() -> Result<Scratch, ReplayError> {
+    let failed = |source| ReplayError::Io { action: "make a temporary directory", source };
+    Scratch::new("symbiosis-replay").map_err(failed)
+}
+
+/// Runs the program with its trace in a new directory; what else it needs is in `scratch`.
+fn run_into(
+    target: &Target,
+    script_text: &str,
+    settings: &Settings,
+    scratch: &Path,
+    directory: &Path,
+) -> Result<(record::Run, Report), ReplayError> {
+    let (schedule, report) = (scratch.join("schedule"), scratch.join("report"));
     let mut environment: Vec<(&'static str, OsString)> = Vec::new();
     if !script_text.is_empty() {
         fs_err::write(&schedule, script_text)
@@ -104,7 +159,7 @@ pub fn run(
         environment.push((REPORT_VARIABLE, report.clone().into()));
     }
     if let Some(rules) = &settings.avoid {
-        let file = scratch.path().join("rules");
+        let file = scratch.join("rules");
         fs_err::write(&file, rules)
             .map_err(|source| ReplayError::Io { action: "write the avoidance rules", source })?;
         environment.push((AVOID_VARIABLE, file.into()));
@@ -126,7 +181,7 @@ pub fn run(
     let options = Options {
         timeout: Some(settings.time(&target.original)),
         // The run fails when the recorded one would have.
-        detect: recorded.detect.is_some(),
+        detect: settings.watches_heap || recorded.detect.is_some(),
         readings: None,
         fail_at,
         fail_if: recorded.fail_if.as_ref().map(|check| check.command.clone()),
@@ -141,53 +196,33 @@ pub fn run(
         ends_when_stuck: settings.hurries && recorded.timed_out,
     };
     let interrupts = Interrupts::catch();
-    let run = record::run(&target.program, &directory, &options, &interrupts)?;
+    let run = record::run(&target.program, directory, &options, &interrupts)?;
     if let Some(signal) = interrupts.received() {
         return Err(ReplayError::Interrupted(signal));
     }
     drop(interrupts);
-    let mut manifest = run.manifest;
-    // The outcome, which is part of what a failure is read from.
-    manifest.write(&directory)?;
-    for (name, tail) in [(files::STDOUT_TAIL, &run.stdout), (files::STDERR_TAIL, &run.stderr)] {
-        fs_err::write(directory.join(name), tail)
-            .map_err(|source| ReplayError::Io { action: "keep the program's output", source })?;
-    }
-    trace_format::read_raw(&directory, &mut manifest)?;
     let report = match reports {
         false => Report::default(),
         true => Report::read(&report, target)?,
     };
-    let original = Arc::clone(&target.original);
-    let attempt = Attempt {
-        directory,
-        manifest,
-        report,
-        script: script_text.to_owned(),
-        stdout: run.stdout,
-        stderr: run.stderr,
-        original,
-        _scratch: scratch,
-    };
-    attempt.check_modules(target)?;
-    Ok(attempt)
+    Ok((run, report))
+}
+
+/// Fails when the process whose trace this is had other modules than the recorded one: another shared library.
+fn check_modules(directory: &Path, target: &Target) -> Result<(), ReplayError> {
+    let trace = Trace::open(directory)?;
+    let Some(original) = target.original.trace() else { return Ok(()) };
+    let known: BTreeSet<[u64; 2]> = original.modules().iter().map(|m| m.hash).collect();
+    let unknown = trace.modules().iter().filter(|m| !known.contains(&m.hash)).count();
+    if unknown == 0 {
+        return Ok(());
+    }
+    let path = target.program.file.clone();
+    let why = format!("{unknown} modules that it ran were not recorded");
+    Err(ReplayError::WrongBinary { path, why })
 }
 
 impl Attempt {
-    /// Fails when the process had other modules than the recorded one: another shared library.
-    fn check_modules(&self, target: &Target) -> Result<(), ReplayError> {
-        let trace = Trace::open(&self.directory)?;
-        let Some(original) = self.original.trace() else { return Ok(()) };
-        let known: BTreeSet<[u64; 2]> = original.modules().iter().map(|m| m.hash).collect();
-        let unknown = trace.modules().iter().filter(|m| !known.contains(&m.hash)).count();
-        if unknown == 0 {
-            return Ok(());
-        }
-        let path = target.program.file.clone();
-        let why = format!("{unknown} modules that it ran were not recorded");
-        Err(ReplayError::WrongBinary { path, why })
-    }
-
     /// Where and why the run left the schedule; none when it followed it.
     #[must_use]
     pub fn departure(&self) -> Option<Departure> {

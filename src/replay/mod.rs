@@ -26,7 +26,7 @@ mod script;
 mod target;
 
 pub(crate) use attempt::most_bytes;
-pub use attempt::{Attempt, Left, Report, run};
+pub use attempt::{Attempt, Left, Report, record_again, run};
 pub use departure::{Departure, Difference};
 pub use error::ReplayError;
 pub use judge::{Claim, Verdict};
@@ -61,6 +61,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// The run may be ended sooner where the recorded one went round endless loops.
     pub hurries: bool,
+    /// Watch the heap for accesses to freed objects, also where the recorded run did not?
+    pub watches_heap: bool,
     /// Pass the program's output on?
     pub show_output: bool,
     /// The value of `SYMBIOSIS_NOISE`; none for no noise.
@@ -83,6 +85,7 @@ impl Settings {
             gates: None,
             timeout: LEAST_TIME.saturating_add(recorded.saturating_mul(slower)),
             hurries: true,
+            watches_heap: false,
             show_output: false,
             noise: None,
             avoid: None,

@@ -15,7 +15,7 @@ mod z3_session;
 
 pub use coarse::CoarseSession;
 pub use decorators::{CrossCheckSession, LoggingSession};
-pub use follow::follow;
+pub use follow::{follow, follow_loosely};
 pub use formula::dump_smtlib;
 pub use ordering::{OrderingSession, Work};
 pub use session::{Goal, Limits, Model, Order, Outcome, Session, SolverError, UnknownReason};

@@ -55,18 +55,59 @@ pub fn follow(
     is_strict: bool,
     goes_on: impl FnMut() -> bool,
 ) -> Option<Schedule> {
-    let mut certain = crate::ordering::certain(trace, system);
-    certain.extend(orders.iter().map(|order| (order.before.0, order.after.0)));
-    let program = Program::new(trace, &certain, is_strict);
-    let mut search = Search {
-        state: State::new(&program, system.moments()),
-        choices: Vec::new(),
-        dead: FxHashSet::default(),
-        work: 0,
-    };
+    let program = Program::new(trace, &all_certain(trace, system, orders), is_strict);
+    let mut search = Search::new(State::new(&program, system.moments()));
     let found = search.run(goes_on);
     tracing::debug!(events = trace.events.len(), work = search.work, is_strict, found, "followed");
-    found.then(|| Schedule { order: search.state.order() })
+    found.then(|| search.schedule())
+}
+
+/// As [`follow`] when strict, but where no such schedule is found, the reads that cannot be served may return something
+/// else, one after the other: of memory that was used after it was freed the log says what the program's own writes
+/// do not explain. Behind these the threads are as they were in the recorded run, as far as the log tells. The schedule has
+/// only a part of the events where the search ends before. Gives it, and how many reads return something else.
+#[must_use]
+pub fn follow_loosely(
+    trace: &EventTrace,
+    system: &ConstraintSystem,
+    orders: &[Order],
+    mut goes_on: impl FnMut() -> bool,
+) -> (Schedule, usize) {
+    let program = Program::new(trace, &all_certain(trace, system, orders), true);
+    let mut search = Search::new(State::new(&program, system.moments()));
+    while !search.run(&mut goes_on) && goes_on() && search.spare() {}
+    search.farthest.note(&search.state);
+    let spared = search.state.spared.len();
+    let (events, far) = (trace.events.len(), search.farthest.threads.len());
+    tracing::debug!(events, far, work = search.work, spared, "followed loosely");
+    (search.schedule(), spared)
+}
+
+/// The orders that the system has for certain, and these.
+fn all_certain(trace: &EventTrace, system: &ConstraintSystem, orders: &[Order]) -> Vec<(u32, u32)> {
+    let mut certain = crate::ordering::certain(trace, system);
+    certain.extend(orders.iter().map(|order| (order.before.0, order.after.0)));
+    certain
+}
+
+/// The longest beginning of a schedule that was met.
+#[derive(Default)]
+struct Farthest {
+    /// Whose event each of its steps is.
+    threads: Vec<u32>,
+    /// So many of its steps are as they are in the state now.
+    common: usize,
+}
+
+impl Farthest {
+    /// The search is about to go back.
+    fn note(&mut self, state: &State<'_, '_>) {
+        if state.step() > self.threads.len() {
+            self.threads.truncate(self.common);
+            self.threads.extend(state.threads_since(self.common));
+            self.common = self.threads.len();
+        }
+    }
 }
 
 struct Search<'p, 't> {
@@ -76,15 +117,28 @@ struct Search<'p, 't> {
     dead: FxHashSet<u64>,
     /// How many events happened, those in vain included.
     work: u64,
+    farthest: Farthest,
 }
 
-impl Search<'_, '_> {
+impl<'p, 't> Search<'p, 't> {
+    fn new(state: State<'p, 't>) -> Self {
+        let (choices, dead) = (Vec::new(), FxHashSet::default());
+        Self { state, choices, dead, work: 0, farthest: Farthest::default() }
+    }
+
+    /// The longest schedule that was met.
+    fn schedule(&self) -> Schedule {
+        Schedule { order: self.state.events_of(&self.farthest.threads) }
+    }
+
+    /// Goes on until all events have happened; false where that does not come about.
     fn run(&mut self, mut goes_on: impl FnMut() -> bool) -> bool {
-        let most = self.state.events() as u64 * (WASTED.0 + 1) + WASTED.1;
+        let most = self.work + self.state.events() as u64 * (WASTED.0 + 1) + WASTED.1;
         let mut asked = 0;
         loop {
             self.work += self.state.settle();
             if self.state.is_done() {
+                self.farthest.note(&self.state);
                 return true;
             }
             if self.work >= asked {
@@ -115,12 +169,28 @@ impl Search<'_, '_> {
                     None
                 }
             };
-            if let Some(reasons) = stuck
-                && !self.go_back(reasons)
-            {
-                return false;
+            if let Some(reasons) = stuck {
+                self.farthest.note(&self.state);
+                if !self.go_back(reasons) {
+                    return false;
+                }
             }
         }
+    }
+
+    /// Where the search came farthest, lets the event go on that cannot because of what it would read, the first one by the
+    /// clock. False where there is none.
+    fn spare(&mut self) -> bool {
+        self.choices.clear();
+        self.dead.clear();
+        self.state.undo(self.farthest.common);
+        let rest = self.farthest.threads.get(self.farthest.common..).unwrap_or_default();
+        for &thread in rest {
+            self.state.perform(thread as usize);
+        }
+        self.work += rest.len() as u64;
+        self.farthest.common = self.farthest.threads.len();
+        self.state.spare_first()
     }
 
     fn go(&mut self, thread: u32) {
@@ -141,6 +211,7 @@ impl Search<'_, '_> {
             }
             let Some(choice) = self.choices.last_mut() else { return false };
             self.state.undo(choice.step);
+            self.farthest.common = self.farthest.common.min(choice.step);
             match (&mut choice.reasons, reasons) {
                 (Some(known), Some(mut more)) => {
                     known.append(&mut more);

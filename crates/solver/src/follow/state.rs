@@ -3,7 +3,7 @@
 use super::program::{Op, Program, Read, Value};
 use crate::actions::Action;
 use model::{EventId, ExprId, VarId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// No event.
 pub(super) const NONE: u32 = u32::MAX;
@@ -59,6 +59,8 @@ pub(super) struct State<'p, 't> {
     pub(super) hash: u64,
     /// A thread that can never go on from here, and behind how many steps that was seen.
     pub(super) hopeless: Option<(u32, usize)>,
+    /// Events that go on whatever they read.
+    pub(super) spared: FxHashSet<EventId>,
 }
 
 impl<'p, 't> State<'p, 't> {
@@ -79,6 +81,7 @@ impl<'p, 't> State<'p, 't> {
             changes: Vec::new(),
             hash: 0,
             hopeless: None,
+            spared: FxHashSet::default(),
         }
     }
 
@@ -95,15 +98,31 @@ impl<'p, 't> State<'p, 't> {
         self.steps.len() == self.program.events
     }
 
-    /// What has happened.
-    pub(super) fn order(&self) -> Vec<EventId> {
+    /// Whose event each of the steps behind the first so many is.
+    pub(super) fn threads_since(&self, first: usize) -> impl Iterator<Item = u32> {
+        self.steps.get(first..).unwrap_or_default().iter().map(|step| step.thread)
+    }
+
+    /// The events that steps of these threads are, from the first one on.
+    pub(super) fn events_of(&self, threads: &[u32]) -> Vec<EventId> {
         let mut next = vec![0usize; self.done.len()];
-        let event = |step: &Step| {
-            let thread = step.thread as usize;
+        let event = |&thread: &u32| {
+            let thread = thread as usize;
             next[thread] += 1;
             self.program.threads[thread].get(next[thread] - 1).map(|op| op.event)
         };
-        self.steps.iter().filter_map(event).collect()
+        threads.iter().filter_map(event).collect()
+    }
+
+    /// Lets an event go on whatever it reads, where that alone keeps a thread from going on: the first one by the clock.
+    /// False where there is none.
+    pub(super) fn spare_first(&mut self) -> bool {
+        let held = (0..self.done.len()).filter_map(|thread| self.next(thread));
+        let held = held.filter(|op| self.is_in_order(op) && !self.is_possible(op));
+        let moment = |op: &&Op| self.moments.get(op.event.index()).copied().unwrap_or(0);
+        let Some(first) = held.min_by_key(moment) else { return false };
+        self.hopeless = None;
+        self.spared.insert(first.event)
     }
 
     pub(super) fn next(&self, thread: usize) -> Option<&'p Op> {
@@ -112,11 +131,17 @@ impl<'p, 't> State<'p, 't> {
 
     /// May an event happen now?
     fn is_possible(&self, op: &Op) -> bool {
-        let ordered = |&(thread, count): &(u32, u32)| self.done[thread as usize] >= count;
-        self.program.needs(op).iter().all(ordered)
-            && op.action.is_possible(&self.words)
+        self.is_in_order(op)
             && (!self.program.is_strict || self.reads_right(op))
-            && (self.program.conditions(op).is_empty() || self.holds(op))
+            && (self.program.conditions(op).is_empty()
+                || self.holds(op)
+                || self.spared.contains(&op.event))
+    }
+
+    /// May it, whatever it reads?
+    fn is_in_order(&self, op: &Op) -> bool {
+        let ordered = |&(thread, count): &(u32, u32)| self.done[thread as usize] >= count;
+        self.program.needs(op).iter().all(ordered) && op.action.is_possible(&self.words)
     }
 
     /// Does a read find what the log tells, if it tells anything?
@@ -127,6 +152,7 @@ impl<'p, 't> State<'p, 't> {
     /// Does every read of an event?
     fn reads_right(&self, op: &Op) -> bool {
         self.program.reads(op).iter().all(|read| self.is_right(read))
+            || self.spared.contains(&op.event)
     }
 
     /// Do the conditions hold once the event has read what it reads now?

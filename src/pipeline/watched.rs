@@ -1,0 +1,132 @@
+//! Crashes that come of memory that was used after it was freed, or freed twice, long before.
+//!
+//! Who uses freed memory finds what the allocator, or the memory's next owner, has put there, and by when the program
+//! crashes the place may have nothing to do with it any more. Along the recorded run's own schedule, and with a
+//! heap that is watched (`record --detect=use-after-free`), the program fails at the first such access. That run is
+//! recorded in the trace's directory, and is the one to explain.
+
+use super::budget::Budget;
+use super::confirm::Confirmer;
+use super::work::Work;
+use super::{Loaded, PipelineError};
+use crate::record::ending;
+use crate::replay::{self, Claim};
+use model::{Event, EventKind, EventTrace};
+use std::path::{Path, PathBuf};
+use symex::{Execution, RecordedFailureKind};
+use trace_format::{FailureKind, Manifest};
+
+/// Where, in the directory of a trace, the trace of that run is.
+const DIRECTORY: &str = "watched";
+
+/// The trace of the same run with a watched heap, where [`solve`](super::solve) has made one, and otherwise the trace
+/// itself: what an answer about the trace is about.
+#[must_use]
+pub fn explained_trace(directory: &Path) -> PathBuf {
+    let watched = directory.join(DIRECTORY);
+    if Manifest::read(&watched).is_ok_and(|manifest| names_misuse(&manifest)) {
+        watched
+    } else {
+        directory.to_owned()
+    }
+}
+
+/// What to say of an answer that is about the trace of a run with a watched heap.
+pub(super) fn note(directory: &Path, watched: &Path) -> Option<String> {
+    let then = Manifest::read(directory).ok()?;
+    let now = Manifest::read(watched).ok()?;
+    Some(format!(
+        "the recorded run's failure ({}) came of an earlier one: the program, run again along the recorded schedule \
+         with every access to freed memory watched, fails so: {}; that run is explained here",
+        ending(&then),
+        ending(&now)
+    ))
+}
+
+/// Does the failure look as if what was freed may have led to it, whatever else is found?
+pub(super) fn is_likely(loaded: &Loaded, execution: &Execution) -> bool {
+    let Some(failure) = &loaded.recording.failure else { return false };
+    let by_heap = match failure.kind {
+        RecordedFailureKind::HeapCorruption | RecordedFailureKind::Signal { .. } => true,
+        RecordedFailureKind::Abort => execution.report.used_after_free.is_some(),
+        _ => false,
+    };
+    by_heap && is_possible(loaded, execution)
+}
+
+/// May it have come of what was freed?
+pub(super) fn is_possible(loaded: &Loaded, execution: &Execution) -> bool {
+    use RecordedFailureKind::{Abort, Exception, HeapCorruption, Signal};
+    let kind = loaded.recording.failure.as_ref().map(|failure| failure.kind);
+    let crashed = matches!(kind, Some(Abort | Exception | HeapCorruption | Signal { .. }));
+    let used = execution.report.used_after_free.is_some();
+    !loaded.watches_heap && (crashed || used) && frees(&execution.trace)
+}
+
+fn frees(trace: &EventTrace) -> bool {
+    trace.events.iter().any(|event: &Event| matches!(event.kind, EventKind::Free { .. }))
+}
+
+fn names_misuse(manifest: &Manifest) -> bool {
+    let kind = manifest.failure.as_ref().map(|failure| failure.kind);
+    matches!(kind, Some(FailureKind::UseAfterFree | FailureKind::DoubleFree))
+}
+
+/// Runs the program again along the recorded run's schedule with a watched heap. Gives the trace of that run, when it
+/// fails where freed memory is used.
+///
+/// # Errors
+/// When the trace cannot be read any more, or the user interrupts.
+pub(super) fn run_again(
+    directory: &Path,
+    loaded: &Loaded,
+    execution: &Execution,
+    work: &Work<'_>,
+) -> Result<Option<PathBuf>, PipelineError> {
+    let Some(options) = &work.options.replay else { return Ok(None) };
+    if execution.report.awaited_child.is_some() {
+        return Ok(None);
+    }
+    let confirmer = Confirmer::new(directory, options, work.deadline)?;
+    let budget = Budget::new(work.deadline, work.options.memory_mb);
+    let Some(script) = recorded_schedule(&confirmer, loaded, execution, work, &budget)? else {
+        return Ok(None);
+    };
+    let place = directory.join(DIRECTORY);
+    // Of a run of solve that was ended.
+    if place.exists() {
+        fs_err::remove_dir_all(&place).map_err(PipelineError::Write)?;
+    }
+    let found = confirmer.record_watched(&script, &place)?;
+    tracing::info!(failure = ?found.as_ref().map(ending), "ran again with a watched heap");
+    if found.as_ref().is_some_and(names_misuse) {
+        return Ok(Some(place));
+    }
+    if place.exists() {
+        fs_err::remove_dir_all(&place).map_err(PipelineError::Write)?;
+    }
+    Ok(None)
+}
+
+/// The recorded run's own schedule as text, as far as its scheduler, or its log and clock, tell.
+fn recorded_schedule(
+    confirmer: &Confirmer,
+    loaded: &Loaded,
+    execution: &Execution,
+    work: &Work<'_>,
+    budget: &Budget,
+) -> Result<Option<String>, PipelineError> {
+    if loaded.recording.scheduled
+        && let Some(script) = confirmer.observed()
+    {
+        return Ok(Some(script));
+    }
+    let trace = &execution.trace;
+    let Some(schedule) = work.follow_loosely(trace, budget)? else { return Ok(None) };
+    // Behind a beginning, the threads go on as they will.
+    let is_whole = schedule.order.len() == trace.events.len();
+    let claim = if is_whole { Claim::Fails } else { Claim::Passes };
+    let Execution { points, inputs, .. } = execution;
+    let script = replay::script(claim, trace, points, inputs, &schedule);
+    Ok(script.inspect_err(|why| tracing::info!(why, "the recorded run has no schedule")).ok())
+}
