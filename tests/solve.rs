@@ -268,6 +268,38 @@ fn a_use_of_freed_memory_is_told_or_the_way_to_record_it() {
     assert!(watched.stdout().starts_with("cause: t0 freed"), "{}", watched.stdout());
 }
 
+/// By when the allocator notices, what it says has nothing to do with it any more: the run is made again with a watched
+/// heap, and everything that is asked of the trace from then on is about that.
+#[test]
+fn what_damaged_the_heap_is_explained_and_not_the_damage() {
+    let workspace = Workspace::new("solve-freed-twice");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/freed_twice.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let command = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(command).expect_code(SUCCESS);
+    let command = ["record", "--until-failure", "20", "-o", "run.trace", "--", "./program"];
+    workspace.symbiosis(command).expect_code(SUCCESS);
+    let solved = workspace.symbiosis(["solve", "run.trace"]);
+    let said = solved.expect_code(SUCCESS).stdout();
+    for part in [
+        "updated `given->count` (freed_twice.c:19) between",
+        "failure: double-free",
+        "(replay: confirmed)\n  replay: the recorded run's failure (",
+        "every access to freed memory watched, fails so: double free",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let cause = |text: &str| text.lines().next().map(str::to_owned);
+    let shown = workspace.symbiosis(["show", "run.trace"]);
+    assert_eq!(cause(&shown.stdout()), cause(&said));
+    let replayed = workspace.symbiosis(["replay", "run.trace"]);
+    let replayed = replayed.expect_code(SUCCESS);
+    assert!(replayed.stdout().contains("double free"), "{}", replayed.stdout());
+    let fixed = workspace.symbiosis(["fix", "run.trace"]);
+    let fixed = fixed.expect_code(SUCCESS);
+    assert!(fixed.stdout().contains("`given->count`"), "{}", fixed.stdout());
+}
+
 /// What goes wrong in the clean-up behind a thread is that thread's, and not the initial one's.
 #[test]
 fn a_failure_behind_a_threads_end_is_that_threads() {

@@ -57,3 +57,18 @@ fn an_object_is_there_while_it_is_used() {
     let [(access, end)] = part.trace.lifetimes[..] else { panic!("{:?}", part.trace.lifetimes) };
     assert_eq!((part.event(access), part.event(end)), (used, freed));
 }
+
+/// The same where what the thread did with it does not matter for the failure, and is done as soon as it can be.
+#[test]
+fn an_object_is_there_while_it_is_used_in_what_a_slice_leaves_out() {
+    let text = "t0: fork a\nt0: fork b\nb: W x 1\nb: [end] free object\n\
+                a: [before] R x -> n\na: [use] R object -> o\na: fail n == 1";
+    let parsed = parse(text).expect("the trace is well formed");
+    let (before, used, freed) = (parsed.event("before"), parsed.event("use"), parsed.event("end"));
+    let mut trace = parsed.trace.clone();
+    trace.lifetimes = vec![(used, freed)];
+    let part = slice(&trace).expect("it can be sliced");
+    assert_eq!(part.find(used), None);
+    let [(access, end)] = part.trace.lifetimes[..] else { panic!("{:?}", part.trace.lifetimes) };
+    assert_eq!((part.event(access), part.event(end)), (before, freed));
+}

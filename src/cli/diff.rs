@@ -28,7 +28,8 @@ pub struct Args {
 /// When a trace cannot be read or solved, or the output cannot be written.
 pub fn run(args: &Args) -> Result<u8, Failure> {
     let time = args.answer.time();
-    let comparison = compare(&solution(&args.one, time)?, &solution(&args.other, time)?);
+    let [(one, _), (other, _)] = [solution(&args.one, time)?, solution(&args.other, time)?];
+    let comparison = compare(&one, &other);
     args.answer.print(&comparison, || comparison.to_text())?;
     Ok(if comparison.same { exit_codes::SUCCESS } else { exit_codes::REPLAY_DIFFERS })
 }

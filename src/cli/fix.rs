@@ -97,8 +97,8 @@ impl From<FixError> for Failure {
 /// When the trace cannot be read or solved, or the output cannot be written.
 pub fn run(args: &Args) -> Result<u8, Failure> {
     let time = args.answer.time();
-    let solution = solution(&args.trace, time)?;
-    let recorded = Recorded::open(&args.trace)?;
+    let (solution, trace) = solution(&args.trace, time)?;
+    let recorded = Recorded::open(&trace)?;
     let options =
         fix::Options { wanted: args.repairs, time, memory_mb: args.memory, runs: args.runs };
     let fixes = fix::fix(&recorded, &solution, options)?;
@@ -119,10 +119,10 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     })
 }
 
-/// The answer that the trace keeps; where there is none of this version, it is solved.
-pub(super) fn solution(trace: &Path, time: Duration) -> Result<Solution, Failure> {
+/// The answer that the trace keeps; where there is none of this version, it is solved. With the trace that it is about.
+pub(super) fn solution(trace: &Path, time: Duration) -> Result<(Solution, PathBuf), Failure> {
     if let Ok(solution) = show::kept(trace) {
-        return Ok(solution);
+        return Ok((solution, pipeline::explained_trace(trace)));
     }
     let options = SolveOptions {
         alternates: 1,
@@ -136,10 +136,10 @@ pub(super) fn solution(trace: &Path, time: Duration) -> Result<Solution, Failure
     for warning in &answer.warnings {
         eprintln!("symbiosis: warning: {warning}");
     }
-    if let Err(error) = show::keep(trace, &answer.solution) {
+    if let Err(error) = show::keep(&answer.trace, &answer.solution) {
         eprintln!("symbiosis: warning: the answer cannot be kept in the trace: {error}");
     }
-    Ok(answer.solution)
+    Ok((answer.solution, answer.trace))
 }
 
 /// An answer as JSON.

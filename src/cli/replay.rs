@@ -94,7 +94,11 @@ struct Plan {
 /// # Errors
 /// When the trace cannot be read, the program cannot be run, or another one is there.
 pub fn run(args: &Args) -> Result<u8, Failure> {
-    let manifest = manifest(&args.trace)?;
+    let mut trace = match args.observed {
+        true => args.trace.clone(),
+        false => pipeline::explained_trace(&args.trace),
+    };
+    let mut recorded = manifest(&trace)?;
     let options = ReplayOptions {
         program: args.program.clone(),
         directory: args.directory.clone(),
@@ -103,23 +107,30 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         ..ReplayOptions::default()
     };
     // First the program: a schedule that nothing can follow is not worth the search.
-    let target = options.target(&args.trace, &manifest)?;
+    let mut target = options.target(&trace, &recorded)?;
     let plan = match &args.schedule {
-        Some(file) => given(file, args, &manifest)?,
-        None if args.observed => observed(&args.trace, &target, &manifest)?,
-        None => match found(args, &manifest, options.clone())? {
-            Ok(plan) => plan,
+        Some(file) => given(file, args, &recorded)?,
+        None if args.observed => observed(&trace, &target, &recorded)?,
+        None => match found(args, options.clone())? {
+            Ok((plan, about)) => {
+                if about != trace {
+                    trace = about;
+                    recorded = manifest(&trace)?;
+                    target = options.target(&trace, &recorded)?;
+                }
+                plan
+            }
             Err(code) => return Ok(code),
         },
     };
     if args.print_schedule {
         output::print(plan.script.as_bytes())?;
     }
-    let settings = Settings { show_output: args.show_output, ..options.settings(&manifest) };
+    let settings = Settings { show_output: args.show_output, ..options.settings(&recorded) };
     if args.gdb || args.gdb_batch {
         return debug(args, &target, &plan, &settings);
     }
-    let runs = Runs { args, manifest: &manifest, plan: &plan };
+    let runs = Runs { args, manifest: &recorded, plan: &plan };
     runs.all(&target, &settings)
 }
 
@@ -171,12 +182,8 @@ fn observed(trace: &Path, target: &Target, manifest: &Manifest) -> Result<Plan, 
     Ok(Plan { script, claim: Claim::Fails, promise: ending(manifest), solution: None })
 }
 
-/// A schedule that is solved for, or the exit code when there is none.
-fn found(
-    args: &Args,
-    manifest: &Manifest,
-    options: ReplayOptions,
-) -> Result<Result<Plan, u8>, Failure> {
+/// A schedule that is solved for, with the trace that it is about, or the exit code when there is none.
+fn found(args: &Args, options: ReplayOptions) -> Result<Result<(Plan, PathBuf), u8>, Failure> {
     // The projection that gdb goes through is between the failing schedule and the first alternate.
     let least = usize::from(args.gdb || args.gdb_batch);
     let alternates = args.alternate.map_or(0, |index| index.saturating_add(1)).max(least);
@@ -206,11 +213,11 @@ fn found(
     };
     if let Some(script) = finding.and_then(|finding| finding.script.clone()) {
         let promise = match claim {
-            Claim::Fails => ending(manifest),
+            Claim::Fails => ending(&manifest(&answer.trace)?),
             Claim::Passes => format!("passes {}", failure_place(&answer.solution)),
         };
         let solution = Some(answer.solution);
-        return Ok(Ok(Plan { script, claim, promise, solution }));
+        return Ok(Ok((Plan { script, claim, promise, solution }, answer.trace)));
     }
     let reason = match finding.and_then(|finding| finding.note.clone()) {
         Some(note) => note,

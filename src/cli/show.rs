@@ -3,6 +3,7 @@
 pub(super) mod sources;
 
 use super::{Failure, exit_codes, output};
+use crate::pipeline::explained_trace;
 use render::Solution;
 use render::sarif::SarifOptions;
 use render::solution::{FORMAT, VERSION};
@@ -132,7 +133,7 @@ struct Head {
 /// # Errors
 /// When there is none, or none of this version.
 pub(super) fn kept(trace: &Path) -> Result<Solution, ShowError> {
-    let path = trace.join(FILE);
+    let path = explained_trace(trace).join(FILE);
     let text = match fs_err::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound && trace.is_dir() => {

@@ -68,6 +68,10 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         }),
     };
     let answer = pipeline::solve(&args.trace, &options)?;
+    let manifest = match answer.trace == args.trace {
+        true => manifest,
+        false => self::manifest(&answer.trace)?,
+    };
     for warning in &answer.warnings {
         eprintln!("symbiosis: warning: {warning}");
     }

@@ -45,8 +45,8 @@ pub struct Args {
 /// written.
 pub fn run(args: &Args) -> Result<u8, Failure> {
     let time = args.answer.time();
-    let solution = solution(&args.trace, time)?;
-    let recorded = Recorded::open(&args.trace)?;
+    let (solution, trace) = solution(&args.trace, time)?;
+    let recorded = Recorded::open(&trace)?;
     let options = Options {
         program: args.program.clone(),
         arguments: (!args.arguments.is_empty()).then(|| args.arguments.clone()),

@@ -18,6 +18,8 @@ use trace_format::{FailureKind, Manifest};
 
 /// Where, in the directory of a trace, the trace of that run is.
 const DIRECTORY: &str = "watched";
+/// A run of so many events is a long one.
+const LONG: usize = 20_000;
 
 /// The trace of the same run with a watched heap, where [`solve`](super::solve) has made one, and otherwise the trace
 /// itself: what an answer about the trace is about.
@@ -43,12 +45,15 @@ pub(super) fn note(directory: &Path, watched: &Path) -> Option<String> {
     ))
 }
 
-/// Does the failure look as if what was freed may have led to it, whatever else is found?
+/// Is what was freed looked at first? Where the heap was found damaged, nothing else can be to blame; and in a long run, to
+/// look at the crash itself takes long, while in a short one that tells more.
 pub(super) fn is_likely(loaded: &Loaded, execution: &Execution) -> bool {
     let Some(failure) = &loaded.recording.failure else { return false };
+    let is_long = execution.trace.events.len() >= LONG;
     let by_heap = match failure.kind {
-        RecordedFailureKind::HeapCorruption | RecordedFailureKind::Signal { .. } => true,
-        RecordedFailureKind::Abort => execution.report.used_after_free.is_some(),
+        RecordedFailureKind::HeapCorruption => true,
+        RecordedFailureKind::Signal { .. } => is_long,
+        RecordedFailureKind::Abort => is_long && execution.report.used_after_free.is_some(),
         _ => false,
     };
     by_heap && is_possible(loaded, execution)

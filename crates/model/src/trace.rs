@@ -31,9 +31,9 @@ pub struct EventTrace {
     /// for the failing schedule, which is to be like the recorded run, and for no other.
     pub intervals: Vec<Interval>,
     /// Accesses to a heap object that came before another thread freed it, each with that free, where
-    /// the recorded run shows it. For the failing schedule, as [`Self::intervals`] are: what is read
-    /// from freed memory follows from no order, so that no program could be made to follow one that
-    /// has it otherwise.
+    /// the recorded run shows it; of an object that was freed twice, the other thread's free with the failing one. For the
+    /// failing schedule, as [`Self::intervals`] are: what is read from freed memory follows from no order, so that no
+    /// program could be made to follow one that has it otherwise.
     pub lifetimes: Vec<(EventId, EventId)>,
 }
 

@@ -88,11 +88,18 @@ impl Builder<'_> {
             }
         }
         self.slice.trace.intervals = intervals;
-        let both = |(access, free): &(EventId, EventId)| {
-            let of = |id: &EventId| images.get(id.index()).copied().flatten();
-            of(access).zip(of(free))
+        // An access that is not in the slice happens as soon as it can: behind the thread's event before it.
+        let image_or_before = |id: EventId| {
+            let event = trace.event(id);
+            let before = trace.threads[event.thread.index()].events.get(..=event.index as usize)?;
+            before.iter().rev().find_map(|id| images.get(id.index()).copied().flatten())
+        };
+        let both = |&(access, free): &(EventId, EventId)| {
+            image_or_before(access).zip(images.get(free.index()).copied().flatten())
         };
         self.slice.trace.lifetimes = trace.lifetimes.iter().filter_map(both).collect();
+        self.slice.trace.lifetimes.sort_unstable();
+        self.slice.trace.lifetimes.dedup();
         self.slice.trace.objects.clone_from(&trace.objects);
         self.slice.trace.failure.clone_from(&trace.failure);
         if let Some(failure) = &mut self.slice.trace.failure {

@@ -33,6 +33,9 @@ pub(crate) struct Lifetime {
     pub frees: FxHashMap<usize, At>,
     /// All of them.
     ends: Vec<(usize, At)>,
+    /// Where an object was freed twice: the other thread's free, and the failing thread's.
+    first_free: Option<At>,
+    second_free: Option<At>,
     /// The failing access, and the object that it was to.
     pub(super) access: Option<(usize, At)>,
     /// Of a run that was not recorded to fail at such an access.
@@ -64,7 +67,7 @@ impl Lifetime {
 
     /// What other threads did with an object came before its free, as far as the clock allows that:
     /// the run went on behind it. `owners` has the objects of cells. Of an object that was used after
-    /// its free, the failure's condition tells.
+    /// its free, the failure's condition tells. An object that was freed twice was freed by the other thread before.
     pub fn keep_alive(
         &self,
         trace: &mut EventTrace,
@@ -82,7 +85,12 @@ impl Lifetime {
                 events.and_then(|events| events.get(numbering.index(thread, number) as usize));
             ends.entry(object).or_default().extend(free.filter(|_| used != Some(object)));
         }
-        let mut lifetimes = Vec::new();
+        let id = |(thread, number): At| {
+            let events = &trace.threads.get(thread)?.events;
+            events.get(numbering.index(thread, number) as usize).copied()
+        };
+        let twice = self.first_free.and_then(id).zip(self.second_free.and_then(id));
+        let mut lifetimes: Vec<(EventId, EventId)> = twice.into_iter().collect();
         for event in &trace.events {
             let reads = event.kind.reads().iter().map(|part| part.cell);
             let mut cells = reads.chain(event.kind.writes().iter().map(|part| part.cell));
@@ -112,14 +120,22 @@ impl<'r> Engine<'r> {
 
     /// A free of a heap object was walked, and is the thread's last event if it is one at all.
     pub fn note_free(&mut self, t: usize, index: usize, event: Option<u32>) {
-        if let Some(event) = event {
-            self.lifetime.frees.insert(index, (t, event));
-            self.lifetime.ends.push((index, (t, event)));
-        }
         let object = &self.learned.heap.objects[index];
         let failed = self
             .lifetime_address()
             .is_some_and(|address| address.wrapping_sub(object.address) < object.size.max(1));
+        if let Some(event) = event {
+            self.lifetime.frees.insert(index, (t, event));
+            self.lifetime.ends.push((index, (t, event)));
+            let kind = self.recording.failure.as_ref().map(|failure| failure.kind);
+            let is_double = matches!(kind, Some(RecordedFailureKind::DoubleFree { .. }));
+            if failed && is_double {
+                match self.failing == Some(t) {
+                    true => self.lifetime.second_free = Some((t, event)),
+                    false => self.lifetime.first_free = Some((t, event)),
+                }
+            }
+        }
         if failed || self.lifetime.freed.suspects.contains(&index) {
             let place = Place::new(object.base, object.size.max(1), None);
             self.survey(t, place, true);
