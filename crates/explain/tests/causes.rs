@@ -754,3 +754,23 @@ fn two_that_found_the_same_free_are_told_by_the_one_that_was_overtaken() {
     let either = [["look-a", "claim-a"], ["look-b", "claim-b"]];
     assert!(either.iter().any(|own| cause.events[1..] == events(&parsed, own)), "{cause:?}");
 }
+
+#[test]
+fn a_condition_variable_is_initialised_and_waited_for() {
+    let mut parsed = trace(
+        "
+        cell made 8 = 0
+        a: [make] W made 1
+        b: [wait] R made -> seen
+        b: fail seen == 0
+        ",
+    );
+    for label in ["make", "wait"] {
+        let event = parsed.event(label).index();
+        parsed.trace.events[event].name = Some("initialisation of w->wake".into());
+    }
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Order, Some("use-before-initialisation")));
+    let sentence = "t0.1 waited for `w->wake` (trace:4) before t0 initialised it (trace:3)";
+    assert_eq!(cause.sentence, sentence);
+}
