@@ -157,7 +157,9 @@ pub fn left_in_earnest(claim: Claim, attempt: &Attempt) -> bool {
     lines.any(|(line, number)| number >= left.line && own(line))
 }
 
-/// Did the run fail as the recorded one, in the same thread or in another?
+/// Did the run fail as the recorded one, in the same thread or in another? That thread has not got away either where
+/// it uses memory that is not there: what it failed of shows in one way or another, by a check, by the access that is
+/// noticed, by the next one, or by a pointer that it found.
 #[must_use]
 pub fn fails(original: &Manifest, attempt: &Attempt) -> bool {
     // Threads that come to one throw along other paths.
@@ -169,7 +171,20 @@ pub fn fails(original: &Manifest, attempt: &Attempt) -> bool {
         }
         _ => false,
     };
-    thrown || is_same_failure(original, attempt) || is_moved(original, attempt)
+    let bad_memory = match (&original.failure, &attempt.manifest.failure) {
+        (Some(recorded), Some(found)) => recorded.thread == found.thread && is_of_memory(found),
+        _ => false,
+    };
+    thrown || bad_memory || is_same_failure(original, attempt) || is_moved(original, attempt)
+}
+
+/// Is it a sign of memory that is used though it is not there, or not the thread's to use?
+fn is_of_memory(failure: &Failure) -> bool {
+    match failure.kind {
+        FailureKind::UseAfterFree | FailureKind::DoubleFree | FailureKind::HeapCorruption => true,
+        FailureKind::Signal => [libc::SIGSEGV, libc::SIGBUS].map(i64::from).contains(&failure.code),
+        _ => false,
+    }
 }
 
 fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {

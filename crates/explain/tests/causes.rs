@@ -754,3 +754,55 @@ fn two_that_found_the_same_free_are_told_by_the_one_that_was_overtaken() {
     let either = [["look-a", "claim-a"], ["look-b", "claim-b"]];
     assert!(either.iter().any(|own| cause.events[1..] == events(&parsed, own)), "{cause:?}");
 }
+
+#[test]
+fn a_condition_variable_is_initialised_and_waited_for() {
+    let mut parsed = trace(
+        "
+        cell made 8 = 0
+        a: [make] W made 1
+        b: [wait] R made -> seen
+        b: fail seen == 0
+        ",
+    );
+    for label in ["make", "wait"] {
+        let event = parsed.event(label).index();
+        parsed.trace.events[event].name = Some("initialisation of w->wake".into());
+    }
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Order, Some("use-before-initialisation")));
+    let sentence = "t0.1 waited for `w->wake` (trace:4) before t0 initialised it (trace:3)";
+    assert_eq!(cause.sentence, sentence);
+}
+
+#[test]
+fn a_check_that_is_made_again_is_none_that_was_overtaken() {
+    let mut parsed = trace(
+        "
+        cell n 32 = 0
+        t0: fork a
+        t0: fork b
+        a: [look] R n -> p
+        a: assume p == 0
+        b: [room] R n -> s
+        b: assume s < 4
+        b: [put] W n s + 1
+        b: [load] R n -> u
+        a: [again] R n -> q
+        a: assume q != 0
+        a: [read] R n -> r
+        a: [take] W n r - 1
+        b: [lost] W n u + 1
+        t0: join a
+        t0: join b
+        t0: [end] R n -> z
+        t0: fail z == 2
+        ",
+    );
+    let stack = parsed.trace.event(parsed.event("look")).stack.clone();
+    let again = parsed.event("again").index();
+    parsed.trace.events[again].stack = stack;
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.case, Some("read-write-write"), "{cause:?}");
+    assert!(!cause.events.contains(&events(&parsed, &["look"])[0]), "{cause:?}");
+}

@@ -22,6 +22,15 @@ pub fn is_descriptor(name: &str) -> bool {
     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// What the variable that counts a condition variable's initialisations is called, before the condition's name.
+pub const INITIALISATION: &str = "initialisation of ";
+
+/// Whose initialisations does this variable count? A write of it is one, and a read is a wait for the condition.
+#[must_use]
+pub fn initialised(name: &str) -> Option<&str> {
+    name.strip_prefix(INITIALISATION)
+}
+
 /// Is it what bytes or counts go through between threads, `pipe of server.c:12`? A post of it is a write, and a wait
 /// for its units a read.
 #[must_use]

@@ -5,6 +5,7 @@
 use crate::emulate::{self, Limit};
 use crate::layout::{RuntimeEvent, SyncOp};
 use crate::real;
+use crate::schedule;
 use crate::streams;
 use crate::sync::{Call, around, around_once, lock_mutex, unlock_mutex};
 use crate::sys;
@@ -78,6 +79,14 @@ interpose! {
     fn mtx_unlock(mutex: P) -> c_int {
         let Some(function) = real::mtx_unlock() else { return THRD_ERROR };
         as_result(unlock_mutex(mutex, || as_errno(function(mutex))))
+    }
+
+    fn cnd_init(condition: P) -> c_int {
+        schedule::initialised(condition);
+        match real::cnd_init() {
+            Some(own) => own(condition),
+            None => THRD_ERROR,
+        }
     }
 
     fn cnd_wait(condition: P, mutex: P) -> c_int {

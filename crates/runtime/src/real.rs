@@ -79,6 +79,7 @@ real! {
     pthread_rwlock_timedwrlock(P, Time) -> c_int;
     pthread_rwlock_clockwrlock(P, c_int, Time) -> c_int;
     pthread_rwlock_unlock(P) -> c_int;
+    pthread_cond_init(P, *const c_void) -> c_int;
     pthread_cond_wait(P, P) -> c_int;
     pthread_cond_timedwait(P, P, Time) -> c_int;
     pthread_cond_clockwait(P, P, c_int, Time) -> c_int;
@@ -111,6 +112,7 @@ real! {
     drand48() -> f64;
     getrandom(P, usize, c_uint) -> isize;
     getentropy(P, usize) -> c_int;
+    _ZNSt18condition_variableC1Ev(P);
     _ZNSt6chrono3_V212system_clock3nowEv() -> i64;
     _ZNSt6chrono3_V212steady_clock3nowEv() -> i64;
     _ZNSt13random_device9_M_getvalEv(P) -> c_uint;
@@ -138,6 +140,7 @@ real! {
     mtx_trylock(P) -> c_int;
     mtx_timedlock(P, Time) -> c_int;
     mtx_unlock(P) -> c_int;
+    cnd_init(P) -> c_int;
     cnd_wait(P, P) -> c_int;
     cnd_timedwait(P, P, Time) -> c_int;
     cnd_signal(P) -> c_int;

@@ -347,6 +347,22 @@ interpose! {
         forward!(call, pthread_rwlock_unlock(lock), own, emulate::unlock(lock, own))
     }
 
+    fn pthread_cond_init(condition: P, attributes: *const c_void) -> c_int {
+        schedule::initialised(condition);
+        match real::pthread_cond_init() {
+            Some(own) => own(condition, attributes),
+            None => sys::EINVAL,
+        }
+    }
+
+    /// `std::condition_variable::condition_variable`.
+    fn _ZNSt18condition_variableC1Ev(condition: P) {
+        schedule::initialised(condition);
+        if let Some(own) = real::_ZNSt18condition_variableC1Ev() {
+            own(condition);
+        }
+    }
+
     fn pthread_cond_wait(condition: P, mutex: P) -> c_int {
         let call = Call { second: mutex, ..Call::on(SyncOp::CondWait, condition) };
         let through = |own: &dyn Fn() -> c_int| {

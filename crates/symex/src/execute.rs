@@ -12,6 +12,7 @@ use crate::failure::AccessKey;
 use crate::handovers::Handovers;
 use crate::idle::LeaveOut;
 use crate::image::Image;
+use crate::initialised::Initialisations;
 use crate::openmp;
 use crate::queues::Queues;
 use crate::recording::{RecordedFailureKind, Recording};
@@ -168,6 +169,7 @@ fn survey<'r>(
         learned.unresolved.clear();
         learned.channels = Channels::default();
         learned.descriptors = Descriptors::default();
+        learned.initialisations = Initialisations::default();
         learned.handovers = Handovers::default();
         learned.queues = Queues::default();
         let nothing = LeaveOut::Nothing;
@@ -178,6 +180,7 @@ fn survey<'r>(
         let complete = engine.threads.iter().all(|thread| thread.report.reached_end);
         engine.learned.channels.decide(complete);
         engine.learned.descriptors.decide(complete);
+        engine.learned.initialisations.decide();
         (0..engine.threads.len()).for_each(|t| engine.note_open_calls(t));
         engine.learned.handovers.decide(complete);
         engine.learned.queues.decide();

@@ -18,6 +18,7 @@
 //! | `sync`, `once`, `allocations` | what the runtime reported |
 //! | `channels` | pipes and their like, which order threads |
 //! | `descriptors` | descriptors that are used behind their `close` |
+//! | `initialised` | condition variables that are initialised when threads wait for them |
 //! | `handovers` | objects that threads hand each other inside of uninstrumented code |
 //! | `queues` | queues of libraries, which do, too |
 //! | `foreign` | names of libraries' synchronisation functions |
@@ -62,6 +63,7 @@ mod hang;
 mod heap;
 mod idle;
 mod image;
+mod initialised;
 mod inputs;
 mod intrinsics;
 mod libatomic;

@@ -250,7 +250,12 @@ impl<'r> Engine<'r> {
     }
 
     /// The name of what a pointer operand of the current instruction points to.
-    fn pointer_name(&self, t: usize, pointer: Operand, size: Option<u64>) -> Option<String> {
+    pub(crate) fn pointer_name(
+        &self,
+        t: usize,
+        pointer: Operand,
+        size: Option<u64>,
+    ) -> Option<String> {
         self.pointer_name_at(t, self.threads[t].innermost_code()?.next, pointer, size)
     }
 
@@ -277,7 +282,8 @@ impl<'r> Engine<'r> {
     fn known_global_name(&mut self, address: u64, size: u64) -> Option<String> {
         // Other places have no such name, and are too many to be remembered.
         if self.image.global_at(address).is_none() {
-            return descriptors::name(address);
+            return descriptors::name(address)
+                .or_else(|| self.learned.initialisations.name(address));
         }
         if let Some(name) = self.global_names.get(&(address, size)) {
             return name.clone();

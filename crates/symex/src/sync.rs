@@ -18,7 +18,7 @@ const TIMED_OUT: u64 = 110;
 const SERIAL_THREAD: u64 = u64::MAX;
 /// Sizes in bytes of glibc's objects on x86-64, which tell a member from the struct around it.
 const MUTEX_SIZE: u64 = 40;
-const CONDITION_SIZE: u64 = 48;
+pub(crate) const CONDITION_SIZE: u64 = 48;
 const SEMAPHORE_SIZE: u64 = 32;
 const RWLOCK_SIZE: u64 = 56;
 pub(crate) const WORD_SIZE: u64 = 4;

@@ -234,6 +234,14 @@ fn overwritten(story: &Story<'_>, look: Look<'_>) -> Option<(Triple, Case)> {
     if !story.in_one_call(read.event, second) && !story.feeds(read.event, second, cell) {
         return None;
     }
+    // Who comes to the same look again goes by that one.
+    let again = |id: EventId| {
+        story.event(id).index < story.event(second).index
+            && story.event(id).stack == story.event(read.event).stack
+    };
+    if self::later(story, look).any(again) {
+        return None;
+    }
     let between = last_write(story, look, second)?;
     let (first, case) = (read.event, Case::ReadWriteWrite);
     Some((Triple { first, between, second, cell }, case))

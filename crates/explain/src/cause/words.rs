@@ -2,7 +2,7 @@
 
 use super::CauseEvent;
 use super::story::Story;
-use model::names::{is_channel, is_descriptor};
+use model::names::{initialised, is_channel, is_descriptor};
 use model::{Awaited, Event, EventId, EventKind, Site};
 
 /// `queue.c:20`: the last component of the file and the line, where there is one; `?` when unknown.
@@ -87,8 +87,8 @@ pub(super) fn did(event: &Event) -> &'static str {
     }
 }
 
-/// [`did`] of what is called so: a descriptor is a variable that says whether it is open, and what goes through a pipe
-/// is units of a semaphore.
+/// [`did`] of what is called so: a descriptor is a variable that says whether it is open, a condition variable's
+/// initialisations are counted in one, and what goes through a pipe is units of a semaphore.
 pub(super) fn did_to(event: &Event, subject: &str) -> &'static str {
     match event.kind {
         EventKind::SemaphorePost { .. } if is_channel(subject) => "wrote to",
@@ -96,6 +96,8 @@ pub(super) fn did_to(event: &Event, subject: &str) -> &'static str {
         EventKind::Read { .. } if is_descriptor(subject) => "used",
         EventKind::Write { .. } if is_descriptor(subject) => "opened",
         EventKind::ReadModifyWrite { .. } if is_descriptor(subject) => "closed",
+        EventKind::Read { .. } if initialised(subject).is_some() => "waited for",
+        EventKind::Write { .. } if initialised(subject).is_some() => "initialised",
         _ => did(event),
     }
 }
@@ -126,7 +128,7 @@ pub(super) fn quoted(name: &str) -> String {
     } else if name.starts_with("memory ") || is_descriptor(name) {
         name.to_owned()
     } else {
-        format!("`{name}`")
+        format!("`{}`", initialised(name).unwrap_or(name))
     }
 }
 

@@ -1,4 +1,6 @@
-//! An object that is freed between getting a pointer to it and its use: both belong together.
+//! An object that is freed between getting a pointer to it and its use: both belong together. So do, where the
+//! pointer itself stays, the look at what says that the object is there, such as a callback that is taken back before
+//! the object goes, and the use.
 
 use super::atomicity::{cells, touches};
 use super::planner::Block;
@@ -9,11 +11,15 @@ use model::{CellId, EventId, EventKind, EventTrace, ObjectId};
 use std::collections::BTreeSet;
 
 /// From the read of the pointer to the use, and from where the other thread looked at it or changed it to the
-/// free, or to its next change, if it had not changed it before. Empty where the cause is another one, or where nobody knows the pointer.
+/// free, or to its next change, if it had not changed it before. Where nobody knows the pointer, from the last look at
+/// what the other thread changed behind that and before the free. Empty where there is none, or the cause is another one.
 pub(super) fn blocks(bug: &Bug<'_>) -> Vec<Block> {
-    let (UseOf { fetch, access }, free) = match used(bug) {
-        Some(found) if bug.pattern == Pattern::UseAfterFree => found,
-        _ => return Vec::new(),
+    if bug.pattern != Pattern::UseAfterFree {
+        return Vec::new();
+    }
+    let block = |first, last| Block { first, last, lines: None, counts: false };
+    let Some((UseOf { fetch, access }, free)) = used(bug) else {
+        return looked(bug).map(|(look, access)| block(look, access)).into_iter().collect();
     };
     let trace = bug.trace;
     let pointer = cells(trace, &[fetch]);
@@ -24,7 +30,6 @@ pub(super) fn blocks(bug: &Bug<'_>) -> Vec<Block> {
     let near = |id: &EventId| is_in_call_of(trace, *id, free);
     let mut before = own.iter().take(index(free)).rev().copied().filter(near);
     let first = before.find(|id| touches(trace, *id, &pointer)).unwrap_or(free);
-    let block = |first, last| Block { first, last, lines: None, counts: false };
     // Whoever comes behind a write of the pointer no longer gets to the object.
     if first != free && writes(first) {
         return vec![block(fetch, access)];
@@ -75,16 +80,41 @@ struct UseOf {
     access: EventId,
 }
 
-/// The use, with the read that gave it its pointer, and the free.
-fn used(bug: &Bug<'_>) -> Option<(UseOf, EventId)> {
+/// The use, and the free by another thread.
+fn use_and_free(bug: &Bug<'_>) -> Option<(EventId, EventId)> {
     let trace = bug.trace;
     let is_free = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Free { .. });
     let free = *bug.events.iter().find(is_free)?;
     let access = *bug.events.iter().find(|id| !is_free(id))?;
+    (trace.event(access).thread != trace.event(free).thread).then_some((access, free))
+}
+
+/// The use, and the last look of its thread at what the freeing one changed only behind that, and before the free: by
+/// the failing schedule.
+fn looked(bug: &Bug<'_>) -> Option<(EventId, EventId)> {
+    let (access, free) = use_and_free(bug)?;
+    let trace = bug.trace;
+    let (using, freeing) = (trace.event(access).thread, trace.event(free).thread);
+    let end = bug.schedule.iter().position(|id| *id == free)?;
+    // From the end, so that what is changed behind an event is known there.
+    let mut changed: BTreeSet<CellId> = BTreeSet::new();
+    let look = bug.schedule[..end].iter().rev().find(|id| {
+        let event = trace.event(**id);
+        if event.thread == freeing {
+            changed.extend(event.kind.writes().iter().map(|part| part.cell));
+        }
+        event.thread == using
+            && event.index < trace.event(access).index
+            && event.kind.reads().iter().any(|part| changed.contains(&part.cell))
+    })?;
+    Some((*look, access))
+}
+
+/// The use, with the read that gave it its pointer, and the free.
+fn used(bug: &Bug<'_>) -> Option<(UseOf, EventId)> {
+    let trace = bug.trace;
+    let (access, free) = use_and_free(bug)?;
     let event = trace.event(access);
-    if event.thread == trace.event(free).thread {
-        return None;
-    }
     let reads = trace.address_reads(event).into_iter().map(|read| read.event);
     let own = reads.filter(|read| trace.event(*read).thread == event.thread);
     // What others never write led to no other object.
@@ -162,5 +192,41 @@ mod tests {
         unlinked.events[look.index()].kind = write;
         assert_eq!(ends(&Bug { trace: &unlinked, ..bug }), [(fetch, access)]);
         assert!(ends(&Bug { pattern: Pattern::Order, ..bug }).is_empty());
+    }
+
+    #[test]
+    fn a_look_at_what_is_taken_back_before_the_free_belongs_to_the_use() {
+        let text = "
+            t0: alloc o
+            t0: W callback 1
+            t0: fork a
+            t0: fork b
+            a: [look] R callback -> c
+            a: assume c == 1
+            b: [back] W callback 0
+            b: [free] free o
+            a: [use] R field -> f
+            a: fail f == 0
+        ";
+        let parsed = parse(text).expect("the text is a trace");
+        let [look, access, back, free] =
+            ["look", "use", "back", "free"].map(|label| parsed.event(label));
+        let schedule: Vec<EventId> = parsed.trace.events.iter().map(|event| event.id).collect();
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::UseAfterFree,
+            events: &[free, access],
+            schedule: &schedule,
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        let ends = |bug: &Bug<'_>| -> Vec<(EventId, EventId)> {
+            blocks(bug).iter().map(|block| (block.first, block.last)).collect()
+        };
+        assert_eq!(ends(&bug), [(look, access)]);
+        // It was taken back before the look, which so has nothing to do with it.
+        let mut other = schedule.clone();
+        other.swap(look.index(), back.index());
+        assert!(ends(&Bug { schedule: &other, ..bug }).is_empty());
     }
 }

@@ -29,7 +29,7 @@ use crate::edit::Edited;
 use crate::enforce::Rule;
 use crate::source::Span;
 use explain::Pattern;
-use model::names::{is_channel, is_descriptor};
+use model::names::{initialised, is_channel, is_descriptor};
 use model::{CellId, Event};
 use std::collections::BTreeSet;
 
@@ -174,6 +174,10 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
         let parted = matches!(bug.pattern, Pattern::Atomicity | Pattern::SeveralVariables);
         found.retain(|Candidate { repair, .. }| !parted && repair.lock.is_none());
     }
+    // A condition variable is initialised when nobody has it yet, not under a lock.
+    if variables(bug).iter().any(|name| initialised(name).is_some()) {
+        found.retain(|Candidate { repair, .. }| repair.lock.is_none());
+    }
     // A lock that is found by way of the variable is another one when that has been written.
     found.retain(|Candidate { repair, .. }| {
         let old = repair.lock.as_ref().filter(|lock| !lock.new);
@@ -266,7 +270,7 @@ fn quoted(name: &str) -> String {
     if is_channel(name) {
         return format!("the {name}");
     }
-    format!("`{}`", explain::outside_of_library(name))
+    format!("`{}`", explain::outside_of_library(initialised(name).unwrap_or(name)))
 }
 
 /// What the events of the cause are about, without repetition.
@@ -286,6 +290,40 @@ fn variables(bug: &Bug<'_>) -> Vec<String> {
 mod tests {
     use super::*;
     use encoders::dsl::parse;
+
+    #[test]
+    fn a_condition_variable_gets_no_lock_to_be_initialised_under() {
+        let parsed = parse(
+            "
+            cell made 8 = 0
+            a: fork b
+            a: [make] W made 1
+            b: [wait] R made -> seen
+            b: fail seen == 0
+            ",
+        )
+        .expect("the text is a trace");
+        let events = ["wait", "make"].map(|label| parsed.event(label));
+        let locks = |name: &str| {
+            let mut trace = parsed.trace.clone();
+            for id in events {
+                trace.events[id.index()].name = Some(name.into());
+            }
+            let bug = Bug {
+                trace: &trace,
+                pattern: Pattern::Order,
+                events: &events,
+                schedule: &events,
+                handlers: &[],
+                uses: crate::Uses::NONE,
+            };
+            let found = all(&bug);
+            assert!(!found.is_empty());
+            found.iter().filter(|found| found.repair.lock.is_some()).count()
+        };
+        assert_ne!(locks("made"), 0);
+        assert_eq!(locks("initialisation of w->wake"), 0);
+    }
 
     #[test]
     fn a_lock_behind_a_pointer_that_changes_does_not_guard_the_pointer() {

@@ -9,7 +9,7 @@ use crate::source::{Span, frames, span};
 use crate::statements::{Direction, Statement, move_line, statements};
 use crate::uses::{is_handle_used, parts};
 use explain::Pattern;
-use model::names::{is_channel, is_descriptor};
+use model::names::{initialised, is_channel, is_descriptor};
 use model::{
     Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
     PathConditionKind, Site, VarId,
@@ -438,12 +438,15 @@ fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -> String {
     let what = trace.subject(event).map(quoted).unwrap_or_default();
     let descriptor = trace.subject(event).is_some_and(is_descriptor);
     let channel = trace.subject(event).is_some_and(is_channel);
+    let counts = trace.subject(event).is_some_and(|name| initialised(name).is_some());
     let does = match event.kind {
         EventKind::SemaphorePost { .. } if channel => form("write to", "writing to"),
         EventKind::SemaphoreWait { .. } if channel => form("read from", "reading from"),
         EventKind::Read { .. } if descriptor => form("use", "using"),
         EventKind::Write { .. } if descriptor => form("make", "making"),
         EventKind::ReadModifyWrite { .. } if descriptor => form("close", "closing"),
+        EventKind::Read { .. } if counts => form("wait for", "waiting for"),
+        EventKind::Write { .. } if counts => form("initialise", "initialising"),
         EventKind::Read { .. } => form("read", "reading"),
         EventKind::Write { .. } => form("write", "writing"),
         EventKind::ReadModifyWrite { .. } => form("update", "updating"),

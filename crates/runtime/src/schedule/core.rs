@@ -25,6 +25,8 @@ pub(super) const MOST_POLLS: u32 = 100;
 pub(super) const MOST_POLL_POINTS: u64 = 100_000;
 /// After so many lines that were given up for their time, the whole schedule is.
 const MOST_LATE: u32 = 4;
+/// What a thread waits for whose condition was initialised meanwhile: no object is there.
+const FORGOTTEN: u64 = u64::MAX;
 /// What a yield counts in virtual time, in nanoseconds: so that a schedule does not hold on for
 /// ever to a thread that does nothing but yield.
 const YIELD: u64 = 10_000;
@@ -413,6 +415,15 @@ impl Core {
             self.preempt();
         }
         most
+    }
+
+    /// A condition is initialised: no signal from now on finds those who wait for it already.
+    pub fn initialised(&mut self, condition: u64) {
+        for index in 0..self.slots.count {
+            if self.waits_for(index, condition) && self.slots.get(index).grant == 0 {
+                self.slots.get_mut(index).wait.address = FORGOTTEN;
+            }
+        }
     }
 
     /// Does any thread wait for this object in this way?

@@ -528,6 +528,11 @@ pub fn signal(condition: *const c_void, all: bool) -> bool {
     change(|core| core.signal(condition as u64, all))
 }
 
+/// A condition is initialised, for which threads may wait already.
+pub fn initialised(condition: *const c_void) {
+    change(|core| core.initialised(condition as u64));
+}
+
 /// Waiters of a futex are woken, so many at most. Says how many.
 pub fn wake(word: *const c_void, most: u32) -> u32 {
     let mut woken = 0;

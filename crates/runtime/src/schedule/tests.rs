@@ -181,6 +181,22 @@ fn a_signal_that_nobody_waits_for_is_lost() {
     );
 }
 
+#[test]
+fn a_condition_that_is_initialised_forgets_who_waits_for_it() {
+    let told = |initialised: Option<Op>| {
+        let first =
+            [Some(Create(1)), Some(Gate(A)), initialised, Some(Broadcast(0)), Some(Join(1))];
+        let programs = vec![
+            ("t0", first.into_iter().flatten().collect()),
+            ("t0.1", vec![Lock(0), Await(0, 0, NEVER), Unlock(0)]),
+        ];
+        followed(&programs, &[to("t0.1", WAKE, 1), past("t0", A, 1)]).run()
+    };
+    assert_eq!(told(None), End::All);
+    assert_eq!(told(Some(Initialise(0))), End::Deadlock);
+    assert_eq!(told(Some(Initialise(1))), End::All, "another one");
+}
+
 /// Runs a thread `t0.1` that waits with this time limit for a signal that came before, to the failure's turn.
 fn waiting_at_the_failure(limit: u64, waits: &[&str]) -> (End, u64) {
     let programs = [

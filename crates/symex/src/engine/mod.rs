@@ -19,6 +19,7 @@ use crate::hang::Waiting;
 use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::idle::{Idle, LeaveOut};
 use crate::image::{FunctionInfo, Image};
+use crate::initialised::{Initialisations, Touch};
 use crate::inputs::Collected;
 use crate::locals::Locals;
 use crate::memory::Memory;
@@ -75,6 +76,8 @@ pub(crate) struct Learned {
     /// Pipes and their like.
     pub channels: Channels,
     pub descriptors: Descriptors,
+    /// Condition variables that may be initialised too late.
+    pub initialisations: Initialisations,
     /// Objects that uninstrumented code passes between threads.
     pub handovers: Handovers,
     /// Queues of libraries.
@@ -135,6 +138,8 @@ pub(crate) struct Engine<'r> {
     pub lifetime: Lifetime,
     /// Who waited and who held what when the run was ended.
     pub waiting: Waiting,
+    /// Initialisations of condition variables that count.
+    pub initialised: Vec<Touch>,
     pub sync_objects: FxHashMap<(u64, u8), ObjectId>,
     pub heap_objects: FxHashMap<usize, ObjectId>,
     /// Semaphores that stand for channels: channel and number.
@@ -211,6 +216,7 @@ impl<'r> Engine<'r> {
             failure: None,
             lifetime: Lifetime::default(),
             waiting: Waiting::default(),
+            initialised: Vec::new(),
             sync_objects: FxHashMap::default(),
             heap_objects: FxHashMap::default(),
             channel_objects: FxHashMap::default(),

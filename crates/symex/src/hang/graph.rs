@@ -2,6 +2,7 @@
 
 use super::{Held, Place, Stuck, Waiting, Waits};
 use crate::builder::Builder;
+use crate::initialised::Touch;
 use model::{EventKind, LockMode, ObjectId, ObjectKind};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -22,16 +23,19 @@ pub(super) struct Step {
 pub(super) struct Graph<'w> {
     pub stuck: &'w [Stuck],
     pub held: &'w [Held],
+    /// Initialisations of conditions.
+    initialised: &'w [Touch],
     steps: Vec<Vec<Step>>,
     /// Units that threads took from semaphores that serve as locks: the waits.
     taken: BTreeMap<ObjectId, Vec<Place>>,
 }
 
 impl<'w> Graph<'w> {
-    pub fn new(waiting: &'w Waiting, out: &Builder) -> Self {
+    pub fn new(waiting: &'w Waiting, initialised: &'w [Touch], out: &Builder) -> Self {
         let mut graph = Self {
             stuck: &waiting.stuck,
             held: &waiting.held,
+            initialised,
             steps: Vec::new(),
             taken: units_held(out),
         };
@@ -45,6 +49,51 @@ impl<'w> Graph<'w> {
 
     pub fn of_thread(&self, thread: usize) -> Option<usize> {
         self.stuck.iter().position(|other| other.thread == thread)
+    }
+
+    /// For a wait on a condition: its beginning, with each initialisation of the condition by another
+    /// thread that may have come behind that.
+    pub fn initialisations(&self, stuck: usize) -> impl Iterator<Item = (Place, Place)> {
+        let wait = self.stuck[stuck].initialised;
+        self.initialised.iter().filter_map(move |made| {
+            let wait = wait.filter(|wait| {
+                made.condition == wait.condition
+                    && made.thread != wait.thread
+                    && wait.time < made.time
+            })?;
+            Some(((wait.thread, wait.event), (made.thread, made.event)))
+        })
+    }
+
+    /// Was the condition initialised while the thread waited for it? That has to be what the wait hangs
+    /// on where it was signalled behind the wait's beginning, and no other wait can have taken that.
+    pub fn is_forgotten(&self, stuck: usize, out: &Builder) -> bool {
+        let (Some(wait), Waits::Condition { condition, .. }) =
+            (self.stuck[stuck].initialised, &self.stuck[stuck].waits)
+        else {
+            return false;
+        };
+        if self.initialisations(stuck).next().is_none() {
+            return false;
+        }
+        let others = out.threads.iter().enumerate().filter(|(thread, _)| *thread != wait.thread);
+        let events = others.flat_map(|(_, log)| log.events.iter().zip(&log.intervals));
+        let (mut signalled, mut broadcast, mut taken) = (false, false, false);
+        for (event, interval) in events {
+            match &event.kind {
+                EventKind::Signal { condition: c } if c == condition => {
+                    signalled |= wait.time < interval.earliest;
+                }
+                EventKind::Broadcast { condition: c } if c == condition => {
+                    broadcast |= wait.time < interval.earliest;
+                }
+                EventKind::Wake { condition: c, .. } if c == condition => {
+                    taken |= wait.time < interval.latest;
+                }
+                _ => {}
+            }
+        }
+        broadcast || (signalled && !taken)
     }
 
     /// Who holds what this thread waits for, waiting or not.

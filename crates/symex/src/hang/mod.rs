@@ -11,7 +11,8 @@
 //!   the condition is that all of these acquisitions came before the requests. Joins in a circle
 //!   add no condition, since a join always waits for the whole thread. A thread that waits for a
 //!   lock that it holds itself waits under every schedule.
-//! * **A condition variable** whose signals all came before the wait, or woke others: a *hang*.
+//! * **A condition variable** whose signals all came before the wait, or woke others: a *hang*. One that another
+//!   thread initialised behind the beginning of the wait ([`crate::initialised`]), which no signal finds then.
 //! * **A lock** that a thread kept which does not wait for anything, or has ended.
 //! * **A variable** that the thread polls ([`polling`]): the writes with which it would go on came too
 //!   early, or were overwritten before it looked again.
@@ -33,6 +34,7 @@ mod words;
 pub(crate) use orders::HangCondition;
 
 use crate::engine::Engine;
+use crate::initialised::Touch;
 use crate::recording::RecordedFailureKind;
 use crate::report::AwaitedChild;
 use crate::thread::{Frame, PendingSync};
@@ -90,6 +92,8 @@ struct Stuck {
     /// The operation and its object, for people.
     operation: String,
     object: String,
+    /// For a condition that may have been initialised behind that: the beginning of the wait.
+    initialised: Option<Touch>,
 }
 
 /// Who waits for what at the end of a run, and who holds what.
@@ -103,9 +107,14 @@ pub(crate) struct Waiting {
 type Place = (usize, u32);
 
 impl Engine<'_> {
-    fn hangs(&self) -> bool {
+    /// Did the recorded run not come to an end?
+    pub(crate) fn hung(&self) -> bool {
         let kind = self.recording.failure.as_ref().map(|failure| &failure.kind);
-        self.symbolic() && kind == Some(&RecordedFailureKind::TimedOut)
+        kind == Some(&RecordedFailureKind::TimedOut)
+    }
+
+    fn hangs(&self) -> bool {
+        self.symbolic() && self.hung()
     }
 
     /// Notes what a thread waits for at the end of its walk, and what it holds, which it releases.
@@ -117,9 +126,11 @@ impl Engine<'_> {
         let pending = self.threads[t].pending_sync.last().cloned();
         // A thread that waits on a condition has released the mutex, which no entry tells but the
         // one of the wait's end.
-        let began = match &pending {
-            Some(pending) if !self.threads[t].exited => self.begin_wait(t, pending),
-            _ => None,
+        let (initialised, began) = match &pending {
+            Some(pending) if !self.threads[t].exited => {
+                (self.wait_initialised(t, pending), self.begin_wait(t, pending))
+            }
+            _ => (None, None),
         };
         if !self.hangs() {
             return false;
@@ -175,7 +186,8 @@ impl Engine<'_> {
             None => (String::new(), name.unwrap_or_default()),
         };
         self.release_all(t);
-        self.waiting.stuck.push(Stuck { thread: t, waits, block, operation, object });
+        let stuck = Stuck { thread: t, waits, block, operation, object, initialised };
+        self.waiting.stuck.push(stuck);
         true
     }
 
@@ -278,7 +290,7 @@ impl Engine<'_> {
         }
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.stuck.sort_by_key(|stuck| stuck.thread);
-        let graph = Graph::new(&waiting, &self.out);
+        let graph = Graph::new(&waiting, &self.initialised, &self.out);
         let (kind, stuck, condition, concerned) = match graph.circle() {
             Some(circle) => {
                 let concerned = circle.iter().map(|step| step.from).collect();
@@ -328,6 +340,13 @@ impl Engine<'_> {
     /// and is not why. Where no order is known for those, all that wait for nobody who waits.
     fn roots_of_hang(&self, graph: &Graph<'_>) -> (Vec<usize>, HangCondition) {
         let all = graph.roots();
+        // A signal that came certainly behind the beginning of a wait would have ended it.
+        let forgotten: Vec<usize> =
+            all.iter().copied().filter(|&root| graph.is_forgotten(root, &self.out)).collect();
+        if !forgotten.is_empty() {
+            let condition = HangCondition::of_initialisations(graph, &forgotten);
+            return (forgotten, condition);
+        }
         let of = |roots: &[usize]| HangCondition::of_roots(graph, roots, &self.out, &self.pool);
         let awaited: Vec<usize> = match graph.of_thread(0) {
             Some(initial) => {

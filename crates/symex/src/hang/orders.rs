@@ -31,6 +31,12 @@ impl HangCondition {
         Self::all(orders)
     }
 
+    /// One of these waits began before its condition was initialised.
+    pub(super) fn of_initialisations(graph: &Graph<'_>, waits: &[usize]) -> Self {
+        let orders = |&wait: &usize| graph.initialisations(wait).collect();
+        Self(waits.iter().map(|wait| Way::Overtaken(vec![orders(wait)])).collect())
+    }
+
     fn all(orders: Vec<(Place, Place)>) -> Self {
         Self(if orders.is_empty() { Vec::new() } else { vec![Way::Orders(orders)] })
     }

@@ -29,6 +29,7 @@ pub(super) fn of(
                 |kind| matches!(kind, EventKind::Wake { condition: c, .. } if c == condition),
             );
             let why = match (signals, woken) {
+                _ if graph.is_forgotten(at, out) => ", which was initialised after that",
                 (0, _) => ", which nobody signals",
                 (_, 0) => ", which was signalled before that only",
                 _ => ", whose signals came before that or woke others",

@@ -15,6 +15,7 @@ pub(super) enum Op {
     Wait(usize, usize, u64),
     Signal(usize),
     Broadcast(usize),
+    Initialise(usize),
     Post(usize),
     Take(usize),
     /// Barrier and count.
@@ -26,8 +27,8 @@ pub(super) enum Op {
 }
 
 pub(super) use Op::{
-    Broadcast, Create, Gate, Join, Lock, Meet, Post, Signal, Sleep, Take, Unlock, Wait as Await,
-    Yield,
+    Broadcast, Create, Gate, Initialise, Join, Lock, Meet, Post, Signal, Sleep, Take, Unlock,
+    Wait as Await, Yield,
 };
 
 pub(super) const START: u64 = site_hash(b"~start");
@@ -349,6 +350,7 @@ impl World {
             }
             Signal(condition) => self.core.signal(object(3, condition), false),
             Broadcast(condition) => self.core.signal(object(3, condition), true),
+            Initialise(condition) => self.core.initialised(object(3, condition)),
             Meet(barrier, count) => {
                 if self.core.at_barrier(object(4, barrier), count) {
                     return self.stand(index, LEAVE, Stage::Leaving);
