@@ -123,7 +123,7 @@ impl Confirmer {
     pub(super) fn confirm(
         &self,
         claim: Claim,
-        explained: &Explained,
+        explained: &Explained<'_>,
         execution: &Execution,
         schedule: &Schedule,
     ) -> Result<Finding, ReplayError> {
@@ -158,7 +158,7 @@ impl Confirmer {
     fn one_after_the_other(
         &self,
         target: &Target,
-        explained: &Explained,
+        explained: &Explained<'_>,
         execution: &Execution,
         schedule: &Schedule,
         again: &str,
@@ -213,7 +213,7 @@ impl Confirmer {
     /// program cannot be run.
     pub(super) fn across(
         &self,
-        explained: &Explained,
+        explained: &Explained<'_>,
         execution: &Execution,
         deadline: Option<Instant>,
     ) -> Result<across::Found, ReplayError> {
