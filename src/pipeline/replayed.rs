@@ -63,7 +63,12 @@ pub(super) fn explain<'t>(
     // the log says nothing, as it says nothing of a further part of the condition that failed.
     let failed = |found: &Finding| found.replay != Replay::NotRun && !found.avoids();
     let in_vain = replayed.alternates.iter().all(failed);
-    if in_vain && work.options.alternates > 0 && replayed.failing.replay != Replay::NotRun {
+    // Where the run may only have been slow, another one that ends shows something beside one that does not.
+    let shows = match execution.report.still_running.is_empty() {
+        true => replayed.failing.replay != Replay::NotRun,
+        false => replayed.failing.replay == Replay::Confirmed,
+    };
+    if in_vain && work.options.alternates > 0 && shows {
         let started = Instant::now();
         let explained = &replayed.explained;
         replayed.across = confirmer.across(explained, execution, work.deadline)?;
@@ -157,6 +162,10 @@ fn search<'t>(
             if let Some((explained, finding)) = found? {
                 return Ok((explained, finding, Vec::new()));
             }
+        }
+        // A run that ended here shows that the recorded one may only have been slow.
+        if !execution.report.still_running.is_empty() {
+            return Ok((explained, finding.clone(), finding.note.into_iter().collect()));
         }
         let number = rejected.len() + 1;
         let why = finding.note.as_deref().unwrap_or("the program did not follow it");
