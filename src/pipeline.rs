@@ -11,6 +11,7 @@ mod frameworks;
 mod load;
 mod replayed;
 mod semaphores;
+mod still_running;
 mod watched;
 mod work;
 
@@ -115,12 +116,16 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     let deadline = start.checked_add(options.time);
     let loaded = load(directory)?;
+    if loaded.recording.failure.is_none() {
+        return Err(PipelineError::NoFailure { path: directory.to_owned() });
+    }
     let mut execution = execute(&loaded.recording)?;
     frameworks::describe(&loaded.output, &mut execution.trace);
     let symex = start.elapsed();
     if execution.trace.failure.is_none() {
-        return Err(no_failure(directory, &loaded, &execution));
+        return Err(unsolvable(directory, &execution));
     }
+    let deadline = still_running::deadline(&execution, deadline, options.time);
     let timing = Timing { symex, ..Timing::default() };
     let clock = explain::Clock::default();
     let mut work = Work {
@@ -227,6 +232,12 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
             answer::passed_elsewhere(cause, across.not_compared);
         }
     }
+    let still_running = !execution.report.still_running.is_empty();
+    let cut_short = cut_short || (still_running && solution.alternates.is_empty());
+    if still_running && solution.alternates.is_empty() {
+        solution.cause = Some(still_running::cause(&execution.report.still_running, &solution));
+        solution.root_cause = None;
+    }
     if let Some(cause) = &mut solution.cause {
         answer::came_from_outside(cause, &execution.gaps);
     }
@@ -274,23 +285,18 @@ fn not_held(execution: &Execution) -> Option<String> {
     ))
 }
 
-fn no_failure(directory: &Path, loaded: &Loaded, execution: &Execution) -> PipelineError {
+/// Why an execution has no failure although the run failed.
+fn unsolvable(directory: &Path, execution: &Execution) -> PipelineError {
     let path = directory.to_owned();
-    if loaded.recording.failure.is_none() {
-        return PipelineError::NoFailure { path };
+    let report = &execution.report;
+    if report.timed_out {
+        let running = report.still_running.iter().map(still_running::in_words);
+        let what: Vec<String> = running.chain(report.threads.iter().filter_map(waiting)).collect();
+        return PipelineError::StillRunning { path, what };
     }
-    let why = if execution.report.timed_out {
-        let waits: Vec<String> = execution.report.threads.iter().filter_map(waiting).collect();
-        format!(
-            "the run was ended because it took too long ({}), and computed all the time: which order \
-             is to blame cannot be told",
-            if waits.is_empty() { "no thread waits".to_owned() } else { waits.join(", ") }
-        )
-    } else {
-        "it was not found on the recorded paths; `symbiosis check` says what could not be modelled"
-            .to_owned()
-    };
-    PipelineError::Unsolvable { path, why }
+    let why =
+        "it was not found on the recorded paths; `symbiosis check` says what could not be modelled";
+    PipelineError::Unsolvable { path, why: why.to_owned() }
 }
 
 fn waiting(thread: &ThreadReport) -> Option<String> {

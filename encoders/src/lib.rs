@@ -46,7 +46,7 @@ pub use encode::{
 pub use error::EncodeError;
 pub use recorded::with_recorded_values;
 pub use size::SystemSize;
-pub use slice::{Slice, slice};
+pub use slice::{Slice, slice, slice_below};
 pub use system::{ChoiceId, Constraint, ConstraintId, ConstraintKind, ConstraintSystem, Term};
 #[doc(hidden)]
 pub use text::events_text;

@@ -59,7 +59,7 @@ fn write_all(out: &mut String, execution: &Execution, most: usize) -> fmt::Resul
             let (site, rounds) = (&endless.site, endless.rounds);
             writeln!(
                 out,
-                "         never came out of the loop in {} at {}:{}: all but its first rounds left out ({rounds} walked)",
+                "         was still in the loop in {} at {}:{}: all but its first rounds left out ({rounds} walked)",
                 site.function, site.file, site.line
             )?;
         }

@@ -38,7 +38,8 @@ pub struct Args {
     /// Run the program until it fails, at most so many times; keep only the failing run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub until_failure: Option<u32>,
-    /// End a run after so many seconds; that is a failure of the kind "hang"
+    /// End a run after so many seconds; that is a failure of the kind "hang", or "still-running" where it may only have been
+    /// slow. Under random noise, a run that is still running then gets the time once more without noise
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     pub timeout: Option<Duration>,
     /// Perturb the schedule, to see rare failures sooner. RATE is the chance of a pause at each

@@ -20,6 +20,7 @@ use enforced::Enforced;
 use explain::Pattern;
 use model::{EventId, Schedule};
 use render::Solution;
+use render::solution::STILL_RUNNING;
 use repair::{Bug, Limits, LineUse, Ordered, Refusal, Rule, Uses};
 use rule::Gates;
 use std::path::{Path, PathBuf};
@@ -243,7 +244,8 @@ pub(crate) fn bug(
 ) -> Result<Result<BugParts, Unshown>, FixError> {
     let stale = |what: &str| FixError::Stale(what.to_owned());
     let trace = &recorded.execution.trace;
-    let Some(cause) = &solution.cause else { return Ok(Err(Unshown::NoCause)) };
+    let cause = solution.cause.as_ref().filter(|cause| cause.pattern != STILL_RUNNING);
+    let Some(cause) = cause else { return Ok(Err(Unshown::NoCause)) };
     if solution.events.len() != trace.events.len() {
         return Err(stale("it has another number of events"));
     }

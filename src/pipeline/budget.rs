@@ -1,11 +1,11 @@
-//! What the making of constraints may take: the time that is left, and memory.
+//! What the making of constraints and the explanation may take: the time that is left, and memory.
 
 use solver::UnknownReason;
 use std::cell::Cell;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// How often it is asked before it looks at the memory.
-const SELDOM: u32 = 256;
+/// The memory is looked at after this time again: who asks seldom may have taken much.
+const SELDOM: Duration = Duration::from_millis(20);
 /// Where the user names no limit, this part of the memory that is available may be taken: a solver needs more
 /// of it later.
 const PART: (u64, u64) = (6, 10);
@@ -16,7 +16,8 @@ pub(super) struct Budget {
     deadline: Option<Instant>,
     /// The most bytes that the process may have; none where the system does not tell.
     most: Option<u64>,
-    asked: Cell<u32>,
+    /// When the memory was looked at last.
+    looked: Cell<Option<Instant>>,
     spent: Cell<Option<Spent>>,
 }
 
@@ -36,7 +37,7 @@ impl Budget {
             Some(mib) => Some(u64::from(mib).saturating_mul(MIB)),
             None => available(),
         };
-        Self { deadline, most, asked: Cell::new(0), spent: Cell::new(None) }
+        Self { deadline, most, looked: Cell::new(None), spent: Cell::new(None) }
     }
 
     /// Is there any left?
@@ -44,15 +45,23 @@ impl Budget {
         if self.spent.get().is_some() {
             return false;
         }
-        self.asked.set(self.asked.get().wrapping_add(1));
-        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        let now = Instant::now();
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.spent.set(Some(Spent::Time));
-        } else if self.asked.get().is_multiple_of(SELDOM)
-            && self.most.zip(resident()).is_some_and(|(most, resident)| resident > most)
-        {
-            self.spent.set(Some(Spent::Memory));
+        } else if self.looked.get().is_none_or(|looked| now.duration_since(looked) >= SELDOM) {
+            self.looked.set(Some(now));
+            if self.most.zip(resident()).is_some_and(|(most, resident)| resident > most) {
+                self.spent.set(Some(Spent::Memory));
+            }
         }
         self.spent.get().is_none()
+    }
+
+    /// Says in an explanation that the memory ended it, where it did.
+    pub(super) fn name(&self, explanation: &mut explain::Explanation) {
+        if let Some(Spent::Memory) = self.spent.get() {
+            explanation.ended_by(&UnknownReason::Memory);
+        }
     }
 
     /// What was spent, once something was.
@@ -87,10 +96,10 @@ mod tests {
         assert!(!time.is_left() && !time.is_left());
         assert_eq!(time.reason(), UnknownReason::TimeOut);
         let memory = Budget::new(None, Some(1));
-        assert!((0..SELDOM).any(|_| !memory.is_left()), "a test has more than a megabyte");
+        assert!(!memory.is_left(), "a test has more than a megabyte");
         assert_eq!(memory.reason(), UnknownReason::Memory);
         let enough = Budget::new(None, None);
-        assert!((0..2 * SELDOM).all(|_| enough.is_left()));
+        assert!((0..100).all(|_| enough.is_left()));
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl Confirmer {
     pub(super) fn confirm(
         &self,
         claim: Claim,
-        explained: &Explained,
+        explained: &Explained<'_>,
         execution: &Execution,
         schedule: &Schedule,
     ) -> Result<Finding, ReplayError> {
@@ -183,7 +183,7 @@ impl Confirmer {
     fn one_after_the_other(
         &self,
         target: &Target,
-        explained: &Explained,
+        explained: &Explained<'_>,
         execution: &Execution,
         schedule: &Schedule,
         again: &str,
@@ -238,7 +238,7 @@ impl Confirmer {
     /// program cannot be run.
     pub(super) fn across(
         &self,
-        explained: &Explained,
+        explained: &Explained<'_>,
         execution: &Execution,
         deadline: Option<Instant>,
     ) -> Result<across::Found, ReplayError> {

@@ -9,6 +9,7 @@ use encoders::{Coarse, EncodeError};
 use explain::{Cut, CutReason, Explanation, FailingSchedule, Phase};
 use model::{EventTrace, VarId};
 use solver::{CoarseSession, Limits, Model, OrderingSession, Session, Z3Session};
+use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -56,13 +57,15 @@ impl fmt::Display for FewPlaces {
 
 impl Work<'_> {
     /// Explains the failure by schedules that switch threads at few places, where there are too many others to
-    /// look at. `None` where the trace is not like that, and where that does not lead to a root cause.
-    pub(super) fn explain_coarse(
+    /// look at. `None` where the trace is not like that, and where that does not lead to a root cause; a failing
+    /// schedule that was found without one is left in `partial`.
+    pub(super) fn explain_coarse<'t>(
         &mut self,
-        trace: &EventTrace,
+        trace: &'t EventTrace,
         switch_work: u64,
         budget: &Budget,
-    ) -> Result<Option<Explained>, PipelineError> {
+        partial: &mut Option<Explained<'t>>,
+    ) -> Result<Option<Explained<'t>>, PipelineError> {
         let sources = encoders::sources(trace);
         if !self.has_coarse_sessions() || sources < CONTENDED {
             return Ok(None);
@@ -116,18 +119,21 @@ impl Work<'_> {
                     tracing::info!(?verdict, "no root cause at few places");
                     self.timing = before;
                     few_places = true;
+                    if explained.explanation.failing.is_some() {
+                        *partial = Some(explained);
+                    }
                 }
             }
         }
         // One that may have more orders than it takes is better than none.
-        let tells = |explained: &Explained| !explained.explanation.alternates.found.is_empty();
+        let tells = |explained: &Explained<'_>| !explained.explanation.alternates.found.is_empty();
         let followed = followed.filter(tells);
         followed.iter().for_each(|explained| self.note_clock(explained));
         Ok(followed)
     }
 
     /// With schedules ruled out besides, nothing shows what the clock is good for.
-    pub(super) fn note_clock(&mut self, explained: &Explained) {
+    pub(super) fn note_clock(&mut self, explained: &Explained<'_>) {
         if self.rejected.is_empty() {
             self.clock = explained.explanation.clock;
         }
@@ -135,12 +141,12 @@ impl Work<'_> {
 
     /// Explains a failing schedule whose root cause was not found, or not shown to be minimal, in time, by schedules
     /// that switch threads where it does. `None` where that does not lead to a root cause either.
-    pub(super) fn explain_near(
+    pub(super) fn explain_near<'t>(
         &mut self,
-        trace: &EventTrace,
-        found: &Explained,
+        trace: &'t EventTrace,
+        found: &Explained<'t>,
         budget: &Budget,
-    ) -> Result<Option<Explained>, PipelineError> {
+    ) -> Result<Option<Explained<'t>>, PipelineError> {
         let limited =
             |cut: &Cut| cut.phase == Phase::RootCause && matches!(cut.reason, CutReason::Limit(_));
         let Some(failing) = &found.explanation.failing else { return Ok(None) };
@@ -175,13 +181,13 @@ impl Work<'_> {
     }
 
     /// Explains the failure, or a failing schedule of it that is known, by the schedules of a coarse trace.
-    pub(super) fn explain_steps(
+    pub(super) fn explain_steps<'t>(
         &mut self,
-        trace: &EventTrace,
+        trace: &'t EventTrace,
         (coarse, known): (&Coarse, Option<Model>),
         options: &explain::Options,
         budget: &Budget,
-    ) -> Result<Explained, PipelineError> {
+    ) -> Result<Explained<'t>, PipelineError> {
         let started = Instant::now();
         let mut system = encoders::encode_within(&coarse.trace, false, &|| budget.is_left())?;
         for orders in &self.rejected {
@@ -210,8 +216,9 @@ impl Work<'_> {
         };
         let mut session = CoarseSession::new(trace, coarse, inner);
         let clock = answer::PhaseClock::start(started);
-        let budget = || budget.is_left();
-        let explanation = match known {
+        let limit = budget;
+        let budget = || limit.is_left();
+        let mut explanation = match known {
             None => {
                 let begins = |phase| clock.enter(phase);
                 let sessions = (&mut session as &mut dyn Session, None);
@@ -223,9 +230,10 @@ impl Work<'_> {
             }
         };
         drop(session);
+        limit.name(&mut explanation);
         clock.finish(&mut self.timing);
         let size = system.size(&coarse.trace);
-        Ok(Explained { trace: trace.clone(), size, explanation })
+        Ok(Explained { trace: Cow::Borrowed(trace), size, explanation })
     }
 }
 

@@ -57,6 +57,19 @@ pub enum PipelineError {
         /// Why not.
         why: String,
     },
+    /// The run was ended while it went on.
+    #[error(
+        "{}: the run was still running when its time was up, and whether it would have come to its end is not \
+         known: {}; give `symbiosis record --timeout` more time if it was only slow",
+        path.display(),
+        what.join(", ")
+    )]
+    StillRunning {
+        /// The trace.
+        path: PathBuf,
+        /// What each thread did that is known, in words.
+        what: Vec<String>,
+    },
     /// Nothing can be executed.
     #[error("the recording cannot be executed")]
     Symex(#[source] symex::SymexError),
@@ -97,6 +110,7 @@ impl PipelineError {
             Self::ModuleMismatch { .. } => exit_codes::WRONG_BINARY,
             Self::Replay(error) => error.exit_code(),
             Self::NoFailure { .. } => exit_codes::USAGE,
+            Self::StillRunning { .. } => exit_codes::LIMIT,
             _ => exit_codes::UNEXPECTED,
         }
     }

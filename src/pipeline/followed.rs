@@ -9,6 +9,7 @@ use explain::{Clock, context_switches};
 use model::evaluate::{Check, Evaluator};
 use model::{EventTrace, Schedule, VarId};
 use solver::{Model, UnknownReason};
+use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -84,14 +85,18 @@ impl fmt::Display for ByUpdate {
 impl Work<'_> {
     /// Explains the schedule that follows the recorded run by an update, where nothing else led to an answer. `None`
     /// where there is no such schedule.
-    pub(super) fn explain_by_update(
+    pub(super) fn explain_by_update<'t>(
         &mut self,
-        trace: &EventTrace,
+        trace: &'t EventTrace,
         reason: UnknownReason,
-    ) -> Option<Explained> {
+        budget: &Budget,
+    ) -> Option<Explained<'t>> {
         let Followed { failing, passing, .. } = self.followed.take()?;
         let started = Instant::now();
-        let explained = explain::explain_by_update(trace, &failing, passing.as_ref(), reason);
+        let explained =
+            explain::explain_by_update(trace, &failing, passing.as_ref(), reason, &|| {
+                budget.is_left()
+            });
         let mut explanation = match explained {
             Ok(explanation) => explanation,
             // Without it there is no answer either, which says so itself.
@@ -110,20 +115,20 @@ impl Work<'_> {
         };
         self.timing.root_cause += started.elapsed();
         let size = ConstraintSystem::default().size(trace);
-        let explained = Explained { trace: trace.clone(), size, explanation };
+        let explained = Explained { trace: Cow::Borrowed(trace), size, explanation };
         self.note_clock(&explained);
         Some(explained)
     }
 
     /// Explains a failing schedule that is like the recorded run by schedules that switch threads near where it
     /// does. `None` where none is found, and where it does so too often.
-    pub(super) fn explain_followed(
+    pub(super) fn explain_followed<'t>(
         &mut self,
-        trace: &EventTrace,
+        trace: &'t EventTrace,
         is_strict: bool,
         (sources, switch_work): (u64, u64),
         budget: &Budget,
-    ) -> Result<Option<Explained>, PipelineError> {
+    ) -> Result<Option<Explained<'t>>, PipelineError> {
         let started = Instant::now();
         let Some(found) = self.follow(trace, is_strict, budget)? else { return Ok(None) };
         let (whole, passing) = match switch_work {
@@ -147,7 +152,7 @@ impl Work<'_> {
         tracing::info!(steps, of_steps, "looks near the recorded run");
         if of_steps > MANY && self.followed.as_ref().is_some_and(|it| it.passing.is_some()) {
             self.timing.solve += started.elapsed();
-            return Ok(self.explain_by_update(trace, too_many()));
+            return Ok(self.explain_by_update(trace, too_many(), budget));
         }
         if of_steps > sources / FEWER || of_steps > HOPELESS.1 {
             return Ok(None);

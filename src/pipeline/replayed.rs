@@ -18,8 +18,8 @@ const LONG: Duration = Duration::from_secs(20);
 const LONGER: u32 = 8;
 
 /// An explanation, and what replay says of it.
-pub(super) struct Replayed {
-    pub(super) explained: Explained,
+pub(super) struct Replayed<'t> {
+    pub(super) explained: Explained<'t>,
     pub(super) failing: Finding,
     /// About the failing schedule.
     pub(super) notes: Vec<String>,
@@ -30,11 +30,11 @@ pub(super) struct Replayed {
 }
 
 /// Explains the failure and replays what is found, if the options say so.
-pub(super) fn explain(
+pub(super) fn explain<'t>(
     directory: &Path,
-    execution: &Execution,
+    execution: &'t Execution,
     work: &mut Work<'_>,
-) -> Result<Replayed, PipelineError> {
+) -> Result<Replayed<'t>, PipelineError> {
     let Some(options) = work.options.replay.clone() else {
         let mut explained = work.explain(&execution.trace)?;
         let alternates = keep(&mut explained, Vec::new(), work.options.alternates);
@@ -63,7 +63,12 @@ pub(super) fn explain(
     // the log says nothing, as it says nothing of a further part of the condition that failed.
     let failed = |found: &Finding| found.replay != Replay::NotRun && !found.avoids();
     let in_vain = replayed.alternates.iter().all(failed);
-    if in_vain && work.options.alternates > 0 && replayed.failing.replay != Replay::NotRun {
+    // Where the run may only have been slow, another one that ends shows something beside one that does not.
+    let shows = match execution.report.still_running.is_empty() {
+        true => replayed.failing.replay != Replay::NotRun,
+        false => replayed.failing.replay == Replay::Confirmed,
+    };
+    if in_vain && work.options.alternates > 0 && shows {
         let started = Instant::now();
         let explained = &replayed.explained;
         replayed.across = confirmer.across(explained, execution, work.deadline)?;
@@ -101,16 +106,16 @@ fn heap_hint(trace: &EventTrace) -> Option<String> {
     })
 }
 
-type Found = (Explained, Finding, Vec<String>);
+type Found<'t> = (Explained<'t>, Finding, Vec<String>);
 
 /// Looks for a failing schedule that the program follows.
-fn search(
+fn search<'t>(
     confirmer: &Confirmer,
     options: &ReplayOptions,
-    execution: &Execution,
+    execution: &'t Execution,
     work: &mut Work<'_>,
-) -> Result<Found, PipelineError> {
-    let mut first: Option<(Explained, Finding)> = None;
+) -> Result<Found<'t>, PipelineError> {
+    let mut first: Option<(Explained<'t>, Finding)> = None;
     let mut rejected: Vec<String> = Vec::new();
     // What each rejected schedule is about in full, for when rejecting its cause rejects too much.
     let mut in_full = Vec::new();
@@ -158,6 +163,10 @@ fn search(
                 return Ok((explained, finding, Vec::new()));
             }
         }
+        // A run that ended here shows that the recorded one may only have been slow.
+        if !execution.report.still_running.is_empty() {
+            return Ok((explained, finding.clone(), finding.note.into_iter().collect()));
+        }
         let number = rejected.len() + 1;
         let why = finding.note.as_deref().unwrap_or("the program did not follow it");
         rejected.push(format!("failing schedule {number} was rejected: {why}"));
@@ -185,12 +194,12 @@ fn is_enough(running: Duration, recorded: Duration) -> bool {
 }
 
 /// The failing schedule as it is found, when it is another one than that and the program follows it.
-fn confirm_as_found(
+fn confirm_as_found<'t>(
     confirmer: &Confirmer,
-    execution: &Execution,
+    execution: &'t Execution,
     work: &mut Work<'_>,
     other: &Schedule,
-) -> Result<Option<(Explained, Finding)>, PipelineError> {
+) -> Result<Option<(Explained<'t>, Finding)>, PipelineError> {
     let explained = work.explain(&execution.trace)?;
     let Some(failing) = &explained.explanation.failing else { return Ok(None) };
     if failing.schedule.order == other.order {
@@ -206,7 +215,7 @@ fn replay_alternates(
     confirmer: &Confirmer,
     execution: &Execution,
     work: &Work<'_>,
-    replayed: &mut Replayed,
+    replayed: &mut Replayed<'_>,
 ) -> Result<(), PipelineError> {
     let wanted = work.options.alternates;
     let mut confirmed = 0;
@@ -229,7 +238,7 @@ fn replay_alternates(
 
 /// Brings confirmed alternates before others, of these the ones that end well first, otherwise in their order,
 /// and keeps as many as were asked for.
-fn keep(explained: &mut Explained, mut findings: Vec<Finding>, wanted: usize) -> Vec<Finding> {
+fn keep(explained: &mut Explained<'_>, mut findings: Vec<Finding>, wanted: usize) -> Vec<Finding> {
     let explanation = &mut explained.explanation;
     let found = std::mem::take(&mut explanation.alternates.found);
     let dsps = std::mem::take(&mut explanation.dsps);

@@ -9,13 +9,14 @@ use encoders::{ConstraintSystem, EncodeError, Slice, SystemSize};
 use explain::{CauseKind, Explanation, FailingSchedule, Verdict};
 use model::{EventId, EventTrace, Schedule};
 use solver::{Goal, Limits, OrderingSession, Session, SmtLibSession, Z3Session};
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// An explanation and what it is about.
 #[derive(Debug)]
-pub(super) struct Explained {
+pub(super) struct Explained<'t> {
     /// The event trace; with fixed inputs, where that was necessary.
-    pub(super) trace: EventTrace,
+    pub(super) trace: Cow<'t, EventTrace>,
     /// How large the constraints were.
     pub(super) size: SystemSize,
     pub(super) explanation: Explanation,
@@ -53,7 +54,10 @@ impl Work<'_> {
     /// Explains the failure. When values that no read fixes (unknown initial values, results of
     /// uninstrumented code) could avoid it, they are fixed to what the failing schedule has, so
     /// that the cause is about orders alone.
-    pub(super) fn explain(&mut self, trace: &EventTrace) -> Result<Explained, PipelineError> {
+    pub(super) fn explain<'t>(
+        &mut self,
+        trace: &'t EventTrace,
+    ) -> Result<Explained<'t>, PipelineError> {
         let switch_work = match self.as_found {
             true => 0,
             false => explain::Options::default().switch_work,
@@ -70,7 +74,7 @@ impl Work<'_> {
                 tracing::info!("fixing the inputs to their values in the failing schedule");
                 let pinned = explain::pin_inputs(trace, &failing.evaluation);
                 self.pinned = true;
-                self.explain_once(&pinned, switch_work)
+                Ok(self.explain_once(&pinned, switch_work)?.into_owned())
             }
             _ => Ok(explained),
         }
@@ -127,11 +131,11 @@ impl Work<'_> {
 
     /// Explains the part of the trace that matters, where that is much less than all of it, and all
     /// of it otherwise.
-    fn explain_once(
+    fn explain_once<'t>(
         &mut self,
-        trace: &EventTrace,
+        trace: &'t EventTrace,
         switch_work: u64,
-    ) -> Result<Explained, PipelineError> {
+    ) -> Result<Explained<'t>, PipelineError> {
         if let Some(slice) = self.slice(trace)? {
             let before = self.timing;
             let rejected = self.rejected.clone();
@@ -140,7 +144,7 @@ impl Work<'_> {
             self.rejected = rejected;
             let Explained { size, explanation, .. } = found?;
             if let Some(explanation) = explain::widen(trace, &slice, explanation) {
-                return Ok(Explained { trace: trace.clone(), size, explanation });
+                return Ok(Explained { trace: Cow::Borrowed(trace), size, explanation });
             }
             tracing::info!("a schedule of the slice is none of the whole trace");
             self.timing = before;
@@ -155,31 +159,36 @@ impl Work<'_> {
         if trace.events.len() < SLICED || self.options.backend == Backend::Paper {
             return Ok(None);
         }
-        let slice = encoders::slice(trace)?;
+        let Some(slice) = encoders::slice_below(trace, trace.events.len() / 4 * 3)? else {
+            return Ok(None);
+        };
         let events = slice.trace.events.len();
         tracing::info!(events, of = trace.events.len(), "sliced");
         let known = |orders: &Rejected| within(&slice, orders).len() == orders.len();
-        let gains = events < trace.events.len() / 4 * 3;
-        Ok((gains && self.rejected.iter().all(known)).then_some(slice))
+        Ok(self.rejected.iter().all(known).then_some(slice))
     }
 
-    fn explain_all(
+    fn explain_all<'t>(
         &mut self,
-        trace: &EventTrace,
+        trace: &'t EventTrace,
         switch_work: u64,
-    ) -> Result<Explained, PipelineError> {
+    ) -> Result<Explained<'t>, PipelineError> {
         let budget = Budget::new(self.deadline, self.options.memory_mb);
         (self.few_places, self.by_update, self.followed) = (None, None, None);
-        if let Some(explained) = self.explain_coarse(trace, switch_work, &budget)? {
+        let mut partial = None;
+        if let Some(explained) = self.explain_coarse(trace, switch_work, &budget, &mut partial)? {
             return Ok(explained);
         }
         let sources = encoders::sources(trace);
         if self.followed.as_ref().is_some_and(|followed| followed.is_all_there_is(sources))
-            && let Some(explained) = self.explain_by_update(trace, too_many())
+            && let Some(explained) = self.explain_by_update(trace, too_many(), &budget)
         {
             return Ok(explained);
         }
         self.by_update = None;
+        if let Some(partial) = partial.take_if(|_| !budget.is_left()) {
+            return Ok(partial);
+        }
         let explained = match self.explain_within(trace, switch_work, &budget) {
             Err(PipelineError::Encode(EncodeError::BudgetSpent)) => {
                 tracing::info!(
@@ -187,24 +196,24 @@ impl Work<'_> {
                 );
                 let explanation = Explanation::unanswered(budget.reason());
                 let size = ConstraintSystem::default().size(trace);
-                Explained { trace: trace.clone(), size, explanation }
+                Explained { trace: Cow::Borrowed(trace), size, explanation }
             }
             explained => explained?,
         };
         if let Verdict::Unknown(reason) = &explained.explanation.verdict
-            && let Some(by_update) = self.explain_by_update(trace, reason.clone())
+            && let Some(found) = self.explain_by_update(trace, reason.clone(), &budget).or(partial)
         {
-            return Ok(by_update);
+            return Ok(found);
         }
         Ok(self.explain_near(trace, &explained, &budget)?.unwrap_or(explained))
     }
 
-    fn explain_within(
+    fn explain_within<'t>(
         &mut self,
-        trace: &EventTrace,
+        trace: &'t EventTrace,
         switch_work: u64,
         budget: &Budget,
-    ) -> Result<Explained, PipelineError> {
+    ) -> Result<Explained<'t>, PipelineError> {
         let started = Instant::now();
         let mut system = match self.options.backend {
             Backend::Paper => encoders::encode_paper(trace)?,
@@ -238,8 +247,8 @@ impl Work<'_> {
             }
             (None, _) | (_, Backend::SmtLib(_) | Backend::Paper) => None,
         };
-        let deadline = self.deadline;
-        let budget = || deadline.is_none_or(|deadline| Instant::now() < deadline);
+        let limit = budget;
+        let budget = || limit.is_left();
         let clock = answer::PhaseClock::start(started);
         let options = self.explain_options(switch_work);
         let likely: Option<&mut dyn Session> = match recorded.as_mut() {
@@ -248,17 +257,18 @@ impl Work<'_> {
         };
         let all: &mut dyn Session = session.as_mut();
         let sessions = (all, likely);
-        let explanation =
+        let mut explanation =
             explain::explain_with(trace, &system, sessions, &options, &budget, &|phase| {
                 clock.enter(phase);
             })?;
         drop((session, recorded));
+        limit.name(&mut explanation);
         // With schedules ruled out besides, a contradiction does not show that the clock is wrong.
         if self.rejected.is_empty() {
             self.clock = explanation.clock;
         }
         clock.finish(&mut self.timing);
-        Ok(Explained { trace: trace.clone(), size: system.size(trace), explanation })
+        Ok(Explained { trace: Cow::Borrowed(trace), size: system.size(trace), explanation })
     }
 }
 
@@ -274,7 +284,12 @@ fn within(slice: &Slice, orders: &Rejected) -> Rejected {
     pairs.collect()
 }
 
-impl Explained {
+impl Explained<'_> {
+    /// The same with a trace of its own.
+    fn into_owned<'t>(self) -> Explained<'t> {
+        Explained { trace: Cow::Owned(self.trace.into_owned()), ..self }
+    }
+
     fn by_inputs(&self) -> bool {
         let cause = self.explanation.root_cause.as_ref();
         cause.is_some_and(|cause| cause.kind == CauseKind::Inputs)

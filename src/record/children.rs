@@ -6,6 +6,7 @@
 //! other processes by it, whatever became of their parents.
 
 use crate::record::RecordError;
+use crate::record::time_limit::Ended;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -144,9 +145,8 @@ impl Found {
         file.map_or_else(|| "program".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// The manifest of a child, from that of the run. `ended` are the processes that the recorder
-    /// ended because their time was up.
-    pub(super) fn manifest(&self, run: &Manifest, ended: &[u32]) -> Manifest {
+    /// The manifest of a child, from that of the run.
+    pub(super) fn manifest(&self, run: &Manifest, ended: &Ended) -> Manifest {
         let origin = &self.origin;
         let executable = Executable { path: origin.executable.clone(), build_id: None };
         let mut manifest = Manifest::new(
@@ -161,7 +161,9 @@ impl Found {
         manifest.common_clock = run.common_clock;
         manifest.process = Some(origin.identity);
         manifest.outcome = origin.exit_status.map(Outcome::Exited);
-        manifest.timed_out = manifest.outcome.is_none() && ended.contains(&origin.identity.pid);
+        if manifest.outcome.is_none() {
+            ended.note(origin.identity.pid, &mut manifest);
+        }
         let mut seen = manifest.clone();
         if manifest.outcome.is_none() && read_raw(&self.directory, &mut seen).is_ok() {
             let signal = seen.failure.filter(|failure| failure.kind != FailureKind::Exit);

@@ -12,6 +12,7 @@ mod program;
 mod run;
 mod stuck;
 mod tee;
+mod time_limit;
 mod words;
 
 pub use children::Family;

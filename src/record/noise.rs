@@ -159,6 +159,12 @@ impl Noise {
         Perturbation { noise, seed }
     }
 
+    /// Does it end when it has lasted for long enough?
+    #[must_use]
+    pub fn ends(self) -> bool {
+        matches!(self, Self::Random { .. })
+    }
+
     /// Must a run be asked how many steps it took?
     #[must_use]
     pub fn learns(self) -> bool {

@@ -6,6 +6,7 @@ use crate::record::noise::{REPORT_FILE, take_steps};
 use crate::record::openmp;
 use crate::record::stuck::Stuck;
 use crate::record::tee::Tee;
+use crate::record::time_limit::{Ended, TimeLimit};
 use crate::record::words::is_interrupt;
 use crate::record::{FailAt, Instrumented, Interrupts, Noise, Perturbation, Program, RecordError};
 use std::collections::BTreeMap;
@@ -17,8 +18,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_format::layout::{
-    CHILDREN_VARIABLE, DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_VARIABLE, PROCESS_FILE_SIZE,
-    READINGS_VARIABLE, REPORT_VARIABLE, TRACE_DIR_VARIABLE,
+    CHILDREN_VARIABLE, DETECT_VARIABLE, FAIL_AT_VARIABLE, NOISE_TIME_VARIABLE, NOISE_VARIABLE,
+    PROCESS_FILE_SIZE, READINGS_VARIABLE, REPORT_VARIABLE, TRACE_DIR_VARIABLE,
 };
 use trace_format::{Failure, FailureKind, Manifest, Outcome, OutputCheck, TraceError, files};
 
@@ -153,7 +154,7 @@ fn run_in(
     let (status, ended) = wait(&mut child, directory, options, interrupts, family.as_ref())
         .map_err(|source| RecordError::Io { action: "wait for the program", source })?;
     manifest.duration_ms = Some(started.elapsed().as_millis() as u64);
-    manifest.timed_out = ended.contains(&pid);
+    ended.note(pid, &mut manifest);
     manifest.outcome = outcome(status);
     let tail = |tee: Option<io::Result<Tee>>| match tee {
         Some(Ok(tee)) => tee.finish(),
@@ -233,7 +234,7 @@ fn take_own(
     Ok(true)
 }
 
-fn child_run(found: &Found, run: &Manifest, ended: &[u32]) -> Run {
+fn child_run(found: &Found, run: &Manifest, ended: &Ended) -> Run {
     let executable = PathBuf::from(&found.origin.executable);
     let mut manifest = found.manifest(run, ended);
     manifest.executable = Program::at(&executable, Vec::new()).executable();
@@ -309,7 +310,7 @@ fn spawn(
         }
     };
     // What the manifest does not know of must not happen.
-    for name in [NOISE_VARIABLE, CHILDREN_VARIABLE, TRACE_DIR_VARIABLE] {
+    for name in [NOISE_VARIABLE, NOISE_TIME_VARIABLE, CHILDREN_VARIABLE, TRACE_DIR_VARIABLE] {
         command.env_remove(name);
     }
     // GLib up to 2.75 keeps small objects in blocks of its own otherwise: they would be neither objects of the
@@ -326,6 +327,9 @@ fn spawn(
     }
     if let Some(perturbation) = options.perturbation {
         command.env(NOISE_VARIABLE, perturbation.variable());
+        if let Some(time) = options.timeout.filter(|_| perturbation.noise.ends()) {
+            command.env(NOISE_TIME_VARIABLE, time.as_millis().to_string());
+        }
         if known && matches!(perturbation.noise, Noise::Pct { .. }) {
             command.env(REPORT_VARIABLE, directory.join(REPORT_FILE));
         }
@@ -360,9 +364,13 @@ fn wait(
     options: &Options,
     interrupts: &Interrupts,
     family: Option<&Family>,
-) -> io::Result<(ExitStatus, Vec<u32>)> {
+) -> io::Result<(ExitStatus, Ended)> {
     let confined = options.confined.is_some();
-    let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let mut limit = options.timeout.and_then(|time| {
+        // What disturbs a run at random slows it down: it gets its time once more without that.
+        let slowed = options.perturbation.is_some_and(|it| it.noise.ends());
+        TimeLimit::new(Instant::now(), time, slowed)
+    });
     let pid = child.id() as libc::pid_t;
     let (send, ended) = channel();
     let watch = std::thread::Builder::new().name("wait".into()).spawn(move || {
@@ -370,11 +378,11 @@ fn wait(
         let _ = send.send(());
     })?;
     let mut timed_out = false;
-    let mut ended_here = Vec::new();
+    let mut ended_here = Ended::default();
     let mut say_large = options.show_output;
     // Who gave a time-out need not be told of it.
     let mut idle = Some(Idle::new(Instant::now()));
-    idle = idle.filter(|_| options.show_output && deadline.is_none());
+    idle = idle.filter(|_| options.show_output && limit.is_none());
     let mut stuck = options.ends_when_stuck.then(|| Stuck::new(Instant::now()));
     loop {
         let logged = if idle.is_some() || say_large { stream_bytes(directory) } else { 0 };
@@ -397,9 +405,8 @@ fn wait(
                 LARGE >> 30
             );
         }
-        let left = deadline
-            .filter(|_| !timed_out)
-            .map_or(LOOK, |deadline| deadline.saturating_duration_since(Instant::now()).min(LOOK));
+        let left = limit.as_ref().filter(|_| !timed_out);
+        let left = left.map_or(LOOK, |limit| limit.left(Instant::now()).min(LOOK));
         match ended.recv_timeout(left) {
             Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
@@ -411,14 +418,18 @@ fn wait(
         } else if let Some(signal) = interrupts.to_forward() {
             send_signal(pid, signal);
         }
-        let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let processes = || {
+            let recorded = family.map_or_else(Vec::new, Family::running);
+            recorded.into_iter().chain([child.id()]).collect()
+        };
+        let late = limit.as_mut().is_some_and(|limit| limit.is_up(Instant::now(), &processes));
         let long = || options.most_bytes.is_some_and(|most| stream_bytes(directory) > most);
         let mut is_stuck =
             || stuck.as_mut().is_some_and(|stuck| stuck.seen(child.id(), Instant::now()));
         if !timed_out && (late || long() || is_stuck()) {
             timed_out = true;
             // As long as the program lives, its descendants can be told by it.
-            ended_here.extend(family.into_iter().flat_map(Family::end));
+            ended_here.processes.extend(family.into_iter().flat_map(Family::end));
             send_signal(pid, libc::SIGKILL);
         }
     }
@@ -429,13 +440,15 @@ fn wait(
     }
     let status = child.wait()?;
     if let Some(family) = family {
-        ended_here.extend(wait_for_children(family, deadline, options, interrupts));
+        let deadline = limit.as_ref().map(TimeLimit::deadline);
+        ended_here.processes.extend(wait_for_children(family, deadline, options, interrupts));
     }
     // A program that ended by itself at the last moment was not ended by the recorder.
-    ended_here.retain(|ended| *ended != child.id());
+    ended_here.processes.retain(|ended| *ended != child.id());
     if timed_out && status.signal() == Some(libc::SIGKILL) {
-        ended_here.push(child.id());
+        ended_here.processes.push(child.id());
     }
+    ended_here.ran = limit.and_then(TimeLimit::ran);
     Ok((status, ended_here))
 }
 

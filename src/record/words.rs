@@ -14,7 +14,17 @@ pub fn ending(manifest: &Manifest) -> String {
         FailureKind::Abort => format!("aborted: {}", failure.message),
         FailureKind::Signal => format!("ended by {}", signal_name(failure.code)),
         FailureKind::Exit => format!("exit status {}", failure.code),
-        FailureKind::Hang if manifest.timed_out => "ended by the time-out".to_owned(),
+        FailureKind::Hang if manifest.timed_out => {
+            let how = match manifest.still_running {
+                Some(true) => {
+                    ": it was still running, and may only have been slow; `symbiosis solve` says where its threads \
+                     were"
+                }
+                Some(false) => ", with all its threads waiting",
+                None => "",
+            };
+            format!("ended by the time-out{how}")
+        }
         FailureKind::Hang if is_interrupt(failure.code) => format!(
             "ended by {} before it came to its end; `symbiosis solve` says what its threads waited \
              for, if they did",

@@ -556,7 +556,10 @@ impl Search<'_> {
     /// Did the recorded run hang?
     fn hangs(&self) -> bool {
         self.failing.trace.failure.as_ref().is_some_and(|failure| {
-            matches!(failure.kind, FailureKind::Hang | FailureKind::Deadlock)
+            matches!(
+                failure.kind,
+                FailureKind::Hang | FailureKind::Deadlock | FailureKind::StillRunning
+            )
         })
     }
 

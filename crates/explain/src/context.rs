@@ -32,17 +32,19 @@ pub(crate) struct Effort<'b> {
     left: u64,
     spent: bool,
     budget: &'b dyn Fn() -> bool,
-    /// Executions until the caller's budget is asked again.
-    until_poll: u32,
+    /// Executions until the caller's budget is asked again, and events of these.
+    until_poll: (u32, u64),
     expired: bool,
 }
 
 /// How many executions go between two questions to the caller's budget.
 const POLL_INTERVAL: u32 = 32;
+/// The same in events: executions of long schedules take time and memory.
+const POLL_EVENTS: u64 = 1_000_000;
 
 impl<'b> Effort<'b> {
     pub(crate) fn new(budget: &'b dyn Fn() -> bool) -> Self {
-        Self { left: 0, spent: false, budget, until_poll: 0, expired: false }
+        Self { left: 0, spent: false, budget, until_poll: (0, 0), expired: false }
     }
 
     /// Starts a phase that may execute this many events.
@@ -69,11 +71,13 @@ impl<'b> Effort<'b> {
 
     /// Takes the cost of one execution; false when there is nothing left.
     pub(crate) fn spend(&mut self, events: u64) -> bool {
-        if self.until_poll == 0 {
-            self.until_poll = POLL_INTERVAL;
+        let (executions, of_events) = self.until_poll;
+        if executions == 0 || of_events == 0 {
+            self.until_poll = (POLL_INTERVAL, POLL_EVENTS);
             self.expired();
         }
-        self.until_poll -= 1;
+        let (executions, of_events) = self.until_poll;
+        self.until_poll = (executions - 1, of_events.saturating_sub(events));
         if self.expired || self.left < events {
             self.spent = true;
             return false;

@@ -180,6 +180,29 @@ impl Explanation {
         Ok((failing, explanation))
     }
 
+    /// A failing schedule and no more: there is nothing left to look for its cause with.
+    fn cut_short(trace: &EventTrace, schedule: Schedule, evaluation: Evaluation) -> Self {
+        let mut explanation = Self::new(Verdict::FailingSchedule);
+        let switches = context_switches(trace, &schedule);
+        explanation.statistics.switches_found = switches;
+        explanation.statistics.switches = switches;
+        explanation.failing = Some(FailingSchedule { schedule, evaluation });
+        explanation.limit(Phase::RootCause, Some(UnknownReason::TimeOut));
+        explanation
+    }
+
+    /// Says that it was another limit than the time that ended the work early.
+    pub fn ended_by(&mut self, reason: &UnknownReason) {
+        for cut in &mut self.cut {
+            if let CutReason::Limit(limit @ UnknownReason::TimeOut) = &mut cut.reason {
+                *limit = reason.clone();
+            }
+        }
+        if let Verdict::Unknown(limit @ UnknownReason::TimeOut) = &mut self.verdict {
+            *limit = reason.clone();
+        }
+    }
+
     pub(crate) fn limit(&mut self, phase: Phase, reason: Option<UnknownReason>) {
         if let Some(reason) = reason {
             self.cut.push(Cut { phase, reason: CutReason::Limit(reason) });
@@ -305,6 +328,9 @@ fn work(
     Ok(explanation)
 }
 
+/// What is known of a failing schedule without a search takes no time in traces of so many events.
+const LONG: usize = 200_000;
+
 fn from_model(
     context: &mut Context<'_, '_>,
     asker: &mut Asker<'_>,
@@ -313,6 +339,10 @@ fn from_model(
     begins: &dyn Fn(Phase),
 ) -> Result<Explanation, ExplainError> {
     let evaluation = context.accept_model(Goal::Fail, found)?;
+    if context.trace.events.len() > LONG && context.effort.expired() {
+        let schedule = found.schedule.clone();
+        return Ok(Explanation::cut_short(context.trace, schedule, evaluation));
+    }
     let schedule = fewer_switches(context, &found.schedule, &evaluation, options);
     let is_cut = context.effort.expired().then_some(UnknownReason::TimeOut);
     let (failing, mut explanation) = Explanation::begun(context, schedule)?;

@@ -122,7 +122,8 @@ type Key = (Rank, (u32, u32));
 fn failing_threads(trace: &EventTrace) -> BTreeSet<ThreadId> {
     let Some(failure) = &trace.failure else { return BTreeSet::new() };
     let mut threads = BTreeSet::from([trace.event(failure.event).thread]);
-    if matches!(failure.kind, FailureKind::Hang | FailureKind::Deadlock) {
+    if matches!(failure.kind, FailureKind::Hang | FailureKind::Deadlock | FailureKind::StillRunning)
+    {
         let blocked = |event: &&Event| matches!(event.kind, EventKind::Block { .. });
         threads.extend(trace.events.iter().filter(blocked).map(|event| event.thread));
     }

@@ -221,6 +221,41 @@ fn a_budget_that_is_spent_keeps_the_failing_schedule() {
     assert!(!explanation.root_cause.expect("orders all the same").minimal);
 }
 
+/// Answers nothing.
+struct Unasked;
+
+impl solver::Session for Unasked {
+    fn check(
+        &mut self,
+        _: solver::Goal,
+        _: &[solver::Order],
+    ) -> Result<solver::Outcome, solver::SolverError> {
+        Ok(solver::Outcome::Unknown(solver::UnknownReason::TimeOut))
+    }
+}
+
+/// In a long trace, whatever is looked at besides takes time and memory that there is none of.
+#[test]
+fn of_a_long_trace_a_spent_budget_keeps_the_failing_schedule_alone() {
+    let filling = "a: W other 1\n".repeat(250_000);
+    let parsed = trace(&format!("a: W x 1\n{filling}b: R x -> p\nb: fail p == 1\n"));
+    let order = parsed.trace.threads.iter().flat_map(|thread| thread.events.clone()).collect();
+    let known = solver::Model { schedule: model::Schedule { order }, ..solver::Model::default() };
+    let mut session = Unasked;
+    let system = encoders::ConstraintSystem::default();
+    let options = support::options(1);
+    let mut explanation =
+        explain::explain_from(&parsed.trace, &system, &mut session, &known, &options, &|| false)
+            .expect("partial results");
+    assert!(explanation.failing.is_some() && explanation.root_cause.is_none());
+    assert_eq!(explanation.verdict, Verdict::FailingSchedule);
+    explanation.ended_by(&solver::UnknownReason::Memory);
+    let memory = |cut: &explain::Cut| {
+        matches!(&cut.reason, explain::CutReason::Limit(solver::UnknownReason::Memory))
+    };
+    assert!(!explanation.cut.is_empty() && explanation.cut.iter().all(memory));
+}
+
 /// Two tellers deposit while a third holds an old total: moving its read after one of them would
 /// still lose the other's deposit, so that the pair to reverse is not of neighbours.
 #[test]

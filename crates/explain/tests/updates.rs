@@ -152,7 +152,7 @@ fn an_update_explains_what_no_other_schedule_does() {
     let parsed = trace(SECTIONS);
     let failing = in_order(&parsed, &LOST);
     let reason = UnknownReason::TimeOut;
-    let told = explain_by_update(&parsed.trace, &failing, None, reason.clone());
+    let told = explain_by_update(&parsed.trace, &failing, None, reason.clone(), &|| true);
     let told = told.expect("the schedule fails");
     let cause = told.root_cause.expect("an update is interrupted");
     assert!(cause.kind == CauseKind::Orders && !cause.minimal && told.alternates.found.is_empty());
@@ -163,7 +163,7 @@ fn an_update_explains_what_no_other_schedule_does() {
 
     let (failing, passing) =
         with_whole_updates(&parsed.trace, &failing, 1_000_000, &|| true).expect("it fails");
-    let told = explain_by_update(&parsed.trace, &failing, passing.as_ref(), reason);
+    let told = explain_by_update(&parsed.trace, &failing, passing.as_ref(), reason, &|| true);
     let told = told.expect("the one fails and the other one passes");
     let [alternate] = told.alternates.found.as_slice() else { panic!("one schedule passes") };
     assert_eq!(Some(&alternate.schedule), passing.as_ref());
@@ -186,7 +186,7 @@ fn what_is_put_back_as_it_was_taken_is_no_update() {
     let schedule = in_order(&parsed, &LOST);
     let whole = with_whole_updates(&parsed.trace, &schedule, 1_000_000, &|| true);
     assert_eq!(whole, Some((schedule.clone(), None)));
-    let told = explain_by_update(&parsed.trace, &schedule, None, UnknownReason::TimeOut);
+    let told = explain_by_update(&parsed.trace, &schedule, None, UnknownReason::TimeOut, &|| true);
     assert_eq!(told.expect("the schedule fails").root_cause, None);
 }
 
@@ -213,7 +213,7 @@ fn a_pair_the_other_way_round_explains_what_no_update_does() {
     let parsed = trace(TAKEN_OUT);
     let labels = ["fa", "fb", "l1", "r1", "u1", "k1", "s1", "w1", "t1", "v1", "r2"];
     let failing = in_order(&parsed, &labels);
-    let told = explain_by_update(&parsed.trace, &failing, None, UnknownReason::TimeOut);
+    let told = explain_by_update(&parsed.trace, &failing, None, UnknownReason::TimeOut, &|| true);
     let told = told.expect("the schedule fails");
     let [alternate] = told.alternates.found.as_slice() else { panic!("one schedule passes") };
     let place =
@@ -222,6 +222,17 @@ fn a_pair_the_other_way_round_explains_what_no_update_does() {
     let cause = told.root_cause.expect("the pair is the cause");
     assert!(cause.kind == CauseKind::Orders && !cause.minimal);
     assert_eq!(told.cut.len(), 1, "nothing shows that it always leads to the failure");
+}
+
+#[test]
+fn without_time_no_pair_is_turned_round() {
+    let parsed = trace(TAKEN_OUT);
+    let labels = ["fa", "fb", "l1", "r1", "u1", "k1", "s1", "w1", "t1", "v1", "r2"];
+    let failing = in_order(&parsed, &labels);
+    let told = explain_by_update(&parsed.trace, &failing, None, UnknownReason::TimeOut, &|| false);
+    let told = told.expect("the schedule fails");
+    assert!(told.alternates.found.is_empty(), "looking for one takes time");
+    assert!(told.failing.is_some() && told.root_cause.is_some(), "what needs no search is kept");
 }
 
 #[test]
@@ -234,7 +245,7 @@ fn what_another_thread_wrote_last_explains_what_no_schedule_does() {
     let parsed = trace(&text);
     let labels = ["fa", "fb", "l1", "r1", "u1", "k1", "s1", "w1", "t1", "v1", "o", "r2"];
     let failing = in_order(&parsed, &labels);
-    let told = explain_by_update(&parsed.trace, &failing, None, UnknownReason::TimeOut);
+    let told = explain_by_update(&parsed.trace, &failing, None, UnknownReason::TimeOut, &|| true);
     let told = told.expect("the schedule fails");
     assert!(told.alternates.found.is_empty());
     let cause = told.root_cause.expect("the write is the cause");

@@ -221,6 +221,8 @@ pub enum FailureKind {
     Deadlock,
     /// A thread that waits for a wake-up that does not come.
     Hang,
+    /// Threads that still ran when the run's time was up: whether they would have come to an end is not known.
+    StillRunning,
     /// A non-zero exit status.
     Exit,
     /// An uncaught C++ exception.
@@ -250,6 +252,7 @@ impl FailureKind {
             Self::DivisionByZero => "division-by-zero",
             Self::Deadlock => "deadlock",
             Self::Hang => "hang",
+            Self::StillRunning => "still-running",
             Self::Exit => "exit",
             Self::Exception => "exception",
             Self::Panic => "panic",

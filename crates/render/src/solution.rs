@@ -4,6 +4,10 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
+/// The kind of a failure that may be none, because the run was ended while it went on; and the pattern of the cause
+/// where no more is known than that.
+pub const STILL_RUNNING: &str = "still-running";
+
 /// The value of [`Solution::format`].
 pub const FORMAT: &str = "symbiosis-solution";
 

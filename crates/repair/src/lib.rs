@@ -19,6 +19,7 @@ mod candidates;
 mod check;
 mod closed;
 mod contended;
+mod decisions;
 mod edit;
 mod enforce;
 mod ordered;

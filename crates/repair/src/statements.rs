@@ -1,5 +1,6 @@
 //! The statements of a function as threads came through them, and moving them.
 
+use crate::decisions::Decisions;
 use crate::edit::Edit;
 use crate::sections::{Sections, sections};
 use crate::source::frames;
@@ -111,6 +112,7 @@ pub(crate) fn move_line<'t>(
 ) -> Option<Edit<'t>> {
     let mut edit = Edit::new(trace);
     let known = sections(trace);
+    let decisions = Decisions::of(trace);
     let mut moved = false;
     for thread in &trace.threads {
         let all = statements(trace, thread.id, function);
@@ -127,7 +129,7 @@ pub(crate) fn move_line<'t>(
                 Direction::Earlier => target.first(),
                 Direction::Later => target.last(),
             };
-            if !is_independent(trace, (function, statement), from, to)
+            if !is_independent((trace, &decisions), (function, statement), from, to)
                 || leaves_section(trace, &known, statement, end)
             {
                 return None;
@@ -169,7 +171,7 @@ fn leaves_section(
 /// included? It may when neither uses what the other computes, no branch between hangs on it or
 /// guards it, and the locks of both stay what they are.
 fn is_independent(
-    trace: &EventTrace,
+    (trace, decisions): (&EventTrace, &Decisions<'_>),
     (function, statement): (&Site, &Statement),
     from: EventId,
     to: EventId,
@@ -209,15 +211,14 @@ fn is_independent(
             && trace.event(statement.last()).depth() > 0
             && condition.position == trace.event(statement.last()).index + 1
     };
-    trace.conditions.iter().filter(|condition| condition.thread == thread.id).all(|condition| {
-        let between = low < condition.position && condition.position <= high;
+    decisions.within(thread.id, low + 1..=high).iter().all(|condition| {
         let used = trace.exprs.variables(condition.expr);
         let used_any = |of: &BTreeSet<VarId>| used.iter().any(|variable| of.contains(variable));
         // A branch that hangs on what is passed may guard the statement.
         match condition.kind {
-            _ if !between || of_call(condition) => true,
+            _ if of_call(condition) => true,
             PathConditionKind::Branch | PathConditionKind::CallTarget => {
-                trace.exprs.variables(condition.expr).is_empty()
+                used.is_empty()
                     || !is_guard(trace, (function, condition), statement) && !used_any(&own)
             }
             // Where the statement touches memory may hang on what is passed.

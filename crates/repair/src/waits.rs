@@ -49,18 +49,7 @@ fn name(trace: &EventTrace, node: Awaitable) -> String {
 
 fn waits(trace: &EventTrace) -> Waits {
     let mut waits = Waits::default();
-    let mut givers: BTreeMap<ObjectId, Vec<EventId>> = BTreeMap::new();
-    for event in &trace.events {
-        match event.kind {
-            EventKind::Signal { condition: object }
-            | EventKind::Broadcast { condition: object }
-            | EventKind::SemaphorePost { object }
-            | EventKind::BarrierArrive { object } => {
-                givers.entry(object).or_default().push(event.id)
-            }
-            _ => {}
-        }
-    }
+    let mut awaiting: BTreeMap<Awaitable, BTreeSet<ThreadId>> = BTreeMap::new();
     for thread in &trace.threads {
         let mut held: Vec<ObjectId> = Vec::new();
         for &id in &thread.events {
@@ -86,23 +75,43 @@ fn waits(trace: &EventTrace) -> Waits {
                 _ => continue,
             };
             waits.all(&held, awaited, thread.id);
-            // What has to be taken before it is given.
-            match awaited {
-                Awaitable::End(child) => {
-                    waits.needed(trace, awaited, child, None);
-                }
-                Awaitable::Object(object) => {
-                    for giver in givers.get(&object).into_iter().flatten() {
-                        let other = trace.event(*giver).thread;
-                        if other != thread.id {
-                            waits.needed(trace, awaited, other, Some(*giver));
-                        }
+            awaiting.entry(awaited).or_default().insert(thread.id);
+        }
+    }
+    // What has to be taken before it is given. What comes before one of a thread's gifts comes before its last one.
+    let givers = last_givers(trace);
+    for (awaited, threads) in awaiting {
+        match awaited {
+            Awaitable::End(child) => waits.needed(trace, awaited, child, None),
+            Awaitable::Object(object) => {
+                for (giver, last) in givers.get(&object).into_iter().flatten() {
+                    if threads.iter().any(|thread| thread != giver) {
+                        waits.needed(trace, awaited, *giver, Some(*last));
                     }
                 }
             }
         }
     }
     waits
+}
+
+/// By object and thread, the last event with which it gives what others wait for there.
+fn last_givers(trace: &EventTrace) -> BTreeMap<ObjectId, BTreeMap<ThreadId, EventId>> {
+    let mut givers: BTreeMap<ObjectId, BTreeMap<ThreadId, EventId>> = BTreeMap::new();
+    for thread in &trace.threads {
+        for &id in &thread.events {
+            match trace.event(id).kind {
+                EventKind::Signal { condition: object }
+                | EventKind::Broadcast { condition: object }
+                | EventKind::SemaphorePost { object }
+                | EventKind::BarrierArrive { object } => {
+                    givers.entry(object).or_default().insert(thread.id, id);
+                }
+                _ => {}
+            }
+        }
+    }
+    givers
 }
 
 impl Waits {
@@ -173,5 +182,55 @@ impl Waits {
             threads.extend(self.0.get(&(two[0], two[1])).into_iter().flatten());
         }
         threads.len() > 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+    use std::fmt::Write;
+
+    fn names(waits: &Waits, trace: &EventTrace) -> Vec<(String, String)> {
+        waits.0.keys().map(|(from, to)| (name(trace, *from), name(trace, *to))).collect()
+    }
+
+    #[test]
+    fn what_is_taken_before_any_of_the_gifts_is_needed() {
+        let text = "
+            a: lock m
+            a: unlock m
+            a: post s
+            a: lock n
+            a: unlock n
+            a: post s
+            a: lock late
+            a: unlock late
+            b: sem-wait s
+            b: sem-wait s
+        ";
+        let parsed = parse(text).expect("the text is a trace");
+        let found = names(&waits(&parsed.trace), &parsed.trace);
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(found, [pair("s", "m"), pair("s", "n")]);
+        let own = parse("a: lock m\na: post s\na: unlock m\na: sem-wait s").expect("a trace");
+        assert!(names(&waits(&own.trace), &own.trace).is_empty(), "it gives to nobody else");
+    }
+
+    /// Each wait beside each gift and all that came before it would take hours.
+    #[test]
+    fn long_runs_are_looked_through_once() {
+        let mut text = String::new();
+        for _ in 0..5_000 {
+            writeln!(
+                text,
+                "a: lock m\na: unlock m\na: post s\nb: sem-wait s\nb: post t\na: sem-wait t"
+            )
+            .expect("text");
+        }
+        let parsed = parse(&text).expect("the text is a trace");
+        let found = names(&waits(&parsed.trace), &parsed.trace);
+        assert!(found.contains(&("s".to_owned(), "m".to_owned())), "{found:?}");
+        assert!(found.len() <= 4, "{found:?}");
     }
 }

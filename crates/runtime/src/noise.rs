@@ -75,15 +75,27 @@ struct Random {
     micros: u64,
     /// 1 / ln(1 - rate), for the distance between disturbed gates.
     scale: f64,
+    /// Nothing is disturbed from this moment on, in nanoseconds of the monotonic clock.
+    until: u64,
+}
+
+impl Random {
+    fn is_over(&self) -> bool {
+        self.until < u64::MAX && sys::clock(sys::CLOCK_MONOTONIC) >= self.until
+    }
 }
 
 static RANDOM: AtomicPtr<Random> = AtomicPtr::new(null_mut());
 
-/// Turns the disturbances on. To be called once, before the initial thread has its record.
-pub fn start(seed: u64, rate: u64, micros: u64) {
+/// Turns the disturbances on, for so many milliseconds. To be called once, before the initial thread has its record.
+pub fn start(seed: u64, rate: u64, micros: u64, time: u64) {
     let share = rate.min(MILLION) as f64 / MILLION as f64;
     let scale = if share < 1.0 { 1.0 / logarithm(1.0 - share) } else { 0.0 };
-    let random = Random { seed, rate: rate.min(MILLION), micros, scale };
+    let until = match time.checked_mul(MILLION) {
+        Some(time) => sys::clock(sys::CLOCK_MONOTONIC).saturating_add(time),
+        None => u64::MAX,
+    };
+    let random = Random { seed, rate: rate.min(MILLION), micros, scale, until };
     if let Some(random) = memory::keep(random) {
         RANDOM.store(core::ptr::from_ref(random).cast_mut(), Ordering::Release);
     }
@@ -136,6 +148,11 @@ pub unsafe fn at_gate(thread: *mut Thread) {
         if passed < read_volatile(&raw const (*control).gate_stop) {
             return;
         }
+        if random.is_over() {
+            // The gates that are left have no slow path.
+            write_volatile(&raw mut (*control).gate_stop, u64::MAX);
+            return;
+        }
         disturb(thread, random);
         stop_after(thread, random, passed.saturating_add(1));
     }
@@ -152,7 +169,11 @@ pub unsafe fn at_point(thread: *mut Thread) {
     // SAFETY: the caller vouches for the record.
     unsafe {
         if draw(&mut (*thread).gate.random) % MILLION < rate {
-            sys::keeping_errno(|| disturb(thread, random));
+            sys::keeping_errno(|| {
+                if !random.is_over() {
+                    disturb(thread, random);
+                }
+            });
         }
     }
 }

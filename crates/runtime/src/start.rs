@@ -11,8 +11,8 @@ use crate::gates;
 use crate::guard;
 use crate::layout::{
     AVOID_VARIABLE, CHILDREN_VARIABLE, DEFAULT_PATIENCE_MS, DETECT_VARIABLE, FAIL_AT_VARIABLE,
-    LINE_GATES_VARIABLE, NOISE_VARIABLE, PATIENCE_VARIABLE, READINGS_VARIABLE, REPORT_VARIABLE,
-    SCHEDULE_HEAD, SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
+    LINE_GATES_VARIABLE, NOISE_TIME_VARIABLE, NOISE_VARIABLE, PATIENCE_VARIABLE, READINGS_VARIABLE,
+    REPORT_VARIABLE, SCHEDULE_HEAD, SCHEDULE_VARIABLE, TRACE_DIR_VARIABLE,
 };
 use crate::memory;
 use crate::noise;
@@ -98,7 +98,7 @@ fn start(environment: *mut *mut c_char) {
         }
         match config.noise {
             noise::Config::Random { seed, rate, micros } if !scheduled => {
-                noise::start(seed, rate, micros);
+                noise::start(seed, rate, micros, config.noise_time);
             }
             _ => {}
         }
@@ -138,6 +138,7 @@ struct Settings<'a> {
     directory: Option<&'a [u8]>,
     schedule: Option<&'a [u8]>,
     noise: Option<&'a [u8]>,
+    noise_time: Option<&'a [u8]>,
     children: Option<&'a [u8]>,
     patience: Option<&'a [u8]>,
     gates: Option<&'a [u8]>,
@@ -165,6 +166,11 @@ impl Settings<'_> {
                 // SAFETY: as above.
                 Some(_) => unsafe { find_variable(environment, NOISE_VARIABLE) },
                 None => take(NOISE_VARIABLE),
+            },
+            noise_time: match children {
+                // SAFETY: as above.
+                Some(_) => unsafe { find_variable(environment, NOISE_TIME_VARIABLE) },
+                None => take(NOISE_TIME_VARIABLE),
             },
             children: children.filter(|value| !value.is_empty()),
             patience: take(PATIENCE_VARIABLE),
@@ -224,10 +230,12 @@ impl Settings<'_> {
             })
         };
         let form = b"a number of milliseconds expected";
+        let noise_time = number(self.noise_time, u64::MAX, NOISE_TIME_VARIABLE, form);
         let patience = number(self.patience, DEFAULT_PATIENCE_MS, PATIENCE_VARIABLE, form);
         let form = b"a number of gates expected";
         let gates = number(self.gates, u64::MAX, LINE_GATES_VARIABLE, form);
-        schedule::Config { script: self.schedule.map(read_script), noise, patience, gates }
+        let script = self.schedule.map(read_script);
+        schedule::Config { script, noise, noise_time, patience, gates }
     }
 }
 

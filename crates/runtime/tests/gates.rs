@@ -94,6 +94,16 @@ fn noise_takes_its_time() {
 }
 
 #[test]
+fn noise_ends_when_its_time_is_up() {
+    // Half of the 1000 gates would sleep, for 5 milliseconds on average. To have the program takes time of its own.
+    let mut counts = scenario("counts");
+    let started = std::time::Instant::now();
+    counts.env("SYMBIOSIS_NOISE", "random,3,1000000,10000").env("SYMBIOSIS_NOISE_TIME", "100");
+    assert_eq!(output(&mut counts), "t0 open 1000\n");
+    assert!(started.elapsed().as_millis() < 1_500, "{:?}", started.elapsed());
+}
+
+#[test]
 fn a_forked_child_passes_its_gates_unhindered() {
     for noise in [EVERY, SOME] {
         let text = output(scenario("fork").env("SYMBIOSIS_NOISE", noise));

@@ -1,4 +1,4 @@
-//! Loops that a thread never came out of, in a run that was ended because it took too long.
+//! Loops that a thread was in to the end of its log, in a run that was ended because it took too long.
 //!
 //! Such a thread does in every round what it did in the round before, by the million: to walk all of it
 //! takes longer than anybody waits, and the solver is asked about events that tell nothing new. What made
@@ -98,7 +98,7 @@ fn scouted<'r>(
     let mut engine = Engine::new(image, recording, options, pass, learned, order, nothing);
     engine.scout = Some(Scout { from, ..Scout::default() });
     engine.run()?;
-    let latest = engine.threads.iter().map(|thread| thread.last_stamp).max();
+    let latest = engine.threads.iter().map(Thread::acted_last).max();
     let cuts = engine.threads.iter().map(|thread| thread.cut).collect();
     Ok((cuts, latest.unwrap_or(0)))
 }
@@ -192,6 +192,13 @@ impl Thread<'_> {
     /// Entries of the path that are passed, and choices that are left of the last one.
     fn place(&self) -> (usize, u32) {
         (self.path_position(), self.choices.left)
+    }
+
+    /// When it did something last, but for waiting in rounds that are counted: who polls until the run is ended
+    /// does nothing that another thread sees.
+    fn acted_last(&self) -> u64 {
+        let (since, until) = self.waited;
+        if until == self.last_stamp { since } else { self.last_stamp }
     }
 
     fn is_behind(&self, (entries, left): (usize, u32)) -> bool {

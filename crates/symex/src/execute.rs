@@ -267,6 +267,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
             .map(|(name, (known, calls))| FunctionCalls { name: name.to_owned(), known, calls })
             .collect(),
         inputs_left_out,
+        still_running: std::mem::take(&mut engine.still_running),
         awaited_child: engine.awaited_child.take(),
         used_after_free: engine
             .used_after_free

@@ -96,5 +96,5 @@ pub use inputs::Input;
 pub use recording::{RecordedFailure, RecordedFailureKind, RecordedModule, Recording, ThreadLog};
 pub use report::{
     AwaitedChild, BlockedCall, EndlessLoop, Execution, FunctionCalls, FunctionUse, Gap, GapKind,
-    Options, Report, SymexError, ThreadReport,
+    Options, Report, RunningThread, SymexError, ThreadReport,
 };

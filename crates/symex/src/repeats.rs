@@ -173,7 +173,11 @@ impl<'r> Engine<'r> {
         };
         let (path, certain) = (round.path, round.mark.is_none());
         self.threads[t].advance();
+        let before = self.threads[t].last_stamp;
         self.stamp(t, tsc);
+        let thread = &mut self.threads[t];
+        let since = if thread.waited.1 == before { thread.waited.0 } else { before };
+        thread.waited = (since, thread.last_stamp);
         if !certain {
             return Ok(times);
         }

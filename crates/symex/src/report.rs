@@ -144,6 +144,9 @@ pub struct Report {
     pub used_after_free: Option<(String, Site)>,
     /// Of a run that did not come to an end because a process that it had started did not.
     pub awaited_child: Option<AwaitedChild>,
+    /// Of a run that was ended by a time-out: the threads that were not waiting, where these may have brought it to
+    /// its end. Then it is not known that it hung.
+    pub still_running: Vec<RunningThread>,
     /// True when the run was ended by a time-out: `trace.failure` is `None`, because what the
     /// threads waited for is not analysed here.
     pub timed_out: bool,
@@ -161,6 +164,17 @@ impl Report {
     pub fn rounds_left_out(&self) -> u64 {
         self.threads.iter().map(ThreadReport::rounds_left_out).sum()
     }
+}
+
+/// A thread that was not waiting when the run was ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningThread {
+    /// The thread's name.
+    pub name: String,
+    /// Where it was, or where the rounds of the loop begin that it had gone round for long.
+    pub site: Site,
+    /// Had it gone round a loop for long?
+    pub in_loop: bool,
 }
 
 /// A thread that waits for a process that the program started.
@@ -231,7 +245,7 @@ pub struct ThreadReport {
     pub gates: u64,
     /// Sync points that the thread passed, in a run in which they count.
     pub sync_points: u64,
-    /// The loop that it never came out of, and in which the walk ended before the log.
+    /// The loop that it was in to the end of its log, and in which the walk ended before that.
     pub endless: Option<EndlessLoop>,
     /// The synchronisation call that the thread was in when its stream ended.
     pub blocked: Option<BlockedCall>,
@@ -245,7 +259,7 @@ impl ThreadReport {
     }
 }
 
-/// A loop that a thread never came out of.
+/// A loop that a thread was in for long when the run was ended. That it would never have come out of it is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndlessLoop {
     /// Where its rounds begin.

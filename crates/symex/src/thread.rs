@@ -300,6 +300,8 @@ pub(crate) struct Thread<'r> {
     /// Time stamps seen so far.
     pub stamps: usize,
     pub last_stamp: u64,
+    /// The stamp before counted rounds of waiting, and the one behind the last of these.
+    pub waited: (u64, u64),
     /// While the end of a call is walked: the time stamps between which its events happened.
     pub call_time: Option<Interval>,
     pub branch_sequence: u64,
@@ -380,6 +382,7 @@ impl<'r> Thread<'r> {
             pushes: 0,
             stamps: 0,
             last_stamp: 0,
+            waited: (0, 0),
             call_time: None,
             branch_sequence: 0,
             frame_serial: 0,

@@ -1,4 +1,4 @@
-//! Loops that a thread never came out of, on hand-written modules and streams.
+//! Loops that a thread was in when the run was ended, on hand-written modules and streams.
 
 // Shared with the other tests of the executor, which use more of it.
 mod support;
@@ -127,9 +127,16 @@ fn of_an_endless_loop_the_first_rounds_are_walked() {
     assert_eq!(locks(&execution, 2), 5, "the other thread is walked to its end");
     assert_eq!(execution.report.threads[2].endless, None);
     let failure = execution.trace.failure.as_ref().expect("a failure");
-    assert_eq!(failure.kind, FailureKind::Hang);
+    assert_eq!(failure.kind, FailureKind::StillRunning, "that the loop has no end is not known");
     let message = &failure.message;
-    assert!(message.contains("t0.1 does not come out of the loop in worker"), "{message}");
+    assert!(message.starts_with("t0.1 was still in the loop in worker"), "{message}");
+    let running: Vec<(&str, bool)> = execution
+        .report
+        .still_running
+        .iter()
+        .map(|thread| (thread.name.as_str(), thread.in_loop))
+        .collect();
+    assert_eq!(running, [("t0.1", true)]);
     assert_eq!(execution.trace.event(failure.event).thread.index(), 1);
 }
 

@@ -194,6 +194,9 @@ pub struct Manifest {
     pub outcome: Option<Outcome>,
     /// The recorder ended the run because its time was up.
     pub timed_out: bool,
+    /// Of a run that was ended so: did a thread run in the last moments before? `None` where nobody looked.
+    #[serde(default)]
+    pub still_running: Option<bool>,
     /// The failure; none for a passing run, or before sealing.
     pub failure: Option<Failure>,
     /// The first file that could not be written; none when all is there.
@@ -270,6 +273,7 @@ impl Manifest {
             duration_ms: None,
             outcome: None,
             timed_out: false,
+            still_running: None,
             failure: None,
             write_failure: None,
             unattached_threads: 0,

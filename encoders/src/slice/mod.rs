@@ -47,13 +47,28 @@ pub struct Slice {
 /// # Errors
 /// When the trace does not make sense, as its verifier would have said.
 pub fn slice(trace: &EventTrace) -> Result<Slice, EncodeError> {
+    let context = sliced(trace)?;
+    Ok(build::build(&context, &Relevant::of(&context)))
+}
+
+/// The same where it has fewer events than `most`; it is not made otherwise.
+///
+/// # Errors
+/// As of [`slice`].
+pub fn slice_below(trace: &EventTrace, most: usize) -> Result<Option<Slice>, EncodeError> {
+    let context = sliced(trace)?;
+    let relevant = Relevant::of(&context);
+    let events = relevant.events.iter().filter(|stays| **stays).count();
+    Ok((events < most).then(|| build::build(&context, &relevant)))
+}
+
+fn sliced(trace: &EventTrace) -> Result<Context<'_>, EncodeError> {
     validate::validate(trace)?;
     let mut context = Context::new(trace, Regions::of(trace)?);
     let mut ignored = Builder::default();
     fork_join::encode(&mut context, &mut ignored);
     barriers::encode(&mut context, &mut ignored);
-    let relevant = Relevant::of(&context);
-    Ok(build::build(&context, &relevant))
+    Ok(context)
 }
 
 impl Slice {

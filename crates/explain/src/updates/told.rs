@@ -28,7 +28,8 @@ const TURNING: u64 = 20_000_000;
 /// what the failure depends on comes the other way round, which is the alternate then. Where none is found either, the
 /// cause is what another thread wrote last of what the failure itself reads. The root cause is a proposal in
 /// all cases: that its orders always lead to the failure is not shown, and a cut says so with `reason`. Where there is
-/// none of all that, there is a failing schedule alone.
+/// none of all that, there is a failing schedule alone. `budget` is asked now and then, and ends the search for a pair to
+/// turn round by answering false.
 ///
 /// # Errors
 /// When the trace has no failure, and when the evaluator rejects one of the schedules.
@@ -37,12 +38,12 @@ pub fn explain_by_update(
     failing: &Schedule,
     passing: Option<&Schedule>,
     reason: UnknownReason,
+    budget: &dyn Fn() -> bool,
 ) -> Result<Explanation, ExplainError> {
     if trace.failure.is_none() {
         return Err(ExplainError::NoFailure);
     }
-    let always = || true;
-    let mut context = Context::new(trace, &always);
+    let mut context = Context::new(trace, budget);
     let found = Model { schedule: failing.clone(), ..Model::default() };
     context.accept_model(Goal::Fail, &found)?;
     let (failing, mut explanation) = Explanation::begun(&mut context, found.schedule)?;

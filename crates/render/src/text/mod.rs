@@ -6,7 +6,7 @@ mod style;
 
 use crate::Solution;
 use crate::lanes::{Lane, describe, lanes, place};
-use crate::solution::{Event, Failure, Replay, RootCause, Verdict};
+use crate::solution::{Event, Failure, Replay, RootCause, STILL_RUNNING, Verdict};
 use std::fmt::{self, Write as _};
 use style::{Paint, paint, wrap};
 
@@ -52,8 +52,12 @@ fn write_text(
     source: &SourceLine<'_>,
 ) -> fmt::Result {
     if let Some(cause) = &solution.cause {
-        // What is taken from a schedule that the program did not follow may be wrong.
-        let doubted = solution.replay == Replay::Diverged;
+        // What is taken from a schedule that the program did not follow may be wrong, and so may be that a run
+        // which was ended while it went on would not have come to its end.
+        let still_running =
+            solution.failure.as_ref().is_some_and(|failure| failure.kind == STILL_RUNNING);
+        let is_known = cause.pattern != STILL_RUNNING;
+        let doubted = is_known && (still_running || solution.replay == Replay::Diverged);
         let title = if doubted { "possible cause:" } else { "cause:" };
         let sentence = wrap(&cause.sentence, options.width, title.len() + 1, "  ");
         writeln!(out, "{} {sentence}\n", heading(options, title))?;

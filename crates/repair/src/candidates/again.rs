@@ -3,6 +3,7 @@
 
 use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
+use crate::decisions::Decisions;
 use crate::edit::Edit;
 use crate::enforce::Rule;
 use crate::sections::lock_name;
@@ -27,15 +28,16 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
             places.push(event);
         }
     }
-    places.into_iter().filter_map(|wake| candidate(trace, wake)).collect()
+    let decisions = Decisions::of(trace);
+    places.into_iter().filter_map(|wake| candidate(trace, &decisions, wake)).collect()
 }
 
-fn candidate(trace: &EventTrace, wake: &Event) -> Option<Candidate> {
+fn candidate(trace: &EventTrace, decisions: &Decisions<'_>, wake: &Event) -> Option<Candidate> {
     let mut tested = trace.clone();
     let mut reads: Vec<(EventId, Vec<ReadPart>)> = Vec::new();
     let mut names: Vec<String> = Vec::new();
     for other in trace.events.iter().filter(|other| other.site() == wake.site()) {
-        if let Some(wait) = Wait::of(trace, other) {
+        if let Some(wait) = Wait::of(trace, decisions, other) {
             if wait.is_in_loop() {
                 return None;
             }
@@ -47,7 +49,7 @@ fn candidate(trace: &EventTrace, wake: &Event) -> Option<Candidate> {
             reads.push(wait.test_again(&mut tested)?);
         }
     }
-    if reads.is_empty() || !is_told_behind(trace, wake) {
+    if reads.is_empty() || !is_told_behind(trace, decisions, wake) {
         return None;
     }
     let mut edit = Edit::new(&tested);
@@ -65,8 +67,8 @@ fn candidate(trace: &EventTrace, wake: &Event) -> Option<Candidate> {
         quoted(&lock_name(trace, condition)),
         place.begin()
     );
-    let lock =
-        Wait::of(trace, wake).map(|wait| Guard { name: lock_name(trace, wait.mutex), new: false });
+    let lock = Wait::of(trace, decisions, wake)
+        .map(|wait| Guard { name: lock_name(trace, wait.mutex), new: false });
     let repair = Repair {
         kind: Kind::TestAgain,
         steps: vec![step],
@@ -82,8 +84,9 @@ fn candidate(trace: &EventTrace, wake: &Event) -> Option<Candidate> {
 
 /// Does anybody signal the condition behind a write of what the wait's thread tests? Otherwise it would wait once
 /// more, and for ever: who signals before there is something to see has to do that later first.
-fn is_told_behind(trace: &EventTrace, wake: &Event) -> bool {
-    let (Some(wait), EventKind::Wake { condition, .. }) = (Wait::of(trace, wake), &wake.kind)
+fn is_told_behind(trace: &EventTrace, decisions: &Decisions<'_>, wake: &Event) -> bool {
+    let (Some(wait), EventKind::Wake { condition, .. }) =
+        (Wait::of(trace, decisions, wake), &wake.kind)
     else {
         return false;
     };
@@ -107,6 +110,7 @@ fn is_told_behind(trace: &EventTrace, wake: &Event) -> bool {
 /// A wait that ended, and what its thread had tested in the same section of the mutex.
 struct Wait<'t> {
     trace: &'t EventTrace,
+    decisions: &'t Decisions<'t>,
     wake: &'t Event,
     mutex: ObjectId,
     /// The acquisition that ends the wait.
@@ -118,7 +122,7 @@ struct Wait<'t> {
 }
 
 impl<'t> Wait<'t> {
-    fn of(trace: &'t EventTrace, wake: &'t Event) -> Option<Self> {
+    fn of(trace: &'t EventTrace, decisions: &'t Decisions<'t>, wake: &'t Event) -> Option<Self> {
         let EventKind::Wake { began, .. } = wake.kind else { return None };
         let EventKind::Unlock { object: mutex, .. } = trace.event(began).kind else { return None };
         let takes = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Lock { object, .. } if object == mutex);
@@ -129,15 +133,15 @@ impl<'t> Wait<'t> {
         let inside = own.get(start as usize..end as usize)?;
         let parts = inside.iter().flat_map(|id| trace.event(*id).kind.reads());
         let reads: BTreeMap<VarId, CellId> = parts.map(|part| (part.var, part.cell)).collect();
-        let conditions = trace.conditions.iter().filter(|condition| {
-            condition.thread == wake.thread
-                && condition.kind == PathConditionKind::Branch
-                && (start + 1..=end).contains(&condition.position)
+        let conditions = decisions.within(wake.thread, start + 1..=end).iter().copied();
+        let conditions = conditions.filter(|condition| {
+            condition.kind == PathConditionKind::Branch
                 && trace.exprs.variables(condition.expr).iter().any(|var| reads.contains_key(var))
         });
         let conditions: Vec<&PathCondition> = conditions.collect();
         (!conditions.is_empty()).then_some(Self {
             trace,
+            decisions,
             wake,
             mutex,
             locked: trace.event(*locked),
@@ -171,10 +175,9 @@ impl<'t> Wait<'t> {
         let own = self.trace.thread_of(read.id).events.iter().skip(read.index as usize);
         let reads = own.map(|id| self.trace.event(*id)).take_while(is_read);
         let Some(last) = reads.last() else { return false };
-        self.trace.conditions.iter().any(|condition| {
-            condition.thread == read.thread
-                && condition.kind == PathConditionKind::Branch
-                && (read.index + 1..=last.index + 1).contains(&condition.position)
+        let mut behind = self.decisions.within(read.thread, read.index + 1..=last.index + 1).iter();
+        behind.any(|condition| {
+            condition.kind == PathConditionKind::Branch
                 && self.trace.exprs.variables(condition.expr).iter().any(|var| vars.contains(var))
         })
     }

@@ -4,6 +4,7 @@
 
 use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
+use crate::decisions::Decisions;
 use crate::edit::Edit;
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{lock_name, units};
@@ -76,11 +77,12 @@ pub(super) fn one_step(bug: &Bug<'_>) -> Option<Candidate> {
     if bug.events.iter().any(|id| is_part_of_library(trace, *id)) {
         return None;
     }
+    let decisions = Decisions::of(trace);
     let pairs: Vec<Pair> = trace
         .events
         .iter()
         .filter(|event| matches!(event.kind, EventKind::Write { .. }) && touches(event, &cells))
-        .filter_map(|write| update(trace, write))
+        .filter_map(|write| update(trace, &decisions, write))
         .collect();
     let named = |pair: &Pair| bug.events.contains(&pair.read) || bug.events.contains(&pair.then);
     if !pairs.iter().any(named) || pairs.iter().any(|pair| is_one_call_of_library(trace, pair)) {
@@ -162,6 +164,7 @@ pub(super) fn one_count(bug: &Bug<'_>) -> Option<Candidate> {
         });
         branches.flat_map(|branch| trace.exprs.variables(branch.expr)).collect()
     };
+    let decisions = Decisions::of(trace);
     // The last look at a count that the thread has changed itself.
     let is_decided = |event: &&Event| {
         let parts = event.kind.reads().iter();
@@ -173,7 +176,7 @@ pub(super) fn one_count(bug: &Bug<'_>) -> Option<Candidate> {
         let write = before().find(|event| {
             matches!(event.kind, EventKind::Write { .. }) && cells(event) == counted
         })?;
-        let pair = update(trace, write)?;
+        let pair = update(trace, &decisions, write)?;
         let events = [pair.read, pair.then];
         one_step(&Bug { events: &events, ..*bug })
     })
@@ -198,12 +201,13 @@ fn touches(event: &Event, cells: &BTreeSet<CellId>) -> bool {
 
 /// The read that a write follows from, in the same call, without a branch that hangs on it and
 /// without synchronisation in between.
-fn update(trace: &EventTrace, write: &Event) -> Option<Pair> {
+fn update(trace: &EventTrace, decisions: &Decisions<'_>, write: &Event) -> Option<Pair> {
     let own = trace.thread_of(write.id).events.get(..write.index as usize)?;
     let near = own.iter().rev().map(|id| trace.event(*id));
+    let written = cells(write);
     let read = near
         .take_while(|event| !synchronises(&event.kind))
-        .find(|event| cells(event) == cells(write))?;
+        .find(|event| cells(event) == written)?;
     let EventKind::Read { parts } = &read.kind else { return None };
     let vars: BTreeSet<VarId> = parts.iter().map(|part| part.var).collect();
     let used: BTreeSet<VarId> = {
@@ -214,11 +218,7 @@ fn update(trace: &EventTrace, write: &Event) -> Option<Pair> {
         Some(VariableOrigin::Read { event, .. }) => trace.event(event).index <= read.index,
         _ => true,
     };
-    let decides = trace.conditions.iter().any(|condition| {
-        condition.thread == write.thread
-            && (read.index + 1..=write.index).contains(&condition.position)
-            && trace.exprs.variables(condition.expr).iter().any(|var| vars.contains(var))
-    });
+    let decides = decisions.hang_on(write.thread, read.index + 1..=write.index, &vars);
     let same_call = read.site().function == write.site().function
         && read.stack.len() == write.stack.len()
         && read.site().file == write.site().file;
@@ -403,5 +403,23 @@ mod tests {
         };
         assert!(one_call(["operator=", "operator="]));
         assert!(!one_call(["load", "store"]), "an atomic variable");
+    }
+
+    /// Each update beside each condition would take minutes.
+    #[test]
+    fn the_updates_of_long_runs_are_found_one_by_one() {
+        use std::fmt::Write;
+        const ROUNDS: usize = 20_000;
+        let mut text = String::new();
+        for round in 0..ROUNDS {
+            writeln!(text, "a: R x -> p{round}\na: W x p{round} + 1\na: R y -> q{round}\na: assume q{round} == 0")
+                .expect("text");
+        }
+        let parsed = parse(&text).expect("the text is a trace");
+        let trace = &parsed.trace;
+        let decisions = Decisions::of(trace);
+        let writes = trace.events.iter().filter(|event| !event.kind.writes().is_empty());
+        let found = writes.filter_map(|write| update(trace, &decisions, write)).count();
+        assert_eq!(found, ROUNDS);
     }
 }

@@ -51,6 +51,8 @@ pub struct Config {
     pub script: Option<&'static Script>,
     /// The noise; of interest to the scheduler is [`noise::Config::Pct`].
     pub noise: noise::Config,
+    /// After so many milliseconds random disturbances end.
+    pub noise_time: u64,
     /// Milliseconds without progress after which following is given up.
     pub patience: u64,
     /// So many gates may be passed in one line of the schedule.

@@ -27,7 +27,7 @@ use crate::naming::CallPaths;
 use crate::points::Tracker;
 use crate::queues::{Queues, Units};
 use crate::recording::{RecordedFailureKind, Recording};
-use crate::report::{AwaitedChild, FunctionUse, Gap, GapKind, Options};
+use crate::report::{AwaitedChild, FunctionUse, Gap, GapKind, Options, RunningThread};
 use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
@@ -163,6 +163,8 @@ pub(crate) struct Engine<'r> {
     pub used_after_free: Option<(usize, Site)>,
     /// The child process that the run waited for.
     pub awaited_child: Option<AwaitedChild>,
+    /// The threads that still ran at the end of a run that may have gone on.
+    pub still_running: Vec<RunningThread>,
     /// The names of what calls pass on.
     pub passed_names: FxHashMap<Passed, Option<String>>,
     /// The same in the words of one of the functions that are inlined there.
@@ -234,6 +236,7 @@ impl<'r> Engine<'r> {
             words: Words::default(),
             used_after_free: None,
             awaited_child: None,
+            still_running: Vec::new(),
         };
         engine.learned.stacks.resize(engine.threads.len(), None);
         engine.learned.stamps.resize(engine.threads.len(), Vec::new());

@@ -18,17 +18,20 @@
 //!   early, or were overwritten before it looked again.
 //! * **A child process** that does not end: no order of the recorded events is to blame, whatever else
 //!   waits. The child's own trace may say more.
-//! * **Nothing**: the thread goes round a loop, does something in each round, and never comes out of it
-//!   ([`crate::endless`]). What it read before keeps it there, which is so on every schedule along the
-//!   recorded paths.
 //! * **Something that nobody gives** (a semaphore without a unit, a barrier with too few arrivals,
 //!   a call of uninstrumented code): the number of units and arrivals is the same under every
 //!   schedule along the recorded paths, so every one of them fails, and only another path avoids
 //!   it.
+//!
+//! A thread that was not waiting when the run was ended may have been about to go on, be it in a loop that
+//! it had gone round for long ([`crate::endless`]): that a loop has no end cannot be read off a log. Where
+//! such a thread may end the waits of the others, it is not known that the run hung, and it is told as
+//! *still running* ([`running`]).
 
 mod graph;
 mod orders;
 mod polling;
+mod running;
 mod words;
 
 pub(crate) use orders::HangCondition;
@@ -65,7 +68,7 @@ enum Waits {
     Child(String, Option<u32>),
     /// A call of uninstrumented code, which nothing else is known of.
     Call(String),
-    /// Nothing: it goes round this loop.
+    /// Nothing: it was still going round this loop.
     Loop(Site),
     /// Something else.
     Other,
@@ -101,6 +104,8 @@ struct Stuck {
 pub(crate) struct Waiting {
     stuck: Vec<Stuck>,
     held: Vec<Held>,
+    /// Threads that did not wait for anything, and where they were.
+    running: Vec<(usize, Site)>,
 }
 
 /// An event as thread and index in it.
@@ -160,7 +165,10 @@ impl Engine<'_> {
                 (None, Some(name)) => Waits::Call(name),
                 (None, None) => match &self.threads[t].report.endless {
                     Some(endless) => Waits::Loop(endless.site.clone()),
-                    None => return false,
+                    None => {
+                        self.note_running(t);
+                        return false;
+                    }
                 },
             },
         };
@@ -285,17 +293,31 @@ impl Engine<'_> {
 
     /// After all walks: the failure of a run that did not come to an end because threads wait.
     pub fn explain_hang(&mut self) -> HangCondition {
-        if !self.hangs() || self.failure.is_some() || self.waiting.stuck.is_empty() {
+        if !self.hangs() || self.failure.is_some() {
             return HangCondition::default();
         }
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.stuck.sort_by_key(|stuck| stuck.thread);
         let graph = Graph::new(&waiting, &self.initialised, &self.out);
+        self.still_running = self.still_runs(&graph, &waiting.running);
+        // Where a thread was is known of loops alone; elsewhere there is nothing to look for.
+        let loops = |stuck: &Stuck| matches!(stuck.waits, Waits::Loop(_));
+        if waiting.stuck.is_empty()
+            || (!self.still_running.is_empty() && !waiting.stuck.iter().any(loops))
+        {
+            return HangCondition::default();
+        }
         let (kind, stuck, condition, concerned) = match graph.circle() {
             Some(circle) => {
                 let concerned = circle.iter().map(|step| step.from).collect();
                 let condition = HangCondition::of_circle(&circle);
                 (FailureKind::Deadlock, graph.last_to_come(&circle), condition, concerned)
+            }
+            None if !self.still_running.is_empty() => {
+                let mut all: Vec<usize> = (0..waiting.stuck.len()).collect();
+                all.sort_by_key(|&at| !loops(&waiting.stuck[at]));
+                let first = all.first().copied().unwrap_or(0);
+                (FailureKind::StillRunning, first, HangCondition::default(), all)
             }
             None => {
                 let (roots, condition) = self.roots_of_hang(&graph);

@@ -70,12 +70,12 @@ pub(super) fn of(
             };
             format!("{me} waits in {function} for the end of {child}")
         }
-        Waits::Call(function) => format!("{me} does not come back from the call of {function}"),
+        Waits::Call(function) => format!("{me} had not come back from the call of {function}"),
         Waits::Loop(site) => {
             let file = site.file.rsplit('/').next().unwrap_or_default();
             let at =
                 if site.line > 0 { format!(" at {file}:{}", site.line) } else { String::new() };
-            format!("{me} does not come out of the loop in {}{at}", site.function)
+            format!("{me} was still in the loop in {}{at}", site.function)
         }
         Waits::Other => format!("{me} waits in {} of {object}", stuck.operation),
     }

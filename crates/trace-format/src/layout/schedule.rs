@@ -81,6 +81,8 @@ pub const SCHEDULE_HEAD: &str = "symbiosis-schedule 1";
 /// The environment variable that asks for perturbed schedules: `random,SEED,RATE,MICROSECONDS`
 /// (RATE in gates per million), or `pct,SEED,DEPTH,STEPS`.
 pub const NOISE_VARIABLE: &str = "SYMBIOSIS_NOISE";
+/// The environment variable with the milliseconds after which random disturbances end (default: never).
+pub const NOISE_TIME_VARIABLE: &str = "SYMBIOSIS_NOISE_TIME";
 /// The environment variable with the milliseconds after which a scheduler that makes no progress
 /// gives up following its schedule (default [`DEFAULT_PATIENCE_MS`]).
 pub const PATIENCE_VARIABLE: &str = "SYMBIOSIS_PATIENCE";

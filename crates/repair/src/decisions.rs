@@ -1,0 +1,76 @@
+//! The path conditions of each thread, to be looked up by where they stand.
+
+use model::{EventTrace, PathCondition, ThreadId, VarId};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+/// See the module.
+pub(crate) struct Decisions<'t> {
+    trace: &'t EventTrace,
+    /// By thread, in the order of their positions.
+    of_threads: Vec<Vec<&'t PathCondition>>,
+}
+
+impl<'t> Decisions<'t> {
+    pub(crate) fn of(trace: &'t EventTrace) -> Self {
+        let mut of_threads: Vec<Vec<&PathCondition>> = vec![Vec::new(); trace.threads.len()];
+        for condition in &trace.conditions {
+            if let Some(own) = of_threads.get_mut(condition.thread.index()) {
+                own.push(condition);
+            }
+        }
+        of_threads.iter_mut().for_each(|own| own.sort_by_key(|condition| condition.position));
+        Self { trace, of_threads }
+    }
+
+    /// Those of a thread with one of these positions.
+    pub(crate) fn within(
+        &self,
+        thread: ThreadId,
+        positions: RangeInclusive<u32>,
+    ) -> &[&'t PathCondition] {
+        let own = self.of_threads.get(thread.index()).map_or(&[][..], Vec::as_slice);
+        let from = own.partition_point(|condition| condition.position < *positions.start());
+        let to = own.partition_point(|condition| condition.position <= *positions.end());
+        own.get(from..to).unwrap_or_default()
+    }
+
+    /// Does one of them hang on one of these variables?
+    pub(crate) fn hang_on(
+        &self,
+        thread: ThreadId,
+        positions: RangeInclusive<u32>,
+        vars: &BTreeSet<VarId>,
+    ) -> bool {
+        let mut own = self.within(thread, positions).iter();
+        own.any(|one| self.trace.exprs.variables(one.expr).iter().any(|var| vars.contains(var)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn conditions_are_found_by_thread_and_position() {
+        let text = "
+            a: [look] R x -> p
+            a: assume p == 0
+            a: [write] W x 2
+            b: R x -> q
+            b: assume q == 2
+        ";
+        let parsed = parse(text).expect("the text is a trace");
+        let trace = &parsed.trace;
+        let decisions = Decisions::of(trace);
+        let look = trace.event(parsed.event("look"));
+        let own: BTreeSet<VarId> = look.kind.reads().iter().map(|part| part.var).collect();
+        assert_eq!(decisions.within(look.thread, 0..=9).len(), 1);
+        let behind = look.index + 1;
+        assert!(decisions.within(look.thread, 0..=look.index).is_empty());
+        assert!(decisions.hang_on(look.thread, behind..=behind, &own));
+        let other = trace.threads.last().expect("there are threads").id;
+        assert!(!decisions.hang_on(other, 0..=9, &own));
+    }
+}

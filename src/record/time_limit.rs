@@ -1,0 +1,158 @@
+//! When a run is ended because its time is up, and whether it was still running then.
+//!
+//! A run whose threads all wait is stuck, or waits for something outside. One with a thread that ran in the
+//! last moments may be on its way to its end: the time limit alone does not tell.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+use trace_format::Manifest;
+
+/// For so long before the time is up it is watched whether threads run; for half of the time where that is less.
+const WATCH: Duration = Duration::from_secs(1);
+
+/// The processes that the recorder ended because their time was up.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    pub(super) processes: Vec<u32>,
+    /// Those that were still running; none where nobody looked.
+    pub(super) ran: Option<BTreeSet<u32>>,
+}
+
+impl Ended {
+    /// Notes in a process's manifest whether it was ended, and how it was then.
+    pub(super) fn note(&self, pid: u32, manifest: &mut Manifest) {
+        manifest.timed_out = self.processes.contains(&pid);
+        let ran = self.ran.as_ref().filter(|_| manifest.timed_out);
+        manifest.still_running = ran.map(|ran| ran.contains(&pid));
+    }
+}
+
+/// How long the threads of each process have run, in nanoseconds.
+type Times = BTreeMap<u32, u64>;
+
+/// See the module.
+pub(super) struct TimeLimit {
+    time: Duration,
+    deadline: Instant,
+    /// A run that is still running gets its time once more.
+    may_extend: bool,
+    /// When the watching began, and what the threads had run by then.
+    before: Option<Times>,
+    ran: Option<BTreeSet<u32>>,
+}
+
+impl TimeLimit {
+    /// `slowed`: something that ends after `time` slows the run down. None for a time that never ends.
+    pub(super) fn new(now: Instant, time: Duration, slowed: bool) -> Option<Self> {
+        let deadline = now.checked_add(time)?;
+        Some(Self { time, deadline, may_extend: slowed, before: None, ran: None })
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// How long until the time is up.
+    pub(super) fn left(&self, now: Instant) -> Duration {
+        self.deadline.saturating_duration_since(now)
+    }
+
+    /// The processes that were still running when the time was up; none where it was not, or the system does
+    /// not tell.
+    pub(super) fn ran(self) -> Option<BTreeSet<u32>> {
+        self.ran
+    }
+
+    /// Is the time up? To be asked every now and then. `processes` gives the recorded ones.
+    pub(super) fn is_up(&mut self, now: Instant, processes: &dyn Fn() -> Vec<u32>) -> bool {
+        let left = self.left(now);
+        if left > WATCH.min(self.time / 2) {
+            return false;
+        }
+        if self.before.is_none() {
+            self.before = Some(times(&processes()));
+        }
+        if !left.is_zero() {
+            return false;
+        }
+        let ran = self.before.as_ref().and_then(|before| ran_since(before, &times(&processes())));
+        if self.may_extend
+            && ran.as_ref().is_some_and(|ran| !ran.is_empty())
+            && let Some(later) = now.checked_add(self.time)
+        {
+            (self.may_extend, self.before, self.deadline) = (false, None, later);
+            return false;
+        }
+        self.ran = ran;
+        true
+    }
+}
+
+/// Which processes ran between the two. One that only began has run. None where nothing is known of any.
+fn ran_since(before: &Times, now: &Times) -> Option<BTreeSet<u32>> {
+    let ran = now.iter().filter(|(pid, time)| before.get(pid) != Some(time)).map(|(pid, _)| *pid);
+    (!now.is_empty()).then(|| ran.collect())
+}
+
+/// What the threads of processes have run; nothing of those of which the system does not tell.
+fn times(processes: &[u32]) -> Times {
+    processes.iter().filter_map(|&pid| Some((pid, time(pid)?))).collect()
+}
+
+fn time(pid: u32) -> Option<u64> {
+    let mut sum: Option<u64> = None;
+    for task in std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        // A thread may have ended by now.
+        let Ok(text) = std::fs::read_to_string(task.path().join("schedstat")) else { continue };
+        let time = text.split_ascii_whitespace().next().and_then(|word| word.parse::<u64>().ok());
+        sum = Some(sum.unwrap_or(0).wrapping_add(time?));
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use std::process::{Child, Command, Stdio};
+
+    fn shell(script: &str) -> io::Result<Child> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    }
+
+    /// Whether the process is said to run, and how often its time was given.
+    fn watched(script: &str, slowed: bool) -> io::Result<(Option<bool>, u32)> {
+        let time = Duration::from_millis(400);
+        let mut child = shell(script)?;
+        let pid = child.id();
+        let start = Instant::now();
+        let mut limit = TimeLimit::new(start, time, slowed).ok_or(io::ErrorKind::Other)?;
+        while !limit.is_up(Instant::now(), &|| vec![pid]) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let times = (start.elapsed().as_secs_f64() / time.as_secs_f64()).round() as u32;
+        child.kill()?;
+        child.wait()?;
+        Ok((limit.ran().map(|ran| ran.contains(&pid)), times))
+    }
+
+    #[test]
+    fn a_process_that_computes_is_still_running() -> io::Result<()> {
+        assert_eq!(watched("while :; do :; done", false)?, (Some(true), 1));
+        Ok(())
+    }
+
+    #[test]
+    fn a_process_that_waits_is_not_and_gets_no_more_time() -> io::Result<()> {
+        assert_eq!(watched("read line", true)?, (Some(false), 1));
+        Ok(())
+    }
+
+    #[test]
+    fn a_process_that_was_slowed_down_gets_its_time_once_more() -> io::Result<()> {
+        assert_eq!(watched("while :; do :; done", true)?, (Some(true), 2));
+        Ok(())
+    }
+}
