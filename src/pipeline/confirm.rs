@@ -133,7 +133,9 @@ impl Confirmer {
     ) -> Result<Option<Manifest>, ReplayError> {
         let _span = tracing::info_span!("watch_heap").entered();
         let Ok(target) = &self.target else { return Ok(None) };
-        let settings = Settings { watches_heap: true, ..self.settings.clone() };
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let timeout = left.map_or(self.settings.timeout, |left| left.min(self.settings.timeout));
+        let settings = Settings { watches_heap: true, timeout, ..self.settings.clone() };
         match replay::record_again(target, script, &settings, directory) {
             Ok(manifest) => Ok(Some(manifest)),
             Err(error @ ReplayError::Interrupted(_)) => Err(error),

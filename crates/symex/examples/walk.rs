@@ -120,6 +120,7 @@ fn load(directory: &Path) -> Result<Recording, AnyError> {
     let mut recording = Recording {
         common_clock: trace.manifest().common_clock,
         scheduled: trace.is_scheduled(),
+        forked: false,
         ..Recording::default()
     };
     for (index, record) in trace.modules().iter().enumerate() {

@@ -18,6 +18,8 @@ pub struct Recording {
     /// The run followed a schedule, or made up one: what its threads passed counts, and no round of
     /// waiting is left out.
     pub scheduled: bool,
+    /// The process began as a fork of another one, of which it has the threads' logs until then, but not the threads.
+    pub forked: bool,
 }
 
 /// A module as it was loaded in the recorded process.

@@ -68,8 +68,14 @@ fn run(second: RecordedModule, fill: impl FnOnce(&mut Stream)) -> Execution {
     let other = Stream::new("t0.1", 2, 1, Some(worker)).enter(worker, &[0]).exit();
     let threads = vec![t0.exit(), other];
     let modules = vec![first, second];
-    let recording =
-        Recording { modules, threads, failure: None, common_clock: true, scheduled: false };
+    let recording = Recording {
+        modules,
+        threads,
+        failure: None,
+        common_clock: true,
+        scheduled: false,
+        forked: false,
+    };
     let execution = execute(&recording, &Options::default()).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");
     execution

@@ -103,6 +103,7 @@ fn run(first: Rounds, second: u64, options: &Options) -> Execution {
         }),
         common_clock: true,
         scheduled: false,
+        forked: false,
     };
     let execution = execute(&recording, options).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");

@@ -86,6 +86,7 @@ fn unheld(second: Second) -> Recording {
         }),
         common_clock: true,
         scheduled: false,
+        forked: false,
     }
 }
 

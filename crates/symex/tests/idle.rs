@@ -96,6 +96,7 @@ fn run(
         failure: None,
         common_clock: true,
         scheduled,
+        forked: false,
     };
     let execution = execute(&recording, &Options::default()).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");
@@ -343,6 +344,7 @@ fn hang(stores: &[u32], reset: bool) -> Execution {
         }),
         common_clock: false,
         scheduled: false,
+        forked: false,
     };
     let execution = execute(&recording, &Options::default()).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");

@@ -78,6 +78,7 @@ fn handshake() -> Recording {
         failure: None,
         common_clock: true,
         scheduled: false,
+        forked: false,
     }
 }
 

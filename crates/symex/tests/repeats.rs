@@ -67,6 +67,7 @@ fn spinning(log: impl Fn(&mut Stream)) -> Recording {
     let other = Stream::new("t0.1", 2, 1, Some(worker)).enter(worker, &[0]).exit();
     Recording {
         scheduled: false,
+        forked: false,
         modules: vec![b.finish()],
         threads: vec![t0, other],
         failure: None,
@@ -194,6 +195,7 @@ fn calling(what: &str, log: impl Fn(&mut Stream, ir::types::FuncId)) -> Executio
     let other = Stream::new("t0.1", 2, 1, Some(worker)).enter(worker, &[0]).exit();
     let recording = Recording {
         scheduled: false,
+        forked: false,
         modules: vec![b.finish()],
         threads: vec![t0, other],
         failure: None,

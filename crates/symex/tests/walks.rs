@@ -71,7 +71,14 @@ fn counter(failing: bool) -> Recording {
         message: "counter == 2".into(),
     });
     let threads = vec![t0, thread("t0.1", 2), thread("t0.2", 3)];
-    Recording { modules: vec![b.finish()], threads, failure, common_clock: true, scheduled: false }
+    Recording {
+        modules: vec![b.finish()],
+        threads,
+        failure,
+        common_clock: true,
+        scheduled: false,
+        forked: false,
+    }
 }
 
 fn run(recording: &Recording) -> Execution {
@@ -222,6 +229,7 @@ fn straight(b: ModuleBuilder, main: FuncId, fill: impl FnOnce(&mut Stream)) -> E
         failure: None,
         common_clock: true,
         scheduled: false,
+        forked: false,
     };
     run(&recording)
 }
@@ -369,6 +377,7 @@ fn a_critical_section_of_two_entries_has_its_events_and_times() {
         failure: None,
         common_clock: true,
         scheduled: false,
+        forked: false,
     };
     let execution = run(&recording);
     assert_eq!(execution.gaps, []);
@@ -461,6 +470,7 @@ fn a_reused_heap_address_is_another_place() {
         failure: None,
         common_clock: true,
         scheduled: false,
+        forked: false,
     };
     let execution = run(&recording);
     assert_eq!(execution.trace.cells, [], "the threads never touch the same object");
@@ -524,6 +534,7 @@ fn of_two_objects_at_one_address_the_pointer_means_the_one_that_was_there_when_i
         failure: None,
         common_clock: true,
         scheduled: false,
+        forked: false,
     };
     let execution = run(&recording);
     assert_eq!(execution.gaps, []);
@@ -630,6 +641,7 @@ fn pages_are_zeros_where_they_were_mapped_and_unknown_where_a_file_is() {
             failure: None,
             common_clock: true,
             scheduled: false,
+            forked: false,
         };
         let execution = self::run(&recording);
         assert_eq!(execution.gaps, []);

@@ -15,9 +15,9 @@ use std::collections::BTreeSet;
 
 impl Engine<'_> {
     /// Notes a thread whose log ends while it runs. What a thread did whose log cannot be followed to its
-    /// end is not known.
+    /// end is not known, and a process that is a fork does not have the threads whose logs end there.
     pub(super) fn note_running(&mut self, t: usize) {
-        if self.threads[t].exhausted() {
+        if self.threads[t].exhausted() && !self.recording.forked {
             let site = self.site(t);
             self.waiting.running.push((t, site));
         }
