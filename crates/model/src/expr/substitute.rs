@@ -1,6 +1,6 @@
 //! Pools in which expressions stand in place of variables.
 
-use super::{Expr, ExprId, ExprPool};
+use super::{BinOp, Expr, ExprId, ExprPool, mask};
 use crate::ids::VarId;
 
 /// What takes a variable's place.
@@ -71,6 +71,7 @@ impl ExprPool {
         match expr {
             Expr::Const { width, value } => self.constant(width, value),
             Expr::Var { var, width } => self.var(var, width),
+            Expr::Bin(op @ (BinOp::Add | BinOp::Sub), a, b) => self.sum(op, a, b),
             Expr::Bin(op, a, b) => self.bin(op, a, b),
             Expr::Cmp(op, a, b) => self.cmp(op, a, b),
             Expr::Not(a) => self.not(a),
@@ -89,12 +90,38 @@ impl ExprPool {
             Expr::IntToFloat { of, signed, to } => self.int_to_float(of, signed, to),
         }
     }
+
+    /// A sum or difference. A constant goes into the one that an operand has already: of a counter that a thread changes
+    /// thousands of times in a row, each value is what it was at first and one constant.
+    fn sum(&mut self, op: BinOp, a: ExprId, b: ExprId) -> ExprId {
+        let (of, constant) = match (op, self.as_const(a), self.as_const(b)) {
+            (_, None, Some(constant)) => (a, constant),
+            (BinOp::Add, Some(constant), None) => (b, constant),
+            _ => return self.bin(op, a, b),
+        };
+        let signed = |op: BinOp, value: u128| match op {
+            BinOp::Sub => value.wrapping_neg(),
+            _ => value,
+        };
+        let known = match self.get(of) {
+            Expr::Bin(inner @ (BinOp::Add | BinOp::Sub), x, y) => match self.as_const(y) {
+                Some(y) => Some((x, signed(inner, y))),
+                None if inner == BinOp::Add => self.as_const(x).map(|x| (y, x)),
+                None => None,
+            },
+            _ => None,
+        };
+        let Some((inner, known)) = known else { return self.bin(op, a, b) };
+        let width = self.width(of);
+        let all = self.constant(width, known.wrapping_add(signed(op, constant)) & mask(width));
+        self.bin(BinOp::Add, inner, all)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Substitute;
-    use crate::expr::{BinOp, CmpOp, ExprPool};
+    use crate::expr::{BinOp, CmpOp, Expr, ExprId, ExprPool};
     use crate::ids::VarId;
 
     /// A counter that one thread increments 100,000 times: what each read returns is what was written before.
@@ -117,6 +144,36 @@ mod tests {
         let image = images[last.0 as usize].expect("it was a root");
         assert_eq!(new.variables(image), [VarId(7)]);
         assert_eq!(new.evaluate(image, &|_| Some(5)), Some(5 + u128::from(count)));
+        let Expr::Bin(BinOp::Add, of, by) = new.get(image) else { panic!("{:?}", new.get(image)) };
+        assert_eq!(
+            (new.get(of), new.as_const(by)),
+            (Expr::Var { var: VarId(7), width: 32 }, Some(u128::from(count)))
+        );
+    }
+
+    #[test]
+    fn constants_of_sums_and_differences_are_one() {
+        let mut pool = ExprPool::default();
+        let (x, y, three) = (pool.var(VarId(0), 8), pool.var(VarId(1), 8), pool.constant(8, 3));
+        let less = pool.bin(BinOp::Sub, x, three);
+        let (more, other) = (pool.bin(BinOp::Add, three, x), pool.bin(BinOp::Sub, three, x));
+        let two = pool.constant(8, 2);
+        let roots = [
+            pool.bin(BinOp::Sub, y, two),
+            pool.bin(BinOp::Add, two, y),
+            pool.bin(BinOp::Sub, two, y),
+        ];
+        for (y, values) in [(less, [251, 255, 5]), (more, [1, 5, 255]), (other, [1, 5, 255])] {
+            let (new, images) = pool.substituted(roots, |var| match var.0 {
+                0 => Substitute::Variable(VarId(0)),
+                _ => Substitute::Expression(y),
+            });
+            let value = |root: &ExprId| {
+                let image = images[root.0 as usize].expect("it was a root");
+                new.evaluate(image, &|_| Some(0))
+            };
+            assert_eq!(roots.iter().map(value).collect::<Vec<_>>(), values.map(Some));
+        }
     }
 
     #[test]
