@@ -138,9 +138,8 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         followed: None,
     };
     let likely = watched::is_likely(&loaded, &execution);
-    if likely && let Some(watched) = watched::run_again(directory, &loaded, &execution, &work)? {
-        let options = SolveOptions { time: work.left(), ..options.clone() };
-        return solve_watched(directory, &watched, &options);
+    if likely && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work)? {
+        return Ok(answer);
     }
     let Replayed { mut explained, failing, notes, mut alternates, across } =
         replayed::explain(directory, &execution, &mut work)?;
@@ -149,10 +148,9 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     if !settled
         && !likely
         && watched::is_possible(&loaded, &execution)
-        && let Some(watched) = watched::run_again(directory, &loaded, &execution, &work)?
+        && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work)?
     {
-        let options = SolveOptions { time: work.left(), ..options.clone() };
-        return solve_watched(directory, &watched, &options);
+        return Ok(answer);
     }
     // A spare alternate is none that was asked for.
     let enough = explained.explanation.alternates.found.len() >= options.alternates;
@@ -244,6 +242,31 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     answer::add_sources(&mut solution, &loaded.recording);
     let trace = directory.to_owned();
     Ok(Answer { solution, warnings, cut_short, broke, failing, alternates, trace })
+}
+
+/// The answer about the same run with a watched heap, where there is a failing schedule of one.
+fn by_freed_memory(
+    directory: &Path,
+    loaded: &Loaded,
+    execution: &Execution,
+    work: &Work<'_>,
+) -> Result<Option<Answer>, PipelineError> {
+    let Some(watched) = watched::run_again(directory, loaded, execution, work)? else {
+        return Ok(None);
+    };
+    let options = SolveOptions { time: work.left(), ..work.options.clone() };
+    match solve_watched(directory, &watched, &options) {
+        Ok(answer) if answer.solution.verdict == render::solution::Verdict::FailingSchedule => {
+            return Ok(Some(answer));
+        }
+        Ok(answer) => {
+            tracing::info!(reason = ?answer.solution.reason, "no use of freed memory is explained")
+        }
+        Err(error @ PipelineError::Replay(_)) => return Err(error),
+        Err(error) => tracing::info!(%error, "no use of freed memory is explained"),
+    }
+    watched::forget(&watched)?;
+    Ok(None)
 }
 
 /// Solves the trace of the same run with a watched heap.

@@ -99,18 +99,27 @@ pub(super) fn run_again(
     };
     let place = directory.join(DIRECTORY);
     // Of a run of solve that was ended.
-    if place.exists() {
-        fs_err::remove_dir_all(&place).map_err(PipelineError::Write)?;
-    }
+    forget(&place)?;
     let found = confirmer.record_watched(&script, &place)?;
     tracing::info!(failure = ?found.as_ref().map(ending), "ran again with a watched heap");
     if found.as_ref().is_some_and(names_misuse) {
         return Ok(Some(place));
     }
-    if place.exists() {
-        fs_err::remove_dir_all(&place).map_err(PipelineError::Write)?;
-    }
+    forget(&place)?;
     Ok(None)
+}
+
+/// Removes the trace of a run with a watched heap, if there is one.
+///
+/// # Errors
+/// When it cannot be removed.
+pub(super) fn forget(watched: &Path) -> Result<(), PipelineError> {
+    match fs_err::remove_dir_all(watched) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(PipelineError::Write(error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The recorded run's own schedule as text, as far as its scheduler, or its log and clock, tell.
