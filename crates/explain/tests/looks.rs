@@ -1,0 +1,230 @@
+//! Causes in which a thread looks at something before it acts on it: which look, and what came in between.
+
+mod support;
+
+use explain::Pattern;
+use support::causes::{cause_of, events, trace};
+
+/// Both did what only one should do; along the same paths both do, and which of them does it first
+/// explains nothing.
+#[test]
+fn a_check_that_no_longer_held_is_named_and_not_what_follows_from_it() {
+    let parsed = trace(
+        "
+        t0: fork a
+        t0: fork b
+        a: [look] R state -> x
+        a: assume x == 0
+        b: R state -> y
+        b: assume y == 0
+        b: [other] W state 2
+        b: R calls -> d
+        b: W calls d + 1
+        a: [act] W state 1
+        a: R calls -> c
+        a: W calls c + 1
+        t0: join a
+        t0: join b
+        t0: R calls -> n
+        t0: fail n == 2
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-write")));
+    assert_eq!(cause.variables, ["state"]);
+}
+
+/// What two owners of one slot do to each other follows from both having found it free.
+#[test]
+fn two_that_found_a_slot_free_are_told_by_that() {
+    let parsed = trace(
+        "
+        t0: fork a
+        t0: fork b
+        a: [look] R slot -> x
+        a: assume x == 0
+        a: [mine] W slot 3
+        a: R slot -> c
+        b: [rival] R slot -> y
+        b: assume y == 0
+        b: [theirs] W slot 4
+        b: R slot -> z
+        b: assume z == 4
+        b: W slot 0
+        a: fail c != 3
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-write")));
+    let either = [["theirs", "look", "mine"], ["mine", "rival", "theirs"]];
+    assert!(either.iter().any(|labels| cause.events == events(&parsed, labels)), "{cause:?}");
+}
+
+/// The thread looked again, and that still held.
+#[test]
+fn what_was_looked_at_again_is_not_stale() {
+    let parsed = trace(
+        "
+        cell left 32 = 2
+        t0: fork a
+        t0: fork b
+        b: lock m
+        b: R left -> v
+        b: W left v - 1
+        b: unlock m
+        b: R calls -> d
+        b: W calls d + 1
+        a: R left -> x
+        a: assume x > 1
+        a: lock m
+        a: R left -> y
+        a: assume y == 1
+        a: W left y - 1
+        a: unlock m
+        a: R calls -> c
+        a: W calls c + 1
+        t0: join a
+        t0: join b
+        t0: R calls -> n
+        t0: fail n == 2
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_ne!(cause.pattern, Pattern::Atomicity, "{}", cause.sentence);
+}
+
+/// What a thread read in its next round, at the same place, is no use of what it had read before.
+#[test]
+fn the_same_look_in_the_next_round_is_no_use_of_the_first() {
+    let mut parsed = trace(
+        "
+        cell current 32 = 0
+        t0: W filled 0
+        t0: fork a
+        t0: fork b
+        a: [look] R current -> c
+        a: assume c == 0
+        a: W filled 1
+        a: [again] R current -> d
+        b: W current 1
+        b: R filled -> f
+        b: fail f == 0
+        ",
+    );
+    let used = cause_of(&parsed);
+    assert_eq!(used.pattern, Pattern::Atomicity, "{}", used.sentence);
+    let look = parsed.event("look");
+    let stack = parsed.trace.event(look).stack.clone();
+    let again = parsed.event("again");
+    parsed.trace.events[again.index()].stack = stack;
+    let next = cause_of(&parsed);
+    assert_ne!(next.pattern, Pattern::Atomicity, "{}", next.sentence);
+}
+
+/// One thread says that it is at work; whoever is to wait for it looked before it said so.
+#[test]
+fn a_look_that_came_before_it_was_said_that_work_goes_on() {
+    let parsed = trace(
+        "
+        t0: fork a
+        t0: lock m
+        t0: [look] R working -> w
+        t0: assume w == 0
+        t0: unlock m
+        t0: [early] R done -> d
+        a: lock m
+        a: [begin] W working 1
+        a: unlock m
+        a: [act] W done 1
+        a: lock m
+        a: W working 0
+        a: unlock m
+        t0: fail d == 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Order, Some("looked-too-early")));
+    assert_eq!(cause.events, events(&parsed, &["look", "begin", "early", "act"]));
+    let sentence = "t0 read `working` (trace:4) before t0.1 wrote it (trace:9), and so read `done` \
+                    (trace:7) before t0.1 wrote it (trace:11)";
+    assert_eq!(cause.sentence, sentence);
+}
+
+/// What the look was about has nothing to do with the work: it would have led nowhere else.
+#[test]
+fn a_look_that_would_have_led_here_all_the_same_is_no_cause() {
+    let parsed = trace(
+        "
+        t0: fork a
+        t0: [look] R working -> w
+        t0: assume w < 2
+        t0: [early] R done -> d
+        a: W working 1
+        a: [act] W done 1
+        t0: fail d == 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_ne!(cause.case, Some("looked-too-early"), "{}", cause.sentence);
+}
+
+/// Two threads find a breaker open and both try it; that one of them looks before the other has closed it is only
+/// what follows.
+#[test]
+fn two_that_found_the_same_free_are_told_by_the_one_that_was_overtaken() {
+    let parsed = trace(
+        "
+        cell state 32 = 1
+        a: [look-a] R state -> x
+        a: assume x == 1
+        a: [claim-a] W state 2
+        a: R probes -> p
+        a: W probes p + 1
+        a: R probes -> n
+        a: fail n > 1
+        b: [look-b] R state -> y
+        b: assume y == 1
+        b: [claim-b] W state 2
+        b: R probes -> q
+        b: W probes q + 1
+        b: W state 0
+        b: W probes 0
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-write")));
+    let either = [["look-a", "claim-a"], ["look-b", "claim-b"]];
+    assert!(either.iter().any(|own| cause.events[1..] == events(&parsed, own)), "{cause:?}");
+}
+
+#[test]
+fn a_check_that_is_made_again_is_none_that_was_overtaken() {
+    let mut parsed = trace(
+        "
+        cell n 32 = 0
+        t0: fork a
+        t0: fork b
+        a: [look] R n -> p
+        a: assume p == 0
+        b: [room] R n -> s
+        b: assume s < 4
+        b: [put] W n s + 1
+        b: [load] R n -> u
+        a: [again] R n -> q
+        a: assume q != 0
+        a: [read] R n -> r
+        a: [take] W n r - 1
+        b: [lost] W n u + 1
+        t0: join a
+        t0: join b
+        t0: [end] R n -> z
+        t0: fail z == 2
+        ",
+    );
+    let stack = parsed.trace.event(parsed.event("look")).stack.clone();
+    let again = parsed.event("again").index();
+    parsed.trace.events[again].stack = stack;
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.case, Some("read-write-write"), "{cause:?}");
+    assert!(!cause.events.contains(&events(&parsed, &["look"])[0]), "{cause:?}");
+}
