@@ -15,7 +15,7 @@ mod still_running;
 mod watched;
 mod work;
 
-pub use confirm::{Finding, ReplayOptions};
+pub use confirm::{Finding, ReplayOptions, whole_manifest};
 pub use error::PipelineError;
 pub use load::{Loaded, load};
 pub use watched::explained_trace;

@@ -284,7 +284,7 @@ fn what_damaged_the_heap_is_explained_and_not_the_damage() {
     for part in [
         "updated `given->count` (freed_twice.c:19) between",
         "failure: double-free",
-        "(replay: confirmed)\n  replay: the recorded run's failure (",
+        "(replay: confirmed)\n  replay: the recorded run failed later (",
         "every access to freed memory watched, fails so: double free",
     ] {
         assert!(said.contains(part), "{part}: {said}");

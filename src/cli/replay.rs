@@ -11,7 +11,7 @@ use render::Solution;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use trace_format::{Manifest, State};
+use trace_format::Manifest;
 
 /// So many runs that did something else are told of one by one.
 const TOLD: u32 = 5;
@@ -135,12 +135,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
 }
 
 pub(super) fn manifest(trace: &Path) -> Result<Manifest, Failure> {
-    let bad = |error: trace_format::TraceError| Failure::new(exit_codes::BAD_TRACE, error);
-    let mut manifest = Manifest::read(trace).map_err(bad)?;
-    if manifest.state == State::Recording {
-        trace_format::read_raw(trace, &mut manifest).map_err(bad)?;
-    }
-    Ok(manifest)
+    pipeline::whole_manifest(trace).map_err(|error| Failure::new(exit_codes::BAD_TRACE, error))
 }
 
 /// A schedule from a file, and nobody but the user knows what it does: the recorded failure,

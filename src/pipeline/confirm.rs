@@ -7,7 +7,7 @@ use render::solution::Replay;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use symex::Execution;
-use trace_format::Manifest;
+use trace_format::{Manifest, TraceError};
 
 /// So many orders of the threads behind an alternate's end are tried.
 const TAILS: usize = 4;
@@ -99,11 +99,7 @@ impl Confirmer {
         options: &ReplayOptions,
         deadline: Option<Instant>,
     ) -> Result<Self, ReplayError> {
-        let manifest = Manifest::read(trace)?;
-        let mut manifest = manifest;
-        if manifest.state == trace_format::State::Recording {
-            trace_format::read_raw(trace, &mut manifest)?;
-        }
+        let manifest = whole_manifest(trace)?;
         let target = options.target(trace, &manifest).map_err(|error| in_words(&error));
         let settings = options.settings(&manifest);
         Ok(Self { manifest, target, settings, deadline })
@@ -278,6 +274,19 @@ impl Confirmer {
         let fails = judge::fails(&self.manifest, &attempt);
         Ok((Finding { replay, note, script: None, fails }, Some(verdict)))
     }
+}
+
+/// A trace's manifest, with threads and failure also where the trace is not sealed.
+///
+/// # Errors
+///
+/// When it cannot be read, or is malformed.
+pub fn whole_manifest(trace: &Path) -> Result<Manifest, TraceError> {
+    let mut manifest = Manifest::read(trace)?;
+    if manifest.state == trace_format::State::Recording {
+        trace_format::read_raw(trace, &mut manifest)?;
+    }
+    Ok(manifest)
 }
 
 fn in_words(error: &(dyn std::error::Error + 'static)) -> String {

@@ -6,7 +6,7 @@
 //! recorded in the trace's directory, and is the one to explain.
 
 use super::budget::Budget;
-use super::confirm::Confirmer;
+use super::confirm::{Confirmer, whole_manifest};
 use super::work::Work;
 use super::{Loaded, PipelineError};
 use crate::record::ending;
@@ -35,11 +35,11 @@ pub fn explained_trace(directory: &Path) -> PathBuf {
 
 /// What to say of an answer that is about the trace of a run with a watched heap.
 pub(super) fn note(directory: &Path, watched: &Path) -> Option<String> {
-    let then = Manifest::read(directory).ok()?;
-    let now = Manifest::read(watched).ok()?;
+    let then = whole_manifest(directory).ok()?;
+    let now = whole_manifest(watched).ok()?;
     Some(format!(
-        "the recorded run's failure ({}) came of an earlier one: the program, run again along the recorded schedule \
-         with every access to freed memory watched, fails so: {}; that run is explained here",
+        "the recorded run failed later ({}): the program, run again along the recorded schedule with every access to \
+         freed memory watched, fails so: {}; that run is explained here",
         ending(&then),
         ending(&now)
     ))

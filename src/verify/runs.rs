@@ -2,6 +2,7 @@
 
 use super::Options;
 use crate::fix::{FixError, Recorded};
+use crate::pipeline;
 use crate::record::{self, Confined, FailAt, Interrupts, Noise, Program, RecordError, draw_seed};
 use crate::replay::{self, Claim, ReplayError, Report, Settings};
 use model::{EventId, Schedule};
@@ -78,11 +79,7 @@ impl Runner {
         solution: &Solution,
         options: &Options,
     ) -> Result<Self, FixError> {
-        let mut manifest = Manifest::read(&recorded.directory).map_err(ReplayError::from)?;
-        if manifest.state == trace_format::State::Recording {
-            trace_format::read_raw(&recorded.directory, &mut manifest)
-                .map_err(ReplayError::from)?;
-        }
+        let manifest = pipeline::whole_manifest(&recorded.directory).map_err(ReplayError::from)?;
         let file = std::path::absolute(&options.program)
             .map_err(|source| ReplayError::Io { action: "find the new program", source })?;
         let mut command = vec![file.clone().into_os_string()];
