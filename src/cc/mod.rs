@@ -58,6 +58,11 @@ pub fn run(cxx: bool, args: &[OsString], archive: ArchiveSource<'_>) -> Result<u
     }
 }
 
+/// The arguments with those of response files in their places.
+pub fn expanded(args: &[OsString]) -> Result<Vec<OsString>, CcError> {
+    response::expand(args)
+}
+
 /// What does not end in machine code. Sources find the header all the same.
 fn pass_through(clang: &Clang, arguments: &Arguments, args: &[OsString]) -> Result<u8, CcError> {
     let internal = args.first().is_some_and(|first| first == "-cc1" || first == "-cc1as");

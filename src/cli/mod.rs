@@ -15,6 +15,7 @@ pub mod solve;
 pub mod test_case;
 pub mod verify;
 
+use crate::rust::{self, RustError};
 use clap::{Parser, Subcommand};
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
@@ -56,6 +57,20 @@ enum Command {
     #[command(name = "c++", disable_help_flag = true)]
     Cxx {
         /// What clang++ would be given
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Compile Rust like rustc does, with instrumentation
+    #[command(disable_help_flag = true)]
+    Rustc {
+        /// What rustc would be given
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Run cargo, which builds instrumented programs then
+    #[command(disable_help_flag = true)]
+    Cargo {
+        /// What cargo would be given
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
@@ -116,12 +131,16 @@ fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
     match args.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str) {
         Some("symbiosis-cc") => return compile(false, &args[1..]),
         Some("symbiosis-c++") => return compile(true, &args[1..]),
+        Some(rust::WRAPPER) => return done(rust::wrapper(&args[1..])),
+        Some(rust::LINKER) => return done(cc::link_rust(&args[1..])),
         _ => {}
     }
     // The compiler's arguments are clang's business, so clap never sees them.
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("cc") => return compile(false, &args[2..]),
         Some("c++") => return compile(true, &args[2..]),
+        Some("rustc") => return done(rust::rustc(&args[2..])),
+        Some("cargo") => return done(rust::cargo(&args[2..])),
         _ => {}
     }
     let cli = match Cli::try_parse_from(args) {
@@ -136,6 +155,8 @@ fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
     match cli.command {
         Command::Cc { args } => compile(false, &args),
         Command::Cxx { args } => compile(true, &args),
+        Command::Rustc { args } => done(rust::rustc(&args)),
+        Command::Cargo { args } => done(rust::cargo(&args)),
         Command::Record(args) => {
             record::run(args).map_err(|error| Failure::new(error.exit_code(), error))
         }
@@ -155,6 +176,10 @@ fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
 
 fn compile(cxx: bool, args: &[OsString]) -> Result<u8, Failure> {
     cc::run(cxx, args).map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))
+}
+
+fn done(result: Result<u8, RustError>) -> Result<u8, Failure> {
+    result.map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))
 }
 
 /// The error and its sources on one line.

@@ -101,6 +101,7 @@ fn failure(failure: &Failure) -> RecordedFailure {
         FailureKind::HeapCorruption => RecordedFailureKind::HeapCorruption,
         FailureKind::StackOverflow => RecordedFailureKind::StackOverflow,
         FailureKind::Exception => RecordedFailureKind::Exception,
+        FailureKind::Panic => RecordedFailureKind::Panic,
         FailureKind::User => RecordedFailureKind::User,
         FailureKind::Reached => RecordedFailureKind::Reached,
         FailureKind::Output => RecordedFailureKind::Output,

@@ -38,6 +38,7 @@ pub fn ending(manifest: &Manifest) -> String {
         FailureKind::HeapCorruption => format!("heap corruption: {}", failure.message),
         FailureKind::StackOverflow => "stack overflow".to_owned(),
         FailureKind::Exception => format!("uncaught exception: {}", failure.message),
+        FailureKind::Panic => failure.message.clone(),
         FailureKind::User => format!("symbiosis_fail_if: {}", failure.message),
         FailureKind::Reached => format!("reached {}", failure.message),
         FailureKind::Output => "wrong output".to_owned(),

@@ -221,7 +221,10 @@ fn is_same_but_for_thread(recorded: &Failure, found: &Failure, attempt: &Attempt
     }
     match recorded.kind {
         // The message holds file, line and function.
-        FailureKind::Assertion | FailureKind::User | FailureKind::Reached => {
+        FailureKind::Assertion
+        | FailureKind::User
+        | FailureKind::Reached
+        | FailureKind::Panic => {
             recorded.message == found.message
         }
         // The check speaks of the whole output.

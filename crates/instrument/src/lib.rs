@@ -6,6 +6,8 @@
 //! in between but the inlining of the hooks themselves, because an optimiser may move or merge what
 //! the log says happened.
 //!
+//! Bitcode of Rust is changed before it is saved: its standard library's locks become calls of the runtime.
+//!
 //! Before what other threads may observe stand gates ([`ir::gates`]), where a scheduler can stop the
 //! program. They log nothing.
 //!
@@ -28,6 +30,7 @@ mod kept;
 mod place;
 mod pointees;
 mod repeats;
+mod rust;
 mod scan;
 mod structors;
 mod values;
@@ -136,8 +139,13 @@ fn instrumented<'c>(
     bitcode: &[u8],
     options: &Options,
 ) -> Result<llvm::Module<'c>, InstrumentError> {
-    let module = context.parse_bitcode(bitcode)?;
+    let mut module = context.parse_bitcode(bitcode)?;
     emit::check_target(&module)?;
+    let prepared = rust::prepared(&module);
+    let bitcode = prepared.as_deref().unwrap_or(bitcode);
+    if prepared.is_some() {
+        module = context.parse_bitcode(bitcode)?;
+    }
     let source = ir::read_bitcode(bitcode).map_err(InstrumentError::Read)?;
     let handles = descriptor::Handles::collect(&module, &source)?;
     let hooks = hooks::link(&module, options.witness)?;

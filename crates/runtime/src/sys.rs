@@ -83,6 +83,8 @@ const SYS_OPENAT: c_long = 257;
 const SYS_SCHED_YIELD: c_long = 24;
 const SYS_EXIT_GROUP: c_long = 231;
 const AT_FDCWD: c_long = -100;
+/// Of `FUTEX_WAIT_BITSET`: whoever wakes the word wakes the sleeper.
+const ALL_BITS: c_long = 0xffff_ffff;
 const FUTEX_WAIT_PRIVATE: c_long = 128;
 const FUTEX_WAKE_PRIVATE: c_long = 129;
 const NANOSECONDS: u64 = 1_000_000_000;
@@ -304,6 +306,27 @@ pub fn futex_wait(word: &AtomicU32, seen: u32, nanoseconds: Option<u64>) {
         let word = word.as_ptr() as c_long;
         syscall::call(syscall::FUTEX, &[word, FUTEX_WAIT_PRIVATE, seen.into(), time as c_long])
     };
+}
+
+/// Sleeps while the word is `seen`, by this operation of `FUTEX_WAIT_BITSET`: 0, or `ETIMEDOUT` when the time, null
+/// for none, has come. May change `errno`.
+///
+/// # Safety
+///
+/// The time is null or readable.
+pub unsafe fn futex_wait_until(
+    word: &AtomicU32,
+    operation: c_int,
+    seen: u32,
+    time: *const TimeSpec,
+) -> c_int {
+    let arguments =
+        [word.as_ptr() as c_long, operation.into(), seen.into(), time as c_long, 0, ALL_BITS];
+    // SAFETY: the kernel answers EFAULT to a bad word.
+    match unsafe { syscall::call(syscall::FUTEX, &arguments) } {
+        -1 if errno() == ETIMEDOUT => ETIMEDOUT,
+        _ => 0,
+    }
 }
 
 /// Wakes up to so many threads that sleep on the word. May change `errno`.

@@ -161,6 +161,7 @@ fn load(directory: &Path) -> Result<Recording, AnyError> {
             FailureKind::HeapCorruption => RecordedFailureKind::HeapCorruption,
             FailureKind::StackOverflow => RecordedFailureKind::StackOverflow,
             FailureKind::Exception => RecordedFailureKind::Exception,
+            FailureKind::Panic => RecordedFailureKind::Panic,
             FailureKind::User => RecordedFailureKind::User,
             FailureKind::Reached => RecordedFailureKind::Reached,
             FailureKind::Output => RecordedFailureKind::Output,

@@ -110,6 +110,8 @@ pub enum RecordedFailureKind {
     StackOverflow,
     /// A C++ exception that nobody caught.
     Exception,
+    /// A Rust panic.
+    Panic,
     /// A user's mark: `symbiosis_fail_if`.
     User,
     /// A source line was reached; the message is `file:line`.

@@ -63,6 +63,7 @@ impl<'r> Engine<'r> {
         };
         if event == RuntimeEvent::JoinEnd {
             self.wait_for_joined(t)?;
+            self.check_joined(t)?;
         }
         match event {
             RuntimeEvent::SyncBegin
@@ -81,6 +82,7 @@ impl<'r> Engine<'r> {
             _ => thread.words(words)?,
         };
         thread.advance();
+        self.check_after_panic(t, event, &words)?;
         match (event, words.as_slice()) {
             (RuntimeEvent::ThreadCreate, [serial, handle, ..]) => {
                 if let Some(call) = self.threads[t].external_call() {
@@ -336,6 +338,9 @@ impl<'r> Engine<'r> {
             return contradiction(format!("unknown synchronisation call {op}"));
         };
         self.pass_sync(t, SyncPoint::Begin, Some(operation));
+        if operation == SyncOp::Panic {
+            self.begin_panic(t)?;
+        }
         let size = self.foreign_size(t, false).unwrap_or(object_size(operation));
         let name = self.object_name(t, address, Some(size));
         let stack = if self.symbolic() { self.sync_stack(t) } else { Stack::default() };
@@ -753,7 +758,8 @@ fn object_size(operation: SyncOp) -> u64 {
         | SyncOp::SpinUnlock
         | SyncOp::Once
         | SyncOp::FutexWait
-        | SyncOp::FutexWake => WORD_SIZE,
+        | SyncOp::FutexWake
+        | SyncOp::Panic => WORD_SIZE,
         SyncOp::MutexLock | SyncOp::MutexTryLock | SyncOp::MutexTimedLock | SyncOp::MutexUnlock => {
             MUTEX_SIZE
         }

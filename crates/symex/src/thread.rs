@@ -257,6 +257,8 @@ pub(crate) struct Thread<'r> {
     pub again: bool,
     /// `ThreadExit` was seen, or the initial thread's `main` returned.
     pub exited: bool,
+    /// What follows in the log is a consequence of the failure, and is not walked.
+    pub left_out: bool,
     /// A longjmp or cancellation was seen, and its target not yet.
     pub non_local: bool,
     /// Where `setjmp` was called: buffer address to (frame serial, instruction).
@@ -357,6 +359,7 @@ impl<'r> Thread<'r> {
             stop: None,
             again: false,
             exited: false,
+            left_out: false,
             non_local: false,
             jump_buffers: FxHashMap::default(),
             destructors: Vec::new(),

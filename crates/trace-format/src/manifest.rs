@@ -83,6 +83,8 @@ pub enum FailureKind {
     StackOverflow,
     /// A C++ exception that nobody caught.
     Exception,
+    /// A panic of a Rust program that did not end well.
+    Panic,
     /// `symbiosis_fail_if`.
     User,
     /// The line of `record --fail-at` was reached.

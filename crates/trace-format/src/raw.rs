@@ -64,6 +64,7 @@ pub(crate) fn process(path: &Path) -> Result<ProcessRecord, TraceError> {
         RawFailure::Exception => Some(FailureKind::Exception),
         RawFailure::User => Some(FailureKind::User),
         RawFailure::Reached => Some(FailureKind::Reached),
+        RawFailure::Panic => Some(FailureKind::Panic),
     };
     let failure = kind.map(|kind| Failure {
         kind,

@@ -39,7 +39,10 @@ fn failure(seen: Option<Failure>, manifest: &Manifest) -> Option<Failure> {
     let name_of = |serial: u64| {
         manifest.threads.iter().find(|thread| thread.serial == serial).map(|t| t.name.clone())
     };
-    if let Some(failure) = seen {
+    // A panic that somebody caught is none.
+    let ended_well = manifest.outcome == Some(Outcome::Exited(0)) && !manifest.timed_out;
+    let caught = |failure: &Failure| failure.kind == FailureKind::Panic && ended_well;
+    if let Some(failure) = seen.filter(|failure| !caught(failure)) {
         let thread = failure.thread_serial.and_then(name_of);
         return Some(Failure { thread, ..failure });
     }

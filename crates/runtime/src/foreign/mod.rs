@@ -14,6 +14,7 @@ pub mod assertions;
 pub mod glib;
 pub mod libcxx;
 pub mod qt;
+pub mod rust;
 pub mod sdl;
 
 use crate::emulate::{self, Limit};

@@ -73,6 +73,8 @@ pub(crate) struct Learned {
     pub writes: Vec<u64>,
     /// The first thread in which a test framework reported a failed check.
     pub reported: Option<usize>,
+    /// When the panic began that the run failed of, by the processor's clock.
+    pub panicked: Option<u64>,
     /// Pipes and their like.
     pub channels: Channels,
     pub descriptors: Descriptors,

@@ -7,6 +7,7 @@ mod lifetime;
 mod meant;
 mod output;
 mod overrun;
+mod panic;
 mod reached;
 mod search;
 
@@ -126,7 +127,9 @@ impl<'r> Engine<'r> {
         report.unused_path = unused_path;
         report.unused_values = unused_values;
         report.reached_end = match &stop {
-            Some(Stop::EndOfLog) => unused_path == 0 && unused_values == 0,
+            Some(Stop::EndOfLog) => {
+                thread.left_out || unused_path == 0 && unused_values == 0
+            }
             Some(Stop::Failed) => true,
             _ => false,
         };
@@ -177,6 +180,7 @@ impl<'r> Engine<'r> {
             RecordedFailureKind::HeapCorruption => (FailureKind::HeapCorruption, self.search(t)),
             RecordedFailureKind::StackOverflow => (FailureKind::StackOverflow, self.search(t)),
             RecordedFailureKind::Exception => (FailureKind::Exception, self.search_throw(t)),
+            RecordedFailureKind::Panic => (FailureKind::Panic, self.search(t)),
             RecordedFailureKind::User | RecordedFailureKind::Reached => {
                 (FailureKind::User, self.search(t))
             }

@@ -355,6 +355,8 @@ pub enum SyncOp {
     /// for a call that may come back without one, 2 for one that asks for this item wherever it is. The result says how many
     /// items were taken, 0 for none; others than the first have the numbers below.
     QueuePop = 30,
+    /// A thread of a Rust program panics. What it does then is not followed where the panic is the failure.
+    Panic = 31,
 }
 
 impl SyncOp {
@@ -392,6 +394,7 @@ impl SyncOp {
             28 => Self::FutexWake,
             29 => Self::QueuePush,
             30 => Self::QueuePop,
+            31 => Self::Panic,
             _ => return None,
         })
     }
@@ -597,6 +600,9 @@ pub enum RawFailure {
     User = 11,
     /// The place that [`FAIL_AT_VARIABLE`] names was reached; the message is `file:line`.
     Reached = 12,
+    /// A thread of a Rust program panicked. A failure only if the process then ends with a status other than 0:
+    /// the panic may be caught. The message says where.
+    Panic = 13,
 }
 
 /// Set to `use-after-free`, it makes the runtime give every heap object pages of its own, which are
@@ -634,6 +640,7 @@ impl RawFailure {
             10 => Self::Exception,
             11 => Self::User,
             12 => Self::Reached,
+            13 => Self::Panic,
             _ => return None,
         })
     }

@@ -69,6 +69,7 @@ pub const fn sync_point_name(point: SyncPoint, operation: Option<SyncOp>) -> &'s
             Some(SyncOp::FutexWake) => "~futex_wake",
             Some(SyncOp::QueuePush) => "~queue_push",
             Some(SyncOp::QueuePop) => "~queue_pop",
+            Some(SyncOp::Panic) => "~panic",
         },
     }
 }

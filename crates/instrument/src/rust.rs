@@ -1,0 +1,541 @@
+//! Programs in Rust. The standard library comes as part of the program's bitcode, with its locks inline: what
+//! takes and gives them is an atomic update of a word. Here such updates become calls of the runtime
+//! (`runtime::foreign::rust`), which knows the locks that they stand for, and panics announce themselves.
+//!
+//! An update is told by the functions that the debug information says it was inlined from, whatever the optimiser
+//! did to the code around it. Where the library looks at what it found in the word, it finds what leads past
+//! its own sleeping and waking:
+//!
+//! | in | what | becomes |
+//! | --- | --- | --- |
+//! | `Mutex::lock`, `RwLock::read`, `write` | a look at the word | free |
+//! | | the compare-and-exchange | the call, and "exchanged" |
+//! | `Mutex::try_lock` | the compare-and-exchange | the call's word, and whether it was free |
+//! | `RwLock::try_read`, `try_write` | the look | the call's word |
+//! | | the compare-and-exchange | "exchanged" |
+//! | `unlock`, `read_unlock`, `write_unlock` | the update | the call, and "nobody sleeps" |
+//! | `Condvar::wait` and its kin | looks, the mutex's updates | "unchanged", done |
+//! | | the system call | the call |
+//! | `Condvar::notify_one`, `notify_all` | the update | the call |
+//! | | waking | nothing |
+
+use llvm::{Llvm, Module};
+use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMBuilderRef, LLVMMetadataRef, LLVMTypeRef, LLVMValueRef};
+use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
+use std::collections::HashMap;
+use std::ffi::{CString, c_uint};
+
+const NO_NAME: *const std::ffi::c_char = c"".as_ptr();
+/// A reader's share of a lock's word, and a writer's.
+const ONE_READER: u64 = 1;
+const WRITER: u64 = 0x3fff_ffff;
+/// A lock's word while it is held and nobody sleeps.
+const HELD: u64 = 1;
+/// Functions are inlined into each other so many levels deep at most; more is malformed.
+const DEEPEST: usize = 1024;
+/// Positions of operands of a subprogram and a lexical block.
+const SCOPE_PARENT: usize = 1;
+const SUBPROGRAM_SYMBOL: usize = 3;
+/// Which argument of the function that begins a panic is its place.
+const PLACE_ARGUMENT: c_uint = 2;
+
+/// What a function of the library does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Lock,
+    TryLock,
+    Unlock,
+    Read,
+    TryRead,
+    EndRead,
+    Write,
+    TryWrite,
+    EndWrite,
+    Wait,
+    Notify { all: bool },
+}
+
+impl Role {
+    /// By the function's name, without hash and angle brackets.
+    fn of(name: &str) -> Option<Self> {
+        let (place, function) = name.rsplit_once("::")?;
+        let (module, kind) = place.rsplit_once("::")?;
+        if !module.starts_with("std::sys") || !module.contains("futex") {
+            return None;
+        }
+        Some(match (kind, function) {
+            ("Mutex", "lock") => Self::Lock,
+            ("Mutex", "try_lock") => Self::TryLock,
+            ("Mutex", "unlock") => Self::Unlock,
+            ("RwLock", "read") => Self::Read,
+            ("RwLock", "try_read") => Self::TryRead,
+            ("RwLock", "read_unlock") => Self::EndRead,
+            ("RwLock", "write") => Self::Write,
+            ("RwLock", "try_write") => Self::TryWrite,
+            ("RwLock", "write_unlock") => Self::EndWrite,
+            ("Condvar", "wait" | "wait_timeout" | "wait_optional_timeout") => Self::Wait,
+            ("Condvar", "notify_one") => Self::Notify { all: false },
+            ("Condvar", "notify_all") => Self::Notify { all: true },
+            _ => return None,
+        })
+    }
+
+    /// The runtime's function.
+    fn entry(self) -> &'static str {
+        match self {
+            Self::Lock => "__symbiosis_rust_lock",
+            Self::TryLock => "__symbiosis_rust_try_lock",
+            Self::Unlock => "__symbiosis_rust_unlock",
+            Self::Read => "__symbiosis_rust_read",
+            Self::TryRead => "__symbiosis_rust_try_read",
+            Self::EndRead => "__symbiosis_rust_end_read",
+            Self::Write => "__symbiosis_rust_write",
+            Self::TryWrite => "__symbiosis_rust_try_write",
+            Self::EndWrite => "__symbiosis_rust_end_write",
+            Self::Wait => "__symbiosis_rust_wait",
+            Self::Notify { all: false } => "__symbiosis_rust_notify_one",
+            Self::Notify { all: true } => "__symbiosis_rust_notify_all",
+        }
+    }
+
+    /// Does the runtime's function give the word?
+    fn gives_word(self) -> bool {
+        matches!(self, Self::TryLock | Self::TryRead | Self::TryWrite)
+    }
+}
+
+/// A symbol's name in the source, without hash, parameters of types and angle brackets around the type of an
+/// inherent function.
+fn plain_name(symbol: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(symbol)).replace(['<', '>'], "")
+}
+
+/// Is the module the work of rustc?
+fn is_rust(module: &Module<'_>) -> bool {
+    let llvm = module.llvm();
+    let name = c"llvm.ident";
+    // SAFETY: the module is alive, and the list has as many places as there are operands.
+    unsafe {
+        let count = llvm.LLVMGetNamedMetadataNumOperands(module.raw(), name.as_ptr()) as usize;
+        let mut nodes = vec![std::ptr::null_mut(); count];
+        llvm.LLVMGetNamedMetadataOperands(module.raw(), name.as_ptr(), nodes.as_mut_ptr());
+        nodes.into_iter().any(|node| {
+            if llvm.LLVMGetMDNodeNumOperands(node) == 0 {
+                return false;
+            }
+            let mut operands =
+                vec![std::ptr::null_mut(); llvm.LLVMGetMDNodeNumOperands(node) as usize];
+            llvm.LLVMGetMDNodeOperands(node, operands.as_mut_ptr());
+            operands.first().is_some_and(|&text| string(llvm, text).starts_with("rustc"))
+        })
+    }
+}
+
+/// # Safety
+/// The value must be null or alive.
+unsafe fn string(llvm: &Llvm, operand: LLVMValueRef) -> String {
+    if operand.is_null() {
+        return String::new();
+    }
+    let mut length = 0;
+    // SAFETY: LLVM returns the length with the start, and null for what is no string.
+    unsafe {
+        let start = llvm.LLVMGetMDString(operand, &mut length);
+        llvm::bytes_to_string(start, length as usize)
+    }
+}
+
+/// The module with calls of the runtime in the place of the library's own updates, as bitcode; `None` for one
+/// that is not of Rust.
+pub fn prepared(module: &Module<'_>) -> Option<Vec<u8>> {
+    if !is_rust(module) {
+        return None;
+    }
+    let llvm = module.llvm();
+    let mut rewriter = Rewriter::new(module);
+    for function in module.functions() {
+        // SAFETY: the function is alive, and instructions are removed after all have been seen.
+        unsafe {
+            let blocks: Vec<LLVMBasicBlockRef> = llvm.blocks(function).collect();
+            if blocks.is_empty() {
+                continue;
+            }
+            rewriter.function(function, &blocks);
+        }
+    }
+    drop(rewriter);
+    Some(module.write_bitcode())
+}
+
+/// Where an instruction comes from: what it is part of, and which inlined copy of that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Part {
+    role: Role,
+    copy: LLVMMetadataRef,
+}
+
+struct Rewriter<'m, 'c> {
+    llvm: &'static Llvm,
+    module: &'m Module<'c>,
+    builder: LLVMBuilderRef,
+    roles: HashMap<LLVMMetadataRef, Option<Role>>,
+    /// Per type of a runtime's function: the type, by its result and the number of its arguments.
+    i32: LLVMTypeRef,
+    i64: LLVMTypeRef,
+    pointer: LLVMTypeRef,
+    void: LLVMTypeRef,
+}
+
+impl Drop for Rewriter<'_, '_> {
+    fn drop(&mut self) {
+        // SAFETY: the builder is ours.
+        unsafe { self.llvm.LLVMDisposeBuilder(self.builder) }
+    }
+}
+
+impl<'m, 'c> Rewriter<'m, 'c> {
+    fn new(module: &'m Module<'c>) -> Self {
+        let (llvm, context) = (module.llvm(), module.context().raw());
+        // SAFETY: the context is alive; the builder is disposed of in `drop`.
+        unsafe {
+            Self {
+                llvm,
+                module,
+                builder: llvm.LLVMCreateBuilderInContext(context),
+                roles: HashMap::new(),
+                i32: llvm.LLVMInt32TypeInContext(context),
+                i64: llvm.LLVMInt64TypeInContext(context),
+                pointer: llvm.LLVMPointerTypeInContext(context, 0),
+                void: llvm.LLVMVoidTypeInContext(context),
+            }
+        }
+    }
+
+    /// # Safety
+    /// The function and its blocks must be alive; likewise for the values that the functions below get.
+    unsafe fn function(&mut self, function: LLVMValueRef, blocks: &[LLVMBasicBlockRef]) {
+        let llvm = self.llvm;
+        // SAFETY: as the caller promises.
+        unsafe {
+            if begins_panic(&llvm.value_name(function)) {
+                self.announce(function);
+            }
+            let all = blocks.iter().flat_map(|&block| llvm.instructions(block));
+            let parts: Vec<(LLVMValueRef, Part)> =
+                all.filter_map(|i| self.part(i).map(|part| (i, part))).collect();
+            // Which mutex is given back in a wait, by the copy of the wait.
+            let mutexes: Vec<(Part, LLVMValueRef)> = parts
+                .iter()
+                .filter(|(i, part)| part.role == Role::Wait && self.is(*i, LLVMOpcode::LLVMAtomicRMW))
+                .map(|&(i, part)| (part, llvm.LLVMGetOperand(i, 0)))
+                .collect();
+            for (instruction, part) in parts {
+                self.replace(instruction, part, &mutexes);
+            }
+        }
+    }
+
+    unsafe fn is(&self, instruction: LLVMValueRef, opcode: LLVMOpcode) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe { self.llvm.LLVMGetInstructionOpcode(instruction) == opcode as i32 }
+    }
+
+    /// What the instruction is part of: of a wait whatever is inside of it, else of the innermost function that
+    /// matters. `None` for an instruction that stays as it is.
+    unsafe fn part(&mut self, instruction: LLVMValueRef) -> Option<Part> {
+        // SAFETY: as the caller promises; only loads are asked whether they are atomic.
+        unsafe {
+            let word = match () {
+                () if self.is(instruction, LLVMOpcode::LLVMLoad) => {
+                    self.llvm.LLVMGetOrdering(instruction) as i32 != 0
+                }
+                () => [LLVMOpcode::LLVMAtomicCmpXchg, LLVMOpcode::LLVMAtomicRMW, LLVMOpcode::LLVMCall]
+                    .into_iter()
+                    .any(|opcode| self.is(instruction, opcode)),
+            };
+            if !word {
+                return None;
+            }
+            let mut next = self.llvm.LLVMInstructionGetDebugLoc(instruction);
+            let mut found: Option<Part> = None;
+            for _ in 0..DEEPEST {
+                if next.is_null() {
+                    break;
+                }
+                let copy = self.llvm.LLVMDILocationGetInlinedAt(next);
+                if let Some(role) = self.role(self.llvm.LLVMDILocationGetScope(next))
+                    && (found.is_none() || role == Role::Wait)
+                    && found.is_none_or(|found| found.role != Role::Wait)
+                {
+                    found = Some(Part { role, copy });
+                }
+                next = copy;
+            }
+            found
+        }
+    }
+
+    /// The role of the function around a scope.
+    unsafe fn role(&mut self, scope: LLVMMetadataRef) -> Option<Role> {
+        if let Some(&role) = self.roles.get(&scope) {
+            return role;
+        }
+        // SAFETY: scopes of a live module are alive.
+        let role = unsafe { self.symbol(scope) }.and_then(|symbol| Role::of(&plain_name(&symbol)));
+        self.roles.insert(scope, role);
+        role
+    }
+
+    /// The symbol of the function around a scope.
+    unsafe fn symbol(&self, scope: LLVMMetadataRef) -> Option<String> {
+        use llvm_sys::debuginfo::LLVMMetadataKind as Kind;
+        let (llvm, context) = (self.llvm, self.module.context().raw());
+        let mut scope = scope;
+        for _ in 0..DEEPEST {
+            // SAFETY: as the caller promises; the list has as many places as there are operands.
+            unsafe {
+                let value = llvm.LLVMMetadataAsValue(context, scope);
+                let count = llvm.LLVMGetMDNodeNumOperands(value) as usize;
+                let mut operands = vec![std::ptr::null_mut(); count];
+                llvm.LLVMGetMDNodeOperands(value, operands.as_mut_ptr());
+                let kind = llvm.LLVMGetMetadataKind(scope);
+                if kind == Kind::LLVMDISubprogramMetadataKind as i32 {
+                    return operands.get(SUBPROGRAM_SYMBOL).map(|&symbol| string(llvm, symbol));
+                }
+                let parent = operands.get(SCOPE_PARENT).copied().filter(|parent| !parent.is_null())?;
+                if llvm.LLVMIsAMDNode(parent).is_null() {
+                    return None;
+                }
+                scope = llvm.LLVMValueAsMetadata(parent);
+            }
+        }
+        None
+    }
+
+    unsafe fn replace(
+        &self,
+        instruction: LLVMValueRef,
+        part: Part,
+        mutexes: &[(Part, LLVMValueRef)],
+    ) {
+        let llvm = self.llvm;
+        let role = part.role;
+        // SAFETY: the operands are those that the instructions have.
+        unsafe {
+            let word = |value: u64| llvm.LLVMConstInt(self.i32, value, 0);
+            let narrow = |value| llvm.LLVMTypeOf(value) == self.i32;
+            if self.is(instruction, LLVMOpcode::LLVMLoad) {
+                let new = match role {
+                    Role::Read | Role::Write | Role::Wait => word(0),
+                    Role::TryRead | Role::TryWrite => {
+                        self.call(instruction, role, &mut [llvm.LLVMGetOperand(instruction, 0)])
+                    }
+                    _ => return,
+                };
+                if narrow(instruction) {
+                    self.put(instruction, new);
+                }
+            } else if self.is(instruction, LLVMOpcode::LLVMAtomicCmpXchg) {
+                if !narrow(llvm.LLVMGetOperand(instruction, 1)) {
+                    return;
+                }
+                let object = llvm.LLVMGetOperand(instruction, 0);
+                let found = match role {
+                    Role::Lock | Role::Read | Role::Write => {
+                        self.call(instruction, role, &mut [object]);
+                        word(0)
+                    }
+                    Role::TryLock => self.call(instruction, role, &mut [object]),
+                    Role::TryRead | Role::TryWrite | Role::Wait => word(0),
+                    _ => return,
+                };
+                self.put_exchanged(instruction, found);
+            } else if self.is(instruction, LLVMOpcode::LLVMAtomicRMW) {
+                if !narrow(instruction) {
+                    return;
+                }
+                let object = llvm.LLVMGetOperand(instruction, 0);
+                let found = match role {
+                    Role::Unlock => word(HELD),
+                    // One more is left, or nobody.
+                    Role::EndRead => word(2 * ONE_READER),
+                    Role::EndWrite => word(WRITER),
+                    Role::Notify { .. } => word(0),
+                    Role::Wait => word(HELD),
+                    _ => return,
+                };
+                if role != Role::Wait {
+                    self.call(instruction, role, &mut [object]);
+                }
+                self.put(instruction, found);
+            } else {
+                self.replace_call(instruction, part, mutexes);
+            }
+        }
+    }
+
+    /// The library sleeps or wakes.
+    unsafe fn replace_call(
+        &self,
+        instruction: LLVMValueRef,
+        part: Part,
+        mutexes: &[(Part, LLVMValueRef)],
+    ) {
+        let llvm = self.llvm;
+        // SAFETY: the operands are those that a call has.
+        unsafe {
+            let callee = llvm.LLVMIsAFunction(llvm.LLVMGetCalledValue(instruction));
+            if callee.is_null() {
+                return;
+            }
+            let name = llvm.value_name(callee);
+            let sleeps = name == "syscall";
+            let arguments = llvm.LLVMGetNumArgOperands(instruction);
+            match part.role {
+                Role::Wait if sleeps && arguments >= 5 => {
+                    let Some(&(_, mutex)) = mutexes.iter().find(|(other, _)| *other == part) else {
+                        return;
+                    };
+                    let argument = |index| llvm.LLVMGetOperand(instruction, index);
+                    let (condition, operation, time) = (argument(1), argument(2), argument(4));
+                    if llvm.LLVMTypeOf(operation) != self.i32 {
+                        return;
+                    }
+                    let new =
+                        self.call(instruction, part.role, &mut [condition, mutex, operation, time]);
+                    self.put(instruction, new);
+                }
+                Role::Notify { .. } if sleeps || plain_name(&name).contains("::futex_wake") => {
+                    let ty = llvm.LLVMTypeOf(instruction);
+                    if ty == self.void {
+                        llvm.LLVMInstructionEraseFromParent(instruction);
+                    } else {
+                        self.put(instruction, llvm.LLVMConstNull(ty));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Calls the runtime before the instruction.
+    unsafe fn call(
+        &self,
+        before: LLVMValueRef,
+        role: Role,
+        arguments: &mut [LLVMValueRef],
+    ) -> LLVMValueRef {
+        let (result, parameters) = match role {
+            Role::Wait => (self.i64, vec![self.pointer, self.pointer, self.i32, self.pointer]),
+            _ if role.gives_word() => (self.i32, vec![self.pointer]),
+            _ => (self.void, vec![self.pointer]),
+        };
+        // SAFETY: the arguments have the types of the parameters.
+        unsafe { self.build_call(before, role.entry(), result, parameters, arguments) }
+    }
+
+    unsafe fn build_call(
+        &self,
+        before: LLVMValueRef,
+        name: &str,
+        result: LLVMTypeRef,
+        mut parameters: Vec<LLVMTypeRef>,
+        arguments: &mut [LLVMValueRef],
+    ) -> LLVMValueRef {
+        let llvm = self.llvm;
+        let count = c_uint::try_from(parameters.len()).unwrap_or(0);
+        let symbol = CString::new(name).unwrap_or_default();
+        // SAFETY: the types are of the module's context, and the arguments as the caller promises.
+        unsafe {
+            let ty = llvm.LLVMFunctionType(result, parameters.as_mut_ptr(), count, 0);
+            let declared = llvm.LLVMGetNamedFunction(self.module.raw(), symbol.as_ptr());
+            let callee = match declared.is_null() {
+                true => llvm.LLVMAddFunction(self.module.raw(), symbol.as_ptr(), ty),
+                false => declared,
+            };
+            llvm.LLVMPositionBuilderBefore(self.builder, before);
+            let location = llvm.LLVMInstructionGetDebugLoc(before);
+            llvm.LLVMSetCurrentDebugLocation2(self.builder, location);
+            llvm.LLVMBuildCall2(self.builder, ty, callee, arguments.as_mut_ptr(), count, NO_NAME)
+        }
+    }
+
+    /// The value is used in the instruction's place, which goes away.
+    unsafe fn put(&self, instruction: LLVMValueRef, value: LLVMValueRef) {
+        // SAFETY: the value has the instruction's type and comes before its users.
+        unsafe {
+            self.llvm.LLVMReplaceAllUsesWith(instruction, value);
+            self.llvm.LLVMInstructionEraseFromParent(instruction);
+        }
+    }
+
+    /// As [`Self::put`] for what a compare-and-exchange gives that found this: it has exchanged if that is 0.
+    unsafe fn put_exchanged(&self, instruction: LLVMValueRef, found: LLVMValueRef) {
+        let llvm = self.llvm;
+        // SAFETY: as the caller promises.
+        unsafe {
+            llvm.LLVMPositionBuilderBefore(self.builder, instruction);
+            let location = llvm.LLVMInstructionGetDebugLoc(instruction);
+            llvm.LLVMSetCurrentDebugLocation2(self.builder, location);
+            let zero = llvm.LLVMConstInt(self.i32, 0, 0);
+            let equal = LLVMIntPredicate::LLVMIntEQ;
+            let exchanged = llvm.LLVMBuildICmp(self.builder, equal, found, zero, NO_NAME);
+            let pair = llvm.LLVMGetUndef(llvm.LLVMTypeOf(instruction));
+            let pair = llvm.LLVMBuildInsertValue(self.builder, pair, found, 0, NO_NAME);
+            let pair = llvm.LLVMBuildInsertValue(self.builder, pair, exchanged, 1, NO_NAME);
+            self.put(instruction, pair);
+        }
+    }
+
+    /// A panic begins in this function.
+    unsafe fn announce(&self, function: LLVMValueRef) {
+        let llvm = self.llvm;
+        // SAFETY: a function with blocks has a first instruction.
+        unsafe {
+            let parameters = llvm.LLVMCountParams(function);
+            let place = (parameters > PLACE_ARGUMENT)
+                .then(|| llvm.LLVMGetParam(function, PLACE_ARGUMENT))
+                .filter(|&place| llvm.LLVMTypeOf(place) == self.pointer);
+            let place = place.unwrap_or_else(|| llvm.LLVMConstNull(self.pointer));
+            let entry = llvm.LLVMGetEntryBasicBlock(function);
+            let first = llvm
+                .instructions(entry)
+                .find(|&i| !self.is(i, LLVMOpcode::LLVMAlloca));
+            if let Some(first) = first {
+                let name = "__symbiosis_rust_panic";
+                self.build_call(first, name, self.void, vec![self.pointer], &mut [place]);
+            }
+        }
+    }
+}
+
+/// Does every panic go through the function of this symbol, before anything is said of it?
+fn begins_panic(symbol: &str) -> bool {
+    // Nearly every symbol is none of these.
+    symbol.contains("panic_with_hook")
+        && matches!(
+            plain_name(symbol).as_str(),
+            "std::panicking::panic_with_hook" | "std::panicking::rust_panic_with_hook"
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Role, begins_panic, plain_name};
+
+    #[test]
+    fn functions_are_known_by_both_manglings() {
+        let legacy = "_ZN3std3sys4sync5mutex5futex5Mutex4lock17h858891f2d810f051E";
+        let v0 = "_RNvMNtNtNtNtCs1_3std3sys4sync5mutex5futexNtB2_5Mutex8try_lock";
+        assert_eq!(Role::of(&plain_name(legacy)), Some(Role::Lock));
+        assert_eq!(Role::of(&plain_name(v0)), Some(Role::TryLock));
+        assert_eq!(Role::of("std::sys::sync::mutex::futex::Mutex::lock_contended"), None);
+        assert_eq!(Role::of("app::futex::Mutex::lock"), None);
+    }
+
+    #[test]
+    fn a_panic_begins_where_its_hook_is_called() {
+        assert!(begins_panic("_ZN3std9panicking20rust_panic_with_hook17h0123456789abcdefE"));
+        assert!(!begins_panic("_ZN3app15panic_with_hook17h0123456789abcdefE"));
+    }
+}

@@ -1,0 +1,107 @@
+//! Rust panics. The failure is where the first one begins: from there on the thread unwinds, others find a lock
+//! poisoned, a channel closed or the thread ended with an error, and panic as well.
+//!
+//! None of that is walked. A thread's walk ends at its own panic, and at the first event of its log that came
+//! behind the failing panic by the processor's clock.
+
+use crate::engine::Engine;
+use crate::recording::RecordedFailureKind;
+use crate::thread::{Frame, Stop};
+use ir::types::Function;
+use model::FailureKind;
+use trace_format::layout::RuntimeEvent;
+
+/// Is it a file of Rust's own libraries, by its path?
+fn is_library(file: &str) -> bool {
+    let own = |root: &str| file.split_once(root).is_some_and(|(_, rest)| rest.contains("/library/"));
+    own("/rustc/") || own("/rustlib/src/rust")
+}
+
+impl Engine<'_> {
+    fn failed_by_panic(&self) -> bool {
+        let kind = self.recording.failure.as_ref().map(|failure| failure.kind);
+        kind == Some(RecordedFailureKind::Panic)
+    }
+
+    /// A panic begins in this thread.
+    pub fn begin_panic(&mut self, t: usize) -> Result<(), Stop> {
+        if !self.failed_by_panic() {
+            return Ok(());
+        }
+        if self.failing == Some(t) && !self.symbolic() {
+            self.learned.panicked = Some(self.threads[t].last_stamp);
+        }
+        if self.failure_kind(t).is_none() {
+            return self.stop_here(t);
+        }
+        let found = self.search(t);
+        let condition = found.map(|found| self.take(t, found));
+        self.leave_library(t);
+        let stop = self.fail(t, FailureKind::Panic, condition);
+        self.out.strip_last_stack(t, &is_library);
+        Err(stop)
+    }
+
+    /// The walk of the thread ends here.
+    fn stop_here(&mut self, t: usize) -> Result<(), Stop> {
+        self.threads[t].left_out = true;
+        Err(Stop::EndOfLog)
+    }
+
+    /// An event of the log: did it come behind the panic that the run failed of?
+    pub fn check_after_panic(
+        &mut self,
+        t: usize,
+        event: RuntimeEvent,
+        words: &[u64],
+    ) -> Result<(), Stop> {
+        let Some(panicked) = self.learned.panicked.filter(|_| self.failing != Some(t)) else {
+            return Ok(());
+        };
+        let time = match (event, words) {
+            (RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd, [.., time])
+            | (RuntimeEvent::Locked | RuntimeEvent::Unlocked, [.., time])
+            | (RuntimeEvent::Reading | RuntimeEvent::ThreadExit, [time])
+            | (RuntimeEvent::Allocate | RuntimeEvent::Free, [.., time]) => *time,
+            _ => return Ok(()),
+        };
+        if time > panicked { self.stop_here(t) } else { Ok(()) }
+    }
+
+    /// The thread is about to get the end of another one: has that panicked?
+    pub fn check_joined(&mut self, t: usize) -> Result<(), Stop> {
+        let joined = self.threads[t].joining.filter(|_| self.failed_by_panic());
+        let panicked = joined.is_some_and(|joined| {
+            Some(joined) == self.failing || self.threads[joined].left_out
+        });
+        if panicked { self.stop_here(t) } else { Ok(()) }
+    }
+
+    /// Takes the library's own frames away, so that the failure is in the program.
+    fn leave_library(&mut self, t: usize) {
+        let own = |frame: &Frame<'_>| match frame {
+            Frame::Code(frame) => {
+                let scope = |function: &Function| function.scope;
+                let scopes = &frame.module.debug.scopes;
+                let scope = scope(frame.info.function).and_then(|scope| scopes.get(scope.index()));
+                scope.is_some_and(|scope| is_library(&scope.file))
+            }
+            Frame::External(_) => true,
+        };
+        let frames = &self.threads[t].frames;
+        let Some(last) = frames.iter().rposition(|frame| !own(frame)) else { return };
+        self.threads[t].frames.truncate(last + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_library;
+
+    #[test]
+    fn library_files_are_told_by_their_paths() {
+        assert!(is_library("/rustc/59807616e1fa/library/core/src/panicking.rs"));
+        assert!(!is_library("/home/me/rustc/src/main.rs"));
+        assert!(!is_library("/work/library/src/lib.rs"));
+    }
+}
