@@ -2,6 +2,7 @@
 //! their objects are. What their effects are is in the log (`runtime::foreign`).
 
 mod cxx;
+mod rust;
 
 use trace_format::layout::SyncOp;
 
@@ -49,6 +50,7 @@ fn known(name: &str) -> Option<&'static Known> {
     // Nearly every name that is asked for is none of these.
     match name.as_bytes() {
         [b'g', b'_', ..] => FUNCTIONS.iter().find(|(other, ..)| *other == name),
+        [b'_', b'_', b's', ..] => rust::known(name),
         [b'_', b'Z', b'N', ..] | [b'S', b'D', b'L', ..] => cxx::known(name),
         _ => None,
     }
@@ -63,7 +65,7 @@ pub(crate) fn operation(name: &str) -> Option<SyncOp> {
 pub(crate) fn size(name: &str, lock: bool) -> Option<u64> {
     let (_, operation, size) = known(name)?;
     match operation {
-        SyncOp::CondWait | SyncOp::CondTimedWait if lock => Some(MUTEX),
+        SyncOp::CondWait | SyncOp::CondTimedWait if lock => Some((*size).min(MUTEX)),
         _ => Some(*size).filter(|size| *size > 0),
     }
 }

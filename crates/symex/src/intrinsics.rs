@@ -81,8 +81,13 @@ impl<'r> Engine<'r> {
             _ => {
                 let refs: Vec<&Value> = vector_arguments(family, arguments);
                 let pool = &mut self.pool;
+                let bits = result_bits(short);
                 eval::lanes(&refs, &mut |lane| {
-                    scalar_intrinsic(pool, family, lane)
+                    let value = match family {
+                        "scmp" | "ucmp" => three_ways(pool, family, bits, lane),
+                        _ => scalar_intrinsic(pool, family, lane),
+                    };
+                    value
                         .ok_or_else(|| GapKind::Intrinsic(family.to_owned()))
                 })
                 .ok()
@@ -301,6 +306,27 @@ fn reduce(pool: &mut ExprPool, short: &str, arguments: &[Value]) -> Option<Value
         };
     }
     Some(result.into())
+}
+
+/// The width of an intrinsic's result, or of its lanes, by the first type in its name (`ucmp.i8.i32`).
+fn result_bits(short: &str) -> Option<u32> {
+    short.split('.').nth(1)?.rsplit('i').next()?.parse().ok()
+}
+
+/// -1, 0 or 1: one lane of `scmp` and `ucmp`.
+fn three_ways(
+    pool: &mut ExprPool,
+    family: &str,
+    bits: Option<u32>,
+    v: &[Scalar],
+) -> Option<Scalar> {
+    let (a, b, bits) = (*v.first()?, *v.get(1)?, bits?);
+    let op = if family == "scmp" { CmpOp::SLt } else { CmpOp::ULt };
+    let below = value::cmp(pool, op, a, b);
+    let above = value::cmp(pool, op, b, a);
+    let less = Scalar::constant(bits, u128::MAX >> (128 - bits.clamp(1, 128)));
+    let more = value::ite(pool, above, Scalar::constant(bits, 1), Scalar::constant(bits, 0));
+    Some(value::ite(pool, below, less, more))
 }
 
 /// One lane of an intrinsic; `None` for one that is not known, or not for these operands.
