@@ -8,7 +8,7 @@ pub mod fix;
 pub mod pipeline;
 pub mod record;
 pub mod replay;
-pub mod rust;
 pub mod runtime_archive;
+pub mod rust;
 pub mod test_case;
 pub mod verify;

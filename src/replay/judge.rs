@@ -221,10 +221,7 @@ fn is_same_but_for_thread(recorded: &Failure, found: &Failure, attempt: &Attempt
     }
     match recorded.kind {
         // The message holds file, line and function.
-        FailureKind::Assertion
-        | FailureKind::User
-        | FailureKind::Reached
-        | FailureKind::Panic => {
+        FailureKind::Assertion | FailureKind::User | FailureKind::Reached | FailureKind::Panic => {
             recorded.message == found.message
         }
         // The check speaks of the whole output.

@@ -191,7 +191,8 @@ mod tests {
         words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
 
-    const COMMON: &str = "-Cdebuginfo=2 -Cembed-bitcode=yes -Cno-vectorize-loops -Cno-vectorize-slp";
+    const COMMON: &str =
+        "-Cdebuginfo=2 -Cembed-bitcode=yes -Cno-vectorize-loops -Cno-vectorize-slp";
 
     #[test]
     fn a_program_is_linked_whole_and_keeps_its_checks() {

@@ -18,7 +18,9 @@ pub enum RustError {
         source: io::Error,
     },
     /// The wrapper was called by hand.
-    #[error("symbiosis-rustc stands before a compiler (RUSTC_WRAPPER): give rustc as its first argument")]
+    #[error(
+        "symbiosis-rustc stands before a compiler (RUSTC_WRAPPER): give rustc as its first argument"
+    )]
     NoCompiler,
     /// No place for temporary files.
     #[error("cannot make a temporary file or directory")]

@@ -103,9 +103,8 @@ impl Links {
 }
 
 fn run(mut command: Command, program: &OsStr) -> Result<u8, RustError> {
-    let status = command
-        .status()
-        .map_err(|source| RustError::Spawn { program: program.into(), source })?;
+    let status =
+        command.status().map_err(|source| RustError::Spawn { program: program.into(), source })?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

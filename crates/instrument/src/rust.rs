@@ -20,7 +20,9 @@
 //! | | waking | nothing |
 
 use llvm::{Llvm, Module};
-use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMBuilderRef, LLVMMetadataRef, LLVMTypeRef, LLVMValueRef};
+use llvm_sys::prelude::{
+    LLVMBasicBlockRef, LLVMBuilderRef, LLVMMetadataRef, LLVMTypeRef, LLVMValueRef,
+};
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 use std::collections::HashMap;
 use std::ffi::{CString, c_uint};
@@ -179,7 +181,6 @@ struct Rewriter<'m, 'c> {
     module: &'m Module<'c>,
     builder: LLVMBuilderRef,
     roles: HashMap<LLVMMetadataRef, Option<Role>>,
-    /// Per type of a runtime's function: the type, by its result and the number of its arguments.
     i32: LLVMTypeRef,
     i64: LLVMTypeRef,
     pointer: LLVMTypeRef,
@@ -226,7 +227,9 @@ impl<'m, 'c> Rewriter<'m, 'c> {
             // Which mutex is given back in a wait, by the copy of the wait.
             let mutexes: Vec<(Part, LLVMValueRef)> = parts
                 .iter()
-                .filter(|(i, part)| part.role == Role::Wait && self.is(*i, LLVMOpcode::LLVMAtomicRMW))
+                .filter(|(i, part)| {
+                    part.role == Role::Wait && self.is(*i, LLVMOpcode::LLVMAtomicRMW)
+                })
                 .map(|&(i, part)| (part, llvm.LLVMGetOperand(i, 0)))
                 .collect();
             for (instruction, part) in parts {
@@ -247,11 +250,13 @@ impl<'m, 'c> Rewriter<'m, 'c> {
         unsafe {
             let word = match () {
                 () if self.is(instruction, LLVMOpcode::LLVMLoad) => {
-                    self.llvm.LLVMGetOrdering(instruction) as i32 != 0
+                    self.llvm.LLVMGetOrdering(instruction) != 0
                 }
-                () => [LLVMOpcode::LLVMAtomicCmpXchg, LLVMOpcode::LLVMAtomicRMW, LLVMOpcode::LLVMCall]
-                    .into_iter()
-                    .any(|opcode| self.is(instruction, opcode)),
+                () => {
+                    [LLVMOpcode::LLVMAtomicCmpXchg, LLVMOpcode::LLVMAtomicRMW, LLVMOpcode::LLVMCall]
+                        .into_iter()
+                        .any(|opcode| self.is(instruction, opcode))
+                }
             };
             if !word {
                 return None;
@@ -302,7 +307,8 @@ impl<'m, 'c> Rewriter<'m, 'c> {
                 if kind == Kind::LLVMDISubprogramMetadataKind as i32 {
                     return operands.get(SUBPROGRAM_SYMBOL).map(|&symbol| string(llvm, symbol));
                 }
-                let parent = operands.get(SCOPE_PARENT).copied().filter(|parent| !parent.is_null())?;
+                let parent =
+                    operands.get(SCOPE_PARENT).copied().filter(|parent| !parent.is_null())?;
                 if llvm.LLVMIsAMDNode(parent).is_null() {
                     return None;
                 }
@@ -498,9 +504,7 @@ impl<'m, 'c> Rewriter<'m, 'c> {
                 .filter(|&place| llvm.LLVMTypeOf(place) == self.pointer);
             let place = place.unwrap_or_else(|| llvm.LLVMConstNull(self.pointer));
             let entry = llvm.LLVMGetEntryBasicBlock(function);
-            let first = llvm
-                .instructions(entry)
-                .find(|&i| !self.is(i, LLVMOpcode::LLVMAlloca));
+            let first = llvm.instructions(entry).find(|&i| !self.is(i, LLVMOpcode::LLVMAlloca));
             if let Some(first) = first {
                 let name = "__symbiosis_rust_panic";
                 self.build_call(first, name, self.void, vec![self.pointer], &mut [place]);

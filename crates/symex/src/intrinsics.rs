@@ -87,8 +87,7 @@ impl<'r> Engine<'r> {
                         "scmp" | "ucmp" => three_ways(pool, family, bits, lane),
                         _ => scalar_intrinsic(pool, family, lane),
                     };
-                    value
-                        .ok_or_else(|| GapKind::Intrinsic(family.to_owned()))
+                    value.ok_or_else(|| GapKind::Intrinsic(family.to_owned()))
                 })
                 .ok()
             }

@@ -127,9 +127,7 @@ impl<'r> Engine<'r> {
         report.unused_path = unused_path;
         report.unused_values = unused_values;
         report.reached_end = match &stop {
-            Some(Stop::EndOfLog) => {
-                thread.left_out || unused_path == 0 && unused_values == 0
-            }
+            Some(Stop::EndOfLog) => thread.left_out || unused_path == 0 && unused_values == 0,
             Some(Stop::Failed) => true,
             _ => false,
         };

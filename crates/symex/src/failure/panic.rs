@@ -13,7 +13,8 @@ use trace_format::layout::RuntimeEvent;
 
 /// Is it a file of Rust's own libraries, by its path?
 fn is_library(file: &str) -> bool {
-    let own = |root: &str| file.split_once(root).is_some_and(|(_, rest)| rest.contains("/library/"));
+    let own =
+        |root: &str| file.split_once(root).is_some_and(|(_, rest)| rest.contains("/library/"));
     own("/rustc/") || own("/rustlib/src/rust")
 }
 
@@ -71,9 +72,8 @@ impl Engine<'_> {
     /// The thread is about to get the end of another one: has that panicked?
     pub fn check_joined(&mut self, t: usize) -> Result<(), Stop> {
         let joined = self.threads[t].joining.filter(|_| self.failed_by_panic());
-        let panicked = joined.is_some_and(|joined| {
-            Some(joined) == self.failing || self.threads[joined].left_out
-        });
+        let panicked = joined
+            .is_some_and(|joined| Some(joined) == self.failing || self.threads[joined].left_out);
         if panicked { self.stop_here(t) } else { Ok(()) }
     }
 
