@@ -9,25 +9,34 @@ use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 
-/// Compiles the program of this name and records a run of it that fails.
-fn record(name: &str) -> Workspace {
+/// Compiles the program of this name.
+fn compile(name: &str) -> Workspace {
     let workspace = Workspace::new(name);
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let source = format!("{name}.rs");
     fs::copy(programs.join(&source), workspace.path(&source)).expect("a copy of the source");
     let arguments = ["rustc", "--edition", "2021", &source, "-o", "program"];
     workspace.symbiosis(arguments).expect_code(SUCCESS);
-    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
-    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
-    let recorded = workspace.symbiosis(arguments).expect_code(SUCCESS);
-    let text = recorded.describe();
-    assert!(text.contains(&format!("panicked at {source}:")), "{text}");
     workspace
 }
 
 #[test]
+fn locks_conditions_and_queues_work_and_a_caught_panic_is_no_failure() {
+    let workspace = compile("primitives");
+    let arguments = ["record", "--noise", "--timeout", "60", "-o", "run.trace", "--", "./program"];
+    let recorded = workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let text = recorded.describe();
+    assert!(text.contains("the run passed"), "{text}");
+    assert!(recorded.stdout().contains("Ok(5)\nOk(6)\nErr(Empty)\n4\nOk([1])\n"), "{text}");
+}
+
+#[test]
 fn a_panic_is_walked_to_and_placed() {
-    let workspace = record("account");
+    let workspace = compile("account");
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
+    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
+    let text = workspace.symbiosis(arguments).expect_code(SUCCESS).describe();
+    assert!(text.contains("panicked at account.rs:30:5"), "{text}");
     let checked = workspace.symbiosis(["check", "run.trace"]).describe();
     assert!(!checked.contains("STOPPED"), "{checked}");
     // The library's locks are locks: nothing of how they sleep is left.

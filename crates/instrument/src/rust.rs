@@ -224,16 +224,25 @@ impl<'m, 'c> Rewriter<'m, 'c> {
             let all = blocks.iter().flat_map(|&block| llvm.instructions(block));
             let parts: Vec<(LLVMValueRef, Part)> =
                 all.filter_map(|i| self.part(i).map(|part| (i, part))).collect();
+            let of_wait = |part: &Part| part.role == Role::Wait;
             // Which mutex is given back in a wait, by the copy of the wait.
             let mutexes: Vec<(Part, LLVMValueRef)> = parts
                 .iter()
-                .filter(|(i, part)| {
-                    part.role == Role::Wait && self.is(*i, LLVMOpcode::LLVMAtomicRMW)
-                })
+                .filter(|(i, part)| of_wait(part) && self.is(*i, LLVMOpcode::LLVMAtomicRMW))
                 .map(|&(i, part)| (part, llvm.LLVMGetOperand(i, 0)))
                 .collect();
+            let sleeps: Vec<Part> = parts
+                .iter()
+                .filter(|(i, part)| of_wait(part) && self.sleeps(*i))
+                .map(|&(_, part)| part)
+                .collect();
             for (instruction, part) in parts {
-                self.replace(instruction, part, &mutexes);
+                // A wait is replaced as a whole, or stays as it is: else its mutex would not be given back.
+                let whole =
+                    sleeps.contains(&part) && mutexes.iter().any(|(released, _)| *released == part);
+                if !of_wait(&part) || whole {
+                    self.replace(instruction, part, &mutexes);
+                }
             }
         }
     }
@@ -241,6 +250,22 @@ impl<'m, 'c> Rewriter<'m, 'c> {
     unsafe fn is(&self, instruction: LLVMValueRef, opcode: LLVMOpcode) -> bool {
         // SAFETY: as the caller promises.
         unsafe { self.llvm.LLVMGetInstructionOpcode(instruction) == opcode as i32 }
+    }
+
+    /// Is it a call by which a wait sleeps, of the form that is known?
+    unsafe fn sleeps(&self, instruction: LLVMValueRef) -> bool {
+        let llvm = self.llvm;
+        // SAFETY: as the caller promises; only calls are asked for what they call.
+        unsafe {
+            if !self.is(instruction, LLVMOpcode::LLVMCall) {
+                return false;
+            }
+            let callee = llvm.LLVMIsAFunction(llvm.LLVMGetCalledValue(instruction));
+            !callee.is_null()
+                && llvm.value_name(callee) == "syscall"
+                && llvm.LLVMGetNumArgOperands(instruction) >= 5
+                && llvm.LLVMTypeOf(llvm.LLVMGetOperand(instruction, 2)) == self.i32
+        }
     }
 
     /// What the instruction is part of: of a wait whatever is inside of it, else of the innermost function that
@@ -395,23 +420,20 @@ impl<'m, 'c> Rewriter<'m, 'c> {
                 return;
             }
             let name = llvm.value_name(callee);
-            let sleeps = name == "syscall";
-            let arguments = llvm.LLVMGetNumArgOperands(instruction);
             match part.role {
-                Role::Wait if sleeps && arguments >= 5 => {
+                Role::Wait if self.sleeps(instruction) => {
                     let Some(&(_, mutex)) = mutexes.iter().find(|(other, _)| *other == part) else {
                         return;
                     };
                     let argument = |index| llvm.LLVMGetOperand(instruction, index);
                     let (condition, operation, time) = (argument(1), argument(2), argument(4));
-                    if llvm.LLVMTypeOf(operation) != self.i32 {
-                        return;
-                    }
                     let new =
                         self.call(instruction, part.role, &mut [condition, mutex, operation, time]);
                     self.put(instruction, new);
                 }
-                Role::Notify { .. } if sleeps || plain_name(&name).contains("::futex_wake") => {
+                Role::Notify { .. }
+                    if name == "syscall" || plain_name(&name).contains("::futex_wake") =>
+                {
                     let ty = llvm.LLVMTypeOf(instruction);
                     if ty == self.void {
                         llvm.LLVMInstructionEraseFromParent(instruction);

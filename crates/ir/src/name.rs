@@ -248,9 +248,16 @@ pub fn start_name(function: &Function) -> String {
     call_name(&function.name).unwrap_or_else(|| demangle(&function.name))
 }
 
-/// A C++ symbol without its parameters and result; any other name as it is.
+/// A C++ symbol without its parameters and result, a Rust one without its hash; any other name as it is.
 #[must_use]
 pub fn demangle(symbol: &str) -> String {
+    // Rust's older symbols are C++'s, too, but for the hash at their ends.
+    if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
+        let plain = format!("{rust:#}");
+        if symbol.starts_with("_R") || plain != rust.to_string() {
+            return plain;
+        }
+    }
     let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
     cpp_demangle::Symbol::new(symbol)
         .ok()

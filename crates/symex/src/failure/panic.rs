@@ -7,7 +7,6 @@
 use crate::engine::Engine;
 use crate::recording::RecordedFailureKind;
 use crate::thread::{Frame, Stop};
-use ir::types::Function;
 use model::FailureKind;
 use trace_format::layout::RuntimeEvent;
 
@@ -81,9 +80,8 @@ impl Engine<'_> {
     fn leave_library(&mut self, t: usize) {
         let own = |frame: &Frame<'_>| match frame {
             Frame::Code(frame) => {
-                let scope = |function: &Function| function.scope;
-                let scopes = &frame.module.debug.scopes;
-                let scope = scope(frame.info.function).and_then(|scope| scopes.get(scope.index()));
+                let scope = frame.info.function.scope;
+                let scope = scope.and_then(|scope| frame.module.debug.scopes.get(scope.index()));
                 scope.is_some_and(|scope| is_library(&scope.file))
             }
             Frame::External(_) => true,
