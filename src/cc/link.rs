@@ -93,12 +93,26 @@ pub fn command(
         let named = options.iter().position(|option| option.iter().any(replaced));
         options.insert(named.unwrap_or(options.len()), vec![library.into()]);
     }
+    let collects = options.iter().flatten().any(collects_sections);
     command.extend(options.into_iter().flatten());
+    if collects && product != Product::Relocatable {
+        // The tables of gates are found by where they start and stop alone, which lld takes for no use.
+        command.push("-Wl,-z,nostart-stop-gc".into());
+    }
     command.extend(runtime.iter().flat_map(|runtime| runtime_arguments(runtime)));
     if let Some(output) = &arguments.output {
         command.extend(["-o".into(), output.into()]);
     }
     command
+}
+
+/// Does the option have the linker leave out sections that nothing uses?
+fn collects_sections(option: &OsString) -> bool {
+    option.to_str().is_some_and(|text| {
+        text.strip_prefix("-Wl,").unwrap_or(text).split(',').any(|word| {
+            matches!(word, "--gc-sections" | "-gc-sections")
+        })
+    })
 }
 
 /// The whole archive, since nothing in the program asks for the functions that it wraps.
@@ -181,6 +195,21 @@ mod tests {
             "-Qunused-arguments first.o /t/0-a.o lib.a /t/1-b.o -lm -Wl,--whole-archive /r/lib.a \
              -Wl,--no-whole-archive -Xlinker --dynamic-list=/r/list -lpthread -ldl -o prog"
         );
+    }
+
+    #[test]
+    fn tables_of_gates_stay_where_unused_sections_go() {
+        for (line, kept) in [
+            ("a.o -Wl,--as-needed,--gc-sections -o p", true),
+            ("a.o -Xlinker --gc-sections -o p", true),
+            ("a.o -Wl,--no-gc-sections -o p", false),
+            ("-r a.o -Wl,--gc-sections -o p.o", false),
+        ] {
+            let arguments = parse(line);
+            let product = product(&arguments).unwrap();
+            let words = text(&command(&arguments, product, &[], None, None));
+            assert_eq!(words.contains("-Wl,-z,nostart-stop-gc"), kept, "{words}");
+        }
     }
 
     #[test]

@@ -41,6 +41,9 @@ const SUBPROGRAM_SYMBOL: usize = 3;
 /// Which argument of the function that begins a panic is its place.
 const PLACE_ARGUMENT: c_uint = 2;
 
+/// `SIG_IGN`: what a signal's action says first that is not the default.
+const SIGNAL_IGNORED: u64 = 1;
+
 /// What a function of the library does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
@@ -221,9 +224,13 @@ impl<'m, 'c> Rewriter<'m, 'c> {
             if begins_panic(&llvm.value_name(function)) {
                 self.announce(function);
             }
-            let all = blocks.iter().flat_map(|&block| llvm.instructions(block));
+            let all: Vec<LLVMValueRef> =
+                blocks.iter().flat_map(|&block| llvm.instructions(block)).collect();
+            for &asked in all.iter().filter(|&&i| self.asks_for_handler(i)) {
+                self.claim_handler(asked);
+            }
             let parts: Vec<(LLVMValueRef, Part)> =
-                all.filter_map(|i| self.part(i).map(|part| (i, part))).collect();
+                all.into_iter().filter_map(|i| self.part(i).map(|part| (i, part))).collect();
             let of_wait = |part: &Part| part.role == Role::Wait;
             // Which mutex is given back in a wait, by the copy of the wait.
             let mutexes: Vec<(Part, LLVMValueRef)> = parts
@@ -265,6 +272,51 @@ impl<'m, 'c> Rewriter<'m, 'c> {
                 && llvm.value_name(callee) == "syscall"
                 && llvm.LLVMGetNumArgOperands(instruction) >= 5
                 && llvm.LLVMTypeOf(llvm.LLVMGetOperand(instruction, 2)) == self.i32
+        }
+    }
+
+    /// Does the library ask by this call whether somebody else handles the signal of stack overflows? Its own handler
+    /// takes a table of all threads, which has a lock, and stands in the way of the runtime's.
+    unsafe fn asks_for_handler(&self, instruction: LLVMValueRef) -> bool {
+        let llvm = self.llvm;
+        // SAFETY: as the caller promises; only calls are asked for what they call.
+        unsafe {
+            if !self.is(instruction, LLVMOpcode::LLVMCall) {
+                return false;
+            }
+            let callee = llvm.LLVMIsAFunction(llvm.LLVMGetCalledValue(instruction));
+            if callee.is_null()
+                || llvm.value_name(callee) != "sigaction"
+                || llvm.LLVMGetNumArgOperands(instruction) != 3
+                || llvm.LLVMIsNull(llvm.LLVMGetOperand(instruction, 1)) == 0
+            {
+                return false;
+            }
+            let mut next = llvm.LLVMInstructionGetDebugLoc(instruction);
+            for _ in 0..DEEPEST {
+                if next.is_null() {
+                    return false;
+                }
+                let symbol = self.symbol(llvm.LLVMDILocationGetScope(next));
+                if symbol.is_some_and(|symbol| installs_handler(&plain_name(&symbol))) {
+                    return true;
+                }
+                next = llvm.LLVMDILocationGetInlinedAt(next);
+            }
+            false
+        }
+    }
+
+    /// The library's question gets the answer that somebody does.
+    unsafe fn claim_handler(&self, asked: LLVMValueRef) {
+        let llvm = self.llvm;
+        // SAFETY: a call is followed by an instruction of its block, and the operand is what the call writes to.
+        unsafe {
+            llvm.LLVMPositionBuilderBefore(self.builder, llvm.LLVMGetNextInstruction(asked));
+            let location = llvm.LLVMInstructionGetDebugLoc(asked);
+            llvm.LLVMSetCurrentDebugLocation2(self.builder, location);
+            let ignored = llvm.LLVMConstInt(self.i64, SIGNAL_IGNORED, 0);
+            llvm.LLVMBuildStore(self.builder, ignored, llvm.LLVMGetOperand(asked, 2));
         }
     }
 
@@ -533,6 +585,11 @@ impl<'m, 'c> Rewriter<'m, 'c> {
             }
         }
     }
+}
+
+/// Is it the function by which the library takes the signals of stack overflows, unless somebody else has them?
+fn installs_handler(name: &str) -> bool {
+    name.starts_with("std::sys::") && name.contains("::stack_overflow::") && name.ends_with("::init")
 }
 
 /// Does every panic go through the function of this symbol, before anything is said of it?

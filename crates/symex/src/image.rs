@@ -346,9 +346,9 @@ impl<'r> Image<'r> {
                     _ => Value::Absent,
                 }
             }
-            ConstantKind::Null | ConstantKind::Zero | ConstantKind::Undef => {
-                eval::zero(module, constant.ty)
-            }
+            ConstantKind::Null | ConstantKind::Zero => eval::zero(module, constant.ty),
+            // What the machine had there only the log knows.
+            ConstantKind::Undef => eval::undefined(module, constant.ty),
             ConstantKind::Aggregate(elements) => Value::aggregate(
                 elements.iter().map(|&id| self.constant_value(pool, m, id)).collect(),
             ),

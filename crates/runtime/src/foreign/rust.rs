@@ -13,6 +13,7 @@ use crate::schedule::WaitKind;
 use crate::sync::{Call, around};
 use crate::sys::{self, TimeSpec};
 use crate::text::Text;
+use crate::{noise, tls};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -262,6 +263,12 @@ unsafe fn note_panic(place: *const Place) {
         process::note_failure(RawFailure::Panic, &failure);
         0
     };
-    // SAFETY: the call has no objects.
-    unsafe { around(Call::on(SyncOp::Panic, core::ptr::null_mut()), note, |result| result) };
+    // SAFETY: the call has no objects, and the record is the calling thread's own.
+    unsafe {
+        around(Call::on(SyncOp::Panic, core::ptr::null_mut()), note, |result| result);
+        let thread = *tls::thread_slot();
+        if !thread.is_null() {
+            noise::spare(thread);
+        }
+    }
 }

@@ -152,20 +152,29 @@ pub(crate) fn zero(module: &Module, ty: TypeId) -> Value {
     build(module, ty, &mut |bits| Scalar::constant(bits, 0))
 }
 
+/// A value of a type none of whose scalars is known.
+pub(crate) fn undefined(module: &Module, ty: TypeId) -> Value {
+    build_values(module, ty, &mut |_| Value::Absent)
+}
+
 /// A value of a type, with `scalar` called for every scalar in order.
 pub(crate) fn build(module: &Module, ty: TypeId, scalar: &mut dyn FnMut(u32) -> Scalar) -> Value {
+    build_values(module, ty, &mut |bits| scalar(bits).into())
+}
+
+fn build_values(module: &Module, ty: TypeId, scalar: &mut dyn FnMut(u32) -> Value) -> Value {
     match module.ty(ty) {
         Type::Struct { fields, .. } => {
-            Value::aggregate(fields.iter().map(|&field| build(module, field, scalar)).collect())
+            Value::aggregate(fields.iter().map(|&field| build_values(module, field, scalar)).collect())
         }
         Type::Array { element, length } => {
-            Value::aggregate((0..*length).map(|_| build(module, *element, scalar)).collect())
+            Value::aggregate((0..*length).map(|_| build_values(module, *element, scalar)).collect())
         }
         Type::Vector { element, length } => {
-            Value::aggregate((0..*length).map(|_| build(module, *element, scalar)).collect())
+            Value::aggregate((0..*length).map(|_| build_values(module, *element, scalar)).collect())
         }
         _ => match module.scalar_bits(ty) {
-            Some(bits @ 1..=128) => scalar(bits).into(),
+            Some(bits @ 1..=128) => scalar(bits),
             _ => Value::Absent,
         },
     }
