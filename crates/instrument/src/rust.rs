@@ -23,7 +23,7 @@ use llvm::{Llvm, Module};
 use llvm_sys::prelude::{
     LLVMBasicBlockRef, LLVMBuilderRef, LLVMMetadataRef, LLVMTypeRef, LLVMValueRef,
 };
-use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMOpcode};
 use std::collections::HashMap;
 use std::ffi::{CString, c_uint};
 
@@ -43,6 +43,14 @@ const PLACE_ARGUMENT: c_uint = 2;
 
 /// `SIG_IGN`: what a signal's action says first that is not the default.
 const SIGNAL_IGNORED: u64 = 1;
+
+/// Where the library was built, and its own dependencies.
+const LIBRARY: &str = "/rustc/";
+const DEPENDENCIES: &str = "/rust/deps/";
+/// Those of them that find the names behind the addresses of a panic's call stack, which takes tens of millions of
+/// steps and tells nothing of what threads do.
+const SYMBOLISERS: [&str; 6] =
+    ["addr2line-", "adler2-", "gimli-", "miniz_oxide-", "object-", "rustc-demangle-"];
 
 /// What a function of the library does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +173,11 @@ pub fn prepared(module: &Module<'_>) -> Option<Vec<u8>> {
             if blocks.is_empty() {
                 continue;
             }
-            rewriter.function(function, &blocks);
+            if rewriter.symbolises(function) {
+                rewriter.leave(function);
+            } else {
+                rewriter.function(function, &blocks);
+            }
         }
     }
     drop(rewriter);
@@ -212,6 +224,46 @@ impl<'m, 'c> Rewriter<'m, 'c> {
                 pointer: llvm.LLVMPointerTypeInContext(context, 0),
                 void: llvm.LLVMVoidTypeInContext(context),
             }
+        }
+    }
+
+    /// Is the function's work to find the names of a call stack?
+    ///
+    /// # Safety
+    /// The function must be alive; likewise below.
+    unsafe fn symbolises(&self, function: LLVMValueRef) -> bool {
+        let llvm = self.llvm;
+        // SAFETY: as the caller promises; scopes of a live module are alive, and LLVM returns lengths with starts.
+        unsafe {
+            let scope = llvm.LLVMGetSubprogram(function);
+            if scope.is_null() {
+                return false;
+            }
+            let file = llvm.LLVMDIScopeGetFile(scope);
+            if file.is_null() {
+                return false;
+            }
+            let (mut of_directory, mut of_name) = (0, 0);
+            let start = llvm.LLVMDIFileGetDirectory(file, &mut of_directory);
+            let directory = llvm::bytes_to_string(start, of_directory as usize);
+            let start = llvm.LLVMDIFileGetFilename(file, &mut of_name);
+            let name = llvm::bytes_to_string(start, of_name as usize);
+            finds_names(&directory, &name)
+                || (directory.starts_with(LIBRARY)
+                    && mentions_symboliser(&plain_name(&llvm.value_name(function))))
+        }
+    }
+
+    /// The function is left as it is.
+    unsafe fn leave(&self, function: LLVMValueRef) {
+        let (llvm, name) = (self.llvm, ir::UNTRACED);
+        let length = c_uint::try_from(name.count_bytes()).unwrap_or(0);
+        // SAFETY: as the caller promises; the name lives for ever.
+        unsafe {
+            let context = self.module.context().raw();
+            let attribute =
+                llvm.LLVMCreateStringAttribute(context, name.as_ptr(), length, NO_NAME, 0);
+            llvm.LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
         }
     }
 
@@ -592,6 +644,24 @@ fn installs_handler(name: &str) -> bool {
     name.starts_with("std::sys::") && name.contains("::stack_overflow::") && name.ends_with("::init")
 }
 
+/// Is the file one whose functions find the names of a call stack?
+fn finds_names(directory: &str, file: &str) -> bool {
+    let of_dependency = |path: &str| {
+        let package = path.strip_prefix(DEPENDENCIES)?;
+        Some(SYMBOLISERS.iter().any(|known| package.starts_with(known)))
+    };
+    of_dependency(directory)
+        .or_else(|| of_dependency(file))
+        .unwrap_or_else(|| file.contains("library/std/src/../../backtrace/"))
+}
+
+/// Is it a function of the library for types of those that find the names of a call stack?
+fn mentions_symboliser(name: &str) -> bool {
+    ["gimli::", "addr2line::", "miniz_oxide::", "object::read::", "std::backtrace_rs::"]
+        .iter()
+        .any(|module| name.contains(module))
+}
+
 /// Does every panic go through the function of this symbol, before anything is said of it?
 fn begins_panic(symbol: &str) -> bool {
     // Nearly every symbol is none of these.
@@ -604,7 +674,18 @@ fn begins_panic(symbol: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Role, begins_panic, plain_name};
+    use super::{Role, begins_panic, finds_names, mentions_symboliser, plain_name};
+
+    #[test]
+    fn what_finds_the_names_of_call_stacks_is_known_by_its_files() {
+        assert!(finds_names("/rust/deps/gimli-0.32.3", "src/read/unit.rs"));
+        assert!(finds_names("/rustc/59807", "library/std/src/../../backtrace/src/print.rs"));
+        assert!(!finds_names("/rust/deps/hashbrown-0.16.1", "src/map.rs"));
+        assert!(!finds_names("/home/me/gimli-0.32.3", "src/read/unit.rs"));
+        let sorts = "core::slice::sort::stable::driftsort_main::<addr2line::unit::UnitRange>";
+        assert!(mentions_symboliser(sorts));
+        assert!(!mentions_symboliser("alloc::vec::Vec<app::Job>::push"));
+    }
 
     #[test]
     fn functions_are_known_by_both_manglings() {

@@ -23,4 +23,8 @@ pub mod types;
 mod visit;
 pub mod wrappers;
 
+/// The attribute of a function that is neither instrumented nor walked: to its callers it is one of a library. Its
+/// body is not read.
+pub const UNTRACED: &std::ffi::CStr = c"symbiosis-untraced";
+
 pub use read::{ReadError, read_bitcode, read_module};

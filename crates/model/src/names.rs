@@ -38,11 +38,13 @@ pub fn is_channel(name: &str) -> bool {
     ["pipe of ", "socket pair of ", "event counter of "].iter().any(|kind| name.starts_with(kind))
 }
 
-/// Is it a header of an installed library, by where headers are installed? Those of C++'s library lie in
-/// `include/c++` wherever the compiler is.
+/// Is it a file of an installed library, by where headers are installed? Those of C++'s library lie in
+/// `include/c++` wherever the compiler is. So are Rust's library and the packages that cargo got.
 #[must_use]
 pub fn is_installed(file: &str) -> bool {
-    if file.contains("/include/c++/") {
+    // Rust's library has the paths of where it was built, its packages those of cargo's store.
+    let of_rust = ["/rustc/", "/rust/deps/"].iter().any(|at| file.starts_with(at));
+    if of_rust || file.contains("/include/c++/") || file.contains("/.cargo/registry/src/") {
         return true;
     }
     let installed = file.starts_with("/usr/") && file.contains("/include/");

@@ -9,7 +9,7 @@ use crate::thread::{Entry, ExternalCall, ExternalFrame, Frame, Stop, contradicti
 use crate::value::{Scalar, Value};
 use ir::assembly::Assembly;
 use ir::calls::is_left_out;
-use ir::types::{Call, Callee, ConstantKind, FuncId, InstId, Instruction, Operand, TypeId};
+use ir::types::{Call, Callee, FuncId, InstId, Instruction, Operand, TypeId};
 use model::PathConditionKind;
 
 impl<'r> Engine<'r> {
@@ -103,11 +103,7 @@ impl<'r> Engine<'r> {
                 logged = Logged::Some;
             }
         }
-        let mut arguments = self.arguments(t, &call.args);
-        // Without an entry nothing says what it is, and nothing can be made of it.
-        if logged != Logged::None {
-            self.forget_undefined(t, &call.args, &mut arguments);
-        }
+        let arguments = self.arguments(t, &call.args);
         self.push_function(t, info, arguments, logged)
     }
 
@@ -124,18 +120,6 @@ impl<'r> Engine<'r> {
         }
         let (from, to) = (&caller.info.function.name, &info.function.name);
         contradiction(format!("{to} says that {from} called it, with other types"))
-    }
-
-    /// An undefined argument is whatever the callee's log says.
-    fn forget_undefined(&self, t: usize, operands: &[Operand], arguments: &mut [Value]) {
-        let module = self.module(t);
-        for (argument, operand) in arguments.iter_mut().zip(operands) {
-            let Operand::Const(id) = operand else { continue };
-            let constant = module.constants.get(id.index());
-            if constant.is_some_and(|constant| constant.kind == ConstantKind::Undef) {
-                *argument = Value::Absent;
-            }
-        }
     }
 
     /// A call whose target is not known to be in the module.
@@ -282,15 +266,13 @@ impl<'r> Engine<'r> {
         self.idle.effect();
         self.threads[t].advance();
         let entered = self.image.function_address(m, f);
-        let mut arguments;
+        let arguments;
         if let Some(call) = self.threads[t].external_call()
             && !call.walked
             && (call.name == info.function.name || call.address == Some(entered))
         {
             call.walked = true;
             arguments = call.arguments.clone();
-            let operands = call.operands.clone();
-            self.forget_undefined(t, &operands, &mut arguments);
         } else {
             self.forget_sorted(t);
             arguments = self.registered_arguments(t, entered);

@@ -156,7 +156,8 @@ impl<'r> Engine<'r> {
         let size = module.store_size(ty);
         self.check_fault(t, address, size)?;
         let value = self.operand(t, value);
-        if value == Value::Absent {
+        // Absent is also what is undefined.
+        if value == Value::Absent && !matches!(module.scalar_bits(ty), Some(1..=128)) {
             self.gap(t, GapKind::Width, String::new());
         }
         if let Some(address) = self.address(t, address) {

@@ -1,13 +1,16 @@
 //! From an address to the expression of the source that it stands for.
 
+use super::rust;
 use super::layout::{self, End, Index, Walk, Want, bracket, descend, reserved, take_index};
 use crate::types::{
     BinaryOp, CastOp, ConstantKind, DebugType, DebugTypeId, Function, GepTerm, GlobalId, InstId,
-    InstKind, LocalVariable, Module, Operand, Scope, Type,
+    InstKind, LocId, LocalVariable, Location, Module, Operand, Scope, Type,
 };
 
 /// Chains of loads and address computations are followed this far.
 const DEEPEST: usize = 24;
+/// Inlined calls nest this deep at most; more is malformed.
+const DEEPEST_INLINED: usize = 256;
 /// How much arithmetic an index may show.
 const DEEPEST_INDEX: usize = 4;
 
@@ -143,7 +146,10 @@ impl Place {
             return Some(Found::untyped(text));
         }
         let walk = descend(module, self.ty, offset, self.indices, want);
-        let text = self.text + &walk.suffix;
+        let text = match walk.suffix.strip_prefix('.') {
+            Some(captured) if is_closure(module, self.ty) => captured.to_owned(),
+            _ => self.text + &walk.suffix,
+        };
         Some(Found::reached(text, &walk))
     }
 
@@ -167,6 +173,7 @@ impl Place {
         let offset = u64::try_from(self.offset).ok()?;
         let walk = descend(module, self.ty, offset, self.indices, want);
         let text = match (self.via, walk.suffix.strip_prefix('.')) {
+            (_, Some(captured)) if is_closure(module, self.ty) => captured.to_owned(),
             (Via::Reference, _) => self.text + &walk.suffix,
             // What a lambda expression captures has a name of its own.
             (_, Some(member)) if self.text == "this" && is_unnamed(module, self.ty) => {
@@ -245,6 +252,12 @@ fn is_unnamed(module: &Module, ty: Option<DebugTypeId>) -> bool {
     matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. }) if name.is_empty())
 }
 
+/// Is it what a closure of Rust captures? Its variables have names of their own.
+fn is_closure(module: &Module, ty: Option<DebugTypeId>) -> bool {
+    matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. })
+        if name.starts_with("{closure_env"))
+}
+
 /// Is it what the nodes of a container of the library begin with? `_Rb_tree_node_base` for instance.
 fn is_head_of_node(module: &Module, ty: Option<DebugTypeId>) -> bool {
     matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. })
@@ -264,9 +277,16 @@ pub(super) struct Namer<'m> {
 impl<'m> Namer<'m> {
     pub(super) fn new(module: &'m Module, function: &'m Function, at: InstId) -> Self {
         let location = function.instructions.get(at.index()).and_then(|inst| inst.loc);
-        let location = location.and_then(|loc| module.debug.locations.get(loc.index()));
-        let scope = location.and_then(|loc| module.debug.scopes.get(loc.scope.index()));
-        Self { module, function, scope, alone: false }
+        let location_of = |loc: LocId| module.debug.locations.get(loc.index());
+        let scope = |at: &Location| module.debug.scopes.get(at.scope.index());
+        let mut at = location.and_then(location_of);
+        // What Rust's library does inline is named by who has it done.
+        for _ in 0..DEEPEST_INLINED {
+            let Some(inner) = at.filter(|at| scope(at).is_some_and(is_of_rusts_library)) else { break };
+            let Some(outer) = inner.inlined_at.and_then(location_of) else { break };
+            at = Some(outer);
+        }
+        Self { module, function, scope: at.and_then(scope), alone: false }
     }
 
     /// In the words of one function alone, which may be inlined.
@@ -361,6 +381,9 @@ impl<'m> Namer<'m> {
 
     fn strong(&self, variable: &LocalVariable) -> bool {
         let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
+        if scope.is_some_and(is_of_rusts_library) {
+            return false;
+        }
         let inner = variable.name == "this" || reserved(&variable.name);
         if variable.address && !(inner && self.is_inlined(scope)) {
             return true;
@@ -436,14 +459,16 @@ impl<'m> Namer<'m> {
         let offset = variable.offset.wrapping_neg();
         let place = Place { offset, ..Place::new(text, via, ty) };
         // A library's own variable says less than any other.
-        let limit = if reserved(&variable.name) { Fit::Untyped } else { Fit::Exact };
+        let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
+        let foreign = reserved(&variable.name) || scope.is_some_and(is_of_rusts_library);
+        let limit = if foreign { Fit::Untyped } else { Fit::Exact };
         Some(Place { limit, ..place })
     }
 
     /// A pointer that is the first member of an object which a register holds: a smart pointer,
     /// the holder of a lock.
-    fn in_wrapper(&self, text: String, ty: Option<DebugTypeId>) -> Option<Place> {
-        let walk = descend(self.module, ty, 0, Vec::new(), Want::Link);
+    fn in_wrapper(&self, text: String, of: Option<DebugTypeId>) -> Option<Place> {
+        let walk = descend(self.module, of, 0, Vec::new(), Want::Link);
         let kind = layout::strip(self.module, walk.ty)?;
         if !matches!(kind, DebugType::Pointer(_) | DebugType::Reference(_)) {
             return None;
@@ -451,7 +476,9 @@ impl<'m> Namer<'m> {
         let (via, ty) = self.pointee(walk.ty);
         // A pointer to the object is closer to the source.
         let limit = Fit::Partial;
-        Some(Place { limit, ..Place::new(text + &walk.suffix, via, ty) })
+        let captured = walk.suffix.strip_prefix('.').filter(|_| is_closure(self.module, of));
+        let text = captured.map_or_else(|| text + &walk.suffix, str::to_owned);
+        Some(Place { limit, ..Place::new(text, via, ty) })
     }
 
     /// Through the instruction that computes the address.
@@ -559,6 +586,11 @@ impl<'m> Namer<'m> {
             _ => None,
         }
     }
+}
+
+/// Is it the scope of a function of Rust's standard library?
+fn is_of_rusts_library(scope: &Scope) -> bool {
+    rust::is_librarys(&scope.file)
 }
 
 /// Does a text have one of these operators outside of all brackets? `->` is none.

@@ -87,6 +87,9 @@ impl Reader<'_> {
                     if name.starts_with("operator()") {
                         let symbol = self.string(&operands, operand::SUBPROGRAM_SYMBOL);
                         name = name::call_name(&symbol).unwrap_or(name);
+                    } else if name.starts_with("{closure") {
+                        let symbol = self.string(&operands, operand::SUBPROGRAM_SYMBOL);
+                        name = name::rust::closure_name(&symbol).unwrap_or(name);
                     }
                     return (name, call!(self, LLVMDISubprogramGetLine(scope)));
                 }

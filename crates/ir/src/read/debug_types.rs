@@ -1,6 +1,7 @@
 //! Types of the debug information, as far as naming needs them.
 
 use super::{Reader, call};
+use crate::name::rust;
 use crate::types::{BitRange, DebugEncoding, DebugMember, DebugType, DebugTypeId};
 use llvm::llvm_sys::debuginfo::LLVMMetadataKind as Kind;
 use llvm::llvm_sys::prelude::{LLVMMetadataRef, LLVMValueRef};
@@ -34,8 +35,13 @@ mod flag {
     pub(super) const BIT_FIELD: i32 = 1 << 19;
 }
 
-/// Of a type: its name.
+/// Of a type and of a namespace: what it stands in, and its name.
+const SCOPE: usize = 1;
 const TYPE_NAME: usize = 2;
+/// Namespaces nest this deep at most; more is malformed.
+const DEEPEST_NAMESPACE: usize = 64;
+/// Of a composite type, behind the type that it is based on: how compilers know it.
+const IDENTIFIER: usize = 4;
 
 impl Reader<'_> {
     /// The type that an operand refers to.
@@ -94,6 +100,10 @@ impl Reader<'_> {
     fn derived(&mut self, node: LLVMMetadataRef, operands: &[LLVMValueRef]) -> DebugType {
         let base = self.debug_type_at(operands, self.base_index());
         match call!(self, LLVMGetDINodeTag(node)) {
+            // Rust's pointers have names, and its programs write no arrow to go through one.
+            tag::POINTER if !self.string(operands, TYPE_NAME).is_empty() => {
+                DebugType::Reference(base)
+            }
             tag::POINTER => DebugType::Pointer(base),
             tag::REFERENCE | tag::RVALUE_REFERENCE => DebugType::Reference(base),
             tag::TYPEDEF | tag::CONST | tag::VOLATILE | tag::RESTRICT | tag::ATOMIC => {
@@ -106,11 +116,12 @@ impl Reader<'_> {
     fn composite(&mut self, node: LLVMMetadataRef, operands: &[LLVMValueRef]) -> DebugType {
         let elements = operands.get(self.base_index() + 1).copied();
         let elements = self.node(elements).map(|list| self.operands_of(list)).unwrap_or_default();
+        let rust = self.is_rusts(operands).then(|| self.is_of_rusts_library(operands));
         match call!(self, LLVMGetDINodeTag(node)) {
             tag::STRUCTURE | tag::CLASS | tag::UNION | tag::VARIANT_PART => DebugType::Composite {
                 name: self.string(operands, TYPE_NAME),
                 size: self.debug_size(node),
-                members: elements.into_iter().filter_map(|e| self.member(e)).collect(),
+                members: elements.into_iter().filter_map(|e| self.member(e, rust)).collect(),
             },
             tag::ENUMERATION => DebugType::Enumeration {
                 name: self.string(operands, TYPE_NAME),
@@ -153,7 +164,8 @@ impl Reader<'_> {
     }
 
     /// A non-static data member, a base class, or the variants of a Rust enum.
-    fn member(&mut self, element: LLVMValueRef) -> Option<DebugMember> {
+    /// `rust` says of a type of rustc's whether it is one of the standard library.
+    fn member(&mut self, element: LLVMValueRef, rust: Option<bool>) -> Option<DebugMember> {
         const DERIVED: i32 = Kind::LLVMDIDerivedTypeMetadataKind as i32;
         const COMPOSITE: i32 = Kind::LLVMDICompositeTypeMetadataKind as i32;
         let node = self.node(Some(element))?;
@@ -173,7 +185,33 @@ impl Reader<'_> {
             tag::INHERITANCE => flags & flag::VIRTUAL == 0,
             _ => false,
         };
-        (kind == DERIVED && at_fixed_offset).then(|| self.data_member(node, tag, flags))
+        (kind == DERIVED && at_fixed_offset).then(|| {
+            let member = self.data_member(node, tag, flags);
+            match rust {
+                Some(wraps) => DebugMember { name: rust::member(member.name, wraps), ..member },
+                None => member,
+            }
+        })
+    }
+
+    /// Is it a type of rustc's?
+    fn is_rusts(&self, operands: &[LLVMValueRef]) -> bool {
+        rust::is_identifier(&self.string(operands, self.base_index() + IDENTIFIER))
+    }
+
+    /// Is a type of Rust one of the standard library, by the namespaces that it stands in?
+    fn is_of_rusts_library(&self, operands: &[LLVMValueRef]) -> bool {
+        const NAMESPACE: i32 = Kind::LLVMDINamespaceMetadataKind as i32;
+        let mut scope = self.node(operands.get(SCOPE).copied());
+        let mut outermost = String::new();
+        for _ in 0..DEEPEST_NAMESPACE {
+            let Some(node) = scope else { break };
+            let operands = self.operands_of(node);
+            let named = call!(self, LLVMGetMetadataKind(node)) == NAMESPACE;
+            outermost = if named { self.string(&operands, TYPE_NAME) } else { String::new() };
+            scope = self.node(operands.get(SCOPE).copied());
+        }
+        matches!(outermost.as_str(), "core" | "alloc" | "std" | "hashbrown")
     }
 
     fn data_member(&mut self, node: LLVMMetadataRef, tag: u16, flags: i32) -> DebugMember {

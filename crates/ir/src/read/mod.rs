@@ -233,10 +233,16 @@ impl<'m> Reader<'m> {
             variables: Vec::new(),
             name,
         };
-        if !self.available_externally(function) {
+        if !self.available_externally(function) && !self.is_untraced(function) {
             self.body(function, &mut converted);
         }
         converted
+    }
+
+    /// Has the function the attribute [`crate::UNTRACED`]?
+    fn is_untraced(&self, function: LLVMValueRef) -> bool {
+        let (name, length) = (crate::UNTRACED.as_ptr(), crate::UNTRACED.count_bytes() as u32);
+        !call!(self, LLVMGetStringAttributeAtIndex(function, u32::MAX, name, length)).is_null()
     }
 
     fn params(&mut self, function: LLVMValueRef) -> Vec<Param> {

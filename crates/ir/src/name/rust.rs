@@ -1,0 +1,107 @@
+//! Programs in Rust: what of the standard library's types and functions is not in the words of a program.
+
+/// Members of the library's types that hold what a program keeps there: `balance.data.value` of a `Mutex` is
+/// `balance` to the program, and so is its lock.
+const WRAPPED: [&str; 13] = [
+    "ptr",
+    "pointer",
+    "data",
+    "value",
+    "inner",
+    "v",
+    "unique",
+    "futex",
+    "buf",
+    "base",
+    "table",
+    "once",
+    "state_and_queued",
+];
+
+/// What a member is called in a program: one of a tuple by its number, a captured variable by its own name, and
+/// one of the library's type (`wraps`) that holds what the program keeps there by nothing.
+pub(crate) fn member(name: String, wraps: bool) -> String {
+    if let Some(captured) = name.strip_prefix("_ref__") {
+        return captured.to_owned();
+    }
+    let number = name.strip_prefix("__").filter(|rest| is_number(rest));
+    match number {
+        Some(_) if wraps => String::new(),
+        Some(number) => number.to_owned(),
+        None if wraps && WRAPPED.contains(&name.as_str()) => String::new(),
+        None => name,
+    }
+}
+
+/// `closure in serve` for the function of a closure in `serve`, by its symbol; `None` for other functions.
+pub(crate) fn closure_name(symbol: &str) -> Option<String> {
+    let name = super::demangle(symbol);
+    // The older symbols have two braces.
+    let end = ["::{closure", "::{{closure"].iter().filter_map(|mark| name.find(mark)).min()?;
+    let around = name.get(..end)?;
+    // What stands in angle brackets are types.
+    let mut depth = 0_u32;
+    let mut plain = String::new();
+    for character in around.chars() {
+        match character {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => plain.push(character),
+            _ => {}
+        }
+    }
+    let function = plain.rsplit("::").find(|part| !part.is_empty())?;
+    Some(format!("closure in {function}"))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Is it a source file of the standard library, or of what that is built from?
+pub(crate) fn is_librarys(file: &str) -> bool {
+    file.starts_with("/rustc/") || file.starts_with("/rust/deps/")
+}
+
+/// The identifier by which rustc knows a type. C++ has the mangled name there.
+pub(crate) fn is_identifier(text: &str) -> bool {
+    // Variants have a suffix, and leading zeros are left out.
+    let hash = text.split_once("::").map_or(text, |(hash, _)| hash);
+    (20..=32).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_called_what_a_program_calls_them() {
+        for (name, wraps, expected) in [
+            ("__0", false, "0"),
+            ("__0", true, ""),
+            ("__next", false, "__next"),
+            ("_ref__total", false, "total"),
+            ("data", true, ""),
+            ("data", false, "data"),
+            ("len", true, "len"),
+        ] {
+            assert_eq!(member(name.to_owned(), wraps), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn closures_are_named_by_the_functions_that_they_stand_in() {
+        let older = "_ZN3app5serve28_$u7b$$u7b$closure$u7d$$u7d$17h4106ecb071ae848dE";
+        assert_eq!(closure_name(older).as_deref(), Some("closure in serve"));
+        assert_eq!(closure_name("_RNCNvCs1_3app4main0").as_deref(), Some("closure in main"));
+        assert_eq!(closure_name("_RNvCs1_3app4main"), None);
+    }
+
+    #[test]
+    fn types_of_rustc_are_told_from_those_of_clang() {
+        assert!(is_identifier("ad31d38af2ecd7a0ac3a12b4d2c55b4d"));
+        assert!(is_identifier("47132e4b26a779f6b868c73f0eb286b::Some"));
+        assert!(!is_identifier("_ZTSN4core6EngineE"));
+        assert!(!is_identifier(""));
+    }
+}
