@@ -19,6 +19,7 @@ mod decision;
 mod fingerprint;
 mod glance;
 mod lifetime;
+mod once;
 mod order;
 mod orders;
 mod parted;

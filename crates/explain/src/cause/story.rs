@@ -423,32 +423,6 @@ impl<'a> Story<'a> {
         self.trace().exprs.evaluate(part.value, &|var| self.value(var))
     }
 
-    /// Was the write part of a routine that runs once, and did the reader make sure before that it has
-    /// run? One call is then both the beginning and the end of the section, and the read can see
-    /// nothing else.
-    pub(super) fn set_up_once(&self, write: EventId, read: EventId) -> bool {
-        let own = |id: EventId| {
-            let events = &self.trace().threads[self.event(id).thread.index()].events;
-            events.iter().map(|id| self.event(*id))
-        };
-        let (writer, reader) = (self.event(write), self.event(read));
-        let begun = own(write).filter(|event| event.index < writer.index);
-        let mut routines = begun.filter_map(|lock| {
-            let EventKind::Lock { object, .. } = lock.kind else { return None };
-            let mut later = own(write).filter(|event| event.index > lock.index);
-            let end = later.find(|event| {
-                matches!(event.kind, EventKind::Unlock { object: other, .. } if other == object)
-            })?;
-            (end.index > writer.index && end.site() == lock.site()).then_some(object)
-        });
-        routines.any(|routine| {
-            let mut made_sure = own(read).filter(|event| event.index < reader.index);
-            made_sure.any(
-                |event| matches!(event.kind, EventKind::Lock { object, .. } if object == routine),
-            )
-        })
-    }
-
     /// Does the write leave another value in the cell than the read found there? Yes where that is not
     /// known.
     pub(super) fn brings_news(&self, write: EventId, read: EventId, cell: CellId) -> bool {
