@@ -15,6 +15,7 @@ mod announced;
 mod atomicity;
 mod crossed;
 mod deadlock;
+mod deciding;
 mod decision;
 mod fingerprint;
 mod glance;
