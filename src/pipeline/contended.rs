@@ -76,6 +76,9 @@ impl Work<'_> {
         let mut followed = None;
         let mut few_places = true;
         for (rounds, is_strict) in ROUNDS.into_iter().zip([true, false]) {
+            if !budget.is_left() {
+                break;
+            }
             let near = (sources, switch_work);
             if followed.is_none()
                 && self.followed.is_none()

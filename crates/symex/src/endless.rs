@@ -6,7 +6,9 @@
 //! after the last moment at which any other thread did something. The first part of a run is a run.
 //!
 //! That a thread stayed in the loop is read off its path: when it has gone round for a while, nothing
-//! comes any more that did not come in the later half of those rounds ([`Likeness`]). Where that is not so the loop is
+//! comes any more that did not come in the later half of those rounds ([`Likeness`]). A thread that stops for good after
+//! hundreds of thousands of rounds, at a lock, has a path like that, so nothing of the kind is looked for in a run whose threads
+//! all waited when it was ended. Where that is not so the loop is
 //! looked at again after twice as many rounds, and where it never is the whole log is walked.
 
 use crate::budget::Limits;
@@ -76,7 +78,10 @@ pub(crate) fn find<'r>(
     order: &[usize],
 ) -> Result<Vec<Option<Cut>>, SymexError> {
     let timed_out = recording.failure.as_ref().map(|failure| failure.kind);
-    if timed_out != Some(RecordedFailureKind::TimedOut) || !limits.options.cut_endless {
+    if timed_out != Some(RecordedFailureKind::TimedOut)
+        || recording.stuck
+        || !limits.options.cut_endless
+    {
         return Ok(Vec::new());
     }
     // The first walk tells when the other threads did something last, the second one ends behind that.

@@ -78,6 +78,7 @@ fn counter(failing: bool) -> Recording {
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     }
 }
 
@@ -230,6 +231,7 @@ fn straight(b: ModuleBuilder, main: FuncId, fill: impl FnOnce(&mut Stream)) -> E
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     };
     run(&recording)
 }
@@ -378,6 +380,7 @@ fn a_critical_section_of_two_entries_has_its_events_and_times() {
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     };
     let execution = run(&recording);
     assert_eq!(execution.gaps, []);
@@ -471,6 +474,7 @@ fn a_reused_heap_address_is_another_place() {
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     };
     let execution = run(&recording);
     assert_eq!(execution.trace.cells, [], "the threads never touch the same object");
@@ -535,6 +539,7 @@ fn of_two_objects_at_one_address_the_pointer_means_the_one_that_was_there_when_i
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     };
     let execution = run(&recording);
     assert_eq!(execution.gaps, []);
@@ -642,6 +647,7 @@ fn pages_are_zeros_where_they_were_mapped_and_unknown_where_a_file_is() {
             common_clock: true,
             scheduled: false,
             forked: false,
+            stuck: false,
         };
         let execution = self::run(&recording);
         assert_eq!(execution.gaps, []);
