@@ -9,18 +9,21 @@ mod error;
 mod followed;
 mod frameworks;
 mod load;
+mod not_walked;
 mod replayed;
 mod semaphores;
 mod still_running;
 mod watched;
 mod work;
 
+pub use budget::Budget;
 pub use confirm::{Finding, ReplayOptions, whole_manifest};
 pub use error::PipelineError;
 pub use load::{Loaded, load};
 pub use watched::explained_trace;
 
 use crate::answer::{self, Timing};
+use crate::record::ending;
 use render::Solution;
 use replayed::Replayed;
 use std::path::{Path, PathBuf};
@@ -48,9 +51,9 @@ pub struct SolveOptions {
     pub alternates: usize,
     /// Which solver.
     pub backend: Backend,
-    /// Wall-clock time for everything after loading.
+    /// Wall-clock time for everything.
     pub time: Duration,
-    /// The solver's memory.
+    /// The memory of the process, in megabytes.
     pub memory_mb: Option<u32>,
     /// Write the constraint system here.
     pub dump_smt: Option<PathBuf>,
@@ -82,6 +85,9 @@ pub struct Answer {
     pub alternates: Vec<Finding>,
     /// The trace that the answer is about, see [`explained_trace`].
     pub trace: PathBuf,
+    /// The recorded run was walked along its log. Where it was not, the answer says nothing that an earlier one
+    /// may not have said.
+    pub walked: bool,
 }
 
 /// Executes a recording and verifies the event trace.
@@ -90,8 +96,40 @@ pub struct Answer {
 /// When the recording cannot be executed at all, its streams cannot be read, or the executor broke an
 /// invariant of event traces.
 pub fn execute(recording: &Recording) -> Result<Execution, PipelineError> {
+    executed(recording, &|| true)
+}
+
+/// The same, as long as there is something left of the budget.
+///
+/// # Errors
+/// As [`execute`], and [`symex::SymexError::BudgetSpent`] when the budget was spent first.
+pub fn execute_within(recording: &Recording, budget: &Budget) -> Result<Execution, PipelineError> {
+    executed(recording, &|| budget.is_left())
+}
+
+/// Executes the recording in this directory, and says for people what there is to do where the budget was spent first.
+///
+/// # Errors
+/// As [`execute`], and [`PipelineError::NotWalked`].
+pub fn execute_trace(
+    directory: &Path,
+    recording: &Recording,
+    budget: &Budget,
+) -> Result<Execution, PipelineError> {
+    execute_within(recording, budget).map_err(|error| match error {
+        PipelineError::Symex(symex::SymexError::BudgetSpent) => PipelineError::NotWalked {
+            path: directory.to_owned(),
+            failure: whole_manifest(directory)
+                .map_or_else(|_| "it failed".to_owned(), |of| ending(&of)),
+            memory: budget.reason() == solver::UnknownReason::Memory,
+        },
+        error => error,
+    })
+}
+
+fn executed(recording: &Recording, is_left: &dyn Fn() -> bool) -> Result<Execution, PipelineError> {
     let _span = tracing::info_span!("symex", threads = recording.threads.len()).entered();
-    let execution = symex::execute(recording, &symex::Options::default())?;
+    let execution = symex::execute_within(recording, &symex::Options::default(), is_left)?;
     model::verify::verify(&execution.trace).map_err(PipelineError::Invalid)?;
     tracing::info!(
         events = execution.trace.events.len(),
@@ -116,7 +154,14 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     let deadline = start.checked_add(options.time);
     let loaded = load(directory)?;
-    let mut execution = execute(&loaded.recording)?;
+    let budget = Budget::of_walk(deadline, options.memory_mb);
+    let mut execution = match execute_within(&loaded.recording, &budget) {
+        Ok(execution) => execution,
+        Err(PipelineError::Symex(symex::SymexError::BudgetSpent)) => {
+            return Ok(not_walked::answer(directory, &loaded, &budget, start.elapsed()));
+        }
+        Err(error) => return Err(error),
+    };
     frameworks::describe(&loaded.output, &mut execution.trace);
     let symex = start.elapsed();
     if execution.trace.failure.is_none() {
@@ -162,7 +207,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         let mut cuts = explained.explanation.cut.iter();
         cuts.any(|cut| matches!(cut.reason, explain::CutReason::Limit(_)) == limit)
     };
-    let (cut_short, broke) = (ended(true), ended(false));
+    let (cut_short, broke) = (ended(true) || failing.out_of_time, ended(false));
     let mut warnings = loaded.warnings;
     if work.pinned {
         warnings.push(
@@ -218,7 +263,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         let passing = Some((&found, in_vain));
         answer::add_cause(&mut solution, &explained.trace, &explained.explanation, passing);
         let (replay, note, script) = (found.replay, found.note, Some(found.script));
-        alternates = vec![Finding { replay, note, script, fails: false }];
+        alternates = vec![Finding { replay, note, script, ..Finding::default() }];
     } else {
         answer::add_cause(&mut solution, &explained.trace, &explained.explanation, None);
         let known =
@@ -241,7 +286,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     answer::add_sources(&mut solution, &loaded.recording);
     let trace = directory.to_owned();
-    Ok(Answer { solution, warnings, cut_short, broke, failing, alternates, trace })
+    Ok(Answer { solution, warnings, cut_short, broke, failing, alternates, trace, walked: true })
 }
 
 /// The answer about the same run with a watched heap, where there is a failing schedule of one.

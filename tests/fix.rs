@@ -19,12 +19,14 @@ use repairs::strings;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 use std::{env, fs};
 use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 /// No repair passed its checks.
 const NO_REPAIR: i32 = 11;
+const LIMIT: i32 = 12;
 
 /// So many failing runs are recorded until one shows a repair: in three of four they do for the program
 /// in which the fewest do.
@@ -95,6 +97,55 @@ fn nothing_for_a_bug_without_schedule() {
     assert!(answer.stdout().contains("no repair: "), "{}", answer.describe());
 }
 
+/// What comes of a run that passes takes longer than there is time for many of them.
+const SLOW_TO_END: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int total;
+static void *add(void *argument) {
+    pthread_mutex_lock(&lock);
+    int now = total;
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&lock);
+    total = now + 1;
+    pthread_mutex_unlock(&lock);
+    return argument;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, add, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert(total == 2);
+    sleep(2);
+    return 0;
+}
+"#;
+
+/// The time is one for all of it, the program's runs among it: what was not run to its end is left undecided.
+fn the_time_goes_for_runs_too() {
+    let workspace = Workspace::new("fix-time");
+    fs::write(workspace.path("program.c"), SLOW_TO_END).expect("the source can be written");
+    workspace
+        .symbiosis(["cc", "-g", "-O1", "-pthread", "program.c", "-o", "program"])
+        .expect_code(SUCCESS);
+    let record = ["record", "--noise", "--until-failure", "200", "-o", "failing.trace"];
+    workspace.symbiosis(record.into_iter().chain(["--", "./program"])).expect_code(SUCCESS);
+    workspace.symbiosis(["solve", "failing.trace"]).expect_code(SUCCESS);
+    let started = Instant::now();
+    let fix = ["fix", "failing.trace", "--runs", "20", "--timeout", "7", "--format", "json"];
+    let answer = workspace.symbiosis(fix).expect_code(LIMIT);
+    // Twenty runs that pass take forty seconds.
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    let fixes: Value = serde_json::from_str(&answer.stdout()).expect("an answer in JSON");
+    assert_eq!(fixes["out_of_time"], true, "{}", answer.describe());
+    assert!(fixes["undecided"].as_u64() > Some(0), "{}", answer.describe());
+    assert_eq!(fixes["repairs"].as_array().map(Vec::len), Some(0), "{}", answer.describe());
+}
+
 /// Solving this one takes minutes.
 const SLOW: &str = "shards";
 /// Every schedule of this one fails: what is said then has a test of its own.
@@ -135,6 +186,10 @@ fn main() -> ExitCode {
         .collect();
     trials.push(Trial::test("always::nothing_is_offered", || {
         nothing_for_a_bug_without_schedule();
+        Ok(())
+    }));
+    trials.push(Trial::test("time::goes_for_runs_too", || {
+        the_time_goes_for_runs_too();
         Ok(())
     }));
     libtest_mimic::run(&arguments, trials).exit_code()

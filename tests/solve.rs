@@ -5,12 +5,14 @@ mod workspace;
 
 use render::Solution;
 use render::solution::Verdict;
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
+const UNEXPECTED: i32 = 1;
 const USAGE: i32 = 2;
 const NO_SCHEDULE: i32 = 11;
 const LIMIT: i32 = 12;
@@ -107,6 +109,21 @@ fn time_and_memory_limits_end_the_work_with_their_own_code() {
         workspace.symbiosis(["solve", "failing.trace", "--timeout", "0"]).expect_code(LIMIT);
     assert!(outcome.stdout().contains("failure: assertion"), "{}", outcome.describe());
     assert!(outcome.stdout().contains("time limit"), "{}", outcome.describe());
+    assert!(outcome.stdout().contains("--timeout is needed"), "{}", outcome.describe());
+    let outcome =
+        workspace.symbiosis(["solve", "failing.trace", "--memory", "1"]).expect_code(LIMIT);
+    assert!(outcome.stdout().contains("--memory is needed"), "{}", outcome.describe());
+    // What was not walked takes no answer's place.
+    workspace.symbiosis(["show", "failing.trace"]).expect_code(UNEXPECTED);
+    workspace.symbiosis(["solve", "failing.trace"]).expect_code(SUCCESS);
+    workspace.symbiosis(["solve", "failing.trace", "--timeout", "0"]).expect_code(LIMIT);
+    workspace.symbiosis(["show", "failing.trace"]).expect_code(SUCCESS);
+    let outcome = workspace
+        .symbiosis(["fix", "failing.trace", "--timeout", "0", "--format", "json"])
+        .expect_code(LIMIT);
+    let fixes: Value = serde_json::from_str(&outcome.stdout()).expect("an answer in JSON");
+    assert_eq!(fixes["out_of_time"], true, "{}", outcome.describe());
+    assert!(fixes["cause"].is_string(), "{}", outcome.describe());
     let outcome = workspace.symbiosis([
         "solve",
         "failing.trace",

@@ -44,6 +44,7 @@ pub use encode::{
     encode, encode_orders, encode_paper, encode_recorded, encode_recorded_orders, encode_within,
 };
 pub use error::EncodeError;
+pub use locks::section_pairs;
 pub use recorded::with_recorded_values;
 pub use size::SystemSize;
 pub use slice::{Slice, slice, slice_below};

@@ -124,6 +124,30 @@ impl Regions {
     }
 }
 
+/// How many pairs of critical sections of two threads there are under one lock, at most: those to read are counted,
+/// too. What an encoding takes grows with it as with the sources of its reads.
+#[must_use]
+pub fn section_pairs(trace: &EventTrace) -> u64 {
+    let mut counts: Vec<Vec<u64>> = vec![vec![0; trace.threads.len()]; trace.objects.len()];
+    for event in &trace.events {
+        if let EventKind::Lock { object, .. } = event.kind
+            && let Some(of_object) = counts.get_mut(object.index())
+            && let Some(count) = of_object.get_mut(event.thread.index())
+        {
+            *count += 1;
+        }
+    }
+    let pairs = |of_object: &Vec<u64>| {
+        let mut before = 0u64;
+        of_object.iter().fold(0u64, |pairs, count| {
+            let with_former = before.saturating_mul(*count);
+            before = before.saturating_add(*count);
+            pairs.saturating_add(with_former)
+        })
+    };
+    counts.iter().map(pairs).fold(0, u64::saturating_add)
+}
+
 /// One constraint per pair of regions that exclude each other and per failed trylock.
 pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) {
     for regions in context.regions.of_object.values() {
@@ -186,4 +210,18 @@ pub(crate) fn forced(
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dsl::parse;
+
+    #[test]
+    fn pairs_of_sections_are_counted_by_lock() {
+        let trace = parse("t0: lock m\nt0: unlock m\nt1: lock m\nt1: unlock m\nt1: lock m\nt1: unlock m\nt1: lock n\n")
+            .expect("an event trace")
+            .trace;
+        assert_eq!(section_pairs(&trace), 2);
+    }
 }

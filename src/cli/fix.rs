@@ -2,11 +2,12 @@
 
 use super::show::sources::Lines;
 use super::{Failure, exit_codes, output, show};
+use crate::fix::answer::Fixes;
 use crate::fix::{self, FixError, Recorded};
-use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
+use crate::pipeline::{self, Backend, Budget, PipelineError, ReplayOptions, SolveOptions};
 use render::Solution;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Find repairs of the cause that `solve` found, each checked against the recorded run.
 ///
@@ -43,7 +44,7 @@ pub(super) struct AnswerOptions {
     /// Write to this file instead of standard output
     #[arg(short, long)]
     output: Option<PathBuf>,
-    /// Stop after this many seconds
+    /// Stop after this many seconds, whatever is being done then
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     timeout: u64,
 }
@@ -97,11 +98,21 @@ impl From<FixError> for Failure {
 /// When the trace cannot be read or solved, or the output cannot be written.
 pub fn run(args: &Args) -> Result<u8, Failure> {
     let time = args.answer.time();
+    // One moment for all of it: to solve, to walk the run, to check, and to run the program.
+    let until = Instant::now().checked_add(time);
     let (solution, trace) = solution(&args.trace, time)?;
-    let recorded = Recorded::open(&trace)?;
-    let options =
-        fix::Options { wanted: args.repairs, time, memory_mb: args.memory, runs: args.runs };
-    let fixes = fix::fix(&recorded, &solution, options)?;
+    let memory_mb = args.memory;
+    let fixes = match Recorded::open_within(&trace, &Budget::of_walk(until, memory_mb)) {
+        Ok(recorded) => {
+            let options =
+                fix::Options { wanted: args.repairs, time, until, memory_mb, runs: args.runs };
+            fix::fix(&recorded, &solution, options)?
+        }
+        Err(error @ PipelineError::NotWalked { memory: false, .. }) => {
+            Fixes { reason: Some(error.to_string()), out_of_time: true, ..Fixes::of(&solution) }
+        }
+        Err(error) => return Err(error.into()),
+    };
     if let Some(file) = &args.avoid {
         match fixes.repairs.iter().find_map(|repair| repair.rule.as_ref()) {
             Some(rule) => output::write(Some(file), rule.as_bytes())?,
@@ -136,7 +147,9 @@ pub(super) fn solution(trace: &Path, time: Duration) -> Result<(Solution, PathBu
     for warning in &answer.warnings {
         eprintln!("symbiosis: warning: {warning}");
     }
-    if let Err(error) = show::keep(&answer.trace, &answer.solution) {
+    if answer.walked
+        && let Err(error) = show::keep(&answer.trace, &answer.solution)
+    {
         eprintln!("symbiosis: warning: the answer cannot be kept in the trace: {error}");
     }
     Ok((answer.solution, answer.trace))

@@ -92,7 +92,9 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         eprintln!("symbiosis: warning: {warning}");
     }
     // Whoever only reads the trace gets the answer all the same.
-    if let Err(error) = show::keep(&answer.trace, &answer.solution) {
+    if answer.walked
+        && let Err(error) = show::keep(&answer.trace, &answer.solution)
+    {
         eprintln!("symbiosis: warning: `symbiosis show` will not find the answer: {error}");
     }
     args.output.write(&answer.solution)?;

@@ -23,6 +23,16 @@ pub(super) struct Enforced {
     settings: Settings,
 }
 
+/// What came of running the program with a repair's order.
+pub(super) enum Runs {
+    /// So much.
+    Done(Replays),
+    /// It cannot be run so, and why.
+    Impossible(String),
+    /// The time was up before it had been run often enough to say something.
+    OutOfTime,
+}
+
 impl Enforced {
     /// Finds the program and makes the schedule's text.
     ///
@@ -50,19 +60,19 @@ impl Enforced {
         Ok(Self { ready, settings })
     }
 
-    /// Runs the program so many times, or as often as does not take long. The inner error says why
-    /// that was not possible.
+    /// The same, of which no run goes on behind this moment.
+    pub(super) fn until(self, until: Option<Instant>) -> Self {
+        Self { ready: self.ready.map(|(target, script)| (target.until(until), script)), ..self }
+    }
+
+    /// Runs the program so many times, or as often as does not take long.
     ///
     /// # Errors
     /// When the user interrupts.
-    pub(super) fn runs(
-        &mut self,
-        rule: &str,
-        runs: Option<u32>,
-    ) -> Result<Result<Replays, String>, ReplayError> {
+    pub(super) fn runs(&mut self, rule: &str, runs: Option<u32>) -> Result<Runs, ReplayError> {
         let (target, script) = match &self.ready {
             Ok(ready) => ready,
-            Err(why) => return Ok(Err(why.clone())),
+            Err(why) => return Ok(Runs::Impossible(why.clone())),
         };
         tracing::debug!(rule, "runs with a rule");
         self.settings.avoid = Some(rule.to_owned());
@@ -75,7 +85,10 @@ impl Enforced {
             let attempt = match replay::run(target, script, &self.settings) {
                 Ok(attempt) => attempt,
                 Err(error @ ReplayError::Interrupted(_)) => return Err(error),
-                Err(error) => return Ok(Err(error.to_string())),
+                // As many runs as there may be without a number being asked for say as much as ever.
+                Err(ReplayError::OutOfTime) if runs.is_none() && run >= LEAST => break,
+                Err(ReplayError::OutOfTime) => return Ok(Runs::OutOfTime),
+                Err(error) => return Ok(Runs::Impossible(error.to_string())),
             };
             let passed = attempt.manifest.failure.is_none() && !attempt.report.deadlock;
             tracing::debug!(passed, report = ?attempt.report, "run with a rule");
@@ -87,6 +100,6 @@ impl Enforced {
                 break;
             }
         }
-        Ok(Ok(replays))
+        Ok(Runs::Done(replays))
     }
 }

@@ -14,9 +14,9 @@ mod handlers;
 mod other_run;
 mod rule;
 
-use crate::pipeline::{self, PipelineError};
+use crate::pipeline::{self, Budget, PipelineError};
 use answer::Fixes;
-use enforced::Enforced;
+use enforced::{Enforced, Runs};
 use explain::Pattern;
 use model::{EventId, Schedule};
 use render::Solution;
@@ -33,8 +33,10 @@ use thiserror::Error;
 pub struct Options {
     /// How many repairs to find.
     pub wanted: usize,
-    /// Wall-clock time for all of it.
+    /// Wall-clock time for all of it, from which the shares of its parts are reckoned.
     pub time: Duration,
+    /// Until when all of it has to be done, replays too; none for no end.
+    pub until: Option<Instant>,
     /// The solver's memory.
     pub memory_mb: Option<u32>,
     /// How often to run the program with each repair's order enforced; 0 to leave it at the proof,
@@ -65,8 +67,16 @@ impl Recorded {
     /// # Errors
     /// As [`pipeline::load`] and [`pipeline::execute`].
     pub fn open(directory: &Path) -> Result<Self, PipelineError> {
+        Self::open_within(directory, &Budget::of_walk(None, None))
+    }
+
+    /// The same, within a budget.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and [`PipelineError::NotWalked`] when the budget was spent first.
+    pub fn open_within(directory: &Path, budget: &Budget) -> Result<Self, PipelineError> {
         let loaded = pipeline::load(directory)?;
-        let execution = pipeline::execute(&loaded.recording)?;
+        let execution = pipeline::execute_trace(directory, &loaded.recording, budget)?;
         Ok(Self { directory: directory.to_owned(), recording: loaded.recording, execution })
     }
 }
@@ -93,13 +103,16 @@ pub enum FixError {
 /// # Errors
 /// When the solution is another trace's, or the solver breaks.
 pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result<Fixes, FixError> {
-    let started = Instant::now();
     let Execution { trace, points, inputs, .. } = &recorded.execution;
     let mut fixes = Fixes::of(solution);
     if solution.cause.is_none() {
         return Ok(fixes);
     }
     let time = options.time / 8;
+    let left = || match options.until {
+        Some(until) => until.saturating_duration_since(Instant::now()),
+        None => Duration::MAX,
+    };
     let subject = match bug(recorded, solution)? {
         Ok((events, schedule, pattern)) => Subject {
             ordered: None,
@@ -108,21 +121,23 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
             pattern,
             failing: schedule,
         },
-        Err(Unshown::EndedEarly(failing)) => match other_run::find(recorded, &failing, time)? {
-            Some(ordered) => Subject::of(ordered, failing),
-            None => {
-                fixes.reason = Some(Unshown::EndedEarly(failing).to_string());
-                return Ok(fixes);
+        Err(Unshown::EndedEarly(failing)) => {
+            match other_run::find(recorded, &failing, time, options.until)? {
+                Some(ordered) => Subject::of(ordered, failing),
+                None => {
+                    fixes.reason = Some(Unshown::EndedEarly(failing).to_string());
+                    fixes.out_of_time = left().is_zero();
+                    return Ok(fixes);
+                }
             }
-        },
+        }
         Err(why) => {
             fixes.reason = Some(why.to_string());
             return Ok(fixes);
         }
     };
     fixes.other_run = subject.ordered.is_some();
-    let budget = || started.elapsed() < options.time;
-    let limits = Limits { time, memory_mb: options.memory_mb, budget: &budget };
+    let limits = Limits { time, memory_mb: options.memory_mb, left: &left };
     let handlers = handlers::handlers(&recorded.recording);
     let uses =
         |file: &str, first: u32, last: u32| line_uses(&recorded.recording, file, first, last);
@@ -142,7 +157,10 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     let order = Schedule { order: subject.failing };
     let mut enforced = match options.runs {
         Some(0) => None,
-        _ => Some(Enforced::new(&recorded.directory, trace, points, inputs, &order)?),
+        _ => {
+            let enforced = Enforced::new(&recorded.directory, trace, points, inputs, &order)?;
+            Some(enforced.until(options.until))
+        }
     };
     // Orders that no run could be held to come behind those that runs have shown.
     let mut untried = Vec::new();
@@ -164,13 +182,18 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
             let rule = rule::text(&repair, &places);
             match (&mut enforced, &rule) {
                 (Some(enforced), Ok(rule)) => match enforced.runs(rule, options.runs)? {
-                    Ok(replays) if replays.passed < replays.runs => {
+                    Runs::Done(replays) if replays.passed < replays.runs => {
                         tracing::info!(kind = shown.kind, ?replays, "the program fails with it");
                         fail.push(repair);
                         continue;
                     }
-                    Ok(replays) => shown.checks.replay = Some(replays),
-                    Err(why) => shown.checks.not_replayed = Some(why),
+                    Runs::Done(replays) => shown.checks.replay = Some(replays),
+                    Runs::Impossible(why) => shown.checks.not_replayed = Some(why),
+                    // Whether the program passes with it is not known: that it holds for the trace is not enough.
+                    Runs::OutOfTime => {
+                        fixes.undecided += 1;
+                        continue;
+                    }
                 },
                 (Some(_), Err(why)) => {
                     shown.checks.not_replayed = Some((*why).to_owned());
@@ -186,13 +209,13 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
         }
         fixes.refused += fail.len() as u64;
         let none = fixes.repairs.is_empty() && untried.is_empty();
-        if !none || fail.len() == failed_before || !budget() {
+        if !none || fail.len() == failed_before || left().is_zero() {
             break;
         }
     }
     let room = options.wanted.saturating_sub(fixes.repairs.len());
     fixes.repairs.extend(untried.into_iter().take(room));
-    fixes.out_of_time = !budget();
+    fixes.out_of_time = left().is_zero();
     Ok(fixes)
 }
 

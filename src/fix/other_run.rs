@@ -12,7 +12,8 @@ use symex::Execution;
 use trace_format::{Manifest, State};
 
 /// Runs the program along other paths until it passes, and gives that run with the order of its events
-/// that the failing run had the other way round. `None` where no such run was found.
+/// that the failing run had the other way round. `None` where no such run was found, in that time and before that
+/// moment.
 ///
 /// # Errors
 /// When the trace cannot be read, or the user interrupts.
@@ -20,6 +21,7 @@ pub(super) fn find(
     recorded: &Recorded,
     schedule: &[EventId],
     time: Duration,
+    until: Option<Instant>,
 ) -> Result<Option<Ordered>, FixError> {
     let directory = &recorded.directory;
     let mut manifest = Manifest::read(directory).map_err(crate::replay::ReplayError::from)?;
@@ -30,6 +32,7 @@ pub(super) fn find(
     let options = ReplayOptions::default();
     let settings = options.settings(&manifest);
     let Ok(target) = options.target(directory, &manifest) else { return Ok(None) };
+    let target = target.until(until);
     let Execution { trace, points, inputs, .. } = &recorded.execution;
     let schedule = Schedule { order: schedule.to_vec() };
     let input = |var: VarId| {
@@ -50,7 +53,12 @@ pub(super) fn find(
         schedule: &schedule,
         evaluation: &evaluation,
     };
-    let found = across::search(&failing, &target, &settings, Instant::now().checked_add(time))?;
+    let found = across::search(
+        &failing,
+        &target,
+        &settings,
+        Instant::now().checked_add(time).into_iter().chain(until).min(),
+    )?;
     let Some(found) = found.alternate else {
         tracing::debug!(attempts = found.attempts, "no run passes");
         return Ok(None);

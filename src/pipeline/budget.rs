@@ -1,4 +1,5 @@
-//! What the making of constraints and the explanation may take: the time that is left, and memory.
+//! What symbolic execution, the making of constraints and the explanation may take: the time that is left, and
+//! memory.
 
 use solver::UnknownReason;
 use std::cell::Cell;
@@ -9,10 +10,13 @@ const SELDOM: Duration = Duration::from_millis(20);
 /// Where the user names no limit, this part of the memory that is available may be taken: a solver needs more
 /// of it later.
 const PART: (u64, u64) = (6, 10);
+/// Symbolic execution comes first, and without it there is nothing to solve.
+const PART_OF_WALK: (u64, u64) = (9, 10);
 const MIB: u64 = 1 << 20;
 
 /// See the module.
-pub(super) struct Budget {
+#[derive(Debug)]
+pub struct Budget {
     deadline: Option<Instant>,
     /// The most bytes that the process may have; none where the system does not tell.
     most: Option<u64>,
@@ -21,7 +25,7 @@ pub(super) struct Budget {
     spent: Cell<Option<Spent>>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Spent {
     Time,
     Memory,
@@ -29,9 +33,20 @@ enum Spent {
 
 impl Budget {
     pub(super) fn new(deadline: Option<Instant>, memory_mb: Option<u32>) -> Self {
+        Self::with_part(deadline, memory_mb, PART)
+    }
+
+    /// What symbolic execution may take: the time until then (none for any), and so many megabytes as the whole
+    /// process may have; none for most of what the machine has left.
+    #[must_use]
+    pub fn of_walk(deadline: Option<Instant>, memory_mb: Option<u32>) -> Self {
+        Self::with_part(deadline, memory_mb, PART_OF_WALK)
+    }
+
+    fn with_part(deadline: Option<Instant>, memory_mb: Option<u32>, part: (u64, u64)) -> Self {
         let available = || {
             let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-            Some(resident()?.saturating_add(available(&text)? / PART.1 * PART.0))
+            Some(resident()?.saturating_add(available(&text)? / part.1 * part.0))
         };
         let most = match memory_mb {
             Some(mib) => Some(u64::from(mib).saturating_mul(MIB)),
@@ -100,6 +115,7 @@ mod tests {
         assert_eq!(memory.reason(), UnknownReason::Memory);
         let enough = Budget::new(None, None);
         assert!((0..100).all(|_| enough.is_left()));
+        assert!(Budget::of_walk(None, None).most >= enough.most);
     }
 
     #[test]

@@ -11,6 +11,9 @@ use trace_format::{Manifest, TraceError};
 
 /// So many orders of the threads behind an alternate's end are tried.
 const TAILS: usize = 4;
+/// A failing schedule that is found when the time is nearly up is run all the same, if that takes no longer than
+/// this.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// How to replay.
 #[derive(Clone, Debug)]
@@ -70,12 +73,18 @@ pub struct Finding {
     /// The run failed as the recorded one did, in whichever thread: what the schedule has in another
     /// order does not decide.
     pub fails: bool,
+    /// The time was up before there was something to say.
+    pub out_of_time: bool,
 }
 
 impl Finding {
     /// Did the run of an alternate bear it out, without failing in the same way further on?
     pub(super) fn avoids(&self) -> bool {
         self.replay == Replay::Confirmed && !self.fails
+    }
+
+    fn out_of_time() -> Self {
+        Self { out_of_time: true, ..Self::not_run(in_words(&ReplayError::OutOfTime)) }
     }
 
     pub(super) fn not_run(note: impl Into<String>) -> Self {
@@ -100,7 +109,9 @@ impl Confirmer {
         deadline: Option<Instant>,
     ) -> Result<Self, ReplayError> {
         let manifest = whole_manifest(trace)?;
-        let target = options.target(trace, &manifest).map_err(|error| in_words(&error));
+        let until = deadline.and_then(|deadline| deadline.checked_add(GRACE));
+        let target = options.target(trace, &manifest).map(|target| target.until(until));
+        let target = target.map_err(|error| in_words(&error));
         let settings = options.settings(&manifest);
         Ok(Self { manifest, target, settings, deadline })
     }
@@ -265,14 +276,19 @@ impl Confirmer {
         let attempt = match replay::run(target, script, &self.settings) {
             Ok(attempt) => attempt,
             Err(error @ ReplayError::Interrupted(_)) => return Err(error),
+            Err(ReplayError::OutOfTime) => return Ok((Finding::out_of_time(), None)),
             Err(error) => return Ok((Finding::not_run(in_words(&error)), None)),
         };
         let verdict = judge::judge(claim, &self.manifest, &attempt);
         let confirmed = verdict.confirms(claim);
+        // What tells two failures apart may not have been found out.
+        if !confirmed && target.original.time_is_up() {
+            return Ok((Finding::out_of_time(), None));
+        }
         let replay = if confirmed { Replay::Confirmed } else { Replay::Diverged };
         let note = judge::note(claim, &verdict, &attempt);
         let fails = judge::fails(&self.manifest, &attempt);
-        Ok((Finding { replay, note, script: None, fails }, Some(verdict)))
+        Ok((Finding { replay, note, script: None, fails, out_of_time: false }, Some(verdict)))
     }
 }
 

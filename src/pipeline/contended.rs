@@ -22,6 +22,9 @@ const ROUNDS: [u32; 2] = [3, 8];
 pub(super) const NEAR: u32 = ROUNDS[0];
 /// The coarse trace has to have so many times fewer sources.
 pub(super) const FEWER: u64 = 4;
+/// With more pairs of critical sections under one lock, the constraints on them take more time and memory than there
+/// is: of a coarse trace, and of all schedules where one is known already.
+pub(super) const SECTIONS: (u64, u64) = (100_000_000, 500_000_000);
 /// One question may take so much of the time that is left...
 const PART: u32 = 6;
 /// ...and no longer than that.
@@ -73,6 +76,9 @@ impl Work<'_> {
         let mut followed = None;
         let mut few_places = true;
         for (rounds, is_strict) in ROUNDS.into_iter().zip([true, false]) {
+            if !budget.is_left() {
+                break;
+            }
             let near = (sources, switch_work);
             if followed.is_none()
                 && self.followed.is_none()
@@ -189,6 +195,11 @@ impl Work<'_> {
         budget: &Budget,
     ) -> Result<Explained<'t>, PipelineError> {
         let started = Instant::now();
+        let pairs = encoders::section_pairs(&coarse.trace);
+        if pairs > SECTIONS.0 {
+            tracing::info!(pairs, "too many critical sections");
+            return Err(EncodeError::BudgetSpent.into());
+        }
         let mut system = encoders::encode_within(&coarse.trace, false, &|| budget.is_left())?;
         for orders in &self.rejected {
             let image = |(before, after): &(_, _)| {

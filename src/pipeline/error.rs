@@ -73,6 +73,22 @@ pub enum PipelineError {
     /// Nothing can be executed.
     #[error("the recording cannot be executed")]
     Symex(#[source] symex::SymexError),
+    /// A limit was hit before the recorded run was walked, so that there is nothing yet that could be solved.
+    #[error(
+        "{}: the {} was up before the recorded run had been walked along its log, so nothing is known yet of \
+         why it failed ({failure}); allow more with {}",
+        path.display(),
+        if *memory { "memory" } else { "time" },
+        if *memory { "--memory" } else { "--timeout" }
+    )]
+    NotWalked {
+        /// The trace.
+        path: PathBuf,
+        /// How the run ended, in words.
+        failure: String,
+        /// Was it the memory?
+        memory: bool,
+    },
     /// The executor broke an invariant.
     #[error("internal: the event trace is not valid: {}", listed(.0))]
     Invalid(Vec<Violation>),
@@ -110,7 +126,9 @@ impl PipelineError {
             Self::ModuleMismatch { .. } => exit_codes::WRONG_BINARY,
             Self::Replay(error) => error.exit_code(),
             Self::NoFailure { .. } => exit_codes::USAGE,
-            Self::StillRunning { .. } => exit_codes::LIMIT,
+            Self::StillRunning { .. }
+            | Self::NotWalked { .. }
+            | Self::Symex(symex::SymexError::BudgetSpent) => exit_codes::LIMIT,
             _ => exit_codes::UNEXPECTED,
         }
     }

@@ -188,7 +188,7 @@ impl Work<'_> {
         is_strict: bool,
         budget: &Budget,
     ) -> Result<Option<Schedule>, PipelineError> {
-        if trace.intervals.is_empty() || !self.has_coarse_sessions() {
+        if trace.intervals.is_empty() || !self.has_coarse_sessions() || !budget.is_left() {
             return Ok(None);
         }
         let system = encoders::encode_recorded_orders(trace)?;

@@ -32,6 +32,7 @@ pub fn load(directory: &Path) -> Result<Loaded, PipelineError> {
         common_clock: trace.manifest().common_clock,
         scheduled: trace.is_scheduled(),
         forked: trace.manifest().process.is_some_and(|process| process.forked),
+        stuck: trace.manifest().still_running == Some(false),
     };
     let output = trace.stdout_tail();
     let output = String::from_utf8_lossy(&output);

@@ -1,7 +1,7 @@
 //! Encoding, solving and explaining, again where replay or inputs make it necessary.
 
 use super::budget::Budget;
-use super::contended::FewPlaces;
+use super::contended::{FewPlaces, SECTIONS};
 use super::followed::{ByUpdate, Followed, too_many};
 use super::{Backend, PipelineError, SolveOptions};
 use crate::answer::{self, Timing};
@@ -180,7 +180,8 @@ impl Work<'_> {
             return Ok(explained);
         }
         let sources = encoders::sources(trace);
-        if self.followed.as_ref().is_some_and(|followed| followed.is_all_there_is(sources))
+        let too_long = encoders::section_pairs(trace) > SECTIONS.1;
+        if self.followed.as_ref().is_some_and(|it| too_long || it.is_all_there_is(sources))
             && let Some(explained) = self.explain_by_update(trace, too_many(), &budget)
         {
             return Ok(explained);

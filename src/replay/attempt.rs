@@ -82,8 +82,8 @@ pub struct Left {
 ///
 /// # Errors
 ///
-/// When the program cannot be run, when it turns out to be another one, or when its runtime does
-/// not follow the schedule at all. Whatever it does under the schedule is no error.
+/// When the program cannot be run, when it turns out to be another one, when its runtime does
+/// not follow the schedule at all, or when the time for all runs was up first. Whatever it does under the schedule is no error.
 pub fn run(
     target: &Target,
     script_text: &str,
@@ -147,6 +147,9 @@ fn run_into(
     scratch: &Path,
     directory: &Path,
 ) -> Result<(record::Run, Report), ReplayError> {
+    if target.original.time_is_up() {
+        return Err(ReplayError::OutOfTime);
+    }
     let (schedule, report) = (scratch.join("schedule"), scratch.join("report"));
     let mut environment: Vec<(&'static str, OsString)> = Vec::new();
     if !script_text.is_empty() {
@@ -201,6 +204,10 @@ fn run_into(
         return Err(ReplayError::Interrupted(signal));
     }
     drop(interrupts);
+    // Nobody knows what it would have done: that it was ended is no hang.
+    if run.manifest.timed_out && target.original.time_is_up() {
+        return Err(ReplayError::OutOfTime);
+    }
     let report = match reports {
         false => Report::default(),
         true => Report::read(&report, target)?,

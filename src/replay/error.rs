@@ -84,6 +84,9 @@ pub enum ReplayError {
         /// What is wrong.
         message: String,
     },
+    /// The time for all of it was up before the run came to an end of its own.
+    #[error("the time was up (--timeout)")]
+    OutOfTime,
     /// The user ended it.
     #[error("interrupted by signal {0}")]
     Interrupted(i32),
@@ -111,6 +114,7 @@ impl ReplayError {
             | Self::NoProgram { .. }
             | Self::Directory { .. }
             | Self::BadSchedule { .. } => exit_codes::USAGE,
+            Self::OutOfTime => exit_codes::LIMIT,
             Self::Run(error) => error.exit_code(),
             Self::Interrupted(signal) => 128u8.wrapping_add(*signal as u8),
         }

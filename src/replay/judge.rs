@@ -266,15 +266,14 @@ fn is_same_source_place(attempt: &Attempt) -> bool {
     let _span = tracing::info_span!("compare_failures").entered();
     let recorded =
         attempt.original.execution().and_then(|execution| failure_place(&execution.trace));
-    let found = executed_for_failure(&attempt.directory)
-        .and_then(|execution| failure_place(&execution.trace));
+    let found = executed_for_failure(attempt).and_then(|execution| failure_place(&execution.trace));
     recorded.is_some() && recorded == found
 }
 
 /// Do all threads that the hang is about wait where they did?
 fn is_same_hang(attempt: &Attempt) -> bool {
     let _span = tracing::info_span!("compare_hangs").entered();
-    let found = executed_for_failure(&attempt.directory);
+    let found = executed_for_failure(attempt);
     let Some((recorded, found)) = attempt.original.execution().zip(found) else { return false };
     let kind = |trace: &EventTrace| trace.failure.as_ref().map(|failure| failure.kind);
     let recorded = &recorded.trace;

@@ -95,14 +95,15 @@ impl Settings {
 }
 
 impl Settings {
-    /// After which time a run of the program is ended.
+    /// After which time a run of the program is ended: never behind the moment that is the last one for all of them.
     fn time(&self, original: &Original) -> Duration {
         let enough = match self.hurries {
             true => original.until_endless(),
             false => None,
         };
         let enough = enough.map(|time| LEAST_ENDLESS.saturating_add(time.saturating_mul(SLOWER)));
-        enough.map_or(self.timeout, |enough| self.timeout.min(enough))
+        let left = original.left();
+        enough.into_iter().chain(left).fold(self.timeout, Duration::min)
     }
 
     /// How much a run of the program may log before it is ended: who goes round writes that soon.

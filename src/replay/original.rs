@@ -2,10 +2,10 @@
 //! once, when it is first asked for.
 
 use super::Attempt;
-use crate::pipeline;
+use crate::pipeline::{self, Budget};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use symex::{Execution, Recording};
 use trace_format::{Manifest, Trace};
 
@@ -21,18 +21,37 @@ const TIMES: u64 = 2;
 pub struct Original {
     directory: PathBuf,
     manifest: Manifest,
+    /// Behind this moment no run goes on and nothing is walked; none for no end.
+    until: Option<Instant>,
     trace: OnceLock<Option<Trace>>,
     execution: OnceLock<Option<Execution>>,
 }
 
 impl Original {
-    pub(super) fn new(directory: &Path, manifest: &Manifest) -> Arc<Self> {
+    pub(super) fn new(directory: &Path, manifest: &Manifest, until: Option<Instant>) -> Arc<Self> {
         Arc::new(Self {
+            until,
             directory: directory.to_owned(),
             manifest: manifest.clone(),
             trace: OnceLock::new(),
             execution: OnceLock::new(),
         })
+    }
+
+    /// The same recorded run, with which nothing is compared behind this moment.
+    pub(super) fn until(&self, until: Option<Instant>) -> Arc<Self> {
+        Self::new(&self.directory, &self.manifest, until)
+    }
+
+    /// How much time there is; none for any.
+    pub(super) fn left(&self) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Is the time up? Then what is not known yet of a run stays so, and that it was not found says nothing.
+    #[must_use]
+    pub fn time_is_up(&self) -> bool {
+        self.left() == Some(Duration::ZERO)
     }
 
     /// The trace directory.
@@ -53,10 +72,10 @@ impl Original {
         self.trace.get_or_init(|| Trace::open(&self.directory).ok()).as_ref()
     }
 
-    /// The event trace; none when the streams cannot be executed.
+    /// The event trace; none when the streams cannot be executed, or the time was up before that.
     #[must_use]
     pub fn execution(&self) -> Option<&Execution> {
-        self.execution.get_or_init(|| execute_with(&self.directory, |_| {})).as_ref()
+        self.execution.get_or_init(|| execute_with(self, &self.directory, |_| {})).as_ref()
     }
 
     /// A log of more bytes is much longer than what was walked of the recorded run: a loop that the
@@ -96,7 +115,7 @@ pub(super) fn executed(attempt: &Attempt) -> Option<Execution> {
             return None;
         }
     }
-    execute_with(&attempt.directory, |_| {})
+    execute_with(original, &attempt.directory, |_| {})
 }
 
 /// How long the log may be where so many instructions of the recorded run were walked.
@@ -106,14 +125,19 @@ const fn longest(instructions: u64) -> u64 {
 
 /// As [`executed`] of any length, for the failure only: nobody looks at how often places were passed, so rounds of
 /// waiting are left out of a scheduled run, too.
-pub(super) fn executed_for_failure(directory: &Path) -> Option<Execution> {
-    execute_with(directory, |recording| recording.scheduled = false)
+pub(super) fn executed_for_failure(attempt: &Attempt) -> Option<Execution> {
+    execute_with(&attempt.original, &attempt.directory, |recording| recording.scheduled = false)
 }
 
-fn execute_with(directory: &Path, change: impl FnOnce(&mut Recording)) -> Option<Execution> {
+fn execute_with(
+    original: &Original,
+    directory: &Path,
+    change: impl FnOnce(&mut Recording),
+) -> Option<Execution> {
+    let budget = Budget::of_walk(original.until, None);
     let result = pipeline::load(directory).and_then(|mut loaded| {
         change(&mut loaded.recording);
-        pipeline::execute(&loaded.recording)
+        pipeline::execute_within(&loaded.recording, &budget)
     });
     result.inspect_err(|error| tracing::info!(%error, "not executed for comparison")).ok()
 }

@@ -67,7 +67,7 @@ pub fn script_and_then(
         Claim::Passes => schedule::passing(trace, points, &schedule.order),
     };
     for (before, after) in &built.coarse {
-        tracing::info!(%before, %after, "no thread can be stopped between these events");
+        tracing::debug!(%before, %after, "no thread can be stopped between these events");
     }
     if built.script.turns.is_empty() {
         return Err("its events have no places where a thread can be stopped".to_owned());

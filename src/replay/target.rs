@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 use trace_format::{Manifest, Trace, bitcode_hash, program_hash, unpack_program};
 
 /// The section of an instrumented binary that holds its modules' bitcode, zstd frame by frame.
@@ -44,6 +45,12 @@ pub struct Target {
 }
 
 impl Target {
+    /// The same, of which no run goes on, and of which nothing is compared, behind this moment.
+    #[must_use]
+    pub fn until(self, until: Option<Instant>) -> Self {
+        Self { original: self.original.until(until), ..self }
+    }
+
     /// Finds the program of a trace: the binary that the user named, or the one at the recorded
     /// path if it is still the same, or else the copy in the trace.
     ///
@@ -75,7 +82,7 @@ impl Target {
         }
         enterable(working)
             .map_err(|source| ReplayError::Directory { path: working.to_owned(), source })?;
-        let original = Original::new(directory, manifest);
+        let original = Original::new(directory, manifest, None);
         let (file, origin, unpacked) = match program {
             Some(program) => {
                 let file = std::path::absolute(program)

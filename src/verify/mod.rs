@@ -224,7 +224,11 @@ fn ask(
             undecided(format!("a run that passed has {gaps} gaps in the model"));
             return Ok(());
         }
-        let limits = Limits { time: Duration::from_secs(60), memory_mb: None, budget };
+        let left = || match budget() {
+            true => Duration::MAX,
+            false => Duration::ZERO,
+        };
+        let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &left };
         match possible(&bug, &execution.trace, limits)? {
             Possible::No(how) => {
                 why = how;

@@ -120,6 +120,10 @@ impl Search<'_> {
     /// Reverses pair after pair by local moves: at the least price, and, when that finds nothing
     /// that differs little, by blocks of one thread.
     fn locally(&mut self, context: &mut Context<'_, '_>, pairs: &[(Rank, Order)]) {
+        // To lay the moves out takes long in a long trace.
+        if context.effort.expired() {
+            return;
+        }
         let mut moves = Moves::new(context, self.failing);
         let mut in_vain = 0;
         for &(rank, pair) in pairs {
@@ -166,6 +170,11 @@ impl Search<'_> {
         self.found.sort_by(|a, b| (a.cost, &a.order).cmp(&(b.cost, &b.order)));
         self.found.truncate(self.wanted.examined.max(self.wanted.alternates));
         for candidate in std::mem::take(&mut self.found) {
+            // Without time left they stay as they are.
+            if context.effort.expired() {
+                self.found.push(candidate);
+                continue;
+            }
             let order = nearest(context, self.failing, candidate.order.clone());
             let before = self.found.len();
             self.add(context, order);
@@ -221,6 +230,10 @@ impl Search<'_> {
     ) -> Result<Found, ExplainError> {
         let mut ranked = Vec::new();
         for candidate in std::mem::take(&mut self.found) {
+            // One that shows more than it has to is better than none, and each of them takes its time.
+            if context.effort.expired() && ranked.len() >= self.wanted.alternates {
+                break;
+            }
             if let Some(shown) = self.project(context, candidate.order, pairs)? {
                 ranked.push(shown);
             }

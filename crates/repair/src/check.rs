@@ -3,6 +3,7 @@
 use crate::contended;
 use crate::edit::Edited;
 use crate::waits::new_circle;
+use encoders::{ConstraintSystem, EncodeError};
 use model::evaluate::Evaluator;
 use model::{EventId, EventTrace, VarId, VariableOrigin};
 use solver::{Goal, Model, OrderingSession, Outcome, Session, SolverError};
@@ -16,8 +17,27 @@ pub struct Limits<'b> {
     pub time: Duration,
     /// For the solver's memory, in megabytes.
     pub memory_mb: Option<u32>,
-    /// Asked before each candidate; ends the search by answering false.
-    pub budget: &'b dyn Fn() -> bool,
+    /// The time that is left for everything, asked before each candidate and each question; the search ends when
+    /// there is none.
+    pub left: &'b dyn Fn() -> Duration,
+}
+
+impl Limits<'_> {
+    /// Is there time left?
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        !(self.left)().is_zero()
+    }
+
+    /// What the next question to the solver may take.
+    pub(crate) fn of_question(&self) -> solver::Limits {
+        solver::Limits { time: Some(self.time.min((self.left)())), memory_mb: self.memory_mb }
+    }
+
+    /// A trace's constraints, or why there are none.
+    pub(crate) fn encode(&self, trace: &EventTrace) -> Result<ConstraintSystem, EncodeError> {
+        encoders::encode_within(trace, false, &|| self.is_left())
+    }
 }
 
 /// Why a candidate is no repair.
@@ -70,11 +90,11 @@ pub(crate) fn check(
     if contended::is_contended(trace) {
         return contended::check(edited, limits);
     }
-    let system = match encoders::encode(trace) {
+    let system = match limits.encode(trace) {
         Ok(system) => system,
         Err(error) => return Ok(Verdict::Refused(Refusal::Undecided(error.to_string()))),
     };
-    let solver_limits = solver::Limits { time: Some(limits.time), memory_mb: limits.memory_mb };
+    let solver_limits = limits.of_question();
     let mut session = OrderingSession::new(trace, &system, solver_limits);
     match session.check(Goal::Fail, &[])? {
         Outcome::Unsat(_) => {}
@@ -97,7 +117,7 @@ pub(crate) fn check(
             Ok(Verdict::Holds(Checked { constraints, passing, at_few_places: false }))
         }
         Outcome::Unknown(reason) => Ok(Verdict::Refused(Refusal::Undecided(reason.to_string()))),
-        Outcome::Unsat(_) => off_path(trace, constraints, solver_limits),
+        Outcome::Unsat(_) => off_path(trace, constraints, limits),
     }
 }
 
@@ -106,15 +126,15 @@ pub(crate) fn check(
 pub(crate) fn off_path(
     trace: &EventTrace,
     constraints: usize,
-    limits: solver::Limits,
+    limits: Limits<'_>,
 ) -> Result<Verdict, SolverError> {
     let mut free = trace.clone();
     free.conditions.clear();
-    let system = match encoders::encode(&free) {
+    let system = match limits.encode(&free) {
         Ok(system) => system,
         Err(error) => return Ok(Verdict::Refused(Refusal::Undecided(error.to_string()))),
     };
-    let mut session = OrderingSession::new(&free, &system, limits);
+    let mut session = OrderingSession::new(&free, &system, limits.of_question());
     Ok(match session.check(Goal::Any, &[])? {
         Outcome::Sat(_) => {
             Verdict::Holds(Checked { constraints, passing: None, at_few_places: false })

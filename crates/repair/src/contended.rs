@@ -34,11 +34,11 @@ pub(crate) fn check(edited: &Edited, limits: Limits<'_>) -> Result<Verdict, Solv
     if is_contended(&coarse.trace) {
         return undecided(TOO_OFTEN);
     }
-    let system = match encoders::encode(&coarse.trace) {
+    let system = match limits.encode(&coarse.trace) {
         Ok(system) => system,
         Err(error) => return undecided(&error.to_string()),
     };
-    let solver_limits = solver::Limits { time: Some(limits.time), memory_mb: limits.memory_mb };
+    let solver_limits = limits.of_question();
     let mut inner = OrderingSession::new(&coarse.trace, &system, solver_limits);
     match inner.check(Goal::Fail, &[])? {
         Outcome::Unsat(_) => {}
@@ -47,7 +47,7 @@ pub(crate) fn check(edited: &Edited, limits: Limits<'_>) -> Result<Verdict, Solv
     }
     let constraints = system.constraints.len();
     if let Outcome::Unsat(_) = inner.check(Goal::Pass, &[])? {
-        return Ok(match off_path(&coarse.trace, constraints, solver_limits)? {
+        return Ok(match off_path(&coarse.trace, constraints, limits)? {
             Verdict::Holds(checked) => Verdict::Holds(Checked { at_few_places: true, ..checked }),
             refused @ Verdict::Refused(_) => refused,
         });

@@ -134,7 +134,7 @@ fn search(
     for mut candidate in candidates::all(bug) {
         let steps = candidate.repair.steps.iter_mut();
         steps.for_each(|step| *step = without_arguments(step));
-        if repairs.found.len() >= wanted || !(limits.budget)() {
+        if repairs.found.len() >= wanted || !limits.is_left() {
             break;
         }
         let known = |other: &Repair| other.says_the_same(&candidate.repair);
@@ -213,7 +213,8 @@ mod tests {
             handlers: &[],
             uses: Uses::NONE,
         };
-        let limits = Limits { time: Duration::from_secs(60), memory_mb: None, budget: &|| true };
+        let limits =
+            Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
         let moves = |fail: &[Repair]| -> Vec<Repair> {
             let found = repairs(&bug, fail, 10, limits).expect("the solver answers").found;
             found.into_iter().filter(|repair| repair.kind == Kind::Move).collect()

@@ -100,18 +100,18 @@ impl Search<'_> {
         if contended::is_contended(run) {
             return Ok(Possible::Unknown(contended::TOO_OFTEN.to_owned()));
         }
-        let system = match encoders::encode(run) {
+        let system = match limits.encode(run) {
             Ok(system) => system,
             Err(error) => return Ok(Possible::Unknown(error.to_string())),
         };
-        let time = solver::Limits { time: Some(limits.time), memory_mb: limits.memory_mb };
+        let time = limits.of_question();
         let mut session = OrderingSession::new(run, &system, time);
         let surely = |order: &Order| system.surely_before(order.after, order.before);
         for combination in &combinations {
             if combination.orders.iter().any(surely) {
                 continue;
             }
-            if !(limits.budget)() {
+            if !limits.is_left() {
                 return Ok(Possible::Unknown("the time ended".to_owned()));
             }
             match session.check(Goal::Any, &combination.orders)? {

@@ -121,6 +121,7 @@ fn load(directory: &Path) -> Result<Recording, AnyError> {
         common_clock: trace.manifest().common_clock,
         scheduled: trace.is_scheduled(),
         forked: false,
+        stuck: false,
         ..Recording::default()
     };
     for (index, record) in trace.modules().iter().enumerate() {

@@ -6,15 +6,18 @@
 //! after the last moment at which any other thread did something. The first part of a run is a run.
 //!
 //! That a thread stayed in the loop is read off its path: when it has gone round for a while, nothing
-//! comes any more that did not come in the later half of those rounds ([`Likeness`]). Where that is not so the loop is
+//! comes any more that did not come in the later half of those rounds ([`Likeness`]). A thread that stops for good after
+//! hundreds of thousands of rounds, at a lock, has a path like that, so nothing of the kind is looked for in a run whose threads
+//! all waited when it was ended. Where that is not so the loop is
 //! looked at again after twice as many rounds, and where it never is the whole log is walked.
 
+use crate::budget::Limits;
 use crate::choices::choices;
 use crate::engine::{Engine, Learned, Pass};
 use crate::idle::LeaveOut;
 use crate::image::{FunctionInfo, Image};
 use crate::recording::{RecordedFailureKind, Recording};
-use crate::report::{EndlessLoop, Options};
+use crate::report::{EndlessLoop, SymexError};
 use crate::shadow::Shadow;
 use crate::streams::Window;
 use crate::thread::{Stop, Thread};
@@ -70,32 +73,35 @@ pub(crate) struct Scout {
 /// Where to end the walks, by thread in the engine's order; nothing where every log is walked to its end.
 pub(crate) fn find<'r>(
     recording: &'r Recording,
-    options: &'r Options,
+    limits: &'r Limits<'r>,
     image: &'r Image<'r>,
     order: &[usize],
-) -> Result<Vec<Option<Cut>>, TraceError> {
+) -> Result<Vec<Option<Cut>>, SymexError> {
     let timed_out = recording.failure.as_ref().map(|failure| failure.kind);
-    if timed_out != Some(RecordedFailureKind::TimedOut) || !options.cut_endless {
+    if timed_out != Some(RecordedFailureKind::TimedOut)
+        || recording.stuck
+        || !limits.options.cut_endless
+    {
         return Ok(Vec::new());
     }
     // The first walk tells when the other threads did something last, the second one ends behind that.
-    let (_, latest) = scouted(recording, options, image, order, 0)?;
+    let (_, latest) = scouted(recording, limits, image, order, 0)?;
     let from = if recording.common_clock { latest } else { 0 };
-    let (cuts, _) = scouted(recording, options, image, order, from)?;
+    let (cuts, _) = scouted(recording, limits, image, order, from)?;
     tracing::debug!(?cuts, "looked for endless loops");
     Ok(cuts)
 }
 
 fn scouted<'r>(
     recording: &'r Recording,
-    options: &'r Options,
+    limits: &'r Limits<'r>,
     image: &'r Image<'r>,
     order: &[usize],
     from: u64,
-) -> Result<(Vec<Option<Cut>>, u64), TraceError> {
+) -> Result<(Vec<Option<Cut>>, u64), SymexError> {
     let (pass, nothing) = (Pass::Survey(Box::<Shadow>::default()), LeaveOut::Nothing);
     let learned = Learned::default();
-    let mut engine = Engine::new(image, recording, options, pass, learned, order, nothing);
+    let mut engine = Engine::new(image, recording, limits, pass, learned, order, nothing);
     engine.scout = Some(Scout { from, ..Scout::default() });
     engine.run()?;
     let latest = engine.threads.iter().map(Thread::acted_last).max();

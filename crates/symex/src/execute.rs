@@ -1,6 +1,7 @@
 //! The passes, one after the other.
 
 use crate::access::Stamp;
+use crate::budget::Limits;
 use crate::builder::Builder;
 use crate::cells::SharedCells;
 use crate::channels::Channels;
@@ -34,16 +35,29 @@ const MOST_SURVEYS: usize = 3;
 /// When there is nothing to execute, or a stream cannot be read. Contradictory logs are no error: the
 /// thread stops, and the report says why.
 pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, SymexError> {
+    execute_within(recording, options, &|| true)
+}
+
+/// The same, as long as `is_left` says that there is something left to spend. It is asked every few milliseconds.
+///
+/// # Errors
+/// As [`execute`], and [`SymexError::BudgetSpent`] once `is_left` says no.
+pub fn execute_within(
+    recording: &Recording,
+    options: &Options,
+    is_left: &dyn Fn() -> bool,
+) -> Result<Execution, SymexError> {
     if recording.threads.is_empty() {
         return Err(SymexError::NoThreads);
     }
+    let limits = &Limits::new(options, is_left);
     let image = Image::new(recording)?;
     let order = thread_order(recording);
-    let (ranges, learned) = survey(recording, options, &image, &order)?;
+    let (ranges, learned) = survey(recording, limits, &image, &order)?;
     tracing::debug!(cells = ranges.len(), "survey done");
     let symbolic = |learned: Learned, leave_out: LeaveOut| {
         let pass = Pass::Symbolic(SharedCells::new(&ranges));
-        let mut engine = Engine::new(&image, recording, options, pass, learned, &order, leave_out);
+        let mut engine = Engine::new(&image, recording, limits, pass, learned, &order, leave_out);
         engine.run().map(|()| engine)
     };
     let mut leave_out = match recording.scheduled {
@@ -58,15 +72,17 @@ pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, Sy
         engine = symbolic(learned, leave_out)?;
     }
     if !engine.lifetime.freed.found.is_empty()
-        && let Some(better) = with_freed(&engine, options, &order, leave_out)?
+        && let Some(better) = with_freed(&engine, &order, leave_out)?
     {
         engine = better;
     } else if !engine.lifetime.locals.is_empty()
-        && let Some(better) = with_locals(&engine, options, &order, leave_out)?
+        && let Some(better) = with_locals(&engine, &order, leave_out)?
     {
         engine = better;
     }
+    limits.ask()?;
     let hang = engine.explain_hang();
+    limits.ask()?;
     let lifetime = std::mem::take(&mut engine.lifetime);
     let numbering = engine.out.numbering();
     let owners = engine.owners();
@@ -93,7 +109,6 @@ struct Suspects {
 /// they were freed as events; `None` where that explains no failure.
 fn with_freed<'r>(
     first: &Engine<'r>,
-    options: &'r Options,
     order: &[usize],
     leave_out: LeaveOut,
 ) -> Result<Option<Engine<'r>>, SymexError> {
@@ -101,14 +116,13 @@ fn with_freed<'r>(
     tracing::debug!(objects = freed.found.len(), "freed objects may have been used");
     let meant = Arc::new(freed.meant_now.clone());
     let suspects = Suspects { objects: freed.found.clone(), meant };
-    with_suspects(first, first.learned.clone(), &suspects, (options, order, leave_out))
+    with_suspects(first, first.learned.clone(), &suspects, (order, leave_out))
 }
 
 /// The same with the local variables of other threads that the failing thread may have used after they
 /// had ended.
 fn with_locals<'r>(
     first: &Engine<'r>,
-    options: &'r Options,
     order: &[usize],
     leave_out: LeaveOut,
 ) -> Result<Option<Engine<'r>>, SymexError> {
@@ -116,9 +130,9 @@ fn with_locals<'r>(
     let mut learned = first.learned.clone();
     learned.locals.used = Arc::new(first.lifetime.locals.clone());
     let shadow = Pass::Survey(Box::<Shadow>::default());
-    let (image, recording) = (first.image, first.recording);
+    let (image, recording, limits) = (first.image, first.recording, first.limits);
     let nothing = LeaveOut::Nothing;
-    let mut walk = Engine::new(image, recording, options, shadow, learned, order, nothing);
+    let mut walk = Engine::new(image, recording, limits, shadow, learned, order, nothing);
     walk.run()?;
     let ended = |object: &usize| walk.learned.heap.objects[*object].freed.is_some();
     let objects: BTreeSet<usize> = walk.learned.locals.given_to(failing).filter(ended).collect();
@@ -129,18 +143,18 @@ fn with_locals<'r>(
     let mut learned = walk.learned;
     learned.locals.choose(&objects);
     let suspects = Suspects { objects, meant: Arc::default() };
-    with_suspects(first, learned, &suspects, (options, order, leave_out))
+    with_suspects(first, learned, &suspects, (order, leave_out))
 }
 
 fn with_suspects<'r>(
     first: &Engine<'r>,
     learned: Learned,
     suspects: &Suspects,
-    (options, order, leave_out): (&'r Options, &[usize], LeaveOut),
+    (order, leave_out): (&[usize], LeaveOut),
 ) -> Result<Option<Engine<'r>>, SymexError> {
     let walk = |pass: Pass, learned: Learned, leave_out: LeaveOut| {
-        let (image, recording) = (first.image, first.recording);
-        let mut walk = Engine::new(image, recording, options, pass, learned, order, leave_out);
+        let (image, recording, limits) = (first.image, first.recording, first.limits);
+        let mut walk = Engine::new(image, recording, limits, pass, learned, order, leave_out);
         walk.lifetime.freed.suspects.clone_from(&suspects.objects);
         walk.lifetime.freed.meant = Arc::clone(&suspects.meant);
         walk.run().map(|()| walk)
@@ -157,11 +171,11 @@ fn with_suspects<'r>(
 /// Runs the survey until it knows every object that it met.
 fn survey<'r>(
     recording: &'r Recording,
-    options: &'r Options,
+    limits: &'r Limits<'r>,
     image: &'r Image<'r>,
     order: &[usize],
 ) -> Result<(Vec<(u64, u32)>, Learned), SymexError> {
-    let cuts = endless::find(recording, options, image, order)?;
+    let cuts = endless::find(recording, limits, image, order)?;
     let mut learned = Learned { cuts, ..Learned::default() };
     let mut ranges = Vec::new();
     for round in 0..MOST_SURVEYS {
@@ -173,7 +187,7 @@ fn survey<'r>(
         learned.handovers = Handovers::default();
         learned.queues = Queues::default();
         let nothing = LeaveOut::Nothing;
-        let mut engine = Engine::new(image, recording, options, pass, learned, order, nothing);
+        let mut engine = Engine::new(image, recording, limits, pass, learned, order, nothing);
         engine.run()?;
         let jumps = engine.learn_jumps();
         let late = engine.resolves_more() || jumps;

@@ -10,6 +10,7 @@
 //! | `image` | the recorded process's modules, addresses, initial memory |
 //! | `streams` | a thread's path and values, piece by piece |
 //! | `engine` | state, main loop, values against the log |
+//! | `budget` | what all that may take |
 //! | `control`, `call` | blocks, functions, uninstrumented code |
 //! | `eval` | side-effect-free instructions, one family per file |
 //! | `memory_ops`, `access` | accesses: addresses, cells, events |
@@ -38,6 +39,7 @@
 mod access;
 mod allocations;
 mod assembly;
+mod budget;
 mod builder;
 mod call;
 mod cells;
@@ -91,7 +93,7 @@ mod thread;
 mod value;
 mod words;
 
-pub use execute::execute;
+pub use execute::{execute, execute_within};
 pub use inputs::Input;
 pub use recording::{RecordedFailure, RecordedFailureKind, RecordedModule, Recording, ThreadLog};
 pub use report::{

@@ -20,6 +20,8 @@ pub struct Recording {
     pub scheduled: bool,
     /// The process began as a fork of another one, of which it has the threads' logs until then, but not the threads.
     pub forked: bool,
+    /// When the run was ended, none of its threads had run for a while: they waited, and none went round a loop.
+    pub stuck: bool,
 }
 
 /// A module as it was loaded in the recorded process.

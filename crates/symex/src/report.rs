@@ -19,6 +19,9 @@ pub enum SymexError {
     /// A thread's stream cannot be read to its end.
     #[error(transparent)]
     Stream(#[from] trace_format::TraceError),
+    /// What the caller lets it take was spent before every thread was walked. Nothing is known of the run then.
+    #[error("the recorded run was not walked to its end, because the time or the memory was up")]
+    BudgetSpent,
     /// A module's IR refers to something that it does not have.
     #[error("module {module}: {detail}")]
     MalformedModule {

@@ -34,6 +34,8 @@ pub(crate) enum Stop {
     Left,
     /// The failure was reached.
     Failed,
+    /// What the caller lets the execution take is spent.
+    Spent,
     /// The streams say something that cannot be.
     Contradiction(String),
 }

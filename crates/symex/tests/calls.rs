@@ -75,6 +75,7 @@ fn run(second: RecordedModule, fill: impl FnOnce(&mut Stream)) -> Execution {
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     };
     let execution = execute(&recording, &Options::default()).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");

@@ -24,6 +24,11 @@ struct Rounds {
 /// `worker` is `do { do { lock; sum++; unlock; } while (sched_getcpu()); } while (sched_getcpu());`.
 /// Two threads run it at a time, of which the second one ends after `second` rounds; the run was ended.
 fn run(first: Rounds, second: u64, options: &Options) -> Execution {
+    run_until(first, second, options, false)
+}
+
+/// The same; `stuck`: all threads waited when the run was ended.
+fn run_until(first: Rounds, second: u64, options: &Options, stuck: bool) -> Execution {
     let mut b = ModuleBuilder::new();
     let sum = b.global("sum", I32, 4, SUM);
     let mutex = b.global("mutex", I32, 40, LOCK);
@@ -104,6 +109,7 @@ fn run(first: Rounds, second: u64, options: &Options) -> Execution {
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck,
     };
     let execution = execute(&recording, options).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");
@@ -167,4 +173,12 @@ fn rounds_count_behind_what_the_other_threads_did() {
     let both = run(rounds, 20_000, &Options::default());
     assert_eq!(locks(&both, 2), 20_000, "it comes out of the loop at last");
     assert!(few <= locks(&both, 1));
+}
+
+#[test]
+fn a_thread_that_waits_at_last_is_walked_to_where_it_does() {
+    let rounds = Rounds { count: 2_000, again: None };
+    let execution = run_until(rounds, 5, &Options::default(), true);
+    assert_eq!(execution.report.threads[1].endless, None);
+    assert_eq!(locks(&execution, 1), 2_000);
 }

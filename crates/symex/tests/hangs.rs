@@ -87,6 +87,7 @@ fn unheld(second: Second) -> Recording {
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     }
 }
 

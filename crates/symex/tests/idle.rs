@@ -97,6 +97,7 @@ fn run(
         common_clock: true,
         scheduled,
         forked: false,
+        stuck: false,
     };
     let execution = execute(&recording, &Options::default()).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");
@@ -345,6 +346,7 @@ fn hang(stores: &[u32], reset: bool) -> Execution {
         common_clock: false,
         scheduled: false,
         forked: false,
+        stuck: false,
     };
     let execution = execute(&recording, &Options::default()).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");

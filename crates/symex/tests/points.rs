@@ -79,6 +79,7 @@ fn handshake() -> Recording {
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     }
 }
 

@@ -68,6 +68,7 @@ fn spinning(log: impl Fn(&mut Stream)) -> Recording {
     Recording {
         scheduled: false,
         forked: false,
+        stuck: false,
         modules: vec![b.finish()],
         threads: vec![t0, other],
         failure: None,
@@ -196,6 +197,7 @@ fn calling(what: &str, log: impl Fn(&mut Stream, ir::types::FuncId)) -> Executio
     let recording = Recording {
         scheduled: false,
         forked: false,
+        stuck: false,
         modules: vec![b.finish()],
         threads: vec![t0, other],
         failure: None,

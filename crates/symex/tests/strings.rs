@@ -59,6 +59,7 @@ fn compared(function: &str, written: &[u8; 4], key: &[u8; 4], result: i32) -> Ex
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     };
     let execution = execute(&recording, &Options::default()).expect("there are threads");
     model::verify::verify(&execution.trace).expect("the event trace is valid");

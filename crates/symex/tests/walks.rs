@@ -9,8 +9,8 @@ use support::{
     I1, I8, I32, I64, ModuleBuilder, PTR, Stream, VOID, branch, call, inst, jump, load, store,
 };
 use symex::{
-    Execution, GapKind, Options, RecordedFailure, RecordedFailureKind, Recording, ThreadLog,
-    execute,
+    Execution, GapKind, Options, RecordedFailure, RecordedFailureKind, Recording, SymexError,
+    ThreadLog, execute, execute_within,
 };
 use trace_format::layout::{MAPPING_OTHER, MAPPING_ZERO, RuntimeEvent, SyncOp};
 use trace_format::{InMemory, Pieces, Streams, TraceError};
@@ -78,6 +78,7 @@ fn counter(failing: bool) -> Recording {
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     }
 }
 
@@ -230,6 +231,7 @@ fn straight(b: ModuleBuilder, main: FuncId, fill: impl FnOnce(&mut Stream)) -> E
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     };
     run(&recording)
 }
@@ -378,6 +380,7 @@ fn a_critical_section_of_two_entries_has_its_events_and_times() {
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     };
     let execution = run(&recording);
     assert_eq!(execution.gaps, []);
@@ -471,6 +474,7 @@ fn a_reused_heap_address_is_another_place() {
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     };
     let execution = run(&recording);
     assert_eq!(execution.trace.cells, [], "the threads never touch the same object");
@@ -535,6 +539,7 @@ fn of_two_objects_at_one_address_the_pointer_means_the_one_that_was_there_when_i
         common_clock: true,
         scheduled: false,
         forked: false,
+        stuck: false,
     };
     let execution = run(&recording);
     assert_eq!(execution.gaps, []);
@@ -642,6 +647,7 @@ fn pages_are_zeros_where_they_were_mapped_and_unknown_where_a_file_is() {
             common_clock: true,
             scheduled: false,
             forked: false,
+            stuck: false,
         };
         let execution = self::run(&recording);
         assert_eq!(execution.gaps, []);
@@ -656,4 +662,36 @@ fn pages_are_zeros_where_they_were_mapped_and_unknown_where_a_file_is() {
     };
     assert_eq!(run(MAPPING_ZERO, 0), Some(0));
     assert_eq!(run(MAPPING_OTHER, 0x1234), None);
+}
+
+#[test]
+fn a_walk_ends_when_the_budget_does() {
+    let recording = counter(true);
+    let within = |is_left: &dyn Fn() -> bool| {
+        execute_within(&recording, &Options::default(), is_left).map(|execution| execution.trace)
+    };
+    assert!(matches!(within(&|| false), Err(SymexError::BudgetSpent)));
+    let whole = execute(&recording, &Options::default()).expect("walks").trace;
+    assert_eq!(within(&|| true).expect("there is enough").events.len(), whole.events.len());
+}
+
+/// A thread that goes round a loop without anything in its log is asked in the middle of a walk.
+#[test]
+fn a_walk_without_an_end_is_ended_by_the_budget() {
+    let mut b = ModuleBuilder::new();
+    let main = b.define("main", &[], VOID, vec![vec![jump(1)], vec![jump(1)]]);
+    let mut thread = Stream::new("t0", 1, 0, None);
+    let recording = Recording {
+        threads: vec![thread.enter(main, &[]).end()],
+        modules: vec![b.finish()],
+        ..counter(true)
+    };
+    let options = Options { tail_limit: u64::MAX, ..Options::default() };
+    let asked = std::cell::Cell::new(0);
+    let is_left = || {
+        asked.set(asked.get() + 1);
+        asked.get() < 5
+    };
+    let ended = execute_within(&recording, &options, &is_left);
+    assert!(matches!(ended, Err(SymexError::BudgetSpent)), "{asked:?}");
 }

@@ -237,14 +237,18 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
         // Neighbours in the writer's order belong together, whichever comes first.
         let torn = own.windows(2).rev().find_map(|two| {
             let (a, b) = (two[0], two[1]);
-            if !story.forward(a, b) {
-                return None;
-            }
             let both = |seen: EventId, missed: EventId| {
-                let kept = story.before_when_passing(seen, seen_by.0) == Some(true)
-                    && story.before_when_passing(missed_by.0, missed) == Some(true);
-                let certain = story.set_up_once(seen, seen_by.0);
-                (saw(seen) && misses(missed) && !kept && !certain).then_some((seen, missed))
+                let kept = || {
+                    story.before_when_passing(seen, seen_by.0) == Some(true)
+                        && story.before_when_passing(missed_by.0, missed) == Some(true)
+                };
+                // The last question goes through all that both threads do.
+                let fits = saw(seen)
+                    && misses(missed)
+                    && !kept()
+                    && story.forward(a, b)
+                    && !story.set_up_once(seen, seen_by.0);
+                fits.then_some((seen, missed))
             };
             both(a, b).or_else(|| both(b, a))
         });

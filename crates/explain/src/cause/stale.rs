@@ -13,6 +13,7 @@ use super::{CauseEvent, Found, Pattern};
 use model::trace::ValueDisplay;
 use model::{CellId, EventId, PathCondition, PathConditionKind, ReadRef, VarId};
 use solver::Order;
+use std::cell::LazyCell;
 
 /// So many conditions before an event are looked at, the nearest first.
 const CONDITIONS: usize = 12;
@@ -91,13 +92,16 @@ pub(super) fn find_claims(story: &Story<'_>, pair: Pair) -> Option<Found> {
                 story.event(other).thread == rival
                     && story.event(between).index <= story.event(other).index
             });
+            let until = story.event(between).index;
+            let decides = |kind| kind != PathConditionKind::Address;
+            let deciding = LazyCell::new(|| story.deciding(rival, cell, until, decides));
             let both = of_pair
                 && story.event(second).index <= story.event(end).index
                 && story.decides(first, second, cell)
                 && story.accesses(rival, cell).into_iter().any(|id| {
                     story.event(id).index < story.event(between).index
                         && story.find_the_same(id, first, cell)
-                        && story.decides(id, between, cell)
+                        && deciding.contains(&id)
                 });
             both.then(|| found(story, triple, case))
         })

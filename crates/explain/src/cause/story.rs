@@ -291,24 +291,39 @@ impl<'a> Story<'a> {
             // Most of what both runs do they do in another order; what follows a read that returned
             // something else is what it may have missed.
             Passing::OtherPaths { across, .. } => {
-                let reads = across.failing_only.iter();
-                reads.filter_map(|flow| self.overwritten(flow.read)).collect()
+                let reads: Vec<ReadRef> =
+                    across.failing_only.iter().map(|flow| flow.read).collect();
+                self.overwritten(&reads)
             }
         }
     }
 
-    /// A read, and the next write of the cell by another thread.
-    fn overwritten(&self, read: ReadRef) -> Option<Order> {
-        let before = read.event;
-        let parts = self.event(before).kind.reads();
-        let cell = parts.get(read.part as usize)?.cell;
-        let others = self.trace().events.iter().filter(|event| {
-            event.thread != self.event(before).thread
-                && event.kind.writes().iter().any(|part| part.cell == cell)
-                && self.before(before, event.id)
-        });
-        let after = others.map(|event| event.id).min_by_key(|id| self.place[id.index()])?;
-        Some(Order { before, after })
+    /// Each of these reads, and the next write of its cell by another thread.
+    fn overwritten(&self, reads: &[ReadRef]) -> Vec<Order> {
+        let cell = |read: &ReadRef| {
+            let part = self.event(read.event).kind.reads().get(read.part as usize);
+            part.map(|part| part.cell)
+        };
+        // All at once: a run has as many reads that return something else as it has rounds.
+        let mut writes: FxHashMap<CellId, Vec<EventId>> =
+            reads.iter().filter_map(cell).map(|cell| (cell, Vec::new())).collect();
+        for event in &self.trace().events {
+            for part in event.kind.writes() {
+                let of_cell = writes.get_mut(&part.cell);
+                of_cell.into_iter().for_each(|writes| writes.push(event.id));
+            }
+        }
+        let place = |id: &EventId| self.place[id.index()];
+        writes.values_mut().for_each(|writes| writes.sort_by_key(place));
+        let next = |read: &ReadRef| {
+            let writes = writes.get(&cell(read)?)?;
+            let later = writes.partition_point(|id| place(id) <= place(&read.event));
+            let own = self.event(read.event).thread;
+            let mut later = writes.get(later..)?.iter();
+            let after = later.find(|id| self.event(**id).thread != own)?;
+            Some(Order { before: read.event, after: *after })
+        };
+        reads.iter().filter_map(next).collect()
     }
 
     fn pairs_of_flow(&self, failing: &DataFlow, passing: &DataFlow) -> Vec<Order> {
@@ -421,32 +436,6 @@ impl<'a> Story<'a> {
     fn left(&self, write: EventId, cell: CellId) -> Option<u128> {
         let part = self.event(write).kind.writes().iter().find(|part| part.cell == cell)?;
         self.trace().exprs.evaluate(part.value, &|var| self.value(var))
-    }
-
-    /// Was the write part of a routine that runs once, and did the reader make sure before that it has
-    /// run? One call is then both the beginning and the end of the section, and the read can see
-    /// nothing else.
-    pub(super) fn set_up_once(&self, write: EventId, read: EventId) -> bool {
-        let own = |id: EventId| {
-            let events = &self.trace().threads[self.event(id).thread.index()].events;
-            events.iter().map(|id| self.event(*id))
-        };
-        let (writer, reader) = (self.event(write), self.event(read));
-        let begun = own(write).filter(|event| event.index < writer.index);
-        let mut routines = begun.filter_map(|lock| {
-            let EventKind::Lock { object, .. } = lock.kind else { return None };
-            let mut later = own(write).filter(|event| event.index > lock.index);
-            let end = later.find(|event| {
-                matches!(event.kind, EventKind::Unlock { object: other, .. } if other == object)
-            })?;
-            (end.index > writer.index && end.site() == lock.site()).then_some(object)
-        });
-        routines.any(|routine| {
-            let mut made_sure = own(read).filter(|event| event.index < reader.index);
-            made_sure.any(
-                |event| matches!(event.kind, EventKind::Lock { object, .. } if object == routine),
-            )
-        })
     }
 
     /// Does the write leave another value in the cell than the read found there? Yes where that is not

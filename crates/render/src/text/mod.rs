@@ -100,6 +100,10 @@ fn write_failure(out: &mut String, failure: &Failure, options: TextOptions) -> f
     }
     let location = &failure.location;
     writeln!(out)?;
+    // Of a run that was not walked only the thread is known.
+    if location.file.is_empty() {
+        return writeln!(out, "  in thread {}", failure.thread);
+    }
     write!(out, "  at {}:{}", location.file, location.line)?;
     if location.column > 0 {
         write!(out, ":{}", location.column)?;

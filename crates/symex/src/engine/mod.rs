@@ -6,6 +6,7 @@ mod thread_locals;
 pub(crate) use logged::decode_logged;
 
 use crate::access::Stamp;
+use crate::budget::Limits;
 use crate::builder::{Builder, Origin};
 use crate::cells::SharedCells;
 use crate::channels::Channels;
@@ -27,7 +28,7 @@ use crate::naming::CallPaths;
 use crate::points::Tracker;
 use crate::queues::{Queues, Units};
 use crate::recording::{RecordedFailureKind, Recording};
-use crate::report::{AwaitedChild, FunctionUse, Gap, GapKind, Options, RunningThread};
+use crate::report::{AwaitedChild, FunctionUse, Gap, GapKind, Options, RunningThread, SymexError};
 use crate::shadow::{Shadow, Writers};
 use crate::thread::{CodeFrame, Frame, Stop, Thread, contradiction};
 use crate::value::{Scalar, Value};
@@ -42,7 +43,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trace_format::TraceError;
 use trace_format::layout::SyncPoint;
 
 /// What a walk is for (design section 4).
@@ -110,6 +110,7 @@ pub(crate) type Passed = (usize, FuncId, InstId, (usize, u64), Part);
 pub(crate) struct Engine<'r> {
     pub image: &'r Image<'r>,
     pub recording: &'r Recording,
+    pub limits: &'r Limits<'r>,
     pub options: &'r Options,
     pub pool: ExprPool,
     pub memory: Memory<'r>,
@@ -179,7 +180,7 @@ impl<'r> Engine<'r> {
     pub fn new(
         image: &'r Image<'r>,
         recording: &'r Recording,
-        options: &'r Options,
+        limits: &'r Limits<'r>,
         pass: Pass,
         learned: Learned,
         order: &[usize],
@@ -196,7 +197,8 @@ impl<'r> Engine<'r> {
         let mut engine = Self {
             image,
             recording,
-            options,
+            limits,
+            options: limits.options,
             pool: ExprPool::default(),
             memory: Memory::new(image),
             pass,
@@ -290,16 +292,17 @@ impl<'r> Engine<'r> {
     /// Walks all threads, in an order that fork and join allow.
     ///
     /// # Errors
-    /// When a thread's stream cannot be read to its end.
-    pub fn run(&mut self) -> Result<(), TraceError> {
+    /// When a thread's stream cannot be read to its end, or the budget is spent.
+    pub fn run(&mut self) -> Result<(), SymexError> {
         loop {
             let runnable = (0..self.threads.len()).find(|&t| self.is_runnable(t));
             let next = runnable.or_else(|| self.force());
             let Some(t) = next else { break };
             self.run_thread(t);
             if let Some(error) = self.threads[t].take_error() {
-                return Err(error);
+                return Err(error.into());
             }
+            self.limits.check()?;
         }
         Ok(())
     }
@@ -374,6 +377,9 @@ impl<'r> Engine<'r> {
     }
 
     pub fn step(&mut self, t: usize) -> Result<(), Stop> {
+        if self.limits.step() {
+            return Err(Stop::Spent);
+        }
         match self.threads[t].frames.last() {
             Some(Frame::Code(_)) => self.instruction(t),
             Some(Frame::External(_)) => self.external_step(t),

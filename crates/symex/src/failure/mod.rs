@@ -136,7 +136,7 @@ impl<'r> Engine<'r> {
             Some(Stop::EndOfLog) => "end of the log".to_owned(),
             Some(Stop::Failed) => "failure".to_owned(),
             Some(Stop::Contradiction(detail)) => detail,
-            Some(Stop::Wait(_) | Stop::Left) | None => "not walked".to_owned(),
+            Some(Stop::Wait(_) | Stop::Left | Stop::Spent) | None => "not walked".to_owned(),
         };
         report.blocked = blocked.filter(|_| !thread.exited);
     }
