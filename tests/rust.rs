@@ -1,4 +1,4 @@
-//! Programs in Rust, live: built by `symbiosis rustc`, recorded until a panic, and walked to there.
+//! Programs in Rust, live: built by `symbiosis rustc`, recorded until a panic, explained, and replayed.
 
 #[path = "fixtures/workspace.rs"]
 mod workspace;
@@ -31,7 +31,7 @@ fn locks_conditions_and_queues_work_and_a_caught_panic_is_no_failure() {
 }
 
 #[test]
-fn a_panic_is_walked_to_and_placed() {
+fn a_panic_is_placed_explained_and_replayed() {
     let workspace = compile("account");
     let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
     let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
@@ -41,8 +41,12 @@ fn a_panic_is_walked_to_and_placed() {
     assert!(!checked.contains("STOPPED"), "{checked}");
     // The library's locks are locks: nothing of how they sleep is left.
     assert!(!checked.contains("failure not found"), "{checked}");
-    // What led there takes replays, which are not reached (docs/limits.md).
-    let solved = workspace.symbiosis(["solve", "--no-replay", "run.trace"]).describe();
-    assert!(solved.contains("panicked at account.rs:30:5"), "{solved}");
+    assert!(checked.contains(" 0 gaps "), "{checked}");
+    let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
     assert!(solved.contains("account.rs:30:5 in main, thread t0"), "{solved}");
+    assert!(solved.contains("(replay: confirmed)"), "{solved}");
+    assert!(solved.contains("cause: t0."), "{solved}");
+    assert!(solved.contains("wrote `account.balance` (account.rs:13)"), "{solved}");
+    assert!(solved.contains("holding self.balance"), "{solved}");
+    assert!(!solved.contains("/rustc/"), "{solved}");
 }

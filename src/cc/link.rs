@@ -93,7 +93,8 @@ pub fn command(
         let named = options.iter().position(|option| option.iter().any(replaced));
         options.insert(named.unwrap_or(options.len()), vec![library.into()]);
     }
-    let collects = options.iter().flatten().any(collects_sections);
+    let by_lld = options.iter().flatten().any(|option| names_lld(option));
+    let collects = by_lld && options.iter().flatten().any(collects_sections);
     command.extend(options.into_iter().flatten());
     if collects && product != Product::Relocatable {
         // The tables of gates are found by where they start and stop alone, which lld takes for no use.
@@ -106,12 +107,21 @@ pub fn command(
     command
 }
 
+/// Does the option choose lld? It is the one linker that collects what is found by its start and stop alone.
+fn names_lld(option: &OsString) -> bool {
+    let chosen = |text: &str| {
+        ["-fuse-ld=", "--ld-path="].iter().find_map(|by| text.strip_prefix(by)).map(str::to_owned)
+    };
+    option.to_str().and_then(chosen).is_some_and(|linker| linker.contains("lld"))
+}
+
 /// Does the option have the linker leave out sections that nothing uses?
 fn collects_sections(option: &OsString) -> bool {
     option.to_str().is_some_and(|text| {
-        text.strip_prefix("-Wl,").unwrap_or(text).split(',').any(|word| {
-            matches!(word, "--gc-sections" | "-gc-sections")
-        })
+        text.strip_prefix("-Wl,")
+            .unwrap_or(text)
+            .split(',')
+            .any(|word| matches!(word, "--gc-sections" | "-gc-sections"))
     })
 }
 
@@ -200,10 +210,11 @@ mod tests {
     #[test]
     fn tables_of_gates_stay_where_unused_sections_go() {
         for (line, kept) in [
-            ("a.o -Wl,--as-needed,--gc-sections -o p", true),
-            ("a.o -Xlinker --gc-sections -o p", true),
-            ("a.o -Wl,--no-gc-sections -o p", false),
-            ("-r a.o -Wl,--gc-sections -o p.o", false),
+            ("a.o -fuse-ld=lld -Wl,--as-needed,--gc-sections -o p", true),
+            ("a.o --ld-path=/opt/ld.lld -Xlinker --gc-sections -o p", true),
+            ("a.o -fuse-ld=gold -Wl,--gc-sections -o p", false),
+            ("a.o -fuse-ld=lld -Wl,--no-gc-sections -o p", false),
+            ("-r a.o -fuse-ld=lld -Wl,--gc-sections -o p.o", false),
         ] {
             let arguments = parse(line);
             let product = product(&arguments).unwrap();

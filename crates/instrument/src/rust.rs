@@ -641,7 +641,9 @@ impl<'m, 'c> Rewriter<'m, 'c> {
 
 /// Is it the function by which the library takes the signals of stack overflows, unless somebody else has them?
 fn installs_handler(name: &str) -> bool {
-    name.starts_with("std::sys::") && name.contains("::stack_overflow::") && name.ends_with("::init")
+    name.starts_with("std::sys::")
+        && name.contains("::stack_overflow::")
+        && name.ends_with("::init")
 }
 
 /// Is the file one whose functions find the names of a call stack?

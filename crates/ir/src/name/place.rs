@@ -1,7 +1,7 @@
 //! From an address to the expression of the source that it stands for.
 
-use super::rust;
 use super::layout::{self, End, Index, Walk, Want, bracket, descend, reserved, take_index};
+use super::rust;
 use crate::types::{
     BinaryOp, CastOp, ConstantKind, DebugType, DebugTypeId, Function, GepTerm, GlobalId, InstId,
     InstKind, LocId, LocalVariable, Location, Module, Operand, Scope, Type,
@@ -282,7 +282,9 @@ impl<'m> Namer<'m> {
         let mut at = location.and_then(location_of);
         // What Rust's library does inline is named by who has it done.
         for _ in 0..DEEPEST_INLINED {
-            let Some(inner) = at.filter(|at| scope(at).is_some_and(is_of_rusts_library)) else { break };
+            let Some(inner) = at.filter(|at| scope(at).is_some_and(is_of_rusts_library)) else {
+                break;
+            };
             let Some(outer) = inner.inlined_at.and_then(location_of) else { break };
             at = Some(outer);
         }

@@ -164,9 +164,9 @@ pub(crate) fn build(module: &Module, ty: TypeId, scalar: &mut dyn FnMut(u32) -> 
 
 fn build_values(module: &Module, ty: TypeId, scalar: &mut dyn FnMut(u32) -> Value) -> Value {
     match module.ty(ty) {
-        Type::Struct { fields, .. } => {
-            Value::aggregate(fields.iter().map(|&field| build_values(module, field, scalar)).collect())
-        }
+        Type::Struct { fields, .. } => Value::aggregate(
+            fields.iter().map(|&field| build_values(module, field, scalar)).collect(),
+        ),
         Type::Array { element, length } => {
             Value::aggregate((0..*length).map(|_| build_values(module, *element, scalar)).collect())
         }
