@@ -93,7 +93,7 @@ pub fn command(
         let named = options.iter().position(|option| option.iter().any(replaced));
         options.insert(named.unwrap_or(options.len()), vec![library.into()]);
     }
-    let by_lld = options.iter().flatten().any(|option| names_lld(option));
+    let by_lld = options.iter().flatten().any(names_lld);
     let collects = by_lld && options.iter().flatten().any(collects_sections);
     command.extend(options.into_iter().flatten());
     if collects && product != Product::Relocatable {
