@@ -431,6 +431,10 @@ fn linkers_have_nothing_to_say() {
             let symbols = bench.run("nm", "-D --defined-only program").stdout;
             let symbols = String::from_utf8(symbols).expect("text");
             assert!(symbols.contains(" __symbiosis_register"), "{linker} {options}: {symbols}");
+            // Without the tables of gates no schedule can be followed.
+            let sections = bench.run("readelf", "-SW program").stdout;
+            let sections = String::from_utf8(sections).expect("text");
+            assert!(sections.contains("symbiosis_sites"), "{linker} {options}: {sections}");
         }
     }
 }

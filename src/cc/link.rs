@@ -109,10 +109,9 @@ pub fn command(
 
 /// Does the option choose lld? It is the one linker that collects what is found by its start and stop alone.
 fn names_lld(option: &OsString) -> bool {
-    let chosen = |text: &str| {
-        ["-fuse-ld=", "--ld-path="].iter().find_map(|by| text.strip_prefix(by)).map(str::to_owned)
-    };
-    option.to_str().and_then(chosen).is_some_and(|linker| linker.contains("lld"))
+    let text = option.to_str().unwrap_or_default();
+    let linker = text.strip_prefix("-fuse-ld=").or_else(|| text.strip_prefix("--ld-path="));
+    linker.is_some_and(|linker| linker.contains("lld"))
 }
 
 /// Does the option have the linker leave out sections that nothing uses?

@@ -113,9 +113,8 @@ pub(super) fn keep(trace: &Path, solution: &Solution) -> io::Result<()> {
     // As readable as the rest of the trace.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(trace)?;
-    // Of a run of millions of events it has a gigabyte: it is not indented, and not made as a whole first.
     let mut out = io::BufWriter::new(&mut file);
-    serde_json::to_writer(&mut out, solution)?;
+    render::json::write(&mut out, solution)?;
     io::Write::flush(&mut out)?;
     drop(out);
     file.persist(trace.join(FILE))?;

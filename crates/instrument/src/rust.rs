@@ -19,6 +19,7 @@
 //! | `Condvar::notify_one`, `notify_all` | the update | the call |
 //! | | waking | nothing |
 
+use ir::name::rust::{DEPENDENCIES, LIBRARY};
 use llvm::{Llvm, Module};
 use llvm_sys::prelude::{
     LLVMBasicBlockRef, LLVMBuilderRef, LLVMMetadataRef, LLVMTypeRef, LLVMValueRef,
@@ -44,10 +45,7 @@ const PLACE_ARGUMENT: c_uint = 2;
 /// `SIG_IGN`: what a signal's action says first that is not the default.
 const SIGNAL_IGNORED: u64 = 1;
 
-/// Where the library was built, and its own dependencies.
-const LIBRARY: &str = "/rustc/";
-const DEPENDENCIES: &str = "/rust/deps/";
-/// Those of them that find the names behind the addresses of a panic's call stack, which takes tens of millions of
+/// The library's dependencies that find the names behind the addresses of a panic's call stack, which takes tens of millions of
 /// steps and tells nothing of what threads do.
 const SYMBOLISERS: [&str; 6] =
     ["addr2line-", "adler2-", "gimli-", "miniz_oxide-", "object-", "rustc-demangle-"];
@@ -344,18 +342,10 @@ impl<'m, 'c> Rewriter<'m, 'c> {
             {
                 return false;
             }
-            let mut next = llvm.LLVMInstructionGetDebugLoc(instruction);
-            for _ in 0..DEEPEST {
-                if next.is_null() {
-                    return false;
-                }
-                let symbol = self.symbol(llvm.LLVMDILocationGetScope(next));
-                if symbol.is_some_and(|symbol| installs_handler(&plain_name(&symbol))) {
-                    return true;
-                }
-                next = llvm.LLVMDILocationGetInlinedAt(next);
-            }
-            false
+            self.within(instruction).any(|(scope, _)| {
+                let symbol = self.symbol(scope);
+                symbol.is_some_and(|symbol| installs_handler(&plain_name(&symbol)))
+            })
         }
     }
 
@@ -390,23 +380,38 @@ impl<'m, 'c> Rewriter<'m, 'c> {
             if !word {
                 return None;
             }
-            let mut next = self.llvm.LLVMInstructionGetDebugLoc(instruction);
             let mut found: Option<Part> = None;
-            for _ in 0..DEEPEST {
-                if next.is_null() {
-                    break;
-                }
-                let copy = self.llvm.LLVMDILocationGetInlinedAt(next);
-                if let Some(role) = self.role(self.llvm.LLVMDILocationGetScope(next))
+            for (scope, copy) in self.within(instruction) {
+                if let Some(role) = self.role(scope)
                     && (found.is_none() || role == Role::Wait)
                     && found.is_none_or(|found| found.role != Role::Wait)
                 {
                     found = Some(Part { role, copy });
                 }
-                next = copy;
             }
             found
         }
+    }
+
+    /// The scopes that the instruction stands in, the innermost inlined one first, and which copy each is.
+    unsafe fn within(
+        &self,
+        instruction: LLVMValueRef,
+    ) -> impl Iterator<Item = (LLVMMetadataRef, LLVMMetadataRef)> + use<> {
+        let llvm = self.llvm;
+        // SAFETY: as the caller promises, and the locations of a live instruction are alive.
+        let first = unsafe { llvm.LLVMInstructionGetDebugLoc(instruction) };
+        let known = |location: LLVMMetadataRef| (!location.is_null()).then_some(location);
+        let locations = std::iter::successors(known(first), move |&location| {
+            // SAFETY: as above.
+            known(unsafe { llvm.LLVMDILocationGetInlinedAt(location) })
+        });
+        locations.take(DEEPEST).map(move |location| {
+            // SAFETY: as above.
+            unsafe {
+                (llvm.LLVMDILocationGetScope(location), llvm.LLVMDILocationGetInlinedAt(location))
+            }
+        })
     }
 
     /// The role of the function around a scope.

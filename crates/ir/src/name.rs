@@ -11,7 +11,7 @@ mod lambda;
 mod layout;
 pub(crate) mod openmp;
 mod place;
-pub(crate) mod rust;
+pub mod rust;
 
 pub(crate) use lambda::call_name;
 pub use openmp::is_construct;

@@ -12,6 +12,16 @@ pub fn to_json(solution: &Solution) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
+/// Writes the solution as JSON without indentation, and as it is made: that of a run of millions of events has a
+/// gigabyte.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(out: &mut dyn std::io::Write, solution: &Solution) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *out, solution)?;
+    out.write_all(b"\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -25,5 +35,9 @@ mod tests {
         assert_eq!(back, solution);
         assert!(text.contains(r#""verdict": "failing-schedule""#), "{text}");
         assert!(text.contains(r#""replay": "not-run""#), "{text}");
+        let mut short = Vec::new();
+        write(&mut short, &solution).unwrap();
+        assert!(short.len() < text.len() && short.ends_with(b"\n"));
+        assert_eq!(serde_json::from_slice::<Solution>(&short).unwrap(), solution);
     }
 }

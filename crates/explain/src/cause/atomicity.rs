@@ -4,7 +4,7 @@ use super::story::{Pair, Story};
 use super::words::{at, both_at, did_to, quoted};
 use super::{CauseEvent, Found, Pattern};
 use model::names::is_descriptor;
-use model::{CellId, EventId, PathConditionKind, ThreadId};
+use model::{CellId, EventId, ThreadId};
 use std::cell::LazyCell;
 
 /// So many accesses before and behind the other thread's are tried, the nearest first.
@@ -98,8 +98,7 @@ fn rescued(story: &Story<'_>, use_: EventId) -> Option<Found> {
         let check = own.into_iter().find(|id| story.event(*id).index < story.event(use_).index)?;
         let triple = Triple { first: check, between, second: use_, cell };
         let until = story.event(between).index;
-        let decides = |kind| kind != PathConditionKind::Address;
-        let deciding = LazyCell::new(|| story.deciding(rival, cell, until, decides));
+        let deciding = LazyCell::new(|| story.deciding(rival, cell, until));
         let is_check = |id: &EventId| {
             story.event(*id).index < story.event(between).index
                 && story.event(*id).stack == story.event(check).stack

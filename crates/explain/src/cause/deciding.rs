@@ -6,19 +6,20 @@ use model::{CellId, EventId, PathConditionKind, ThreadId};
 use rustc_hash::FxHashSet;
 
 impl Story<'_> {
-    /// The thread's reads of the cell that a condition of such a kind hangs on, which the thread came to behind the
+    /// The thread's reads of the cell that a condition hangs on (as [`Story::decides`] asks of one read), which the thread came to behind the
     /// read and no further than `until`, a place in its program order.
     pub(super) fn deciding(
         &self,
         thread: ThreadId,
         cell: CellId,
         until: u32,
-        fits: impl Fn(PathConditionKind) -> bool,
     ) -> FxHashSet<EventId> {
         let trace = self.trace();
         let mut deciding = FxHashSet::default();
         let own = trace.conditions.iter().filter(|condition| {
-            condition.thread == thread && condition.position <= until && fits(condition.kind)
+            condition.thread == thread
+                && condition.position <= until
+                && condition.kind != PathConditionKind::Address
         });
         for condition in own {
             for read in trace.reads_of(condition.expr) {

@@ -93,8 +93,7 @@ pub(super) fn find_claims(story: &Story<'_>, pair: Pair) -> Option<Found> {
                     && story.event(between).index <= story.event(other).index
             });
             let until = story.event(between).index;
-            let decides = |kind| kind != PathConditionKind::Address;
-            let deciding = LazyCell::new(|| story.deciding(rival, cell, until, decides));
+            let deciding = LazyCell::new(|| story.deciding(rival, cell, until));
             let both = of_pair
                 && story.event(second).index <= story.event(end).index
                 && story.decides(first, second, cell)

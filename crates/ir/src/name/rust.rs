@@ -1,5 +1,10 @@
 //! Programs in Rust: what of the standard library's types and functions is not in the words of a program.
 
+/// Where the standard library was built, as its debug information has it.
+pub const LIBRARY: &str = "/rustc/";
+/// Where what it is built from was.
+pub const DEPENDENCIES: &str = "/rust/deps/";
+
 /// Members of the library's types that hold what a program keeps there: `balance.data.value` of a `Mutex` is
 /// `balance` to the program, and so is its lock.
 const WRAPPED: [&str; 13] = [
@@ -60,7 +65,7 @@ fn is_number(text: &str) -> bool {
 
 /// Is it a source file of the standard library, or of what that is built from?
 pub(crate) fn is_librarys(file: &str) -> bool {
-    file.starts_with("/rustc/") || file.starts_with("/rust/deps/")
+    file.starts_with(LIBRARY) || file.starts_with(DEPENDENCIES)
 }
 
 /// The identifier by which rustc knows a type. C++ has the mangled name there.
