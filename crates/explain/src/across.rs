@@ -317,6 +317,17 @@ impl<'a> View<'a> {
         by_points.filter(|(own, _)| *own > equal).unwrap_or((equal, equal))
     }
 
+    /// Has the failing thread nothing behind the path that both runs take but the failure and what that reads
+    /// (`decisive`), for which the passing run need not have events?
+    fn parts_at_failure(&self, thread: ThreadId, decisive: &BTreeSet<ReadRef>) -> bool {
+        let trace = self.failing.trace;
+        let own = &trace.threads[thread.index()].events;
+        let read = |id: EventId| decisive.iter().any(|read| read.event == id);
+        let at_failure =
+            |id: &EventId| read(*id) || matches!(trace.event(*id).kind, EventKind::Failure);
+        own.iter().skip(self.common_path(thread).0).all(at_failure)
+    }
+
     /// The branch by which a thread leaves the failing run's path.
     fn divergence(&self, thread: ThreadId) -> Option<Divergence> {
         let (common, common_there) = self.common_path(thread);
@@ -652,6 +663,10 @@ impl Search<'_, '_> {
             all && !decisive.is_empty() && self.holds(&failure.condition) != Some(true);
         if went_there {
             self.reads(decisive.iter().copied().collect());
+        }
+        // A thread that came to where it fails in both runs did not go another way.
+        if self.flows.is_empty() && !all && self.view.parts_at_failure(thread, &decisive) {
+            self.origins(decisive.iter().copied().collect());
         }
         if self.flows.is_empty() {
             self.branch(thread);

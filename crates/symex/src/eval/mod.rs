@@ -9,7 +9,7 @@ pub(crate) mod float;
 
 use crate::report::GapKind;
 use crate::value::{self, Scalar, Value};
-use ir::types::{InstKind, Module, Operand, Type, TypeId};
+use ir::types::{GepTerm, InstKind, Module, Operand, Type, TypeId};
 use model::{BinOp, ExprPool};
 use smallvec::SmallVec;
 
@@ -48,16 +48,12 @@ pub(crate) fn evaluate(
             select(pool, &c, &a, &b)
         }
         InstKind::Gep { base, offset, terms, .. } => {
-            let mut address = get(*base).scalar().ok_or(GapKind::Width)?;
-            for term in terms {
-                let index = get(term.index).scalar().ok_or(GapKind::Width)?;
-                let index = value::resize(pool, index, 64, true);
-                let scale = Scalar::constant(64, u128::from(term.scale));
-                let step = value::bin(pool, BinOp::Mul, index, scale);
-                address = value::bin(pool, BinOp::Add, address, step);
-            }
-            let offset = Scalar::constant(64, *offset as u64 as u128);
-            Ok(value::bin(pool, BinOp::Add, address, offset).into())
+            let get_scalar = |operand| match get(operand) {
+                // As in `lanes`.
+                Value::Absent => Ok(None),
+                value => value.scalar().map(Some).ok_or(GapKind::Width),
+            };
+            address(pool, get_scalar, *base, *offset, terms)
         }
         InstKind::ExtractValue(a, path) => aggregate::extract_value(&get(*a), path),
         InstKind::InsertValue(a, b, path) => {
@@ -79,6 +75,26 @@ pub(crate) fn evaluate(
         InstKind::Freeze(a) => Ok(get(*a)),
         _ => Err(GapKind::Instruction("expression".to_owned())),
     }
+}
+
+/// `getelementptr`: undefined where the base or an index is.
+fn address(
+    pool: &mut ExprPool,
+    mut get: impl FnMut(Operand) -> Result<Option<Scalar>, GapKind>,
+    base: Operand,
+    offset: i64,
+    terms: &[GepTerm],
+) -> Result<Value, GapKind> {
+    let Some(mut address) = get(base)? else { return Ok(Value::Absent) };
+    for term in terms {
+        let Some(index) = get(term.index)? else { return Ok(Value::Absent) };
+        let index = value::resize(pool, index, 64, true);
+        let scale = Scalar::constant(64, u128::from(term.scale));
+        let step = value::bin(pool, BinOp::Mul, index, scale);
+        address = value::bin(pool, BinOp::Add, address, step);
+    }
+    let offset = Scalar::constant(64, offset as u64 as u128);
+    Ok(value::bin(pool, BinOp::Add, address, offset).into())
 }
 
 /// Casts need to know whether the operand is a float and how a vector is cut; both follow from the
@@ -104,6 +120,10 @@ pub(crate) fn lanes(
     let scalars: Option<SmallVec<[Scalar; 2]>> = operands.iter().map(|v| v.scalar()).collect();
     if let Some(scalars) = scalars {
         return f(&scalars).map(Value::Scalar);
+    }
+    // Whatever is computed from what is undefined is undefined.
+    if operands.iter().any(|value| **value == Value::Absent) {
+        return Ok(Value::Absent);
     }
     let vectors: Option<Vec<_>> = operands.iter().map(|value| value.elements()).collect();
     let vectors = vectors.ok_or(GapKind::Width)?;
@@ -135,7 +155,25 @@ pub(crate) fn select(
         Some(_) => return Ok(a.clone()),
         None => {}
     }
-    lanes(&[a, b], &mut |v| Ok(value::ite(pool, c, v[0], v[1])))
+    defined_or_chosen(pool, c, a, b)
+}
+
+/// Both values under a symbolic condition. What is undefined on one side is taken to be what the other side has,
+/// which is one of the values that it may have, and the one that needs no instruction.
+fn defined_or_chosen(
+    pool: &mut ExprPool,
+    c: Scalar,
+    a: &Value,
+    b: &Value,
+) -> Result<Value, GapKind> {
+    match (a, b) {
+        (Value::Absent, other) | (other, Value::Absent) => Ok(other.clone()),
+        (Value::Aggregate(a), Value::Aggregate(b)) => {
+            let lanes = a.iter().zip(b.iter()).map(|(a, b)| defined_or_chosen(pool, c, a, b));
+            Ok(Value::aggregate(lanes.collect::<Result<_, _>>()?))
+        }
+        _ => lanes(&[a, b], &mut |v| Ok(value::ite(pool, c, v[0], v[1]))),
+    }
 }
 
 /// The IEEE format of a type's scalars, where it is a float.

@@ -116,6 +116,36 @@ fn conversions_between_integers_and_floats() {
 }
 
 #[test]
+fn undefined_values_stay_undefined_and_do_not_hide_defined_ones() {
+    let (condition, seven) = (Value::Absent, Value::constant(8, 7));
+    let add = InstKind::Binary(BinaryOp::Add, A, B);
+    assert_eq!(compute(&add, I8, &[seven.clone(), Value::Absent]), Ok(Value::Absent));
+    let truncate = InstKind::Cast(CastOp::Trunc, A);
+    assert_eq!(compute(&truncate, I8, &[Value::Absent]), Ok(Value::Absent));
+    let terms = vec![GepTerm { index: B, scale: 8 }];
+    let address = InstKind::Gep { base: A, source: I64, offset: 4, terms };
+    let values = [Value::constant(64, 0x1000), Value::Absent];
+    assert_eq!(compute(&address, I64, &values), Ok(Value::Absent));
+    assert_eq!(
+        select(&mut ExprPool::default(), &condition, &seven, &seven),
+        Err(GapKind::Width),
+        "what decides is not known"
+    );
+    let mut pool = ExprPool::default();
+    let input = pool.var(model::VarId(0), 1);
+    let condition = Value::Scalar(Scalar::expr(&pool, input));
+    for (a, b) in [(&seven, &Value::Absent), (&Value::Absent, &seven)] {
+        assert_eq!(select(&mut pool, &condition, a, b), Ok(seven.clone()));
+    }
+    let [mixed, other] = [0, 1].map(|defined| {
+        let lane = |i| if i == defined { seven.clone() } else { Value::Absent };
+        Value::aggregate(vec![lane(0), lane(1)])
+    });
+    let both = Value::aggregate(vec![seven.clone(), seven.clone()]);
+    assert_eq!(select(&mut pool, &condition, &mixed, &other), Ok(both));
+}
+
+#[test]
 fn addresses_sign_extend_their_indices() {
     let terms = vec![GepTerm { index: B, scale: 8 }];
     let kind = InstKind::Gep { base: A, source: I64, offset: 4, terms };
