@@ -134,10 +134,13 @@ impl<'v, 'a> Lateness<'v, 'a> {
     }
 }
 
-/// Are both steps of the library's own synchronisation?
+/// Are both steps of the library's own synchronisation, or do both only count the pointers to an object?
 #[must_use]
 pub fn is_meeting(trace: &EventTrace, order: Order) -> bool {
-    [order.before, order.after].iter().all(|id| trace.event(*id).is_in_synchronisation())
+    let both = |is: fn(&model::Event) -> bool| {
+        [order.before, order.after].iter().all(|id| is(trace.event(*id)))
+    };
+    both(model::Event::is_in_synchronisation) || both(model::Event::counts_references)
 }
 
 /// Did the failing run end before the thread went another way than in the passing run? A request

@@ -59,23 +59,59 @@ impl Event {
         self.stack.depth()
     }
 
-    /// Is it a step of a barrier, a latch, a semaphore or a wait of the C++ library? What such an object keeps is no
-    /// variable of the program, and that it looks again before it sleeps is its own affair.
+    /// Is it a step of a barrier, a latch, a semaphore or a wait of the C++ library, or of how a thread of Rust's
+    /// library sleeps and is woken? What such an object keeps is no variable of the program, and that it looks
+    /// again before it sleeps is its own affair.
     #[must_use]
     pub fn is_in_synchronisation(&self) -> bool {
-        let library = self.stack.get(..self.depth()).unwrap_or_default();
-        library.iter().any(|site| {
+        self.library().iter().any(|site| {
             let file = site.file.rsplit('/').next().unwrap_or_default();
-            SYNCHRONISATION.contains(&file)
+            SYNCHRONISATION.contains(&file) || rust_file(site).is_some_and(is_waiting)
         })
     }
 
     /// Does a shared pointer give up its part of the object? It has no use of that behind it.
     #[must_use]
     pub fn gives_up_reference(&self) -> bool {
-        let library = self.stack.get(..self.depth()).unwrap_or_default();
-        library.iter().any(|site| RELEASES.contains(&site.function.as_str()))
+        self.library().iter().any(|site| {
+            RELEASES.contains(&site.function.as_str()) || counts(site, &["drop", "release"])
+        })
     }
+
+    /// Does it change how many shared pointers an object has? In which order such changes come matters to who
+    /// reads the number alone.
+    #[must_use]
+    pub fn counts_references(&self) -> bool {
+        let takes = |site: &Site| {
+            TAKES.contains(&site.function.as_str())
+                || counts(site, &["clone", "acquire", "upgrade", "downgrade"])
+        };
+        self.gives_up_reference() || self.library().iter().any(takes)
+    }
+
+    /// The places of the stack that are inside of libraries.
+    fn library(&self) -> &[Site] {
+        self.stack.get(..self.depth()).unwrap_or_default()
+    }
+}
+
+/// The place's file in the sources of Rust's library, such as `std/src/thread/scoped.rs`.
+fn rust_file(site: &Site) -> Option<&str> {
+    let path = site.file.strip_prefix("/rustc/")?;
+    path.split_once("/library/").map(|(_, file)| file)
+}
+
+/// Is the file of Rust's library about how threads sleep, are woken, and end?
+fn is_waiting(file: &str) -> bool {
+    RUST_SYNCHRONISATION.iter().any(|part| file.starts_with(part))
+}
+
+/// Is it one of these functions (their names without parameters) of Rust's `Arc` or `Weak`, or of the ends of a
+/// channel?
+fn counts(site: &Site, functions: &[&str]) -> bool {
+    let name = site.function.split('<').next().unwrap_or_default();
+    let counting = ["alloc/src/sync.rs", "std/src/sync/mpmc/counter.rs"];
+    functions.contains(&name) && rust_file(site).is_some_and(|file| counting.contains(&file))
 }
 
 /// The headers of the C++ library's synchronisation that is instrumented with the program.
@@ -89,6 +125,21 @@ const SYNCHRONISATION: [&str; 8] = [
     "atomic_futex.h",
     "atomic_sync.h",
 ];
+
+/// The files, or folders of files, of Rust's library about how threads sleep, are woken, and end. What channels do
+/// with their messages is not among them: in which order two are sent says something about the program.
+const RUST_SYNCHRONISATION: [&str; 7] = [
+    "std/src/sync/mpmc/context.rs",
+    "std/src/sync/mpmc/waker.rs",
+    "std/src/sync/barrier.rs",
+    "std/src/sys/sync/thread_parking/",
+    "std/src/sys/thread_local/",
+    "std/src/thread/scoped.rs",
+    "std/src/thread/spawnhook.rs",
+];
+
+/// What shared pointers of the C++ library call when they are copied.
+const TAKES: [&str; 3] = ["_M_add_ref_copy", "_M_add_ref_lock_nothrow", "__add_shared"];
 
 /// What its shared pointers call when they are destroyed or take another object.
 const RELEASES: [&str; 3] = ["_M_release", "_M_weak_release", "__release_shared"];
@@ -502,5 +553,22 @@ mod tests {
         let release = ("/usr/include/c++/12/bits/shared_ptr_base.h", "_M_release");
         assert!(event(&[release, ("pool.cpp", "get")]).gives_up_reference());
         assert!(!event(&[("pool.cpp", "_M_release")]).gives_up_reference());
+    }
+
+    #[test]
+    fn what_the_library_of_rust_does_inside_is_known() {
+        let atomic = ("/rustc/0123/library/core/src/sync/atomic.rs", "fetch_sub");
+        let parks = ("/rustc/0123/library/std/src/sys/sync/thread_parking/futex.rs", "park");
+        assert!(event(&[atomic, parks, ("main.rs", "main")]).is_in_synchronisation());
+        let sends = ("/rustc/0123/library/std/src/sync/mpmc/list.rs", "send<u32>");
+        assert!(!event(&[atomic, sends, ("main.rs", "main")]).is_in_synchronisation());
+        let arc = "/rustc/0123/library/alloc/src/sync.rs";
+        let dropped = event(&[atomic, (arc, "drop<cache::Cache>"), ("main.rs", "main")]);
+        assert!(dropped.gives_up_reference() && dropped.counts_references());
+        let cloned = event(&[atomic, (arc, "clone<cache::Cache>"), ("main.rs", "main")]);
+        assert!(!cloned.gives_up_reference() && cloned.counts_references());
+        let read = event(&[(arc, "deref<cache::Cache>"), ("main.rs", "main")]);
+        assert!(!read.counts_references());
+        assert!(!event(&[atomic, ("src/sync.rs", "drop")]).gives_up_reference());
     }
 }

@@ -8,6 +8,7 @@ use crate::cone::{failure_reads, feeds};
 use crate::conflict::positions;
 use crate::dsp::DataFlow;
 use crate::happens_before::HappensBefore;
+use crate::late::is_meeting;
 use crate::root_cause::RootCause;
 use model::names::outside_of_library;
 use model::trace::ValueDisplay;
@@ -177,10 +178,7 @@ impl<'a> Story<'a> {
     /// where there are no others.
     fn of_the_program(&self, pairs: Vec<Pair>) -> Vec<Pair> {
         let own = |pair: &Pair| match pair {
-            Pair::Reversed(Order { before, after }) => {
-                let inside = |id: EventId| self.event(id).is_in_synchronisation();
-                !(inside(*before) && inside(*after))
-            }
+            Pair::Reversed(order) => !is_meeting(self.trace(), *order),
             Pair::Late { .. } => true,
         };
         match pairs.iter().any(own) {
