@@ -202,6 +202,12 @@ impl Repair {
         }
     }
 
+    /// Would somebody who follows both texts change the program in the same way?
+    #[must_use]
+    pub fn is_same_change(&self, other: &Self) -> bool {
+        self.steps == other.steps && self.lock == other.lock && self.places == other.places
+    }
+
     fn write(&self, out: &mut String, number: usize, source: &dyn Fn(&str, u32) -> Option<String>) {
         for (index, step) in self.steps.iter().enumerate() {
             let head = if index == 0 { format!("repair {number}: ") } else { "  and ".to_owned() };

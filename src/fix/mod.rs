@@ -179,6 +179,10 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
                 break;
             }
             let mut shown = answer::Repair::of(&repair);
+            // Instructions of one line are one place to whoever changes it.
+            if fixes.repairs.iter().chain(&untried).any(|other| other.is_same_change(&shown)) {
+                continue;
+            }
             let rule = rule::text(&repair, &places);
             match (&mut enforced, &rule) {
                 (Some(enforced), Ok(rule)) => match enforced.runs(rule, options.runs)? {

@@ -171,7 +171,7 @@ pub fn prepared(module: &Module<'_>) -> Option<Vec<u8>> {
             if blocks.is_empty() {
                 continue;
             }
-            if rewriter.symbolises(function) {
+            if rewriter.stays_out(function) {
                 rewriter.leave(function);
             } else {
                 rewriter.function(function, &blocks);
@@ -225,11 +225,12 @@ impl<'m, 'c> Rewriter<'m, 'c> {
         }
     }
 
-    /// Is the function's work to find the names of a call stack?
+    /// Is the function's work to find the names of a call stack, or to know the threads' stacks for the case that one
+    /// overflows?
     ///
     /// # Safety
     /// The function must be alive; likewise below.
-    unsafe fn symbolises(&self, function: LLVMValueRef) -> bool {
+    unsafe fn stays_out(&self, function: LLVMValueRef) -> bool {
         let llvm = self.llvm;
         // SAFETY: as the caller promises; scopes of a live module are alive, and LLVM returns lengths with starts.
         unsafe {
@@ -248,7 +249,7 @@ impl<'m, 'c> Rewriter<'m, 'c> {
             let name = llvm::bytes_to_string(start, of_name as usize);
             finds_names(&directory, &name)
                 || (directory.starts_with(LIBRARY)
-                    && mentions_symboliser(&plain_name(&llvm.value_name(function))))
+                    && is_about_stacks(&plain_name(&llvm.value_name(function))))
         }
     }
 
@@ -662,7 +663,13 @@ fn finds_names(directory: &str, file: &str) -> bool {
         .unwrap_or_else(|| file.contains("library/std/src/../../backtrace/"))
 }
 
-/// Is it a function of the library for types of those that find the names of a call stack?
+/// Is it a function of the library for what finds the names of a call stack, or for its table of the threads' stacks?
+fn is_about_stacks(name: &str) -> bool {
+    let of_table = name.contains("::stack_overflow::") && !installs_handler(name);
+    of_table || mentions_symboliser(name)
+}
+
+/// Is it a function for types of those that find the names of a call stack?
 fn mentions_symboliser(name: &str) -> bool {
     ["gimli::", "addr2line::", "miniz_oxide::", "object::read::", "std::backtrace_rs::"]
         .iter()
@@ -681,7 +688,9 @@ fn begins_panic(symbol: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Role, begins_panic, finds_names, mentions_symboliser, plain_name};
+    use super::{
+        Role, begins_panic, finds_names, is_about_stacks, mentions_symboliser, plain_name,
+    };
 
     #[test]
     fn what_finds_the_names_of_call_stacks_is_known_by_its_files() {
@@ -692,6 +701,9 @@ mod tests {
         let sorts = "core::slice::sort::stable::driftsort_main::<addr2line::unit::UnitRange>";
         assert!(mentions_symboliser(sorts));
         assert!(!mentions_symboliser("alloc::vec::Vec<app::Job>::push"));
+        // Every thread that ends takes itself out of the table.
+        assert!(is_about_stacks("std::sys::pal::unix::stack_overflow::imp::drop_handler"));
+        assert!(!is_about_stacks("std::sys::pal::unix::stack_overflow::imp::init"));
     }
 
     #[test]

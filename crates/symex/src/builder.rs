@@ -371,8 +371,17 @@ impl Builder {
         number
     }
 
-    /// Gives an event without a good name of its own the name of the one cell that it touches.
-    fn name_by_cell(&mut self, event: &mut Event) {
+    /// Gives an event without a good name of its own the name of the one cell that it touches, or of its lock as
+    /// another thread calls it.
+    fn name_by_target(&mut self, event: &mut Event) {
+        if let Some(object) = event.kind.object() {
+            let Some(object) = self.objects.get(object.index()) else { return };
+            let poor = |name: &str| name_quality(name) < name_quality(&object.name);
+            if event.name.as_deref().is_some_and(poor) {
+                event.name = Some(shared(&mut self.names, &object.name));
+            }
+            return;
+        }
         let reads = event.kind.reads().iter().map(|part| part.cell);
         let mut cells = reads.chain(event.kind.writes().iter().map(|part| part.cell));
         let Some(first) = cells.next() else { return };
@@ -407,7 +416,7 @@ impl Builder {
         let mut intervals = Vec::with_capacity(total as usize);
         for (index, log) in std::mem::take(&mut self.threads).into_iter().enumerate() {
             for mut event in log.events {
-                self.name_by_cell(&mut event);
+                self.name_by_target(&mut event);
                 event.id = global(index, event.index);
                 event.index = numbering.index(index, event.index);
                 if let EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } =

@@ -103,6 +103,18 @@ impl Place {
         }
     }
 
+    /// Is it named by a variable of Rust's library? What C++ reserves is told by its name.
+    fn is_librarys(&self) -> bool {
+        self.limit == Fit::Untyped && !reserved(&self.text)
+    }
+
+    /// Does an access from here stay within what the text names? A reference of Rust's leads to one object, and who
+    /// has that as a part is no element before or after it: `self[3]` of the count in an `Arc`.
+    fn reaches(&self, module: &Module, reach: &Reach) -> bool {
+        let unlimited = Self { limit: Fit::Exact, ..self.clone() };
+        unlimited.explains(module, reach).0 > Fit::Neighbour
+    }
+
     fn found(mut self, module: &Module, want: Want) -> Option<Found> {
         if self.via == Via::Object {
             return self.in_object(module, want);
@@ -171,9 +183,14 @@ impl Place {
 
     fn behind_pointer(self, module: &Module, want: Want) -> Option<Found> {
         let offset = u64::try_from(self.offset).ok()?;
+        let is_librarys = self.is_librarys();
         let walk = descend(module, self.ty, offset, self.indices, want);
         let text = match (self.via, walk.suffix.strip_prefix('.')) {
             (_, Some(captured)) if is_closure(module, self.ty) => captured.to_owned(),
+            // A method of Rust's library has no better name for its object, but somebody else may.
+            (Via::Reference, None) if is_librarys && walk.suffix.is_empty() => {
+                format!("*{}", self.text)
+            }
             (Via::Reference, _) => self.text + &walk.suffix,
             // What a lambda expression captures has a name of its own.
             (_, Some(member)) if self.text == "this" && is_unnamed(module, self.ty) => {
@@ -382,15 +399,21 @@ impl<'m> Namer<'m> {
     }
 
     fn strong(&self, variable: &LocalVariable) -> bool {
-        let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
-        if scope.is_some_and(is_of_rusts_library) {
+        if self.is_of_rusts_library(variable) {
             return false;
         }
+        let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
         let inner = variable.name == "this" || reserved(&variable.name);
         if variable.address && !(inner && self.is_inlined(scope)) {
             return true;
         }
         self.sees(variable) && variable.name != "this" && !reserved(&variable.name)
+    }
+
+    /// Is it a variable of a function of Rust's library?
+    fn is_of_rusts_library(&self, variable: &LocalVariable) -> bool {
+        let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
+        scope.is_some_and(is_of_rusts_library)
     }
 
     /// Is it the scope of a function that was inlined?
@@ -422,7 +445,11 @@ impl<'m> Namer<'m> {
     /// the first, which is the one of the outermost function.
     fn most_telling(&self, variables: &[&'m LocalVariable], reach: &Reach) -> Option<Ranked> {
         let mut best: Option<Ranked> = None;
-        for place in variables.iter().filter_map(|variable| self.at_variable(variable)) {
+        for variable in variables {
+            let Some(place) = self.at_variable(variable) else { continue };
+            if self.is_of_rusts_library(variable) && !place.reaches(self.module, reach) {
+                continue;
+            }
             let rank = place.explains(self.module, reach);
             if best.as_ref().is_none_or(|best| rank > best.0) {
                 best = Some((rank, place));
@@ -461,8 +488,7 @@ impl<'m> Namer<'m> {
         let offset = variable.offset.wrapping_neg();
         let place = Place { offset, ..Place::new(text, via, ty) };
         // A library's own variable says less than any other.
-        let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
-        let foreign = reserved(&variable.name) || scope.is_some_and(is_of_rusts_library);
+        let foreign = reserved(&variable.name) || self.is_of_rusts_library(variable);
         let limit = if foreign { Fit::Untyped } else { Fit::Exact };
         Some(Place { limit, ..place })
     }

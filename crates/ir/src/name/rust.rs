@@ -7,7 +7,7 @@ pub const DEPENDENCIES: &str = "/rust/deps/";
 
 /// Members of the library's types that hold what a program keeps there: `balance.data.value` of a `Mutex` is
 /// `balance` to the program, and so is its lock.
-const WRAPPED: [&str; 13] = [
+const WRAPPED: [&str; 24] = [
     "ptr",
     "pointer",
     "data",
@@ -21,6 +21,19 @@ const WRAPPED: [&str; 13] = [
     "table",
     "once",
     "state_and_queued",
+    "state",
+    // What an `Option` or a `Result` is at the moment says its value.
+    "None",
+    "Some",
+    "Ok",
+    "Err",
+    // A channel is one of three, all of which begin in the same way.
+    "flavor",
+    "Array",
+    "List",
+    "Zero",
+    "counter",
+    "chan",
 ];
 
 /// What a member is called in a program: one of a tuple by its number, a captured variable by its own name, and
@@ -89,6 +102,8 @@ mod tests {
             ("data", true, ""),
             ("data", false, "data"),
             ("len", true, "len"),
+            ("None", true, ""),
+            ("None", false, "None"),
         ] {
             assert_eq!(member(name.to_owned(), wraps), expected, "{name}");
         }
