@@ -70,6 +70,33 @@ fn a_semaphore_was_posted_before_what_only_the_passing_run_has() {
     assert_eq!(cause.events, [post, CauseEvent::Passing(passing.event("put")), wait, get]);
 }
 
+#[test]
+fn a_flag_was_written_before_what_only_the_passing_run_has() {
+    let failing = "
+        cell ready 32 = 0
+        cell item 32 = 0
+        t0: fork a
+        t0: fork b
+        a: [look] R ready -> r
+        a: assume r == 1
+        a: [get] R item -> i
+        a: fail i == 0
+        b: [say] W ready 1
+    ";
+    let passing = failing.replace("a: fail i == 0", "a: assume i != 0");
+    let passing = passing + "    b: [put] W item 1\n        t0: join a\n        t0: join b\n";
+    let (failing, passing) = (Run::cut(failing), Run::passing(&passing, [2, 1]));
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.case, Some("announced-too-early"), "{cause:?}");
+    let [say, look, get] =
+        ["say", "look", "get"].map(|label| CauseEvent::Failing(failing.event(label)));
+    assert_eq!(cause.events, [say, CauseEvent::Passing(passing.event("put")), look, get]);
+    assert!(
+        cause.sentence.contains("which saw the one")
+            && cause.sentence.contains("before it wrote `item`")
+    );
+}
+
 /// Everybody is woken; who comes second finds nothing, and does not look.
 const WOKEN: &str = "
     cell count 32 = 0

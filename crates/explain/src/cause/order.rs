@@ -97,8 +97,9 @@ fn reads_initial(story: &Story<'_>, event: EventId) -> bool {
 }
 
 fn late(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found> {
-    let posted = posted::find_late(story, before, after);
-    if let Some(found) = posted.or_else(|| glance::find_late(story, before, after)) {
+    let early = announced::find_late(story, before, after)
+        .or_else(|| posted::find_late(story, before, after));
+    if let Some(found) = early.or_else(|| glance::find_late(story, before, after)) {
         return Some(found);
     }
     let event = story.event(before);

@@ -17,15 +17,21 @@ pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<F
 
 /// The same of a write that only the passing run got to.
 pub(super) fn find_late(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
-    let (run, across) = story.other_run()?;
+    sentence(story, read, CauseEvent::Passing(write), done_before(story, write).into_iter())
+}
+
+/// What a thread had done in the failing run of the call in which it writes something that only the passing run got to,
+/// the last first.
+pub(super) fn done_before(story: &Story<'_>, write: EventId) -> Vec<EventId> {
+    let Some((run, across)) = story.other_run() else { return Vec::new() };
     let own = &run.trace.threads[run.trace.event(write).thread.index()].events;
     let earlier = own.iter().take(run.trace.event(write).index as usize).rev().copied();
-    let posts = earlier.filter(|post| is_one_call(run.trace, *post, write));
-    let posts = posts.filter_map(|post| {
-        let known = across.matching.in_failing(post);
-        known.or_else(|| same_place(story, run.trace, (post, write)))
+    let done = earlier.filter(|done| is_one_call(run.trace, *done, write));
+    let done = done.filter_map(|done| {
+        let known = across.matching.in_failing(done);
+        known.or_else(|| same_place(story, run.trace, (done, write)))
     });
-    sentence(story, read, CauseEvent::Passing(write), posts)
+    done.collect()
 }
 
 /// Of an event that the passing run has in a round which the failing run did not get to: the failing run's last one of
@@ -33,17 +39,17 @@ pub(super) fn find_late(story: &Story<'_>, read: EventId, write: EventId) -> Opt
 fn same_place(
     story: &Story<'_>,
     passing: &EventTrace,
-    (post, write): (EventId, EventId),
+    (done, write): (EventId, EventId),
 ) -> Option<EventId> {
-    let [post, write] = [post, write].map(|id| passing.event(id));
-    let name = &passing.threads[post.thread.index()].name;
+    let [done, write] = [done, write].map(|id| passing.event(id));
+    let name = &passing.threads[done.thread.index()].name;
     let thread = story.trace().threads.iter().find(|thread| thread.name == *name)?;
     let own = thread.events.iter().rev().map(|id| story.event(*id));
     let like = |one: &Event, other: &Event| {
         one.stack == other.stack && one.kind.name() == other.kind.name()
     };
     let mut own = own.take_while(|event| !like(event, write));
-    own.find(|event| like(event, post)).map(|event| event.id)
+    own.find(|event| like(event, done)).map(|event| event.id)
 }
 
 fn sentence(
