@@ -96,7 +96,7 @@ pub struct Answer {
 /// When the recording cannot be executed at all, its streams cannot be read, or the executor broke an
 /// invariant of event traces.
 pub fn execute(recording: &Recording) -> Result<Execution, PipelineError> {
-    executed(recording, &|| true)
+    executed(recording, &symex::Options::default(), &|| true)
 }
 
 /// The same, as long as there is something left of the budget.
@@ -104,7 +104,7 @@ pub fn execute(recording: &Recording) -> Result<Execution, PipelineError> {
 /// # Errors
 /// As [`execute`], and [`symex::SymexError::BudgetSpent`] when the budget was spent first.
 pub fn execute_within(recording: &Recording, budget: &Budget) -> Result<Execution, PipelineError> {
-    executed(recording, &|| budget.is_left())
+    executed(recording, &symex::Options::default(), &|| budget.is_left())
 }
 
 /// Executes the recording in this directory, and says for people what there is to do where the budget was spent first.
@@ -114,9 +114,9 @@ pub fn execute_within(recording: &Recording, budget: &Budget) -> Result<Executio
 pub fn execute_trace(
     directory: &Path,
     recording: &Recording,
-    budget: &Budget,
+    (options, budget): (&symex::Options, &Budget),
 ) -> Result<Execution, PipelineError> {
-    execute_within(recording, budget).map_err(|error| match error {
+    executed(recording, options, &|| budget.is_left()).map_err(|error| match error {
         PipelineError::Symex(symex::SymexError::BudgetSpent) => PipelineError::NotWalked {
             path: directory.to_owned(),
             failure: whole_manifest(directory)
@@ -127,9 +127,13 @@ pub fn execute_trace(
     })
 }
 
-fn executed(recording: &Recording, is_left: &dyn Fn() -> bool) -> Result<Execution, PipelineError> {
+fn executed(
+    recording: &Recording,
+    options: &symex::Options,
+    is_left: &dyn Fn() -> bool,
+) -> Result<Execution, PipelineError> {
     let _span = tracing::info_span!("symex", threads = recording.threads.len()).entered();
-    let execution = symex::execute_within(recording, &symex::Options::default(), is_left)?;
+    let execution = symex::execute_within(recording, options, is_left)?;
     model::verify::verify(&execution.trace).map_err(PipelineError::Invalid)?;
     tracing::info!(
         events = execution.trace.events.len(),

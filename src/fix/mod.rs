@@ -21,7 +21,7 @@ use explain::Pattern;
 use model::{EventId, Schedule};
 use render::Solution;
 use render::solution::STILL_RUNNING;
-use repair::{Bug, Limits, LineUse, Ordered, Refusal, Rule, Uses};
+use repair::{Bug, How, Limits, LineUse, Lines, Ordered, Refusal, Rule, Uses};
 use rule::Gates;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -67,16 +67,25 @@ impl Recorded {
     /// # Errors
     /// As [`pipeline::load`] and [`pipeline::execute`].
     pub fn open(directory: &Path) -> Result<Self, PipelineError> {
-        Self::open_within(directory, &Budget::of_walk(None, None))
+        Self::open_with(directory, &symex::Options::default(), &Budget::of_walk(None, None))
     }
 
-    /// The same, within a budget.
+    /// The same for [`fix`], within a budget: with what lines leave for each other where no other thread sees it.
     ///
     /// # Errors
     /// As [`Self::open`], and [`PipelineError::NotWalked`] when the budget was spent first.
     pub fn open_within(directory: &Path, budget: &Budget) -> Result<Self, PipelineError> {
+        let options = symex::Options { own_uses: true, ..symex::Options::default() };
+        Self::open_with(directory, &options, budget)
+    }
+
+    fn open_with(
+        directory: &Path,
+        options: &symex::Options,
+        budget: &Budget,
+    ) -> Result<Self, PipelineError> {
         let loaded = pipeline::load(directory)?;
-        let execution = pipeline::execute_trace(directory, &loaded.recording, budget)?;
+        let execution = pipeline::execute_trace(directory, &loaded.recording, (options, budget))?;
         Ok(Self { directory: directory.to_owned(), recording: loaded.recording, execution })
     }
 }
@@ -139,8 +148,6 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     fixes.other_run = subject.ordered.is_some();
     let limits = Limits { time, memory_mb: options.memory_mb, left: &left };
     let handlers = handlers::handlers(&recorded.recording);
-    let uses =
-        |file: &str, first: u32, last: u32| line_uses(&recorded.recording, file, first, last);
     let looked_at = subject.ordered.as_ref().map_or(trace, |ordered| &ordered.trace);
     let bug = Bug {
         trace: looked_at,
@@ -148,7 +155,7 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
         events: &subject.events,
         schedule: &subject.schedule,
         handlers: &handlers,
-        uses: Uses(&uses),
+        uses: Uses(recorded),
     };
     let gates = Gates::of(&recorded.recording);
     // Only the recorded run's events have points of the program.
@@ -288,12 +295,32 @@ pub(crate) fn bug(
     Ok(Ok((events, schedule, pattern)))
 }
 
-/// What lines of a file compute for each other, as the program's code tells.
-fn line_uses(recording: &Recording, file: &str, first: u32, last: u32) -> Vec<LineUse> {
-    let lines = ir::lines::Lines { file, first, last };
-    let modules = recording.modules.iter().map(|module| &module.ir);
-    let uses = modules.flat_map(|module| ir::lines::uses(module, lines));
-    uses.map(|ir::lines::Use { from, to, made }| LineUse { from, to, made }).collect()
+/// As the program's code tells, and the recorded run.
+impl Lines for Recorded {
+    fn uses(&self, file: &str, first: u32, last: u32) -> Vec<LineUse> {
+        let lines = ir::lines::Lines { file, first, last };
+        let modules = self.recording.modules.iter().map(|module| &module.ir);
+        let uses = modules.flat_map(|module| ir::lines::uses(module, lines));
+        let known = uses.map(|ir::lines::Use { from, to, how }| {
+            let how = match how {
+                ir::lines::How::Value => How::Value,
+                ir::lines::How::Made => How::Made,
+                ir::lines::How::Decided => How::Decided,
+            };
+            LineUse { from, to, how }
+        });
+        let within = |line: u32| (first..=last).contains(&line);
+        let own = self.execution.own_uses.iter();
+        let own = own.filter(|own| own.file == file && within(own.from) && within(own.to));
+        let own = own.map(|own| LineUse { from: own.from, to: own.to, how: How::Value });
+        known.chain(own).collect()
+    }
+
+    fn acts(&self, file: &str, first: u32, last: u32) -> Vec<u32> {
+        let lines = ir::lines::Lines { file, first, last };
+        let modules = self.recording.modules.iter().map(|module| &module.ir);
+        modules.flat_map(|module| ir::lines::acts(module, lines)).collect()
+    }
 }
 
 /// A run that passes is to be possible with the repair, too.

@@ -8,6 +8,7 @@ pub mod feeding;
 mod flow;
 pub mod foreign;
 pub mod gates;
+mod guards;
 pub mod guesses;
 pub mod intrinsics;
 pub mod lines;

@@ -1,6 +1,7 @@
 //! Which lines of a function use what others of its lines computed, by way of values and variables that no other
 //! thread sees. The events of a run do not tell: they are about what threads share.
 
+use crate::guards;
 use crate::stack::{StackObjects, copy_ends};
 use crate::types::{Call, Callee, Function, InstId, InstKind, LocId, Module, Operand};
 use std::collections::BTreeSet;
@@ -23,9 +24,20 @@ pub struct Use {
     pub from: u32,
     /// Where it is used.
     pub to: u32,
-    /// It is a local variable that a call got the address of as its first argument: what `pthread_create` and the
+    /// How.
+    pub how: How,
+}
+
+/// How one line uses another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// By a value.
+    Value,
+    /// By a local variable that a call got the address of as its first argument: what `pthread_create` and the
     /// constructor of `std::thread` make is left there. Whether a call leaves anything depends on the call.
-    pub made: bool,
+    Made,
+    /// By a branch in the one that decides whether the other is reached.
+    Decided,
 }
 
 /// The uses between different ones of these lines.
@@ -38,6 +50,7 @@ pub fn uses(module: &Module, lines: Lines<'_>) -> Vec<Use> {
             let stack = StackObjects::of(module, function);
             places.values(&mut found);
             places.variables(module, &stack, &mut found);
+            places.branches(&mut found);
         }
     }
     found.into_iter().collect()
@@ -45,6 +58,35 @@ pub fn uses(module: &Module, lines: Lines<'_>) -> Vec<Use> {
 
 /// A function's line as it stands in the code of one instruction, and the call that it was inlined at.
 type Place = (Option<LocId>, u32);
+
+/// Which of the lines write what more than their function may see, or call something?
+#[must_use]
+pub fn acts(module: &Module, lines: Lines<'_>) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    if lines.first > lines.last {
+        return found;
+    }
+    for function in &module.functions {
+        let places = Places::of(module, function, lines);
+        let mut own = places.instructions().filter(|(id, _)| places.has_line(*id)).peekable();
+        if own.peek().is_none() {
+            continue;
+        }
+        let stack = StackObjects::of(module, function);
+        let acts = |kind: &InstKind| match kind {
+            InstKind::Store { address, .. } => stack.private_root(*address).is_none(),
+            InstKind::AtomicRmw { .. } | InstKind::CmpXchg { .. } => true,
+            _ => match copy_ends(module, kind) {
+                Some((to, _)) => stack.private_root(to).is_none(),
+                None => kind.as_call().is_some_and(|call| !is_intrinsic(module, call)),
+            },
+        };
+        let own =
+            own.filter(|(_, kind)| acts(kind)).filter_map(|(id, _)| places.of.get(id.index()));
+        found.extend(own.flatten().map(|(_, line)| *line));
+    }
+    found
+}
 
 struct Places<'m> {
     function: &'m Function,
@@ -71,18 +113,22 @@ impl<'m> Places<'m> {
         Self { function, of: of.collect() }
     }
 
+    fn has_line(&self, id: InstId) -> bool {
+        self.of.get(id.index()).is_some_and(|of| !of.is_empty())
+    }
+
     fn is_on_one_line(&self) -> bool {
         let mut all = self.of.iter().flatten();
         all.next().is_none_or(|first| all.all(|other| other == first))
     }
 
     /// Notes a use, where both instructions stand in one activation of a function.
-    fn note(&self, from: InstId, to: InstId, made: bool, found: &mut BTreeSet<Use>) {
+    fn note(&self, from: InstId, to: InstId, how: How, found: &mut BTreeSet<Use>) {
         let lines = |id: InstId| self.of.get(id.index()).into_iter().flatten();
         for (one, from) in lines(from) {
             for (other, to) in lines(to) {
                 if one == other && from != to {
-                    found.insert(Use { from: *from, to: *to, made });
+                    found.insert(Use { from: *from, to: *to, how });
                 }
             }
         }
@@ -98,11 +144,23 @@ impl<'m> Places<'m> {
             kind.for_each_operand(&mut |operand| {
                 if let Operand::Inst(source) = operand
                     && !self.is_alloca(source)
+                    && !self.is_shared_by_compiler(source)
                 {
-                    self.note(source, id, false, found);
+                    self.note(source, id, How::Value, found);
                 }
             });
         }
+    }
+
+    /// Is it a load, or an address, that no variable of the source holds? Two lines that each say so have one in common
+    /// where the compiler sees that it is the same.
+    fn is_shared_by_compiler(&self, id: InstId) -> bool {
+        let instruction = self.function.instructions.get(id.index());
+        let again = instruction.is_some_and(|one| {
+            matches!(one.kind, InstKind::Load { .. } | InstKind::Gep { .. } | InstKind::Cast(..))
+        });
+        let mut variables = self.function.variables.iter();
+        again && !variables.any(|variable| variable.value == Operand::Inst(id))
     }
 
     fn is_alloca(&self, id: InstId) -> bool {
@@ -144,15 +202,25 @@ impl<'m> Places<'m> {
                 }
             }
         }
-        let mut pairs = |from: &[(InstId, InstId)], to: &[(InstId, InstId)], made: bool| {
+        let mut pairs = |from: &[(InstId, InstId)], to: &[(InstId, InstId)], how: How| {
             for (alloca, source) in from {
                 for (_, target) in to.iter().filter(|(other, _)| other == alloca) {
-                    self.note(*source, *target, made, found);
+                    self.note(*source, *target, how, found);
                 }
             }
         };
-        pairs(&written, &read, false);
-        pairs(&made, &touched, true);
+        pairs(&written, &read, How::Value);
+        pairs(&made, &touched, How::Made);
+    }
+
+    /// What branches decide.
+    fn branches(&self, found: &mut BTreeSet<Use>) {
+        for (branch, decided) in guards::decided(self.function, &|id| self.has_line(*id)) {
+            let blocks = decided.iter().filter_map(|block| self.function.blocks.get(block.index()));
+            for id in blocks.flat_map(|block| block.instructions()) {
+                self.note(branch, id, How::Decided, found);
+            }
+        }
     }
 }
 

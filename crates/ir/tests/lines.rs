@@ -3,14 +3,24 @@
 mod common;
 
 use common::{c, cpp};
-use ir::lines::{Lines, Use, uses};
+use ir::lines::{How, Lines, Use, acts, uses};
 use ir::types::Module;
 
 /// The uses among all lines of the snippet, as `from>to`, with `!` for what is left at a first argument.
 fn all(module: &Module) -> Vec<String> {
     let lines = Lines { file: &file(module), first: 1, last: 99 };
-    let shown =
-        |found: &Use| format!("{}>{}{}", found.from, found.to, if found.made { "!" } else { "" });
+    let shown = |found: &Use| {
+        format!(
+            "{}>{}{}",
+            found.from,
+            found.to,
+            match found.how {
+                How::Value => "",
+                How::Made => "!",
+                How::Decided => "?",
+            }
+        )
+    };
     uses(module, lines).iter().map(shown).collect()
 }
 
@@ -58,6 +68,60 @@ int main(int argc, char **argv) {
     assert!(!found.iter().any(|one| one.contains(">6") || one.starts_with("6>")), "{found:?}");
     let found = all(&c("-O2", source));
     assert!(found.iter().any(|one| one == "4>5" || one == "4>2"), "{found:?}");
+}
+
+#[test]
+fn what_a_branch_decides_uses_the_line_of_the_branch() {
+    let source = "#include <assert.h>
+int shared, other;
+int find(int);
+int main(int argc, char **argv) {
+    int at = find(argc);
+    if (at < 0)
+        return 1;
+    assert(argc > 0);
+    shared = 1;
+    if (argc > 2)
+        other = 2;
+    return 0;
+}";
+    let found = all(&c("-O0", source));
+    let has = |wanted: &str| found.iter().any(|one| one == wanted);
+    assert!(["5>6", "6>7?", "6>9?", "6>10?", "10>11?"].iter().all(|one| has(one)), "{found:?}");
+    assert!(!["8>9?", "10>12?", "9>11?"].iter().any(|one| has(one)), "{found:?}");
+}
+
+#[test]
+fn what_two_lines_load_is_no_use_though_the_compiler_loads_it_once() {
+    let source = "struct list { int *items; int count; };
+int tell(int), total;
+int main(int argc, char **argv) {
+    struct list *list = (struct list *)argv;
+    int kept = list->count;
+    tell(list->items[0]);
+    total += list->items[0];
+    return tell(kept);
+}";
+    let found = all(&c("-O1", source));
+    assert!(found.iter().any(|one| one == "5>8"), "{found:?}");
+    assert!(!found.iter().any(|one| one == "6>7"), "{found:?}");
+}
+
+#[test]
+fn a_line_acts_that_writes_for_others_or_calls_something() {
+    let source = "int shared, *kept;
+int twice(int);
+int main(int argc, char **argv) {
+    int own = shared;
+    own += argc;
+    *kept = own;
+    return twice(own);
+}";
+    let module = c("-O0", source);
+    let file = file(&module);
+    let acts = |first, last| acts(&module, Lines { file: &file, first, last });
+    assert_eq!(acts(4, 99).into_iter().collect::<Vec<_>>(), [6, 7]);
+    assert!(acts(4, 5).is_empty() && acts(6, 5).is_empty());
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub use ordered::{Ordered, ordered};
 pub use possible::{Possible, possible};
 pub use sections::begins_wait;
 pub use source::{Span, span as lines};
-pub use uses::{LineUse, Uses};
+pub use uses::{How, LineUse, Lines, Uses};
 
 use closed::Closed;
 use explain::Pattern;

@@ -289,6 +289,7 @@ impl Engine<'_> {
         let mut bytes = self.memory.read(place.address, place.length);
         let cells = self.shared_within(place);
         if cells.is_empty() {
+            self.note_own(t, place, false);
             return bytes;
         }
         let name = self.access_name(t, place);
@@ -314,6 +315,7 @@ impl Engine<'_> {
     pub fn touch(&mut self, t: usize, place: Place) {
         if self.shared_within(place).is_empty() {
             self.survey(t, place, false);
+            self.note_own(t, place, false);
         } else {
             self.read(t, place, Grain::Cell);
         }
@@ -355,6 +357,7 @@ impl Engine<'_> {
         self.note_held(t, place.address, bytes);
         let cells = self.shared_within(place);
         if cells.is_empty() {
+            self.note_own(t, place, true);
             self.memory.write(place.address, bytes);
             return;
         }
@@ -463,6 +466,8 @@ impl Engine<'_> {
         let new = change(self, old);
         let new_bytes = memory::decompose(&mut self.pool, new, place.length);
         if cells.is_empty() {
+            self.note_own(t, place, false);
+            self.note_own(t, place, true);
             self.memory.write(place.address, &new_bytes);
             return old;
         }

@@ -432,6 +432,7 @@ impl<'r> Engine<'r> {
         if let (Some(source), Some(target)) = (source, self.resolve(t, copy))
             && source != target
         {
+            self.begin_own(target, size);
             let bytes = self.read(t, Place::new(source, size, None), Grain::Cell);
             self.write(t, Place::new(target, size, None), &bytes, Grain::Cell);
         }

@@ -297,7 +297,8 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
     if !engine.recording.common_clock || !is_sorted {
         trace.intervals.clear();
     }
-    Execution { trace, points: engine.points.finish(), inputs, gaps: engine.gaps, report }
+    let (points, own_uses) = (engine.points.finish(), engine.own.finish());
+    Execution { trace, points, inputs, gaps: engine.gaps, own_uses, report }
 }
 
 fn thread_name(image: &Image<'_>, address: u64, thread: usize, out: &Builder) -> String {

@@ -28,6 +28,7 @@
 //! | `points` | where a scheduler can stop the threads |
 //! | `failure`, `hang`, `dependence` | φbug |
 //! | `locals` | local variables that end while other threads use them |
+//! | `own` | what lines leave for each other in memory of the thread's own |
 //! | `shadow`, `cells`, `heap`, `mappings`, `memory` | shared bytes, allocations, memory |
 //!
 //! Invariants: the executor never panics on what the recording holds, and never guesses silently:
@@ -76,6 +77,7 @@ mod memory_ops;
 mod naming;
 mod once;
 mod openmp;
+mod own;
 mod points;
 mod processor;
 mod queues;
@@ -95,6 +97,7 @@ mod words;
 
 pub use execute::{execute, execute_within};
 pub use inputs::Input;
+pub use own::OwnUse;
 pub use recording::{RecordedFailure, RecordedFailureKind, RecordedModule, Recording, ThreadLog};
 pub use report::{
     AwaitedChild, BlockedCall, EndlessLoop, Execution, FunctionCalls, FunctionUse, Gap, GapKind,

@@ -43,6 +43,7 @@ impl<'r> Engine<'r> {
         self.begin_local(t, id, address, bytes);
         if let Some(internal) = self.resolve(t, address) {
             self.idle.note_object(self.threads[t].frames.len(), internal, bytes);
+            self.begin_own(internal, bytes);
             self.memory.fill(internal, bytes, MemoryByte::Fresh);
         }
         Ok(())

@@ -51,6 +51,13 @@ pub(crate) struct PlaceInCode<'r> {
     loc: Option<LocId>,
 }
 
+impl PlaceInCode<'_> {
+    /// The place in the source, where the code has one.
+    pub(crate) fn loc(self) -> Option<LocId> {
+        self.loc
+    }
+}
+
 impl<'r> Engine<'r> {
     /// Where the thread is; nowhere in a pass that makes no events.
     pub fn site(&mut self, t: usize) -> Site {

@@ -1,6 +1,7 @@
 //! What the executor gives back besides the event trace: gaps, and how far each thread came.
 
 use crate::inputs::Input;
+use crate::own::OwnUse;
 use model::{EventTrace, Points, Site};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,11 +45,19 @@ pub struct Options {
     pub keep_path: bool,
     /// Of a loop that a thread never came out of, in a run that was ended for it, walk the first rounds only.
     pub cut_endless: bool,
+    /// Note what lines leave for each other in memory that no other thread sees, in [`Execution::own_uses`].
+    pub own_uses: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { tail_limit: 1_000_000, max_gaps: 1000, keep_path: false, cut_endless: true }
+        Self {
+            tail_limit: 1_000_000,
+            max_gaps: 1000,
+            keep_path: false,
+            cut_endless: true,
+            own_uses: false,
+        }
     }
 }
 
@@ -64,6 +73,8 @@ pub struct Execution {
     /// What could not be modelled, once per thread, place and kind; at most [`Options::max_gaps`] of
     /// them.
     pub gaps: Vec<Gap>,
+    /// What lines leave for each other in memory of the thread's own, when [`Options::own_uses`] says so.
+    pub own_uses: Vec<OwnUse>,
     /// How far each thread came.
     pub report: Report,
 }

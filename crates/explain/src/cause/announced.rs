@@ -1,9 +1,9 @@
 //! A thread said that something is there before it was.
 
 use super::story::Story;
-use super::words::{at, did, last_member, quoted, same_variable};
-use super::{Found, Pattern, sections};
-use model::{Event, EventId, PathConditionKind, ReadRef, WriteSource};
+use super::words::{at, did, last_member, place, quoted, same_variable};
+use super::{CauseEvent, Found, Pattern, posted, sections};
+use model::{Event, EventId, EventKind, PathConditionKind, ReadRef, WriteSource};
 
 /// For a read that came before another thread's write: did the reader go there because of something
 /// that the writer had written before?
@@ -27,6 +27,57 @@ pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<F
         case: Some("announced-too-early"),
         ..Found::new(Pattern::Order, sentence, &events)
     })
+}
+
+/// As [`find`], of a write that only the passing run got to.
+pub(super) fn find_late(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
+    let written = story.look_up(CauseEvent::Passing(write)).1?;
+    let name = story.name(CauseEvent::Passing(write))?;
+    let told = posted::done_before(story, write).into_iter().filter(|said| {
+        !same_variable(&story.subject(*said), &name)
+            && story.event(*said).thread != story.event(read).thread
+    });
+    let (said, look) =
+        told.into_iter().find_map(|said| Some((said, seen_by(story, said, read)?)))?;
+    let reader = story.event(read);
+    let sentence = format!(
+        "{} {} {} ({}) before it {} {} ({}), and {}, which saw the one ({}), {}",
+        story.thread(said),
+        did(story.event(said)),
+        quoted(&story.subject(said)),
+        at(story, said),
+        did(written),
+        quoted(&name),
+        place(written.site()),
+        story.thread(read),
+        at(story, look),
+        match reader.kind {
+            EventKind::Failure => format!("failed in between ({})", at(story, read)),
+            _ => format!("read the other ({}) in between", at(story, read)),
+        }
+    );
+    let [said, look, read] = [said, look, read].map(CauseEvent::Failing);
+    Some(Found {
+        pattern: Pattern::Order,
+        case: Some("announced-too-early"),
+        sentence,
+        events: vec![said, CauseEvent::Passing(write), look, read],
+        marks: Vec::new(),
+    })
+}
+
+/// Where the thread of an event saw, on its way there, what another one wrote, and went by it.
+fn seen_by(story: &Story<'_>, said: EventId, end: EventId) -> Option<EventId> {
+    let sources = &story.failing.evaluation.reads_from;
+    let looks = story.decided_before(end, &[PathConditionKind::Branch]).into_iter();
+    let mut looks = looks.flat_map(|branch| story.trace().reads_of(branch.expr));
+    let look = looks.find(|look| {
+        sources.get(look) == Some(&WriteSource::Write(said))
+            && story.event(look.event).index < story.event(end).index
+            && story.is_named(look.event)
+            && !story.always_before(said, look.event)
+    })?;
+    Some(look.event)
 }
 
 /// As [`find`], where the writer had written something else by then that the reader saw.

@@ -24,6 +24,7 @@ mod once;
 mod order;
 mod orders;
 mod parted;
+mod posted;
 mod rounds;
 mod sections;
 mod several;
@@ -33,6 +34,7 @@ mod story;
 mod taken;
 mod unsignalled;
 mod wakeup;
+mod woken;
 mod words;
 
 use crate::across::{Across, Side};
@@ -188,7 +190,7 @@ fn missed(story: &Story<'_>) -> Option<Found> {
 /// The pattern of the first reversed pair that has one: the pair that the alternate was made with
 /// comes first.
 fn by_pairs(story: &Story<'_>) -> Option<Found> {
-    if let Some(found) = taken::find(story) {
+    if let Some(found) = taken::find(story).or_else(|| woken::find(story)) {
         return Some(found);
     }
     // Where the recorded paths lead to the failure in any order, what counts is why a thread came that way.

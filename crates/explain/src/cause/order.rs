@@ -2,7 +2,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, did_to, place, quoted, same_variable, told};
-use super::{CauseEvent, Found, Pattern, announced, decision, glance, parted, sections};
+use super::{CauseEvent, Found, Pattern, announced, decision, glance, parted, posted, sections};
 use model::names::is_descriptor;
 use model::{CellId, EventId, EventKind, ReadRef, WriteSource};
 use std::cmp::Ordering;
@@ -29,7 +29,9 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
             .or_else(|| announced::find_unfinished(story, after, before))
             .or_else(|| parted::find(story, after, before)),
         "write-before-write" => None,
-        _ => announced::find(story, before, after).or_else(|| glance::find(story, before, after)),
+        _ => announced::find(story, before, after)
+            .or_else(|| posted::find(story, before, after))
+            .or_else(|| glance::find(story, before, after)),
     };
     if reason.is_some() {
         return reason;
@@ -95,7 +97,9 @@ fn reads_initial(story: &Story<'_>, event: EventId) -> bool {
 }
 
 fn late(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found> {
-    if let Some(found) = glance::find_late(story, before, after) {
+    let early = announced::find_late(story, before, after)
+        .or_else(|| posted::find_late(story, before, after));
+    if let Some(found) = early.or_else(|| glance::find_late(story, before, after)) {
         return Some(found);
     }
     let event = story.event(before);

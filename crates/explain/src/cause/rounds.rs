@@ -2,46 +2,19 @@
 //! to what comes now.
 
 use super::story::Story;
-use model::{EventId, EventKind};
+use model::{EventId, EventKind, EventTrace};
 
 impl Story<'_> {
     /// Does the second of a thread's two accesses come behind the first in the program's text, and not in
     /// the next round of a loop?
     pub(super) fn forward(&self, first: EventId, second: EventId) -> bool {
-        let [one, other] = [first, second].map(|id| &self.event(id).stack);
-        let mut both = one.iter().rev().zip(other.iter().rev());
-        let parting = both.find(|(a, b)| a != b);
-        parting.is_none_or(|(a, b)| a.function != b.function || a.line <= b.line)
+        is_forward(self.trace(), first, second)
     }
 
     /// The same, without a return from the call that both are in, and without another round through it: what was
     /// looked at in a call or a round before led to that one's end.
     pub(super) fn in_one_call(&self, first: EventId, second: EventId) -> bool {
-        let [one, other] = [first, second].map(|id| self.event(id));
-        let both = one.stack.iter().rev().zip(other.stack.iter().rev());
-        let callers = both.take_while(|(a, b)| a == b).count().min(one.stack.len() - 1);
-        let own = &self.trace().threads[one.thread.index()].events;
-        let between = own.get(one.index as usize..other.index as usize).unwrap_or_default();
-        let stays = |id: &EventId| {
-            let stack = &self.event(*id).stack;
-            stack.len() >= callers
-                && stack.iter().rev().zip(one.stack.iter().rev()).take(callers).all(|(a, b)| a == b)
-        };
-        // The line, in the function that both are in, behind which that function came back to the first one's.
-        let line = |id: &EventId| self.event(*id).stack.iter().rev().nth(callers);
-        let comes_back = |pair: &[EventId]| {
-            let [Some(from), Some(to), Some(look)] = [line(&pair[0]), line(&pair[1]), line(&first)]
-            else {
-                return false;
-            };
-            from.function == to.function
-                && to.function == look.function
-                && to.line < from.line
-                && to.line <= look.line
-        };
-        self.forward(first, second)
-            && between.iter().all(stays)
-            && !between.windows(2).any(comes_back)
+        is_one_call(self.trace(), first, second)
     }
 
     /// Did the thread wait on a condition variable between two of its events? What it went by before the wait
@@ -55,4 +28,41 @@ impl Story<'_> {
         };
         between.iter().any(waits)
     }
+}
+
+/// See [`Story::forward`].
+fn is_forward(trace: &EventTrace, first: EventId, second: EventId) -> bool {
+    let [one, other] = [first, second].map(|id| &trace.event(id).stack);
+    let mut both = one.iter().rev().zip(other.iter().rev());
+    let parting = both.find(|(a, b)| a != b);
+    parting.is_none_or(|(a, b)| a.function != b.function || a.line <= b.line)
+}
+
+/// See [`Story::in_one_call`], of any run.
+pub(super) fn is_one_call(trace: &EventTrace, first: EventId, second: EventId) -> bool {
+    let [one, other] = [first, second].map(|id| trace.event(id));
+    let both = one.stack.iter().rev().zip(other.stack.iter().rev());
+    let callers = both.take_while(|(a, b)| a == b).count().min(one.stack.len() - 1);
+    let own = &trace.threads[one.thread.index()].events;
+    let between = own.get(one.index as usize..other.index as usize).unwrap_or_default();
+    let stays = |id: &EventId| {
+        let stack = &trace.event(*id).stack;
+        stack.len() >= callers
+            && stack.iter().rev().zip(one.stack.iter().rev()).take(callers).all(|(a, b)| a == b)
+    };
+    // The line, in the function that both are in, behind which that function came back to the first one's.
+    let line = |id: &EventId| trace.event(*id).stack.iter().rev().nth(callers);
+    let comes_back = |pair: &[EventId]| {
+        let [Some(from), Some(to), Some(look)] = [line(&pair[0]), line(&pair[1]), line(&first)]
+        else {
+            return false;
+        };
+        from.function == to.function
+            && to.function == look.function
+            && to.line < from.line
+            && to.line <= look.line
+    };
+    is_forward(trace, first, second)
+        && between.iter().all(stays)
+        && !between.windows(2).any(comes_back)
 }

@@ -154,7 +154,8 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
         let another = story.event(read.event).thread == story.event(own).thread
             && cell != mine.1
             && story.is_named(read.event)
-            && !same_variable(&story.subject(read.event), &story.subject(own));
+            && (!same_variable(&story.subject(read.event), &story.subject(own))
+                || is_another_object(story, (own, mine.1), (read.event, cell)));
         another.then_some((read.event, cell))
     });
     // What the thread looked at to get to the read belongs to it, too: "nothing is left, so the
@@ -175,6 +176,28 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
         Reads { first, second, check: false }
     });
     others.chain(checks.map(|first| Reads { first, second: mine, check: true })).collect()
+}
+
+/// Is it the same member of two objects, as of two accounts whose balances are added up: does the program write the one
+/// in other places than the other?
+fn is_another_object(
+    story: &Story<'_>,
+    (one, cell): (EventId, CellId),
+    (other, its): (EventId, CellId),
+) -> bool {
+    let writes = |cell: CellId| {
+        let events = story.trace().events.iter().map(|event| event.id);
+        let writes = events.filter(move |id| story.access(*id, cell).writes);
+        writes.map(|id| story.event(id).site()).collect::<Vec<_>>()
+    };
+    let plain = |id: EventId| story.event(id).depth() == 0;
+    let (first, second) = (writes(cell), writes(its));
+    one != other
+        && plain(one)
+        && plain(other)
+        && !first.is_empty()
+        && !second.is_empty()
+        && first.iter().all(|site| !second.contains(site))
 }
 
 /// Is the event the last one before another of its thread that reads the cell?

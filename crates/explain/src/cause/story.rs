@@ -90,6 +90,14 @@ impl<'a> Story<'a> {
         matches!(self.passing, Passing::OtherPaths { .. })
     }
 
+    /// The run along other paths that it is compared with.
+    pub(super) fn other_run(&self) -> Option<(Side<'a>, &'a Across)> {
+        match self.passing {
+            Passing::OtherPaths { run, across, .. } => Some((run, across)),
+            Passing::None | Passing::SamePaths { .. } => None,
+        }
+    }
+
     /// An event and the trace that it is of.
     pub(super) fn look_up(&self, id: CauseEvent) -> (&'a EventTrace, Option<&'a Event>) {
         let (trace, id) = match (id, self.passing) {
@@ -686,11 +694,18 @@ impl<'a> Story<'a> {
     /// Would the condition hold at the end of the failing schedule, with what is then in the cells that
     /// it names? `None` where that is not known.
     pub(super) fn holds_at_the_end(&self, condition: &PathCondition) -> Option<bool> {
+        self.holds_at(condition, None)
+    }
+
+    /// The same right before an event.
+    pub(super) fn holds_at(&self, condition: &PathCondition, end: Option<EventId>) -> Option<bool> {
         let mut last = FxHashMap::default();
         for read in self.trace().reads_of(condition.expr) {
             let part = self.event(read.event).kind.reads().get(read.part as usize)?;
             let writers = self.trace().events.iter().map(|event| event.id);
-            let writers = writers.filter(|id| self.access(*id, part.cell).writes);
+            let writers = writers.filter(|id| {
+                self.access(*id, part.cell).writes && end.is_none_or(|end| self.before(*id, end))
+            });
             if let Some(write) = writers.max_by_key(|id| self.place[id.index()]) {
                 last.insert(part.var, self.left(write, part.cell)?);
             }

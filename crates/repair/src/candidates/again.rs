@@ -176,8 +176,12 @@ impl<'t> Wait<'t> {
         let reads = own.map(|id| self.trace.event(*id)).take_while(is_read);
         let Some(last) = reads.last() else { return false };
         let mut behind = self.decisions.within(read.thread, read.index + 1..=last.index + 1).iter();
+        // That it would have to be so is said there, not looked at.
+        let failure = self.trace.failure.as_ref().map(|failure| self.trace.event(failure.event));
+        let asserted = failure.map(Event::site);
         behind.any(|condition| {
             condition.kind == PathConditionKind::Branch
+                && asserted != Some(&condition.site)
                 && self.trace.exprs.variables(condition.expr).iter().any(|var| vars.contains(var))
         })
     }

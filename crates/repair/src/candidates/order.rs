@@ -42,11 +42,15 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     for wanted in wanted(bug) {
         let earlier = moves(bug, wanted, Direction::Earlier);
         let stays = earlier.is_empty();
+        // What is done between the announcement and the step may belong to what is announced, too.
+        let more = earlier.first().is_some_and(|first| told::does_more(bug, wanted, &first.repair));
+        let mut later = told::later(bug, wanted, (stays, more));
+        if more {
+            found.append(&mut later);
+        }
         found.extend(earlier);
         found.extend(moves(bug, wanted, Direction::Later));
-        if stays {
-            found.extend(told::later(bug, wanted));
-        }
+        found.append(&mut later);
         found.extend(join(bug, wanted));
         found.extend(join_before(bug, wanted));
     }

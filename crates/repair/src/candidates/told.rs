@@ -1,9 +1,9 @@
 //! A thread tells another one that it can go on before it has done what that one needs: it can tell later.
 
-use super::Candidate;
 use super::order::{
     Wanted, functions, like, lines, moved, needed, outer, own_statements, stretches,
 };
+use super::{Candidate, Repair};
 use crate::Bug;
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{begins_wait, sections};
@@ -11,9 +11,15 @@ use crate::statements::{Direction, Statement, move_line};
 use crate::uses::parts;
 use model::{Awaited, Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, Site};
 
+/// So many lines behind the step are tried as places to tell from.
+const ENDS: usize = 3;
+
 /// What the first step's thread did before it in the same call, and by which the second step's thread goes on, comes
-/// behind it. That is for a step that cannot come earlier itself, as it lies in a critical section of its own.
-pub(super) fn later(bug: &Bug<'_>, wanted: Wanted) -> Vec<Candidate> {
+/// behind it: that is for a step that cannot come earlier itself, as it lies in a critical section of its own, or that is
+/// not the only one which comes too late. Of a step that `stays` where it is, a signal may come behind it; that what a thread
+/// reads without a wait is told of too early, a signal has no part in. Where the step's thread does `more` in between, the
+/// step is not all that is told of.
+pub(super) fn later(bug: &Bug<'_>, wanted: Wanted, (stays, more): (bool, bool)) -> Vec<Candidate> {
     let trace = bug.trace;
     let step = trace.event(wanted.first);
     if step.kind.writes().is_empty() {
@@ -26,15 +32,59 @@ pub(super) fn later(bug: &Bug<'_>, wanted: Wanted) -> Vec<Candidate> {
         for line in lines(bug, &all[at], passed.iter().copied()) {
             let telling = passed.iter().find(|other| other.line == line && line < function.line);
             let told = telling.and_then(|telling| {
-                let id = telling.events.iter().find(|id| tells(trace, **id, wanted.then))?;
+                let signals = |id: EventId| {
+                    let kind = &trace.event(id).kind;
+                    matches!(kind, EventKind::Signal { .. } | EventKind::Broadcast { .. })
+                };
+                let mut all = telling.events.iter();
+                let id =
+                    all.find(|id| tells(trace, **id, wanted.then) && (stays || !signals(**id)))?;
                 Some((*telling, *id))
             });
             let Some((telling, id)) = told else { continue };
             let place = Site { line: telling.line, ..function.clone() };
-            found.extend(behind(bug, wanted, (&place, id), all[at].line));
+            let own = all[at].line;
+            // What the step's thread writes right behind it may belong to what it tells of as well.
+            let writes = |other: &&Statement| {
+                other.line > own
+                    && other.events.iter().any(|id| !trace.event(*id).kind.writes().is_empty())
+            };
+            let behind_it =
+                Direction::Later.passed(&all, at).filter(writes).map(|other| other.line);
+            // To come right behind the step is the same as that it comes right before.
+            let mut ends: Vec<u32> = if stays || more { vec![own] } else { Vec::new() };
+            for line in behind_it.take(ENDS) {
+                if line != own && !ends.contains(&line) {
+                    ends.push(line);
+                }
+            }
+            found.extend(
+                ends.into_iter().filter_map(|line| behind(bug, wanted, (&place, id), line)),
+            );
         }
     }
     found
+}
+
+/// Does the thread do anything but lock, signal and the like in the lines between the two that change places?
+pub(super) fn does_more(bug: &Bug<'_>, wanted: Wanted, repair: &Repair) -> bool {
+    let trace = bug.trace;
+    let [own, target] = repair.places.as_slice() else { return false };
+    let site = functions(trace.event(wanted.first));
+    let Some(function) = site.iter().find(|site| own.has(site)) else { return false };
+    let Some((at, all)) = own_statements(trace, wanted.first, function) else { return false };
+    let passed: Vec<&Statement> = Direction::Earlier.passed(&all, at).collect();
+    let only_tells = |line: u32| {
+        let mut own = passed.iter().filter(|other| other.line == line).peekable();
+        let tells = |id: &EventId| {
+            let event = trace.event(*id);
+            let kind = &event.kind;
+            event.is_in_synchronisation() || kind.reads().is_empty() && kind.writes().is_empty()
+        };
+        own.peek().is_some() && own.all(|other| other.events.iter().all(tells))
+    };
+    let between = bug.uses.0.acts(&own.file, target.last + 1, own.first.saturating_sub(1));
+    between.into_iter().any(|line| !only_tells(line))
 }
 
 /// The statement of this event, at this place of a function, comes behind the one of another line.
@@ -168,5 +218,76 @@ mod tests {
         let steps: Vec<&str> = found.iter().map(|found| &*found.repair.steps[0]).collect();
         let told = "in release, post `full` (pool.cpp:22) only after writing `used` (pool.cpp:24)";
         assert!(steps.contains(&told), "{steps:?}");
+    }
+
+    /// Two members are written behind the post, with a line between that calls something.
+    const POSTED: &str = "
+        sem full 0
+        cell length 32 = 0
+        cell sum 32 = 0
+        a: [say] post full
+        a: [length] W length 3
+        a: [sum] W sum 9
+        b: [wait] sem-wait full
+        b: [get] R length -> l
+        b: [check] R sum -> s
+        b: fail l == 0 || s == 0
+    ";
+
+    struct Code(Vec<u32>);
+
+    impl crate::Lines for Code {
+        fn uses(&self, _: &str, _: u32, _: u32) -> Vec<crate::LineUse> {
+            Vec::new()
+        }
+
+        fn acts(&self, _: &str, first: u32, last: u32) -> Vec<u32> {
+            self.0.iter().copied().filter(|line| (first..=last).contains(line)).collect()
+        }
+    }
+
+    fn steps_of(code: &Code) -> Vec<String> {
+        let mut parsed = parse(POSTED).expect("the text is a trace");
+        let places = [("say", 10), ("length", 12), ("sum", 13), ("wait", 20), ("get", 21)];
+        for (label, line) in places.into_iter().chain([("check", 22)]) {
+            let function = if line < 20 { "send" } else { "receive" };
+            let (file, function) = ("ring.c".to_owned(), function.to_owned());
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack =
+                [Site { file, line, column: 1, function }].into();
+        }
+        let events = ["get", "length"].map(|label| parsed.event(label));
+        let schedule = ["say", "wait", "get", "check", "length", "sum"];
+        let schedule = schedule.map(|label| parsed.event(label));
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::Order,
+            events: &events,
+            schedule: &schedule,
+            handlers: &[],
+            uses: Uses(code),
+        };
+        order::candidates(&bug).into_iter().map(|found| found.repair.steps[0].clone()).collect()
+    }
+
+    #[test]
+    fn a_post_comes_behind_all_that_is_written_then() {
+        let place = |steps: &[String], part: &str| {
+            steps
+                .iter()
+                .position(|step| step.contains(part))
+                .unwrap_or_else(|| panic!("{part}: {steps:?}"))
+        };
+        let earlier = "write `length` (ring.c:12) before posting `full` (ring.c:10)";
+        let first = "post `full` (ring.c:10) only after writing `length` (ring.c:12)";
+        let all = "post `full` (ring.c:10) only after writing `sum` (ring.c:13)";
+        let steps = steps_of(&Code(Vec::new()));
+        assert!(place(&steps, earlier) < place(&steps, all), "{steps:?}");
+        assert!(!steps.iter().any(|step| step.contains(first)), "that is the same");
+        let steps = steps_of(&Code(vec![11]));
+        assert!(
+            place(&steps, first) < place(&steps, earlier),
+            "what is called there may belong to it"
+        );
     }
 }

@@ -25,6 +25,7 @@ use crate::inputs::Collected;
 use crate::locals::Locals;
 use crate::memory::Memory;
 use crate::naming::CallPaths;
+use crate::own::Own;
 use crate::points::Tracker;
 use crate::queues::{Queues, Units};
 use crate::recording::{RecordedFailureKind, Recording};
@@ -174,6 +175,8 @@ pub(crate) struct Engine<'r> {
     pub inlined_names: FxHashMap<(Passed, usize), Option<Arc<str>>>,
     /// What the functions of a stack call a lock.
     pub words: Words,
+    /// What lines leave for each other.
+    pub own: Own<'r>,
 }
 
 impl<'r> Engine<'r> {
@@ -238,6 +241,7 @@ impl<'r> Engine<'r> {
             passed_names: FxHashMap::default(),
             inlined_names: FxHashMap::default(),
             words: Words::default(),
+            own: Own::default(),
             used_after_free: None,
             awaited_child: None,
             still_running: Vec::new(),

@@ -1,0 +1,141 @@
+//! Threads that are told too early that they can go on, or that do not look whether they can.
+
+mod support;
+
+use encoders::dsl::parse;
+use explain::{CauseEvent, Pattern};
+use support::causes::{cause_of, events, trace};
+use support::runs::{Run, cause_across};
+
+/// A unit stands for an item that is put there behind it.
+const POSTED: &str = "
+    sem full 0
+    cell item 32 = 0
+    a: [post] post full
+    a: [put] W item 1
+    b: [wait] sem-wait full
+    b: [get] R item -> i
+    b: fail i == 0
+";
+
+#[test]
+fn a_semaphore_was_posted_before_what_the_unit_stands_for() {
+    let parsed = trace(POSTED);
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Order, Some("announced-too-early")));
+    assert_eq!(cause.events, events(&parsed, &["post", "put", "wait", "get"]));
+    let sentence = "t0 posted `full` (trace:4) before it wrote `item` (trace:5), and t0.1, which had waited for \
+                    that (trace:6), read the other (trace:7) in between";
+    assert_eq!(cause.sentence, sentence);
+}
+
+#[test]
+fn who_had_a_unit_without_the_post_was_not_told_by_it() {
+    let cause = cause_of(&trace(&POSTED.replace("sem full 0", "sem full 1")));
+    assert_ne!(cause.case, Some("announced-too-early"), "{cause:?}");
+    let cause = cause_of(&trace(&POSTED.replace("b: [wait] sem-wait full", "b: [wait] W other 1")));
+    assert_ne!(cause.case, Some("announced-too-early"), "{cause:?}");
+}
+
+#[test]
+fn a_semaphore_was_posted_before_what_only_the_passing_run_has() {
+    let failing = "
+        sem full 0
+        cell item 32 = 0
+        t0: fork a
+        t0: fork b
+        a: [wait] sem-wait full
+        a: [get] R item -> i
+        a: fail i == 0
+        b: [post] post full
+    ";
+    let passing = "
+        sem full 0
+        cell item 32 = 0
+        t0: fork a
+        t0: fork b
+        a: [wait] sem-wait full
+        a: [get] R item -> i
+        a: assume i != 0
+        b: [post] post full
+        b: [put] W item 1
+        t0: join a
+        t0: join b
+    ";
+    let (failing, passing) = (Run::cut(failing), Run::passing(passing, [2, 1]));
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.case, Some("announced-too-early"), "{cause:?}");
+    let [post, wait, get] =
+        ["post", "wait", "get"].map(|label| CauseEvent::Failing(failing.event(label)));
+    assert_eq!(cause.events, [post, CauseEvent::Passing(passing.event("put")), wait, get]);
+}
+
+#[test]
+fn a_flag_was_written_before_what_only_the_passing_run_has() {
+    let failing = "
+        cell ready 32 = 0
+        cell item 32 = 0
+        t0: fork a
+        t0: fork b
+        a: [look] R ready -> r
+        a: assume r == 1
+        a: [get] R item -> i
+        a: fail i == 0
+        b: [say] W ready 1
+    ";
+    let passing = failing.replace("a: fail i == 0", "a: assume i != 0");
+    let passing = passing + "    b: [put] W item 1\n        t0: join a\n        t0: join b\n";
+    let (failing, passing) = (Run::cut(failing), Run::passing(&passing, [2, 1]));
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.case, Some("announced-too-early"), "{cause:?}");
+    let [say, look, get] =
+        ["say", "look", "get"].map(|label| CauseEvent::Failing(failing.event(label)));
+    assert_eq!(cause.events, [say, CauseEvent::Passing(passing.event("put")), look, get]);
+    assert!(
+        cause.sentence.contains("which saw the one")
+            && cause.sentence.contains("before it wrote `item`")
+    );
+}
+
+/// Everybody is woken; who comes second finds nothing, and does not look.
+const WOKEN: &str = "
+    cell count 32 = 0
+    cell first 32 = 0
+    t0: fork a
+    t0: fork b
+    a: lock m
+    a: [look] R count -> c
+    a: assume c == 0
+    a: [woken] wait more m
+    a: [get] R first -> f
+    a: unlock m
+    a: fail f == 0
+    b: lock m
+    b: W first 7
+    b: W count 1
+    b: broadcast more
+    b: W first 0
+    b: [take] W count 0
+    b: unlock m
+";
+
+#[test]
+fn who_is_woken_and_does_not_look_again_goes_on_with_what_is_not_there() {
+    let parsed = parse(WOKEN).expect("the text is a trace");
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("woken-without-look")));
+    assert_eq!(cause.events, events(&parsed, &["take", "look", "get"]), "{cause:?}");
+    let sentence = "t0.1 was woken (trace:9) and read `first` (trace:10) without another look at `count` (trace:7), \
+                    which t0.2 had written by then (trace:18)";
+    assert_eq!(cause.sentence, sentence);
+}
+
+#[test]
+fn who_looks_again_or_finds_what_it_waited_for_is_told_otherwise() {
+    let looks = WOKEN.replace("a: [get]", "a: R count -> d\na: assume d == 0\na: [get]");
+    let there = WOKEN.replace("b: [take] W count 0", "b: [take] W other 0");
+    for text in [looks, there] {
+        let cause = cause_of(&parse(&text).expect("the text is a trace"));
+        assert_ne!(cause.case, Some("woken-without-look"), "{cause:?}");
+    }
+}
