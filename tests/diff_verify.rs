@@ -136,3 +136,50 @@ fn a_patch_that_does_not_help_is_not_taken_for_one_that_does() {
     let answer = workspace.symbiosis(verify).expect_code(DIFFERS);
     assert!(answer.stdout().contains("under the failing schedule failed"), "{}", answer.describe());
 }
+
+/// Verifies patches of a program whose failing run has no passing schedule along its own paths: what patch is
+/// what macro, and for the one that helps what the answer says of it.
+fn verify_patches(name: &str, helps: (&str, &str), does_not: Option<&str>) {
+    let workspace = Workspace::new(&format!("verify-{name}"));
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let source = programs.join(name).with_extension("c");
+    fs::copy(source, workspace.path("program.c")).expect("a copy of the source");
+    let compile = |program: &str, patch: &str| {
+        let patch = format!("-D{patch}");
+        let arguments = ["cc", "-g", "-O1", "-pthread", &patch, "program.c", "-o", program];
+        workspace.symbiosis(arguments).expect_code(SUCCESS);
+    };
+    compile("buggy", "NO_PATCH");
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
+    let record = until.into_iter().chain(["-o", "failing.trace", "--", "./buggy"]);
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let verify = |program: &str| {
+        workspace.symbiosis(["verify", "failing.trace", "--program", program, "--noisy", "5"])
+    };
+    let buggy = verify("buggy").expect_code(DIFFERS);
+    assert!(buggy.stdout().starts_with("still fails in the same way: "), "{}", buggy.describe());
+    compile("fixed", helps.0);
+    let fixed = verify("fixed").expect_code(SUCCESS);
+    assert!(fixed.stdout().starts_with("no longer possible: "), "{}", fixed.describe());
+    assert!(fixed.stdout().contains(helps.1), "{}", fixed.describe());
+    if let Some(patch) = does_not {
+        compile("patched", patch);
+        let patched = verify("patched");
+        assert!(!patched.stdout().starts_with("no longer possible"), "{}", patched.describe());
+    }
+    // The regression test says the same of the cause.
+    workspace.symbiosis(["test-case", "failing.trace", "-o", "case"]).expect_code(SUCCESS);
+    let readme = fs::read_to_string(workspace.path("case/README.md")).expect("it has a README");
+    assert!(readme.contains("check") || readme.contains("read ("), "{readme}");
+}
+
+#[test]
+fn one_atomic_step_rules_a_lost_update_out() {
+    let helps = ("ATOMIC", "references` is looked at and changed in one step");
+    verify_patches("references", helps, Some("LATE"));
+}
+
+#[test]
+fn one_section_rules_a_second_maker_out_although_only_one_thread_makes_something() {
+    verify_patches("connection", ("LOCKED", "`lock` is held on both sides"), None);
+}

@@ -2,6 +2,7 @@
 
 use super::record::seconds;
 use super::replay::manifest;
+use super::show;
 use super::solve::parse_backend;
 use super::{Failure, exit_codes, output};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
@@ -84,9 +85,13 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     };
     let absolute = |path: &PathBuf| std::path::absolute(path).map_err(TestCaseError::Write);
     let program = args.test_program.as_ref().map(absolute).transpose()?;
+    // An alternate, which this search does without, tells more of the cause.
+    let solved = show::kept(&answer.trace).ok();
+    let cause = solved.as_ref().and_then(|solution| solution.cause.as_ref());
     let files = test_case::files(&TestCase {
         name: &name,
         solution: &answer.solution,
+        cause: cause.map(|cause| cause.sentence.as_str()),
         manifest: &manifest,
         schedule,
         program: program.as_deref(),

@@ -1,13 +1,13 @@
 //! Looking for a run without the failure along other paths, where no schedule of the recorded
 //! paths avoids it: conflicting pairs are tried the other way round on the real program.
 
-use super::original::executed;
+mod compared;
+
 use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script, with_inputs};
-use explain::{Across, Flip, Flipped, Side, is_meeting};
-use model::evaluate::{Evaluation, Evaluator};
-use model::{
-    EventId, EventKind, EventTrace, FailureKind, Points, Schedule, Thread, ThreadId, VarId,
-};
+use compared::{Compared, compared};
+use explain::{Across, Flip, Flipped, is_meeting};
+use model::evaluate::Evaluation;
+use model::{EventId, EventKind, EventTrace, FailureKind, Points, Schedule, Thread, ThreadId};
 use render::solution::Replay;
 use schedule::{Built, Script, Target as Place, Turn};
 use solver::Order;
@@ -15,8 +15,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use symex::{Execution, Input};
-use trace_format::layout::{LeftReason, OrderRecord};
+use trace_format::layout::LeftReason;
 use trace_format::{Manifest, Trace};
+
+pub(super) use compared::turns;
 
 /// No more runs than this.
 const ATTEMPTS: usize = 40;
@@ -676,70 +678,6 @@ fn is_long(gates: u64, events: usize) -> bool {
 
 fn failed(attempt: &Attempt) -> bool {
     attempt.manifest.failure.is_some() || attempt.report.deadlock
-}
-
-/// A run that passed, executed and compared.
-struct Compared {
-    execution: Execution,
-    schedule: Schedule,
-    evaluation: Evaluation,
-    across: Across,
-}
-
-/// Executes a run that passed, finds out in which order it did what it did, and compares it with
-/// the failing schedule. Else says why that is not possible.
-fn compared(
-    failing: &Failing<'_>,
-    attempt: &Attempt,
-    forced: Option<Order>,
-) -> Result<Compared, String> {
-    let execution = executed(attempt).ok_or("its trace cannot be executed, or is too long")?;
-    let trace = &execution.trace;
-    if trace.failure.is_some() {
-        return Err("it failed after all".to_owned());
-    }
-    let records = turns(&attempt.directory, trace)?;
-    let schedule = schedule::observed(trace, &execution.points, &records)
-        .map_err(|error| error.to_string())?;
-    let recorded = |var: VarId| trace.variables.get(var.index()).and_then(|v| v.recorded);
-    let evaluation = Evaluator::new(trace).run(&schedule.order, &recorded).map_err(|errors| {
-        let first = errors.first().map(ToString::to_string).unwrap_or_default();
-        format!("its order cannot be: {first}")
-    })?;
-    if let Some(condition) = evaluation.violated.first() {
-        return Err(format!("its order leaves its own path at {condition}"));
-    }
-    let here = Side {
-        trace: failing.trace,
-        schedule: failing.schedule,
-        evaluation: failing.evaluation,
-        points: Some(failing.points),
-    };
-    let points = Some(&execution.points);
-    let there = Side { trace, schedule: &schedule, evaluation: &evaluation, points };
-    let across = explain::across(here, there, forced).ok_or("it has no pair in another order")?;
-    Ok(Compared { execution, schedule, evaluation, across })
-}
-
-/// The turns of a scheduled run: the thread's index in the event trace, and how many gates and sync
-/// points it had passed at the turn's end.
-pub(super) fn turns(
-    directory: &Path,
-    trace: &EventTrace,
-) -> Result<Vec<(usize, u64, u64)>, String> {
-    let recorded = Trace::open(directory).map_err(|error| error.to_string())?;
-    let records = recorded.order().map_err(|error| error.to_string())?;
-    let records = records.ok_or("its threads ran freely")?;
-    let index = |serial: u64| {
-        let thread = recorded.threads().iter().find(|thread| thread.serial == serial)?;
-        trace.threads.iter().position(|other| other.name == thread.name)
-    };
-    let turn = |record: OrderRecord| {
-        let thread =
-            index(record.thread).ok_or("its order names a thread that it does not have")?;
-        Ok((thread, record.gates, record.points))
-    };
-    records.into_iter().map(turn).collect()
 }
 
 #[cfg(test)]

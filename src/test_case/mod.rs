@@ -35,6 +35,8 @@ pub struct TestCase<'a> {
     pub name: &'a str,
     /// The answer of `solve`.
     pub solution: &'a Solution,
+    /// The sentence about the cause, where it is known; else what the solution says of the root cause.
+    pub cause: Option<&'a str>,
     /// Of the failing run.
     pub manifest: &'a Manifest,
     /// The schedule, in the form of `docs/schedule-format.md`.
@@ -154,7 +156,7 @@ impl<'a> Words<'a> {
         Self {
             case,
             failure: failure_in_words(failure),
-            cause: cause_in_words(case.solution),
+            cause: cause_in_words(case),
             program: case.program.map(|path| path.display().to_string()).unwrap_or_default(),
         }
     }
@@ -262,7 +264,11 @@ fn failure_in_words(failure: &Failure) -> String {
     text + ", thread " + &failure.thread
 }
 
-fn cause_in_words(solution: &Solution) -> Vec<String> {
+fn cause_in_words(case: &TestCase<'_>) -> Vec<String> {
+    if let Some(cause) = case.cause {
+        return vec![format!("{cause}.")];
+    }
+    let solution = case.solution;
     let event = |id: &String| match solution.event(id) {
         Some(event) => {
             let what = describe(event, event.value.as_deref());

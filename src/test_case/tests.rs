@@ -85,6 +85,7 @@ impl Bench {
         let case = TestCase {
             name: "bank-7",
             solution: &solution,
+            cause: None,
             manifest: &manifest,
             schedule: SCHEDULE,
             program: None,

@@ -86,6 +86,28 @@ struct Combination {
     other: EventId,
 }
 
+/// Why there is nothing to ask about.
+enum Missing {
+    /// Several threads do not make the accesses, or not to one place.
+    Places,
+    /// Anything else, in words.
+    Other(String),
+}
+
+/// What is asked about a run.
+enum Asked {
+    /// Events that look like the bug's.
+    Like(Vec<Combination>),
+    /// Any access between the two of the bug's that belong together.
+    Between(Vec<Combination>),
+    /// The two are one event, at this place.
+    OneStep(String),
+}
+
+/// Why nothing can be said of a run.
+const APART: &str =
+    "in the run the accesses of the cause are not made by several threads to one place";
+
 struct Search<'a> {
     bug: &'a Bug<'a>,
     run: &'a EventTrace,
@@ -93,10 +115,21 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn ask(bug: &Bug<'_>, run: &EventTrace, limits: Limits<'_>) -> Result<Possible, SolverError> {
-        let combinations = match (Search { bug, run }).combinations() {
-            Ok(combinations) => combinations,
-            Err(why) => return Ok(Possible::Unknown(why)),
+        let search = Search { bug, run };
+        let asked = match search.combinations() {
+            Ok(combinations) => Asked::Like(combinations),
+            Err(Missing::Other(why)) => return Ok(Possible::Unknown(why)),
+            Err(Missing::Places) => search.others_between(),
         };
+        let combinations = match &asked {
+            Asked::Like(combinations) | Asked::Between(combinations) => combinations,
+            Asked::OneStep(what) => {
+                return Ok(Possible::No(format!("`{what}` is looked at and changed in one step")));
+            }
+        };
+        if combinations.is_empty() {
+            return Ok(Possible::Unknown(APART.to_owned()));
+        }
         if contended::is_contended(run) {
             return Ok(Possible::Unknown(contended::TOO_OFTEN.to_owned()));
         }
@@ -107,7 +140,7 @@ impl Search<'_> {
         let time = limits.of_question();
         let mut session = OrderingSession::new(run, &system, time);
         let surely = |order: &Order| system.surely_before(order.after, order.before);
-        for combination in &combinations {
+        for combination in combinations {
             if combination.orders.iter().any(surely) {
                 continue;
             }
@@ -116,6 +149,10 @@ impl Search<'_> {
             }
             match session.check(Goal::Any, &combination.orders)? {
                 Outcome::Unsat(_) => {}
+                // That somebody else can look there in between does no harm by itself.
+                Outcome::Sat(_) if matches!(asked, Asked::Between(_)) => {
+                    return Ok(Possible::Unknown(APART.to_owned()));
+                }
                 Outcome::Sat(_) => {
                     let events = [combination.own.0, combination.other, combination.own.1];
                     let mut lines: Vec<String> = events.iter().map(|id| place(run, *id)).collect();
@@ -125,7 +162,7 @@ impl Search<'_> {
                 Outcome::Unknown(reason) => return Ok(Possible::Unknown(reason.to_string())),
             }
         }
-        Ok(Possible::No(how(run, &combinations)))
+        Ok(Possible::No(how(run, combinations)))
     }
 
     /// The events of the run that look like one of the bug's.
@@ -141,28 +178,33 @@ impl Search<'_> {
         if near.is_empty() { find(false) } else { near }
     }
 
-    fn combinations(&self) -> Result<Vec<Combination>, String> {
+    /// The bug's events, by thread and in its order.
+    fn groups(&self) -> Vec<Vec<EventId>> {
         let trace = self.bug.trace;
         let threads: BTreeSet<ThreadId> =
             self.bug.events.iter().map(|id| trace.event(*id).thread).collect();
-        let groups: Vec<Vec<EventId>> = threads
-            .into_iter()
-            .map(|thread| {
-                let own = self.bug.events.iter().copied();
-                let mut own: Vec<EventId> =
-                    own.filter(|id| trace.event(*id).thread == thread).collect();
-                own.sort_by_key(|id| trace.event(*id).index);
-                own
-            })
-            .collect();
+        let own = |thread| {
+            let own = self.bug.events.iter().copied();
+            let mut own: Vec<EventId> =
+                own.filter(|id| trace.event(*id).thread == thread).collect();
+            own.sort_by_key(|id| trace.event(*id).index);
+            own
+        };
+        threads.into_iter().map(own).collect()
+    }
+
+    fn combinations(&self) -> Result<Vec<Combination>, Missing> {
+        let trace = self.bug.trace;
+        let groups = self.groups();
         let [a, b] = &groups[..] else {
-            return Err("the cause is about more than two threads".to_owned());
+            return Err(Missing::Other("the cause is about more than two threads".to_owned()));
         };
         for id in self.bug.events {
             if self.like(*id).is_empty() {
                 let look = Look::of(trace, trace.event(*id));
                 let (kind, member) = (look.kind, look.member);
-                return Err(format!("the run has no {kind} of `{member}` any more"));
+                let why = format!("the run has no {kind} of `{member}` any more");
+                return Err(Missing::Other(why));
             }
         }
         let found = match (&a[..], &b[..]) {
@@ -174,13 +216,39 @@ impl Search<'_> {
             _ => Vec::new(),
         };
         match found.len() {
-            0 => {
-                Err("in the run the accesses of the cause are not made by several threads to one \
-                      place"
-                    .to_owned())
+            0 => Err(Missing::Places),
+            n if n > MOST => {
+                Err(Missing::Other(format!("the run has {n} combinations of the cause's accesses")))
             }
-            n if n > MOST => Err(format!("the run has {n} combinations of the cause's accesses")),
             _ => Ok(found),
+        }
+    }
+
+    /// Where no other thread does what the bug's other thread did: one that found the work done, say, did not do it
+    /// again. What is asked then is whether another thread's accesses of any kind can come between the two of the
+    /// bug's that belong together; where none can, nor can that one.
+    fn others_between(&self) -> Asked {
+        let groups = self.groups();
+        let ends = groups.iter().find_map(|group| match group[..] {
+            [first, .., last] => Some((first, last)),
+            _ => None,
+        });
+        let Some((first, last)) = ends else { return Asked::Between(Vec::new()) };
+        let (firsts, lasts) = (self.like(first), self.like(last));
+        let accesses = self.run.events.iter().filter(|event| !cells(event).is_empty());
+        let others: Vec<EventId> = accesses.map(|event| event.id).collect();
+        let merged = firsts
+            .iter()
+            .copied()
+            .find(|id| lasts.contains(id) && others.iter().any(|other| self.meet(*id, *other)));
+        let found = self.triples(first, last, &others);
+        match (merged, found.len()) {
+            (Some(id), 0) => {
+                let run = self.run;
+                Asked::OneStep(run.subject(run.event(id)).unwrap_or_default().to_owned())
+            }
+            (_, 1..=MOST) => Asked::Between(found),
+            _ => Asked::Between(Vec::new()),
         }
     }
 

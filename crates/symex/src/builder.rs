@@ -376,6 +376,10 @@ impl Builder {
     fn name_by_target(&mut self, event: &mut Event) {
         if let Some(object) = event.kind.object() {
             let Some(object) = self.objects.get(object.index()) else { return };
+            // Memory is named by where it was allocated, which says less than any pointer to it.
+            if matches!(object.kind, ObjectKind::Heap | ObjectKind::Local) {
+                return;
+            }
             let poor = |name: &str| name_quality(name) < name_quality(&object.name);
             if event.name.as_deref().is_some_and(poor) {
                 event.name = Some(shared(&mut self.names, &object.name));
