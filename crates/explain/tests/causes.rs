@@ -2,10 +2,12 @@
 
 mod support;
 
-use explain::Pattern;
+use encoders::dsl::parse;
+use explain::{CauseEvent, Pattern};
 use model::Site;
 use support::causes::{cause_of, events, trace};
 use support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
+use support::runs::{Run, cause_across};
 
 #[test]
 fn a_lost_update_is_a_write_between_read_and_write() {
@@ -112,6 +114,35 @@ fn two_rounds_of_a_loop_do_not_belong_together() {
     let cause = cause_of(&parsed);
     assert_eq!((cause.pattern, cause.case), (Pattern::Order, Some("read-after-write")));
     assert_eq!(cause.events, events(&parsed, &["late", "close"]));
+}
+
+#[test]
+fn what_a_thread_freed_itself_is_told_by_how_it_came_to_do_so() {
+    let failing = "
+        cell count 32 = 1
+        t0: fork a
+        t0: [drop] W count 0
+        a: alloc h
+        a: [look] R count -> c
+        a: assume c == 0
+        a: [gone] free h
+        a: [use] R value -> v
+        a: fail before gone use
+    ";
+    let passing = failing.replace("c == 0", "c != 0").replace("a: [gone] free h", "");
+    let passing = parse(&passing.replace("a: fail before gone use", ""));
+    let turns = [vec![0; 2], vec![1; 5], vec![0; 2]].concat();
+    let passing = Run::in_order(passing.expect("the text is a trace"), &turns);
+    let failing = Run::failing(failing);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.pattern, Pattern::Order, "{cause:?}");
+    assert_eq!(
+        cause.events,
+        ["look", "drop"].map(|label| CauseEvent::Failing(failing.event(label)))
+    );
+    let own =
+        trace("a: alloc h\na: [gone] free h\na: [use] R value -> v\na: fail before gone use\n");
+    assert_eq!(cause_of(&own).pattern, Pattern::UseAfterFree, "there is nothing else to tell");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 
 use crate::guards;
 use crate::stack::{StackObjects, copy_ends};
-use crate::types::{Call, Callee, Function, InstId, InstKind, LocId, Module, Operand};
+use crate::types::{
+    Call, Callee, Function, InstId, InstKind, LocId, LocalVariable, Module, Operand,
+};
 use std::collections::BTreeSet;
 
 /// Lines of one file, first and last, in the function that a person reads there.
@@ -153,14 +155,24 @@ impl<'m> Places<'m> {
     }
 
     /// Is it a load, or an address, that no variable of the source holds? Two lines that each say so have one in common
-    /// where the compiler sees that it is the same.
+    /// where the compiler sees that it is the same. `this`, and where a member of an object lies, is no line's.
     fn is_shared_by_compiler(&self, id: InstId) -> bool {
         let instruction = self.function.instructions.get(id.index());
         let again = instruction.is_some_and(|one| {
             matches!(one.kind, InstKind::Load { .. } | InstKind::Gep { .. } | InstKind::Cast(..))
         });
         let mut variables = self.function.variables.iter();
-        again && !variables.any(|variable| variable.value == Operand::Inst(id))
+        let holds = |variable: &LocalVariable| {
+            variable.value == Operand::Inst(id) && variable.name != "this"
+        };
+        let member = instruction.is_some_and(
+            |one| matches!(&one.kind, InstKind::Gep { terms, .. } if terms.is_empty()),
+        );
+        member || again && !variables.any(holds)
+    }
+
+    fn is_first_block(&self, id: InstId) -> bool {
+        self.function.blocks.first().is_some_and(|block| (block.first..block.end).contains(&id))
     }
 
     fn is_alloca(&self, id: InstId) -> bool {
@@ -182,6 +194,8 @@ impl<'m> Places<'m> {
                 continue;
             }
             match kind {
+                // A parameter is put into its place by the compiler, before the first line.
+                InstKind::Store { value: Operand::Param(_), .. } if self.is_first_block(id) => {}
                 InstKind::Store { address, .. } => written.extend(private(*address)),
                 InstKind::Load { address, .. } => {
                     read.extend(private(*address));

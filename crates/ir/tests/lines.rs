@@ -108,6 +108,28 @@ int main(int argc, char **argv) {
 }
 
 #[test]
+fn the_object_of_a_member_function_is_computed_by_none_of_its_lines() {
+    let source = "void post(int *);
+struct pool {
+    int units, items;
+    void give() {
+        post(&units);
+        items++;
+    }
+};
+int main(int argc, char **argv) {
+    pool *one = (pool *)argv;
+    auto give = [&] { one->give(); };
+    give();
+    return argc;
+}";
+    for level in ["-O0", "-O1"] {
+        let found = all(&cpp(level, source));
+        assert!(!found.iter().any(|one| one == "5>6"), "{level}: {found:?}");
+    }
+}
+
+#[test]
 fn a_line_acts_that_writes_for_others_or_calls_something() {
     let source = "int shared, *kept;
 int twice(int);

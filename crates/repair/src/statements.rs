@@ -4,6 +4,7 @@ use crate::decisions::Decisions;
 use crate::edit::Edit;
 use crate::sections::{Sections, sections};
 use crate::source::frames;
+use crate::uses::{Uses, decides_elsewhere};
 use model::{
     Event, EventId, EventKind, EventTrace, PathCondition, PathConditionKind, Site, ThreadId, VarId,
     VariableOrigin,
@@ -105,13 +106,13 @@ impl Direction {
 /// through the other line in the same activation. `None` where that would change what the moved
 /// statement, or what it passes, computes.
 pub(crate) fn move_line<'t>(
-    trace: &'t EventTrace,
+    (trace, code): (&'t EventTrace, Uses<'_>),
     function: &Site,
     (line, other): (u32, u32),
     direction: Direction,
 ) -> Option<Edit<'t>> {
     let mut edit = Edit::new(trace);
-    let known = sections(trace);
+    let sections = sections(trace);
     let decisions = Decisions::of(trace);
     let mut moved = false;
     for thread in &trace.threads {
@@ -129,8 +130,9 @@ pub(crate) fn move_line<'t>(
                 Direction::Earlier => target.first(),
                 Direction::Later => target.last(),
             };
-            if !is_independent((trace, &decisions), (function, statement), from, to)
-                || leaves_section(trace, &known, statement, end)
+            let known = Known { trace, decisions: &decisions, code };
+            if !is_independent(&known, (function, statement), from, to)
+                || leaves_section(trace, &sections, statement, end)
             {
                 return None;
             }
@@ -167,15 +169,23 @@ fn leaves_section(
     })
 }
 
+/// What is asked for whether statements may change places.
+struct Known<'t> {
+    trace: &'t EventTrace,
+    decisions: &'t Decisions<'t>,
+    code: Uses<'t>,
+}
+
 /// May the statement change places with what its thread does between the two events, both of them
 /// included? It may when neither uses what the other computes, no branch between hangs on it or
 /// guards it, and the locks of both stay what they are.
 fn is_independent(
-    (trace, decisions): (&EventTrace, &Decisions<'_>),
+    known: &Known<'_>,
     (function, statement): (&Site, &Statement),
     from: EventId,
     to: EventId,
 ) -> bool {
+    let trace = known.trace;
     let thread = trace.thread_of(from);
     let (low, high) = (trace.event(from).index, trace.event(to).index);
     let moved: BTreeSet<EventId> = statement.events.iter().copied().collect();
@@ -211,7 +221,7 @@ fn is_independent(
             && trace.event(statement.last()).depth() > 0
             && condition.position == trace.event(statement.last()).index + 1
     };
-    decisions.within(thread.id, low + 1..=high).iter().all(|condition| {
+    known.decisions.within(thread.id, low + 1..=high).iter().all(|condition| {
         let used = trace.exprs.variables(condition.expr);
         let used_any = |of: &BTreeSet<VarId>| used.iter().any(|variable| of.contains(variable));
         // A branch that hangs on what is passed may guard the statement.
@@ -219,7 +229,7 @@ fn is_independent(
             _ if of_call(condition) => true,
             PathConditionKind::Branch | PathConditionKind::CallTarget => {
                 used.is_empty()
-                    || !is_guard(trace, (function, condition), statement) && !used_any(&own)
+                    || !is_guard(known, (function, condition), statement) && !used_any(&own)
             }
             // Where the statement touches memory may hang on what is passed.
             PathConditionKind::Address if of_statement(condition) => {
@@ -233,12 +243,13 @@ fn is_independent(
 /// Could a branch decide whether the statement is reached? One of the function itself could; one
 /// inside of what the function calls in between decides about the rest of that call.
 fn is_guard(
-    trace: &EventTrace,
+    known: &Known<'_>,
     (function, condition): (&Site, &PathCondition),
     statement: &Statement,
 ) -> bool {
     let own = condition.site.function == function.function && condition.site.file == function.file;
-    own && condition.position <= trace.event(statement.first()).index
+    own && condition.position <= known.trace.event(statement.first()).index
+        && !decides_elsewhere(known.code, &condition.site, statement.line)
 }
 
 /// The variables that events read.
@@ -282,7 +293,8 @@ mod tests {
             parsed.trace.events[id.index()].stack = vec![Site { line, ..function.clone() }].into();
         }
         let moved = |from, to, direction| {
-            move_line(&parsed.trace, &function, (from, to), direction).is_some()
+            let known = (&parsed.trace, Uses::NONE);
+            move_line(known, &function, (from, to), direction).is_some()
         };
         assert!(moved(21, 20, Direction::Earlier));
         assert!(!moved(21, 19, Direction::Earlier), "before the acquisition");

@@ -132,6 +132,18 @@ fn leads_to(
     }
 }
 
+/// Does the branch at this place decide about other lines of its function, and not about this one, which comes behind it?
+/// No where nothing is known of the branch.
+pub(crate) fn decides_elsewhere(uses: Uses<'_>, branch: &Site, line: u32) -> bool {
+    if line <= branch.line {
+        return false;
+    }
+    let mut known = uses.0.uses(&branch.file, branch.line, line);
+    known.retain(|known| known.how == How::Decided);
+    known.iter().any(|known| known.from == branch.line)
+        && !leads_to((branch.line, Direction::Later), &known, &|reached| reached == line)
+}
+
 /// Is the handle of the thread created here used in the lines up to the other event?
 pub(crate) fn is_handle_used(
     trace: &EventTrace,
@@ -243,6 +255,21 @@ mod tests {
             "whether the lock was there for the asking"
         );
         assert!(!is_parted(&[(16, 10, Decided)], 16, 10), "another round of a loop");
+    }
+
+    #[test]
+    fn a_branch_that_decides_about_lines_before_is_no_guard() {
+        let known = |_: &str, _: u32, _: u32| {
+            let decided = |(from, to)| LineUse { from, to, how: How::Decided };
+            [(15, 16), (15, 18), (18, 19)].map(decided).to_vec()
+        };
+        let branch = Site { file: "a.c".into(), line: 15, ..Site::default() };
+        let elsewhere = |line| decides_elsewhere(Uses(&known), &branch, line);
+        assert!(elsewhere(17) && elsewhere(20));
+        assert!(!elsewhere(16) && !elsewhere(18), "it decides about these");
+        assert!(!elsewhere(19), "by way of another branch");
+        assert!(!elsewhere(14), "another round of a loop");
+        assert!(!decides_elsewhere(Uses::NONE, &branch, 17), "nothing is known");
     }
 
     #[test]

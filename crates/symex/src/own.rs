@@ -133,6 +133,10 @@ impl<'r> Engine<'r> {
             Frame::Code(frame) => Some(frame),
             Frame::External(_) => None,
         });
+        // What has no place in the source is no line's: a parameter is put where it lies before the first one.
+        let current = code.clone().next()?;
+        let instruction = current.info.function.instructions.get(current.next.index())?;
+        instruction.loc?;
         let steps = code.take(FRAMES).filter_map(|frame| {
             let place = place_of(frame);
             let (module, loc) = (frame.info.module, place.loc()?);

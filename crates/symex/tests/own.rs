@@ -3,36 +3,29 @@
 mod support;
 
 use ir::types::{InstKind, LocId, Location, Scope, ScopeId};
-use support::{I32, ModuleBuilder, Stream, VOID, call, load, store};
+use support::{I32, ModuleBuilder, Stream, VOID, load, store};
 use symex::{Options, OwnUse, Recording, execute};
 
 const CHOICE: u64 = 0x60_0000;
 
-/// `main` calls `choose` in line 10, which sets `choice` in line 4; reads it in line 12, and sets it anew in line 14.
+/// `main` sets `choice` in line 10, reads it in line 12, and sets it anew in line 14.
 fn run(options: &Options) -> Vec<OwnUse> {
     let mut b = ModuleBuilder::new();
     let choice = b.global("choice", I32, 4, CHOICE);
     let (one, two) = (b.int(I32, 1), b.int(I32, 2));
-    let set = vec![store(choice, one), (InstKind::Ret(None), VOID)];
-    let choose = b.define("choose", &[], VOID, vec![set]);
     let steps = vec![
-        (call(choose, &[]), VOID),
+        store(choice, one),
         (load(choice), I32),
         store(choice, two),
         (InstKind::Ret(Some(one)), VOID),
     ];
     let main = b.define("main", &[], I32, vec![steps]);
     let mut module = b.finish();
-    let scope = |function: &str| Scope { file: "own.c".into(), function: function.into(), line: 1 };
-    module.ir.debug.scopes = ["main", "choose"].map(scope).to_vec();
-    let lines = [(10, 0), (12, 0), (14, 0), (15, 0), (4, 1), (5, 1)];
-    let location =
-        |(line, scope)| Location { line, column: 1, scope: ScopeId(scope), inlined_at: None };
-    module.ir.debug.locations = lines.map(location).to_vec();
-    for (function, first) in [(main, 0), (choose, 4)] {
-        let code = &mut module.ir.functions[function.index()].instructions;
-        code.iter_mut().zip(first..).for_each(|(inst, loc)| inst.loc = Some(LocId(loc)));
-    }
+    module.ir.debug.scopes = vec![Scope { file: "own.c".into(), function: "main".into(), line: 1 }];
+    let location = |line| Location { line, column: 1, scope: ScopeId(0), inlined_at: None };
+    module.ir.debug.locations = [10, 12, 14, 15].map(location).to_vec();
+    let code = &mut module.ir.functions[main.index()].instructions;
+    code.iter_mut().zip(0..).for_each(|(inst, loc)| inst.loc = Some(LocId(loc)));
     let mut t0 = Stream::new("t0", 1, 0, None);
     t0.enter(main, &[]);
     let recording = Recording {
@@ -51,7 +44,7 @@ fn run(options: &Options) -> Vec<OwnUse> {
 }
 
 #[test]
-fn a_line_uses_what_a_call_in_another_one_left_and_what_is_written_later_is_not_to_come_first() {
+fn a_line_uses_what_another_one_left_and_what_is_written_later_is_not_to_come_first() {
     let options = Options { own_uses: true, ..Options::default() };
     let found = run(&options);
     assert!(found.iter().all(|found| found.file == "own.c"), "{found:?}");

@@ -5,9 +5,23 @@ use super::words::{at, quoted, whole};
 use super::{Found, Pattern};
 use model::{EventId, EventKind, FailureCondition, FailureKind};
 
+/// Where another thread freed it than used it.
 pub(super) fn find(story: &Story<'_>) -> Option<Found> {
+    told(story, false)
+}
+
+/// Where the thread itself did, in whatever order threads run: what is to be told is rather how it came to do so, as
+/// where a count of references was out of step.
+pub(super) fn find_own(story: &Story<'_>) -> Option<Found> {
+    told(story, true)
+}
+
+fn told(story: &Story<'_>, own: bool) -> Option<Found> {
     let failure = story.trace().failure.as_ref()?;
     let (free, access) = freed_before(story, &failure.condition)?;
+    if own != (story.event(free).thread == story.event(access).thread) {
+        return None;
+    }
     let used = story.event(access);
     let twice =
         failure.kind == FailureKind::DoubleFree || matches!(used.kind, EventKind::Free { .. });

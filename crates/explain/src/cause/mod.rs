@@ -168,6 +168,7 @@ pub fn cause(
         .or_else(|| missed(&story))
         .or_else(|| lifetime::find(&story))
         .or_else(|| by_pairs(&story))
+        .or_else(|| lifetime::find_own(&story))
         .or_else(|| orders::find(&story))?;
     Some(found.finish(&story))
 }

@@ -62,6 +62,11 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
 pub(super) fn waits(bug: &Bug<'_>) -> Vec<Candidate> {
     let wanted = || wanted(bug).into_iter();
     let later = wanted().filter_map(|wanted| start_later(bug, wanted));
+    // Where something came between two steps, it does so in the other order of the threads as well: no repair has one
+    // thread wait for the whole of another one.
+    let parted = matches!(bug.pattern, Pattern::Atomicity | Pattern::SeveralVariables);
+    let waits_for_all = |candidate: &Candidate| candidate.repair.steps[0].contains(" joining ");
+    let later = later.filter(|candidate| !(parted && waits_for_all(candidate)));
     later.chain(wanted().filter_map(|wanted| wait(bug, wanted))).collect()
 }
 
@@ -230,7 +235,7 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
         };
         let all_lines = lines(bug, &all[at], direction.passed(&all, at));
         for line in all_lines.into_iter().filter(|line| ahead(*line)) {
-            let edited = move_line(trace, &function, (function.line, line), direction);
+            let edited = move_line((trace, bug.uses), &function, (function.line, line), direction);
             let Some(edited) = edited.and_then(Edit::finish) else { continue };
             let mut passed: Vec<&Statement> = Vec::new();
             passed.extend(direction.passed(&all, at));

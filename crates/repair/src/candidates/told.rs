@@ -102,7 +102,7 @@ fn behind(
     if parts(trace, bug.uses, place, (&all[at], &passed), Direction::Later) {
         return None;
     }
-    let mut edit = move_line(trace, place, (place.line, line), Direction::Later)?;
+    let mut edit = move_line((trace, bug.uses), place, (place.line, line), Direction::Later)?;
     // That no signal is left for the wait may hold on the recorded run whatever the order.
     if let Some(unwoken) = unwoken(bug) {
         edit.fails_when(unwoken);
