@@ -271,7 +271,7 @@ impl Engine<'_> {
     }
 
     pub fn survey(&mut self, t: usize, place: Place, write: bool) {
-        if is_private(place.address) || place.length == 0 {
+        if self.is_unpublished(place.address) || place.length == 0 {
             return;
         }
         if let Pass::Survey(shadow) = &mut self.pass {
@@ -355,6 +355,7 @@ impl Engine<'_> {
     pub fn write(&mut self, t: usize, place: Place, bytes: &[MemoryByte], grain: Grain) {
         self.survey(t, place, true);
         self.note_held(t, place.address, bytes);
+        self.note_left(place.address, bytes);
         let cells = self.shared_within(place);
         if cells.is_empty() {
             self.note_own(t, place, true);
@@ -465,6 +466,7 @@ impl Engine<'_> {
         let old = crate::value::resize(&mut self.pool, old, width, false);
         let new = change(self, old);
         let new_bytes = memory::decompose(&mut self.pool, new, place.length);
+        self.note_left(place.address, &new_bytes);
         if cells.is_empty() {
             self.note_own(t, place, false);
             self.note_own(t, place, true);

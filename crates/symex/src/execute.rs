@@ -198,6 +198,7 @@ fn survey<'r>(
         (0..engine.threads.len()).for_each(|t| engine.note_open_calls(t));
         engine.learned.handovers.decide(complete);
         engine.learned.queues.decide();
+        let published = engine.publish_thread_locals();
         let (pass, found) = (engine.pass, engine.learned);
         learned = found;
         if let Pass::Survey(shadow) = pass {
@@ -205,7 +206,7 @@ fn survey<'r>(
             learned.writers = shadow.writers;
         }
         let unjudged = round == 0 && learned.guesses;
-        if !(late || unjudged) {
+        if !(late || unjudged || published) {
             break;
         }
     }

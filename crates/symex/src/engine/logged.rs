@@ -42,6 +42,7 @@ impl Engine<'_> {
         if value == logged {
             return Ok(value);
         }
+        self.note_read(t, inst, &logged);
         Ok(self.merge(t, &value, &logged, &instruction_name(&inst.kind)))
     }
 

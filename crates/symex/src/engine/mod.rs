@@ -36,9 +36,7 @@ use crate::value::{Scalar, Value};
 use crate::words::Words;
 use ir::effects::{Kind, effect};
 use ir::name::{AccessPart, Part};
-use ir::types::{
-    Callee, ConstantKind, FuncId, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId,
-};
+use ir::types::{Callee, FuncId, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId};
 use model::{EventKind, ExprId, ExprPool, Failure, ObjectId, Site, Stack, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -62,6 +60,8 @@ pub(crate) struct Learned {
     pub stacks: Vec<Option<(u64, u64)>>,
     /// Thread-local variables whose real addresses are known.
     pub thread_locals: Vec<thread_locals::Found>,
+    /// A walk found one of them to be known to another thread, which those before did not know.
+    pub published: bool,
     /// By thread: where in its path it was cancelled in a call; none where that led nowhere.
     pub jumps: FxHashMap<usize, Option<usize>>,
     /// Per thread: all time stamps, in order.
@@ -121,6 +121,8 @@ pub(crate) struct Engine<'r> {
     pub points: Tracker,
     pub collected: Collected,
     pub idle: Idle<'r>,
+    /// For the thread-local variables that others know.
+    pub addresses: thread_locals::Addresses,
     /// Looks for loops that threads never came out of.
     pub scout: Option<Scout>,
     pub learned: Learned,
@@ -242,6 +244,7 @@ impl<'r> Engine<'r> {
             inlined_names: FxHashMap::default(),
             words: Words::default(),
             own: Own::default(),
+            addresses: thread_locals::Addresses::default(),
             used_after_free: None,
             awaited_child: None,
             still_running: Vec::new(),
@@ -665,11 +668,8 @@ pub(crate) fn operand_value<'r>(
         Operand::Other => Value::Absent,
         Operand::Const(id) => {
             let m = frame.info.module;
-            let constant = frame.module.constants.get(id.index());
-            if let Some(ConstantKind::Global(global, offset)) = constant.map(|c| &c.kind)
-                && let Some(&address) = thread.thread_locals.get(&(m, global.0))
-            {
-                return Value::constant(64, u128::from(address.wrapping_add_signed(*offset)));
+            if let Some(address) = thread_locals::named(thread, frame, id) {
+                return Value::constant(64, u128::from(address));
             }
             constants
                 .entry((m, id.0))

@@ -1,11 +1,22 @@
 //! Thread-local variables: every thread has its own.
+//!
+//! The log has no real addresses of them, so they have made-up ones, at which nobody else comes by. Where one is
+//! left in memory (the node of a lock's queue, the word that a thread sleeps on) and the log says that another
+//! thread read a real address from there, that is what it is: from the next survey on the variable has its real
+//! address, and is memory that threads share. Where that could be several variables, nothing is taken from it.
 
 use super::Engine;
+use crate::heap::USER_END;
 use crate::memory::MemoryByte;
 use crate::recording::Recording;
+use crate::thread::{CodeFrame, Thread};
 use crate::value::Value;
-use ir::types::Global;
+use ir::types::{CastOp, ConstId, ConstantKind, Global, InstKind, Instruction, Operand};
 use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A thread's variables lie no further above its stack: the first frames and the thread's own structure are between.
+const ABOVE: u64 = 1 << 20;
 
 /// Where a thread-local variable really lay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +27,28 @@ pub(crate) struct Found {
     size: u64,
     /// The address in the walk.
     internal: u64,
+    /// Another thread got its address.
+    published: bool,
+}
+
+/// What a survey saw of addresses in memory.
+#[derive(Default)]
+pub(crate) struct Addresses {
+    /// By where they were left: made-up addresses of thread-local variables.
+    left: BTreeMap<u64, BTreeSet<u64>>,
+    /// By where they were read: real addresses that are not what the walk had there.
+    read: BTreeMap<u64, BTreeSet<u64>>,
 }
 
 impl<'r> Engine<'r> {
-    /// What a thread-local variable's real address is in the walk, if it is known to be one: the thread's own, or
-    /// one of a thread that still runs. A later thread may have its variables where an earlier one had them.
+    /// What a thread-local variable's real address is in the walk, if it is known to be one: the thread's own, one
+    /// that others know, or one of a thread that still runs. A later thread may have its variables where an earlier
+    /// one had them; only one of those is known to others.
     pub fn thread_local_at(&self, t: usize, address: u64) -> Option<u64> {
         let known = self.learned.thread_locals.iter();
         let there = known.filter(|found| address.wrapping_sub(found.address) < found.size);
-        let fits = |found: &&Found| found.thread == t || !self.has_ended(found.thread);
+        let fits =
+            |found: &&Found| found.published || found.thread == t || !self.has_ended(found.thread);
         let found = there.filter(fits).min_by_key(|found| found.thread != t)?;
         Some(found.internal + (address - found.address))
     }
@@ -66,7 +90,138 @@ impl<'r> Engine<'r> {
             return;
         }
         let address = address - offset;
-        self.learned.thread_locals.push(Found { thread: t, address, size, internal });
+        self.learned.thread_locals.push(Found {
+            thread: t,
+            address,
+            size,
+            internal,
+            published: false,
+        });
+    }
+
+    /// Notes that what is written to an address is the made-up one of a thread-local variable, if it is.
+    pub fn note_left(&mut self, address: u64, bytes: &[MemoryByte]) {
+        if self.symbolic() || bytes.len() != 8 {
+            return;
+        }
+        let value = bytes.iter().rev().try_fold(0u64, |value, byte| match byte {
+            MemoryByte::Const(byte) => Some((value << 8) | u64::from(*byte)),
+            _ => None,
+        });
+        let Some(value) = value.filter(|value| super::is_private(*value)) else { return };
+        if self.thread_local_of(value).is_some() {
+            self.addresses.left.entry(address).or_default().insert(value);
+        }
+    }
+
+    /// Notes that a load gave something else than what was computed, which may be the address of a variable that
+    /// another thread has.
+    pub(super) fn note_read(&mut self, t: usize, inst: &Instruction, logged: &Value) {
+        let (InstKind::Load { address, .. } | InstKind::AtomicRmw { address, .. }) = inst.kind
+        else {
+            return;
+        };
+        let Some(word) = logged.scalar().filter(|word| word.width == 64) else { return };
+        let word = word.as_const().and_then(|word| u64::try_from(word).ok());
+        let Some(word) = word.filter(|word| (1 << 16..USER_END).contains(word)) else { return };
+        if self.symbolic() || self.threads[t].thread_locals.is_empty() {
+            return;
+        }
+        let from = self.scalar(t, address).and_then(|from| u64::try_from(from.as_const()?).ok());
+        if let Some(from) = from.and_then(|from| self.lookup(t, from)) {
+            self.addresses.read.entry(from).or_default().insert(word);
+        }
+    }
+
+    /// Behind a survey: which thread-local variables others know, and where they really are. Says whether there are
+    /// new ones.
+    pub(crate) fn publish_thread_locals(&mut self) -> bool {
+        let Addresses { left, read } = std::mem::take(&mut self.addresses);
+        for (from, left) in left {
+            let Some(read) = read.get(&from) else { continue };
+            let may_be = |computed: u64, logged: u64| {
+                let (thread, internal, size) = self.thread_local_of(computed)?;
+                let address = logged.checked_sub(computed - internal)?;
+                self.may_lie_at(thread, address, size).then_some((computed, logged))
+            };
+            let pairs = left.iter().flat_map(|left| read.iter().map(|read| (*left, *read)));
+            let pairs: Vec<(u64, u64)> = pairs.filter_map(|(l, r)| may_be(l, r)).collect();
+            let alone = |pair: &&(u64, u64)| {
+                pairs.iter().filter(|other| other.0 == pair.0 || other.1 == pair.1).count() == 1
+            };
+            let certain: Vec<(u64, u64)> = pairs.iter().filter(alone).copied().collect();
+            for (computed, logged) in certain {
+                self.publish_thread_local(computed, logged);
+            }
+        }
+        std::mem::take(&mut self.learned.published)
+    }
+
+    /// The thread-local variable that a made-up address lies in: its thread, its made-up address, and its size.
+    fn thread_local_of(&self, computed: u64) -> Option<(usize, u64, u64)> {
+        let owners = self.threads.iter().enumerate();
+        let found = owners.flat_map(|(t, thread)| {
+            let own = thread_local_globals(self.recording);
+            own.filter_map(move |(m, g, global)| {
+                let &internal = thread.thread_locals.get(&(m, g))?;
+                let inside = computed.checked_sub(internal).is_some_and(|at| at < global.size);
+                inside.then_some((t, internal, global.size))
+            })
+        });
+        { found }.next()
+    }
+
+    fn publish_thread_local(&mut self, computed: u64, logged: u64) {
+        let Some((thread, internal, size)) = self.thread_local_of(computed) else { return };
+        let Some(address) = logged.checked_sub(computed - internal) else { return };
+        if !self.may_lie_at(thread, address, size) {
+            return;
+        }
+        let known = &mut self.learned.thread_locals;
+        let is_it = |found: &&mut Found| found.thread == thread && found.internal == internal;
+        match known.iter_mut().find(is_it) {
+            Some(found) if found.address == address && found.published => return,
+            Some(found) if found.address == address => found.published = true,
+            // It cannot lie at two places: what was read from memory there was something else.
+            Some(found) => (found.size, found.published) = (0, false),
+            None => known.push(Found { thread, address, size, internal, published: true }),
+        }
+        self.learned.published = true;
+    }
+
+    /// Can the thread's variables lie there? Nothing else may be there; those of a created thread lie above its
+    /// stack, in the same mapping.
+    fn may_lie_at(&self, thread: usize, address: u64, size: u64) -> bool {
+        let near = |&(_, high): &(u64, u64)| (high..high.saturating_add(ABOVE)).contains(&address);
+        let stacks = self.learned.stacks.iter().enumerate().skip(1);
+        let mut stacks = stacks.filter_map(|(t, stack)| Some((t, stack.as_ref()?)));
+        let fits = stacks.all(|(t, stack)| near(stack) == (t == thread));
+        let taken = self.learned.thread_locals.iter().any(|found| {
+            found.thread != thread && address.wrapping_sub(found.address) < found.size
+        });
+        let (from, to) = self.interval(thread);
+        let mut all = self.learned.stacks.iter().flatten();
+        let in_stack = all.any(|&(low, high)| (low..high).contains(&address));
+        fits && !taken
+            && !in_stack
+            && address.saturating_add(size) <= USER_END
+            && self.image.global_at(address).is_none()
+            && self.learned.heap.find(address, from, to).is_none()
+    }
+
+    /// Is it memory of a thread's own, whose address nobody else got?
+    pub fn is_unpublished(&self, internal: u64) -> bool {
+        let inside = |found: &Found| internal.wrapping_sub(found.internal) < found.size;
+        super::is_private(internal)
+            && !self.learned.thread_locals.iter().any(|found| found.published && inside(found))
+    }
+
+    /// What a thread's instructions call its thread-local variable: the real address where others have it, too.
+    fn known_as(&self, t: usize, internal: u64) -> u64 {
+        let mut known = self.learned.thread_locals.iter();
+        let published =
+            |found: &&Found| found.published && found.thread == t && found.internal == internal;
+        known.find(published).map_or(internal, |found| found.address)
     }
 
     /// Gives every thread its own copy of every thread-local variable. Declarations share the
@@ -78,18 +233,22 @@ impl<'r> Engine<'r> {
                 if global.init.is_none() {
                     continue;
                 }
-                let address = self.threads[t].thread_local(global.size);
+                let internal = self.threads[t].thread_local(global.size);
+                let address = self.known_as(t, internal);
                 self.threads[t].thread_locals.insert((m, g), address);
                 if !global.internal {
                     by_name.entry(&global.name).or_insert(address);
                 }
-                self.initialise(address, m, global);
+                self.initialise(internal, m, global);
             }
             for (m, g, global) in thread_local_globals(self.recording) {
                 if global.init.is_none() {
                     let address = match by_name.get(global.name.as_str()) {
                         Some(&address) => address,
-                        None => self.threads[t].thread_local(global.size),
+                        None => {
+                            let internal = self.threads[t].thread_local(global.size);
+                            self.known_as(t, internal)
+                        }
                     };
                     self.threads[t].thread_locals.insert((m, g), address);
                 }
@@ -105,6 +264,35 @@ impl<'r> Engine<'r> {
             let byte = byte.map_or(MemoryByte::Unknown, MemoryByte::Const);
             self.memory.set(address + i as u64, byte);
         }
+    }
+}
+
+/// The address of a thread's thread-local variable, or of a part of it, that a constant names: it is another one in
+/// every thread. As a number, too, as which atomic stores have it.
+pub(super) fn named(thread: &Thread<'_>, frame: &CodeFrame<'_>, constant: ConstId) -> Option<u64> {
+    if thread.thread_locals.is_empty() {
+        return None;
+    }
+    match &frame.module.constants.get(constant.index())?.kind {
+        ConstantKind::Global(global, offset) => {
+            let address = thread.thread_locals.get(&(frame.info.module, global.0))?;
+            Some(address.wrapping_add_signed(*offset))
+        }
+        ConstantKind::Expression(kind) => match **kind {
+            InstKind::Cast(CastOp::PtrToInt, Operand::Const(inner))
+                if inner != constant
+                    && frame.module.scalar_bits(frame.module.constants[constant.index()].ty)
+                        == Some(64) =>
+            {
+                // Of an expression within this one nothing is known here.
+                match &frame.module.constants.get(inner.index())?.kind {
+                    ConstantKind::Global(..) => named(thread, frame, inner),
+                    _ => None,
+                }
+            }
+            _ => None,
+        },
+        _ => None,
     }
 }
 
