@@ -393,3 +393,21 @@ fn who_joins_a_thread_that_never_was_gets_libcs_answer() {
         .stderr();
     assert!(recorded.contains("the run passed"), "{recorded}");
 }
+
+#[test]
+fn variables_of_other_threads_are_found_by_their_addresses() {
+    let workspace = Workspace::new("solve-queue-lock");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/queue_lock.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
+    let record = record.into_iter().chain(["-o", "failing.trace", "--", "./program"]);
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let solution = solve(&workspace, &["--alternates", "0"]);
+    assert_eq!(solution.verdict, Verdict::FailingSchedule);
+    assert_eq!(solution.replay, render::solution::Replay::Confirmed, "{:?}", solution.replay_notes);
+    // Every thread waits for its turn on a node that another one lets it go from.
+    let objects = solution.events.iter().filter_map(|event| event.object.as_deref());
+    assert!(objects.into_iter().any(|object| object.ends_with("waits")));
+}

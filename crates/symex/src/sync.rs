@@ -88,6 +88,9 @@ impl<'r> Engine<'r> {
                 if let Some(call) = self.threads[t].external_call() {
                     call.created = Some(*handle);
                 }
+                if let Some(&child) = self.serials.get(serial) {
+                    self.learned.thread_pointers.insert(child, *handle);
+                }
                 self.pass_sync(t, SyncPoint::Create, None);
                 self.create(t, *serial);
             }

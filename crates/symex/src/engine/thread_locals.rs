@@ -15,8 +15,10 @@ use ir::types::{CastOp, ConstId, ConstantKind, Global, InstKind, Instruction, Op
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A thread's variables lie no further above its stack: the first frames and the thread's own structure are between.
-const ABOVE: u64 = 1 << 20;
+/// A thread's variables lie no further below what libraries know it by, its thread pointer.
+const BELOW: u64 = 1 << 20;
+/// The made-up addresses of a thread's variables are the same in every thread but for what is above these bits.
+const OF_ONE_THREAD: u64 = (1 << 40) - 1;
 
 /// Where a thread-local variable really lay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,8 +139,8 @@ impl<'r> Engine<'r> {
     /// new ones.
     pub(crate) fn publish_thread_locals(&mut self) -> bool {
         let Addresses { left, read } = std::mem::take(&mut self.addresses);
-        for (from, left) in left {
-            let Some(read) = read.get(&from) else { continue };
+        for (from, left) in &left {
+            let Some(read) = read.get(from) else { continue };
             let may_be = |computed: u64, logged: u64| {
                 let (thread, internal, size) = self.thread_local_of(computed)?;
                 let address = logged.checked_sub(computed - internal)?;
@@ -154,7 +156,26 @@ impl<'r> Engine<'r> {
                 self.publish_thread_local(computed, logged);
             }
         }
+        // A variable is equally far from the thread pointer in all threads.
+        for computed in left.into_values().flatten() {
+            let Some(address) = self.as_in_another_thread(computed) else { continue };
+            self.publish_thread_local(computed, address);
+        }
         std::mem::take(&mut self.learned.published)
+    }
+
+    /// Where an address of a thread-local variable really is, by where another thread has that variable.
+    fn as_in_another_thread(&self, computed: u64) -> Option<u64> {
+        let (thread, internal, _) = self.thread_local_of(computed)?;
+        let pointers = &self.learned.thread_pointers;
+        let pointer = pointers.get(&thread)?;
+        let mut known = self.learned.thread_locals.iter();
+        let distance = known.find_map(|found| {
+            let same = found.internal & OF_ONE_THREAD == internal & OF_ONE_THREAD;
+            let other = pointers.get(&found.thread).filter(|_| same && found.published)?;
+            other.checked_sub(found.address)
+        })?;
+        Some(pointer.checked_sub(distance)? + (computed - internal))
     }
 
     /// The thread-local variable that a made-up address lies in: its thread, its made-up address, and its size.
@@ -189,13 +210,13 @@ impl<'r> Engine<'r> {
         self.learned.published = true;
     }
 
-    /// Can the thread's variables lie there? Nothing else may be there; those of a created thread lie above its
-    /// stack, in the same mapping.
+    /// Can the thread's variables lie there? Nothing else may be there; those of a created thread lie below its
+    /// thread pointer, which its `pthread_t` is.
     fn may_lie_at(&self, thread: usize, address: u64, size: u64) -> bool {
-        let near = |&(_, high): &(u64, u64)| (high..high.saturating_add(ABOVE)).contains(&address);
-        let stacks = self.learned.stacks.iter().enumerate().skip(1);
-        let mut stacks = stacks.filter_map(|(t, stack)| Some((t, stack.as_ref()?)));
-        let fits = stacks.all(|(t, stack)| near(stack) == (t == thread));
+        let mut pointers = self.learned.thread_pointers.iter();
+        let fits = pointers.all(|(&t, &pointer)| {
+            (pointer.saturating_sub(BELOW)..pointer).contains(&address) == (t == thread)
+        });
         let taken = self.learned.thread_locals.iter().any(|found| {
             found.thread != thread && address.wrapping_sub(found.address) < found.size
         });
