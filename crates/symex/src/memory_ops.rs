@@ -90,6 +90,9 @@ impl<'r> Engine<'r> {
         }
         self.settle_in_memory(t, address, &mut bytes);
         let value = self.bytes_value(module, ty, &bytes);
+        if logged && !known {
+            self.note_read_at(t, address, &value);
+        }
         if value == Value::Absent && !logged {
             return Ok(self.fresh(t, ty, Some(GapKind::Width)));
         }

@@ -123,14 +123,21 @@ impl<'r> Engine<'r> {
         else {
             return;
         };
-        let Some(word) = logged.scalar().filter(|word| word.width == 64) else { return };
-        let word = word.as_const().and_then(|word| u64::try_from(word).ok());
-        let Some(word) = word.filter(|word| (1 << 16..USER_END).contains(word)) else { return };
         if self.symbolic() || self.threads[t].thread_locals.is_empty() {
             return;
         }
         let from = self.scalar(t, address).and_then(|from| u64::try_from(from.as_const()?).ok());
         if let Some(from) = from.and_then(|from| self.lookup(t, from)) {
+            self.note_read_at(t, from, logged);
+        }
+    }
+
+    /// The same of memory at an address in the walk, of which only the log said what was there.
+    pub fn note_read_at(&mut self, t: usize, from: u64, logged: &Value) {
+        let Some(word) = logged.scalar().filter(|word| word.width == 64) else { return };
+        let word = word.as_const().and_then(|word| u64::try_from(word).ok());
+        let Some(word) = word.filter(|word| (1 << 16..USER_END).contains(word)) else { return };
+        if !self.symbolic() && !self.threads[t].thread_locals.is_empty() {
             self.addresses.read.entry(from).or_default().insert(word);
         }
     }
