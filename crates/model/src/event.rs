@@ -60,13 +60,15 @@ impl Event {
     }
 
     /// Is it a step of a barrier, a latch, a semaphore or a wait of the C++ library, or of how a thread of Rust's
-    /// library sleeps and is woken? What such an object keeps is no variable of the program, and that it looks
-    /// again before it sleeps is its own affair.
+    /// library, or of a package of locks, sleeps and is woken? What such an object keeps is no variable of the program,
+    /// and that it looks again before it sleeps is its own affair.
     #[must_use]
     pub fn is_in_synchronisation(&self) -> bool {
         self.library().iter().any(|site| {
             let file = site.file.rsplit('/').next().unwrap_or_default();
-            SYNCHRONISATION.contains(&file) || rust_file(site).is_some_and(is_waiting)
+            SYNCHRONISATION.contains(&file)
+                || rust_file(site).is_some_and(is_waiting)
+                || package_file(site).is_some_and(is_waiting_of_package)
         })
     }
 
@@ -89,9 +91,12 @@ impl Event {
         self.gives_up_reference() || self.library().iter().any(takes)
     }
 
-    /// The places of the stack that are inside of libraries.
+    /// The places of the stack that are inside of libraries: all of them where the program has no part in it.
     fn library(&self) -> &[Site] {
-        self.stack.get(..self.depth()).unwrap_or_default()
+        match self.site().is_in_library() {
+            true => &self.stack,
+            false => self.stack.get(..self.depth()).unwrap_or_default(),
+        }
     }
 }
 
@@ -99,6 +104,19 @@ impl Event {
 fn rust_file(site: &Site) -> Option<&str> {
     let path = site.file.strip_prefix("/rustc/")?;
     path.split_once("/library/").map(|(_, file)| file)
+}
+
+/// The package, with its version, and the file in it, for a place in what cargo got: `lock_api-0.4.14`, `src/mutex.rs`.
+fn package_file(site: &Site) -> Option<(&str, &str)> {
+    let (_, path) = site.file.split_once("/.cargo/registry/src/")?;
+    path.split_once('/')?.1.split_once('/')
+}
+
+/// Is the file of a package of locks, or about how threads wait for channels?
+fn is_waiting_of_package((package, file): (&str, &str)) -> bool {
+    let is = |name: &str| package.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+    ["parking_lot", "parking_lot_core", "lock_api"].into_iter().any(is)
+        || (is("crossbeam-channel") && ["src/context.rs", "src/waker.rs"].contains(&file))
 }
 
 /// Is the file of Rust's library about how threads sleep, are woken, and end?
@@ -111,7 +129,12 @@ fn is_waiting(file: &str) -> bool {
 fn counts(site: &Site, functions: &[&str]) -> bool {
     let name = site.function.split('<').next().unwrap_or_default();
     let counting = ["alloc/src/sync.rs", "std/src/sync/mpmc/counter.rs"];
-    functions.contains(&name) && rust_file(site).is_some_and(|file| counting.contains(&file))
+    let of_package = |(package, file): (&str, &str)| {
+        package.starts_with("crossbeam-channel-") && file == "src/counter.rs"
+    };
+    functions.contains(&name)
+        && (rust_file(site).is_some_and(|file| counting.contains(&file))
+            || package_file(site).is_some_and(of_package))
 }
 
 /// The headers of the C++ library's synchronisation that is instrumented with the program.
@@ -567,8 +590,24 @@ mod tests {
         assert!(dropped.gives_up_reference() && dropped.counts_references());
         let cloned = event(&[atomic, (arc, "clone<cache::Cache>"), ("main.rs", "main")]);
         assert!(!cloned.gives_up_reference() && cloned.counts_references());
+        let hooks = event(&[atomic, (arc, "drop<std::thread::spawnhook::SpawnHook>")]);
+        assert!(
+            hooks.counts_references(),
+            "what a thread does before and behind the program's part"
+        );
         let read = event(&[(arc, "deref<cache::Cache>"), ("main.rs", "main")]);
         assert!(!read.counts_references());
         assert!(!event(&[atomic, ("src/sync.rs", "drop")]).gives_up_reference());
+        let store = "/home/me/.cargo/registry/src/index.crates.io-1949/";
+        let of = |file: &str, function| {
+            event(&[(&format!("{store}{file}"), function), ("main.rs", "main")])
+        };
+        assert!(of("lock_api-0.4.14/src/mutex.rs", "lock").is_in_synchronisation());
+        assert!(of("crossbeam-channel-0.5.17/src/waker.rs", "notify").is_in_synchronisation());
+        assert!(
+            !of("crossbeam-channel-0.5.17/src/flavors/list.rs", "send").is_in_synchronisation()
+        );
+        assert!(of("crossbeam-channel-0.5.17/src/counter.rs", "release<u32>").counts_references());
+        assert!(!of("dashmap-6.1.0/src/lib.rs", "get").is_in_synchronisation());
     }
 }
