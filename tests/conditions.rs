@@ -9,8 +9,9 @@ use symbiosis::pipeline;
 use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
-/// A run ends at the failure, and may not show any more what another thread was about to write.
-const RECORDINGS: usize = 20;
+/// A run ends at the failure, and may not show any more what another thread was about to write: one in six to ten does,
+/// fewer on a busy machine.
+const RECORDINGS: usize = 200;
 
 fn compile(workspace: &Workspace, source: &str, level: &str) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
