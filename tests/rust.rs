@@ -50,3 +50,21 @@ fn a_panic_is_placed_explained_and_replayed() {
     assert!(solved.contains("holding self.balance"), "{solved}");
     assert!(!solved.contains("/rustc/"), "{solved}");
 }
+
+/// Along the recorded paths every schedule fails: what a passing run differs in counts, and not how many pointers the
+/// library had to something, nor how threads ended.
+#[test]
+fn a_look_up_that_is_not_one_step_with_the_insertion_is_the_cause() {
+    let workspace = compile("lookup");
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
+    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let checked = workspace.symbiosis(["check", "run.trace"]).describe();
+    assert!(checked.contains(" 0 gaps "), "{checked}");
+    let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
+    let cause = solved.lines().find(|line| line.contains("cause: ")).unwrap_or_default();
+    assert!(cause.contains("cache.entries") || cause.contains("self.entries"), "{solved}");
+    // Which of the accesses in them it names depends on the run.
+    assert!(cause.contains("(lookup.rs:18)"), "{solved}");
+    assert!(!cause.contains("strong") && !cause.contains("std::"), "{solved}");
+}
