@@ -9,8 +9,8 @@ use model::{Event, EventId, EventKind, PathConditionKind, ReadRef, WriteSource};
 /// that the writer had written before?
 pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
     let (announcement, look) = announcement(story, read, write)?;
-    // What a library keeps for itself says nothing of the program's data.
-    if story.event(announcement).is_in_synchronisation() {
+    // What a library does outside of any call of the program's says nothing of the program's data.
+    if story.site(announcement).is_in_library() {
         return None;
     }
     let sentence = format!(
@@ -40,7 +40,7 @@ pub(super) fn find_late(story: &Story<'_>, read: EventId, write: EventId) -> Opt
     let told = posted::done_before(story, write).into_iter().filter(|said| {
         !same_variable(&story.subject(*said), &name)
             && story.event(*said).thread != story.event(read).thread
-            && !story.event(*said).is_in_synchronisation()
+            && !story.site(*said).is_in_library()
     });
     let (said, look) =
         told.into_iter().find_map(|said| Some((said, seen_by(story, said, read)?)))?;
