@@ -1,10 +1,9 @@
 //! Which branches decide that a block is reached, as a person reads it: a failed assertion ends the program, and what
 //! stands behind the assertion is not decided by it.
 
+use crate::dependence::PostDominators;
 use crate::flow::Flow;
 use crate::types::{BlockId, Function, InstId, InstKind};
-use petgraph::algo::dominators::{Dominators, simple_fast};
-use petgraph::graph::{DiGraph, NodeIndex};
 
 /// The branches of a function that `is_asked` for, and the blocks that each of them decides about.
 pub(crate) fn decided(
@@ -21,73 +20,41 @@ pub(crate) fn decided(
     if branches.is_empty() {
         return Vec::new();
     }
-    let ends = Ends::of(function);
+    let ends = to_ends(function);
     let all = || (0..function.blocks.len() as u32).map(BlockId);
     let decided_by = |branch| all().filter(|block| ends.decides(branch, *block)).collect();
     branches.into_iter().map(|(block, last)| (last, decided_by(block))).collect()
 }
 
 /// What every way from a block to the function's end passes. Ways that end the program are none.
-struct Ends {
-    tree: Dominators<NodeIndex>,
-    /// Per block: where it leads to, but for what ends the program.
-    next: Vec<Vec<BlockId>>,
-}
-
-impl Ends {
-    fn of(function: &Function) -> Self {
-        let count = function.blocks.len();
-        let flow = Flow::of(function);
-        let all = || (0..count as u32).map(BlockId);
-        let returns = |block: &BlockId| {
-            let block = function.blocks.get(block.index());
-            let last =
-                block.and_then(|block| function.instructions.get(block.terminator().index()));
-            last.is_some_and(|last| {
-                last.kind.successors().is_empty() && !matches!(last.kind, InstKind::Unreachable)
-            })
-        };
-        let mut ends: Vec<BlockId> = all().filter(returns).collect();
-        let mut goes_on = vec![false; count];
-        reach(&flow, &ends, &mut goes_on);
-        // Of a loop that nothing leads out of, every round has an end.
-        for (header, latches) in flow.back_edges() {
-            if !goes_on[header.index()] {
-                reach(&flow, &latches, &mut goes_on);
-                ends.extend(latches);
-            }
+fn to_ends(function: &Function) -> PostDominators {
+    let count = function.blocks.len();
+    let flow = Flow::of(function);
+    let all = || (0..count as u32).map(BlockId);
+    let returns = |block: &BlockId| {
+        let block = function.blocks.get(block.index());
+        let last = block.and_then(|block| function.instructions.get(block.terminator().index()));
+        last.is_some_and(|last| {
+            last.kind.successors().is_empty() && !matches!(last.kind, InstKind::Unreachable)
+        })
+    };
+    let mut ends: Vec<BlockId> = all().filter(returns).collect();
+    let mut goes_on = vec![false; count];
+    reach(&flow, &ends, &mut goes_on);
+    // Of a loop that nothing leads out of, every round has an end.
+    for (header, latches) in flow.back_edges() {
+        if !goes_on[header.index()] {
+            reach(&flow, &latches, &mut goes_on);
+            ends.extend(latches);
         }
-        let next: Vec<Vec<BlockId>> = all()
-            .map(|block| {
-                let targets = flow.after(block).iter().copied();
-                targets.filter(|to| goes_on[to.index()]).collect()
-            })
-            .collect();
-        let mut reversed: DiGraph<(), ()> = DiGraph::new();
-        let nodes: Vec<NodeIndex> = (0..=count).map(|_| reversed.add_node(())).collect();
-        for (from, targets) in next.iter().enumerate() {
-            for to in targets {
-                reversed.add_edge(nodes[to.index()], nodes[from], ());
-            }
-        }
-        for end in ends {
-            reversed.add_edge(nodes[count], nodes[end.index()], ());
-        }
-        Self { tree: simple_fast(&reversed, nodes[count]), next }
     }
-
-    fn post_dominates(&self, block: BlockId, from: BlockId) -> bool {
-        let node = |block: BlockId| NodeIndex::new(block.index());
-        let chain = self.tree.dominators(node(from));
-        block == from || chain.is_some_and(|mut chain| chain.any(|other| other == node(block)))
-    }
-
-    fn decides(&self, branch: BlockId, block: BlockId) -> bool {
-        let Some(next) = self.next.get(branch.index()) else { return false };
-        next.iter().any(|to| Some(to) != next.first())
-            && next.iter().any(|to| self.post_dominates(block, *to))
-            && (branch == block || !self.post_dominates(block, branch))
-    }
+    let next: Vec<Vec<BlockId>> = all()
+        .map(|block| {
+            let targets = flow.after(block).iter().copied();
+            targets.filter(|to| goes_on[to.index()]).collect()
+        })
+        .collect();
+    PostDominators::of_ways(next, &ends)
 }
 
 /// Marks these blocks and those that lead to them.
@@ -103,41 +70,16 @@ fn reach(flow: &Flow, ends: &[BlockId], marked: &mut [bool]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::{Block, ConstId, Instruction, Operand, TypeId};
+    use crate::testing;
 
     /// What the branch of block 0 decides, in a function whose blocks only branch. A block without targets returns, one
     /// that leads to itself alone ends the program.
     fn decided_by_first(blocks: &[&[u32]]) -> Vec<u32> {
-        let condition = Operand::Const(ConstId(0));
-        let kind = |at: u32, targets: &[u32]| match *targets {
-            [] => InstKind::Ret(None),
+        let kind = |(at, targets): (u32, &&[u32])| match **targets {
             [only] if only == at => InstKind::Unreachable,
-            [only] => InstKind::Br(BlockId(only)),
-            [a, b, ..] => InstKind::CondBr(condition, BlockId(a), BlockId(b)),
+            _ => testing::terminator(targets),
         };
-        let instructions = (0..).zip(blocks).map(|(at, targets)| Instruction {
-            kind: kind(at, targets),
-            ty: TypeId(0),
-            loc: None,
-        });
-        let function = Function {
-            name: "f".into(),
-            ty: TypeId(0),
-            result: TypeId(0),
-            params: Vec::new(),
-            varargs: false,
-            internal: false,
-            mergeable: false,
-            address_taken: false,
-            intrinsic: false,
-            noreturn: false,
-            blocks: (0..blocks.len() as u32)
-                .map(|at| Block { first: InstId(at), end: InstId(at + 1) })
-                .collect(),
-            instructions: instructions.collect(),
-            scope: None,
-            variables: Vec::new(),
-        };
+        let function = testing::function((0..).zip(blocks).map(kind).collect());
         let all = decided(&function, &|id| *id == InstId(0));
         all.into_iter().flat_map(|(_, blocks)| blocks).map(|block| block.0).collect()
     }

@@ -2,6 +2,7 @@
 
 pub mod assembly;
 pub mod calls;
+pub mod dependence;
 pub mod dump;
 pub mod effects;
 pub mod feeding;
@@ -20,6 +21,8 @@ mod read;
 pub mod regions;
 pub mod repeats;
 pub mod stack;
+#[cfg(test)]
+mod testing;
 pub mod types;
 mod visit;
 pub mod wrappers;

@@ -74,39 +74,11 @@ impl Loops {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::{Block, ConstId, InstId, InstKind, Instruction, Operand, TypeId};
+    use crate::testing;
 
     /// A function whose blocks only branch: block `i` to `blocks[i]`.
     fn function(blocks: &[&[u32]]) -> Function {
-        let condition = Operand::Const(ConstId(0));
-        let kind = |targets: &[u32]| match *targets {
-            [] => InstKind::Ret(None),
-            [only] => InstKind::Br(BlockId(only)),
-            [a, b, ..] => InstKind::CondBr(condition, BlockId(a), BlockId(b)),
-        };
-        let instructions = blocks
-            .iter()
-            .map(|targets| Instruction { kind: kind(targets), ty: TypeId(0), loc: None })
-            .collect();
-        let blocks = (0..blocks.len() as u32)
-            .map(|at| Block { first: InstId(at), end: InstId(at + 1) })
-            .collect();
-        Function {
-            name: "f".into(),
-            ty: TypeId(0),
-            result: TypeId(0),
-            params: Vec::new(),
-            varargs: false,
-            internal: false,
-            mergeable: false,
-            address_taken: false,
-            intrinsic: false,
-            noreturn: false,
-            blocks,
-            instructions,
-            scope: None,
-            variables: Vec::new(),
-        }
+        testing::function(blocks.iter().map(|targets| testing::terminator(targets)).collect())
     }
 
     fn body(found: &Loop, count: u32) -> Vec<u32> {

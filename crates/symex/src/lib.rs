@@ -26,7 +26,7 @@
 //! | `inputs` | results that a replay gives back |
 //! | `idle` | rounds of waiting, which are left out |
 //! | `points` | where a scheduler can stop the threads |
-//! | `failure`, `hang`, `dependence` | φbug |
+//! | `failure`, `hang` | φbug |
 //! | `locals` | local variables that end while other threads use them |
 //! | `own` | what lines leave for each other in memory of the thread's own |
 //! | `shadow`, `cells`, `heap`, `mappings`, `memory` | shared bytes, allocations, memory |
@@ -50,7 +50,6 @@ mod clock;
 mod concrete;
 mod containers;
 mod control;
-mod dependence;
 mod described;
 mod descriptors;
 mod endless;

@@ -2,9 +2,9 @@
 //! dependence, and through the values that decided concrete branches.
 
 use super::Found;
-use crate::dependence::PostDominators;
 use crate::engine::{Engine, operand_value};
 use crate::thread::{CodeFrame, Frame, StoreRecord, Thread};
+use ir::dependence::PostDominators;
 use ir::types::{BlockId, InstId, InstKind, Operand};
 
 /// How far values are followed back.

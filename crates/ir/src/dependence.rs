@@ -1,37 +1,46 @@
 //! Control dependence: which branches decide that a block is reached.
 
-use ir::types::{BlockId, Function};
+use crate::types::{BlockId, Function};
 use petgraph::algo::dominators::{Dominators, simple_fast};
 use petgraph::graph::{DiGraph, NodeIndex};
 
 /// The post-dominators of one function.
-pub(crate) struct PostDominators {
+pub struct PostDominators {
     tree: Dominators<NodeIndex>,
     successors: Vec<Vec<BlockId>>,
 }
 
 impl PostDominators {
+    /// Of all ways through a function, also those that end the program.
+    #[must_use]
     pub fn of(function: &Function) -> Self {
         let count = function.blocks.len();
-        let mut reversed: DiGraph<(), ()> = DiGraph::new();
-        let nodes: Vec<NodeIndex> = (0..=count).map(|_| reversed.add_node(())).collect();
-        let exit = nodes[count];
-        let mut successors = Vec::with_capacity(count);
-        for (index, block) in function.blocks.iter().enumerate() {
+        let next = function.blocks.iter().map(|block| {
             let last = function.instructions.get(block.terminator().index());
             let next = last.map(|last| last.kind.successors()).unwrap_or_default();
-            for target in &next {
-                if let Some(&node) = nodes.get(target.index()).filter(|_| target.index() < count) {
-                    reversed.add_edge(node, nodes[index], ());
-                }
+            next.into_iter().filter(|to| to.index() < count).collect()
+        });
+        let next: Vec<Vec<BlockId>> = next.collect();
+        // Returns, and blocks that end in a call that does not return.
+        let ends = (0..).map(BlockId).zip(&next).filter(|(_, next)| next.is_empty());
+        let ends: Vec<BlockId> = ends.map(|(block, _)| block).collect();
+        Self::of_ways(next, &ends)
+    }
+
+    /// Of the ways that lead from each block to these others, all of which are there, up to the ends.
+    pub(crate) fn of_ways(successors: Vec<Vec<BlockId>>, ends: &[BlockId]) -> Self {
+        let count = successors.len();
+        let mut reversed: DiGraph<(), ()> = DiGraph::new();
+        let nodes: Vec<NodeIndex> = (0..=count).map(|_| reversed.add_node(())).collect();
+        for (from, targets) in successors.iter().enumerate() {
+            for to in targets {
+                reversed.add_edge(nodes[to.index()], nodes[from], ());
             }
-            // Returns, and blocks that end in a call that does not return.
-            if next.is_empty() {
-                reversed.add_edge(exit, nodes[index], ());
-            }
-            successors.push(next);
         }
-        Self { tree: simple_fast(&reversed, exit), successors }
+        for end in ends {
+            reversed.add_edge(nodes[count], nodes[end.index()], ());
+        }
+        Self { tree: simple_fast(&reversed, nodes[count]), successors }
     }
 
     /// Does every way from `from` to the end lead through `block`? A block does so for itself.
@@ -45,6 +54,7 @@ impl PostDominators {
     }
 
     /// Does the branch at the end of `branch` decide whether `block` is reached?
+    #[must_use]
     pub fn decides(&self, branch: BlockId, block: BlockId) -> bool {
         let Some(successors) = self.successors.get(branch.index()) else { return false };
         let several = successors.iter().any(|next| Some(next) != successors.first());
@@ -56,34 +66,8 @@ impl PostDominators {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ir::types::{Block, ConstId, InstId, InstKind, Instruction, Operand, TypeId};
-
-    /// A function whose blocks hold a terminator each.
-    fn function(terminators: Vec<InstKind>) -> Function {
-        let blocks = (0..terminators.len() as u32)
-            .map(|i| Block { first: InstId(i), end: InstId(i + 1) })
-            .collect();
-        let instructions = terminators
-            .into_iter()
-            .map(|kind| Instruction { kind, ty: TypeId(0), loc: None })
-            .collect();
-        Function {
-            name: "f".into(),
-            ty: TypeId(0),
-            result: TypeId(0),
-            params: Vec::new(),
-            varargs: false,
-            internal: false,
-            mergeable: false,
-            address_taken: false,
-            intrinsic: false,
-            noreturn: false,
-            blocks,
-            instructions,
-            scope: None,
-            variables: Vec::new(),
-        }
-    }
+    use crate::testing::function;
+    use crate::types::{ConstId, InstKind, Operand};
 
     fn branch(then: u32, otherwise: u32) -> InstKind {
         InstKind::CondBr(Operand::Const(ConstId(0)), BlockId(then), BlockId(otherwise))
