@@ -324,6 +324,24 @@ pub(crate) struct Thread<'r> {
     pub writes: u64,
 }
 
+/// So many bits of a private address are the same in all threads.
+const PRIVATE_BITS: u32 = 40;
+
+/// Where a thread's private memory begins.
+fn private_memory(index: usize) -> u64 {
+    PRIVATE + ((index as u64) << PRIVATE_BITS)
+}
+
+/// The thread whose private memory an address is in.
+pub(crate) fn owner_of_private(address: u64) -> Option<usize> {
+    usize::try_from(address.checked_sub(PRIVATE)? >> PRIVATE_BITS).ok()
+}
+
+/// Where in its thread's private memory an address is.
+pub(crate) fn within_private(address: u64) -> u64 {
+    address & ((1 << PRIVATE_BITS) - 1)
+}
+
 impl<'r> Thread<'r> {
     /// The value, or the constant that a condition says it is.
     pub fn as_settled(&self, value: Value) -> Value {
@@ -367,8 +385,8 @@ impl<'r> Thread<'r> {
             destructors: Vec::new(),
             cleanup_buffers: Vec::new(),
             doubtful_return: None,
-            private_next: PRIVATE + ((index as u64) << 40) + 4096,
-            tls_next: PRIVATE + ((index as u64) << 40) + (1 << 39),
+            private_next: private_memory(index) + 4096,
+            tls_next: private_memory(index) + (1 << 39),
             report: ThreadReport { name: log.name.clone(), ..ThreadReport::default() },
             held: Vec::new(),
             pending_sync: Vec::new(),

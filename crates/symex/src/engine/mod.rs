@@ -62,8 +62,6 @@ pub(crate) struct Learned {
     pub thread_locals: Vec<thread_locals::Found>,
     /// By thread: where libraries know it to be, its `pthread_t`, as its creator got it.
     pub thread_pointers: FxHashMap<usize, u64>,
-    /// A walk found one of them to be known to another thread, which those before did not know.
-    pub published: bool,
     /// By thread: where in its path it was cancelled in a call; none where that led nowhere.
     pub jumps: FxHashMap<usize, Option<usize>>,
     /// Per thread: all time stamps, in order.

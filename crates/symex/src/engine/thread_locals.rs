@@ -9,7 +9,7 @@ use super::Engine;
 use crate::heap::USER_END;
 use crate::memory::MemoryByte;
 use crate::recording::Recording;
-use crate::thread::{CodeFrame, Thread};
+use crate::thread::{CodeFrame, Thread, owner_of_private, within_private};
 use crate::value::Value;
 use ir::types::{CastOp, ConstId, ConstantKind, Global, InstKind, Instruction, Operand};
 use rustc_hash::FxHashMap;
@@ -17,8 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread's variables lie no further below what libraries know it by, its thread pointer.
 const BELOW: u64 = 1 << 20;
-/// The made-up addresses of a thread's variables are the same in every thread but for what is above these bits.
-const OF_ONE_THREAD: u64 = (1 << 40) - 1;
 
 /// Where a thread-local variable really lay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +144,7 @@ impl<'r> Engine<'r> {
     /// new ones.
     pub(crate) fn publish_thread_locals(&mut self) -> bool {
         let Addresses { left, read } = std::mem::take(&mut self.addresses);
+        let mut any = false;
         for (from, left) in &left {
             let Some(read) = read.get(from) else { continue };
             let may_be = |computed: u64, logged: u64| {
@@ -160,15 +159,15 @@ impl<'r> Engine<'r> {
             };
             let certain: Vec<(u64, u64)> = pairs.iter().filter(alone).copied().collect();
             for (computed, logged) in certain {
-                self.publish_thread_local(computed, logged);
+                any |= self.publish_thread_local(computed, logged);
             }
         }
         // A variable is equally far from the thread pointer in all threads.
         for computed in left.into_values().flatten() {
             let Some(address) = self.as_in_another_thread(computed) else { continue };
-            self.publish_thread_local(computed, address);
+            any |= self.publish_thread_local(computed, address);
         }
-        std::mem::take(&mut self.learned.published)
+        any
     }
 
     /// Where an address of a thread-local variable really is, by where another thread has that variable.
@@ -178,7 +177,7 @@ impl<'r> Engine<'r> {
         let pointer = pointers.get(&thread)?;
         let mut known = self.learned.thread_locals.iter();
         let distance = known.find_map(|found| {
-            let same = found.internal & OF_ONE_THREAD == internal & OF_ONE_THREAD;
+            let same = within_private(found.internal) == within_private(internal);
             let other = pointers.get(&found.thread).filter(|_| same && found.published)?;
             other.checked_sub(found.address)
         })?;
@@ -187,34 +186,32 @@ impl<'r> Engine<'r> {
 
     /// The thread-local variable that a made-up address lies in: its thread, its made-up address, and its size.
     fn thread_local_of(&self, computed: u64) -> Option<(usize, u64, u64)> {
-        let owners = self.threads.iter().enumerate();
-        let found = owners.flat_map(|(t, thread)| {
-            let own = thread_local_globals(self.recording);
-            own.filter_map(move |(m, g, global)| {
-                let &internal = thread.thread_locals.get(&(m, g))?;
-                let inside = computed.checked_sub(internal).is_some_and(|at| at < global.size);
-                inside.then_some((t, internal, global.size))
-            })
-        });
-        { found }.next()
+        let owner = owner_of_private(computed)?;
+        let thread = self.threads.get(owner)?;
+        thread_local_globals(self.recording).find_map(|(m, g, global)| {
+            let &internal = thread.thread_locals.get(&(m, g))?;
+            let inside = computed.checked_sub(internal).is_some_and(|at| at < global.size);
+            inside.then_some((owner, internal, global.size))
+        })
     }
 
-    fn publish_thread_local(&mut self, computed: u64, logged: u64) {
-        let Some((thread, internal, size)) = self.thread_local_of(computed) else { return };
-        let Some(address) = logged.checked_sub(computed - internal) else { return };
+    /// Says whether that is news.
+    fn publish_thread_local(&mut self, computed: u64, logged: u64) -> bool {
+        let Some((thread, internal, size)) = self.thread_local_of(computed) else { return false };
+        let Some(address) = logged.checked_sub(computed - internal) else { return false };
         if !self.may_lie_at(thread, address, size) {
-            return;
+            return false;
         }
         let known = &mut self.learned.thread_locals;
         let is_it = |found: &&mut Found| found.thread == thread && found.internal == internal;
         match known.iter_mut().find(is_it) {
-            Some(found) if found.address == address && found.published => return,
+            Some(found) if found.address == address && found.published => return false,
             Some(found) if found.address == address => found.published = true,
             // It cannot lie at two places: what was read from memory there was something else.
             Some(found) => (found.size, found.published) = (0, false),
             None => known.push(Found { thread, address, size, internal, published: true }),
         }
-        self.learned.published = true;
+        true
     }
 
     /// Can the thread's variables lie there? Nothing else may be there; those of a created thread lie below its
@@ -301,27 +298,17 @@ pub(super) fn named(thread: &Thread<'_>, frame: &CodeFrame<'_>, constant: ConstI
     if thread.thread_locals.is_empty() {
         return None;
     }
-    match &frame.module.constants.get(constant.index())?.kind {
-        ConstantKind::Global(global, offset) => {
-            let address = thread.thread_locals.get(&(frame.info.module, global.0))?;
-            Some(address.wrapping_add_signed(*offset))
-        }
-        ConstantKind::Expression(kind) => match **kind {
-            InstKind::Cast(CastOp::PtrToInt, Operand::Const(inner))
-                if inner != constant
-                    && frame.module.scalar_bits(frame.module.constants[constant.index()].ty)
-                        == Some(64) =>
-            {
-                // Of an expression within this one nothing is known here.
-                match &frame.module.constants.get(inner.index())?.kind {
-                    ConstantKind::Global(..) => named(thread, frame, inner),
-                    _ => None,
-                }
-            }
-            _ => None,
-        },
-        _ => None,
+    let constants = &frame.module.constants;
+    let mut constant = constants.get(constant.index())?;
+    if let ConstantKind::Expression(kind) = &constant.kind
+        && let InstKind::Cast(CastOp::PtrToInt, Operand::Const(pointer)) = **kind
+        && frame.module.scalar_bits(constant.ty) == Some(64)
+    {
+        constant = constants.get(pointer.index())?;
     }
+    let ConstantKind::Global(global, offset) = constant.kind else { return None };
+    let address = thread.thread_locals.get(&(frame.info.module, global.0))?;
+    Some(address.wrapping_add_signed(offset))
 }
 
 fn thread_local_globals(recording: &Recording) -> impl Iterator<Item = (usize, u32, &Global)> + '_ {
