@@ -9,10 +9,6 @@ use model::{Event, EventId, EventKind, PathConditionKind, ReadRef, WriteSource};
 /// that the writer had written before?
 pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
     let (announcement, look) = announcement(story, read, write)?;
-    // What a library does outside of any call of the program's says nothing of the program's data.
-    if story.site(announcement).is_in_library() {
-        return None;
-    }
     let sentence = format!(
         "{} {} {} ({}) before it wrote {} ({}), and {}, which saw the one ({}), read the other ({}) \
          in between",
@@ -175,6 +171,8 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             && announcement.index < writer.index
             && story.event(look.event).index < reader.index
             && story.is_named(look.event)
+            // What a library does outside of any call of the program's says nothing of the program's data.
+            && !announcement.site().is_in_library()
             // What the reader saw was not written after it was said.
             && !since(announcement.id)
             && !round_before(announcement.id)

@@ -182,8 +182,8 @@ impl<'a> Story<'a> {
         self.with_sections(self.of_the_program(pairs))
     }
 
-    /// The pairs without those of the library's own synchronisation, which say only that threads met there; all
-    /// where there are no others.
+    /// The pairs without those of the library's own synchronisation, which say only that threads met there or counted
+    /// pointers; all where there are no others.
     fn of_the_program(&self, pairs: Vec<Pair>) -> Vec<Pair> {
         let own = |pair: &Pair| match pair {
             Pair::Reversed(order) => !is_meeting(self.trace(), *order),
