@@ -170,7 +170,10 @@ fn verify_patches(name: &str, helps: (&str, &str), does_not: Option<&str>) {
     // The regression test says the same of the cause.
     workspace.symbiosis(["test-case", "failing.trace", "-o", "case"]).expect_code(SUCCESS);
     let readme = fs::read_to_string(workspace.path("case/README.md")).expect("it has a README");
-    assert!(readme.contains("check") || readme.contains("read ("), "{readme}");
+    let told = buggy.stdout();
+    let cause = told.lines().find_map(|line| line.trim().strip_prefix("the recorded cause: "));
+    let cause = cause.expect("it says the cause");
+    assert!(readme.contains(&format!("{cause}.")), "{cause}: {readme}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
  *
  * Made by `symbiosis test-case` (version @VERSION@). It runs the program under the thread schedule
  * below, under which the program failed, and looks how the program ends. The program has to be
- * built with `symbiosis cc` or `symbiosis c++`; this file is plain C11 and POSIX (and C++), any
+ * built with `symbiosis cc`, `c++` or `rustc`; this file is plain C11 and POSIX (and C++), any
  * compiler will do. It reads nothing but itself, so it can be copied and edited at will.
  *
  * The cause:
@@ -347,8 +347,8 @@ static int judge(const char *program, int status, int late)
         return FAILED;
     }
     if (!reported) {
-        printf("skipped: %s did not follow the schedule: it is not built with `symbiosis cc` or "
-               "`symbiosis c++`, or with another version than this test\n", program);
+        printf("skipped: %s did not follow the schedule: it is not built with `symbiosis cc`, "
+               "`c++` or `rustc`, or with another version than this test\n", program);
         show_output();
         return SKIPPED;
     }
