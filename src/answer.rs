@@ -3,10 +3,12 @@
 
 mod across;
 mod cause;
+mod kept;
 mod sources;
 
 pub use across::add_across;
 pub use cause::{add_cause, came_from_outside, passed_elsewhere};
+pub use kept::{KeptError, keep, kept, kept_file};
 pub use sources::add_sources;
 
 use encoders::SystemSize;

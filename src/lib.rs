@@ -11,4 +11,5 @@ pub mod replay;
 pub mod runtime_archive;
 pub mod rust;
 pub mod test_case;
+pub mod triage;
 pub mod verify;

@@ -1,7 +1,8 @@
 //! `symbiosis fix`: what could be changed so that the run cannot fail this way.
 
 use super::show::sources::Lines;
-use super::{Failure, exit_codes, output, show};
+use super::{Failure, exit_codes, output};
+use crate::answer::{keep, kept};
 use crate::fix::answer::Fixes;
 use crate::fix::{self, FixError, Recorded};
 use crate::pipeline::{self, Backend, Budget, PipelineError, ReplayOptions, SolveOptions};
@@ -132,7 +133,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
 
 /// The answer that the trace keeps; where there is none of this version, it is solved. With the trace that it is about.
 pub(super) fn solution(trace: &Path, time: Duration) -> Result<(Solution, PathBuf), Failure> {
-    if let Ok(solution) = show::kept(trace) {
+    if let Ok(solution) = kept(trace) {
         return Ok((solution, pipeline::explained_trace(trace)));
     }
     let options = SolveOptions {
@@ -148,7 +149,7 @@ pub(super) fn solution(trace: &Path, time: Duration) -> Result<(Solution, PathBu
         eprintln!("symbiosis: warning: {warning}");
     }
     if answer.walked
-        && let Err(error) = show::keep(&answer.trace, &answer.solution)
+        && let Err(error) = keep(&answer.trace, &answer.solution)
     {
         eprintln!("symbiosis: warning: the answer cannot be kept in the trace: {error}");
     }

@@ -13,6 +13,7 @@ pub mod replay;
 pub mod show;
 pub mod solve;
 pub mod test_case;
+pub mod triage;
 pub mod verify;
 
 use crate::rust::{self, RustError};
@@ -40,6 +41,7 @@ Typical use:
   symbiosis replay queue.trace
   symbiosis fix queue.trace
   symbiosis test-case queue.trace -o tests/queue
+  symbiosis triage traces/ --report report
 
 Exit codes: 0 done; 1 unexpected error; 2 wrong usage; 10 replay differs; 11 no schedule;
 12 limit or time-out; 20 bad trace; 21 binary does not match the trace.";
@@ -84,6 +86,8 @@ enum Command {
     Show(show::Args),
     /// Say whether two traces failed for the same cause
     Diff(diff::Args),
+    /// Group many failing traces by their causes, with reports for CI
+    Triage(triage::Args),
     /// Find repairs, each checked against the recorded run
     Fix(fix::Args),
     /// Run the program again under the failing schedule, or under an alternate
@@ -164,6 +168,7 @@ fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Command::Solve(args) => solve::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Triage(args) => triage::run(&args),
         Command::Fix(args) => fix::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::TestCase(args) => test_case::run(&args),

@@ -2,6 +2,7 @@
 
 use super::record::seconds;
 use super::{Failure, exit_codes, show};
+use crate::answer::keep;
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use render::solution::{Replay, Verdict};
 use std::path::PathBuf;
@@ -93,7 +94,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     }
     // Whoever only reads the trace gets the answer all the same.
     if answer.walked
-        && let Err(error) = show::keep(&answer.trace, &answer.solution)
+        && let Err(error) = keep(&answer.trace, &answer.solution)
     {
         eprintln!("symbiosis: warning: `symbiosis show` will not find the answer: {error}");
     }

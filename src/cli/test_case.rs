@@ -2,9 +2,9 @@
 
 use super::record::seconds;
 use super::replay::manifest;
-use super::show;
 use super::solve::parse_backend;
 use super::{Failure, exit_codes, output};
+use crate::answer::kept;
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use crate::test_case::{self, TestCase, TestCaseError};
 use render::solution::Replay;
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     let absolute = |path: &PathBuf| std::path::absolute(path).map_err(TestCaseError::Write);
     let program = args.test_program.as_ref().map(absolute).transpose()?;
     // An alternate, which this search does without, tells more of the cause.
-    let solved = show::kept(&answer.trace).ok();
+    let solved = kept(&answer.trace).ok();
     let cause = solved.as_ref().and_then(|solution| solution.cause.as_ref());
     let files = test_case::files(&TestCase {
         name: &name,

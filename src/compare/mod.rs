@@ -68,7 +68,7 @@ type Aspect = (&'static str, fn(&Solution) -> String);
 const ASPECTS: &[Aspect] = &[
     ("pattern", |s| s.cause.as_ref().map(|c| c.pattern.clone()).unwrap_or_default()),
     ("case", |s| s.cause.as_ref().and_then(|c| c.case.clone()).unwrap_or_default()),
-    ("variables", variables),
+    ("variables", |s| variables(s).join(", ")),
     ("events", |s| listed(s, |event| format!("{} in {}", event.kind, event.location.function))),
     ("lines", |s| {
         listed(s, |event| {
@@ -106,13 +106,14 @@ fn listed(solution: &Solution, text: impl Fn(&Event) -> String) -> String {
     words.join(", ")
 }
 
-/// The members that the cause is about: the pointer that leads there has many names.
-fn variables(solution: &Solution) -> String {
+/// The members that the cause is about, sorted: the pointer that leads there has many names.
+#[must_use]
+pub fn variables(solution: &Solution) -> Vec<String> {
     let variables = solution.cause.iter().flat_map(|cause| &cause.variables);
     let mut names: Vec<String> = variables.map(|name| explain::last_member(name)).collect();
     names.sort_unstable();
     names.dedup();
-    names.join(", ")
+    names
 }
 
 /// The functions that the threads of the cause start in.
@@ -130,7 +131,9 @@ fn threads(solution: &Solution) -> String {
     entries.join(", ")
 }
 
-fn failure(solution: &Solution) -> String {
+/// The kind of the failure and where it is, without the directories that lead there; empty where there is none.
+#[must_use]
+pub fn failure(solution: &Solution) -> String {
     let Some(failure) = &solution.failure else { return String::new() };
     let file = failure.location.file.rsplit('/').next().unwrap_or_default();
     format!("{} at {file}:{}", failure.kind, failure.location.line)

@@ -117,10 +117,13 @@ pub fn run(
     options: &Options,
     interrupts: &Interrupts,
 ) -> Result<Run, RecordError> {
-    let absolute = std::path::absolute(directory)
-        .map_err(|source| RecordError::Create { path: directory.to_owned(), source })?;
-    fs_err::create_dir(&absolute)
-        .map_err(|source| RecordError::Create { path: directory.to_owned(), source })?;
+    let failed = |source| RecordError::Create { path: directory.to_owned(), source };
+    let absolute = std::path::absolute(directory).map_err(failed)?;
+    // A job that collects traces need not make the place for them first.
+    if let Some(parent) = absolute.parent() {
+        fs_err::create_dir_all(parent).map_err(failed)?;
+    }
+    fs_err::create_dir(&absolute).map_err(failed)?;
     let result = run_in(program, &absolute, options, interrupts);
     if result.is_err() {
         // Nothing of value is in there: the program did not record.

@@ -1,6 +1,6 @@
-//! SARIF 2.1.0: one result with the cause as its message, and two code flows, the failing and the
-//! alternate schedule, each with a thread flow per thread. `executionOrder` says how the steps of
-//! the threads follow each other.
+//! SARIF 2.1.0: a result for each answer, with the cause as its message, and two code flows, the failing
+//! and the alternate schedule, each with a thread flow per thread. `executionOrder` says how the steps
+//! of the threads follow each other.
 //!
 //! The steps are the events of the projection, of the cause, and the failure, and not the whole
 //! schedule: GitHub shows no more than a thousand of a result.
@@ -36,10 +36,85 @@ pub fn to_sarif(
     solution: &Solution,
     options: SarifOptions<'_>,
 ) -> Result<String, serde_json::Error> {
-    let writer = Writer { solution, options };
-    let mut text = serde_json::to_string_pretty(&writer.log())?;
+    all_to_sarif(&[Finding { solution, count: 1, known: None }], options)
+}
+
+/// One of several answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Finding<'a> {
+    /// The answer.
+    pub solution: &'a Solution,
+    /// How many runs failed for its cause.
+    pub count: usize,
+    /// Was the cause known before? None where that is not asked.
+    pub known: Option<bool>,
+}
+
+/// The same with a result for each of several answers that have a failure.
+///
+/// # Errors
+/// As [`to_sarif`].
+pub fn all_to_sarif(
+    findings: &[Finding<'_>],
+    options: SarifOptions<'_>,
+) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(&log(findings, options))?;
     text.push('\n');
     Ok(text)
+}
+
+fn log(findings: &[Finding<'_>], options: SarifOptions<'_>) -> Value {
+    let mut patterns: Vec<&str> = Vec::new();
+    let mut results: Vec<Value> = Vec::new();
+    for finding in findings {
+        let writer = Writer { solution: finding.solution, options };
+        let pattern = writer.pattern();
+        let index = patterns.iter().position(|known| *known == pattern);
+        let index = index.unwrap_or_else(|| {
+            patterns.push(pattern);
+            patterns.len() - 1
+        });
+        let Some(failure) = &finding.solution.failure else { continue };
+        let mut result = writer.result(&failure.location);
+        result["ruleIndex"] = json!(index);
+        if finding.count > 1 {
+            result["occurrenceCount"] = json!(finding.count);
+        }
+        if let Some(known) = finding.known {
+            result["baselineState"] = json!(if known { "unchanged" } else { "new" });
+        }
+        results.push(result);
+    }
+    let mut run = json!({
+        "tool": { "driver": {
+            "name": "symbiosis",
+            "version": options.tool_version,
+            "rules": patterns.into_iter().map(rule).collect::<Vec<_>>(),
+        } },
+        "columnKind": "utf16CodeUnits",
+        "results": results,
+    });
+    if let Some(root) = options.root {
+        let uri = format!("file://{}/", encoded(root));
+        run["originalUriBaseIds"] = json!({ "%SRCROOT%": { "uri": uri } });
+    }
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    })
+}
+
+/// The kind of bug.
+fn rule(pattern: &str) -> Value {
+    json!({
+        "id": pattern,
+        "name": name_of(pattern),
+        "shortDescription": { "text": description(pattern) },
+        "fullDescription": { "text": description(pattern) },
+        "defaultConfiguration": { "level": "error" },
+        "properties": { "tags": ["concurrency", "correctness"] },
+    })
 }
 
 struct Writer<'s> {
@@ -47,53 +122,15 @@ struct Writer<'s> {
     options: SarifOptions<'s>,
 }
 
-impl Writer<'_> {
-    fn log(&self) -> Value {
-        let rule = self.rule();
-        let results: Vec<Value> =
-            self.solution.failure.iter().map(|failure| self.result(&failure.location)).collect();
-        let mut run = json!({
-            "tool": { "driver": {
-                "name": "symbiosis",
-                "version": self.options.tool_version,
-                "rules": [rule],
-            } },
-            "columnKind": "utf16CodeUnits",
-            "results": results,
-        });
-        if let Some(root) = self.options.root {
-            let uri = format!("file://{}/", encoded(root));
-            run["originalUriBaseIds"] = json!({ "%SRCROOT%": { "uri": uri } });
-        }
-        json!({
-            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-            "version": "2.1.0",
-            "runs": [run],
-        })
-    }
-
-    fn pattern(&self) -> &str {
+impl<'s> Writer<'s> {
+    fn pattern(&self) -> &'s str {
         self.solution.cause.as_ref().map_or("failure", |cause| cause.pattern.as_str())
-    }
-
-    /// The kind of bug.
-    fn rule(&self) -> Value {
-        let pattern = self.pattern();
-        json!({
-            "id": pattern,
-            "name": name_of(pattern),
-            "shortDescription": { "text": description(pattern) },
-            "fullDescription": { "text": description(pattern) },
-            "defaultConfiguration": { "level": "error" },
-            "properties": { "tags": ["concurrency", "correctness"] },
-        })
     }
 
     fn result(&self, failed_at: &Location) -> Value {
         let solution = self.solution;
         let mut result = json!({
             "ruleId": self.pattern(),
-            "ruleIndex": 0,
             "level": "error",
             "message": { "text": self.message() },
         });
@@ -416,6 +453,29 @@ mod tests {
                 step(4, "t0.2: write bank->total = 1"),
             ]
         );
+    }
+
+    #[test]
+    fn several_answers_share_rules_and_say_how_often_they_came_up() {
+        let one = lost_update();
+        let mut other = lost_update();
+        if let Some(cause) = &mut other.cause {
+            cause.pattern = "order".to_owned();
+        }
+        let findings = [
+            Finding { solution: &one, count: 3, known: Some(true) },
+            Finding { solution: &other, count: 1, known: Some(false) },
+            Finding { solution: &one, count: 1, known: None },
+        ];
+        let log = super::log(&findings, SarifOptions::default());
+        let run = &log["runs"][0];
+        let results = run["results"].as_array().unwrap();
+        let of = |name: &str| results.iter().map(|result| result[name].clone()).collect::<Vec<_>>();
+        assert_eq!(of("ruleIndex"), [0, 1, 0]);
+        assert_eq!(of("occurrenceCount"), [json!(3), Value::Null, Value::Null]);
+        assert_eq!(of("baselineState"), [json!("unchanged"), json!("new"), Value::Null]);
+        assert_eq!(run["tool"]["driver"]["rules"].as_array().unwrap().len(), 2);
+        assert_eq!(run["tool"]["driver"]["rules"][1]["id"], results[1]["ruleId"]);
     }
 
     #[test]
