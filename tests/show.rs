@@ -83,7 +83,7 @@ fn check_sarif(log: &Value, solution: &Solution) {
     let result = &log["runs"][0]["results"][0];
     let cause = solution.cause.as_ref().expect("a cause");
     assert_eq!(result["ruleId"], cause.pattern.as_str());
-    assert_eq!(result["partialFingerprints"]["symbiosisCause/v1"], cause.fingerprint.as_str());
+    assert_eq!(result["partialFingerprints"]["symbiosisCause/v2"], cause.fingerprint.as_str());
     let flows = result["codeFlows"].as_array().expect("code flows");
     assert_eq!(flows.len(), 2, "failing and alternate");
     for (flow, schedule) in flows.iter().zip([&solution.schedule, &solution.alternates[0].schedule])

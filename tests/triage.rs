@@ -78,7 +78,7 @@ fn failures_are_grouped_by_their_causes_and_every_report_has_them() {
     let results = sarif["runs"][0]["results"].as_array().expect("a list");
     assert_eq!(results.len(), 2);
     assert_eq!(results[0]["occurrenceCount"], 2);
-    let print = &results[1]["partialFingerprints"]["symbiosisCause/v1"];
+    let print = &results[1]["partialFingerprints"]["symbiosisCause/v2"];
     assert_eq!(print, &groups[1]["fingerprint"]);
     let report = Report::deserialize_from_str(&read("junit.xml")).expect("JUnit");
     let suites: Vec<_> =
@@ -100,6 +100,22 @@ fn failures_are_grouped_by_their_causes_and_every_report_has_them() {
     let arguments = ["triage", "traces", "--known", "report/triage.json", "--format", "json"];
     let found = json(&workspace.symbiosis(arguments).expect_code(SUCCESS).stdout());
     assert_eq!(found["groups"][1]["state"], "known");
+}
+
+/// Tests of one project often have the same function names: two that lose an update of a `balance` in the same
+/// lines of a `deposit` are two bugs.
+#[test]
+fn the_same_functions_in_two_files_are_two_bugs() {
+    let workspace = Workspace::new("triage-files");
+    for name in ["mutex", "exit_status"] {
+        let program = compile(&workspace, name, "buggy");
+        record(&workspace, &program, &format!("{name}.trace"));
+    }
+    let arguments = ["triage", ".", "--no-replay", "--format", "json"];
+    let found = json(&workspace.symbiosis(arguments).expect_code(SUCCESS).stdout());
+    let groups = found["groups"].as_array().expect("a list");
+    assert_eq!(groups.len(), 2, "{found}");
+    assert_eq!(groups[0]["variables"], groups[1]["variables"]);
 }
 
 /// A trace that cannot be read is told of, and takes nothing from the others.

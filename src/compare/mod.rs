@@ -136,6 +136,10 @@ fn threads(solution: &Solution) -> String {
 pub fn failure(solution: &Solution) -> String {
     let Some(failure) = &solution.failure else { return String::new() };
     let file = failure.location.file.rsplit('/').next().unwrap_or_default();
+    if file.is_empty() {
+        // A run that was ended from outside has no place.
+        return failure.kind.clone();
+    }
     format!("{} at {file}:{}", failure.kind, failure.location.line)
 }
 

@@ -16,7 +16,7 @@ const STEPS: usize = 1_000;
 /// Related locations of the result; GitHub shows so many at most.
 const RELATED: usize = 100;
 /// The name of the fingerprint, with its version.
-const FINGERPRINT: &str = "symbiosisCause/v1";
+const FINGERPRINT: &str = "symbiosisCause/v2";
 
 /// What a log needs besides the answer.
 #[derive(Clone, Copy, Debug, Default)]

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// FNV-1a with 64 bits over the pattern and, for each event, its kind, its function, how many lines
-/// it stands below the first of the cause's lines in that function, and the member that it is
-/// about. The events are sorted: which thread came first may differ from run to run.
+/// FNV-1a with 64 bits over the pattern and, for each event, its kind, its function and the name of that one's
+/// file, how many lines it stands below the first of the cause's lines in that function, and the member
+/// that it is about. The events are sorted: which thread came first may differ from run to run. Of
+/// the file the directories do not count, which differ from machine to machine; the name does, since many
+/// tests of one project have a `worker` and a `counter`.
 pub(super) fn of(story: &Story<'_>, pattern: Pattern, events: &[CauseEvent]) -> String {
     let known = |id: &CauseEvent| story.look_up(*id).1.map(|event| (*id, event));
     let mut first_lines: BTreeMap<&str, u32> = BTreeMap::new();
@@ -27,7 +29,8 @@ pub(super) fn of(story: &Story<'_>, pattern: Pattern, events: &[CauseEvent]) -> 
             let first = first_lines.get(site.function.as_str()).copied().unwrap_or(site.line);
             let member = story.name(id).map(|name| last_member(&name)).unwrap_or_default();
             let (kind, line) = (event.kind.name(), site.line.saturating_sub(first));
-            format!("{kind}\t{}\t{line}\t{member}", site.function)
+            let file = site.file.rsplit('/').next().unwrap_or_default();
+            format!("{kind}\t{file}\t{}\t{line}\t{member}", site.function)
         })
         .collect();
     words.sort_unstable();
