@@ -52,7 +52,8 @@ fn failures_are_grouped_by_their_causes_and_every_report_has_them() {
     let passed = ["record", "-o", "traces/passed.trace", "--", &format!("./{fixed}")];
     workspace.symbiosis(passed).expect_code(SUCCESS);
 
-    let first = workspace.symbiosis(["triage", "traces", "--report", "report", "--jobs", "2"]);
+    let first =
+        workspace.symbiosis(["triage", "traces", "--fix", "--report", "report", "--jobs", "2"]);
     let first = first.expect_code(SUCCESS);
     let headline = "3 failing traces, 2 causes, 1 of runs that passed\n";
     assert!(first.stdout().starts_with(headline), "{}", first.describe());
@@ -69,6 +70,8 @@ fn failures_are_grouped_by_their_causes_and_every_report_has_them() {
     assert_eq!(names(&triage["passed"]), ["traces/passed.trace"]);
     assert_eq!(groups[0]["pattern"], "order");
     assert_eq!(groups[0]["variables"], serde_json::json!(["right"]));
+    let repair = groups[0]["repair"][0].as_str().unwrap_or_default();
+    assert!(repair.contains("write `right`"), "{repair}");
     // The answers stay in the traces, and are about the same cause.
     let solution = fs::read_to_string(workspace.path("traces/m.trace/solution.json"));
     let solution = json(&solution.expect("an answer"));

@@ -38,6 +38,9 @@ pub struct Args {
     /// page for each group
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Look for a repair of each cause too, as `symbiosis fix` does
+    #[arg(long)]
+    fix: bool,
     /// Solve so many traces at a time [default: half of the processors]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -96,12 +99,16 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     let progress = Progress::new(traces.len());
     let outcomes =
         triage::solve_all(&traces, &options, scratch.path(), &|trace| progress.done(trace))?;
-    progress.finish();
     let mut groups = Groups::default();
     for outcome in outcomes {
         groups.add(outcome);
     }
-    let triage = groups.finish(known.as_ref());
+    let mut triage = groups.finish(known.as_ref());
+    if args.fix {
+        progress.more(triage.groups.len());
+        triage::add_repairs(&mut triage, &options, scratch.path(), &|_| progress.step())?;
+    }
+    progress.finish();
     if let Some(directory) = &args.report {
         report(&triage, directory)?;
     }
@@ -198,7 +205,7 @@ impl Progress {
             return Self { bar: None };
         }
         let bar = ProgressBar::new(traces as u64);
-        let template = "{elapsed_precise} [{bar:30}] {pos} of {len} traces";
+        let template = "{elapsed_precise} [{bar:30}] {pos} of {len}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
@@ -210,6 +217,19 @@ impl Progress {
         match &self.bar {
             Some(bar) => bar.inc(1),
             None => eprintln!("symbiosis: {} is done", trace.display()),
+        }
+    }
+
+    /// So many steps come on top.
+    fn more(&self, steps: usize) {
+        if let Some(bar) = &self.bar {
+            bar.inc_length(steps as u64);
+        }
+    }
+
+    fn step(&self) {
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
         }
     }
 

@@ -89,6 +89,7 @@ fn group(mut members: Vec<(Found, Member)>, known: Option<&Known>) -> Group {
         failure: first.failure,
         message: first.message,
         reason: first.reason,
+        repair: Vec::new(),
         traces: members.into_iter().map(|(_, member)| member).collect(),
         related: Vec::new(),
         answer: first.answer,

@@ -6,12 +6,15 @@ mod find;
 mod group;
 mod junit;
 mod known;
+mod process;
+mod repairs;
 mod solve;
 mod text;
 
 pub use find::traces;
 pub use group::Groups;
 pub use known::Known;
+pub use repairs::add_repairs;
 pub use solve::{Options, Outcome, solve_all};
 
 use render::solution::Replay;
@@ -107,6 +110,10 @@ pub struct Group {
     /// Why there is no more to say; empty where there is nothing to add.
     #[serde(default)]
     pub reason: String,
+    /// What to change, in steps: the first repair that was found for the trace that comes first, and passed its
+    /// checks. Empty where none was found, or looked for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub repair: Vec<String>,
     /// The traces; the one that says most comes first.
     pub traces: Vec<Member>,
     /// Numbers, from 1, of other groups that may be the same bug: they fail at the same place, or their causes are

@@ -1,6 +1,7 @@
 //! The answer about each trace: the one that it keeps, or that of a `symbiosis solve` of its own.
 
 use super::TriageError;
+use super::process::{self, Ended};
 use crate::answer;
 use crate::cli::exit_codes;
 use crate::compare::{failure, variables};
@@ -8,17 +9,12 @@ use crate::pipeline::whole_manifest;
 use crate::record::ending;
 use render::Solution;
 use render::solution::{Cause, Replay, STILL_RUNNING, Verdict};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use trace_format::{Manifest, State, TraceError};
-
-/// How often it is looked whether a process has ended.
-const POLL: Duration = Duration::from_millis(20);
-/// A process that is asked to stop after a time gets so much more to print what it has.
-const GRACE: Duration = Duration::from_secs(60);
 
 /// How traces are solved.
 #[derive(Clone, Copy, Debug)]
@@ -206,23 +202,17 @@ fn answered(
         let found = Found::of(&solution, answer::kept_file(trace), ended);
         return Ok(End::Answered(Box::new(found)));
     }
-    let (out, err) = (place.with_extension("json"), place.with_extension("said"));
-    let said = std::fs::File::create(&err).map_err(TriageError::Start)?;
-    let mut command = Command::new(std::env::current_exe().map_err(TriageError::Start)?);
-    command.arg("solve").arg("--timeout").arg(options.time.as_secs().to_string());
-    command.args(["--format", "json"]).arg("--output").arg(&out);
+    let out = place.with_extension("json");
+    let mut arguments: Vec<&OsStr> = Vec::new();
     if !options.replay {
-        command.arg("--no-replay");
+        arguments.push("--no-replay".as_ref());
     }
-    command.arg("--").arg(trace).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-    let mut child = command.spawn().map_err(TriageError::Start)?;
-    let limit = options.time.saturating_mul(2).saturating_add(GRACE);
-    let status = wait(&mut child, limit).map_err(TriageError::Start)?;
+    arguments.extend(["--output".as_ref(), out.as_os_str(), "--".as_ref(), trace.as_os_str()]);
+    let Ended { status, said, limit } = process::ask("solve", &arguments, options.time, place)?;
     let text = fs_err::read_to_string(&out).ok();
     if let Some(solution) = text.and_then(|text| serde_json::from_str::<Solution>(&text).ok()) {
         return Ok(End::Answered(Box::new(Found::of(&solution, out, ended))));
     }
-    let said = errors(&String::from_utf8_lossy(&fs_err::read(&err).unwrap_or_default()));
     let code = status.and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok());
     let reason = match status {
         None => format!("`symbiosis solve` was ended after {} s", limit.as_secs()),
@@ -232,53 +222,9 @@ fn answered(
     Ok(End::Unsolved { code, reason })
 }
 
-/// Waits so long; `None` when the process had to be ended.
-fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
-    let deadline = Instant::now().checked_add(limit);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(POLL);
-    }
-}
-
-/// What `solve` said went wrong; where it said nothing in its own way, its last line.
-fn errors(said: &str) -> String {
-    const PREFIX: &str = "symbiosis: error: ";
-    let own: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix(PREFIX)).collect();
-    match own.as_slice() {
-        [] => said.lines().next_back().unwrap_or_default().to_owned(),
-        own => own.join("; "),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_error_is_taken_from_what_a_process_said() {
-        let said = "symbiosis: warning: old\nsymbiosis: error: no room\n";
-        assert_eq!(errors(said), "no room");
-        assert_eq!(errors("thread 'main' overflowed\nits stack\n"), "its stack");
-        assert_eq!(errors(""), "");
-    }
-
-    #[test]
-    fn a_process_that_does_not_end_is_ended() {
-        let mut child = Command::new("sleep").arg("100").spawn().expect("it starts");
-        let status = wait(&mut child, Duration::from_millis(50)).expect("it can be ended");
-        assert!(status.is_none());
-        let mut child = Command::new("true").spawn().expect("it starts");
-        let status = wait(&mut child, Duration::from_secs(100)).expect("it can be waited for");
-        assert!(status.is_some_and(|status| status.success()));
-    }
 
     #[test]
     fn a_run_that_went_on_has_no_cause() {

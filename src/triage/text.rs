@@ -173,6 +173,9 @@ fn facts(group: &Group) -> Vec<String> {
     if !group.cause.is_empty() && !group.reason.is_empty() {
         facts.push(group.reason.clone());
     }
+    if !group.repair.is_empty() {
+        facts.push(format!("repair: {}", group.repair.join("; ")));
+    }
     if !group.related.is_empty() {
         let numbers: Vec<String> = group.related.iter().map(ToString::to_string).collect();
         facts.push(format!("perhaps the same bug as {}", numbers.join(", ")));
@@ -225,6 +228,7 @@ mod tests {
             failure: "assertion at q.c:9".to_owned(),
             message: "q.c:9: main: a | b".to_owned(),
             traces: (0..7).map(|n| member(&format!("{n}.trace"), Replay::Confirmed)).collect(),
+            repair: vec!["hold `m` across both".to_owned()],
             related: vec![2],
             ..Group::default()
         };
@@ -259,6 +263,7 @@ mod tests {
 1. 7 traces, new, order, 0123456789abcdef
    t0 read `*slot` (q.c:7) before t0.1 wrote it
    failure: assertion at q.c:9: a | b
+   repair: hold `m` across both
    perhaps the same bug as 2
    0.trace (replay: confirmed)
    1.trace (replay: confirmed)
