@@ -46,8 +46,10 @@ fn failures_are_grouped_by_their_causes_and_every_report_has_them() {
     let barrier = compile(&workspace, "barrier", "buggy");
     let mutex = compile(&workspace, "mutex", "buggy");
     let fixed = compile(&workspace, "barrier", "fixed");
-    record(&workspace, &barrier, "traces/b1.trace");
-    record(&workspace, &barrier, "traces/deep/b2.trace");
+    let both = ["record", "--noise", "--until-failure", "3000", "--failures", "2", "-o"];
+    let program = format!("./{barrier}");
+    let both = [&both[..], &["traces/deep/b.trace", "--", &program]].concat();
+    workspace.symbiosis(both).expect_code(SUCCESS);
     record(&workspace, &mutex, "traces/m.trace");
     let passed = ["record", "-o", "traces/passed.trace", "--", &format!("./{fixed}")];
     workspace.symbiosis(passed).expect_code(SUCCESS);
@@ -65,7 +67,7 @@ fn failures_are_grouped_by_their_causes_and_every_report_has_them() {
     let groups = triage["groups"].as_array().expect("a list");
     let mut both = names(&groups[0]["traces"]);
     both.sort_unstable();
-    assert_eq!(both, ["traces/b1.trace", "traces/deep/b2.trace"]);
+    assert_eq!(both, ["traces/deep/b-1.trace", "traces/deep/b-2.trace"]);
     assert_eq!(names(&groups[1]["traces"]), ["traces/m.trace"]);
     assert_eq!(names(&triage["passed"]), ["traces/passed.trace"]);
     assert_eq!(groups[0]["pattern"], "order");

@@ -24,8 +24,8 @@ const HANGS: Duration = Duration::from_secs(1);
 /// CHILD.trace; beside a PROGRAM that is instrumented itself, as PROGRAM-CHILD.trace.
 ///
 /// The exit status is the program's own, 128 + n for signal n. With --runs it is that of the first
-/// run that failed, or 0. With --until-failure it is 0 when a failing run was kept and 12 when all
-/// runs passed.
+/// run that failed, or 0. With --until-failure it is 0 when a failing run was kept, if fewer than --failures
+/// too, and 12 when all runs passed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The trace directory to make [default: PROGRAM.trace, or the next free PROGRAM-N.trace]
@@ -38,6 +38,11 @@ pub struct Args {
     /// Run the program until it fails, at most so many times; keep only the failing run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub until_failure: Option<u32>,
+    /// Go on until so many runs have failed, and keep each of these, as NAME-1.trace, NAME-2.trace, ...;
+    /// `symbiosis triage` tells whether they are one bug
+    #[arg(long, value_name = "K", requires = "until_failure", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub failures: u32,
     /// End a run after so many seconds; that is a failure of the kind "hang", or "still-running" where it may only have been
     /// slow. Under random noise, a run that is still running then gets the time once more without noise
     #[arg(long, value_name = "SECS", value_parser = seconds)]
@@ -124,7 +129,7 @@ pub fn run(args: Args) -> Result<u8, RecordError> {
         warn(&format!("{NOISE_VARIABLE} is not passed on; ask for noise with --noise"));
     }
     match (args.until_failure, args.runs) {
-        (Some(most), _) => recorder.until_failure(&names, most),
+        (Some(most), _) => recorder.until_failure(names, most, args.failures),
         (None, Some(runs)) => recorder.series(names, runs),
         (None, None) => recorder.single(&names),
     }
@@ -257,8 +262,15 @@ impl Recorder {
         Ok(code)
     }
 
-    fn until_failure(&self, names: &Names, most: u32) -> Result<u8, RecordError> {
-        let directory = names.single()?;
+    /// Runs the program until `wanted` runs failed, at most `most` times.
+    fn until_failure(&self, mut names: Names, most: u32, wanted: u32) -> Result<u8, RecordError> {
+        let next = |names: &mut Names| match wanted {
+            1 => names.single(),
+            _ => names.next_of_series(),
+        };
+        let names = &mut names;
+        let mut directory = next(names)?;
+        let mut failed = 0;
         let mut progress = Progress::new(most, self.quiet, self.noise.is_some());
         let mut steps = None;
         let mut longest = Duration::ZERO;
@@ -286,12 +298,21 @@ impl Recorder {
                 show_tails(&run);
                 self.say(&format!("run {number} of {most} failed"));
                 self.keep(names, &mut run)?;
-                return Ok(exit_codes::SUCCESS);
+                failed += 1;
+                if failed == wanted {
+                    return Ok(exit_codes::SUCCESS);
+                }
+                directory = next(names)?;
+                continue;
             }
             run.discard()?;
             progress.passed(number);
         }
         progress.finish();
+        if failed > 0 {
+            self.say(&format!("{failed} of {most} runs failed, {wanted} were wanted"));
+            return Ok(exit_codes::SUCCESS);
+        }
         let under_noise = self.noise.map_or_else(String::new, |noise| {
             let last = self.seed.wrapping_add(u64::from(most) - 1);
             format!(" under noise {noise} with seeds {} to {last}", self.seed)
