@@ -7,7 +7,7 @@ mod kept;
 mod sources;
 
 pub use across::add_across;
-pub use cause::{add_cause, came_from_outside, passed_elsewhere};
+pub use cause::{add_cause, add_late_writes, came_from_outside, passed_elsewhere};
 pub use kept::{KeptError, keep, kept, kept_file};
 pub use sources::add_sources;
 
@@ -118,6 +118,7 @@ pub fn solution(parts: &Parts<'_>) -> Solution {
         dsp: dsp(&names, explanation),
         replay: Replay::NotRun,
         replay_notes: Vec::new(),
+        late_writes: Vec::new(),
         sources: Vec::new(),
         stats: stats(parts),
     }

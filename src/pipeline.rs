@@ -8,6 +8,7 @@ mod contended;
 mod error;
 mod followed;
 mod frameworks;
+mod late_writes;
 mod load;
 mod not_walked;
 mod replayed;
@@ -19,6 +20,7 @@ mod work;
 pub use budget::Budget;
 pub use confirm::{Finding, ReplayOptions, whole_manifest};
 pub use error::PipelineError;
+pub use late_writes::fewest;
 pub use load::{Loaded, load};
 pub use watched::explained_trace;
 
@@ -190,8 +192,20 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     if likely && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work)? {
         return Ok(answer);
     }
-    let Replayed { mut explained, failing, notes, mut alternates, across } =
+    let Replayed { mut explained, mut failing, mut notes, mut alternates, across } =
         replayed::explain(directory, &execution, &mut work)?;
+    let mut late = Vec::new();
+    if matches!(explained.explanation.verdict, explain::Verdict::NoSchedule)
+        && explained.explanation.cut.is_empty()
+        && options.seeks_order()
+        && let Some(found) = late_writes::explain(&execution.trace, &mut work)?
+    {
+        (explained, late) = (found.explained, found.late);
+        alternates = replayed::keep(&mut explained, Vec::new(), options.alternates);
+        failing.note = Some(late_writes::NOTE.to_owned());
+        alternates.iter_mut().for_each(|finding| finding.note.clone_from(&failing.note));
+        notes = vec![late_writes::NOTE.to_owned()];
+    }
     let settled = contended::is_complete(&explained.explanation)
         && failing.replay != render::solution::Replay::Diverged;
     if !settled
@@ -261,7 +275,11 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     solution.stats.alternates_tried += across.attempts as u64;
     solution.stats.not_compared = across.not_compared as u64;
-    if let Some((found, failing)) = across.alternate.zip(explained.explanation.failing.as_ref()) {
+    if !late.is_empty() {
+        answer::add_late_writes(&mut solution, &explained.trace, &explained.explanation, &late);
+    } else if let Some((found, failing)) =
+        across.alternate.zip(explained.explanation.failing.as_ref())
+    {
         answer::add_across(&mut solution, (&explained.trace, &failing.evaluation), &found);
         let in_vain = alternates.iter().any(|alternate| alternate.fails);
         let passing = Some((&found, in_vain));

@@ -2,10 +2,11 @@
 
 use super::across::Identifiers;
 use crate::replay::across::CrossAlternate;
+use encoders::models::tso::Late;
 use explain::{CauseEvent, Explanation, Passing, Pattern, Side};
 use model::EventTrace;
 use render::Solution;
-use render::solution::{Cause, Replay};
+use render::solution::{Cause, LateWrite, Replay};
 use symex::{Gap, GapKind};
 
 /// Adds the cause in one sentence. `across` is the alternate along other paths, where the answer
@@ -52,6 +53,43 @@ pub fn add_cause(
         names: cause.names,
         fingerprint: cause.fingerprint,
     });
+}
+
+/// Adds the late writes that the failing schedule needs, and the cause that they are. The trace is the one in which
+/// they come late.
+pub fn add_late_writes(
+    solution: &mut Solution,
+    trace: &EventTrace,
+    explanation: &Explanation,
+    late: &[Late],
+) {
+    solution.late_writes = late
+        .iter()
+        .map(|late| LateWrite {
+            write: late.write.to_string(),
+            overtaken_by: late.overtaken_by.iter().map(ToString::to_string).collect(),
+        })
+        .collect();
+    let Some(failing) = &explanation.failing else { return };
+    let side =
+        Side { trace, schedule: &failing.schedule, evaluation: &failing.evaluation, points: None };
+    let late: Vec<_> = late.iter().map(|late| (late.write, late.overtaken_by.as_slice())).collect();
+    let cause = explain::late_write(side, &late);
+    solution.cause = cause.map(|cause| Cause {
+        pattern: cause.pattern.name().to_owned(),
+        case: cause.case.map(str::to_owned),
+        sentence: cause.sentence,
+        variables: cause.variables,
+        events: cause.events.iter().map(failing_identifier).collect(),
+        names: cause.names,
+        fingerprint: cause.fingerprint,
+    });
+}
+
+fn failing_identifier(event: &CauseEvent) -> String {
+    match event {
+        CauseEvent::Failing(id) | CauseEvent::Passing(id) => id.to_string(),
+    }
 }
 
 /// What is to be said instead where every schedule along the recorded paths is claimed to fail, and the

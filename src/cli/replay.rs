@@ -197,15 +197,17 @@ fn found(args: &Args, options: ReplayOptions) -> Result<Result<(Plan, PathBuf), 
     for warning in &answer.warnings {
         eprintln!("symbiosis: warning: {warning}");
     }
-    if !args.quiet {
-        for note in &answer.solution.replay_notes {
-            eprintln!("symbiosis: {note}");
-        }
-    }
     let (finding, claim, what) = match args.alternate {
         None => (Some(&answer.failing), Claim::Fails, "failing schedule"),
         Some(index) => (answer.alternates.get(index), Claim::Passes, "alternate schedule"),
     };
+    if !args.quiet {
+        let last = finding.filter(|finding| finding.script.is_none());
+        let last = last.and_then(|finding| finding.note.as_ref());
+        for note in answer.solution.replay_notes.iter().filter(|note| Some(*note) != last) {
+            eprintln!("symbiosis: {note}");
+        }
+    }
     if let Some(script) = finding.and_then(|finding| finding.script.clone()) {
         let promise = match claim {
             Claim::Fails => ending(&manifest(&answer.trace)?),

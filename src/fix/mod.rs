@@ -6,10 +6,12 @@
 //! | `rule` | a repair's order as a rule that the runtime follows |
 //! | `handlers` | functions in which nothing may block |
 //! | `other_run` | a run that passes, where the failing one ended too early |
+//! | `fences` | fences behind writes that are seen late |
 //! | `enforced` | the program under the failing schedule with a rule |
 
 pub mod answer;
 mod enforced;
+mod fences;
 mod handlers;
 mod other_run;
 mod rule;
@@ -116,6 +118,9 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     let mut fixes = Fixes::of(solution);
     if solution.cause.is_none() {
         return Ok(fixes);
+    }
+    if !solution.late_writes.is_empty() {
+        return fences::find(recorded, solution, options);
     }
     let time = options.time / 8;
     let left = || match options.until {

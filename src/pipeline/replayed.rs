@@ -238,7 +238,12 @@ fn replay_alternates(
 
 /// Brings confirmed alternates before others, of these the ones that end well first, otherwise in their order,
 /// and keeps as many as were asked for.
-fn keep(explained: &mut Explained<'_>, mut findings: Vec<Finding>, wanted: usize) -> Vec<Finding> {
+/// Leaves the alternates that are wanted, those that the program was seen to follow first; gives what is known of each.
+pub(super) fn keep(
+    explained: &mut Explained<'_>,
+    mut findings: Vec<Finding>,
+    wanted: usize,
+) -> Vec<Finding> {
     let explanation = &mut explained.explanation;
     let found = std::mem::take(&mut explanation.alternates.found);
     let dsps = std::mem::take(&mut explanation.dsps);

@@ -56,7 +56,8 @@ pub use across::{Across, Divergence, Flipped, Side, across};
 pub use align::{Matching, align};
 pub use alternates::{Alternate, Alternates};
 pub use cause::{
-    Cause, CauseEvent, Passing, Pattern, cause, last_member, outside_of_library, same_variable,
+    Cause, CauseEvent, Passing, Pattern, cause, last_member, late_write, outside_of_library,
+    same_variable,
 };
 pub use conflict::{ConflictOrder, OrderKind, conflict_orders};
 pub use dsp::{AtomicBlock, Counts, DataFlow, Dsp, FinalWrite};

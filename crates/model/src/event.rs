@@ -30,6 +30,10 @@ pub struct Event {
     /// Of an access that moves several of the source's scalars at once, how they are shown; empty
     /// for any other.
     pub pieces: Arc<[Piece]>,
+    /// All that its thread wrote before is seen by all threads when it has happened, and what it writes itself: a
+    /// sequentially consistent write or fence, or a step of code that is not known. Read-modify-writes and
+    /// synchronisation are so whether this is set or not. Without it a write may be seen late (x86's store buffer).
+    pub drains: bool,
 }
 
 /// One of several scalars that an access moves.
@@ -558,6 +562,7 @@ mod tests {
             name: None,
             words: Arc::new([]),
             pieces: Arc::new([]),
+            drains: false,
             kind,
         }
     }

@@ -22,7 +22,8 @@ pub const FORMAT: &str = "symbiosis-solution";
 ///   sentence (`Solution::cause`); what should be atomic (`Dsp::atomic_blocks`).
 /// * 1.3: how many rounds of waiting are not among the events (`Stats::rounds_left_out`).
 /// * 1.4: the threads that only the run of an alternate has (`Alternate::threads`).
-pub const VERSION: &str = "1.4";
+/// * 1.5: writes that are seen late (`Solution::late_writes`).
+pub const VERSION: &str = "1.5";
 
 /// Everything `symbiosis solve` found out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,11 +63,25 @@ pub struct Solution {
     /// schedules were found and rejected before this one. Empty when there is nothing to say.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub replay_notes: Vec<String>,
+    /// Writes that other threads see late in the failing schedule, as x86 allows; none where every write is seen
+    /// at once. In `schedule` such a write stands where it is seen, behind reads of its thread that come later in
+    /// the program.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub late_writes: Vec<LateWrite>,
     /// The source files that locations name, sorted.
     #[serde(default)]
     pub sources: Vec<SourceFile>,
     /// Figures.
     pub stats: Stats,
+}
+
+/// A write that is seen late.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateWrite {
+    /// The write's event.
+    pub write: String,
+    /// The reads of its thread that come behind it in the program and before it in the schedule.
+    pub overtaken_by: Vec<String>,
 }
 
 /// Was a failing schedule found?

@@ -240,21 +240,21 @@ impl<'t> Edit<'t> {
         (id, thread, index): (EventId, ThreadId, u32),
         place: &impl Fn(EventId) -> Option<EventId>,
     ) -> Option<Event> {
-        let (mut kind, stack, name, words, pieces) = match step {
+        let (mut kind, stack, name, words, pieces, drains) = match step {
             Step::Added { kind, stack, name } => {
                 let name = name.as_deref().map(Arc::from);
-                (kind.clone(), stack.clone(), name, Arc::default(), Arc::default())
+                (kind.clone(), stack.clone(), name, Arc::default(), Arc::default(), false)
             }
             Step::Kept(old) => {
                 let event = self.trace.event(*old);
                 let kind = self.kinds.get(old).unwrap_or(&event.kind).clone();
                 let (words, pieces) = (Arc::clone(&event.words), Arc::clone(&event.pieces));
-                (kind, event.stack.clone(), event.name.clone(), words, pieces)
+                (kind, event.stack.clone(), event.name.clone(), words, pieces, event.drains)
             }
         };
         if let EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } = &mut kind {
             *began = place(*began)?;
         }
-        Some(Event { id, thread, index, kind, stack, name, words, pieces })
+        Some(Event { id, thread, index, kind, stack, name, words, pieces, drains })
     }
 }

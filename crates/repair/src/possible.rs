@@ -44,7 +44,7 @@ pub fn possible(
         Pattern::UseAfterFree | Pattern::DoubleFree => Search::ask(bug, run, limits),
         Pattern::Deadlock => Ok(circle(bug, run)),
         Pattern::MissedWakeup => Ok(awaited(bug, run)),
-        Pattern::EverySchedule => Ok(Possible::Unknown(format!(
+        Pattern::LateWrite | Pattern::EverySchedule => Ok(Possible::Unknown(format!(
             "whether a cause of the pattern {} is gone cannot be seen in a run that passes",
             bug.pattern.name()
         ))),

@@ -159,6 +159,7 @@ impl Builder {
             name,
             words: Arc::default(),
             pieces: Arc::default(),
+            drains: false,
         });
         index
     }
@@ -168,6 +169,14 @@ impl Builder {
         let Some(log) = self.threads.get_mut(thread) else { return };
         if let Some(event) = log.position(index).and_then(|at| log.events.get_mut(at)) {
             event.pieces = pieces;
+        }
+    }
+
+    /// Says that nothing that the thread wrote is seen late behind it.
+    pub fn set_draining(&mut self, thread: usize, index: u32) {
+        let Some(log) = self.threads.get_mut(thread) else { return };
+        if let Some(event) = log.position(index).and_then(|at| log.events.get_mut(at)) {
+            event.drains = true;
         }
     }
 

@@ -456,6 +456,7 @@ impl Builder {
         let name = name.map(Into::into);
         let pieces = [].into();
         let words = [].into();
+        let drains = kind == EventKind::Fence;
         self.trace.events.push(Event {
             id: event,
             thread: id,
@@ -465,6 +466,7 @@ impl Builder {
             name,
             words,
             pieces,
+            drains,
         });
         event
     }

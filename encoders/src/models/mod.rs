@@ -2,6 +2,7 @@
 //! φmo).
 
 mod sc;
+pub mod tso;
 
 use model::{EventId, Thread};
 

@@ -19,6 +19,7 @@ mod deciding;
 mod decision;
 mod fingerprint;
 mod glance;
+mod late_write;
 mod lifetime;
 mod once;
 mod order;
@@ -44,6 +45,7 @@ use crate::root_cause::RootCause;
 use model::EventId;
 use story::Story;
 
+pub use late_write::late_write;
 pub use model::names::outside_of_library;
 pub use words::{last_member, same_variable};
 
@@ -64,6 +66,8 @@ pub enum Pattern {
     UseAfterFree,
     /// An object was freed twice.
     DoubleFree,
+    /// A write was seen late: the processor kept it in its store buffer while it read on.
+    LateWrite,
     /// None of these: the orders themselves.
     Orders,
     /// Every schedule along the recorded paths fails.
@@ -72,7 +76,7 @@ pub enum Pattern {
 
 impl Pattern {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Atomicity,
         Self::SeveralVariables,
         Self::Order,
@@ -80,6 +84,7 @@ impl Pattern {
         Self::Deadlock,
         Self::UseAfterFree,
         Self::DoubleFree,
+        Self::LateWrite,
         Self::Orders,
         Self::EverySchedule,
     ];
@@ -95,6 +100,7 @@ impl Pattern {
             Self::Deadlock => "deadlock",
             Self::UseAfterFree => "use-after-free",
             Self::DoubleFree => "double-free",
+            Self::LateWrite => "late-write",
             Self::Orders => "orders",
             Self::EverySchedule => "every-schedule",
         }

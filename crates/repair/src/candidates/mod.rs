@@ -228,7 +228,8 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             found.extend(deadlock::candidates(bug));
             found
         }
-        Pattern::EverySchedule => Vec::new(),
+        // What a late write needs is no order of events.
+        Pattern::LateWrite | Pattern::EverySchedule => Vec::new(),
     }
 }
 

@@ -36,7 +36,9 @@ use crate::value::{Scalar, Value};
 use crate::words::Words;
 use ir::effects::{Kind, effect};
 use ir::name::{AccessPart, Part};
-use ir::types::{Callee, FuncId, InstId, InstKind, Instruction, LocId, Module, Operand, TypeId};
+use ir::types::{
+    Callee, FuncId, InstId, InstKind, Instruction, LocId, Module, Operand, Ordering, TypeId,
+};
 use model::{EventKind, ExprId, ExprPool, Failure, ObjectId, Site, Stack, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -126,6 +128,8 @@ pub(crate) struct Engine<'r> {
     /// Looks for loops that threads never came out of.
     pub scout: Option<Scout>,
     pub learned: Learned,
+    /// The events of the instruction at hand leave nothing in the store buffer, see [`model::Event::drains`].
+    drains: bool,
     pub gaps: Vec<Gap>,
     /// Thread, place and kind of each of them: its index.
     gap_places: FxHashMap<(usize, model::Site, GapKind), usize>,
@@ -214,6 +218,7 @@ impl<'r> Engine<'r> {
             scout: None,
             threads,
             learned,
+            drains: false,
             gaps: Vec::new(),
             gap_places: FxHashMap::default(),
             gap_counts: BTreeMap::new(),
@@ -429,18 +434,31 @@ impl<'r> Engine<'r> {
         match &inst.kind {
             InstKind::Alloca { size, count, .. } => self.alloca(t, id, inst, *size, *count),
             InstKind::Load { address, .. } => self.load(t, id, inst, *address),
-            InstKind::Store { address, value, .. } => self.store(t, id, inst, *address, *value),
+            InstKind::Store { address, value, ordering, .. } => {
+                self.drains = *ordering == Ordering::SequentiallyConsistent;
+                let done = self.store(t, id, inst, *address, *value);
+                self.drains = false;
+                done
+            }
             InstKind::AtomicRmw { op, address, value, .. } => {
                 self.atomic_rmw(t, inst, *op, *address, *value)
             }
             InstKind::CmpXchg { address, expected, new, .. } => {
                 self.cmpxchg(t, inst, *address, *expected, *new)
             }
-            InstKind::Fence(_) => {
+            InstKind::Fence(ordering) => {
+                self.drains = *ordering == Ordering::SequentiallyConsistent;
                 self.event(t, model::EventKind::Fence, None);
+                self.drains = false;
                 self.finish(t, Value::Absent)
             }
-            InstKind::Call(call) | InstKind::Invoke { call, .. } => self.call(t, id, inst, call),
+            InstKind::Call(call) | InstKind::Invoke { call, .. } => {
+                // Of what a library does it is not known how it writes.
+                self.drains = true;
+                let done = self.call(t, id, inst, call);
+                self.drains = false;
+                done
+            }
             InstKind::Br(target) => self.enter_block(t, *target),
             InstKind::CondBr(..) | InstKind::Switch(..) | InstKind::IndirectBr(..) => {
                 self.branch(t, id, inst)
@@ -646,7 +664,11 @@ impl<'r> Engine<'r> {
         self.points.event(t, &kind);
         self.idle.event(&kind);
         let interval = self.happened(t);
-        self.out.event(t, kind, stack, name, interval)
+        let index = self.out.event(t, kind, stack, name, interval);
+        if self.drains {
+            self.out.set_draining(t, index);
+        }
+        index
     }
 }
 
