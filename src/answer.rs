@@ -89,6 +89,8 @@ pub struct Parts<'a> {
     pub rounds_left_out: u64,
     /// Times.
     pub timing: Timing,
+    /// Schedules were looked for in which writes are seen late.
+    pub sought_late: bool,
 }
 
 /// The answer.
@@ -102,7 +104,7 @@ pub fn solution(parts: &Parts<'_>) -> Solution {
         format: FORMAT.to_owned(),
         version: VERSION.to_owned(),
         verdict: verdict(&explanation.verdict),
-        reason: reason(explanation, trace),
+        reason: reason(explanation, trace, parts.sought_late),
         failure: names.failure(),
         cause: None,
         threads: names.threads(),
@@ -132,7 +134,7 @@ fn verdict(verdict: &explain::Verdict) -> Verdict {
     }
 }
 
-fn reason(explanation: &Explanation, trace: &EventTrace) -> Option<String> {
+fn reason(explanation: &Explanation, trace: &EventTrace, sought_late: bool) -> Option<String> {
     let reasons: Vec<String> = explanation
         .cut
         .iter()
@@ -150,10 +152,17 @@ fn reason(explanation: &Explanation, trace: &EventTrace) -> Option<String> {
         })
         .collect();
     if reasons.is_empty() && explanation.verdict == explain::Verdict::NoSchedule {
-        let mut taken =
-            "every write is taken to be seen at once by all threads; a store that another \
-                         one sees late, as weak memory order allows, is not modelled"
-                .to_owned();
+        let mut taken = match sought_late {
+            true => {
+                "every write is taken to be seen at once by all threads, or late by others as x86 has it; \
+                 what a thread reads of its own late writes is not modelled"
+            }
+            false => {
+                "every write is taken to be seen at once by all threads; a store that another one sees late, as \
+                 weak memory order allows, is not looked for"
+            }
+        }
+        .to_owned();
         if trace.objects.iter().any(|object| object.name.starts_with(HAND_OVER)) {
             taken.push_str(
                 "; what a library gave a thread is taken to come from the thread that passed it there",
@@ -238,7 +247,7 @@ fn atomic_block(names: &Names<'_>, block: &explain::AtomicBlock) -> AtomicBlock 
 }
 
 fn stats(parts: &Parts<'_>) -> Stats {
-    let Parts { trace, size, explanation, gaps, rounds_left_out, timing } = parts;
+    let Parts { trace, size, explanation, gaps, rounds_left_out, timing, .. } = parts;
     let accesses =
         |event: &&Event| !event.kind.reads().is_empty() || !event.kind.writes().is_empty();
     let counts = explanation.dsps.first().map(|dsp| dsp.counts).unwrap_or_default();

@@ -26,6 +26,7 @@ pub use watched::explained_trace;
 
 use crate::answer::{self, Timing};
 use crate::record::ending;
+use encoders::models::tso::Late;
 use render::Solution;
 use replayed::Replayed;
 use std::path::{Path, PathBuf};
@@ -192,20 +193,8 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     if likely && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work)? {
         return Ok(answer);
     }
-    let Replayed { mut explained, mut failing, mut notes, mut alternates, across } =
-        replayed::explain(directory, &execution, &mut work)?;
-    let mut late = Vec::new();
-    if matches!(explained.explanation.verdict, explain::Verdict::NoSchedule)
-        && explained.explanation.cut.is_empty()
-        && options.seeks_order()
-        && let Some(found) = late_writes::explain(&execution.trace, &mut work)?
-    {
-        (explained, late) = (found.explained, found.late);
-        alternates = replayed::keep(&mut explained, Vec::new(), options.alternates);
-        failing.note = Some(late_writes::NOTE.to_owned());
-        alternates.iter_mut().for_each(|finding| finding.note.clone_from(&failing.note));
-        notes = vec![late_writes::NOTE.to_owned()];
-    }
+    let (replayed, late) = with_late_writes(directory, &execution, &mut work)?;
+    let Replayed { mut explained, failing, notes, mut alternates, across } = replayed;
     let settled = contended::is_complete(&explained.explanation)
         && failing.replay != render::solution::Replay::Diverged;
     if !settled
@@ -266,6 +255,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         gaps: execution.report.gap_count(),
         rounds_left_out: execution.report.rounds_left_out(),
         timing: work.timing,
+        sought_late: options.seeks_order(),
     });
     solution.replay = failing.replay;
     solution.replay_notes = notes;
@@ -309,6 +299,45 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     answer::add_sources(&mut solution, &loaded.recording);
     let trace = directory.to_owned();
     Ok(Answer { solution, warnings, cut_short, broke, failing, alternates, trace, walked: true })
+}
+
+/// Explains the failure, by writes that are seen late where nothing else leads to it.
+fn with_late_writes<'t>(
+    directory: &Path,
+    execution: &'t Execution,
+    work: &mut Work<'_>,
+) -> Result<(Replayed<'t>, Vec<Late>), PipelineError> {
+    let seeks_order = work.options.seeks_order();
+    let deadline = work.deadline;
+    let soon = match seeks_order {
+        true => late_writes::look_for_others_until(&execution.trace, work)?,
+        false => None,
+    };
+    work.deadline = soon.or(deadline);
+    let mut replayed = replayed::explain(directory, execution, work)?;
+    work.deadline = deadline;
+    let note = match replayed.explained.explanation.verdict {
+        explain::Verdict::NoSchedule if replayed.explained.explanation.cut.is_empty() => {
+            late_writes::NOTE
+        }
+        explain::Verdict::Unknown(_) if soon.is_some() => late_writes::LIKELY,
+        _ => return Ok((replayed, Vec::new())),
+    };
+    if seeks_order && let Some(found) = late_writes::explain(&execution.trace, work)? {
+        replayed.explained = found.explained;
+        let finding = Finding { note: Some(note.to_owned()), ..Finding::default() };
+        let alternates =
+            replayed::keep(&mut replayed.explained, Vec::new(), work.options.alternates);
+        replayed.alternates = vec![finding.clone(); alternates.len()];
+        replayed.failing = finding;
+        replayed.notes = vec![note.to_owned()];
+        return Ok((replayed, found.late));
+    }
+    if soon.is_some() && note == late_writes::LIKELY {
+        // It was not looked at for as long as it may take.
+        replayed = replayed::explain(directory, execution, work)?;
+    }
+    Ok((replayed, Vec::new()))
 }
 
 /// The answer about the same run with a watched heap, where there is a failing schedule of one.

@@ -2,19 +2,48 @@
 //! late (φmo of x86, `encoders::models::tso`). No run can be made to follow such a schedule.
 
 use super::PipelineError;
+use super::budget::Budget;
 use super::work::{Explained, Work};
 use encoders::models::tso::{Delayed, Late, delayed};
 use model::evaluate::{Evaluation, evaluate};
 use model::{EventId, EventKind, EventTrace, Schedule, ThreadId, VarId};
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 /// Threads whose writes are taken to be late alone, where no schedule fails with those of all.
 const ALONE: usize = 8;
 
+/// Of a trace with fewer events it takes no time to show that no other schedule fails.
+const LONG: usize = 2_000;
+/// So long other schedules are looked for where the recorded run had late writes by all that its clock tells.
+const OTHERS: Duration = Duration::from_secs(20);
+
 /// What is said of the failing schedule.
 pub(super) const NOTE: &str = "it has a write that other threads see late, which no run can be made to have; no order of the recorded events \
      in which every write is seen at once leads to this failure";
+
+/// The same where other schedules were not all looked at.
+pub(super) const LIKELY: &str = "it has a write that other threads see late, which no run can be made to have; whether an order of the \
+     recorded events in which every write is seen at once leads to this failure, too, is not known";
+
+/// Until when to look for other schedules: not for long where the recorded run, in the order that its clock tells,
+/// fails with late writes and not without. `None` where that is not so.
+pub(super) fn look_for_others_until(
+    trace: &EventTrace,
+    work: &Work<'_>,
+) -> Result<Option<Instant>, PipelineError> {
+    if trace.events.len() < LONG {
+        return Ok(None);
+    }
+    let budget = Budget::new(work.deadline, work.options.memory_mb);
+    let all = delayed(trace, &|_| true);
+    let fails =
+        |trace: &EventTrace| Ok::<_, PipelineError>(work.follow(trace, true, &budget)?.is_some());
+    let likely = !all.late.is_empty() && !fails(trace)? && fails(&all.trace)?;
+    tracing::info!(likely, "asked whether the recorded run had late writes");
+    Ok(likely.then(|| Instant::now() + OTHERS.min(work.left())))
+}
 
 /// A failing schedule with late writes.
 pub(super) struct LateWrites {
@@ -58,6 +87,10 @@ fn search(
         if made.late.is_empty() || work.is_over() {
             continue;
         }
+        if let Some((schedule, evaluation)) = followed(&made.trace, work)? {
+            let order = (&schedule, &evaluation);
+            return Ok(Some((fewest(trace, &made, order, &|| work.is_over()), most)));
+        }
         let explained = work.explain(&made.trace)?;
         if let Some(failing) = &explained.explanation.failing {
             let order = (&failing.schedule, &failing.evaluation);
@@ -65,6 +98,22 @@ fn search(
         }
     }
     Ok(None)
+}
+
+/// The failing schedule that the recorded run's clock tells, for a long trace.
+fn followed(
+    trace: &EventTrace,
+    work: &Work<'_>,
+) -> Result<Option<(Schedule, Evaluation)>, PipelineError> {
+    if trace.events.len() < LONG {
+        return Ok(None);
+    }
+    let budget = Budget::new(work.deadline, work.options.memory_mb);
+    let Some(schedule) = work.follow(trace, true, &budget)? else { return Ok(None) };
+    let recorded =
+        |var: VarId| Some(trace.variables.get(var.index()).and_then(|of| of.recorded).unwrap_or(0));
+    let evaluation = evaluate(trace, &schedule, &recorded).ok();
+    Ok(evaluation.filter(|evaluation| evaluation.fails).map(|evaluation| (schedule, evaluation)))
 }
 
 /// As few of the writes of `trace` as have to be seen late for a failing schedule of `all`, in which all that may be

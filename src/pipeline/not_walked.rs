@@ -34,6 +34,7 @@ pub(super) fn answer(directory: &Path, loaded: &Loaded, budget: &Budget, took: D
         gaps: 0,
         rounds_left_out: 0,
         timing: Timing { symex: took, ..Timing::default() },
+        sought_late: false,
     });
     solution.failure = failure(directory, loaded);
     solution.reason = Some(why);

@@ -375,6 +375,10 @@ fn description(pattern: &str) -> &'static str {
         "deadlock" => "Threads wait for each other.",
         "use-after-free" => "A thread uses an object that another one has freed.",
         "double-free" => "An object is freed twice.",
+        "late-write" => {
+            "A write is still in its processor's store buffer when its thread reads on, and another \
+             thread reads the old value."
+        }
         "every-schedule" => "The program fails under every schedule along the recorded paths.",
         _ => "The order in which threads run makes the program fail.",
     }

@@ -3,9 +3,9 @@
 
 use super::story::Story;
 use super::words::{at, quoted};
-use super::{Cause, Found, Pattern};
+use super::{Cause, CauseEvent, Found, Pattern};
 use crate::across::Side;
-use model::{EventId, EventKind};
+use model::EventId;
 
 /// The cause where these writes were seen late, each with the reads of its thread that overtook it. `None` when
 /// no other thread read one of them meanwhile.
@@ -30,8 +30,10 @@ fn tell(story: &Story<'_>, write: EventId, overtaking: &[EventId]) -> Option<Fou
     let missed = reads.map(|event| event.id).filter(meanwhile).min_by_key(|id| story.place(*id))?;
     // The nearest read before that whose own writer comes later is what the write should have come before.
     let before = overtaking.iter().rev().filter(|read| story.before(**read, missed));
-    let overtaken = before.clone().find(|read| is_overwritten(story, **read, missed));
-    let read = overtaken.or(before.clone().next()).copied().unwrap_or(first);
+    let overwritten =
+        before.clone().find_map(|read| Some((*read, overwriting(story, *read, missed)?)));
+    let read = overwritten.map(|(read, _)| read);
+    let read = read.or(before.clone().next().copied()).unwrap_or(first);
     let owner = story.thread(write);
     let sentence = format!(
         "{owner}'s write of {} ({}) was still in its processor's store buffer when {owner} read {} ({}) and {} \
@@ -44,15 +46,19 @@ fn tell(story: &Story<'_>, write: EventId, overtaking: &[EventId]) -> Option<Fou
         quoted(&story.subject(missed)),
         at(story, missed),
     );
-    Some(Found::new(Pattern::LateWrite, sentence, &[write, read, missed]))
+    let mut found = Found::new(Pattern::LateWrite, sentence, &[write, read, missed]);
+    if let Some((_, other)) = overwritten {
+        // Either of the two threads may be the one whose write is late.
+        found.marks = [write, read, missed, other].map(CauseEvent::Failing).to_vec();
+    }
+    Some(found)
 }
 
-/// Does another thread write what was read, between the read and the other event?
-fn is_overwritten(story: &Story<'_>, read: EventId, until: EventId) -> bool {
+/// The last write of what was read by another thread, between the read and the other event.
+fn overwriting(story: &Story<'_>, read: EventId, until: EventId) -> Option<EventId> {
     let (cells, thread) = (story.cells(read), story.event(read).thread);
-    story.trace().events.iter().any(|event| {
+    story.last(|event| {
         event.thread != thread
-            && matches!(event.kind, EventKind::Write { .. } | EventKind::ReadModifyWrite { .. })
             && event.kind.writes().iter().any(|part| cells.contains(&part.cell))
             && story.before(read, event.id)
             && story.before(event.id, until)
