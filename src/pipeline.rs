@@ -255,7 +255,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         gaps: execution.report.gap_count(),
         rounds_left_out: execution.report.rounds_left_out(),
         timing: work.timing,
-        sought_late: options.seeks_order(),
+        sought_late: seeks_late(&execution, options),
     });
     solution.replay = failing.replay;
     solution.replay_notes = notes;
@@ -301,15 +301,21 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     Ok(Answer { solution, warnings, cut_short, broke, failing, alternates, trace, walked: true })
 }
 
+/// May late writes be to blame? Not where something else may be that is not modelled.
+fn seeks_late(execution: &Execution, options: &SolveOptions) -> bool {
+    let report = &execution.report;
+    options.seeks_order() && report.gap_count() == 0 && report.used_after_free.is_none()
+}
+
 /// Explains the failure, by writes that are seen late where nothing else leads to it.
 fn with_late_writes<'t>(
     directory: &Path,
     execution: &'t Execution,
     work: &mut Work<'_>,
 ) -> Result<(Replayed<'t>, Vec<Late>), PipelineError> {
-    let seeks_order = work.options.seeks_order();
+    let seeks_late = seeks_late(execution, work.options);
     let deadline = work.deadline;
-    let soon = match seeks_order {
+    let soon = match seeks_late {
         true => late_writes::look_for_others_until(&execution.trace, work)?,
         false => None,
     };
@@ -323,7 +329,7 @@ fn with_late_writes<'t>(
         explain::Verdict::Unknown(_) if soon.is_some() => late_writes::LIKELY,
         _ => return Ok((replayed, Vec::new())),
     };
-    if seeks_order && let Some(found) = late_writes::explain(&execution.trace, work)? {
+    if seeks_late && let Some(found) = late_writes::explain(&execution.trace, work)? {
         replayed.explained = found.explained;
         let finding = Finding { note: Some(note.to_owned()), ..Finding::default() };
         let alternates =
