@@ -69,10 +69,12 @@ pub fn span(one: &Event, other: &Event) -> Option<Span> {
     let (a, b) = (frames(one), frames(other));
     let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
     let (first, last) = match (a.get(common), b.get(common)) {
-        (Some(first), Some(last)) if same_function(first, last) => (first, last),
-        // One line that calls both, or does one and calls the other.
+        (Some(first), Some(last)) if same_function(first, last) && !first.is_in_library() => {
+            (first, last)
+        }
+        // One line that calls both, or does one and calls the other. In a library's line nobody takes a lock.
         _ => {
-            let shared = a.get(common.checked_sub(1)?)?;
+            let shared = a.get(..common)?.iter().rev().find(|site| !site.is_in_library())?;
             (shared, shared)
         }
     };
