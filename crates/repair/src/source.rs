@@ -140,3 +140,27 @@ struct Open {
     path: Vec<Site>,
     line: u32,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn lines_of_a_library_are_left_to_who_calls_it() {
+        let mut parsed = parse("a: [one] W x 1\na: [two] W y 1\n").expect("the text is a trace");
+        let site = |file: &str, function: &str, line| {
+            let (file, function) = (file.to_owned(), function.to_owned());
+            Site { file, line, column: 1, function }
+        };
+        let library = site("/usr/include/c++/12/bits/stl_construct.h", "_Construct", 119);
+        for (label, function) in [("one", "Certificate"), ("two", "name")] {
+            let own = site("server.cc", function, 14);
+            let stack = vec![own, library.clone(), site("server.cc", "rotate", 21)];
+            parsed.trace.events[parsed.labels[label].index()].stack = stack.into();
+        }
+        let [one, two] = ["one", "two"].map(|label| parsed.trace.event(parsed.event(label)));
+        let lines = span(one, two).expect("lines");
+        assert_eq!((lines.function.as_str(), lines.first, lines.last), ("rotate", 21, 21));
+    }
+}
