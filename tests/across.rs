@@ -119,3 +119,15 @@ fn of_all_that_comes_otherwise_the_last_moment_is_shown() {
     }
     assert!(text.lines().next().is_some_and(|cause| cause.contains("stopping_`")), "{text}");
 }
+
+/// Where the failing run has no event for what its check reads, what the passing run goes on with behind the check is
+/// not what it needed.
+#[test]
+fn what_a_run_goes_on_with_behind_the_check_is_not_what_came_too_late() {
+    let (solution, text) = solved("early_empty.c");
+    let (_, [before, after]) = late(&solution);
+    assert_eq!((before.kind.as_str(), after.object.as_deref()), ("failure", Some("file.written")));
+    let cause = solution.cause.as_ref().expect("a cause");
+    assert_eq!(cause.case.as_deref(), Some("announced-too-early"), "{text}");
+    assert_eq!(cause.variables, ["queue.lines", "file.written"]);
+}

@@ -319,7 +319,7 @@ impl<'a> View<'a> {
 
     /// Has the failing thread nothing behind the path that both runs take but the failure and what that reads
     /// (`decisive`), for which the passing run need not have events?
-    fn parts_at_failure(&self, thread: ThreadId, decisive: &BTreeSet<ReadRef>) -> bool {
+    pub(crate) fn parts_at_failure(&self, thread: ThreadId, decisive: &BTreeSet<ReadRef>) -> bool {
         let trace = self.failing.trace;
         let own = &trace.threads[thread.index()].events;
         let read = |id: EventId| decisive.iter().any(|read| read.event == id);

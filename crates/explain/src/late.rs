@@ -5,6 +5,7 @@ use crate::across::{Flipped, Flow, SHOWN, View, event_of, mark};
 use crate::conflict::{ConflictOrder, OrderKind, conflict_orders};
 use model::{EventId, EventKind, EventTrace, Thread};
 use solver::Order;
+use std::collections::BTreeSet;
 
 /// Finds what the passing run has the other way round.
 pub(crate) struct Lateness<'v, 'a> {
@@ -68,6 +69,9 @@ impl<'v, 'a> Lateness<'v, 'a> {
                 && (event.index as usize) < common
                 && self.view.matching.in_failing(event.id).is_none()
         };
+        // Where the paths part at the failure alone, what the passing run does behind that cannot have kept it from
+        // failing.
+        let at_failure = self.view.parts_at_failure(thread.id, &BTreeSet::new());
         let rank = |conflict: &ConflictOrder| {
             let event = passing.trace.event(conflict.order.after);
             let kind = match conflict.kind {
@@ -79,7 +83,7 @@ impl<'v, 'a> Lateness<'v, 'a> {
             let there = event.stack.first().map(|site| (&site.function, site.line)) == line;
             // The path was left for what was read last on it.
             let away = (event.index as usize).abs_diff(common);
-            (passed_by(conflict), kind, !there, away, conflict.order.before)
+            (passed_by(conflict) != at_failure, kind, !there, away, conflict.order.before)
         };
         let late = |conflict: &&ConflictOrder| {
             let event = passing.trace.event(conflict.order.after);

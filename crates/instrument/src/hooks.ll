@@ -8,8 +8,9 @@
 
 @__symbiosis_control = external thread_local(initialexec) global ptr
 
-; Written by the runtime when the module registers: the process-wide number of its first function.
-@__symbiosis_base = externally_initialized global i32 0
+; Written by the runtime when the module registers: the process-wide number of its first function. It lies in the
+; middle, since a program that writes a little past one of its own arrays must not spoil the log.
+@__symbiosis_base = externally_initialized global [128 x i32] zeroinitializer
 
 ; Filled in when the rest of the module is there. (The last three are given here because a
 ; declaration that nothing uses does not come along.)

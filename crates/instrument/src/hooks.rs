@@ -168,7 +168,7 @@ pub fn link(module: &Module<'_>, witness: bool) -> Result<Hooks, InstrumentError
             global(module, "__stop_symbiosis_sites")?,
         ],
         witness: witness.then(|| declare_witness(module)),
-        base: own_global("__symbiosis_base")?,
+        base: middle(module, own_global("__symbiosis_base")?),
         descriptor: own_global("__symbiosis_module")?,
     })
 }
@@ -217,6 +217,22 @@ fn global(module: &Module<'_>, name: &'static str) -> Result<LLVMValueRef, Instr
     // SAFETY: the module is alive.
     let value = unsafe { module.llvm().LLVMGetNamedGlobal(module.raw(), symbol.as_ptr()) };
     if value.is_null() { Err(InstrumentError::Hook { name }) } else { Ok(value) }
+}
+
+/// So many numbers before the base's own are only there to keep it away from what the program writes.
+const BEFORE_BASE: u64 = 64;
+
+/// The base's own number within its variable.
+fn middle(module: &Module<'_>, base: LLVMValueRef) -> LLVMValueRef {
+    let llvm = module.llvm();
+    // SAFETY: the variable is an array of more `i32` than that.
+    unsafe {
+        let context = module.context().raw();
+        let number = llvm.LLVMInt32TypeInContext(context);
+        let index = llvm.LLVMInt64TypeInContext(context);
+        let mut indices = [llvm.LLVMConstInt(index, BEFORE_BASE, 0)];
+        llvm.LLVMConstInBoundsGEP2(number, base, indices.as_mut_ptr(), 1)
+    }
 }
 
 fn internalise(module: &Module<'_>, value: LLVMValueRef) {

@@ -69,10 +69,12 @@ pub fn span(one: &Event, other: &Event) -> Option<Span> {
     let (a, b) = (frames(one), frames(other));
     let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
     let (first, last) = match (a.get(common), b.get(common)) {
-        (Some(first), Some(last)) if same_function(first, last) => (first, last),
-        // One line that calls both, or does one and calls the other.
+        (Some(first), Some(last)) if same_function(first, last) && !first.is_in_library() => {
+            (first, last)
+        }
+        // One line that calls both, or does one and calls the other. In a library's line nobody takes a lock.
         _ => {
-            let shared = a.get(common.checked_sub(1)?)?;
+            let shared = a.get(..common)?.iter().rev().find(|site| !site.is_in_library())?;
             (shared, shared)
         }
     };
@@ -137,4 +139,28 @@ struct Open {
     /// The calls that led to the function.
     path: Vec<Site>,
     line: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn lines_of_a_library_are_left_to_who_calls_it() {
+        let mut parsed = parse("a: [one] W x 1\na: [two] W y 1\n").expect("the text is a trace");
+        let site = |file: &str, function: &str, line| {
+            let (file, function) = (file.to_owned(), function.to_owned());
+            Site { file, line, column: 1, function }
+        };
+        let library = site("/usr/include/c++/12/bits/stl_construct.h", "_Construct", 119);
+        for (label, function) in [("one", "Certificate"), ("two", "name")] {
+            let own = site("server.cc", function, 14);
+            let stack = vec![own, library.clone(), site("server.cc", "rotate", 21)];
+            parsed.trace.events[parsed.labels[label].index()].stack = stack.into();
+        }
+        let [one, two] = ["one", "two"].map(|label| parsed.trace.event(parsed.event(label)));
+        let lines = span(one, two).expect("lines");
+        assert_eq!((lines.function.as_str(), lines.first, lines.last), ("rotate", 21, 21));
+    }
 }

@@ -149,6 +149,14 @@ pub(crate) fn move_line<'t>(
     moved.then_some(edit)
 }
 
+/// Does the statement give back a lock that is held at the event, and nothing else? Behind that the event is only
+/// without the lock.
+pub(crate) fn gives_back_around(trace: &EventTrace, id: EventId, statement: &Statement) -> bool {
+    let around = sections(trace).around(trace, id);
+    let ends = |id: &EventId| around.iter().any(|section| section.unlock == *id);
+    !statement.events.is_empty() && statement.events.iter().all(ends)
+}
+
 /// Would the statement leave a critical section that it lies in, moved to this event? What it writes
 /// would no longer be guarded. What it only reads may be settled by then, behind a join, say.
 fn leaves_section(
@@ -299,5 +307,19 @@ mod tests {
         assert!(moved(21, 20, Direction::Earlier));
         assert!(!moved(21, 19, Direction::Earlier), "before the acquisition");
         assert!(!moved(20, 22, Direction::Later), "behind the release");
+    }
+
+    #[test]
+    fn a_read_is_not_moved_right_behind_the_end_of_its_section() {
+        let text = "a: [take] lock m\na: [look] R x -> p\na: [give] unlock m\na: [join] R y -> q\n";
+        let parsed = parse(text).expect("the text is a trace");
+        let statement = |label: &str| {
+            let id = parsed.event(label);
+            Statement { line: id.index() as u32, events: vec![id], activation: 1 }
+        };
+        let look = parsed.event("look");
+        assert!(gives_back_around(&parsed.trace, look, &statement("give")));
+        assert!(!gives_back_around(&parsed.trace, look, &statement("join")));
+        assert!(!gives_back_around(&parsed.trace, parsed.event("join"), &statement("give")));
     }
 }

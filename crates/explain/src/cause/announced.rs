@@ -165,6 +165,11 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
         !story.forward(announcement, write)
             && seen.any(|seen| seen.thread == writer.thread && seen.index < index)
     };
+    // Where the reader has itself left there what it reads, since it saw what was said, it has done its part already.
+    let answered = |look: EventId| {
+        let mut seen = seen.iter().map(|id| story.event(*id));
+        seen.any(|seen| seen.thread == reader.thread && seen.index > story.event(look).index)
+    };
     let announcements = reads.filter_map(|look| {
         let announcement = story.event(source(&look)?);
         let fits = announcement.thread == writer.thread
@@ -176,6 +181,7 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             // What the reader saw was not written after it was said.
             && !since(announcement.id)
             && !round_before(announcement.id)
+            && !answered(look.event)
             && (!same_variable(&story.subject(announcement.id), &story.subject(write))
                 || says_that_there_is(story, announcement.id, write))
             // Nobody else was there yet when it was said.

@@ -243,7 +243,14 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
                 && story.event(first).stack != story.event(second).stack
                 && story.in_one_call(first, second)
         };
-        if a.reads && c.writes && (linked() || copied()) && !knew() {
+        // Who takes what has come together and then clears the place has read it for another one.
+        let taken = || {
+            !a.writes
+                && !c.reads
+                && story.in_one_call(first, second)
+                && story.passes_on(first, second, cell)
+        };
+        if a.reads && c.writes && (linked() || copied() || taken()) && !knew() {
             return Some(Case::ReadWriteWrite);
         }
     }

@@ -27,6 +27,7 @@ mod orders;
 mod parted;
 mod posted;
 mod rounds;
+mod same_step;
 mod sections;
 mod several;
 mod snapshot;
@@ -204,6 +205,9 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     if let Some(found) = stale::find_wrong_way(story) {
         return Some(found);
     }
+    if let Some(found) = same_step::find_on_the_way(story) {
+        return Some(found);
+    }
     let pairs = story.pairs();
     let telling = pairs.iter().find_map(|pair| {
         let found = snapshot::find(story, *pair)
@@ -216,6 +220,11 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
             return stale::find(story, *pair, false)
                 .filter(|found| found.case == Some("read-write-write"));
         };
+        if same_step::may_say_more(&found)
+            && let Some(step) = same_step::find(story, *pair)
+        {
+            return Some(step);
+        }
         let of_one = found.pattern == Pattern::Atomicity || found.case == Some("looked-too-early");
         if of_one && let Some(claims) = stale::find_claims(story, *pair) {
             return Some(claims);

@@ -155,7 +155,8 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
             && cell != mine.1
             && story.is_named(read.event)
             && (!same_variable(&story.subject(read.event), &story.subject(own))
-                || is_another_object(story, (own, mine.1), (read.event, cell)));
+                || is_another_object(story, (own, mine.1), (read.event, cell))
+                || is_another_round(story, own, read.event));
         another.then_some((read.event, cell))
     });
     // What the thread looked at to get to the read belongs to it, too: "nothing is left, so the
@@ -198,6 +199,12 @@ fn is_another_object(
         && !first.is_empty()
         && !second.is_empty()
         && first.iter().all(|site| !second.contains(site))
+}
+
+/// Are both read at one place, in two rounds of a loop that goes through the elements of one array, say?
+fn is_another_round(story: &Story<'_>, one: EventId, other: EventId) -> bool {
+    let [a, b] = [one, other].map(|id| story.event(id));
+    one != other && a.depth() == 0 && a.stack == b.stack
 }
 
 /// Is the event the last one before another of its thread that reads the cell?

@@ -468,6 +468,17 @@ impl<'a> Story<'a> {
         written.any(|part| self.names_read(&self.trace().reads_of(part.value), first, cell))
     }
 
+    /// Does the thread write what it reads there to another place before the second event, or does the failure hang on
+    /// it? What only one thread touches at a time has no events of its own.
+    pub(super) fn passes_on(&self, first: EventId, second: EventId, cell: CellId) -> bool {
+        let (from, to) = (self.event(first), self.event(second));
+        let own = &self.trace().threads[from.thread.index()].events;
+        let between = own.get(from.index as usize + 1..to.index as usize).unwrap_or_default();
+        let mut between = between.iter().copied().filter(|id| !self.access(*id, cell).writes);
+        between.any(|id| self.computes(first, id, cell))
+            || self.names_read(&self.failure_reads(), first, cell)
+    }
+
     /// Does any branch of its thread hang on what the event reads from the cell?
     pub(super) fn decides_something(&self, id: EventId, cell: CellId) -> bool {
         let own = self.trace().conditions.iter().filter(|condition| {

@@ -75,7 +75,9 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
             for plan in planner.one_sided(&blocks).iter().filter_map(|blocks| fewer.plan(blocks)) {
                 sides.extend(candidate(bug, &all, siblings, plan));
             }
-            if let Some(plan) = planner.plan_around(&blocks) {
+            for plan in
+                [planner.plan_around(&blocks), planner.plan_called(&blocks)].into_iter().flatten()
+            {
                 wide.extend(candidate(bug, &all, siblings, plan));
             }
             let found = if width == Width::Together { &mut wide } else { &mut found };

@@ -61,7 +61,9 @@ fn left_to_callers(trace: &EventTrace, plan: &mut Plan) -> Option<Vec<Span>> {
             _ => {
                 for (first, _) in own.iter().filter(|passage| !nested(passage)) {
                     let mut frames = trace.event(*first).stack.iter();
-                    let caller = frames.find(|site| span.has(site)).and_then(|_| frames.next());
+                    // In a library's line nobody takes a lock: the program's own caller does.
+                    let inner = frames.find(|site| span.has(site));
+                    let caller = inner.and_then(|_| frames.find(|site| !site.is_in_library()));
                     callers.push(Span::of(caller.filter(|site| site.line != 0)?));
                 }
             }
@@ -268,6 +270,21 @@ mod tests {
         let mut trace = nested();
         let other = trace.threads[1].events[1];
         trace.events[other.index()].stack = vec![place(4, "remove"), place(20, "main")].into();
+        let mut clear = span(10, "clear");
+        clear.last = 12;
+        let kept = without_nested(&trace, plan(&trace, vec![clear.clone(), span(4, "remove")]));
+        let kept = kept.map(|plan| plan.spans);
+        assert_eq!(kept, Some(vec![clear, span(20, "main")]));
+    }
+
+    #[test]
+    fn a_caller_in_a_library_leaves_it_to_its_own() {
+        let mut trace = nested();
+        let other = trace.threads[1].events[1];
+        let file = "/usr/include/c++/12/bits/stl_construct.h".to_owned();
+        let library = Site { file, ..place(119, "_Construct") };
+        let stack = vec![place(4, "remove"), library, place(20, "main")];
+        trace.events[other.index()].stack = stack.into();
         let mut clear = span(10, "clear");
         clear.last = 12;
         let kept = without_nested(&trace, plan(&trace, vec![clear.clone(), span(4, "remove")]));

@@ -10,6 +10,7 @@ mod fetched;
 mod give_back;
 mod held;
 mod instead;
+mod interrupted;
 mod joined;
 mod one_sided;
 mod order;

@@ -1,12 +1,12 @@
 //! One step has to come before another thread's: statements change places, or somebody waits.
 
-use super::{Candidate, Kind, Repair, quoted, told};
+use super::{Candidate, Kind, Repair, interrupted, quoted, told};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{Sections, sections};
 use crate::source::{Span, frames, span};
-use crate::statements::{Direction, Statement, move_line, statements};
+use crate::statements::{Direction, Statement, gives_back_around, move_line, statements};
 use crate::uses::{is_handle_used, parts};
 use explain::Pattern;
 use model::names::{initialised, is_channel, is_descriptor};
@@ -250,6 +250,14 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
             }
             // A thread that waits until the run is ended does nothing behind that.
             if target.events.iter().any(|id| is_block(trace.event(*id))) {
+                continue;
+            }
+            // Without its lock it reads what may still be changing.
+            if gives_back_around(trace, id, target) {
+                continue;
+            }
+            // Nor did it come too late for a thread that it interrupted.
+            if interrupted::is_created_behind(bug, wanted, target) {
                 continue;
             }
             if target.events.iter().any(|id| has_several_locks(trace, *id, wanted.first)) {
@@ -597,7 +605,7 @@ fn join_before(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
 fn start_later(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     let trace = bug.trace;
     let (first, child) = (trace.event(wanted.first), trace.event(wanted.then).thread);
-    if !wanted.relies(trace) {
+    if !wanted.relies(trace) || interrupted::is_between(bug, wanted) {
         return None;
     }
     let creates = |event: &&Event| matches!(event.kind, EventKind::Fork { child: c } if c == child);
@@ -636,14 +644,6 @@ fn start_later(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     Some(ordering(bug, wanted, (Kind::StartLater, step, &places), edited))
 }
 
-/// Does the cause name a step of the second one's thread that comes behind the first?
-fn is_interrupted(bug: &Bug<'_>, wanted: Wanted) -> bool {
-    let place = |id: EventId| bug.schedule.iter().position(|other| *other == id);
-    let thread = bug.trace.event(wanted.then).thread;
-    let mut own = bug.events.iter().filter(|id| bug.trace.event(**id).thread == thread);
-    own.any(|id| place(*id) > place(wanted.first))
-}
-
 /// Somebody waits until the first step has been taken.
 fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     let trace = bug.trace;
@@ -651,7 +651,7 @@ fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
         return None;
     }
     // Who was interrupted between two steps did not come too early: it could have been done by then.
-    if bug.pattern == Pattern::SeveralVariables && is_interrupted(bug, wanted) {
+    if bug.pattern == Pattern::SeveralVariables && interrupted::is_interrupted(bug, wanted) {
         return None;
     }
     let (first, then) = (like(trace, wanted.first), like(trace, wanted.then));

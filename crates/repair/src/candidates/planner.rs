@@ -41,6 +41,8 @@ fn around(trace: &EventTrace, one: &Event, other: &Event) -> Option<Span> {
         (Some(a), Some(b)) if same(a, b) => common,
         _ => common.checked_sub(1)?,
     };
+    // Nobody takes a lock in a library's lines.
+    let depth = (0..=depth).rev().find(|depth| !a[*depth].is_in_library())?;
     let own = &trace.thread_of(one.id).events;
     let between = own.get(one.index as usize..=other.index as usize)?.iter();
     let between = between.map(|id| frames(trace.event(*id)));
@@ -51,6 +53,23 @@ fn around(trace: &EventTrace, one: &Event, other: &Event) -> Option<Span> {
     let lines: BTreeSet<u32> = there.map(|frames| frames[depth].line).collect();
     let (first, last) = (*lines.first()?, *lines.last()?);
     (first != 0).then(|| Span { first, last, ..Span::of(a[depth]) })
+}
+
+/// The line that calls the function in which a thread comes from one event to a later one, where it goes round a loop
+/// between them: all rounds lie in that call. The lines between the events where it goes straight on.
+fn called(one: &Event, other: &Event) -> Option<Span> {
+    let (a, b) = (frames(one), frames(other));
+    let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let goes_back = match (a.get(common), b.get(common)) {
+        (Some(a), Some(b)) => a.function == b.function && a.file == b.file && a.line > b.line,
+        _ => one.stack == other.stack && one.id != other.id,
+    };
+    if !goes_back {
+        return span(one, other);
+    }
+    let function = if common == a.len() { common.checked_sub(1)? } else { common };
+    let caller = a.get(..function)?.iter().rev().find(|site| !site.is_in_library())?;
+    (caller.line != 0).then(|| Span::of(caller))
 }
 
 /// Finds it for one lock.
@@ -146,6 +165,12 @@ impl Planner<'_> {
         let (plan, around) = (self.plan(blocks), |a: &Event, b: &Event| around(self.trace, a, b));
         let wider = self.plan_by(blocks, &around)?;
         plan.is_none_or(|plan| plan.spans != wider.spans).then_some(wider)
+    }
+
+    /// The plan by the calls in which a loop goes round. `None` where no block does.
+    pub(super) fn plan_called(&self, blocks: &[Block]) -> Option<Plan> {
+        let whole = self.plan_by(blocks, &called)?;
+        self.plan(blocks).is_none_or(|plan| plan.spans != whole.spans).then_some(whole)
     }
 
     fn plan_by(
@@ -493,6 +518,51 @@ mod tests {
         assert_eq!(planner.plan_around(&blocks).map(lines), Some(vec![(65, 73)]));
         let straight = [Block { first: head, last: head, lines: None, counts: false }];
         assert!(planner.plan_around(&straight).is_none());
+    }
+
+    /// An auditor adds up what several accounts have, each under its own lock, in a loop of a function of its own.
+    #[test]
+    fn a_loop_that_is_a_call_is_held_as_that_call() {
+        let text = "
+            a: [one] lock m
+            a: [first] R x -> s
+            a: [two] unlock m
+            a: [three] lock n
+            a: [next] R y -> t
+            a: [four] unlock n
+            b: W x 1
+            b: W y 1
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let places =
+            [("one", 28), ("first", 29), ("two", 30), ("three", 28), ("next", 29), ("four", 30)];
+        for (label, line) in places {
+            let site = |line, function: &str| {
+                let (file, function) = ("bank.c".to_owned(), function.to_owned());
+                Site { file, line, column: 1, function }
+            };
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack = [site(line, "sum"), site(45, "auditor")].into();
+        }
+        let trace = &parsed.trace;
+        let (system, all) = (encoders::encode(trace).expect("constraints"), sections(trace));
+        let planner = Planner {
+            trace,
+            system: &system,
+            all: &all,
+            lock: None,
+            siblings: None,
+            complete: false,
+        };
+        let [first, next] = ["first", "next"].map(|label| parsed.event(label));
+        let blocks = [Block { first, last: next, lines: None, counts: false }];
+        let plan = planner.plan_called(&blocks).expect("lines");
+        let spans: Vec<(&str, u32, u32)> =
+            plan.spans.iter().map(|span| (span.function.as_str(), span.first, span.last)).collect();
+        assert_eq!(spans, [("auditor", 45, 45)]);
+        assert_eq!(plan.regions.len(), 1, "all rounds are one");
+        let straight = [Block { first, last: first, lines: None, counts: false }];
+        assert!(planner.plan_called(&straight).is_none());
     }
 
     /// One thread does it in one section, and the other in two, between which it has the lock not.

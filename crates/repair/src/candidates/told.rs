@@ -9,7 +9,10 @@ use crate::enforce::{Rule, Stretch};
 use crate::sections::{begins_wait, sections};
 use crate::statements::{Direction, Statement, move_line};
 use crate::uses::parts;
-use model::{Awaited, Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, Site};
+use model::{
+    Awaited, CellId, Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, Site,
+};
+use std::collections::BTreeSet;
 
 /// So many lines behind the step are tried as places to tell from.
 const ENDS: usize = 3;
@@ -37,8 +40,10 @@ pub(super) fn later(bug: &Bug<'_>, wanted: Wanted, (stays, more): (bool, bool)) 
                     matches!(kind, EventKind::Signal { .. } | EventKind::Broadcast { .. })
                 };
                 let mut all = telling.events.iter();
-                let id =
-                    all.find(|id| tells(trace, **id, wanted.then) && (stays || !signals(**id)))?;
+                let id = all.find(|id| {
+                    tells(trace, **id, wanted.then)
+                        && (!signals(**id) || stays && !looks_again(trace, **id, wanted))
+                })?;
                 Some((*telling, *id))
             });
             let Some((telling, id)) = told else { continue };
@@ -146,6 +151,20 @@ fn tells(trace: &EventTrace, id: EventId, then: EventId) -> bool {
         }),
         _ => false,
     }
+}
+
+/// Does the other step's thread, woken by this signal, look at what the first one's thread wrote before its step? It is
+/// told by that, with the signal or without.
+fn looks_again(trace: &EventTrace, signal: EventId, wanted: Wanted) -> bool {
+    let (step, then) = (trace.event(wanted.first), trace.event(wanted.then));
+    let condition = trace.event(signal).kind.object();
+    let wakes = |id: &EventId| waits_for(trace.event(*id)) == condition;
+    let own = trace.thread_of(then.id).events.iter().take(then.index as usize);
+    let written = trace.thread_of(step.id).events.iter().take(step.index as usize);
+    let written: BTreeSet<CellId> =
+        written.flat_map(|id| trace.event(*id).kind.writes()).map(|part| part.cell).collect();
+    let mut behind = own.skip_while(|id| !wakes(id));
+    behind.any(|id| trace.event(*id).kind.reads().iter().any(|part| written.contains(&part.cell)))
 }
 
 /// The condition variable that an event is a wait for.
@@ -289,5 +308,28 @@ mod tests {
             place(&steps, first) < place(&steps, earlier),
             "what is called there may belong to it"
         );
+    }
+
+    /// Who has flushed a log looks whether a line is left when it is woken.
+    #[test]
+    fn who_looks_again_when_it_is_woken_is_not_told_by_the_signal() {
+        let text = "
+            b: lock m
+            b: [take] W left 0
+            b: [tell] signal c
+            b: unlock m
+            b: [step] W file 1
+            a: lock m
+            a: wait c m
+            a: [look] R left -> l
+            a: unlock m
+            a: [then] R file -> f
+        ";
+        let parsed = parse(text).expect("the text is a trace");
+        let [tell, first, then] = ["tell", "step", "then"].map(|label| parsed.event(label));
+        assert!(looks_again(&parsed.trace, tell, Wanted { first, then }));
+        let text = text.replace("R left", "R other");
+        let parsed = parse(&text).expect("the text is a trace");
+        assert!(!looks_again(&parsed.trace, tell, Wanted { first, then }));
     }
 }
