@@ -2,46 +2,67 @@
 //! one? Asked of a run of the new program that passed, whose events are found again by kind, function
 //! and variable.
 
+mod ways;
+
+pub use ways::Way;
+
 use crate::awaited::awaited;
 use crate::check::Limits;
 use crate::contended;
 use crate::sections::{lock_name, sections};
 use crate::{Bug, source::Span};
+use encoders::ConstraintSystem;
 use explain::{Pattern, last_member};
-use model::{CellId, Event, EventId, EventKind, EventTrace, ThreadId};
+use model::{CellId, Event, EventId, EventKind, EventTrace, Points, ThreadId};
 use solver::{Goal, Order, OrderingSession, Outcome, Session, SolverError};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many combinations of events are asked about.
 const MOST: usize = 600;
+/// So many of them are asked about with what threads see on their ways there.
+const MOST_ON_PATHS: usize = 60;
+/// So many schedules are looked for of combinations on the same lines.
+const ALIKE: usize = 2;
+/// On so many different lines.
+const MOST_PLACES: usize = 8;
 
 /// What is known about the order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Possible {
     /// No schedule along the paths of the run has it; how that comes, in words.
     No(String),
-    /// Some schedule along the paths of the run has it: where, in words.
-    Yes(String),
+    /// Some schedule along the paths of the run up to there has it.
+    Yes {
+        /// Where, in words.
+        place: String,
+        /// Schedules that have it, at every place where it can come up; none where that could not be shown by
+        /// schedules.
+        ways: Vec<Way>,
+    },
+    /// Along the paths of the run nobody does what the other thread of the cause did, but an access of another thread can
+    /// come where that came: by these schedules.
+    Between(Vec<Way>),
     /// The run does not come to the places that it is about: it says nothing, and another run may.
     Untouched(String),
     /// It is not known; why, in words.
     Unknown(String),
 }
 
-/// Can the order of the bug's events come up in another run's schedules?
+/// Can the order of the bug's events come up in another run's schedules? What a thread sees behind the events does not
+/// count: that a run passed says nothing about whether others do.
 ///
 /// # Errors
 /// When the solver breaks.
 pub fn possible(
     bug: &Bug<'_>,
-    run: &EventTrace,
+    (run, points): (&EventTrace, &Points),
     limits: Limits<'_>,
 ) -> Result<Possible, SolverError> {
     match bug.pattern {
         Pattern::Atomicity | Pattern::SeveralVariables | Pattern::Order | Pattern::Orders => {
-            Search::ask(bug, run, limits)
+            Search::ask(bug, (run, points), limits)
         }
-        Pattern::UseAfterFree | Pattern::DoubleFree => Search::ask(bug, run, limits),
+        Pattern::UseAfterFree | Pattern::DoubleFree => Search::ask(bug, (run, points), limits),
         Pattern::Deadlock => Ok(circle(bug, run)),
         Pattern::MissedWakeup => Ok(awaited(bug, run)),
         Pattern::EverySchedule => Ok(Possible::Unknown(format!(
@@ -86,6 +107,15 @@ struct Combination {
     other: EventId,
 }
 
+impl Combination {
+    /// Another thread's event between two of one thread.
+    fn between(first: EventId, other: EventId, last: EventId) -> Self {
+        let orders =
+            vec![Order { before: first, after: other }, Order { before: other, after: last }];
+        Self { orders, own: (first, last), other }
+    }
+}
+
 /// Why there is nothing to ask about.
 enum Missing {
     /// Several threads do not make the accesses, or not to one place.
@@ -105,17 +135,32 @@ enum Asked {
 }
 
 /// Why nothing can be said of a run.
-const APART: &str =
+pub const APART: &str =
     "in the run the accesses of the cause are not made by several threads to one place";
+/// Why nothing can be said of locks that may not be got.
+const TRIED: &str =
+    "a lock that the accesses of the cause hold is only tried: who does not get it may go another way";
 
 struct Search<'a> {
     bug: &'a Bug<'a>,
     run: &'a EventTrace,
+    points: &'a Points,
+}
+
+/// Where the order can come up.
+struct Found {
+    /// The first place.
+    place: Option<String>,
+    ways: Vec<Way>,
 }
 
 impl Search<'_> {
-    fn ask(bug: &Bug<'_>, run: &EventTrace, limits: Limits<'_>) -> Result<Possible, SolverError> {
-        let search = Search { bug, run };
+    fn ask(
+        bug: &Bug<'_>,
+        (run, points): (&EventTrace, &Points),
+        limits: Limits<'_>,
+    ) -> Result<Possible, SolverError> {
+        let search = Search { bug, run, points };
         let asked = match search.combinations() {
             Ok(combinations) => Asked::Like(combinations),
             Err(Missing::Other(why)) => return Ok(Possible::Unknown(why)),
@@ -133,12 +178,13 @@ impl Search<'_> {
         if contended::is_contended(run) {
             return Ok(Possible::Unknown(contended::TOO_OFTEN.to_owned()));
         }
-        let system = match limits.encode(run) {
+        let mut open = Vec::new();
+        let loose = ways::without_paths(run);
+        let system = match limits.encode(&loose) {
             Ok(system) => system,
             Err(error) => return Ok(Possible::Unknown(error.to_string())),
         };
-        let time = limits.of_question();
-        let mut session = OrderingSession::new(run, &system, time);
+        let mut session = OrderingSession::new(&loose, &system, limits.of_question());
         let surely = |order: &Order| system.surely_before(order.after, order.before);
         for combination in combinations {
             if combination.orders.iter().any(surely) {
@@ -149,20 +195,99 @@ impl Search<'_> {
             }
             match session.check(Goal::Any, &combination.orders)? {
                 Outcome::Unsat(_) => {}
-                // That somebody else can look there in between does no harm by itself.
-                Outcome::Sat(_) if matches!(asked, Asked::Between(_)) => {
-                    return Ok(Possible::Unknown(APART.to_owned()));
-                }
-                Outcome::Sat(_) => {
-                    let events = [combination.own.0, combination.other, combination.own.1];
-                    let mut lines: Vec<String> = events.iter().map(|id| place(run, *id)).collect();
-                    lines.dedup();
-                    return Ok(Possible::Yes(lines.join(", then ")));
-                }
+                Outcome::Sat(_) => open.push(combination),
                 Outcome::Unknown(reason) => return Ok(Possible::Unknown(reason.to_string())),
             }
         }
+        let found = match search.on_paths(&open, &system, limits)? {
+            Ok(found) => found,
+            Err(why) => return Ok(Possible::Unknown(why)),
+        };
+        if let Some(place) = found.place {
+            return Ok(match asked {
+                Asked::Between(_) => Possible::Between(found.ways),
+                _ => Possible::Yes { place, ways: found.ways },
+            });
+        }
+        if search.is_tried(combinations) {
+            return Ok(Possible::Unknown(TRIED.to_owned()));
+        }
         Ok(Possible::No(how(run, combinations)))
+    }
+
+    /// Those combinations that threads can come to, by what they see on their ways.
+    fn on_paths(
+        &self,
+        open: &[&Combination],
+        system: &ConstraintSystem,
+        limits: Limits<'_>,
+    ) -> Result<Result<Found, String>, SolverError> {
+        let run = self.run;
+        let mut alike: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        let mut found = Found { place: None, ways: Vec::new() };
+        let failure = self.bug.trace.failure.as_ref();
+        let functions = failure.map(|f| self.bug.trace.event(f.event).site().function.clone());
+        let functions: Vec<String> = functions.into_iter().collect();
+        let mut asked = 0;
+        // A place where it can come up and that no schedule shows: then no schedules are told.
+        let mut unshown = false;
+        for combination in open {
+            let events = [combination.own.0, combination.other, combination.own.1];
+            let mut lines: Vec<String> = events.iter().map(|id| place(run, *id)).collect();
+            lines.dedup();
+            let known = alike.get(&lines).copied().unwrap_or(0);
+            if known == ALIKE {
+                continue;
+            }
+            if known == 0 && alike.len() == MOST_PLACES {
+                unshown = true;
+                continue;
+            }
+            asked += 1;
+            if !limits.is_left() || asked > MOST_ON_PATHS {
+                match &found.place {
+                    None => return Ok(Err("the time ended".to_owned())),
+                    Some(_) => unshown = true,
+                }
+                break;
+            }
+            let there = ways::up_to(run, &events);
+            let there_system = match limits.encode(&there) {
+                Ok(system) => system,
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            let mut session = OrderingSession::new(&there, &there_system, limits.of_question());
+            match session.check(Goal::Any, &combination.orders)? {
+                Outcome::Unsat(_) => continue,
+                Outcome::Sat(_) => {}
+                Outcome::Unknown(reason) => return Ok(Err(reason.to_string())),
+            }
+            let words = lines.join(", then ");
+            found.place.get_or_insert_with(|| words.clone());
+            *alike.entry(lines).or_default() += 1;
+            match ways::ways(run, combination, system, (&functions, &words), limits)? {
+                Ok(ways) if !ways.is_empty() => found.ways.extend(ways),
+                _ if known > 0 => {}
+                _ => unshown = true,
+            }
+        }
+        if unshown {
+            found.ways.clear();
+        }
+        Ok(Ok(found))
+    }
+
+    /// Does a combination's own thread, or the other one, hold a lock there that it only tried to get?
+    fn is_tried(&self, combinations: &[Combination]) -> bool {
+        let all = sections(self.run);
+        let events = combinations.iter().flat_map(|c| [c.own.0, c.own.1, c.other]);
+        let events: BTreeSet<EventId> = events.collect();
+        let locks = events.into_iter().flat_map(|id| all.around(self.run, id));
+        let locks: BTreeSet<EventId> = locks.map(|section| section.lock).collect();
+        locks.into_iter().any(|lock| {
+            let site = self.points.point(lock).map(|point| self.points.site(point));
+            site.is_some_and(|site| site.contains("try") || site.contains("timed"))
+        })
     }
 
     /// The events of the run that look like one of the bug's.
@@ -247,9 +372,33 @@ impl Search<'_> {
                 let run = self.run;
                 Asked::OneStep(run.subject(run.event(id)).unwrap_or_default().to_owned())
             }
+            // Where no thread makes them in this order any more, all that it does there may be one step.
+            (None, 0) => Asked::Between(self.steps(&firsts, &lasts, &others)),
             (_, 1..=MOST) => Asked::Between(found),
             _ => Asked::Between(Vec::new()),
         }
+    }
+
+    /// Between any two accesses of a thread to what these events are about, those of others. Where none can come there
+    /// nothing comes between any two of them.
+    fn steps(&self, firsts: &[EventId], lasts: &[EventId], others: &[EventId]) -> Vec<Combination> {
+        let event = |id: EventId| self.run.event(id);
+        let both = firsts.iter().chain(lasts);
+        let about: BTreeSet<CellId> = both.flat_map(|id| cells(event(*id))).collect();
+        let touches = |id: &EventId| !cells(event(*id)).is_disjoint(&about);
+        let mut found = Vec::new();
+        for thread in &self.run.threads {
+            let own: Vec<EventId> = thread.events.iter().copied().filter(touches).collect();
+            for pair in own.windows(2) {
+                let (first, last) = (pair[0], pair[1]);
+                let others = others.iter().copied().filter(|other| self.meet(first, *other));
+                found.extend(others.map(|other| Combination::between(first, other, last)));
+            }
+            if found.len() > MOST {
+                return Vec::new();
+            }
+        }
+        found
     }
 
     /// Two events of two threads, in the order of the failing schedule.
@@ -280,17 +429,36 @@ impl Search<'_> {
                 .copied()
                 .filter(|first| thread(*first) == thread(last) && index(*first) < index(last));
             let Some(first) = earlier.max_by_key(|first| index(*first)) else { continue };
+            if self.is_one_step(last, &firsts) && !self.follows_from(last, first) {
+                continue;
+            }
             for &other in others {
                 if self.meet(first, other) || self.meet(last, other) {
-                    let orders = vec![
-                        Order { before: first, after: other },
-                        Order { before: other, after: last },
-                    ];
-                    found.push(Combination { orders, own: (first, last), other });
+                    found.push(Combination::between(first, other, last));
                 }
             }
         }
         found
+    }
+
+    /// Does the event do both, as an atomic update in the place of a read and a write?
+    fn is_one_step(&self, last: EventId, firsts: &[EventId]) -> bool {
+        matches!(self.run.event(last).kind, EventKind::ReadModifyWrite { .. })
+            && firsts.contains(&last)
+    }
+
+    /// Does what a thread wrote, or that it came there, follow from what it had read at an earlier event?
+    fn follows_from(&self, last: EventId, first: EventId) -> bool {
+        let run = self.run;
+        let (first, last) = (run.event(first), run.event(last));
+        let written = last.kind.writes().iter().map(|part| part.value);
+        let passed = run.conditions.iter().filter(|condition| {
+            condition.thread == last.thread
+                && condition.position > first.index
+                && condition.position <= last.index
+        });
+        let mut exprs = written.chain(passed.map(|condition| condition.expr));
+        exprs.any(|expr| run.reads_of(expr).iter().any(|read| read.event == first.id))
     }
 
     /// Are they of two threads and about one place?
@@ -374,11 +542,14 @@ fn circle(bug: &Bug<'_>, run: &EventTrace) -> Possible {
         }
     }
     match (open.first(), edges.first()) {
-        (Some((from, to)), _) => Possible::Yes(format!(
-            "`{}` is taken while `{}` is held, and the other way round",
-            lock_name(run, *to),
-            lock_name(run, *from)
-        )),
+        (Some((from, to)), _) => Possible::Yes {
+            place: format!(
+                "`{}` is taken while `{}` is held, and the other way round",
+                lock_name(run, *to),
+                lock_name(run, *from)
+            ),
+            ways: Vec::new(),
+        },
         (None, Some((from, to))) => Possible::No(format!(
             "the locks are taken in one order, `{}` before `{}`",
             lock_name(run, *from),

@@ -1,0 +1,74 @@
+//! Where the order of the cause can still come up in the new program: the program is made to have it.
+
+use super::runs::{Kind, Runner};
+use super::{Judge, Verification};
+use crate::fix::FixError;
+use repair::Way;
+use symex::Execution;
+
+/// So often each schedule is followed.
+const RUNS: u32 = 2;
+/// So often that is tried.
+const TRIES: u32 = 4;
+
+/// What became of the runs.
+pub(super) enum Forced {
+    /// A run failed, which the verdict says.
+    Failed,
+    /// Each schedule was followed to where the order is complete, and no run failed.
+    Passed,
+    /// A schedule could not be followed, or there are none.
+    Not(String),
+}
+
+/// Makes the new program have the order, by schedules of a run of its own, and lets it go on behind that as it likes.
+///
+/// # Errors
+/// When the program cannot be run.
+pub(super) fn force(
+    (runner, execution): (&Runner, &Execution),
+    ways: &[Way],
+    judge: Judge<'_>,
+    found: &mut Verification,
+    budget: &dyn Fn() -> bool,
+) -> Result<Forced, FixError> {
+    for way in ways {
+        let Some(script) = script(execution, way) else {
+            return Ok(Forced::Not(format!("no thread can be stopped there ({})", way.place)));
+        };
+        let mut followed = 0;
+        for _ in 0..TRIES {
+            if followed == RUNS {
+                break;
+            }
+            if !budget() {
+                return Ok(Forced::Not("the time ended".to_owned()));
+            }
+            let taken = runner.run(Kind::Forced, &script)?;
+            found.forced_runs += 1;
+            followed += u32::from(taken.followed);
+            if taken.failed {
+                judge.failed(&taken, found)?;
+                return Ok(Forced::Failed);
+            }
+        }
+        if followed < RUNS {
+            return Ok(Forced::Not(format!(
+                "the program could not be made to have it ({})",
+                way.place
+            )));
+        }
+    }
+    match ways.is_empty() {
+        true => Ok(Forced::Not("no schedule of it is known".to_owned())),
+        false => Ok(Forced::Passed),
+    }
+}
+
+fn script(execution: &Execution, way: &Way) -> Option<String> {
+    let last = *way.order.last()?;
+    let built =
+        schedule::prefix(&execution.trace, &execution.points, &way.order, last, Some(last));
+    let script = crate::replay::with_inputs(built.script, &execution.inputs);
+    (!script.turns.is_empty()).then(|| script.to_string())
+}
