@@ -3,13 +3,9 @@
 use super::runs::{Kind, Runner};
 use super::{Judge, Verification};
 use crate::fix::FixError;
+use model::EventId;
 use repair::Way;
 use symex::Execution;
-
-/// So often each schedule is followed.
-const RUNS: u32 = 2;
-/// So often that is tried.
-const TRIES: u32 = 4;
 
 /// What became of the runs.
 pub(super) enum Forced {
@@ -33,26 +29,25 @@ pub(super) fn force(
     budget: &dyn Fn() -> bool,
 ) -> Result<Forced, FixError> {
     for way in ways {
-        let Some(script) = script(execution, way) else {
-            return Ok(Forced::Not(format!("no thread can be stopped there ({})", way.place)));
-        };
-        let mut followed = 0;
-        for _ in 0..TRIES {
-            if followed == RUNS {
+        let scripts = way.orders.iter().filter_map(|order| script(execution, order));
+        let mut followed = false;
+        for script in scripts {
+            if followed {
                 break;
             }
             if !budget() {
                 return Ok(Forced::Not("the time ended".to_owned()));
             }
+            tracing::debug!(way.place, script, "the program is made to have the order");
             let taken = runner.run(Kind::Forced, &script)?;
             found.forced_runs += 1;
-            followed += u32::from(taken.followed);
+            followed = taken.followed;
             if taken.failed {
                 judge.failed(&taken, found)?;
                 return Ok(Forced::Failed);
             }
         }
-        if followed < RUNS {
+        if !followed {
             return Ok(Forced::Not(format!(
                 "the program could not be made to have it ({})",
                 way.place
@@ -65,10 +60,10 @@ pub(super) fn force(
     }
 }
 
-fn script(execution: &Execution, way: &Way) -> Option<String> {
-    let last = *way.order.last()?;
-    let built =
-        schedule::prefix(&execution.trace, &execution.points, &way.order, last, Some(last));
+/// The schedule of these events as text; none where no thread can be stopped at their places.
+fn script(execution: &Execution, order: &[EventId]) -> Option<String> {
+    let last = *order.last()?;
+    let built = schedule::prefix(&execution.trace, &execution.points, order, last, Some(last));
     let script = crate::replay::with_inputs(built.script, &execution.inputs);
     (!script.turns.is_empty()).then(|| script.to_string())
 }

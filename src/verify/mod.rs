@@ -10,9 +10,9 @@ mod runs;
 
 use crate::compare::{Comparison, compare};
 use crate::fix::{FixError, Recorded, Unshown, bug, ordered};
-use forced::{Forced, force};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use explain::Pattern;
+use forced::{Forced, force};
 use render::Solution;
 use repair::{APART, Limits, Possible, possible};
 use runs::{Kind, Runner, Taken};
@@ -288,7 +288,9 @@ fn ask(
                 untouched = Some(reason);
                 continue;
             }
-            Possible::Unknown(reason) => return undecided(found, format!("no run failed; {reason}")),
+            Possible::Unknown(reason) => {
+                return undecided(found, format!("no run failed; {reason}"));
+            }
             Possible::Yes { place, ways } => {
                 let open = format!(
                     "no run failed, but the order of the cause can still come up along the paths of \

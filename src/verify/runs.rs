@@ -188,9 +188,10 @@ impl Runner {
         trace_format::read_raw(&directory, &mut manifest).map_err(ReplayError::from)?;
         let report = fs_err::read(&report).ok().and_then(|bytes| Report::decode(&bytes));
         let followed = report.as_ref().is_some_and(|report| report.left.is_none());
-        let deadlock = report.is_some_and(|report| report.deadlock);
+        let deadlock = report.as_ref().is_some_and(|report| report.deadlock);
         let failed = manifest.failure.is_some() || deadlock;
-        tracing::debug!(?kind, failed, followed, "a run of the new program");
+        let left = report.as_ref().and_then(|report| report.left);
+        tracing::debug!(?kind, failed, followed, ?left, "a run of the new program");
         Ok(Taken { kind, failed, followed, directory, _scratch: scratch })
     }
 

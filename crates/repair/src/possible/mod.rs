@@ -20,11 +20,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// So many combinations of events are asked about.
 const MOST: usize = 600;
 /// So many of them are asked about with what threads see on their ways there.
-const MOST_ON_PATHS: usize = 60;
-/// So many schedules are looked for of combinations on the same lines.
+const MOST_ON_PATHS: usize = MOST;
+/// So many schedules are told of combinations on the same lines that lead no thread away from its path where the failure
+/// was.
 const ALIKE: usize = 2;
-/// On so many different lines.
-const MOST_PLACES: usize = 8;
+/// So many schedules are told.
+const MOST_WAYS: usize = 200;
 
 /// What is known about the order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +119,8 @@ impl Combination {
 
 /// Why there is nothing to ask about.
 enum Missing {
+    /// The run has none of these accesses.
+    Accesses(String),
     /// Several threads do not make the accesses, or not to one place.
     Places,
     /// Anything else, in words.
@@ -138,8 +141,7 @@ enum Asked {
 pub const APART: &str =
     "in the run the accesses of the cause are not made by several threads to one place";
 /// Why nothing can be said of locks that may not be got.
-const TRIED: &str =
-    "a lock that the accesses of the cause hold is only tried: who does not get it may go another way";
+const TRIED: &str = "a lock that the accesses of the cause hold is only tried: who does not get it may go another way";
 
 struct Search<'a> {
     bug: &'a Bug<'a>,
@@ -163,6 +165,7 @@ impl Search<'_> {
         let search = Search { bug, run, points };
         let asked = match search.combinations() {
             Ok(combinations) => Asked::Like(combinations),
+            Err(Missing::Accesses(why)) => return Ok(Possible::Untouched(why)),
             Err(Missing::Other(why)) => return Ok(Possible::Unknown(why)),
             Err(Missing::Places) => search.others_between(),
         };
@@ -199,10 +202,11 @@ impl Search<'_> {
                 Outcome::Unknown(reason) => return Ok(Possible::Unknown(reason.to_string())),
             }
         }
-        let found = match search.on_paths(&open, &system, limits)? {
-            Ok(found) => found,
-            Err(why) => return Ok(Possible::Unknown(why)),
-        };
+        let found =
+            match search.on_paths(&open, &system, matches!(asked, Asked::Between(_)), limits)? {
+                Ok(found) => found,
+                Err(why) => return Ok(Possible::Unknown(why)),
+            };
         if let Some(place) = found.place {
             return Ok(match asked {
                 Asked::Between(_) => Possible::Between(found.ways),
@@ -220,35 +224,23 @@ impl Search<'_> {
         &self,
         open: &[&Combination],
         system: &ConstraintSystem,
+        between: bool,
         limits: Limits<'_>,
     ) -> Result<Result<Found, String>, SolverError> {
         let run = self.run;
-        let mut alike: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        let mut alike: BTreeMap<String, usize> = BTreeMap::new();
         let mut found = Found { place: None, ways: Vec::new() };
         let failure = self.bug.trace.failure.as_ref();
-        let functions = failure.map(|f| self.bug.trace.event(f.event).site().function.clone());
-        let functions: Vec<String> = functions.into_iter().collect();
-        let mut asked = 0;
-        // A place where it can come up and that no schedule shows: then no schedules are told.
+        let function = failure.map(|f| self.bug.trace.event(f.event).site().function.as_str());
+        // What is to be told of none of the combinations, since it is not known of all.
         let mut unshown = false;
-        for combination in open {
+        for (asked, combination) in open.iter().enumerate() {
             let events = [combination.own.0, combination.other, combination.own.1];
             let mut lines: Vec<String> = events.iter().map(|id| place(run, *id)).collect();
             lines.dedup();
-            let known = alike.get(&lines).copied().unwrap_or(0);
-            if known == ALIKE {
-                continue;
-            }
-            if known == 0 && alike.len() == MOST_PLACES {
+            let lines = lines.join(", then ");
+            if !limits.is_left() || asked == MOST_ON_PATHS || found.ways.len() >= MOST_WAYS {
                 unshown = true;
-                continue;
-            }
-            asked += 1;
-            if !limits.is_left() || asked > MOST_ON_PATHS {
-                match &found.place {
-                    None => return Ok(Err("the time ended".to_owned())),
-                    Some(_) => unshown = true,
-                }
                 break;
             }
             let there = ways::up_to(run, &events);
@@ -262,17 +254,26 @@ impl Search<'_> {
                 Outcome::Sat(_) => {}
                 Outcome::Unknown(reason) => return Ok(Err(reason.to_string())),
             }
-            let words = lines.join(", then ");
-            found.place.get_or_insert_with(|| words.clone());
-            *alike.entry(lines).or_default() += 1;
-            match ways::ways(run, combination, system, (&functions, &words), limits)? {
-                Ok(ways) if !ways.is_empty() => found.ways.extend(ways),
-                _ if known > 0 => {}
-                _ => unshown = true,
+            found.place.get_or_insert_with(|| lines.clone());
+            let known = alike.entry(lines.clone()).or_default();
+            let enough = *known >= ALIKE;
+            let told = (function, &*lines, enough);
+            match ways::ways(run, combination, system, told, between, limits)? {
+                Ok(ways) => {
+                    *known += usize::from(!ways.is_empty());
+                    unshown |= ways.is_empty() && *known == 0;
+                    found.ways.extend(ways);
+                }
+                Err(why) => {
+                    tracing::debug!(lines, why, "no schedule is known of what can come up");
+                    unshown = true;
+                }
             }
         }
-        if unshown {
-            found.ways.clear();
+        match (&found.place, unshown) {
+            (None, true) => return Ok(Err("the time ended".to_owned())),
+            (_, true) => found.ways.clear(),
+            _ => {}
         }
         Ok(Ok(found))
     }
@@ -329,7 +330,7 @@ impl Search<'_> {
                 let look = Look::of(trace, trace.event(*id));
                 let (kind, member) = (look.kind, look.member);
                 let why = format!("the run has no {kind} of `{member}` any more");
-                return Err(Missing::Other(why));
+                return Err(Missing::Accesses(why));
             }
         }
         let found = match (&a[..], &b[..]) {

@@ -13,15 +13,14 @@ use model::{
 use solver::{Goal, Order, OrderingSession, Outcome, Session, SolverError};
 use std::collections::BTreeMap;
 
-/// A schedule of a run that has the order of the bug, up to where that is complete.
+/// A schedule of a run that has the order of the bug.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
     /// Where its events are, in words.
     pub place: String,
-    /// The run's events up to the last one that matters.
-    pub order: Vec<EventId>,
-    /// Behind these events a thread takes another path than in the run.
-    pub departs: bool,
+    /// The run's events up to the last one that matters, and more cautious selections of them: without what threads would
+    /// do on paths that they leave, and only up to where the order of the bug is complete. To be tried in this order.
+    pub orders: Vec<Vec<EventId>>,
 }
 
 /// The trace with those of its path conditions only that pass the test.
@@ -44,9 +43,7 @@ pub(super) fn without_paths(run: &EventTrace) -> EventTrace {
 /// them, above all whether they fail, says nothing about whether they come there.
 pub(super) fn up_to(run: &EventTrace, events: &[EventId]) -> EventTrace {
     let ends = ends(run, events);
-    kept(run, |condition| {
-        ends.get(&condition.thread).is_some_and(|end| condition.position <= *end)
-    })
+    kept(run, |condition| ends.get(&condition.thread).is_some_and(|end| condition.position <= *end))
 }
 
 /// By thread, how many events come before the last of these, or before it creates a thread that has some.
@@ -70,9 +67,10 @@ fn ends(run: &EventTrace, events: &[EventId]) -> BTreeMap<ThreadId, u32> {
     ends
 }
 
-/// Schedules with the combination's orders along the paths of the run up to there: first one behind which a thread
-/// takes another path where the failure was looked for, or anywhere; none where there is no schedule.
-/// The error says why it is not known.
+/// Schedules with the combination's orders along the paths of the run up to there: one behind which a thread takes
+/// another path in the function where the failure was, and, unless there are `enough` of these, one behind which a thread
+/// does so anywhere, or none does. Where no condition is in that function there are never enough. None where there is no
+/// schedule. The error says why it is not known.
 ///
 /// # Errors
 /// When the solver breaks.
@@ -80,10 +78,14 @@ pub(super) fn ways(
     run: &EventTrace,
     combination: &Combination,
     system: &ConstraintSystem,
-    (functions, place): (&[String], &str),
+    (function, place, enough): (Option<&str>, &str, bool),
+    between: bool,
     limits: Limits<'_>,
 ) -> Result<Result<Vec<Way>, String>, SolverError> {
     let events = [combination.own.0, combination.own.1, combination.other];
+    // What the own thread does behind another one's access of any kind is its own affair.
+    let through =
+        if between { vec![combination.own.0, combination.other] } else { events.to_vec() };
     let ends = ends(run, &events);
     let behind = |condition: &PathCondition| {
         if ends.get(&condition.thread).is_some_and(|end| condition.position <= *end) {
@@ -99,29 +101,31 @@ pub(super) fn ways(
     };
     let free = kept(run, |condition| !behind(condition));
     let dropped: Vec<&PathCondition> = run.conditions.iter().filter(|c| behind(c)).collect();
-    let near = |condition: &&&PathCondition| functions.contains(&condition.site.function);
-    let focus: Vec<&PathCondition> = dropped.iter().filter(near).copied().collect();
+    let near = |condition: &&PathCondition| Some(&*condition.site.function) == function;
+    let enough = enough && run.conditions.iter().any(|condition| near(&condition));
+    let focus: Vec<&PathCondition> = dropped.iter().copied().filter(near).collect();
+    let way =
+        |order: &[EventId]| Way { place: place.to_owned(), orders: cut(run, order, &through) };
     let mut found: Vec<Way> = Vec::new();
-    for conditions in [&focus, &dropped] {
-        if conditions.is_empty() || !limits.is_left() {
-            continue;
-        }
-        let departing = departing(&free, conditions);
-        let Some(departing) = departing else { continue };
-        let schedule = schedule(&departing, Goal::Fail, &combination.orders, limits)?;
-        let Ok(Some(order)) = schedule else { continue };
-        let way = Way { place: place.to_owned(), order: cut(run, &order, &events), departs: true };
-        if !found.contains(&way) {
-            found.push(way);
+    let departures = [Some(&focus), Some(&dropped).filter(|_| !enough)];
+    for conditions in departures.into_iter().flatten().filter(|some| !some.is_empty()) {
+        let Some(departing) = departing(&free, conditions) else {
+            return Ok(Err("the run has no end".to_owned()));
+        };
+        match schedule_at_rest(run, &departing, Goal::Fail, combination, limits)? {
+            Ok(Some(order)) => {
+                let way = way(&order);
+                if !found.contains(&way) {
+                    found.push(way);
+                }
+            }
+            Ok(None) => {}
+            Err(why) => return Ok(Err(why)),
         }
     }
-    if found.is_empty() {
-        match schedule(&free, Goal::Any, &combination.orders, limits)? {
-            Ok(Some(order)) => found.push(Way {
-                place: place.to_owned(),
-                order: cut(run, &order, &events),
-                departs: false,
-            }),
+    if found.is_empty() && !enough {
+        match schedule_at_rest(run, &free, Goal::Any, combination, limits)? {
+            Ok(Some(order)) => found.push(way(&order)),
             Ok(None) => {}
             Err(why) => return Ok(Err(why)),
         }
@@ -140,6 +144,32 @@ fn departing(free: &EventTrace, conditions: &[&PathCondition]) -> Option<EventTr
     edit.fails_at(end, FailureCondition::Any(not));
     // The end of a thread is replaced, and no event is added: they keep their numbers.
     edit.finish().map(|edited| edited.trace)
+}
+
+/// A schedule of the trace with the combination's orders; one in which no thread of it goes on before they are
+/// complete to where the run saw something that it may not see now, where there is one.
+fn schedule_at_rest(
+    run: &EventTrace,
+    trace: &EventTrace,
+    goal: Goal,
+    combination: &Combination,
+    limits: Limits<'_>,
+) -> Result<Result<Option<Vec<EventId>>, String>, SolverError> {
+    let Combination { orders, own: (first, last), other } = combination;
+    // The one that comes last in the orders ends them.
+    let (end, before) = if first == last { (*other, *first) } else { (*last, *other) };
+    let event = run.event(before);
+    let own = run.conditions.iter().filter(|condition| condition.thread == event.thread);
+    let seen = own.map(|condition| condition.position).filter(|at| *at > event.index).min();
+    let next = seen.and_then(|at| run.thread_of(before).events.get(at as usize));
+    if let Some(&next) = next {
+        let mut orders = orders.clone();
+        orders.push(Order { before: end, after: next });
+        if let Ok(Some(order)) = schedule(trace, goal, &orders, limits)? {
+            return Ok(Ok(Some(order)));
+        }
+    }
+    schedule(trace, goal, orders, limits)
 }
 
 /// A schedule of the trace with these orders. The error says why there is no answer.
@@ -162,10 +192,8 @@ fn schedule(
 }
 
 /// The schedule up to the last of these events, and on until a thread sees what leads it away from its path, if one
-/// does.
-fn cut(run: &EventTrace, order: &[EventId], events: &[EventId]) -> Vec<EventId> {
-    let place = |id: EventId| order.iter().position(|event| *event == id).unwrap_or(0);
-    let complete = events.iter().map(|id| place(*id)).max().unwrap_or(0);
+/// does; and the selections of it that are more cautious, see [`Way`].
+fn cut(run: &EventTrace, order: &[EventId], events: &[EventId]) -> Vec<Vec<EventId>> {
     let input = |var: VarId| {
         let variable = run.variables.get(var.index())?;
         match variable.origin {
@@ -174,12 +202,33 @@ fn cut(run: &EventTrace, order: &[EventId], events: &[EventId]) -> Vec<EventId> 
         }
     };
     let violated = Evaluator::new(run).run(order, &input).map(|evaluation| evaluation.violated);
-    let seen = violated.unwrap_or_default().into_iter().filter_map(|id| {
-        let condition = run.conditions.get(id.index())?;
-        let thread = run.threads.get(condition.thread.index())?;
-        let last = (condition.position as usize).checked_sub(1)?;
-        Some(place(*thread.events.get(last)?))
-    });
-    let end = seen.filter(|place| *place > complete).min().unwrap_or(complete);
-    order.get(..=end).unwrap_or(order).to_vec()
+    let violated = violated.unwrap_or_default().into_iter();
+    let mut left: BTreeMap<ThreadId, u32> = BTreeMap::new();
+    for condition in violated.filter_map(|id| run.conditions.get(id.index())) {
+        let at = left.entry(condition.thread).or_insert(condition.position);
+        *at = condition.position.min(*at);
+    }
+    let on_path = |id: &EventId| {
+        let event = run.event(*id);
+        events.contains(id) || left.get(&event.thread).is_none_or(|at| event.index < *at)
+    };
+    let kept: Vec<EventId> = order.iter().copied().filter(on_path).collect();
+    let mut orders: Vec<Vec<EventId>> = Vec::new();
+    for goes_on in [true, false] {
+        for order in [order, &kept] {
+            let place = |id: EventId| order.iter().position(|event| *event == id).unwrap_or(0);
+            let complete = events.iter().map(|id| place(*id)).max().unwrap_or(0);
+            let seen = left.iter().filter_map(|(thread, position)| {
+                let thread = run.threads.get(thread.index())?;
+                let last = (*position as usize).checked_sub(1)?;
+                Some(place(*thread.events.get(last)?))
+            });
+            let seen = seen.filter(|place| goes_on && *place > complete).min();
+            let order = order.get(..=seen.unwrap_or(complete)).unwrap_or(order).to_vec();
+            if !orders.contains(&order) {
+                orders.push(order);
+            }
+        }
+    }
+    orders
 }
