@@ -320,6 +320,13 @@ fn ask(
     }
     found.asked_runs = count;
     match harmless {
+        Some(places) if usize::try_from(count).is_ok_and(|count| count < ASKED) => {
+            let reason = format!(
+                "no run failed, but the order of the cause can still come up ({places}), and too few runs \
+                 were asked where it does no harm ({count} of {ASKED})"
+            );
+            return undecided(found, reason);
+        }
         Some(places) => {
             found.verdict = Verdict::NoLongerHarmful;
             found.reason = format!(

@@ -21,9 +21,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST: usize = 600;
 /// So many of them are asked about with what threads see on their ways there.
 const MOST_ON_PATHS: usize = MOST;
-/// So many schedules are told of combinations on the same lines that lead no thread away from its path where the failure
-/// was.
+/// So many schedules are told of combinations on the same lines and about the same variable, those apart that lead a
+/// thread away from its path where the failure was.
 const ALIKE: usize = 2;
+/// And of so many variables on the same lines, such as elements of one array.
+const VARIABLES: usize = 8;
 /// So many schedules are told.
 const MOST_WAYS: usize = 200;
 
@@ -228,7 +230,7 @@ impl Search<'_> {
         limits: Limits<'_>,
     ) -> Result<Result<Found, String>, SolverError> {
         let run = self.run;
-        let mut alike: BTreeMap<String, usize> = BTreeMap::new();
+        let mut alike: BTreeMap<String, BTreeMap<BTreeSet<CellId>, usize>> = BTreeMap::new();
         let mut found = Found { place: None, ways: Vec::new() };
         let failure = self.bug.trace.failure.as_ref();
         let function = failure.map(|f| self.bug.trace.event(f.event).site().function.as_str());
@@ -255,13 +257,16 @@ impl Search<'_> {
                 Outcome::Unknown(reason) => return Ok(Err(reason.to_string())),
             }
             found.place.get_or_insert_with(|| lines.clone());
-            let known = alike.entry(lines.clone()).or_default();
-            let enough = *known >= ALIKE;
+            let alike = alike.entry(lines.clone()).or_default();
+            let about = cells(run.event(combination.other));
+            let many = alike.len() >= VARIABLES && !alike.contains_key(&about);
+            let known = alike.entry(about).or_default();
+            let enough = many || *known >= ALIKE;
             let told = (function, &*lines, enough);
             match ways::ways(run, combination, system, told, between, limits)? {
                 Ok(ways) => {
                     *known += usize::from(!ways.is_empty());
-                    unshown |= ways.is_empty() && *known == 0;
+                    unshown |= ways.is_empty() && !enough && *known == 0;
                     found.ways.extend(ways);
                 }
                 Err(why) => {
@@ -368,6 +373,17 @@ impl Search<'_> {
             .copied()
             .find(|id| lasts.contains(id) && others.iter().any(|other| self.meet(*id, *other)));
         let found = self.triples(first, last, &others);
+        // Who does not come to the second one says nothing about whether something can come between them.
+        let comes_to_both = |first: &EventId| {
+            let same = |last: &EventId| {
+                let (first, last) = (self.run.event(*first), self.run.event(*last));
+                first.thread == last.thread && !cells(first).is_disjoint(&cells(last))
+            };
+            lasts.iter().any(same)
+        };
+        if found.is_empty() && !firsts.iter().all(comes_to_both) {
+            return Asked::Between(Vec::new());
+        }
         match (merged, found.len()) {
             (Some(id), 0) => {
                 let run = self.run;
@@ -561,3 +577,6 @@ fn circle(bug: &Bug<'_>, run: &EventTrace) -> Possible {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
