@@ -215,6 +215,9 @@ impl Search<'_> {
                 _ => Possible::Yes { place, ways: found.ways },
             });
         }
+        if search.says_nothing(combinations) {
+            return Ok(Possible::Unknown(APART.to_owned()));
+        }
         if search.is_tried(combinations) {
             return Ok(Possible::Unknown(TRIED.to_owned()));
         }
@@ -381,7 +384,9 @@ impl Search<'_> {
             };
             lasts.iter().any(same)
         };
-        if found.is_empty() && !firsts.iter().all(comes_to_both) {
+        let orders = encoders::encode_orders(self.run).ok();
+        let meets_others = |first: &&EventId| self.is_concurrent(**first, &others, orders.as_ref());
+        if found.is_empty() && !firsts.iter().filter(meets_others).all(comes_to_both) {
             return Asked::Between(Vec::new());
         }
         match (merged, found.len()) {
@@ -476,6 +481,37 @@ impl Search<'_> {
         });
         let mut exprs = written.chain(passed.map(|condition| condition.expr));
         exprs.any(|expr| run.reads_of(expr).iter().any(|read| read.event == first.id))
+    }
+
+    /// Can one of the others come before the event and after it, as far as the beginnings and ends of threads go?
+    fn is_concurrent(
+        &self,
+        id: EventId,
+        others: &[EventId],
+        orders: Option<&ConstraintSystem>,
+    ) -> bool {
+        let ordered = |other: EventId| {
+            orders.is_some_and(|orders| {
+                orders.surely_before(id, other) || orders.surely_before(other, id)
+            })
+        };
+        others.iter().any(|other| self.meet(id, *other) && !ordered(*other))
+    }
+
+    /// Are all combinations of a thread that was alone then, while others did what begins the bug and went another way
+    /// behind it?
+    fn says_nothing(&self, combinations: &[Combination]) -> bool {
+        let Ok(orders) = encoders::encode_orders(self.run) else { return true };
+        let alone = |combination: &Combination| {
+            let (first, last) = combination.own;
+            first != last && !self.is_concurrent(first, &[combination.other], Some(&orders))
+        };
+        let writes = |event: &&Event| !event.kind.writes().is_empty();
+        let writes: Vec<EventId> =
+            self.run.events.iter().filter(writes).map(|event| event.id).collect();
+        let begins = self.bug.events.first().map(|id| self.like(*id)).unwrap_or_default();
+        combinations.iter().all(alone)
+            && begins.iter().any(|id| self.is_concurrent(*id, &writes, Some(&orders)))
     }
 
     /// Are they of two threads and about one place?
