@@ -101,3 +101,16 @@ fn what_an_arc_holds_is_called_as_in_the_program() {
     assert!(solved.contains("wrote `queue.items.len` (last.rs:"), "{solved}");
     assert!(!solved.contains("ptr."), "{solved}");
 }
+
+/// The circle of a lock and a channel that is full: which of the library's variables say so is of no use.
+#[test]
+fn a_thread_that_waits_at_a_channel_with_a_lock_is_told() {
+    let workspace = compile_with("bounded", &["-O"]);
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "10"];
+    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
+    let cause = "t0 waits in the library (bounded.rs:15) while it holds `stats` (bounded.rs:13), for which t0.1 waits \
+                 (bounded.rs:21)";
+    assert!(solved.contains(cause), "{solved}");
+}
