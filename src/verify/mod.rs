@@ -14,9 +14,10 @@ use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use explain::Pattern;
 use forced::{Forced, force};
 use render::Solution;
-use repair::{APART, Limits, Possible, possible};
+use repair::{APART, Limits, Possible, Run, possible};
 use runs::{Kind, Runner, Taken};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -214,6 +215,13 @@ fn compared(taken: &Taken, solution: &Solution, time: Duration) -> Option<Compar
     Some(compare(solution, &other))
 }
 
+/// The functions of the program, also those that are inlined wherever they are called.
+fn functions(recorded: &Recorded) -> BTreeSet<String> {
+    let modules = recorded.recording.modules.iter();
+    let scopes = modules.flat_map(|module| &module.ir.debug.scopes);
+    scopes.map(|scope| scope.function.to_string()).collect()
+}
+
 /// Asks runs that passed whether the order of the cause can still come up along their paths.
 fn ask(
     recorded: &Recorded,
@@ -262,8 +270,11 @@ fn ask(
         if usize::try_from(count) == Ok(ASKED) || !budget() {
             break;
         }
-        let execution = match Recorded::open(&taken.directory) {
-            Ok(recorded) => recorded.execution,
+        let (execution, functions) = match Recorded::open(&taken.directory) {
+            Ok(recorded) => {
+                let functions = functions(&recorded);
+                (recorded.execution, functions)
+            }
             Err(error) => {
                 return undecided(found, format!("a run that passed cannot be executed: {error}"));
             }
@@ -277,7 +288,8 @@ fn ask(
             false => Duration::ZERO,
         };
         let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &left };
-        let run = (&execution.trace, &execution.points);
+        let (trace, points) = (&execution.trace, &execution.points);
+        let run = Run { trace, points, functions: &functions };
         let (open, ways) = match possible(&bug, run, limits)? {
             Possible::No(how) => {
                 why = how;
@@ -306,8 +318,7 @@ fn ask(
         match force((runner, &execution), &ways, judge, found, budget)? {
             Forced::Failed => return Ok(()),
             Forced::Passed => {
-                let places: std::collections::BTreeSet<&str> =
-                    ways.iter().map(|way| way.place.as_str()).collect();
+                let places: BTreeSet<&str> = ways.iter().map(|way| way.place.as_str()).collect();
                 harmless = Some(places.into_iter().collect::<Vec<_>>().join("; "));
                 count += 1;
             }

@@ -15,6 +15,7 @@ use encoders::ConstraintSystem;
 use explain::{Pattern, last_member};
 use model::{CellId, Event, EventId, EventKind, EventTrace, Points, ThreadId};
 use solver::{Goal, Order, OrderingSession, Outcome, Session, SolverError};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many combinations of events are asked about.
@@ -51,21 +52,29 @@ pub enum Possible {
     Unknown(String),
 }
 
+/// A run of the new program that passed.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    /// What it did.
+    pub trace: &'a EventTrace,
+    /// Where its events are.
+    pub points: &'a Points,
+    /// The functions that the new program has.
+    pub functions: &'a BTreeSet<String>,
+}
+
 /// Can the order of the bug's events come up in another run's schedules? What a thread sees behind the events does not
 /// count: that a run passed says nothing about whether others do.
 ///
 /// # Errors
 /// When the solver breaks.
-pub fn possible(
-    bug: &Bug<'_>,
-    (run, points): (&EventTrace, &Points),
-    limits: Limits<'_>,
-) -> Result<Possible, SolverError> {
+pub fn possible(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possible, SolverError> {
+    let run = new.trace;
     match bug.pattern {
         Pattern::Atomicity | Pattern::SeveralVariables | Pattern::Order | Pattern::Orders => {
-            Search::ask(bug, (run, points), limits)
+            Search::ask(bug, new, limits)
         }
-        Pattern::UseAfterFree | Pattern::DoubleFree => Search::ask(bug, (run, points), limits),
+        Pattern::UseAfterFree | Pattern::DoubleFree => Search::ask(bug, new, limits),
         Pattern::Deadlock => Ok(circle(bug, run)),
         Pattern::MissedWakeup => Ok(awaited(bug, run)),
         Pattern::EverySchedule => Ok(Possible::Unknown(format!(
@@ -148,7 +157,9 @@ const TRIED: &str = "a lock that the accesses of the cause hold is only tried: w
 struct Search<'a> {
     bug: &'a Bug<'a>,
     run: &'a EventTrace,
-    points: &'a Points,
+    new: Run<'a>,
+    /// Accesses of other functions were taken for those of one that is still there.
+    elsewhere: Cell<bool>,
 }
 
 /// Where the order can come up.
@@ -159,12 +170,21 @@ struct Found {
 }
 
 impl Search<'_> {
-    fn ask(
-        bug: &Bug<'_>,
-        (run, points): (&EventTrace, &Points),
-        limits: Limits<'_>,
-    ) -> Result<Possible, SolverError> {
-        let search = Search { bug, run, points };
+    fn ask(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possible, SolverError> {
+        let run = new.trace;
+        let search = Search { bug, run, new, elsewhere: Cell::new(false) };
+        Ok(match search.answer(limits)? {
+            // What others do there does not rule out what that function does.
+            Possible::No(_) if search.elsewhere.get() => {
+                Possible::Untouched("the run did not come to the function of the cause".to_owned())
+            }
+            answer => answer,
+        })
+    }
+
+    fn answer(&self, limits: Limits<'_>) -> Result<Possible, SolverError> {
+        let search = self;
+        let run = self.run;
         let asked = match search.combinations() {
             Ok(combinations) => Asked::Like(combinations),
             Err(Missing::Accesses(why)) => return Ok(Possible::Untouched(why)),
@@ -294,7 +314,7 @@ impl Search<'_> {
         let locks = events.into_iter().flat_map(|id| all.around(self.run, id));
         let locks: BTreeSet<EventId> = locks.map(|section| section.lock).collect();
         locks.into_iter().any(|lock| {
-            let site = self.points.point(lock).map(|point| self.points.site(point));
+            let site = self.new.points.point(lock).map(|point| self.new.points.site(point));
             site.is_some_and(|site| site.contains("try") || site.contains("timed"))
         })
     }
@@ -309,7 +329,14 @@ impl Search<'_> {
             found.map(|event| event.id).collect()
         };
         let near = find(true);
-        if near.is_empty() { find(false) } else { near }
+        if !near.is_empty() {
+            return near;
+        }
+        // Where the function is still there, the run may just not have come to it.
+        if self.new.functions.contains(&look.function) {
+            self.elsewhere.set(true);
+        }
+        find(false)
     }
 
     /// The bug's events, by thread and in its order.
@@ -337,7 +364,7 @@ impl Search<'_> {
             if self.like(*id).is_empty() {
                 let look = Look::of(trace, trace.event(*id));
                 let (kind, member) = (look.kind, look.member);
-                let why = format!("the run has no {kind} of `{member}` any more");
+                let why = format!("the run has no {kind} of `{member}` like that of the cause");
                 return Err(Missing::Accesses(why));
             }
         }

@@ -1,8 +1,9 @@
-use super::{Possible, TRIED, possible};
+use super::{Possible, Run, TRIED, possible};
 use crate::{Bug, Limits, Uses};
 use encoders::dsl::{Parsed, parse};
 use explain::Pattern;
-use model::{Point, Points};
+use model::{Point, Points, Site};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Two threads add to a total, and the initial thread looks at it when they have ended.
@@ -32,7 +33,8 @@ fn ask(run: &Parsed, site: &str) -> Possible {
     let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
     let points =
         Points { sites: vec![site.to_owned()], of: vec![Point::default(); run.trace.events.len()] };
-    possible(&bug, (&run.trace, &points), limits).expect("the solver answers")
+    let run = Run { trace: &run.trace, points: &points, functions: &BTreeSet::new() };
+    possible(&bug, run, limits).expect("the solver answers")
 }
 
 /// That a run passed does not rule the order out: the order makes it fail.
@@ -84,10 +86,13 @@ fn what_a_thread_saw_on_its_way_there_counts() {
     };
     let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
     let fixed = text("[put] W data 7", "W flag 1", "assume d == 7");
-    let answer = possible(&bug, (&fixed.trace, &Points::default()), limits).expect("an answer");
+    let (points, functions) = (&Points::default(), &BTreeSet::new());
+    let run = Run { trace: &fixed.trace, points, functions };
+    let answer = possible(&bug, run, limits).expect("an answer");
     assert!(matches!(answer, Possible::No(_)), "{answer:?}");
     let buggy = text("W flag 1", "[put] W data 7", "assume d == 7");
-    let answer = possible(&bug, (&buggy.trace, &Points::default()), limits).expect("an answer");
+    let run = Run { trace: &buggy.trace, points, functions };
+    let answer = possible(&bug, run, limits).expect("an answer");
     assert!(matches!(answer, Possible::Yes { .. }), "{answer:?}");
 }
 
@@ -114,4 +119,42 @@ fn who_does_not_come_to_the_second_access_says_nothing() {
     let turned = "@: lock m\n @: W x 5\n @: R x -> @1\n @: unlock m";
     let run = adders(turned, "assume f == 5");
     assert!(matches!(ask(&run, "work"), Possible::No(_)));
+}
+
+/// A run that did not come to a function says nothing about what happens there, and what other functions do to the
+/// variable says nothing either; but a function that is gone may be part of another one.
+#[test]
+fn a_function_that_a_run_did_not_come_to_is_not_taken_for_another_one() {
+    let place = |parsed: &mut Parsed, label: &str, function: &str| {
+        let id = parsed.event(label);
+        let site = Site { function: function.to_owned(), ..Site::default() };
+        parsed.trace.events[id.index()].stack = [site].into();
+    };
+    let text = "a: [len] R x -> p\n a: [get] R x -> q\n a: fail q < p\n b: [pop] W x 1";
+    let mut failing = parse(text).expect("the text is a trace");
+    let text = "a: [len] R x -> p\n a: assume p == 1\n a: [again] R x -> q\n a: assume q == 1\n b: [pop] W x 1";
+    let mut run = parse(text).expect("the text is a trace");
+    for (label, function) in [("len", "len"), ("get", "get"), ("pop", "pop")] {
+        place(&mut failing, label, function);
+    }
+    for (label, function) in [("len", "len"), ("again", "len"), ("pop", "pop")] {
+        place(&mut run, label, function);
+    }
+    let events = ["len", "pop", "get"].map(|label| failing.event(label));
+    let bug = Bug {
+        trace: &failing.trace,
+        pattern: Pattern::Atomicity,
+        events: &events,
+        schedule: &events,
+        handlers: &[],
+        uses: Uses::NONE,
+    };
+    let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
+    let functions = ["len", "get", "pop"].map(str::to_owned).into();
+    let run = Run { trace: &run.trace, points: &Points::default(), functions: &functions };
+    let answer = possible(&bug, run, limits).expect("an answer");
+    assert!(matches!(answer, Possible::Untouched(_)), "{answer:?}");
+    let merged = Run { functions: &BTreeSet::new(), ..run };
+    let answer = possible(&bug, merged, limits).expect("an answer");
+    assert!(matches!(answer, Possible::No(_)), "{answer:?}");
 }
