@@ -30,6 +30,8 @@ pub(super) fn force(
 ) -> Result<Forced, FixError> {
     for way in ways {
         let scripts = way.orders.iter().filter_map(|order| script(execution, order));
+        // On a busy machine a thread may come too late.
+        let scripts = scripts.flat_map(|script| [script.clone(), script]);
         let mut followed = false;
         for script in scripts {
             if followed {

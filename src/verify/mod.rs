@@ -29,6 +29,8 @@ pub const VERSION: &str = "1.1";
 
 /// So many runs that passed are asked whether the order could still come up.
 const ASKED: usize = 3;
+/// So many of each kind are kept for that: some have nothing to say.
+const KEPT: usize = 8;
 
 /// What to verify, and how hard.
 #[derive(Clone, Debug)]
@@ -135,7 +137,7 @@ pub fn verify(
         if !taken.failed {
             let of_kind =
                 passed.iter().filter(|other| other.kind.is_scheduled() == kind.is_scheduled());
-            if of_kind.count() < ASKED {
+            if of_kind.count() < KEPT {
                 passed.push(taken);
             }
             continue;
