@@ -176,6 +176,31 @@ fn verify_patches(name: &str, helps: (&str, &str), does_not: Option<&str>) {
     assert!(readme.contains(&format!("{cause}.")), "{cause}: {readme}");
 }
 
+/// Several threads go on to do what made the old program fail, and do no harm by it; the unpatched program is told from
+/// that also where it passed when it was asked, by making it fail.
+#[test]
+fn an_order_that_can_still_come_up_is_forced_on_the_new_program() {
+    const HARMLESS: i32 = 13;
+    let workspace = Workspace::new("verify-forced");
+    compile(&workspace, "settings", "buggy");
+    record(&workspace, "settings", "failing.trace");
+    compile(&workspace, "settings", "fixed");
+    let fixed = ["verify", "failing.trace", "--program", "fixed", "--noisy", "5"];
+    let fixed = workspace.symbiosis(fixed).expect_code(HARMLESS);
+    assert!(fixed.stdout().starts_with("no longer harmful: "), "{}", fixed.describe());
+    assert!(fixed.stdout().contains("  made to have the order: "), "{}", fixed.describe());
+
+    let workspace = Workspace::new("verify-unpatched");
+    compile(&workspace, "trap", "buggy");
+    record(&workspace, "trap", "failing.trace");
+    let few = ["--scheduled", "0", "--noisy", "1"];
+    for _ in 0..3 {
+        let arguments = ["verify", "failing.trace", "--program", "buggy"].into_iter().chain(few);
+        let answer = workspace.symbiosis(arguments).expect_code(DIFFERS);
+        assert!(answer.stdout().contains(" failed: "), "{}", answer.describe());
+    }
+}
+
 #[test]
 fn one_atomic_step_rules_a_lost_update_out() {
     let helps = ("ATOMIC", "references` is looked at and changed in one step");

@@ -11,12 +11,17 @@ const SUCCESS: i32 = 0;
 
 /// Compiles the program of this name.
 fn compile(name: &str) -> Workspace {
+    compile_with(name, &[])
+}
+
+/// The same with more options.
+fn compile_with(name: &str, options: &[&str]) -> Workspace {
     let workspace = Workspace::new(name);
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let source = format!("{name}.rs");
     fs::copy(programs.join(&source), workspace.path(&source)).expect("a copy of the source");
-    let arguments = ["rustc", "--edition", "2021", &source, "-o", "program"];
-    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let arguments = ["rustc", "--edition", "2021", &source, "-o", "program"].into_iter();
+    workspace.symbiosis(arguments.chain(options.iter().copied())).expect_code(SUCCESS);
     workspace
 }
 
@@ -66,4 +71,49 @@ fn a_look_up_that_is_not_one_step_with_the_insertion_is_the_cause() {
     // Which of the accesses in them it names depends on the run.
     assert!(cause.contains("(lookup.rs:18)"), "{solved}");
     assert!(!cause.contains("strong") && !cause.contains("std::"), "{solved}");
+}
+
+/// What the harness notes for itself, such as whether output is captured, comes in another order, too.
+#[test]
+fn a_flaky_test_is_told_by_what_the_tests_do() {
+    let workspace = compile_with("flaky", &["--test"]);
+    // One recording of ten cannot be walked (docs/limits.md).
+    let told = ["one.trace", "two.trace", "three.trace"].into_iter().find_map(|trace| {
+        let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
+        let arguments = until.into_iter().chain(["-o", trace, "--", "./program"]);
+        let arguments = arguments.chain(["--test-threads=2"]);
+        workspace.symbiosis(arguments).expect_code(SUCCESS);
+        let solved = workspace.symbiosis(["solve", trace]).describe();
+        solved.contains("(replay: confirmed)").then_some(solved)
+    });
+    let solved = told.expect("a recording can be walked");
+    let cause = solved.lines().find(|line| line.contains("cause: ")).unwrap_or_default();
+    assert!(cause.contains("`NOTES.len` (flaky.rs:"), "{solved}");
+    assert!(!cause.contains("std::"), "{solved}");
+}
+
+/// A variable of a function of the library that came inline, as what an `Arc` is made of, is no name for what the
+/// program has in a variable of its own.
+#[test]
+fn what_an_arc_holds_is_called_as_in_the_program() {
+    let workspace = compile_with("last", &["-O"]);
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
+    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
+    assert!(solved.contains("wrote `queue.items.len` (last.rs:"), "{solved}");
+    assert!(!solved.contains("ptr."), "{solved}");
+}
+
+/// The circle of a lock and a channel that is full: which of the library's variables say so is of no use.
+#[test]
+fn a_thread_that_waits_at_a_channel_with_a_lock_is_told() {
+    let workspace = compile_with("bounded", &["-O"]);
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "10"];
+    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
+    let cause = "t0 waits in the library (bounded.rs:16) while it holds `stats` (bounded.rs:14), for which t0.1 waits \
+                 (bounded.rs:22)";
+    assert!(solved.contains(cause), "{solved}");
 }

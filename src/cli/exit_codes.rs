@@ -12,6 +12,8 @@ pub const REPLAY_DIFFERS: u8 = 10;
 pub const NO_SCHEDULE: u8 = 11;
 /// A limit or time-out was hit.
 pub const LIMIT: u8 = 12;
+/// What was recorded can still happen, and did no harm.
+pub const HARMLESS: u8 = 13;
 /// The trace is corrupt or of another version.
 pub const BAD_TRACE: u8 = 20;
 /// The binary does not match the trace.

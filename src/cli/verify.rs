@@ -11,10 +11,10 @@ use std::path::PathBuf;
 ///
 /// The new program runs under the failing schedule, as far as its places still exist there, and under
 /// noise. Runs that fail are solved and their causes compared; runs that pass are asked whether the
-/// order of the cause can still come up along their paths.
+/// order of the cause can still come up along their paths. Where it can, the program is made to have it.
 ///
 /// Exit codes: 0 no run failed, and the order is no longer possible along the paths of those that
-/// were asked; 10 a run failed; 12 undecided; 20 bad trace.
+/// were asked; 13 it is, but no run failed that was made to have it; 10 a run failed; 12 undecided; 20 bad trace.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The trace directory of the failing run; it is solved first where that was not done yet
@@ -59,6 +59,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     args.answer.print(&found, || found.to_text())?;
     Ok(match found.verdict {
         Verdict::NoLongerPossible => exit_codes::SUCCESS,
+        Verdict::NoLongerHarmful => exit_codes::HARMLESS,
         Verdict::StillFails | Verdict::FailsOtherwise => exit_codes::REPLAY_DIFFERS,
         Verdict::Undecided => exit_codes::LIMIT,
     })

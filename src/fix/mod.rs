@@ -272,6 +272,19 @@ pub(crate) enum Unshown {
 /// The events of the cause, the failing schedule, and the pattern.
 pub(crate) type BugParts = (Vec<EventId>, Vec<EventId>, Pattern);
 
+/// A run of the recorded program along other paths, which passes, with the order of the cause as what makes it fail: for a
+/// failing run that ended before an event of its cause. `None` where none was found in that time.
+///
+/// # Errors
+/// When the trace cannot be read, or the user interrupts.
+pub(crate) fn ordered(
+    recorded: &Recorded,
+    schedule: &[EventId],
+    time: Duration,
+) -> Result<Option<Ordered>, FixError> {
+    other_run::find(recorded, schedule, time, None)
+}
+
 /// What the answer says of the recorded run's events. The inner error says why nothing can be shown
 /// about them.
 ///

@@ -2,17 +2,22 @@
 //!
 //! The new program runs under the failing schedule, as far as its places still exist, and under
 //! noise. What fails is solved, and its cause compared; what passes is asked whether the order of
-//! the cause could still come up along its paths. Nothing is claimed that was not seen or shown.
+//! the cause could still come up along its paths. Where it could, the new program is made to have it. Nothing is
+//! claimed that was not seen or shown.
 
+mod forced;
 mod runs;
 
 use crate::compare::{Comparison, compare};
-use crate::fix::{FixError, Recorded, bug};
+use crate::fix::{FixError, Recorded, Unshown, bug, ordered};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
+use explain::Pattern;
+use forced::{Forced, force};
 use render::Solution;
-use repair::{Limits, Possible, possible};
+use repair::{APART, Limits, Possible, Run, possible};
 use runs::{Kind, Runner, Taken};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,10 +25,12 @@ use std::time::{Duration, Instant};
 /// The value of [`Verification::format`].
 pub const FORMAT: &str = "symbiosis-verification";
 /// The version of the format.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "1.1";
 
 /// So many runs that passed are asked whether the order could still come up.
 const ASKED: usize = 3;
+/// So many of each kind are kept for that: some have nothing to say.
+const KEPT: usize = 8;
 
 /// What to verify, and how hard.
 #[derive(Clone, Debug)]
@@ -52,6 +59,9 @@ pub enum Verdict {
     FailsOtherwise,
     /// No run failed, and along the paths of those that were asked the order cannot come up.
     NoLongerPossible,
+    /// No run failed, also not where the new program was made to have the order, wherever it can still come up along the
+    /// paths of the runs that were asked.
+    NoLongerHarmful,
     /// No run failed, and more is not known.
     #[default]
     Undecided,
@@ -80,6 +90,9 @@ pub struct Verification {
     pub failed_runs: u32,
     /// How many runs that passed were asked whether the order could still come up.
     pub asked_runs: u32,
+    /// In how many runs the program was made to have the order, by schedules of runs that were asked.
+    #[serde(default)]
+    pub forced_runs: u32,
     /// The comparison with the failure that was found, if one was.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub comparison: Option<Comparison>,
@@ -106,54 +119,73 @@ pub fn verify(
         ..Verification::default()
     };
     let runner = Runner::new(recorded, solution, options)?;
+    let judge = Judge { solution, options };
     let plan = runner.plan(options);
     let mut passed: Vec<Taken> = Vec::new();
     for kind in plan {
         if !budget() {
             break;
         }
-        let taken = runner.run(kind)?;
+        let taken = runner.run(kind, runner.failing())?;
         match kind {
-            Kind::Scheduled => {
+            Kind::Noisy(_) => found.noisy_runs += 1,
+            Kind::Scheduled | Kind::Forced => {
                 found.scheduled_runs += 1;
                 found.followed += u32::from(taken.followed);
             }
-            Kind::Noisy(_) => found.noisy_runs += 1,
         }
         if !taken.failed {
             let of_kind =
                 passed.iter().filter(|other| other.kind.is_scheduled() == kind.is_scheduled());
-            if of_kind.count() < ASKED {
+            if of_kind.count() < KEPT {
                 passed.push(taken);
             }
             continue;
         }
-        found.failed_runs += 1;
-        let Some(comparison) = compared(&taken, solution, options.time / 4) else {
-            found.reason = "a run failed, and its cause is not known".to_owned();
-            found.verdict = Verdict::FailsOtherwise;
-            continue;
-        };
-        let same = comparison.same;
-        if same || found.comparison.is_none() {
-            found.verdict = if same { Verdict::StillFails } else { Verdict::FailsOtherwise };
-            let how = match kind {
-                Kind::Scheduled => "under the failing schedule",
-                Kind::Noisy(_) => "under noise",
-            };
-            found.reason = format!("a run {how} failed: {}", comparison.sides[1].cause);
-            found.comparison = Some(comparison);
-            found.shown_by = taken.keep(options.keep.as_deref())?;
-        }
-        if same {
+        judge.failed(&taken, &mut found)?;
+        if found.verdict == Verdict::StillFails {
             return Ok(found);
         }
     }
     if found.verdict == Verdict::FailsOtherwise {
         return Ok(found);
     }
-    ask(recorded, solution, &passed, &mut found, &budget)?;
+    ask(recorded, judge, (&runner, &passed), &mut found, &budget)?;
     Ok(found)
+}
+
+/// What a run that fails is compared with.
+#[derive(Clone, Copy)]
+struct Judge<'a> {
+    solution: &'a Solution,
+    options: &'a Options,
+}
+
+impl Judge<'_> {
+    /// Says of a run that it failed, and whether that was for the same cause.
+    fn failed(self, taken: &Taken, found: &mut Verification) -> Result<(), FixError> {
+        found.failed_runs += 1;
+        let Some(comparison) = compared(taken, self.solution, self.options.time / 4) else {
+            if found.comparison.is_none() {
+                found.reason = "a run failed, and its cause is not known".to_owned();
+            }
+            found.verdict = Verdict::FailsOtherwise;
+            return Ok(());
+        };
+        let same = comparison.same;
+        if same || found.comparison.is_none() {
+            found.verdict = if same { Verdict::StillFails } else { Verdict::FailsOtherwise };
+            let how = match taken.kind {
+                Kind::Scheduled => "under the failing schedule",
+                Kind::Noisy(_) => "under noise",
+                Kind::Forced => "that was made to have the order of the cause",
+            };
+            found.reason = format!("a run {how} failed: {}", comparison.sides[1].cause);
+            found.comparison = Some(comparison);
+            found.shown_by = taken.keep(self.options.keep.as_deref())?;
+        }
+        Ok(())
+    }
 }
 
 /// Solves a failing run and compares its cause. `None` when it has no cause. Where every schedule along its paths
@@ -185,28 +217,43 @@ fn compared(taken: &Taken, solution: &Solution, time: Duration) -> Option<Compar
     Some(compare(solution, &other))
 }
 
+/// The functions of the program, also those that are inlined wherever they are called.
+fn functions(recorded: &Recorded) -> BTreeSet<String> {
+    let modules = recorded.recording.modules.iter();
+    let scopes = modules.flat_map(|module| &module.ir.debug.scopes);
+    scopes.map(|scope| scope.function.to_string()).collect()
+}
+
 /// Asks runs that passed whether the order of the cause can still come up along their paths.
 fn ask(
     recorded: &Recorded,
-    solution: &Solution,
-    passed: &[Taken],
+    judge: Judge<'_>,
+    (runner, passed): (&Runner, &[Taken]),
     found: &mut Verification,
     budget: &dyn Fn() -> bool,
 ) -> Result<(), FixError> {
-    let mut undecided = |why: String| {
+    let undecided = |found: &mut Verification, why: String| {
         found.verdict = Verdict::Undecided;
         found.reason = why;
+        Ok(())
     };
-    let (events, schedule, pattern) = match bug(recorded, solution)? {
+    let mut other = None;
+    let (events, schedule, pattern) = match bug(recorded, judge.solution)? {
         Ok(bug) => bug,
-        Err(why) => {
-            undecided(why.to_string());
-            return Ok(());
+        Err(Unshown::EndedEarly(failing)) => {
+            match ordered(recorded, &failing, judge.options.time / 4)? {
+                Some(run) => {
+                    let run = other.insert(run);
+                    let order = vec![run.then, run.first];
+                    (order.clone(), order, Pattern::Order)
+                }
+                None => return undecided(found, Unshown::EndedEarly(failing).to_string()),
+            }
         }
+        Err(why) => return undecided(found, why.to_string()),
     };
-    let trace = &recorded.execution.trace;
     let bug = repair::Bug {
-        trace,
+        trace: other.as_ref().map_or(&recorded.execution.trace, |run| &run.trace),
         pattern,
         events: &events,
         schedule: &schedule,
@@ -219,57 +266,95 @@ fn ask(
     let asked = scheduled.into_iter().take(1).chain(noisy);
     let mut why = String::new();
     let mut untouched = None;
+    let mut harmless = None;
     let mut count: u32 = 0;
     for taken in asked {
         if usize::try_from(count) == Ok(ASKED) || !budget() {
             break;
         }
-        let execution = match Recorded::open(&taken.directory) {
-            Ok(recorded) => recorded.execution,
+        let (execution, functions) = match Recorded::open(&taken.directory) {
+            Ok(recorded) => {
+                let functions = functions(&recorded);
+                (recorded.execution, functions)
+            }
             Err(error) => {
-                undecided(format!("a run that passed cannot be executed: {error}"));
-                return Ok(());
+                return undecided(found, format!("a run that passed cannot be executed: {error}"));
             }
         };
         let gaps = execution.report.gap_count();
         if gaps > 0 {
-            undecided(format!("a run that passed has {gaps} gaps in the model"));
-            return Ok(());
+            return undecided(found, format!("a run that passed has {gaps} gaps in the model"));
         }
         let left = || match budget() {
             true => Duration::MAX,
             false => Duration::ZERO,
         };
         let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &left };
-        match possible(&bug, &execution.trace, limits)? {
+        let (trace, points) = (&execution.trace, &execution.points);
+        let run = Run { trace, points, functions: &functions };
+        let (open, ways) = match possible(&bug, run, limits)? {
             Possible::No(how) => {
                 why = how;
                 count += 1;
+                continue;
             }
-            Possible::Yes(place) => {
-                undecided(format!(
+            Possible::Untouched(reason) => {
+                untouched = Some(reason);
+                continue;
+            }
+            Possible::Unknown(reason) => {
+                return undecided(found, format!("no run failed; {reason}"));
+            }
+            Possible::Yes { place, ways } => {
+                let open = format!(
                     "no run failed, but the order of the cause can still come up along the paths of \
                      one that passed ({place})"
-                ));
-                return Ok(());
+                );
+                (open, ways)
             }
-            Possible::Untouched(reason) => untouched = Some(reason),
-            Possible::Unknown(reason) => {
-                undecided(format!("no run failed; {reason}"));
-                return Ok(());
+            Possible::Between(ways) => (format!("no run failed; {APART}"), ways),
+        };
+        if ways.is_empty() {
+            return undecided(found, open);
+        }
+        match force((runner, &execution), &ways, judge, found, budget)? {
+            Forced::Failed => return Ok(()),
+            Forced::Passed => {
+                let places: BTreeSet<&str> = ways.iter().map(|way| way.place.as_str()).collect();
+                harmless = Some(places.into_iter().collect::<Vec<_>>().join("; "));
+                count += 1;
             }
+            Forced::Not(reason) => return undecided(found, format!("{open}; {reason}")),
         }
     }
     if count == 0 {
         let reason = untouched.unwrap_or_else(|| "none passed that could be asked".to_owned());
-        undecided(format!("no run failed; {reason}"));
-        return Ok(());
+        return undecided(found, format!("no run failed; {reason}"));
     }
     found.asked_runs = count;
-    found.verdict = Verdict::NoLongerPossible;
-    found.reason = format!(
-        "along the paths of the runs that passed, the order of the cause is no longer possible: {why}"
-    );
+    match harmless {
+        Some(places) if usize::try_from(count).is_ok_and(|count| count < ASKED) => {
+            let reason = format!(
+                "no run failed, but the order of the cause can still come up ({places}), and too few runs \
+                 were asked where it does no harm ({count} of {ASKED})"
+            );
+            return undecided(found, reason);
+        }
+        Some(places) => {
+            found.verdict = Verdict::NoLongerHarmful;
+            found.reason = format!(
+                "along the paths of the runs that passed, the order of the cause can still come up ({places}); \
+                 the program was made to have it in {} runs, and none failed",
+                found.forced_runs
+            );
+        }
+        None => {
+            found.verdict = Verdict::NoLongerPossible;
+            found.reason = format!(
+                "along the paths of the runs that passed, the order of the cause is no longer possible: {why}"
+            );
+        }
+    }
     Ok(())
 }
 
@@ -282,6 +367,7 @@ impl Verification {
             Verdict::StillFails => "still fails in the same way",
             Verdict::FailsOtherwise => "fails, in another way",
             Verdict::NoLongerPossible => "no longer possible",
+            Verdict::NoLongerHarmful => "no longer harmful",
             Verdict::Undecided => "undecided",
         };
         let _ = writeln!(out, "{verdict}: {}", self.reason);
@@ -292,6 +378,9 @@ impl Verification {
              those that passed were asked",
             self.scheduled_runs, self.followed, self.noisy_runs, self.failed_runs, self.asked_runs
         );
+        if self.forced_runs > 0 {
+            let _ = writeln!(out, "  made to have the order: {} runs", self.forced_runs);
+        }
         if let Some(path) = &self.shown_by {
             let _ = writeln!(out, "  the run that shows it: {}", path.display());
         }

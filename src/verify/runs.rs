@@ -23,6 +23,8 @@ pub(super) enum Kind {
     Scheduled,
     /// Random pauses with this seed.
     Noisy(u64),
+    /// A schedule of a run of the new program that has the order of the cause.
+    Forced,
 }
 
 impl Kind {
@@ -113,7 +115,13 @@ impl Runner {
         scheduled.chain((0..options.noisy).map(|seed| Kind::Noisy(u64::from(seed) + 1))).collect()
     }
 
-    pub(super) fn run(&self, kind: Kind) -> Result<Taken, FixError> {
+    /// The failing schedule as text.
+    pub(super) fn failing(&self) -> &str {
+        &self.script
+    }
+
+    /// Runs the program, under this schedule where it is to follow one.
+    pub(super) fn run(&self, kind: Kind, script: &str) -> Result<Taken, FixError> {
         let io = |action| move |source| ReplayError::Io { action, source };
         let scratch = tempfile::Builder::new()
             .prefix("symbiosis-verify")
@@ -124,9 +132,9 @@ impl Runner {
         let mut environment: Vec<(&'static str, OsString)> = Vec::new();
         let mut perturbation = None;
         match kind {
-            Kind::Scheduled => {
+            Kind::Scheduled | Kind::Forced => {
                 let schedule = scratch.path().join("schedule");
-                fs_err::write(&schedule, &self.script).map_err(io("write the schedule"))?;
+                fs_err::write(&schedule, script).map_err(io("write the schedule"))?;
                 environment.push((SCHEDULE_VARIABLE, schedule.into()));
                 environment.push((REPORT_VARIABLE, report.clone().into()));
                 let patience = self.settings.patience.as_millis().max(1);
@@ -180,9 +188,10 @@ impl Runner {
         trace_format::read_raw(&directory, &mut manifest).map_err(ReplayError::from)?;
         let report = fs_err::read(&report).ok().and_then(|bytes| Report::decode(&bytes));
         let followed = report.as_ref().is_some_and(|report| report.left.is_none());
-        let deadlock = report.is_some_and(|report| report.deadlock);
+        let deadlock = report.as_ref().is_some_and(|report| report.deadlock);
         let failed = manifest.failure.is_some() || deadlock;
-        tracing::debug!(?kind, failed, followed, "a run of the new program");
+        let left = report.as_ref().and_then(|report| report.left);
+        tracing::debug!(?kind, failed, followed, ?left, "a run of the new program");
         Ok(Taken { kind, failed, followed, directory, _scratch: scratch })
     }
 

@@ -138,13 +138,10 @@ impl<'v, 'a> Lateness<'v, 'a> {
     }
 }
 
-/// Are both steps of the library's own synchronisation, or do both only count the pointers to an object?
+/// Are both the library's own affair, as steps of its synchronisation, or counts of the pointers to an object?
 #[must_use]
 pub fn is_meeting(trace: &EventTrace, order: Order) -> bool {
-    let both = |is: fn(&model::Event) -> bool| {
-        [order.before, order.after].iter().all(|id| is(trace.event(*id)))
-    };
-    both(model::Event::is_in_synchronisation) || both(model::Event::counts_references)
+    [order.before, order.after].iter().all(|id| trace.event(*id).is_affair_of_library())
 }
 
 /// Did the failing run end before the thread went another way than in the passing run? A request

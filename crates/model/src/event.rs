@@ -76,6 +76,18 @@ impl Event {
         })
     }
 
+    /// Is it nothing that the program does or goes by: a step of how the library lets threads wait or counts pointers, or
+    /// what Rust's library, or a package, does where no line of the program called it, as a harness of tests does or
+    /// the threads of a pool?
+    #[must_use]
+    pub fn is_affair_of_library(&self) -> bool {
+        let site = self.site();
+        self.is_in_synchronisation()
+            || self.counts_references()
+            || rust_file(site).is_some()
+            || package_file(site).is_some()
+    }
+
     /// Does a shared pointer give up its part of the object? It has no use of that behind it.
     #[must_use]
     pub fn gives_up_reference(&self) -> bool {
@@ -544,6 +556,22 @@ mod tests {
         for own in ["queue.c", "/home/me/include/queue.h", "/usr/src/queue/include/queue.h"] {
             assert!(!site(own, 1).is_in_library(), "{own}");
         }
+    }
+
+    #[test]
+    fn what_no_line_of_the_program_called_is_the_librarys_affair() {
+        let harness = ("/rustc/0a1b/library/test/src/lib.rs", "run_test");
+        let atomic = ("/rustc/0a1b/library/core/src/sync/atomic.rs", "atomic_load<u8>");
+        let pool =
+            ("/home/me/.cargo/registry/src/index-0a1b/rayon-core-1.12.1/src/sleep/mod.rs", "sleep");
+        let own = ("src/lib.rs", "lines");
+        assert!(event(&[atomic, harness]).is_affair_of_library());
+        assert!(event(&[atomic, pool]).is_affair_of_library());
+        assert!(!event(&[atomic, own, harness]).is_affair_of_library());
+        let counted = [("/rustc/0a1b/library/alloc/src/sync.rs", "drop<App>"), own];
+        assert!(event(&counted).is_affair_of_library());
+        let found = ("/usr/include/c++/12/bits/shared_ptr.h", "get");
+        assert!(!event(&[found]).is_affair_of_library());
     }
 
     fn event(stack: &[(&str, &str)]) -> Event {

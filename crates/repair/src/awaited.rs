@@ -70,7 +70,10 @@ fn kept(
     let tested = tested(run, &wait.section);
     if tested.is_empty() {
         let place = Span::of(run.event(wait.section.unlock).site()).begin();
-        return Err(Possible::Yes(format!("{place}, where nothing is tested before the wait")));
+        return Err(Possible::Yes {
+            place: format!("{place}, where nothing is tested before the wait"),
+            ways: Vec::new(),
+        });
     }
     let is_write = |event: &&Event| {
         event.kind.writes().iter().any(|part| tested.contains(&part.cell))
@@ -81,7 +84,10 @@ fn kept(
         let place = || Span::of(write.site()).begin();
         let guarded = all.around(run, write.id).iter().any(|s| s.object == wait.section.object);
         if !guarded {
-            return Err(Possible::Yes(format!("{}, without the mutex of the wait", place())));
+            return Err(Possible::Yes {
+                place: format!("{}, without the mutex of the wait", place()),
+                ways: Vec::new(),
+            });
         }
         // Who waits there in other runs takes what was waited for.
         let waits = run.event(wait.section.unlock).site();
@@ -103,7 +109,10 @@ fn kept(
                 return Err(Possible::Unknown(why.to_owned()));
             }
             None => {
-                return Err(Possible::Yes(format!("{}, which is not signalled", place())));
+                return Err(Possible::Yes {
+                    place: format!("{}, which is not signalled", place()),
+                    ways: Vec::new(),
+                });
             }
         }
     }

@@ -36,7 +36,7 @@ fn later<'s>(story: &'s Story<'_>, id: EventId) -> impl Iterator<Item = EventId>
     let behind = events.iter().copied().filter(move |other| {
         story.event(*other).index > story.event(id).index
             && !story.cells(*other).is_empty()
-            && !story.event(*other).is_in_synchronisation()
+            && !story.event(*other).is_affair_of_library()
     });
     behind.take(LATER)
 }

@@ -205,6 +205,10 @@ fn starved(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
             Awaited::Call => {
                 format!("does not come back from the call at {}", at(story, holder.id))
             }
+            // As the ends of a channel do.
+            Awaited::Other if holder.is_in_synchronisation() => {
+                format!("waits in the library ({})", at(story, holder.id))
+            }
             _ => return None,
         };
         Some((wait, held, holder.id, how))

@@ -76,7 +76,7 @@ fn looks<'t>(
             let usable = event.thread == reader.thread
                 && event.index < reader.index
                 && story.is_named(read.event)
-                && !event.is_in_synchronisation()
+                && !event.is_affair_of_library()
                 && !same_variable(&story.subject(read.event), subject);
             if usable && !nearest.iter().any(known) {
                 nearest.push(Look { read, var: part.var, cell: part.cell, condition });

@@ -45,6 +45,7 @@ fn by_reads(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
     let mut earlier = earlier.filter(|id| {
         story.before(*id, write)
             && story.is_named(*id)
+            && !story.event(*id).is_affair_of_library()
             && !same_variable(&story.subject(*id), &story.subject(read))
             && story.in_one_call(*id, read)
             && !story.waited_between(*id, read)

@@ -154,6 +154,7 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
         let another = story.event(read.event).thread == story.event(own).thread
             && cell != mine.1
             && story.is_named(read.event)
+            && !story.event(read.event).is_affair_of_library()
             && (!same_variable(&story.subject(read.event), &story.subject(own))
                 || is_another_object(story, (own, mine.1), (read.event, cell))
                 || is_another_round(story, own, read.event));
@@ -229,8 +230,8 @@ fn checks(story: &Story<'_>, own: EventId) -> Vec<EventId> {
     for branch in branches {
         for read in story.trace().reads_of(branch.expr) {
             let check = story.event(read.event);
-            if check.thread == event.thread && check.index < event.index && story.is_named(check.id)
-            {
+            let led = check.thread == event.thread && check.index < event.index;
+            if led && story.is_named(check.id) && !check.is_affair_of_library() {
                 *checks.entry(check.id).or_default() |= active(&branch.site.function);
             }
         }

@@ -204,7 +204,7 @@ fn all_looks<'t>(story: &Story<'t>, end: EventId) -> Vec<Look<'t>> {
     // What the library counts inside of its own is nothing that the program goes by.
     let own_affair = |look: &Look<'_>| {
         let read = story.event(look.read.event);
-        read.is_in_synchronisation() || read.gives_up_reference()
+        read.is_affair_of_library()
     };
     let near = |look: &Look<'_>| {
         story.event(look.read.event).thread == event.thread

@@ -476,21 +476,22 @@ impl<'m> Namer<'m> {
         if variable.address {
             return Some(Place::new(text, Via::Object, variable.ty));
         }
+        // A library's own variable says less than any other.
+        let rusts = self.is_of_rusts_library(variable);
+        let foreign = rusts || reserved(&variable.name);
+        let limit = if foreign { Fit::Untyped } else { Fit::Exact };
         if matches!(layout::strip(self.module, variable.ty), Some(DebugType::Composite { .. }))
             && variable.offset == 0
         {
-            return self.in_wrapper(text, variable.ty);
+            let place = self.in_wrapper(text, variable.ty)?;
+            return Some(if rusts { Place { limit, ..place } } else { place });
         }
         let (via, ty) = self.pointee(variable.ty);
         if variable.offset != 0 && ty.is_none() {
             return None;
         }
         let offset = variable.offset.wrapping_neg();
-        let place = Place { offset, ..Place::new(text, via, ty) };
-        // A library's own variable says less than any other.
-        let foreign = reserved(&variable.name) || self.is_of_rusts_library(variable);
-        let limit = if foreign { Fit::Untyped } else { Fit::Exact };
-        Some(Place { limit, ..place })
+        Some(Place { offset, limit, ..Place::new(text, via, ty) })
     }
 
     /// A pointer that is the first member of an object which a register holds: a smart pointer,

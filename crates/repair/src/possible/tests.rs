@@ -1,0 +1,160 @@
+use super::{Possible, Run, TRIED, possible};
+use crate::{Bug, Limits, Uses};
+use encoders::dsl::{Parsed, parse};
+use explain::Pattern;
+use model::{Point, Points, Site};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Two threads add to a total, and the initial thread looks at it when they have ended.
+fn adders(step: &str, end: &str) -> Parsed {
+    let own = step.replace('@', "a");
+    let other = step.replace('@', "b");
+    let text = format!(
+        "t: fork a\n t: fork b\n t: join a\n t: join b\n t: R x -> f\n t: {end}\n{own}\n{other}"
+    );
+    parse(&text).expect("the text is a trace")
+}
+
+const UNLOCKED: &str = "@: [@-look] R x -> @1\n @: [@-write] W x @1 + 1";
+
+/// Asks a run of the new program about a lost update of the old one; each event's site is called like this.
+fn ask(run: &Parsed, site: &str) -> Possible {
+    let failing = adders(UNLOCKED, "fail f != 2");
+    let events = ["a-look", "b-write", "a-write"].map(|label| failing.event(label));
+    let bug = Bug {
+        trace: &failing.trace,
+        pattern: Pattern::Atomicity,
+        events: &events,
+        schedule: &events,
+        handlers: &[],
+        uses: Uses::NONE,
+    };
+    let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
+    let points =
+        Points { sites: vec![site.to_owned()], of: vec![Point::default(); run.trace.events.len()] };
+    let run = Run { trace: &run.trace, points: &points, functions: &BTreeSet::new() };
+    possible(&bug, run, limits).expect("the solver answers")
+}
+
+/// That a run passed does not rule the order out: the order makes it fail.
+#[test]
+fn what_a_run_saw_behind_the_order_says_nothing_about_it() {
+    let run = adders(UNLOCKED, "assume f == 2");
+    let Possible::Yes { ways, .. } = ask(&run, "work") else {
+        panic!("the order can come up");
+    };
+    let place = |order: &[model::EventId], label: &str| {
+        order.iter().position(|event| *event == run.event(label)).expect("it is there")
+    };
+    // The first is to show that the initial thread finds another total then.
+    let order = &ways[0].orders[0];
+    let labels = ["a-look", "b-write", "a-write"].map(|label| place(order, label));
+    let others = ["b-look", "a-write", "b-write"].map(|label| place(order, label));
+    assert!(labels.is_sorted() || others.is_sorted(), "{order:?}");
+    assert!(order.len() > ways[0].orders.last().expect("there is one").len());
+}
+
+#[test]
+fn a_lock_rules_the_order_out_but_not_where_it_is_only_tried() {
+    let locked = format!("@: lock m\n {UNLOCKED}\n @: unlock m");
+    let run = adders(&locked, "assume f == 2");
+    assert_eq!(ask(&run, "work"), Possible::No("`m` is held on both sides".to_owned()));
+    let tried = ask(&run, "add.c:work:call:pthread_mutex_trylock");
+    assert_eq!(tried, Possible::Unknown(TRIED.to_owned()));
+}
+
+/// What leads a thread to the accesses counts: who sees the flag comes behind what it stands for.
+#[test]
+fn what_a_thread_saw_on_its_way_there_counts() {
+    let text = |first: &str, then: &str, end: &str| {
+        let text = format!(
+            "t: fork a\n t: fork b\n a: {first}\n a: {then}\n b: R flag -> g\n b: assume g == 1\n \
+             b: [get] R data -> d\n b: {end}"
+        );
+        parse(&text).expect("the text is a trace")
+    };
+    let failing = text("W flag 1", "[put] W data 7", "fail d != 7");
+    let events = ["get", "put"].map(|label| failing.event(label));
+    let bug = Bug {
+        trace: &failing.trace,
+        pattern: Pattern::Order,
+        events: &events,
+        schedule: &events,
+        handlers: &[],
+        uses: Uses::NONE,
+    };
+    let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
+    let fixed = text("[put] W data 7", "W flag 1", "assume d == 7");
+    let (points, functions) = (&Points::default(), &BTreeSet::new());
+    let run = Run { trace: &fixed.trace, points, functions };
+    let answer = possible(&bug, run, limits).expect("an answer");
+    assert!(matches!(answer, Possible::No(_)), "{answer:?}");
+    let buggy = text("W flag 1", "[put] W data 7", "assume d == 7");
+    let run = Run { trace: &buggy.trace, points, functions };
+    let answer = possible(&bug, run, limits).expect("an answer");
+    assert!(matches!(answer, Possible::Yes { .. }), "{answer:?}");
+}
+
+/// Who adds in one step follows from nothing that it saw before.
+#[test]
+fn two_updates_in_one_step_each_are_not_the_look_and_the_write_of_one() {
+    let run = adders("@: RMW x -> @1 = @1 + 1\n @: RMW x -> @2 = @2 + 1", "assume f == 4");
+    let no = "`x` is looked at and changed in one step";
+    assert_eq!(ask(&run, "work"), Possible::No(no.to_owned()));
+    let run = adders("@: RMW x -> @1 = @1\n @: RMW x -> @2 = @1 + 1", "assume f == 2");
+    assert!(matches!(ask(&run, "work"), Possible::Yes { .. }));
+}
+
+/// A thread that took another way before its second access says nothing about whether something comes in between.
+#[test]
+fn who_does_not_come_to_the_second_access_says_nothing() {
+    let run = parse(
+        "t: fork a\n t: fork b\n t: join a\n t: join b\n t: R x -> f\n t: W x f\n\
+         a: [a-look] R x -> a1\n a: assume a1 == 0\n b: R x -> b1\n b: RMW x -> b2 = b2",
+    )
+    .expect("the text is a trace");
+    assert!(!matches!(ask(&run, "work"), Possible::No(_)));
+    // All that each does there is one section, whatever comes first in it.
+    let turned = "@: lock m\n @: W x 5\n @: R x -> @1\n @: unlock m";
+    let run = adders(turned, "assume f == 5");
+    assert!(matches!(ask(&run, "work"), Possible::No(_)));
+}
+
+/// A run that did not come to a function says nothing about what happens there, and what other functions do to the
+/// variable says nothing either; but a function that is gone may be part of another one.
+#[test]
+fn a_function_that_a_run_did_not_come_to_is_not_taken_for_another_one() {
+    let place = |parsed: &mut Parsed, label: &str, function: &str| {
+        let id = parsed.event(label);
+        let site = Site { function: function.to_owned(), ..Site::default() };
+        parsed.trace.events[id.index()].stack = [site].into();
+    };
+    let text = "a: [len] R x -> p\n a: [get] R x -> q\n a: fail q < p\n b: [pop] W x 1";
+    let mut failing = parse(text).expect("the text is a trace");
+    let text = "a: [len] R x -> p\n a: assume p == 1\n a: [again] R x -> q\n a: assume q == 1\n b: [pop] W x 1";
+    let mut run = parse(text).expect("the text is a trace");
+    for (label, function) in [("len", "len"), ("get", "get"), ("pop", "pop")] {
+        place(&mut failing, label, function);
+    }
+    for (label, function) in [("len", "len"), ("again", "len"), ("pop", "pop")] {
+        place(&mut run, label, function);
+    }
+    let events = ["len", "pop", "get"].map(|label| failing.event(label));
+    let bug = Bug {
+        trace: &failing.trace,
+        pattern: Pattern::Atomicity,
+        events: &events,
+        schedule: &events,
+        handlers: &[],
+        uses: Uses::NONE,
+    };
+    let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
+    let functions = ["len", "get", "pop"].map(str::to_owned).into();
+    let run = Run { trace: &run.trace, points: &Points::default(), functions: &functions };
+    let answer = possible(&bug, run, limits).expect("an answer");
+    assert!(matches!(answer, Possible::Untouched(_)), "{answer:?}");
+    let merged = Run { functions: &BTreeSet::new(), ..run };
+    let answer = possible(&bug, merged, limits).expect("an answer");
+    assert!(matches!(answer, Possible::No(_)), "{answer:?}");
+}
