@@ -11,6 +11,7 @@ use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 const NO_SCHEDULE: i32 = 11;
+const FAILS: i32 = 10;
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
@@ -68,6 +69,11 @@ fn a_write_that_is_seen_late_is_the_cause_and_fences_are_the_repair() {
     // With one of the two fences alone the other thread's write may still be late.
     assert_eq!(repair["variables"], serde_json::json!(["sleeping", "work"]));
     assert_eq!(repair["checks"]["passes_on_recorded_paths"], true);
+    // The program as it is still fails, in runs that nothing perturbs.
+    let verify = ["verify", &trace, "--program", "program", "--noisy", "200", "--format", "json"];
+    let verified = json(&workspace.symbiosis(verify).expect_code(FAILS).stdout());
+    assert!(verified["plain_runs"].as_u64() > Some(0), "{verified}");
+    assert_eq!(verified["scheduled_runs"], 0);
     for arguments in [&["replay", &trace][..], &["test-case", &trace, "-o", "case"]] {
         let refused = workspace.symbiosis(arguments).expect_code(NO_SCHEDULE);
         assert!(

@@ -129,7 +129,7 @@ pub fn fewest(
         let waiting: HashSet<EventId> = waiting.iter().copied().collect();
         let fewer = delayed(trace, &|id| waiting.contains(&id));
         let order = all.undone(&schedule.order, &fewer);
-        let found = evaluate(&fewer.trace, &Schedule { order, ..schedule.clone() }, &inputs);
+        let found = evaluate(&fewer.trace, &Schedule { order }, &inputs);
         found.is_ok_and(|evaluation| evaluation.fails)
     };
     // Those that are not late themselves may keep others from being seen before them.

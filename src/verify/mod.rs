@@ -86,6 +86,9 @@ pub struct Verification {
     pub followed: u32,
     /// How many runs there were under noise.
     pub noisy_runs: u32,
+    /// How many runs there were under nothing, where the failure needs a write that is seen late.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub plain_runs: u32,
     /// How many runs failed.
     pub failed_runs: u32,
     /// How many runs that passed were asked whether the order could still come up.
@@ -129,6 +132,7 @@ pub fn verify(
         let taken = runner.run(kind, runner.failing())?;
         match kind {
             Kind::Noisy(_) => found.noisy_runs += 1,
+            Kind::Plain => found.plain_runs += 1,
             Kind::Scheduled | Kind::Forced => {
                 found.scheduled_runs += 1;
                 found.followed += u32::from(taken.followed);
@@ -178,6 +182,7 @@ impl Judge<'_> {
             let how = match taken.kind {
                 Kind::Scheduled => "under the failing schedule",
                 Kind::Noisy(_) => "under noise",
+                Kind::Plain => "as it is",
                 Kind::Forced => "that was made to have the order of the cause",
             };
             found.reason = format!("a run {how} failed: {}", comparison.sides[1].cause);
@@ -224,6 +229,11 @@ fn functions(recorded: &Recorded) -> BTreeSet<String> {
     scopes.map(|scope| scope.function.to_string()).collect()
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// Asks runs that passed whether the order of the cause can still come up along their paths.
 fn ask(
     recorded: &Recorded,
@@ -237,6 +247,11 @@ fn ask(
         found.reason = why;
         Ok(())
     };
+    if !judge.solution.late_writes.is_empty() {
+        let why = "no run failed, but no run can be made to have a write that is seen late, so that says little: look \
+                   whether fences stand where `symbiosis fix` wants them";
+        return undecided(found, why.to_owned());
+    }
     let mut other = None;
     let (events, schedule, pattern) = match bug(recorded, judge.solution)? {
         Ok(bug) => bug,

@@ -25,6 +25,8 @@ pub(super) enum Kind {
     Noisy(u64),
     /// A schedule of a run of the new program that has the order of the cause.
     Forced,
+    /// Nothing: what needs a write that is seen late comes up under nothing else.
+    Plain,
 }
 
 impl Kind {
@@ -73,6 +75,8 @@ pub(super) struct Runner {
     program: Program,
     script: String,
     settings: Settings,
+    /// The failure needs a write that is seen late: no run can be made to have it, and noise hides it.
+    needs_late_write: bool,
 }
 
 impl Runner {
@@ -94,7 +98,10 @@ impl Runner {
         let order: Option<Vec<EventId>> =
             solution.schedule.iter().map(|id| crate::fix::event(id)).collect();
         let schedule = Schedule { order: order.unwrap_or_default() };
-        let script = match schedule.order.len() == execution.trace.events.len() {
+        // Its events are not those of the recorded program order then.
+        let needs_late_write = !solution.late_writes.is_empty();
+        let whole = schedule.order.len() == execution.trace.events.len();
+        let script = match whole && !needs_late_write {
             true => replay::script(
                 Claim::Fails,
                 &execution.trace,
@@ -105,11 +112,15 @@ impl Runner {
             .unwrap_or_default(),
             false => String::new(),
         };
-        Ok(Self { manifest, program: Program::at(&file, command), script, settings })
+        let program = Program::at(&file, command);
+        Ok(Self { manifest, program, script, settings, needs_late_write })
     }
 
     /// The runs to take.
     pub(super) fn plan(&self, options: &Options) -> Vec<Kind> {
+        if self.needs_late_write {
+            return (0..options.noisy).map(|_| Kind::Plain).collect();
+        }
         let scheduled = if self.script.is_empty() { 0 } else { options.scheduled };
         let scheduled = (0..scheduled).map(|_| Kind::Scheduled);
         scheduled.chain((0..options.noisy).map(|seed| Kind::Noisy(u64::from(seed) + 1))).collect()
@@ -140,6 +151,7 @@ impl Runner {
                 let patience = self.settings.patience.as_millis().max(1);
                 environment.push((PATIENCE_VARIABLE, patience.to_string().into()));
             }
+            Kind::Plain => {}
             Kind::Noisy(seed) => {
                 perturbation = Some(NOISE.of_run(draw_seed() ^ seed, None));
             }
