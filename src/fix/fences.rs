@@ -56,6 +56,7 @@ pub(super) fn find(
                 let Ok(evaluation) = evaluate(&made.trace, &found.schedule, &inputs) else { break };
                 let failing = (&found.schedule, &evaluation);
                 let wanted = pipeline::fewest(trace, &made, failing, &|| left().is_zero());
+                let Some(wanted) = wanted else { break };
                 let before = fenced.len();
                 fenced.extend(wanted.iter().map(|id| Place::at(trace.event(*id).site())));
                 if fenced.len() == before {

@@ -3,6 +3,7 @@
 
 use super::PipelineError;
 use super::budget::Budget;
+use super::followed::HOPELESS;
 use super::work::{Explained, Work};
 use encoders::models::tso::{Delayed, Late, delayed};
 use model::evaluate::{Evaluation, evaluate};
@@ -14,10 +15,15 @@ use std::time::{Duration, Instant};
 /// Threads whose writes are taken to be late alone, where no schedule fails with those of all.
 const ALONE: usize = 8;
 
-/// Of a trace with fewer events it takes no time to show that no other schedule fails.
+/// Of a trace with fewer events that matter it takes no time to show that no other schedule fails.
 const LONG: usize = 2_000;
 /// So long other schedules are looked for where the recorded run had late writes by all that its clock tells.
 const OTHERS: Duration = Duration::from_secs(20);
+
+/// So long the late writes that are not needed are looked for, ...
+const FEWEST: Duration = Duration::from_secs(60);
+/// ... and so long root cause and alternates behind that.
+const ORDERS: Duration = Duration::from_secs(30);
 
 /// What is said of the failing schedule.
 pub(super) const NOTE: &str = "it has a write that other threads see late, which no run can be made to have; no order of the recorded events \
@@ -33,7 +39,7 @@ pub(super) fn look_for_others_until(
     trace: &EventTrace,
     work: &Work<'_>,
 ) -> Result<Option<Instant>, PipelineError> {
-    if trace.events.len() < LONG {
+    if trace.events.len() < LONG || encoders::slice_below(trace, LONG)?.is_some() {
         return Ok(None);
     }
     let budget = Budget::new(work.deadline, work.options.memory_mb);
@@ -42,7 +48,10 @@ pub(super) fn look_for_others_until(
         |trace: &EventTrace| Ok::<_, PipelineError>(work.follow(trace, true, &budget)?.is_some());
     let likely = !all.late.is_empty() && !fails(trace)? && fails(&all.trace)?;
     tracing::info!(likely, "asked whether the recorded run had late writes");
-    Ok(likely.then(|| Instant::now() + OTHERS.min(work.left())))
+    // The constraints on all schedules of some take longer than that to make.
+    let hopeless = encoders::sources(trace) > HOPELESS.0;
+    let others = if hopeless { Duration::ZERO } else { OTHERS };
+    Ok(likely.then(|| Instant::now() + others.min(work.left())))
 }
 
 /// A failing schedule with late writes.
@@ -63,7 +72,16 @@ pub(super) fn explain(
     let few = delayed(trace, &|id| wanted.contains(&id));
     tracing::info!(late = few.late.len(), of = most, "a failing schedule has late writes");
     work.timing = timing;
-    let Explained { size, explanation, trace } = work.explain(&few.trace)?;
+    // The orders beside the late writes say little more.
+    let deadline = work.deadline;
+    let soon = Instant::now() + ORDERS;
+    work.deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
+    let explained = work.explain(&few.trace);
+    work.deadline = deadline;
+    let Explained { size, explanation, trace } = explained?;
+    if explanation.failing.is_none() {
+        return Ok(None);
+    }
     let explained = Explained { trace: Cow::Owned(trace.into_owned()), size, explanation };
     Ok(Some(LateWrites { explained, late: few.late }))
 }
@@ -81,6 +99,9 @@ fn search(
         threads
     };
     let most = all.late.len();
+    let until = Instant::now() + FEWEST;
+    let end = work.deadline.map_or(until, |deadline| deadline.min(until));
+    let is_over = || Instant::now() >= end;
     let of_one = |thread: ThreadId| delayed(trace, &move |id| trace.event(id).thread == thread);
     let alone = writers.iter().copied().take(ALONE).filter(|_| writers.len() > 1);
     for made in std::iter::once(all).chain(alone.map(of_one)) {
@@ -89,12 +110,12 @@ fn search(
         }
         if let Some((schedule, evaluation)) = followed(&made.trace, work)? {
             let order = (&schedule, &evaluation);
-            return Ok(Some((fewest(trace, &made, order, &|| work.is_over()), most)));
+            return Ok(fewest(trace, &made, order, &is_over).map(|wanted| (wanted, most)));
         }
         let explained = work.explain(&made.trace)?;
         if let Some(failing) = &explained.explanation.failing {
             let order = (&failing.schedule, &failing.evaluation);
-            return Ok(Some((fewest(trace, &made, order, &|| work.is_over()), most)));
+            return Ok(fewest(trace, &made, order, &is_over).map(|wanted| (wanted, most)));
         }
     }
     Ok(None)
@@ -117,13 +138,13 @@ fn followed(
 }
 
 /// As few of the writes of `trace` as have to be seen late for a failing schedule of `all`, in which all that may be
-/// are: more and more of them are seen at once, as long as it fails and there is time.
+/// are: more and more of them are seen at once, as long as it fails. `None` where there is no time for that.
 pub fn fewest(
     trace: &EventTrace,
     all: &Delayed,
     (schedule, evaluation): (&Schedule, &Evaluation),
     is_over: &dyn Fn() -> bool,
-) -> HashSet<EventId> {
+) -> Option<HashSet<EventId>> {
     let inputs = |var: VarId| evaluation.values.get(var.index()).copied().flatten();
     let fails = |waiting: &[EventId]| {
         let waiting: HashSet<EventId> = waiting.iter().copied().collect();
@@ -143,7 +164,7 @@ pub fn fewest(
         .map(|event| event.id)
         .collect();
     let mut size = waiting.len();
-    while size > 0 && !is_over() {
+    while size > 0 {
         let mut from = 0;
         while from < waiting.len() {
             let to = (from + size).min(waiting.len());
@@ -153,10 +174,10 @@ pub fn fewest(
                 false => from = to,
             }
             if is_over() {
-                break;
+                return None;
             }
         }
         size /= 2;
     }
-    waiting.into_iter().collect()
+    Some(waiting.into_iter().collect())
 }
