@@ -99,9 +99,12 @@ fn search(
         threads
     };
     let most = all.late.len();
-    let until = Instant::now() + FEWEST;
-    let end = work.deadline.map_or(until, |deadline| deadline.min(until));
-    let is_over = || Instant::now() >= end;
+    let deadline = work.deadline;
+    let few = |made: &Delayed, failing: (&Schedule, &Evaluation)| {
+        let until = Instant::now() + FEWEST;
+        let end = deadline.map_or(until, |deadline| deadline.min(until));
+        fewest(trace, made, failing, &|| Instant::now() >= end).map(|wanted| (wanted, most))
+    };
     let of_one = |thread: ThreadId| delayed(trace, &move |id| trace.event(id).thread == thread);
     let alone = writers.iter().copied().take(ALONE).filter(|_| writers.len() > 1);
     for made in std::iter::once(all).chain(alone.map(of_one)) {
@@ -109,13 +112,11 @@ fn search(
             continue;
         }
         if let Some((schedule, evaluation)) = followed(&made.trace, work)? {
-            let order = (&schedule, &evaluation);
-            return Ok(fewest(trace, &made, order, &is_over).map(|wanted| (wanted, most)));
+            return Ok(few(&made, (&schedule, &evaluation)));
         }
         let explained = work.explain(&made.trace)?;
         if let Some(failing) = &explained.explanation.failing {
-            let order = (&failing.schedule, &failing.evaluation);
-            return Ok(fewest(trace, &made, order, &is_over).map(|wanted| (wanted, most)));
+            return Ok(few(&made, (&failing.schedule, &failing.evaluation)));
         }
     }
     Ok(None)
