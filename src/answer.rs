@@ -89,7 +89,7 @@ pub struct Parts<'a> {
     pub rounds_left_out: u64,
     /// Times.
     pub timing: Timing,
-    /// Schedules were looked for in which writes are seen late.
+    /// No schedule fails in which the writes of all threads, or of one, are seen late.
     pub sought_late: bool,
 }
 
@@ -154,12 +154,12 @@ fn reason(explanation: &Explanation, trace: &EventTrace, sought_late: bool) -> O
     if reasons.is_empty() && explanation.verdict == explain::Verdict::NoSchedule {
         let mut taken = match sought_late {
             true => {
-                "every write is taken to be seen at once by all threads, or late by others as x86 has it; \
-                 what a thread reads of its own late writes is not modelled"
+                "every write is taken to be seen at once by all threads, or those of all threads, or of one, to be \
+                 seen as late as x86 has it; other mixtures are not looked for"
             }
             false => {
                 "every write is taken to be seen at once by all threads; a store that another one sees late, as \
-                 weak memory order allows, is not looked for"
+                 weak memory order allows, was not looked for to the end"
             }
         }
         .to_owned();

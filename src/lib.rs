@@ -4,6 +4,7 @@ pub mod answer;
 pub mod cc;
 pub mod cli;
 pub mod compare;
+pub mod errors;
 pub mod fix;
 pub mod pipeline;
 pub mod record;

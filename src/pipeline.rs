@@ -27,6 +27,7 @@ pub use watched::explained_trace;
 use crate::answer::{self, Timing};
 use crate::record::ending;
 use encoders::models::tso::Late;
+use late_writes::Sought;
 use render::Solution;
 use replayed::Replayed;
 use std::path::{Path, PathBuf};
@@ -193,7 +194,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     if likely && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work)? {
         return Ok(answer);
     }
-    let (replayed, late) = with_late_writes(directory, &execution, &mut work)?;
+    let (replayed, late, sought_late) = with_late_writes(directory, &execution, &mut work)?;
     let Replayed { mut explained, failing, notes, mut alternates, across } = replayed;
     let settled = contended::is_complete(&explained.explanation)
         && failing.replay != render::solution::Replay::Diverged;
@@ -255,7 +256,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         gaps: execution.report.gap_count(),
         rounds_left_out: execution.report.rounds_left_out(),
         timing: work.timing,
-        sought_late: seeks_late(&execution, options),
+        sought_late,
     });
     solution.replay = failing.replay;
     solution.replay_notes = notes;
@@ -307,12 +308,13 @@ fn seeks_late(execution: &Execution, options: &SolveOptions) -> bool {
     options.seeks_order() && report.gap_count() == 0 && report.used_after_free.is_none()
 }
 
-/// Explains the failure, by writes that are seen late where nothing else leads to it.
+/// Explains the failure, by writes that are seen late where nothing else leads to it. Says, too, whether there are none
+/// by which it could be explained.
 fn with_late_writes<'t>(
     directory: &Path,
     execution: &'t Execution,
     work: &mut Work<'_>,
-) -> Result<(Replayed<'t>, Vec<Late>), PipelineError> {
+) -> Result<(Replayed<'t>, Vec<Late>, bool), PipelineError> {
     let seeks_late = seeks_late(execution, work.options);
     let deadline = work.deadline;
     let soon = match seeks_late {
@@ -327,9 +329,13 @@ fn with_late_writes<'t>(
             late_writes::NOTE
         }
         explain::Verdict::Unknown(_) if soon.is_some() => late_writes::LIKELY,
-        _ => return Ok((replayed, Vec::new())),
+        _ => return Ok((replayed, Vec::new(), false)),
     };
-    if seeks_late && let Some(found) = late_writes::explain(&execution.trace, work)? {
+    let sought = match seeks_late {
+        true => late_writes::explain(&execution.trace, work)?,
+        false => Sought::Unknown,
+    };
+    if let Sought::Found(found) = sought {
         replayed.explained = found.explained;
         let finding = Finding { note: Some(note.to_owned()), ..Finding::default() };
         let alternates =
@@ -337,13 +343,13 @@ fn with_late_writes<'t>(
         replayed.alternates = vec![finding.clone(); alternates.len()];
         replayed.failing = finding;
         replayed.notes = vec![note.to_owned()];
-        return Ok((replayed, found.late));
+        return Ok((replayed, found.late, false));
     }
     if soon.is_some() && note == late_writes::LIKELY {
         // It was not looked at for as long as it may take.
         replayed = replayed::explain(directory, execution, work)?;
     }
-    Ok((replayed, Vec::new()))
+    Ok((replayed, Vec::new(), matches!(sought, Sought::None)))
 }
 
 /// The answer about the same run with a watched heap, where there is a failing schedule of one.

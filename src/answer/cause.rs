@@ -44,15 +44,25 @@ pub fn add_cause(
     };
     let cause = explain::cause(side, explanation.root_cause.as_ref(), passing);
     let replay = solution.replay;
-    solution.cause = cause.map(|cause| Cause {
+    solution.cause = cause.map(|mut cause| {
+        if let Some(doubt) = doubted(cause.pattern, replay) {
+            cause.sentence = doubt.to_owned();
+        }
+        told(cause, &identifier)
+    });
+}
+
+/// A cause in the answer's form.
+fn told(cause: explain::Cause, identifier: &dyn Fn(&CauseEvent) -> String) -> Cause {
+    Cause {
         pattern: cause.pattern.name().to_owned(),
         case: cause.case.map(str::to_owned),
-        sentence: doubted(cause.pattern, replay).map_or(cause.sentence, str::to_owned),
+        sentence: cause.sentence,
         variables: cause.variables,
         events: cause.events.iter().map(identifier).collect(),
         names: cause.names,
         fingerprint: cause.fingerprint,
-    });
+    }
 }
 
 /// Adds the late writes that the failing schedule needs, and the cause that they are. The trace is the one in which
@@ -74,22 +84,10 @@ pub fn add_late_writes(
     let side =
         Side { trace, schedule: &failing.schedule, evaluation: &failing.evaluation, points: None };
     let late: Vec<_> = late.iter().map(|late| (late.write, late.overtaken_by.as_slice())).collect();
-    let cause = explain::late_write(side, &late);
-    solution.cause = cause.map(|cause| Cause {
-        pattern: cause.pattern.name().to_owned(),
-        case: cause.case.map(str::to_owned),
-        sentence: cause.sentence,
-        variables: cause.variables,
-        events: cause.events.iter().map(failing_identifier).collect(),
-        names: cause.names,
-        fingerprint: cause.fingerprint,
-    });
-}
-
-fn failing_identifier(event: &CauseEvent) -> String {
-    match event {
+    let identifier = |event: &CauseEvent| match event {
         CauseEvent::Failing(id) | CauseEvent::Passing(id) => id.to_string(),
-    }
+    };
+    solution.cause = explain::late_write(side, &late).map(|cause| told(cause, &identifier));
 }
 
 /// What is to be said instead where every schedule along the recorded paths is claimed to fail, and the

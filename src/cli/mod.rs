@@ -16,11 +16,11 @@ pub mod test_case;
 pub mod triage;
 pub mod verify;
 
+use crate::errors::with_causes;
 use crate::rust::{self, RustError};
 use clap::{Parser, Subcommand};
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -44,7 +44,7 @@ Typical use:
   symbiosis triage traces/ --report report
 
 Exit codes: 0 done; 1 unexpected error; 2 wrong usage; 10 replay differs; 11 no schedule;
-12 limit or time-out; 20 bad trace; 21 binary does not match the trace.";
+12 limit or time-out; 13 possible, but no harm was seen; 20 bad trace; 21 binary does not match the trace.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -185,17 +185,6 @@ fn compile(cxx: bool, args: &[OsString]) -> Result<u8, Failure> {
 
 fn done(result: Result<u8, RustError>) -> Result<u8, Failure> {
     result.map_err(|error| Failure::new(exit_codes::UNEXPECTED, error))
-}
-
-/// The error and its sources on one line.
-fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let _ = write!(text, ": {error}");
-        cause = error.source();
-    }
-    text
 }
 
 /// Stage spans and counts go to stderr when `SYMBIOSIS_LOG` asks for them.

@@ -1,6 +1,7 @@
 //! `symbiosis record`.
 
 use crate::cli::exit_codes;
+use crate::errors::with_causes;
 use crate::record::{
     FailAt, Interrupts, Names, Noise, Options, Perturbation, Program, RecordError, Run, draw_seed,
 };
@@ -220,7 +221,7 @@ impl Recorder {
         let name = run.directory.display().to_string();
         if let Err(error) = sealed {
             // What the program wrote is all there, and readable as it is.
-            warn(&format!("{}; {name} is kept unsealed", causes(&error)));
+            warn(&format!("{}; {name} is kept unsealed", with_causes(&error)));
             trace_format::read_raw(&run.directory, &mut run.manifest)?;
         }
         warn_of_gaps(&name, &run.manifest);
@@ -333,13 +334,6 @@ fn show_tails(run: &Run) {
 
 fn warn(text: &str) {
     let _ = writeln!(std::io::stderr(), "symbiosis: warning: {text}");
-}
-
-fn causes(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", causes(source)),
-        None => error.to_string(),
-    }
 }
 
 /// Says what of the run is not in the trace.

@@ -46,12 +46,32 @@ pub struct Difference {
     pub sides: [String; 2],
 }
 
-/// Compares two answers. Only the fingerprints say whether the cause is the same; two answers
-/// without a cause are never the same.
+/// The fingerprint of the cause; none where it names no events, as that every schedule fails: that has one
+/// fingerprint, whatever the program.
+#[must_use]
+pub fn fingerprint(solution: &Solution) -> Option<&str> {
+    let cause = solution.cause.as_ref().filter(|cause| !cause.events.is_empty())?;
+    Some(&*cause.fingerprint).filter(|print| !print.is_empty())
+}
+
+/// What tells two causes apart: the fingerprint, or, where the cause names no events, its pattern with the kind, the file
+/// and the function of the failure.
+fn identity(solution: &Solution) -> Option<String> {
+    if let Some(print) = fingerprint(solution) {
+        return Some(print.to_owned());
+    }
+    let (cause, failure) = (solution.cause.as_ref()?, solution.failure.as_ref()?);
+    let file = failure.location.file.rsplit('/').next().unwrap_or_default();
+    Some([&*cause.pattern, &*failure.kind, file, &*failure.location.function].join(" "))
+}
+
+/// Compares two answers. Only the fingerprints say whether the cause is the same, or, of causes that name no events, the
+/// place of the failure; two answers without a cause are never the same.
 #[must_use]
 pub fn compare(one: &Solution, other: &Solution) -> Comparison {
     let sides = [one, other].map(side);
-    let same = !sides[0].fingerprint.is_empty() && sides[0].fingerprint == sides[1].fingerprint;
+    let known = identity(one);
+    let same = known.is_some() && known == identity(other);
     let mut differences = Vec::new();
     for (what, of) in ASPECTS {
         let sides = [one, other].map(of);
@@ -197,6 +217,23 @@ mod tests {
         let found = compare(&solution("a", 7), &solution("b", 7));
         assert!(!found.same && found.differences.is_empty());
         assert!(found.to_text().starts_with("not the same cause"));
+    }
+
+    #[test]
+    fn that_every_schedule_fails_is_the_same_at_one_place_alone() {
+        let at = |function: &str| {
+            let location = Location { function: function.to_owned(), ..Location::default() };
+            let cause = Cause {
+                pattern: "every-schedule".to_owned(),
+                fingerprint: "0123456789abcdef".to_owned(),
+                ..Cause::default()
+            };
+            let failure = render::solution::Failure { location, ..Default::default() };
+            Solution { cause: Some(cause), failure: Some(failure), ..Solution::default() }
+        };
+        assert_eq!(fingerprint(&at("one")), None);
+        assert!(compare(&at("one"), &at("one")).same);
+        assert!(!compare(&at("one"), &at("two")).same);
     }
 
     #[test]

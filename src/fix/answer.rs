@@ -93,6 +93,9 @@ pub struct Checks {
     /// Only schedules were looked at that switch threads at few places, since they meet too often for all.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub at_few_places: bool,
+    /// Only schedules were looked at in which the other writes are all seen at once, or all as late as they may be.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub with_late_writes: bool,
     /// A schedule with it passes along the recorded paths. Where it is false, none keeps to these
     /// paths, because only the bug made them possible, but the threads' synchronisation lets them
     /// run.
@@ -193,6 +196,7 @@ impl Repair {
             checks: Checks {
                 unsatisfiable_constraints: checked.map_or(0, |c| c.constraints as u64),
                 at_few_places: checked.is_some_and(|c| c.at_few_places),
+                with_late_writes: false,
                 passes_on_recorded_paths: checked.is_some_and(|c| c.passing.is_some()),
                 no_new_deadlock: checked.is_some(),
                 replay: None,
@@ -216,8 +220,14 @@ impl Repair {
         for place in &self.places {
             place.write(out, source);
         }
-        let Checks { unsatisfiable_constraints: constraints, at_few_places, .. } = self.checks;
+        let Checks {
+            unsatisfiable_constraints: constraints, at_few_places, with_late_writes, ..
+        } = self.checks;
         let which = match at_few_places {
+            _ if with_late_writes => {
+                "no schedule of this run fails with it in which the other writes are all seen at once, or all as \
+                 late as they may be"
+            }
             true => "no schedule of this run that interrupts threads at few places fails with it",
             false => "no schedule of this run fails with it",
         };

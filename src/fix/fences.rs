@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// So often writes that are late in another failing schedule are added to those that a fence stands behind.
 const ROUNDS: usize = 4;
 
-/// Finds the writes that need a fence behind them, so that no schedule of the recorded run fails although all
-/// others may be seen late.
+/// Finds the writes that need a fence behind them, so that no schedule of the recorded run fails in which all others are
+/// seen at once, nor one in which they are as late as they may be.
 pub(super) fn find(
     recorded: &Recorded,
     solution: &Solution,
@@ -31,18 +31,28 @@ pub(super) fn find(
     };
     let late = solution.late_writes.iter().filter_map(|late| solution.event(&late.write));
     let mut fenced: BTreeSet<Place> = late.map(|event| Place::of(&event.location)).collect();
-    for _ in 0..ROUNDS {
-        let made = delayed(trace, &|id| !fenced.contains(&Place::at(trace.event(id).site())));
+    // Where a schedule fails in which no write is late, fences are no repair.
+    let mut late = false;
+    for _ in 0..=ROUNDS {
+        let waits = |id| late && !fenced.contains(&Place::at(trace.event(id).site()));
+        let made = delayed(trace, &waits);
         let encoded = encoders::encode_within(&made.trace, false, &|| !left().is_zero());
         let Ok(system) = encoded else { break };
         let limits = Limits { time: Some(options.time.min(left())), memory_mb: options.memory_mb };
         let mut session = OrderingSession::new(&made.trace, &system, limits);
         match session.check(Goal::Fail, &[])? {
+            Outcome::Unsat(_) if !late => late = true,
+            Outcome::Sat(_) if !late => {
+                fixes.refused = 1;
+                return Ok(fixes);
+            }
             Outcome::Unsat(_) => {
                 let passes = passes(&made.trace, &session.check(Goal::Pass, &[])?);
                 let checks = Checks {
                     unsatisfiable_constraints: system.constraints.len() as u64,
+                    with_late_writes: true,
                     passes_on_recorded_paths: passes,
+                    // Nobody waits for a fence.
                     no_new_deadlock: true,
                     not_replayed: Some("no run can be made to have a write seen late".to_owned()),
                     ..Checks::default()

@@ -1,6 +1,7 @@
 //! Forcing schedules on the real program, as far as that is possible on this machine.
 
 use super::work::Explained;
+use crate::errors::with_causes;
 use crate::replay::{self, Claim, ReplayError, Settings, Target, Verdict, across, judge};
 use model::{EventKind, Schedule, Thread, ThreadId};
 use render::solution::Replay;
@@ -84,7 +85,7 @@ impl Finding {
     }
 
     fn out_of_time() -> Self {
-        Self { out_of_time: true, ..Self::not_run(in_words(&ReplayError::OutOfTime)) }
+        Self { out_of_time: true, ..Self::not_run(with_causes(&ReplayError::OutOfTime)) }
     }
 
     pub(super) fn not_run(note: impl Into<String>) -> Self {
@@ -111,7 +112,7 @@ impl Confirmer {
         let manifest = whole_manifest(trace)?;
         let until = deadline.and_then(|deadline| deadline.checked_add(GRACE));
         let target = options.target(trace, &manifest).map(|target| target.until(until));
-        let target = target.map_err(|error| in_words(&error));
+        let target = target.map_err(|error| with_causes(&error));
         let settings = options.settings(&manifest);
         Ok(Self { manifest, target, settings, deadline })
     }
@@ -277,7 +278,7 @@ impl Confirmer {
             Ok(attempt) => attempt,
             Err(error @ ReplayError::Interrupted(_)) => return Err(error),
             Err(ReplayError::OutOfTime) => return Ok((Finding::out_of_time(), None)),
-            Err(error) => return Ok((Finding::not_run(in_words(&error)), None)),
+            Err(error) => return Ok((Finding::not_run(with_causes(&error)), None)),
         };
         let verdict = judge::judge(claim, &self.manifest, &attempt);
         let confirmed = verdict.confirms(claim);
@@ -303,14 +304,4 @@ pub fn whole_manifest(trace: &Path) -> Result<Manifest, TraceError> {
         trace_format::read_raw(trace, &mut manifest)?;
     }
     Ok(manifest)
-}
-
-fn in_words(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }

@@ -62,13 +62,27 @@ pub(super) struct LateWrites {
     pub(super) late: Vec<Late>,
 }
 
+/// What came of the search.
+pub(super) enum Sought<T> {
+    Found(T),
+    /// No schedule fails in which the writes of all threads are seen as late as they may be, nor one in which those of
+    /// one thread are.
+    None,
+    /// The search ended early.
+    Unknown,
+}
+
 /// Looks for a failing schedule with late writes, as few of them as are enough.
 pub(super) fn explain(
     trace: &EventTrace,
     work: &mut Work<'_>,
-) -> Result<Option<LateWrites>, PipelineError> {
+) -> Result<Sought<LateWrites>, PipelineError> {
     let timing = work.timing;
-    let Some((wanted, most)) = search(trace, work)? else { return Ok(None) };
+    let (wanted, most) = match search(trace, work)? {
+        Sought::Found(found) => found,
+        Sought::None => return Ok(Sought::None),
+        Sought::Unknown => return Ok(Sought::Unknown),
+    };
     let few = delayed(trace, &|id| wanted.contains(&id));
     tracing::info!(late = few.late.len(), of = most, "a failing schedule has late writes");
     work.timing = timing;
@@ -80,17 +94,17 @@ pub(super) fn explain(
     work.deadline = deadline;
     let Explained { size, explanation, trace } = explained?;
     if explanation.failing.is_none() {
-        return Ok(None);
+        return Ok(Sought::Unknown);
     }
     let explained = Explained { trace: Cow::Owned(trace.into_owned()), size, explanation };
-    Ok(Some(LateWrites { explained, late: few.late }))
+    Ok(Sought::Found(LateWrites { explained, late: few.late }))
 }
 
 /// The writes that have to be late, and how many could be.
 fn search(
     trace: &EventTrace,
     work: &mut Work<'_>,
-) -> Result<Option<(HashSet<EventId>, usize)>, PipelineError> {
+) -> Result<Sought<(HashSet<EventId>, usize)>, PipelineError> {
     let all = delayed(trace, &|_| true);
     let writers: Vec<ThreadId> = {
         let threads = all.late.iter().map(|late| all.trace.event(late.write).thread);
@@ -103,12 +117,14 @@ fn search(
     let few = |made: &Delayed, failing: (&Schedule, &Evaluation)| {
         let until = Instant::now() + FEWEST;
         let end = deadline.map_or(until, |deadline| deadline.min(until));
-        fewest(trace, made, failing, &|| Instant::now() >= end).map(|wanted| (wanted, most))
+        let wanted = fewest(trace, made, failing, &|| Instant::now() >= end);
+        wanted.map_or(Sought::Unknown, |wanted| Sought::Found((wanted, most)))
     };
+    let mut open = writers.len() > ALONE;
     let of_one = |thread: ThreadId| delayed(trace, &move |id| trace.event(id).thread == thread);
     let alone = writers.iter().copied().take(ALONE).filter(|_| writers.len() > 1);
     for made in std::iter::once(all).chain(alone.map(of_one)) {
-        if made.late.is_empty() || work.is_over() {
+        if made.late.is_empty() {
             continue;
         }
         if let Some((schedule, evaluation)) = followed(&made.trace, work)? {
@@ -118,8 +134,9 @@ fn search(
         if let Some(failing) = &explained.explanation.failing {
             return Ok(few(&made, (&failing.schedule, &failing.evaluation)));
         }
+        open |= explained.explanation.verdict != explain::Verdict::NoSchedule;
     }
-    Ok(None)
+    Ok(if open { Sought::Unknown } else { Sought::None })
 }
 
 /// The failing schedule that the recorded run's clock tells, for a long trace.

@@ -4,17 +4,18 @@ use super::TriageError;
 use super::process::{self, Ended};
 use crate::answer;
 use crate::cli::exit_codes;
-use crate::compare::{failure, variables};
+use crate::compare::{failure, fingerprint, variables};
+use crate::errors::with_causes;
 use crate::pipeline::whole_manifest;
 use crate::record::ending;
 use render::Solution;
-use render::solution::{Cause, Replay, STILL_RUNNING, Verdict};
+use render::solution::{Cause, Replay, Verdict};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use trace_format::{Manifest, State, TraceError};
+use trace_format::{Manifest, State};
 
 /// How traces are solved.
 #[derive(Clone, Copy, Debug)]
@@ -89,14 +90,14 @@ impl Found {
     /// What the answer in this file says. `ended`: how the run ended, in words, for an answer that does not
     /// know.
     fn of(solution: &Solution, answer: PathBuf, ended: &str) -> Self {
-        // That the run went on says nothing of a cause.
-        let cause = solution.cause.as_ref().filter(|cause| cause.pattern != STILL_RUNNING);
-        let cause = cause.filter(|cause| !cause.fingerprint.is_empty());
+        let print = fingerprint(solution);
+        // That every schedule fails, or that the run went on, is the same sentence for many bugs.
+        let cause = solution.cause.as_ref().filter(|_| print.is_some());
         let of_cause = |get: fn(&Cause) -> &String| cause.map(get).cloned().unwrap_or_default();
         let known = failure(solution);
         let first = solution.alternates.first();
         Self {
-            fingerprint: cause.map(|cause| cause.fingerprint.clone()),
+            fingerprint: print.map(str::to_owned),
             pattern: of_cause(|cause| &cause.pattern),
             cause: of_cause(|cause| &cause.sentence),
             variables: if cause.is_some() { variables(solution) } else { Vec::new() },
@@ -115,10 +116,12 @@ impl Found {
 fn reason(solution: &Solution) -> String {
     let why = solution.reason.clone().unwrap_or_default();
     let what = match (solution.verdict, &solution.cause) {
-        (Verdict::FailingSchedule, Some(_)) => return String::new(),
-        (Verdict::FailingSchedule, None) => "no cause was found",
+        (Verdict::FailingSchedule, Some(_)) if fingerprint(solution).is_some() => {
+            return String::new();
+        }
+        (_, Some(cause)) if fingerprint(solution).is_none() => &cause.sentence,
+        (Verdict::FailingSchedule, _) => "no cause was found",
         (Verdict::NoSchedule, _) => "no schedule of the recorded run fails",
-        (Verdict::Unknown, Some(cause)) if cause.pattern == STILL_RUNNING => &cause.sentence,
         (Verdict::Unknown, _) => "no schedule was found",
     };
     if why.is_empty() { what.to_owned() } else { format!("{what}: {why}") }
@@ -169,7 +172,9 @@ fn outcome(trace: &Path, options: &Options, place: &Path) -> Result<Outcome, Tri
     let manifest = whole_manifest(trace);
     let known = manifest.as_ref().ok();
     let end = match &manifest {
-        Err(error) => End::Unsolved { code: Some(exit_codes::BAD_TRACE), reason: told(error) },
+        Err(error) => {
+            End::Unsolved { code: Some(exit_codes::BAD_TRACE), reason: with_causes(error) }
+        }
         Ok(manifest) if passed(manifest) => End::Passed,
         Ok(manifest) => answered(trace, options, (&ending(manifest), place))?,
     };
@@ -184,11 +189,6 @@ fn outcome(trace: &Path, options: &Options, place: &Path) -> Result<Outcome, Tri
 /// Of one whose recorder was killed it is not known.
 fn passed(manifest: &Manifest) -> bool {
     manifest.failure.is_none() && manifest.state == State::Complete
-}
-
-fn told(error: &TraceError) -> String {
-    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
-    format!("{error}{}", cause.unwrap_or_default())
 }
 
 fn answered(
@@ -225,6 +225,7 @@ fn answered(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use render::solution::STILL_RUNNING;
 
     #[test]
     fn a_run_that_went_on_has_no_cause() {

@@ -387,6 +387,11 @@ impl Verification {
         };
         let _ = writeln!(out, "{verdict}: {}", self.reason);
         let _ = writeln!(out, "  the recorded cause: {}", self.cause);
+        if self.plain_runs > 0 {
+            let _ =
+                writeln!(out, "  runs: {}, as it is; {} failed", self.plain_runs, self.failed_runs);
+            return out + &self.shown();
+        }
         let _ = writeln!(
             out,
             "  runs: {} under the failing schedule ({} followed it), {} under noise; {} failed, {} of \
@@ -396,9 +401,13 @@ impl Verification {
         if self.forced_runs > 0 {
             let _ = writeln!(out, "  made to have the order: {} runs", self.forced_runs);
         }
-        if let Some(path) = &self.shown_by {
-            let _ = writeln!(out, "  the run that shows it: {}", path.display());
-        }
-        out
+        out + &self.shown()
+    }
+
+    /// Where the run that shows it is kept, if it is.
+    fn shown(&self) -> String {
+        let path = self.shown_by.as_ref();
+        path.map(|path| format!("  the run that shows it: {}\n", path.display()))
+            .unwrap_or_default()
     }
 }

@@ -20,8 +20,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// So many combinations of events are asked about.
 const MOST: usize = 600;
-/// So many of them are asked about with what threads see on their ways there.
-const MOST_ON_PATHS: usize = MOST;
 /// So many schedules are told of combinations on the same lines and about the same variable, those apart that lead a
 /// thread away from its path where the failure was.
 const ALIKE: usize = 2;
@@ -259,12 +257,12 @@ impl Search<'_> {
         let function = failure.map(|f| self.bug.trace.event(f.event).site().function.as_str());
         // What is to be told of none of the combinations, since it is not known of all.
         let mut unshown = false;
-        for (asked, combination) in open.iter().enumerate() {
+        for combination in open {
             let events = [combination.own.0, combination.other, combination.own.1];
             let mut lines: Vec<String> = events.iter().map(|id| place(run, *id)).collect();
             lines.dedup();
             let lines = lines.join(", then ");
-            if !limits.is_left() || asked == MOST_ON_PATHS || found.ways.len() >= MOST_WAYS {
+            if !limits.is_left() || found.ways.len() >= MOST_WAYS {
                 unshown = true;
                 break;
             }
