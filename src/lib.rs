@@ -11,6 +11,7 @@ pub mod record;
 pub mod replay;
 pub mod runtime_archive;
 pub mod rust;
+pub mod said;
 pub mod test_case;
 pub mod triage;
 pub mod verify;

@@ -24,6 +24,7 @@ mod toolchain;
 
 pub use error::CcError;
 
+use crate::said::warn;
 use arguments::{Arguments, Input, Mode};
 use compile::Share;
 use link::{Product, Runtime};
@@ -43,13 +44,16 @@ pub fn run(cxx: bool, args: &[OsString], archive: ArchiveSource<'_>) -> Result<u
     if arguments.mode != Mode::PassThrough {
         sanitizers::check(&arguments)?;
         library::check(&arguments)?;
-        let warn = |options: &[String], why: &str| {
+        let say_dropped = |options: &[String], why: &str| {
             if !options.is_empty() {
-                eprintln!("symbiosis: warning: {} dropped: {why}", options.join(" "));
+                warn(format_args!("{} dropped: {why}", options.join(" ")));
             }
         };
-        warn(&arguments.dropped_lto, "it would optimise instrumented code");
-        warn(&arguments.dropped_hooks, "calls at the beginning of functions hide their recording");
+        say_dropped(&arguments.dropped_lto, "it would optimise instrumented code");
+        say_dropped(
+            &arguments.dropped_hooks,
+            "calls at the beginning of functions hide their recording",
+        );
     }
     match arguments.mode {
         Mode::PassThrough => pass_through(&clang, &arguments, args),

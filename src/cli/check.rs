@@ -3,6 +3,7 @@
 
 use super::{Failure, exit_codes, output};
 use crate::pipeline;
+use crate::said::warn;
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 use symex::{Execution, FunctionCalls, FunctionUse};
@@ -24,7 +25,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<u8, Failure> {
     let loaded = pipeline::load(&args.trace)?;
     for warning in &loaded.warnings {
-        eprintln!("symbiosis: warning: {warning}");
+        warn(warning);
     }
     let execution = pipeline::execute(&loaded.recording)?;
     output::print(text(&execution, args.gaps).as_bytes())?;

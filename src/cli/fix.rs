@@ -6,6 +6,7 @@ use crate::answer::{keep, kept};
 use crate::fix::answer::Fixes;
 use crate::fix::{self, FixError, Recorded};
 use crate::pipeline::{self, Backend, Budget, PipelineError, ReplayOptions, SolveOptions};
+use crate::said::warn;
 use render::Solution;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -117,7 +118,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     if let Some(file) = &args.avoid {
         match fixes.repairs.iter().find_map(|repair| repair.rule.as_ref()) {
             Some(rule) => output::write(Some(file), rule.as_bytes())?,
-            None => eprintln!("symbiosis: warning: no repair has a rule to write"),
+            None => warn("no repair has a rule to write"),
         }
     }
     args.answer.print(&fixes, || {
@@ -146,12 +147,12 @@ pub(super) fn solution(trace: &Path, time: Duration) -> Result<(Solution, PathBu
     };
     let answer = pipeline::solve(trace, &options)?;
     for warning in &answer.warnings {
-        eprintln!("symbiosis: warning: {warning}");
+        warn(warning);
     }
     if answer.walked
         && let Err(error) = keep(&answer.trace, &answer.solution)
     {
-        eprintln!("symbiosis: warning: the answer cannot be kept in the trace: {error}");
+        warn(format_args!("the answer cannot be kept in the trace: {error}"));
     }
     Ok((answer.solution, answer.trace))
 }

@@ -18,6 +18,7 @@ pub mod verify;
 
 use crate::errors::with_causes;
 use crate::rust::{self, RustError};
+use crate::said::say;
 use clap::{Parser, Subcommand};
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
@@ -125,7 +126,7 @@ pub fn main() -> ExitCode {
     start_tracing();
     let args: Vec<OsString> = std::env::args_os().collect();
     ExitCode::from(dispatch(args).unwrap_or_else(|failure| {
-        eprintln!("symbiosis: error: {}", with_causes(failure.error.as_ref()));
+        say(format_args!("error: {}", with_causes(failure.error.as_ref())));
         failure.code
     }))
 }

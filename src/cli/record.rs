@@ -5,6 +5,7 @@ use crate::errors::with_causes;
 use crate::record::{
     FailAt, Interrupts, Names, Noise, Options, Perturbation, Program, RecordError, Run, draw_seed,
 };
+use crate::said::warn;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -127,7 +128,7 @@ pub fn run(args: Args) -> Result<u8, RecordError> {
     };
     recorder.announce();
     if std::env::var_os(NOISE_VARIABLE).is_some() {
-        warn(&format!("{NOISE_VARIABLE} is not passed on; ask for noise with --noise"));
+        warn(format_args!("{NOISE_VARIABLE} is not passed on; ask for noise with --noise"));
     }
     match (args.until_failure, args.runs) {
         (Some(most), _) => recorder.until_failure(names, most, args.failures),
@@ -221,7 +222,7 @@ impl Recorder {
         let name = run.directory.display().to_string();
         if let Err(error) = sealed {
             // What the program wrote is all there, and readable as it is.
-            warn(&format!("{}; {name} is kept unsealed", with_causes(&error)));
+            warn(format_args!("{}; {name} is kept unsealed", with_causes(&error)));
             trace_format::read_raw(&run.directory, &mut run.manifest)?;
         }
         warn_of_gaps(&name, &run.manifest);
@@ -332,26 +333,24 @@ fn show_tails(run: &Run) {
     let _ = std::io::stderr().write_all(&run.stderr);
 }
 
-fn warn(text: &str) {
-    let _ = writeln!(std::io::stderr(), "symbiosis: warning: {text}");
-}
-
 /// Says what of the run is not in the trace.
 fn warn_of_gaps(name: &str, manifest: &Manifest) {
     if let Some(failure) = &manifest.write_failure {
         let reason = std::io::Error::from_raw_os_error(failure.errno);
-        warn(&format!(
+        warn(format_args!(
             "{name}/{}: could not be written on from byte {}: {reason}; what was recorded before is kept",
             failure.file, failure.offset
         ));
     }
     if manifest.unattached_threads > 0 {
         let count = manifest.unattached_threads;
-        warn(&format!("{name}: {count} thread(s) ran without being recorded"));
+        warn(format_args!("{name}: {count} thread(s) ran without being recorded"));
     }
     if manifest.cut_writes > 0 {
         let count = manifest.cut_writes;
-        warn(&format!("{name}: {count} write(s) by uninstrumented code were too long and are cut"));
+        warn(format_args!(
+            "{name}: {count} write(s) by uninstrumented code were too long and are cut"
+        ));
     }
 }
 

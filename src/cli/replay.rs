@@ -6,6 +6,7 @@ use super::{Failure, exit_codes, output};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use crate::record::ending;
 use crate::replay::{self, Attempt, Claim, Settings, Target, Verdict, gdb, judge};
+use crate::said::{say, warn};
 use indicatif::{ProgressBar, ProgressStyle};
 use render::Solution;
 use std::io::{IsTerminal, Read};
@@ -195,7 +196,7 @@ fn found(args: &Args, options: ReplayOptions) -> Result<Result<(Plan, PathBuf), 
         },
     )?;
     for warning in &answer.warnings {
-        eprintln!("symbiosis: warning: {warning}");
+        warn(warning);
     }
     let (finding, claim, what) = match args.alternate {
         None => (Some(&answer.failing), Claim::Fails, "failing schedule"),
@@ -205,7 +206,7 @@ fn found(args: &Args, options: ReplayOptions) -> Result<Result<(Plan, PathBuf), 
         let last = finding.filter(|finding| finding.script.is_none());
         let last = last.and_then(|finding| finding.note.as_ref());
         for note in answer.solution.replay_notes.iter().filter(|note| Some(*note) != last) {
-            eprintln!("symbiosis: {note}");
+            say(note);
         }
     }
     if let Some(script) = finding.and_then(|finding| finding.script.clone()) {
@@ -223,7 +224,7 @@ fn found(args: &Args, options: ReplayOptions) -> Result<Result<(Plan, PathBuf), 
             None => "no order of the recorded events leads to this failure".to_owned(),
         }),
     };
-    eprintln!("symbiosis: there is no {what} to replay: {reason}");
+    say(format_args!("there is no {what} to replay: {reason}"));
     Ok(Err(if answer.cut_short { exit_codes::LIMIT } else { exit_codes::NO_SCHEDULE }))
 }
 
@@ -312,7 +313,7 @@ impl Runs<'_> {
             return;
         }
         let note = judge::note(self.plan.claim, verdict, attempt).unwrap_or_default();
-        eprintln!("symbiosis: run {number} of {}: {note}", self.args.runs);
+        say(format_args!("run {number} of {}: {note}", self.args.runs));
     }
 
     fn summary(&self, found: Option<String>, borne_out: u32, left: u32) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use super::record::seconds;
 use super::{Failure, exit_codes, show};
 use crate::answer::keep;
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
+use crate::said::warn;
 use render::solution::{Replay, Verdict};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -90,13 +91,13 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     };
     let answer = pipeline::solve(&args.trace, &options)?;
     for warning in &answer.warnings {
-        eprintln!("symbiosis: warning: {warning}");
+        warn(warning);
     }
     // Whoever only reads the trace gets the answer all the same.
     if answer.walked
         && let Err(error) = keep(&answer.trace, &answer.solution)
     {
-        eprintln!("symbiosis: warning: `symbiosis show` will not find the answer: {error}");
+        warn(format_args!("`symbiosis show` will not find the answer: {error}"));
     }
     args.output.write(&answer.solution)?;
     Ok(if answer.broke {

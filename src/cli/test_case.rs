@@ -6,6 +6,7 @@ use super::solve::parse_backend;
 use super::{Failure, exit_codes, output};
 use crate::answer::kept;
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
+use crate::said::{say, warn};
 use crate::test_case::{self, TestCase, TestCaseError};
 use render::solution::Replay;
 use std::path::PathBuf;
@@ -74,13 +75,13 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         false => self::manifest(&answer.trace)?,
     };
     for warning in &answer.warnings {
-        eprintln!("symbiosis: warning: {warning}");
+        warn(warning);
     }
     let Some(schedule) = &answer.failing.script else {
         let reason = answer.failing.note.clone().or_else(|| answer.solution.reason.clone());
         let reason = reason
             .unwrap_or_else(|| "no order of the recorded events leads to this failure".to_owned());
-        eprintln!("symbiosis: there is no failing schedule to make a test from: {reason}");
+        say(format_args!("there is no failing schedule to make a test from: {reason}"));
         return Ok(if answer.cut_short { exit_codes::LIMIT } else { exit_codes::NO_SCHEDULE });
     };
     let absolute = |path: &PathBuf| std::path::absolute(path).map_err(TestCaseError::Write);
@@ -102,7 +103,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     Ok(match answer.failing.replay {
         Replay::Confirmed => exit_codes::SUCCESS,
         Replay::NotRun => {
-            warn(&format!(
+            warn(format_args!(
                 "the schedule was not tried: {}",
                 answer.solution.replay_notes.join("; ")
             ));
@@ -110,12 +111,10 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         }
         Replay::Diverged => {
             let notes = answer.solution.replay_notes.join("; ");
-            warn(&format!("the program did not fail in the same way under this schedule: {notes}"));
+            warn(format_args!(
+                "the program did not fail in the same way under this schedule: {notes}"
+            ));
             exit_codes::REPLAY_DIFFERS
         }
     })
-}
-
-fn warn(text: &str) {
-    eprintln!("symbiosis: warning: {text}");
 }

@@ -3,6 +3,7 @@
 use super::record::seconds;
 use super::show::{page, sarif_options, sarif_root};
 use super::{Failure, exit_codes, output};
+use crate::said::say;
 use crate::triage::{self, Groups, Known, Options, State, Triage, TriageError};
 use indicatif::{ProgressBar, ProgressStyle};
 use render::Solution;
@@ -216,7 +217,7 @@ impl Progress {
     fn done(&self, trace: &Path) {
         match &self.bar {
             Some(bar) => bar.inc(1),
-            None => eprintln!("symbiosis: {} is done", trace.display()),
+            None => say(format_args!("{} is done", trace.display())),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::record::tee::Tee;
 use crate::record::time_limit::{Ended, TimeLimit};
 use crate::record::words::is_interrupt;
 use crate::record::{FailAt, Instrumented, Interrupts, Noise, Perturbation, Program, RecordError};
+use crate::said::say;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
@@ -393,20 +394,20 @@ fn wait(
             || Signs { used: processor_time(pid), logged, waits_for_disk: waits_for_disk(pid) };
         if idle.as_mut().is_some_and(|idle| idle.seen(&signs(), Instant::now())) {
             idle = None;
-            eprintln!(
-                "symbiosis: the program has not computed for {} s; if its threads wait for each other, \
+            say(format_args!(
+                "the program has not computed for {} s; if its threads wait for each other, \
                  end it with Ctrl-C, which keeps the run (--timeout does so by itself)",
                 SAY_IDLE_AFTER.as_secs()
-            );
+            ));
         }
         if say_large && logged > LARGE {
             say_large = false;
-            eprintln!(
-                "symbiosis: the log has more than {} GiB, which takes long to solve; Ctrl-C ends the run and \
+            say(format_args!(
+                "the log has more than {} GiB, which takes long to solve; Ctrl-C ends the run and \
                  keeps it. Where a thread waits in a loop that counts its rounds, each of them is logged: have it \
                  sleep there",
                 LARGE >> 30
-            );
+            ));
         }
         let left = limit.as_ref().filter(|_| !timed_out);
         let left = left.map_or(LOOK, |limit| limit.left(Instant::now()).min(LOOK));
@@ -533,10 +534,10 @@ fn wait_for_children(
         if !said && since.elapsed() >= SAY_AFTER {
             said = true;
             let pids: Vec<String> = running.iter().map(ToString::to_string).collect();
-            eprintln!(
-                "symbiosis: waiting for recorded processes that go on: {}; Ctrl-C ends the wait",
+            say(format_args!(
+                "waiting for recorded processes that go on: {}; Ctrl-C ends the wait",
                 pids.join(", ")
-            );
+            ));
         }
         std::thread::sleep(LOOK);
     }

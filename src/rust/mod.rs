@@ -14,6 +14,7 @@ mod error;
 pub use error::RustError;
 
 use crate::cc::{self, CcError};
+use crate::said::warn;
 use arguments::{Compilation, Kind};
 use instrument::OptLevel;
 use std::ffi::{OsStr, OsString};
@@ -118,7 +119,7 @@ fn compile(rustc: &OsStr, args: &[OsString]) -> Result<u8, RustError> {
         return run(command, rustc);
     }
     if let Some(kind) = compilation.unseen() {
-        eprintln!("symbiosis: warning: a {kind} is not instrumented: what it does is not seen");
+        warn(format_args!("a {kind} is not instrumented: what it does is not seen"));
     }
     command.args(compilation.arguments());
     if compilation.kind == Kind::Library {
