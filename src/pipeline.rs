@@ -15,6 +15,7 @@ mod replayed;
 mod semaphores;
 mod still_running;
 mod watched;
+mod window;
 mod work;
 
 pub use budget::Budget;
@@ -187,6 +188,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         as_found: false,
         clock,
         few_places: None,
+        end: None,
         by_update: None,
         followed: None,
     };
@@ -227,6 +229,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     let found = matches!(explained.explanation.verdict, explain::Verdict::FailingSchedule);
     warnings.extend(work.few_places.filter(|_| found).map(|few| few.to_string()));
+    warnings.extend(work.end.filter(|_| found).map(|end| end.to_string()));
     warnings.extend(work.by_update.filter(|_| found).map(|by| by.to_string()));
     if found && work.clock == explain::Clock::Contradicted {
         warnings.push(

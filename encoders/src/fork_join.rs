@@ -1,10 +1,10 @@
-//! φsync: a thread starts after its creation and is joined after its end.
+//! φsync: a thread starts after its creation and is joined after its end; and what every schedule of a trace has besides.
 
 use crate::context::{Builder, Context};
 use crate::system::{ConstraintKind, Term};
 use model::{EventId, EventKind, EventTrace};
 
-/// One constraint per fork and join. The edges enter the closure.
+/// One constraint per fork, join and given order. The edges enter the closure.
 pub(crate) fn encode(context: &mut Context<'_>, builder: &mut Builder) {
     let edges = edges(context.trace);
     for &(a, b) in &edges {
@@ -31,5 +31,6 @@ fn edges(trace: &EventTrace) -> Vec<(EventId, EventId)> {
             _ => {}
         }
     }
+    edges.extend_from_slice(&trace.given);
     edges
 }

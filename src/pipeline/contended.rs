@@ -14,7 +14,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 /// With more sources of reads than that, schedules that switch threads at few places are looked at first.
-const CONTENDED: u64 = 20_000;
+pub(super) const CONTENDED: u64 = 20_000;
+/// The same with more pairs of critical sections under one lock than that.
+const MANY_SECTIONS: u64 = 1_000_000;
 /// How often each way to go on from one place of the source to the next may be interrupted: where the first do
 /// not lead to a failing schedule, the next may.
 const ROUNDS: [u32; 2] = [3, 8];
@@ -70,7 +72,8 @@ impl Work<'_> {
         partial: &mut Option<Explained<'t>>,
     ) -> Result<Option<Explained<'t>>, PipelineError> {
         let sources = encoders::sources(trace);
-        if !self.has_coarse_sessions() || sources < CONTENDED {
+        let contended = || sources >= CONTENDED || encoders::section_pairs(trace) >= MANY_SECTIONS;
+        if !self.has_coarse_sessions() || !contended() {
             return Ok(None);
         }
         let mut followed = None;

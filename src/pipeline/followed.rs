@@ -26,6 +26,8 @@ const WHOLE: u64 = 4_000_000_000;
 pub(super) const HOPELESS: (u64, u64) = (2_000_000, 20_000_000);
 /// Where the schedules near the recorded run have more sources than that, one that passes is enough to explain it.
 const MANY: u64 = 1_000_000;
+/// And than that where they have hardly fewer than all schedules.
+const MANY_OF_ALL: u64 = 250_000;
 /// Taking context switches goes on while one of so many is gone.
 const WORTH: usize = 50;
 
@@ -54,6 +56,11 @@ pub(super) enum ByUpdate {
     Turned,
     /// By the last update that another thread gets into, or what another thread wrote last.
     Last,
+}
+
+/// What no read fixes, as the recorded run had it; 0 where that is not known.
+pub(super) fn recorded(trace: &EventTrace) -> impl Fn(VarId) -> Option<u128> + '_ {
+    |var| Some(trace.variables.get(var.index()).and_then(|of| of.recorded).unwrap_or(0))
 }
 
 /// Why not all schedules were looked at.
@@ -138,6 +145,9 @@ impl Work<'_> {
         if self.is_rejected(&whole) {
             return Ok(None);
         }
+        if let Some(explained) = self.explain_end(trace, &whole, passing.as_ref(), budget)? {
+            return Ok(Some(explained));
+        }
         let followed = Followed { failing: whole.clone(), passing, looked_near: false };
         self.followed = Some(followed);
         let schedule = match switch_work {
@@ -150,11 +160,14 @@ impl Work<'_> {
         let Some(coarse) = encoders::coarsen_near(trace, NEAR, &schedule) else { return Ok(None) };
         let (steps, of_steps) = (coarse.trace.events.len(), encoders::sources(&coarse.trace));
         tracing::info!(steps, of_steps, "looks near the recorded run");
-        if of_steps > MANY && self.followed.as_ref().is_some_and(|it| it.passing.is_some()) {
+        let hardly_fewer = of_steps > sources / FEWER;
+        if of_steps > (if hardly_fewer { MANY_OF_ALL } else { MANY })
+            && self.followed.as_ref().is_some_and(|it| it.passing.is_some())
+        {
             self.timing.solve += started.elapsed();
             return Ok(self.explain_by_update(trace, too_many(), budget));
         }
-        if of_steps > sources / FEWER || of_steps > HOPELESS.1 {
+        if hardly_fewer || of_steps > HOPELESS.1 {
             return Ok(None);
         }
         if let Some(followed) = &mut self.followed {
@@ -194,12 +207,8 @@ impl Work<'_> {
         let system = encoders::encode_recorded_orders(trace)?;
         let orders = explain::orders_of_run(trace);
         let found = solver::follow(trace, &system, &orders, is_strict, self.for_a_share(budget));
-        let recorded = |var: VarId| {
-            let of = trace.variables.get(var.index());
-            Some(of.and_then(|of| of.recorded).unwrap_or(0))
-        };
         let mut evaluator = Evaluator::new(trace);
-        let check = found.as_ref().map(|found| evaluator.check(&found.order, &recorded));
+        let check = found.as_ref().map(|found| evaluator.check(&found.order, &recorded(trace)));
         tracing::info!(?check, "followed the recorded run");
         let found = found.filter(|_| check == Some(Check::Fails));
         Ok(found.filter(|found| !self.is_rejected(found)))

@@ -3,6 +3,7 @@
 use super::budget::Budget;
 use super::contended::{FewPlaces, SECTIONS};
 use super::followed::{ByUpdate, Followed, too_many};
+use super::window::End;
 use super::{Backend, PipelineError, SolveOptions};
 use crate::answer::{self, Timing};
 use encoders::{ConstraintSystem, EncodeError, Slice, SystemSize};
@@ -40,6 +41,8 @@ pub(super) struct Work<'a> {
     pub(super) clock: explain::Clock,
     /// The schedules that were looked at switch threads at few places.
     pub(super) few_places: Option<FewPlaces>,
+    /// The schedules that were looked at begin as the recorded run did.
+    pub(super) end: Option<End>,
     /// Other schedules were not looked at.
     pub(super) by_update: Option<ByUpdate>,
     /// A failing schedule of the trace that is being explained, for when nothing else is found.
@@ -175,6 +178,7 @@ impl Work<'_> {
     ) -> Result<Explained<'t>, PipelineError> {
         let budget = Budget::new(self.deadline, self.options.memory_mb);
         (self.few_places, self.by_update, self.followed) = (None, None, None);
+        self.end = None;
         let mut partial = None;
         if let Some(explained) = self.explain_coarse(trace, switch_work, &budget, &mut partial)? {
             return Ok(explained);
@@ -280,7 +284,7 @@ const SPARE: usize = 5;
 const SLICED: usize = 2_000;
 
 /// The orders whose events are in the slice, with their names there.
-fn within(slice: &Slice, orders: &Rejected) -> Rejected {
+pub(super) fn within(slice: &Slice, orders: &Rejected) -> Rejected {
     let pairs = orders.iter().filter_map(|(a, b)| Some((slice.find(*a)?, slice.find(*b)?)));
     pairs.collect()
 }

@@ -46,6 +46,8 @@ const LAST: usize = 14;
 const FIRST_STEP: usize = 2;
 /// So many context switches of the failing schedule, the last ones, are tried the other way round.
 const SWITCHES: usize = 6;
+/// After so many runs that passed and could not be compared no more are made.
+const NOT_COMPARED: usize = 6;
 /// A run that takes so long got nowhere, ...
 const SLOW: Duration = Duration::from_secs(2);
 /// ... and after so many of them others are tried first.
@@ -260,7 +262,7 @@ impl Search<'_> {
         let mut plans = VecDeque::from(plans(&flips, trace.threads.len()));
         let mut slow = 0;
         while let Some(plan) = plans.pop_front() {
-            if self.attempts >= ATTEMPTS || Instant::now() >= self.end {
+            if self.attempts >= ATTEMPTS || Instant::now() >= self.end || self.is_beyond_compare() {
                 break;
             }
             let started = Instant::now();
@@ -306,6 +308,11 @@ impl Search<'_> {
         Ok(first)
     }
 
+    /// Did runs pass, and none of them could be compared? The next would be as long.
+    fn is_beyond_compare(&self) -> bool {
+        self.passed.is_empty() && self.not_compared >= NOT_COMPARED
+    }
+
     /// Looks for the last place in the failing schedule up to which a run can follow it and still
     /// pass: what happens there decides. Goes back from the end in steps that double until a run
     /// passes, and halves the last step, taking it that within that step there is one place before
@@ -319,7 +326,7 @@ impl Search<'_> {
         let mut last = None;
         let mut step = Some(FIRST_STEP);
         for _ in 0..LAST {
-            if fails - passes <= 1 || Instant::now() >= self.end {
+            if fails - passes <= 1 || Instant::now() >= self.end || self.is_beyond_compare() {
                 break;
             }
             let middle = match step {

@@ -137,6 +137,8 @@ fn execute_with(
     let budget = Budget::of_walk(original.until, None);
     let result = pipeline::load(directory).and_then(|mut loaded| {
         change(&mut loaded.recording);
+        // Whose threads all waited went round no loop for ever, and what follows it does as many rounds before.
+        loaded.recording.stuck |= original.manifest.still_running == Some(false);
         pipeline::execute_within(&loaded.recording, &budget)
     });
     result.inspect_err(|error| tracing::info!(%error, "not executed for comparison")).ok()

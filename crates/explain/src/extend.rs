@@ -15,7 +15,7 @@ pub(crate) enum Preference<'a> {
     Reference(&'a [u32]),
 }
 
-/// A schedule that keeps program order, thread creation and join, and `orders`; `None` when they
+/// A schedule that keeps program order, thread creation and join, what every schedule of the trace has, and `orders`; `None` when they
 /// contradict each other.
 pub(crate) fn extend(
     trace: &EventTrace,
@@ -52,6 +52,9 @@ impl<'t> Machine<'t> {
         };
         for order in orders {
             machine.edge(order.before, order.after);
+        }
+        for &(before, after) in &trace.given {
+            machine.edge(before, after);
         }
         for event in &trace.events {
             match event.kind {

@@ -12,7 +12,8 @@ use solver::Order;
 use std::collections::BTreeMap;
 
 /// An explanation of `slice`'s trace as one of the whole trace. Every schedule was accepted by the
-/// evaluator again; `None` when one of them cannot be had in the whole trace.
+/// evaluator again; `None` when one of them cannot be had in the whole trace. Of a part of a run that goes on behind
+/// it, alternates that cannot be had are left out.
 #[must_use]
 pub fn widen(whole: &EventTrace, slice: &Slice, narrow: Explanation) -> Option<Explanation> {
     let mut wide = narrow;
@@ -36,9 +37,19 @@ pub fn widen(whole: &EventTrace, slice: &Slice, narrow: Explanation) -> Option<E
     (failing.schedule, failing.evaluation) = run.schedule(&failing.schedule, true)?;
     wide.statistics.switches = context_switches(whole, &failing.schedule);
     let data_flows = failing.evaluation.reads_from.len();
-    for alternate in &mut wide.alternates.found {
-        (alternate.schedule, alternate.evaluation) = run.schedule(&alternate.schedule, false)?;
+    let found = std::mem::take(&mut wide.alternates.found);
+    for (mut alternate, dsp) in found.into_iter().zip(std::mem::take(&mut wide.dsps)) {
+        let Some(passing) = run.schedule(&alternate.schedule, false) else {
+            // What other threads do after the failure may be no part of what passes.
+            if slice.goes_on() {
+                continue;
+            }
+            return None;
+        };
+        (alternate.schedule, alternate.evaluation) = passing;
         alternate.flipped = run.order(alternate.flipped);
+        wide.alternates.found.push(alternate);
+        wide.dsps.push(dsp);
     }
     if let Some(cause) = &mut wide.root_cause {
         cause.orders.iter_mut().for_each(|order| *order = run.conflict(*order));

@@ -176,6 +176,14 @@ pub enum EvaluationError {
         /// The allocation.
         allocate: EventId,
     },
+    /// An order that every schedule of the trace has is missing ([`EventTrace::given`]).
+    #[error("{event} comes before {before}, which every schedule has before it")]
+    NotGiven {
+        /// The event that comes too soon.
+        event: EventId,
+        /// What comes before it.
+        before: EventId,
+    },
     /// A path condition is 0.
     #[error("path condition {0} does not hold")]
     ConditionViolated(ConditionId),
@@ -229,6 +237,8 @@ struct Facts {
     free: Vec<VarId>,
     /// All signals, broadcasts and wake-ups.
     wakings: Vec<EventId>,
+    /// The objects that some event names.
+    objects: Vec<ObjectId>,
 }
 
 impl Facts {
@@ -242,9 +252,14 @@ impl Facts {
             reads: 0,
             free: Vec::new(),
             wakings: Vec::new(),
+            objects: Vec::new(),
         };
+        let mut named = vec![false; trace.objects.len()];
         let mut arrivals: BTreeMap<(ThreadId, ObjectId), EventId> = BTreeMap::new();
         for event in &trace.events {
+            if let Some(named) = event.kind.object().and_then(|it| named.get_mut(it.index())) {
+                *named = true;
+            }
             facts.first_read.push(u32::try_from(facts.reads).unwrap_or(u32::MAX));
             facts.reads += event.kind.reads().len();
             match event.kind {
@@ -272,6 +287,8 @@ impl Facts {
         let free = trace.variables.iter();
         let free = free.filter(|v| !matches!(v.origin, VariableOrigin::Read { .. }));
         facts.free = free.map(|v| v.id).collect();
+        let objects = named.iter().enumerate().filter(|(_, named)| **named);
+        facts.objects = objects.map(|(index, _)| ObjectId::from_index(index)).collect();
         facts
     }
 }
@@ -381,7 +398,15 @@ impl<'t> Evaluator<'t> {
             // Without each event exactly once, nothing further is meaningful.
             return errors;
         }
-        self.state.reset(self.trace);
+        for &(before, event) in &self.trace.given {
+            if self.state.position(before) > self.state.position(event) {
+                errors.push(EvaluationError::NotGiven { event, before });
+            }
+        }
+        if stop_early && !errors.is_empty() {
+            return errors;
+        }
+        self.state.reset(self.trace, &self.facts);
         self.values.reset();
         for &var in &self.facts.free {
             self.values.set(var, inputs(var));

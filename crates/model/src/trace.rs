@@ -35,6 +35,9 @@ pub struct EventTrace {
     /// failing schedule, as [`Self::intervals`] are: what is read from freed memory follows from no order, so that no
     /// program could be made to follow one that has it otherwise.
     pub lifetimes: Vec<(EventId, EventId)>,
+    /// Orders of events that every schedule of the trace has, beyond what its events ask for. Only the end of a longer
+    /// trace has any: what was open where it begins comes before everything else in it.
+    pub given: Vec<(EventId, EventId)>,
 }
 
 /// When an event happened in the recorded run, by a clock that is the same for all threads: not

@@ -212,6 +212,7 @@ pub fn verify(trace: &EventTrace) -> Result<(), Vec<Violation>> {
     let mut check = Checker { trace, violations: Vec::new() };
     check.threads();
     check.events();
+    check.given();
     check.boundaries();
     check.expressions();
     check.cells();
@@ -325,6 +326,13 @@ impl Checker<'_> {
                 place: "a thread's list".into(),
                 id: id.to_string(),
             });
+        }
+    }
+
+    fn given(&mut self) {
+        for &(before, after) in &self.trace.given {
+            self.event_exists("the given orders", before);
+            self.event_exists("the given orders", after);
         }
     }
 

@@ -482,6 +482,7 @@ impl Builder {
             failure,
             intervals,
             lifetimes: Vec::new(),
+            given: Vec::new(),
         }
     }
 }

@@ -187,6 +187,10 @@ impl Builder<'_> {
         let lifetimes = self.trace.lifetimes.iter();
         trace.lifetimes =
             lifetimes.filter_map(|(access, free)| image(*access).zip(image(*free))).collect();
+        let given = self.trace.given.iter();
+        let given = given.filter_map(|(before, after)| image(*before).zip(image(*after)));
+        // Within one event they are as the thread does them.
+        trace.given = given.filter(|(before, after)| before != after).collect();
         trace.objects.clone_from(&self.trace.objects);
         trace.failure.clone_from(&self.trace.failure);
         if let Some(failure) = &mut trace.failure {

@@ -9,10 +9,13 @@
 //! What went comes back by [`Slice::widen`]: every thread does it as soon as it can. A section that
 //! goes has only such accesses in it, so that it can happen at one moment, at any one at which
 //! its lock is free.
+//!
+//! Of a long run, the end alone may be enough: [`window`].
 
 mod build;
 mod relevance;
 mod widen;
+mod window;
 
 use crate::EncodeError;
 use crate::barriers;
@@ -23,6 +26,7 @@ use crate::validate;
 use model::{CellId, EventId, EventTrace, ReadRef, VarId, WriteSource};
 use relevance::Relevant;
 use rustc_hash::FxHashMap;
+pub use window::window;
 
 /// A part of an event trace. Identifiers of events, cells and variables are its own; threads and
 /// objects are those of the whole trace.
@@ -40,6 +44,10 @@ pub struct Slice {
     variables: Vec<VarId>,
     /// The read parts that have another number in the whole trace.
     parts: FxHashMap<ReadRef, u32>,
+    /// What comes before everything else in every schedule, in this order: of the end of a trace alone.
+    before: Vec<EventId>,
+    /// What comes behind everything else, likewise.
+    after: Vec<EventId>,
 }
 
 /// The part of the trace that matters.
@@ -72,6 +80,12 @@ fn sliced(trace: &EventTrace) -> Result<Context<'_>, EncodeError> {
 }
 
 impl Slice {
+    /// Is there more of the run behind it?
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        !self.after.is_empty()
+    }
+
     /// An event in the whole trace.
     ///
     /// # Panics

@@ -7,8 +7,13 @@ impl Slice {
     /// The schedule of the whole trace that does the same as this one of the slice, with as few
     /// more context switches as can be; `None` when a critical section that is not in the slice
     /// has no moment at which its lock is free.
+    ///
+    /// Of a part of a run ([`window`](super::window)), it is the schedule with what came before and behind that part.
     #[must_use]
     pub fn widen(&self, whole: &EventTrace, order: &[EventId]) -> Option<Vec<EventId>> {
+        if !self.before.is_empty() {
+            return self.within_run(whole, order);
+        }
         let mut stays = vec![false; whole.events.len()];
         self.events.iter().for_each(|id| stays[id.index()] = true);
         let mut run = Run {
@@ -25,6 +30,15 @@ impl Slice {
             run.step(self.event(id))?;
         }
         (run.order.len() == whole.events.len()).then_some(run.order)
+    }
+
+    fn within_run(&self, whole: &EventTrace, order: &[EventId]) -> Option<Vec<EventId>> {
+        let mut known = vec![false; whole.events.len()];
+        let mut all = self.before.clone();
+        all.iter().for_each(|id| known[id.index()] = true);
+        all.extend(order.iter().map(|id| self.event(*id)).filter(|id| !known[id.index()]));
+        all.extend_from_slice(&self.after);
+        (all.len() == whole.events.len()).then_some(all)
     }
 }
 

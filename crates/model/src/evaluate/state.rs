@@ -87,11 +87,13 @@ impl State {
     }
 
     /// Back to the state before the first event; positions stay.
-    pub(super) fn reset(&mut self, trace: &EventTrace) {
+    pub(super) fn reset(&mut self, trace: &EventTrace, facts: &Facts) {
         self.done.fill(0);
         self.wakers.fill(None);
         self.last_writes.fill(WriteSource::Init);
-        for (state, object) in self.objects.iter_mut().zip(&trace.objects) {
+        for id in &facts.objects {
+            let object = &trace.objects[id.index()];
+            let state = &mut self.objects[id.index()];
             state.owner = None;
             state.readers.clear();
             state.arrivals = 0;
@@ -108,8 +110,8 @@ impl State {
                 self.objects[condition.index()].broadcasts.push(place);
             }
         }
-        for state in &mut self.objects {
-            state.broadcasts.sort_unstable();
+        for id in &facts.objects {
+            self.objects[id.index()].broadcasts.sort_unstable();
         }
     }
 

@@ -10,6 +10,8 @@ pub enum Substitute {
     Variable(VarId),
     /// This expression of the old pool, as wide, with its own variables replaced.
     Expression(ExprId),
+    /// This value.
+    Value(u128),
 }
 
 impl ExprPool {
@@ -39,6 +41,9 @@ impl ExprPool {
                 match substitute(var) {
                     Substitute::Variable(var) => {
                         images[id.0 as usize] = Some(pool.var(var, width));
+                    }
+                    Substitute::Value(value) => {
+                        images[id.0 as usize] = Some(pool.constant(width, value));
                     }
                     Substitute::Expression(other) => match (image(other), ready) {
                         (Some(found), _) => images[id.0 as usize] = Some(found),

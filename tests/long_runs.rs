@@ -1,0 +1,56 @@
+//! Runs of very many events are explained by what happened shortly before the failure.
+
+#[path = "fixtures/workspace.rs"]
+mod workspace;
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use workspace::Workspace;
+
+const SUCCESS: i32 = 0;
+
+fn built(name: &str, program: &str) -> Workspace {
+    let workspace = Workspace::new(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program);
+    fs::copy(source, workspace.path("program.c")).expect("a copy of the source");
+    let arguments = ["cc", "-g", "-O0", "-pthread", "program.c", "-o", "program"];
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    workspace
+}
+
+/// There are millions of pairs of critical sections, and two locks matter.
+#[test]
+fn a_deadlock_after_very_many_critical_sections_is_explained() {
+    let workspace = built("long-deadlock", "long_deadlock.c");
+    let record =
+        ["record", "-q", "--until-failure", "20", "--timeout", "20", "--", "./program", "4000"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let solve = ["solve", "program.trace", "--no-replay", "--format", "json"];
+    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
+    assert!(outcome.stderr().contains("this is a long run"), "{}", outcome.describe());
+    let solution: Value = serde_json::from_str(&outcome.stdout()).expect("JSON");
+    assert_eq!(solution["verdict"], "failing-schedule");
+    assert_eq!(solution["failure"]["kind"], "deadlock");
+    assert!(solution["stats"]["events"].as_u64() > Some(30_000), "{}", solution["stats"]);
+    let cause = &solution["root_cause"];
+    assert_eq!(cause["minimal"], true);
+    let orders = cause["orders"].as_array().expect("orders");
+    assert!((1..=2).contains(&orders.len()), "{orders:?}");
+    let sentence = solution["cause"]["sentence"].as_str().unwrap_or_default();
+    assert!(
+        sentence.contains("shelves[0].lock") && sentence.contains("shelves[1].lock"),
+        "{sentence}"
+    );
+    let events = solution["events"].as_array().expect("a list");
+    let functions = solution["cause"]["events"].as_array().into_iter().flatten().map(|id| {
+        let event = events.iter().find(|event| event["id"] == *id);
+        event.map(|event| event["location"]["function"].clone()).unwrap_or_default()
+    });
+    let functions: Vec<Value> = functions.collect();
+    assert!(functions.iter().all(|function| function == "put_right"), "{functions:?}");
+    assert!(!solution["alternates"].as_array().expect("a list").is_empty());
+    // The schedule is one of all events, and the alternate too.
+    let length = solution["schedule"].as_array().map(Vec::len);
+    assert_eq!(length.map(|length| length as u64), solution["stats"]["events"].as_u64());
+}
