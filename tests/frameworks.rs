@@ -12,8 +12,8 @@ use workspace::Workspace;
 const SUCCESS: i32 = 0;
 
 /// Records, solves and replays a failing run of a test program in `tests/programs`, compiled with
-/// these options, and says which check failed. `header` is what the framework's package installs.
-fn check(name: &str, header: &str, package: &str, options: &[&str]) {
+/// these options, and says which check failed, with this in its message. `header` is what the framework's package installs.
+fn check(name: &str, header: &str, package: &str, options: &[&str], message: &str) {
     if !Path::new(header).exists() {
         eprintln!("skipped: {header} is missing; install the package {package}");
         return;
@@ -35,7 +35,7 @@ fn check(name: &str, header: &str, package: &str, options: &[&str]) {
     let failure = solution.failure.as_ref().expect("a failure");
     assert_eq!(failure.kind, "assertion", "{failure:?}");
     assert_eq!(failure.location.line as usize, line, "{failure:?}");
-    assert!(failure.message.contains("30"), "{failure:?}");
+    assert!(failure.message.contains(message), "{failure:?}");
     let alternate = solution.alternates.first().expect("an alternate");
     assert_eq!(alternate.replay, Replay::Confirmed, "{:?}", alternate.replay_note);
     let cause = solution.root_cause.as_ref().expect("a root cause");
@@ -45,7 +45,15 @@ fn check(name: &str, header: &str, package: &str, options: &[&str]) {
 #[test]
 fn of_google_test_the_check_is_the_failure() {
     let options = ["-lgtest", "-lgtest_main"];
-    check("bank_gtest", "/usr/include/gtest/gtest.h", "libgtest-dev", &options);
+    check("bank_gtest", "/usr/include/gtest/gtest.h", "libgtest-dev", &options, "30");
+}
+
+/// In C++20 the framework's own library calls functions of strings that the program has: what it does with them between
+/// those calls is not seen, and says nothing of the program's values.
+#[test]
+fn of_google_test_in_cpp20_the_check_is_the_failure() {
+    let options = ["-std=c++20", "-lgtest", "-lgtest_main"];
+    check("listener_gtest", "/usr/include/gtest/gtest.h", "libgtest-dev", &options, "Which is: 1");
 }
 
 #[test]
@@ -61,5 +69,5 @@ fn of_catch_the_check_is_the_failure() {
         assert!(status.success(), "{clang:?}");
     }
     let object = object.to_str().expect("a path in UTF-8");
-    check("bank_catch", header, "catch2", &[object]);
+    check("bank_catch", header, "catch2", &[object], "30");
 }

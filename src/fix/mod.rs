@@ -23,7 +23,7 @@ use explain::Pattern;
 use model::{EventId, Schedule};
 use render::Solution;
 use render::solution::STILL_RUNNING;
-use repair::{Bug, How, Limits, LineUse, Lines, Ordered, Refusal, Rule, Uses};
+use repair::{Bug, How, Kind, Limits, LineUse, Lines, Ordered, Refusal, Rule, Uses};
 use rule::Gates;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -51,6 +51,9 @@ const SPARE: usize = 2;
 
 /// So often repairs are looked for: where the program failed with all that were found, those that go further are tried.
 const ROUNDS: usize = 3;
+
+/// Why a run with a repair that gives a lock back first says nothing where it fails.
+const NO_ORDER: &str = "who gives a lock back first is held to no order that runs could be given";
 
 /// A trace, ready for questions about it.
 #[derive(Debug)]
@@ -136,7 +139,13 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
             failing: schedule,
         },
         Err(Unshown::EndedEarly(failing)) => {
-            match other_run::find(recorded, &failing, time, options.until)? {
+            let found = other_run::find(recorded, &failing, time, options.until)?;
+            let limits = Limits { time, memory_mb: options.memory_mb, left: &left };
+            let can_fail = match &found {
+                Some(ordered) => ordered.can_fail(limits)?,
+                None => false,
+            };
+            match found.filter(|_| can_fail) {
                 Some(ordered) => Subject::of(ordered, failing),
                 None => {
                     fixes.reason = Some(Unshown::EndedEarly(failing).to_string());
@@ -198,6 +207,15 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
             let rule = rule::text(&repair, &places);
             match (&mut enforced, &rule) {
                 (Some(enforced), Ok(rule)) => match enforced.runs(rule, options.runs)? {
+                    // To give a lock back first is no order: that one thread takes it before another does stands for that
+                    // as long as neither comes there again.
+                    Runs::Done(replays)
+                        if replays.passed < replays.runs && repair.kind == Kind::ReleaseFirst =>
+                    {
+                        shown.checks.not_replayed = Some(NO_ORDER.to_owned());
+                        untried.push(shown);
+                        continue;
+                    }
                     Runs::Done(replays) if replays.passed < replays.runs => {
                         tracing::info!(kind = shown.kind, ?replays, "the program fails with it");
                         fail.push(repair);

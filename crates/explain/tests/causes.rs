@@ -241,6 +241,63 @@ fn a_decision_that_another_thread_had_a_say_in_is_named() {
     assert_eq!(cause.events, events(&parsed, &["check", "enter", "clear", "use"]));
 }
 
+/// A picture is made and looked at in two calls; that another thread gives it up in between comes of its having found no
+/// user of it.
+#[test]
+fn what_was_given_up_between_two_calls_is_told_by_why() {
+    let text = "
+        cell pixels 32 = 0
+        t0: fork a
+        a: lock m
+        a: [make] W pixels 1
+        a: unlock m
+        a: [pin] W pins 1
+        a: [use] R pixels -> p
+        a: fail p == 0
+        t0: lock m
+        t0: R pixels -> there
+        t0: assume there == 1
+        t0: [look] R pins -> n
+        t0: assume n == 0
+        t0: [drop] W pixels 0
+        t0: unlock m
+    ";
+    let mut parsed = trace(text);
+    let viewer = site("view", 9);
+    for (label, function, line) in [("make", "get", 3), ("pin", "get", 5)] {
+        let id = parsed.event(label);
+        parsed.trace.events[id.index()].stack = [site(function, line), viewer.clone()].into();
+    }
+    let id = parsed.event("use");
+    parsed.trace.events[id.index()].stack = [site("view", 10)].into();
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Order, Some("decided-too-early")));
+    assert_eq!(cause.events, events(&parsed, &["look", "pin", "drop", "use"]), "{cause:?}");
+}
+
+#[test]
+fn a_decision_that_would_have_been_the_same_is_none() {
+    let text = "
+        cell alive 32 = 1
+        a: [check] R users -> left
+        a: assume left == 0
+        a: [clear] W alive 0
+        b: [enter] W users 1
+        b: [use] R alive -> still
+        b: fail still == 0
+    ";
+    // With one user more it would have been cleared all the same.
+    let same = text.replace("left == 0", "left < 2");
+    // What was decided by has since been written by who decided.
+    let rewritten = text.replace("a: [clear]", "a: W users 3\na: [clear]");
+    let rewritten =
+        rewritten.replace("b: [enter]", "b: R users -> u\nb: assume u == 3\nb: [enter]");
+    for text in [same, rewritten] {
+        let cause = cause_of(&trace(&text));
+        assert_ne!(cause.case, Some("decided-too-early"), "{cause:?}");
+    }
+}
+
 #[test]
 fn what_led_to_the_read_belongs_to_it() {
     // Nothing is left, so nothing can be open; but both come in between.

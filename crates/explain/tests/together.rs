@@ -76,6 +76,17 @@ const REGISTRATION: &str = "
     a: fail f == 0
 ";
 
+/// What a thread does hangs on its last look, whether it had the lock for that or not.
+#[test]
+fn of_two_looks_the_last_one_counts() {
+    let again = "t0: unlock m\nt0: [again] R set -> r\nt0: assume r == 0\n";
+    let text = REGISTRATION.replacen("t0: unlock m\n", again, 1);
+    let parsed = trace(&text);
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("crossed")));
+    assert_eq!(cause.events, events(&parsed, &["change", "missed", "again", "act"]), "{cause:?}");
+}
+
 #[test]
 fn a_look_and_what_hangs_on_it_in_two_sections_have_another_section_between_them() {
     let parsed = trace(REGISTRATION);

@@ -130,6 +130,75 @@ fn who_is_woken_and_does_not_look_again_goes_on_with_what_is_not_there() {
     assert_eq!(cause.sentence, sentence);
 }
 
+/// Who waits for room goes on without another look when it is woken, and there is one too many.
+const REFILLED: &str = "
+    cell count 32 = 1
+    t0: fork a
+    t0: fork b
+    a: lock m
+    a: [look] R count -> c
+    a: assume c == 1
+    a: wait room m
+    a: R count -> d
+    a: [push] W count d + 1
+    a: unlock m
+    b: lock m
+    b: W count 0
+    b: broadcast room
+    b: unlock m
+    b: lock m
+    b: [refill] W count 1
+    b: unlock m
+    t0: join a
+    t0: join b
+    t0: R count -> n
+    t0: fail n == 2
+";
+
+#[test]
+fn who_is_woken_and_does_not_look_may_make_another_thread_fail() {
+    let parsed = parse(REFILLED).expect("the text is a trace");
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("woken-without-look")));
+    assert_eq!(cause.events, events(&parsed, &["refill", "look", "push"]), "{cause:?}");
+    // What a second look would have found is what it waited for.
+    let there = REFILLED.replace("c == 1", "c >= 1").replace("W count d", "W other d");
+    let there = there.replace("fail n == 2", "fail n == 1");
+    let cause = cause_of(&parse(&there).expect("the text is a trace"));
+    assert_ne!(cause.case, Some("woken-without-look"), "{cause:?}");
+}
+
+/// A flag is raised before what it stands for is there; who sees it too early goes another way than in a run that passes.
+const PUBLISHED: &str = "
+    cell ready 32 = 0
+    cell item 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [say] W ready 1
+    a: [put] W item 5
+    b: [look] R ready -> r
+    b: assume r == 1
+    b: [get] R item -> i
+    b: assume i == 0
+    b: W missed 1
+    t0: join a
+    t0: join b
+    t0: R missed -> x
+    t0: fail x == 1
+";
+
+#[test]
+fn what_was_published_before_it_was_complete_is_told_by_that() {
+    let failing = Run::failing(PUBLISHED);
+    let passing = PUBLISHED.replace("assume r == 1", "assume r == 0");
+    let passing = passing.replace("b: [get] R item -> i", "").replace("b: assume i == 0", "");
+    let passing = passing.replace("b: W missed 1", "").replace("fail x == 1", "assume x == 0");
+    let cause = cause_across(&failing, &Run::passing(&passing, [2, 1]));
+    assert_eq!(cause.case, Some("announced-too-early"), "{cause:?}");
+    let named = ["say", "put", "look", "get"].map(|label| failing.event(label));
+    assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
+}
+
 #[test]
 fn who_looks_again_or_finds_what_it_waited_for_is_told_otherwise() {
     let looks = WOKEN.replace("a: [get]", "a: R count -> d\na: assume d == 0\na: [get]");

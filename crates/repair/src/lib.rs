@@ -121,6 +121,17 @@ fn without_arguments(step: &str) -> String {
     plain
 }
 
+/// Is the cause an order of which each of two threads has two steps, one behind the other's: a decision and what was done
+/// because of it, and what that overtook?
+fn parts_two_steps(bug: &Bug<'_>) -> bool {
+    let [a, b, c, d] = bug.events else { return false };
+    let thread = |id: &EventId| bug.trace.event(*id).thread;
+    bug.pattern == Pattern::Order
+        && thread(a) == thread(c)
+        && thread(b) == thread(d)
+        && thread(a) != thread(b)
+}
+
 /// Once there is a repair, further candidates get only this part of the time for a question.
 const FURTHER: u32 = 8;
 
@@ -149,7 +160,7 @@ fn search(
         let keeps = |other: &Repair| {
             matches!(other.kind, Kind::HoldAcross | Kind::CriticalSection | Kind::OneStep)
         };
-        if bug.pattern == Pattern::Atomicity
+        if (bug.pattern == Pattern::Atomicity || parts_two_steps(bug))
             && candidate.repair.kind == Kind::WaitFor
             && repairs.found.iter().any(keeps)
         {
@@ -225,6 +236,54 @@ mod tests {
         let first = moves(&[]);
         assert_eq!(lines(&first), [[29, 28]], "what goes further is not told besides");
         assert_eq!(lines(&moves(&first)), [[29, 26]]);
+    }
+
+    /// Who is not told to wait for a user need not wait for one where the look and what follows from it are one step.
+    #[test]
+    fn a_decision_waits_for_nobody_where_its_step_is_kept_whole() {
+        let text = "
+            cell loaded 32 = 1
+            a: [find] lock m
+            a: [seen] R loaded -> t
+            a: assume t == 1
+            a: [give] unlock m
+            a: [again] lock m
+            a: [pin] W users 1
+            a: [done] unlock m
+            a: [use] R loaded -> l
+            a: fail l == 0
+            b: [take] lock m
+            b: [look] R users -> u
+            b: assume u == 0
+            b: [drop] W loaded 0
+            b: [back] unlock m
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let places = [("find", 3), ("seen", 4), ("give", 5), ("again", 7), ("pin", 8), ("done", 9)];
+        let others = [("use", 10), ("take", 20), ("look", 21), ("drop", 22), ("back", 23)];
+        for (label, line) in places.into_iter().chain(others) {
+            let function = if line < 20 { "dispatch" } else { "unload" };
+            let (file, function) = ("host.c".to_owned(), function.to_owned());
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack =
+                [Site { file, line, column: 1, function }].into();
+        }
+        let events = ["look", "pin", "drop", "use"].map(|label| parsed.event(label));
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::Order,
+            events: &events,
+            schedule: &events,
+            handlers: &[],
+            uses: Uses::NONE,
+        };
+        let limits =
+            Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
+        assert!(parts_two_steps(&bug));
+        let found = repairs(&bug, &[], 10, limits).expect("the solver answers").found;
+        let has = |kind: Kind| found.iter().any(|repair| repair.kind == kind);
+        assert!(has(Kind::HoldAcross) || has(Kind::CriticalSection), "{found:?}");
+        assert!(!has(Kind::WaitFor), "{found:?}");
     }
 
     #[test]

@@ -284,8 +284,10 @@ pub unsafe fn at_point(thread: *mut Thread, point: SyncPoint, site: impl FnOnce(
     unsafe {
         let me = (*thread).tid;
         for state in &rules.states {
-            // What it was about to do is done, and one that ends is nowhere any more.
-            if point == SyncPoint::Exit || state.doing.load(Ordering::Relaxed) == me {
+            // What it was about to do is done, and one that ends is nowhere any more. Whom a thread joins may be held
+            // back until it has left: no lock is held over a join that could be one.
+            let leaves = matches!(point, SyncPoint::Exit | SyncPoint::Join);
+            if leaves || state.doing.load(Ordering::Relaxed) == me {
                 sys::keeping_errno(|| state.leave(me));
             }
             if state.calling.load(Ordering::Relaxed) == me {

@@ -729,6 +729,13 @@ impl<'r> Engine<'r> {
         let recent = self.out.recent.as_ref()?;
         let variables: Vec<VarId> = recent.get(to.variables..)?.to_vec();
         self.out.remove(t, to.events..end.events, to.conditions..end.conditions);
+        // Whoever gets one of the variables next knows nothing of it yet.
+        let gone: FxHashSet<VarId> = variables.iter().copied().collect();
+        for id in self.idle.known.drain(to.known..).collect::<Vec<_>>() {
+            if self.pool.variables(id).iter().any(|var| gone.contains(var)) {
+                self.known.remove(&id);
+            }
+        }
         self.out.release(&variables);
         self.containers.remove(to.contained..end.contained);
         let sites = self.points.recent.as_ref().and_then(|recent| recent.get(to.sites..));

@@ -3,12 +3,17 @@
 use super::story::Story;
 use super::words::{at, did, last_member, place, quoted, same_variable};
 use super::{CauseEvent, Found, Pattern, posted, sections};
-use model::{Event, EventId, EventKind, PathConditionKind, ReadRef, WriteSource};
+use model::{CellId, Event, EventId, EventKind, PathConditionKind, ReadRef, WriteSource};
 
 /// For a read that came before another thread's write: did the reader go there because of something
 /// that the writer had written before?
 pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
     let (announcement, look) = announcement(story, read, write)?;
+    Some(told(story, [announcement, write, look, read]))
+}
+
+fn told(story: &Story<'_>, events: [EventId; 4]) -> Found {
+    let [announcement, write, look, read] = events;
     let sentence = format!(
         "{} {} {} ({}) before it wrote {} ({}), and {}, which saw the one ({}), read the other ({}) \
          in between",
@@ -22,11 +27,7 @@ pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<F
         at(story, look),
         at(story, read)
     );
-    let events = [announcement, write, look, read];
-    Some(Found {
-        case: Some("announced-too-early"),
-        ..Found::new(Pattern::Order, sentence, &events)
-    })
+    Found { case: Some("announced-too-early"), ..Found::new(Pattern::Order, sentence, &events) }
 }
 
 /// As [`find`], of a write that only the passing run got to.
@@ -134,6 +135,52 @@ pub(super) fn find_unfinished(story: &Story<'_>, read: EventId, write: EventId) 
         case: Some("announced-too-early"),
         ..Found::new(Pattern::Order, sentence, &events)
     })
+}
+
+/// So many events behind what was said, and behind the read that saw it, are looked at.
+const LATER: usize = 256;
+
+/// For a read that saw another thread's write: had the writer said by that write that something is there which it wrote
+/// only then, and did the reader read that before it was written, and go by it?
+pub(super) fn find_published(story: &Story<'_>, look: EventId, said: EventId) -> Option<Found> {
+    let saw = story.cells(look).into_iter().any(|cell| story.source(look, cell) == Some(said));
+    // How a library lets threads wait for each other says nothing of the program's data.
+    let own = |id: EventId| story.event(id).is_affair_of_library();
+    if !saw || !story.is_named(look) || own(look) || own(said) || story.always_before(said, look) {
+        return None;
+    }
+    let behind = |id: EventId| {
+        let event = story.event(id);
+        let own = &story.trace().threads[event.thread.index()].events;
+        own.iter().copied().skip(event.index as usize + 1).take(LATER)
+    };
+    let named = story.failure_reads();
+    let counts = |read: EventId, cell: CellId| {
+        story.decides_something(read, cell) || named.iter().any(|other| other.event == read)
+    };
+    let writes = behind(said).filter(|id| {
+        story.in_one_call(said, *id)
+            && story.forward(said, *id)
+            && story.site(*id) != story.site(said)
+            && !own(*id)
+            && !same_variable(&story.subject(*id), &story.subject(said))
+    });
+    let (write, read) = writes
+        .flat_map(|id| {
+            let cells = story.event(id).kind.writes().iter().map(|part| part.cell);
+            cells.map(move |cell| (id, cell)).collect::<Vec<_>>()
+        })
+        .find_map(|(write, cell)| {
+            let mut reads = behind(look).filter(|id| {
+                story.access(*id, cell).reads
+                    && story.before(*id, write)
+                    && !story.always_before(*id, write)
+                    && story.brings_news(write, *id, cell)
+                    && counts(*id, cell)
+            });
+            reads.next().map(|read| (write, read))
+        })?;
+    Some(told(story, [said, write, look, read]))
 }
 
 /// The writer's event that the reader went on because of, and the read that saw it.

@@ -25,9 +25,18 @@ fn by_change(story: &Story<'_>, pair: Pair) -> Option<Found> {
         .common_cells(look, change)
         .into_iter()
         .find(|cell| story.access(look, *cell).reads && story.access(change, *cell).writes)?;
-    later(story, look)
-        .filter(|act| !story.cells(*act).contains(&cell))
-        .find_map(|act| crossing(story, look, change, act, cell))
+    // Of several looks at it before the change, what the thread does hangs on the last one.
+    let own = story.accesses(story.event(look).thread, cell).into_iter().rev();
+    let mut looks = own.filter(|id| {
+        story.access(*id, cell).reads
+            && story.event(*id).index >= story.event(look).index
+            && story.before(*id, change)
+    });
+    looks.find_map(|look| {
+        later(story, look)
+            .filter(|act| !story.cells(*act).contains(&cell))
+            .find_map(|act| crossing(story, look, change, act, cell))
+    })
 }
 
 /// A thread's accesses behind this one, the nearest first.
@@ -171,8 +180,8 @@ fn overtaken(
     overtakes.then_some(change)
 }
 
-/// Are the two events of one thread in two critical sections of a lock of which the other thread has one around both of
-/// its?
+/// Is the one event of a thread in a critical section, and the other not in the same one, of a lock of which the other
+/// thread has one around both of its?
 fn is_parted(
     story: &Story<'_>,
     look: EventId,
@@ -183,7 +192,7 @@ fn is_parted(
     let at_missed = held(story, missed);
     held(story, change).iter().filter(|section| at_missed.contains(section)).any(|(lock, _)| {
         let of = |held: &[(_, EventId)]| held.iter().find(|(other, _)| other == lock).copied();
-        of(&at_look).zip(of(&at_act)).is_some_and(|(look, act)| look != act)
+        of(&at_act).is_some_and(|act| of(&at_look) != Some(act))
     })
 }
 

@@ -7,36 +7,57 @@
 use super::story::Story;
 use super::words::{at, did, quoted, whole};
 use super::{Found, Pattern};
-use model::{EventId, PathConditionKind};
+use model::{EventId, PathCondition, PathConditionKind, ReadRef};
 
-/// So many branches before the write are looked at, the nearest first.
+/// So many branches before the write are looked at, the nearest first, ...
 const BRANCHES: usize = 3;
+/// ... and so many where it is known that something came between two steps of the reader.
+const MORE_BRANCHES: usize = 12;
 
 /// For a write that another thread's read came after.
 pub(super) fn find(story: &Story<'_>, write: EventId, read: EventId) -> Option<Found> {
+    find_among(story, write, read, BRANCHES)
+}
+
+/// The same where the write came between two steps of the reader.
+pub(super) fn find_between(story: &Story<'_>, write: EventId, read: EventId) -> Option<Found> {
+    find_among(story, write, read, MORE_BRANCHES)
+}
+
+fn find_among(story: &Story<'_>, write: EventId, read: EventId, most: usize) -> Option<Found> {
     let (writer, reader) = (story.event(write), story.event(read));
     let branches = story.decided_before(write, &[PathConditionKind::Branch]);
-    let decisions = branches.into_iter().take(BRANCHES).flat_map(|branch| {
+    let decisions = branches.into_iter().take(most).flat_map(|branch| {
         let reads = story.trace().reads_of(branch.expr);
-        reads.into_iter().map(|read| read.event).rev().collect::<Vec<_>>()
+        reads.into_iter().map(|read| (branch, read)).rev().collect::<Vec<_>>()
     });
-    let same_activation = |id: &EventId| {
+    let same_activation = |(_, look): &(&PathCondition, ReadRef)| {
         // Decisions far above, such as that of a loop in the thread's entry, explain little.
-        let (one, other) = (&story.event(*id).stack, &writer.stack);
+        let (one, other) = (&story.event(look.event).stack, &writer.stack);
         one.last() == other.last() || one.len().abs_diff(other.len()) <= 1
     };
-    decisions.filter(same_activation).find_map(|decision| {
-        let own = &story.trace().threads[reader.thread.index()].events;
-        let mut changes = own.iter().copied().filter(|id| {
-            story.event(*id).index < reader.index
-                && story.before(decision, *id)
-                && story
-                    .common_cells(decision, *id)
-                    .iter()
-                    .any(|cell| story.access(*id, *cell).writes)
-        });
-        changes.next().map(|change| told(story, [decision, change, write, read]))
-    })
+    // How threads wait for each other inside of a library, no line of the program decides.
+    let own_affair = |look: ReadRef| story.event(look.event).is_affair_of_library();
+    decisions.filter(same_activation).filter(|(_, look)| !own_affair(*look)).find_map(
+        |(branch, look)| {
+            let part = story.event(look.event).kind.reads().get(look.part as usize)?;
+            let writes = |id: &EventId| story.access(*id, part.cell).writes;
+            let own = &story.trace().threads[reader.thread.index()].events;
+            let mut changes = own.iter().copied().filter(|id| {
+                story.event(*id).index < reader.index && story.before(look.event, *id) && writes(id)
+            });
+            let change = changes.next()?;
+            // What the writer itself has written there since, and what leads to the same, decided nothing.
+            let rewritten = story.accesses(writer.thread, part.cell).into_iter().any(|id| {
+                writes(&id)
+                    && (story.event(look.event).index + 1..writer.index)
+                        .contains(&story.event(id).index)
+                    && story.before(id, change)
+            });
+            let same = story.holds_with(branch, part.var, part.cell, change) == Some(true);
+            (!rewritten && !same).then(|| told(story, [look.event, change, write, read]))
+        },
+    )
 }
 
 fn told(story: &Story<'_>, events: [EventId; 4]) -> Found {

@@ -209,6 +209,9 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         return Some(found);
     }
     let pairs = story.pairs();
+    if let Some(found) = pairs.first().and_then(|pair| woken::find_writer(story, *pair)) {
+        return Some(found);
+    }
     let telling = pairs.iter().find_map(|pair| {
         let found = snapshot::find(story, *pair)
             .or_else(|| several::find(story, *pair))
@@ -225,6 +228,9 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         {
             return Some(step);
         }
+        if let Some(decided) = decided(story, &found) {
+            return Some(decided);
+        }
         let of_one = found.pattern == Pattern::Atomicity || found.case == Some("looked-too-early");
         if of_one && let Some(claims) = stale::find_claims(story, *pair) {
             return Some(claims);
@@ -237,6 +243,35 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     });
     // Which of two writes came last shows only in what reads see.
     telling.or_else(|| pairs.iter().find_map(|pair| order::find(story, *pair)))
+}
+
+/// Another thread wrote between what a thread did in a call that has returned since and what it did behind that: where it
+/// wrote because of what the thread changed only behind that look, the decision is what came between.
+fn decided(story: &Story<'_>, found: &Found) -> Option<Found> {
+    let id = |event: &CauseEvent| match event {
+        CauseEvent::Failing(id) => Some(*id),
+        CauseEvent::Passing(_) => None,
+    };
+    let [between, first, second] = found.events[..] else { return None };
+    let [between, first, second] = [id(&between)?, id(&first)?, id(&second)?];
+    let fits = matches!(found.case, Some("write-write-read" | "read-write-read"))
+        && story.event(first).thread == story.event(second).thread
+        && has_returned(story, first, second)
+        && !story.event(between).kind.writes().is_empty();
+    if !fits {
+        return None;
+    }
+    let decided = decision::find_between(story, between, second)?;
+    let change = id(decided.events.get(1)?)?;
+    (story.event(change).index > story.event(first).index).then_some(decided)
+}
+
+/// Has the program's call in which the first event was come to its end before the second one?
+fn has_returned(story: &Story<'_>, first: EventId, second: EventId) -> bool {
+    let [one, other] = [first, second].map(|id| story.event(id));
+    let common = one.stack.iter().rev().zip(other.stack.iter().rev());
+    let common = common.take_while(|(a, b)| a == b).count();
+    one.stack.len().saturating_sub(one.depth()) > common + 1
 }
 
 /// A cause without what follows from it.

@@ -27,7 +27,8 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
         "read-after-write" => decision::find(story, before, after)
             .or_else(|| unfinished(story, after, cell))
             .or_else(|| announced::find_unfinished(story, after, before))
-            .or_else(|| parted::find(story, after, before)),
+            .or_else(|| parted::find(story, after, before))
+            .or_else(|| announced::find_published(story, after, before)),
         "write-before-write" => None,
         _ => announced::find(story, before, after)
             .or_else(|| posted::find(story, before, after))

@@ -239,7 +239,8 @@ impl<'a> Story<'a> {
         if let Some(better) = better {
             return Some(better.to_owned());
         }
-        if !own.starts_with(ADDRESS) {
+        let of_library = is_of_library(own) && event.depth() > 0;
+        if !own.starts_with(ADDRESS) && !of_library {
             return Some(own.to_owned());
         }
         // Addresses differ from run to run, and tell nobody anything.
@@ -768,7 +769,15 @@ const ADDRESS: &str = "*0x";
 fn is_inside(name: &str) -> bool {
     let plain = without_indices(name);
     let bare = plain.trim_matches(|c| matches!(c, '*' | '(' | ')' | '[' | ']'));
-    matches!(bare, "this" | "") || name.starts_with(ADDRESS)
+    matches!(bare, "this" | "") || name.starts_with(ADDRESS) || is_of_library(name)
+}
+
+/// Does a name begin with a variable that the language reserves for its library, as its functions' own variables and
+/// parameters are called?
+fn is_of_library(name: &str) -> bool {
+    let root = name.trim_start_matches(['*', '(', '&']);
+    let mut rest = root.strip_prefix('_').into_iter().flat_map(str::chars);
+    rest.next().is_some_and(|second| second == '_' || second.is_ascii_uppercase())
 }
 
 /// How an event touches a cell.

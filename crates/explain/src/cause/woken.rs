@@ -1,22 +1,42 @@
 //! A thread was woken, did not look again at what it had waited for, and that was not so, or no longer.
 
-use super::story::Story;
+use super::story::{Pair, Story};
 use super::wakeup::looks;
 use super::words::{at, did, quoted};
 use super::{Found, Pattern};
-use model::{CellId, EventId, EventKind, PathCondition, PathConditionKind};
+use model::{CellId, EventId, EventKind, PathCondition, PathConditionKind, ReadRef};
+
+/// No more of a thread's events behind a read are looked at for what it writes there.
+const STEP: usize = 64;
 
 /// The failing thread went to wait because of what it saw, would have waited again with what was there when it was back
 /// from its wait, and did not look.
 pub(super) fn find(story: &Story<'_>) -> Option<Found> {
-    let failure = story.event(story.trace().failure.as_ref()?.event);
-    let own = &story.trace().threads[failure.thread.index()].events[..failure.index as usize];
+    find_before(story, story.trace().failure.as_ref()?.event)
+}
+
+/// The same of a thread that wrote what another one then failed with: by the ends of a pair, or by what it writes to
+/// what it has read there.
+pub(super) fn find_writer(story: &Story<'_>, pair: Pair) -> Option<Found> {
+    let Pair::Reversed(order) = pair else { return None };
+    let step = |end: EventId| {
+        let cells = story.cells(end);
+        let own = &story.trace().threads[story.event(end).thread.index()].events;
+        let behind = own.iter().copied().skip(story.event(end).index as usize);
+        let writes = |id: &EventId| cells.iter().any(|cell| story.access(*id, *cell).writes);
+        behind.take_while(|id| story.in_one_call(end, *id)).take(STEP).find(writes)
+    };
+    [order.after, order.before].into_iter().filter_map(step).find_map(|id| find_before(story, id))
+}
+
+fn find_before(story: &Story<'_>, end: EventId) -> Option<Found> {
+    let end = story.event(end);
+    let own = &story.trace().threads[end.thread.index()].events[..end.index as usize];
     let wake = own.iter().rev().copied().find(|id| {
         matches!(story.event(*id).kind, EventKind::Wake { .. } | EventKind::WaitTimedOut { .. })
     })?;
     // Who knows that the time was up looks at something else.
-    if !matches!(story.event(wake).kind, EventKind::Wake { .. })
-        || !story.in_one_call(wake, failure.id)
+    if !matches!(story.event(wake).kind, EventKind::Wake { .. }) || !story.in_one_call(wake, end.id)
     {
         return None;
     }
@@ -28,19 +48,26 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
         .filter(|look| !story.trace().reads_of(look.expr).is_empty())
         .collect();
     let would_wait = looks.iter().all(|look| story.holds_at(look, Some(back)) == Some(true));
-    let (last, cell) = last_read(story, looks.last()?)?;
-    if !would_wait || is_tested(story, &looks, (wake, failure.id)) {
+    let last = last_read(story, looks.last()?)?;
+    if !would_wait || is_tested(story, &looks, (wake, end.id)) {
         return None;
     }
     let named = story.failure_reads();
     let reads = |id: &EventId| !story.cells(*id).is_empty() && story.is_named(*id);
     let mut used = behind.filter(reads);
     let decisive = used.clone().find(|id| named.iter().any(|read| read.event == *id));
-    let used = decisive.or_else(|| used.next())?;
+    let used = match end.kind {
+        EventKind::Failure => decisive.or_else(|| used.next())?,
+        _ => end.id,
+    };
     let (thread, looked) = (story.thread(last), quoted(&story.subject(last)));
-    let changed = story.last_before(back, |event| story.access(event.id, cell).writes);
+    // Of all that it looked at, what was written last.
+    let looked_at = cells_of(story, &looks);
+    let changes =
+        |event: &model::Event| looked_at.iter().any(|cell| story.access(event.id, *cell).writes);
+    let changed = story.last_before(back, changes);
     let changed = changed
-        .filter(|write| story.event(*write).thread != failure.thread && story.before(last, *write));
+        .filter(|write| story.event(*write).thread != end.thread && story.before(last, *write));
     let goes_on = format!(
         "{} {} ({})",
         did(story.event(used)),
@@ -74,31 +101,38 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     })
 }
 
-/// The last event that a look read, and which cell.
-fn last_read(story: &Story<'_>, look: &PathCondition) -> Option<(EventId, CellId)> {
-    let reads = story.trace().reads_of(look.expr);
-    let last = reads.into_iter().max_by_key(|read| story.event(read.event).index)?;
-    let part = story.event(last.event).kind.reads().get(last.part as usize)?;
-    Some((last.event, part.cell))
+/// The last event that a look read.
+fn last_read(story: &Story<'_>, look: &PathCondition) -> Option<EventId> {
+    let reads = story.trace().reads_of(look.expr).into_iter();
+    reads.map(|read| read.event).max_by_key(|id| story.event(*id).index)
+}
+
+/// The cells that looks read.
+fn cells_of(story: &Story<'_>, looks: &[&PathCondition]) -> Vec<CellId> {
+    let reads = looks.iter().flat_map(|look| story.trace().reads_of(look.expr));
+    let part = |read: ReadRef| story.event(read.event).kind.reads().get(read.part as usize);
+    reads.filter_map(|read| part(read).map(|part| part.cell)).collect()
 }
 
 /// Does the thread look at any of this again between these two of its events, and go by it?
 fn is_tested(story: &Story<'_>, looks: &[&PathCondition], (wake, end): (EventId, EventId)) -> bool {
     let cells = |condition: &PathCondition| -> Vec<(EventId, CellId)> {
         let reads = story.trace().reads_of(condition.expr).into_iter();
-        let part = |read: model::ReadRef| {
+        let part = |read: ReadRef| {
             let part = story.event(read.event).kind.reads().get(read.part as usize)?;
             Some((read.event, part.cell))
         };
         reads.filter_map(part).collect()
     };
-    let looked: Vec<CellId> =
-        looks.iter().flat_map(|look| cells(look)).map(|(_, cell)| cell).collect();
+    let looked = cells_of(story, looks);
     let behind = story.event(wake).index;
+    // What a container asks of itself in the step is no look of the program's.
+    let in_step =
+        |read: EventId| story.event(read).depth() > 0 && story.site(read) == story.site(end);
     story.decided_before(end, &[PathConditionKind::Branch]).into_iter().any(|condition| {
         condition.position > behind
-            && cells(condition)
-                .into_iter()
-                .any(|(read, cell)| story.event(read).index > behind && looked.contains(&cell))
+            && cells(condition).into_iter().any(|(read, cell)| {
+                story.event(read).index > behind && looked.contains(&cell) && !in_step(read)
+            })
     })
 }

@@ -179,9 +179,15 @@ impl<'t> Wait<'t> {
         // That it would have to be so is said there, not looked at.
         let failure = self.trace.failure.as_ref().map(|failure| self.trace.event(failure.event));
         let asserted = failure.map(Event::site);
+        // What a container asks of itself when something is put into it is no test of the program's.
+        let own = |site: &model::Site| {
+            let mut frames = read.stack.iter().take(read.depth());
+            site.is_in_library() && frames.any(|frame| frame.function == site.function)
+        };
         behind.any(|condition| {
             condition.kind == PathConditionKind::Branch
                 && asserted != Some(&condition.site)
+                && !own(&condition.site)
                 && self.trace.exprs.variables(condition.expr).iter().any(|var| vars.contains(var))
         })
     }
@@ -245,5 +251,78 @@ impl<'t> Wait<'t> {
             site: self.wake.site().clone(),
         });
         Some((self.locked.id, parts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+    use explain::Pattern;
+    use model::Site;
+
+    /// Who puts something into a container that it has waited for asks there whether a piece of it is full: that is the
+    /// container's affair, and no second look.
+    #[test]
+    fn what_a_container_asks_of_itself_is_no_test() {
+        let text = "
+            cell count 32 = 1
+            t0: fork a
+            t0: fork b
+            a: [take] lock m
+            a: [look] R count -> c
+            a: assume c == 1
+            a: [wake] wait room m
+            a: [again] R count -> d
+            a: assume d < 60
+            a: [push] W count d + 1
+            a: unlock m
+            b: lock m
+            b: W count 0
+            b: broadcast room
+            b: unlock m
+            b: lock m
+            b: [refill] W count 1
+            b: unlock m
+            t0: join a
+            t0: join b
+            t0: R count -> n
+            t0: fail n == 2
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let site = |file: &str, line: u32, function: &str| Site {
+            file: file.to_owned(),
+            line,
+            column: 1,
+            function: function.to_owned(),
+        };
+        let container = |function| site("/usr/include/c++/12/bits/stl_deque.h", 1500, function);
+        let [again, look] = ["again", "look"].map(|label| parsed.event(label));
+        let thread = parsed.trace.event(again).thread;
+        parsed.trace.events[again.index()].stack =
+            [container("push_back"), site("channel.cc", 17, "send")].into();
+        parsed.trace.events[look.index()].stack =
+            [container("size"), site("channel.cc", 16, "send")].into();
+        let position = parsed.trace.event(again).index + 1;
+        let asked = |c: &&mut PathCondition| c.thread == thread && c.position >= position;
+        let condition = parsed.trace.conditions.iter_mut().find(asked).expect("a condition");
+        condition.site = container("push_back");
+        let events = ["refill", "look", "push"].map(|label| parsed.event(label));
+        let found = |trace: &EventTrace| {
+            let bug = Bug {
+                trace,
+                pattern: Pattern::Atomicity,
+                events: &events,
+                schedule: &events,
+                handlers: &[],
+                uses: crate::Uses::NONE,
+            };
+            candidates(&bug).len()
+        };
+        assert_eq!(found(&parsed.trace), 1);
+        // A branch of the program's is one.
+        let condition = parsed.trace.conditions.iter_mut().find(asked).expect("a condition");
+        condition.site = site("channel.cc", 17, "send");
+        assert_eq!(found(&parsed.trace), 0);
     }
 }

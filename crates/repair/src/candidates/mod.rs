@@ -31,7 +31,7 @@ use crate::enforce::Rule;
 use crate::source::Span;
 use explain::Pattern;
 use model::names::{initialised, is_channel, is_descriptor};
-use model::{CellId, Event};
+use model::{CellId, Event, EventTrace};
 use std::collections::BTreeSet;
 
 /// What kind of change a repair is.
@@ -245,12 +245,20 @@ fn is_found_by(bug: &Bug<'_>, lock: &str) -> bool {
             .chain(event.kind.writes().iter().map(|part| part.cell))
             .any(|cell| written.contains(&cell))
     };
-    let mut names = events().filter(is_written).filter_map(|event| bug.trace.subject(event));
+    let written = events().filter(is_written).filter(|event| !is_own_of_library(bug.trace, event));
+    let mut names = written.filter_map(|event| bug.trace.subject(event));
     names.any(|name| {
         let name = explain::outside_of_library(name);
         lock.strip_prefix(name).is_some_and(|rest| rest.starts_with("->"))
             || lock.strip_prefix('*').is_some_and(|rest| rest == name)
     })
+}
+
+/// Is what the event is about called by the `this` of a library's function? That is none that the lines of the program
+/// have.
+fn is_own_of_library(trace: &EventTrace, event: &Event) -> bool {
+    let name = trace.subject(event).map(explain::outside_of_library).unwrap_or_default();
+    event.depth() > 0 && name.trim_matches(['*', '(', ')']) == "this"
 }
 
 /// One atomic step, or to take a lock to write, is less than a new lock, and more than to use one that is there.
@@ -279,8 +287,10 @@ fn quoted(name: &str) -> String {
 fn variables(bug: &Bug<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for id in bug.events {
-        let Some(name) = bug.trace.subject(bug.trace.event(*id)) else { continue };
-        let name = explain::outside_of_library(name);
+        let event = bug.trace.event(*id);
+        let Some(name) = bug.trace.subject(event) else { continue };
+        let own = is_own_of_library(bug.trace, event).then(|| elsewhere(bug.trace, event));
+        let name = explain::outside_of_library(own.flatten().unwrap_or(name));
         if !names.iter().any(|other| explain::same_variable(other, name)) {
             names.push(name.to_owned());
         }
@@ -288,10 +298,68 @@ fn variables(bug: &Bug<'_>) -> Vec<String> {
     names
 }
 
+/// What an event of the program's own lines calls the place that this one is about.
+fn elsewhere<'t>(trace: &'t EventTrace, event: &Event) -> Option<&'t str> {
+    let place = |event: &Event| {
+        let written = event.kind.writes().iter().map(|part| part.cell);
+        event.kind.reads().iter().map(|part| part.cell).chain(written).next()
+    };
+    let cell = place(event)?;
+    let others = trace.events.iter().filter(|other| place(other) == Some(cell));
+    let mut others = others.filter(|other| !is_own_of_library(trace, other));
+    others.find_map(|other| trace.subject(other))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use encoders::dsl::parse;
+
+    /// The library's `this` is another one than that of the class whose lock is `this->m_`.
+    #[test]
+    fn the_librarys_own_object_leads_to_no_lock_of_the_program() {
+        let text = "
+            cell table 32 = 0
+            t0: fork a
+            a: [made] W table 1
+            a: [write] W table 2
+            t0: [read] R table -> t
+            t0: fail t == 2
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [made, write, read] = ["made", "write", "read"].map(|label| parsed.event(label));
+        let site = |file: &str, function: &str| model::Site {
+            file: file.to_owned(),
+            line: 9,
+            column: 1,
+            function: function.to_owned(),
+        };
+        let library = site("/usr/include/c++/12/bits/hashtable.h", "_M_insert");
+        for id in [write, read] {
+            let event = &mut parsed.trace.events[id.index()];
+            event.stack = [library.clone(), site("a.cc", "intern")].into();
+            event.name = Some("this->_M_before_begin".into());
+        }
+        parsed.trace.events[made.index()].name = Some("this->table_._M_h._M_buckets".into());
+        let events = [write, read];
+        fn bug<'b>(trace: &'b EventTrace, events: &'b [model::EventId]) -> Bug<'b> {
+            Bug {
+                trace,
+                pattern: Pattern::Atomicity,
+                events,
+                schedule: events,
+                handlers: &[],
+                uses: crate::Uses::NONE,
+            }
+        }
+        assert_eq!(variables(&bug(&parsed.trace, &events)), ["this->table_"]);
+        assert!(!is_found_by(&bug(&parsed.trace, &events), "this->m_"));
+        // In the program's own lines it is the same object.
+        for id in events {
+            parsed.trace.events[id.index()].stack = [site("a.cc", "intern")].into();
+        }
+        assert!(is_found_by(&bug(&parsed.trace, &events), "this->m_"));
+    }
 
     #[test]
     fn a_condition_variable_gets_no_lock_to_be_initialised_under() {

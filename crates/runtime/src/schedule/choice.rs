@@ -13,7 +13,7 @@ use crate::text::Text;
 const AHEAD: usize = 256;
 /// What a sleep or time-out of the line's thread counts against the patience, in nanoseconds: a
 /// loop around one has to end some time.
-const NAP: u64 = 100_000;
+const NAP: u64 = 500_000;
 /// The longest chain of threads that wait for each other that is followed.
 const CHAIN: usize = 64;
 

@@ -29,7 +29,7 @@ const MOST_LATE: u32 = 4;
 const FORGOTTEN: u64 = u64::MAX;
 /// What a yield counts in virtual time, in nanoseconds: so that a schedule does not hold on for
 /// ever to a thread that does nothing but yield.
-const YIELD: u64 = 10_000;
+const YIELD: u64 = 50_000;
 
 /// A time limit is long that has so much left, in nanoseconds: who looks more often than that polls.
 pub const LONG_LIMIT: u64 = 1_000_000_000;

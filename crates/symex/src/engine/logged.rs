@@ -10,7 +10,8 @@ use crate::settled::settle;
 use crate::thread::Stop;
 use crate::value::{Scalar, Value};
 use ir::types::{InstId, InstKind, Instruction, Module, TypeId};
-use model::{BinOp, Expr, ExprId, PathConditionKind};
+use model::expr::mask;
+use model::{BinOp, Expr, ExprId, ExprPool, PathConditionKind};
 
 impl Engine<'_> {
     /// The next value in the log.
@@ -79,6 +80,11 @@ impl Engine<'_> {
                 self.gap(t, GapKind::WrongValue(kind.to_owned()), detail);
                 logged
             }
+            (None, Some(id)) if contradicts(&self.pool, id, word) => {
+                let detail = format!("a part is known to be another than in {word:#x}");
+                self.gap(t, GapKind::WrongValue(kind.to_owned()), detail);
+                logged
+            }
             (None, Some(id)) => {
                 self.learn(id, word);
                 value
@@ -93,21 +99,27 @@ impl Engine<'_> {
     }
 
     /// Notes that an expression had this value in the recorded run.
+    ///
+    /// A constant is what it is: it is one expression wherever it occurs, and what one place of the log says of it
+    /// would hold for all others.
     fn learn(&mut self, id: ExprId, value: u128) {
+        if self.pool.as_const(id).is_some() {
+            return;
+        }
         self.note_known(id, value);
         match self.pool.get(id) {
             Expr::Var { var, .. } => self.out.set_recorded(var, value),
             Expr::ZExt(inner, _) | Expr::SExt(inner, _) => {
-                let value = value & model::expr::mask(self.pool.width(inner));
+                let value = value & mask(self.pool.width(inner));
                 self.learn(inner, value);
             }
             Expr::Not(inner) => {
-                let mask = model::expr::mask(self.pool.width(inner));
+                let mask = mask(self.pool.width(inner));
                 self.learn(inner, !value & mask);
             }
             Expr::Concat { high, low } => {
                 let width = self.pool.width(low);
-                self.learn(low, value & model::expr::mask(width));
+                self.learn(low, value & mask(width));
                 self.learn(high, value >> width);
             }
             Expr::Bin(op @ (BinOp::Add | BinOp::Sub | BinOp::Xor), a, b) => {
@@ -221,8 +233,48 @@ pub(crate) fn decode_logged(module: &Module, ty: TypeId, bytes: &[u8]) -> Value 
     })
 }
 
+/// Is a part of the expression a constant that is another in this value, as where code that is not walked wrote some
+/// bytes of what was loaded?
+fn contradicts(pool: &ExprPool, id: ExprId, value: u128) -> bool {
+    match pool.get(id) {
+        Expr::Const { value: constant, .. } => constant != value,
+        Expr::ZExt(inner, _) | Expr::SExt(inner, _) => {
+            contradicts(pool, inner, value & mask(pool.width(inner)))
+        }
+        Expr::Concat { high, low } => {
+            let width = pool.width(low);
+            contradicts(pool, low, value & mask(width))
+                || contradicts(pool, high, value.checked_shr(width).unwrap_or(0))
+        }
+        _ => false,
+    }
+}
+
 fn is_made_up(value: u128) -> bool {
     let private = u128::from(PRIVATE)..u128::from(HEAP);
     let code = u128::from(crate::image::FAKE_CODE)..u128::from(crate::image::FAKE_CODE_END);
     private.contains(&value) || code.contains(&value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::contradicts;
+    use model::{ExprPool, VarId};
+
+    #[test]
+    fn a_constant_part_is_no_other_value() {
+        let mut pool = ExprPool::default();
+        let (zero, unknown) = (pool.constant(8, 0), pool.var(VarId(0), 8));
+        let low = pool.concat(unknown, zero);
+        let high = pool.concat(zero, unknown);
+        let wide = pool.zext(low, 32);
+        assert!(contradicts(&pool, zero, 249));
+        assert!(!contradicts(&pool, zero, 0));
+        assert!(!contradicts(&pool, unknown, 249));
+        assert!(contradicts(&pool, low, 0x12f9));
+        assert!(!contradicts(&pool, low, 0x1200));
+        assert!(contradicts(&pool, high, 0x1200));
+        assert!(!contradicts(&pool, high, 0x12));
+        assert!(contradicts(&pool, wide, 0x12f9));
+    }
 }
