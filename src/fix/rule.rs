@@ -189,6 +189,9 @@ fn why_none(repair: &Repair) -> &'static str {
             "that a lock is taken to write is no order of events that a running program could be held \
              to: the thread waits for itself in any order"
         }
+        Kind::ReleaseFirst if matches!(repair.rule, Rule::None) => {
+            "who is waited for takes the lock at a place at which it had been taken before"
+        }
         Kind::GiveBack => {
             "that a lock is given back is no order of events that a running program could be held to"
         }

@@ -32,6 +32,10 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     if !would_wait || is_tested(story, &looks, (wake, failure.id)) {
         return None;
     }
+    // What a barrier or a latch looks at before it lets a thread go on is its own affair.
+    if story.event(last).is_in_synchronisation() {
+        return None;
+    }
     let named = story.failure_reads();
     let reads = |id: &EventId| !story.cells(*id).is_empty() && story.is_named(*id);
     let mut used = behind.filter(reads);

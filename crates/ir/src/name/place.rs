@@ -175,6 +175,7 @@ impl Place {
             }
             // A lock within something of which only a library knows what it is: the thing itself.
             (_, []) if matches!(want, Want::Object(_)) => format!("*{}", self.text),
+            (_, []) if self.via == Via::Reference => format!("{}[..]", grouped(&self.text)),
             (offset, []) => format!("*({}{offset:+})", self.text),
             _ => format!("{}[..]", grouped(&self.text)),
         };
@@ -191,6 +192,8 @@ impl Place {
             (Via::Reference, None) if is_librarys && walk.suffix.is_empty() => {
                 format!("*{}", self.text)
             }
+            // Its local variables are no words of the program.
+            (_, Some(member)) if is_librarys => member.to_owned(),
             (Via::Reference, _) => self.text + &walk.suffix,
             // What a lambda expression captures has a name of its own.
             (_, Some(member)) if self.text == "this" && is_unnamed(module, self.ty) => {
@@ -273,6 +276,13 @@ fn is_unnamed(module: &Module, ty: Option<DebugTypeId>) -> bool {
 fn is_closure(module: &Module, ty: Option<DebugTypeId>) -> bool {
     matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. })
         if name.starts_with("{closure_env"))
+}
+
+/// Is it what leads to the elements of one of Rust's containers? Of what type they are its pointer does not say, so that an
+/// offset in it is no index.
+fn is_untyped_buffer(module: &Module, ty: Option<DebugTypeId>) -> bool {
+    matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. })
+        if ["NonNull<u8>", "Unique<u8>"].contains(&name.as_str()))
 }
 
 /// Is it what the nodes of a container of the library begin with? `_Rb_tree_node_base` for instance.
@@ -539,7 +549,10 @@ impl<'m> Namer<'m> {
                 }
                 let pointer = self.place_within(*address, &Reach::here(Want::Link), depth)?;
                 let pointer = pointer.finish(self.module, Want::Link)?;
-                let (via, ty) = self.pointee(pointer.ty);
+                let (via, ty) = match is_untyped_buffer(self.module, pointer.within.0) {
+                    true => (Via::Reference, None),
+                    false => self.pointee(pointer.ty),
+                };
                 // The `this` that a lambda captures is a member of that name.
                 let captured = [".this", "->this"].iter().any(|end| pointer.text.ends_with(end));
                 // What a library's object keeps for itself leads on from no name of the source.
