@@ -192,8 +192,6 @@ impl Place {
             (Via::Reference, None) if is_librarys && walk.suffix.is_empty() => {
                 format!("*{}", self.text)
             }
-            // Its local variables are no words of the program.
-            (_, Some(member)) if is_librarys => member.to_owned(),
             (Via::Reference, _) => self.text + &walk.suffix,
             // What a lambda expression captures has a name of its own.
             (_, Some(member)) if self.text == "this" && is_unnamed(module, self.ty) => {
