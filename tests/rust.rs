@@ -113,7 +113,40 @@ fn a_thread_that_waits_at_a_channel_with_a_lock_is_told() {
     let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
     workspace.symbiosis(arguments).expect_code(SUCCESS);
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
-    let cause = "t0 waits in the library (bounded.rs:16) while it holds `stats` (bounded.rs:14), for which t0.1 waits \
+    let cause = "t0 waits in `send` (bounded.rs:16) while it holds `stats` (bounded.rs:14), for which t0.1 waits \
                  (bounded.rs:22)";
     assert!(solved.contains(cause), "{solved}");
+}
+
+/// A look, a branch and a write of an atomic variable: a lock would do, and a compare-exchange is less.
+#[test]
+fn a_look_and_a_write_of_an_atomic_variable_become_a_compare_exchange() {
+    let workspace = compile("limiter");
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
+    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let fixed = workspace.symbiosis(["fix", "run.trace"]).expect_code(SUCCESS).describe();
+    let repair = "repair 1: in try_acquire, write `self.tokens` (limiter.rs:22) only while it is still what was looked \
+                  at (limiter.rs:18), and look again otherwise: `fetch_update`, or `compare_exchange` in a loop";
+    assert!(fixed.contains(repair), "{fixed}");
+    assert!(fixed.contains("passed 20 of 20"), "{fixed}");
+}
+
+/// A notification wakes one thread, and each wake-up has one, whatever other threads were about to sleep: with one too
+/// many no schedule would lead to the failure.
+#[test]
+fn each_wake_up_of_a_pool_has_its_notification() {
+    let workspace = compile("shut_down");
+    for trace in ["one.trace", "two.trace", "three.trace"] {
+        let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "5"];
+        let arguments = until.into_iter().chain(["-o", trace, "--", "./program"]);
+        workspace.symbiosis(arguments).expect_code(SUCCESS);
+        let solved = workspace.symbiosis(["solve", trace]).expect_code(SUCCESS).describe();
+        let cause = solved.lines().find(|line| line.contains("cause: ")).unwrap_or_default();
+        assert!(
+            cause.contains("wrote `self.shared.stop` (shut_down.rs:63) and broadcast"),
+            "{solved}"
+        );
+        assert!(solved.contains("(replay: confirmed)"), "{solved}");
+    }
 }

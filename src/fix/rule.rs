@@ -189,6 +189,9 @@ fn why_none(repair: &Repair) -> &'static str {
             "that a lock is taken to write is no order of events that a running program could be held \
              to: the thread waits for itself in any order"
         }
+        Kind::ReleaseFirst if matches!(repair.rule, Rule::None) => {
+            "who is waited for takes the lock at a place at which it had been taken before"
+        }
         Kind::GiveBack => {
             "that a lock is given back is no order of events that a running program could be held to"
         }
@@ -210,6 +213,13 @@ pub fn text(repair: &Repair, at: &Places<'_>) -> Result<String, &'static str> {
         Rule::Alone(stretches) => is_entered_elsewhere(at, stretches),
         Rule::None => false,
     };
+    // Who takes the lock again and again waits for it again behind the one time.
+    if let (Kind::ReleaseFirst, Rule::After { first, .. }) = (repair.kind, &repair.rule) {
+        let mut gates = first.iter().flat_map(|id| at.gates.of_event(at.trace.event(*id)));
+        if gates.any(|gate| !gate.loops.is_empty()) {
+            return Err("who is waited for takes the lock in a loop");
+        }
+    }
     if shared {
         return Err("its threads would be held back at places that others come through as well");
     }

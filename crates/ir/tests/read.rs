@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{c, cpp, function, instructions};
+use common::{c, cpp, function, instructions, llvm};
 use ir::ReadError;
 use ir::types::{
     Callee, ConstantKind, DebugEncoding, DebugType, DebugTypeId, Function, Global, InstKind,
@@ -224,6 +224,21 @@ fn calls_say_who_is_called_and_how() {
     assert!(function(&module, "printf").varargs);
     let kept = function(&module, "kept");
     assert!(kept.internal && kept.address_taken);
+    check(&module);
+}
+
+/// Nobody but the callee tells of a call in a function that is left as it is.
+#[test]
+fn what_untraced_functions_call_is_called_from_outside() {
+    let module = llvm(
+        "define internal void @own() noinline { ret void }
+         define internal void @both() noinline { ret void }
+         define void @traced() { call void @own() call void @both() ret void }
+         define void @left() \"symbiosis-untraced\" { call void @both() ret void }",
+    );
+    assert!(function(&module, "left").is_declaration());
+    assert!(!function(&module, "own").address_taken);
+    assert!(function(&module, "both").internal && function(&module, "both").address_taken);
     check(&module);
 }
 

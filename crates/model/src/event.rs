@@ -36,6 +36,17 @@ pub struct Event {
     pub drains: bool,
 }
 
+/// What is done with one end of a channel of Rust's library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelStep {
+    /// A message is sent, or it is tried.
+    Send,
+    /// A message is received, or it is tried.
+    Receive,
+    /// The end goes away.
+    Drop,
+}
+
 /// One of several scalars that an access moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -61,6 +72,44 @@ impl Event {
     #[must_use]
     pub fn depth(&self) -> usize {
         self.stack.depth()
+    }
+
+    /// Is it an operation of an atomic variable, as the libraries of C++ and Rust have them?
+    #[must_use]
+    pub fn is_atomic_operation(&self) -> bool {
+        self.library().iter().any(|site| {
+            let file = site.file.rsplit('/').next().unwrap_or_default();
+            ["atomic.rs", "atomic_base.h", "atomic"].contains(&file)
+        })
+    }
+
+    /// The function of Rust's library that the program called at [`site`](Self::site), without the types that it is for;
+    /// `None` for an event of the program's own code.
+    #[must_use]
+    pub fn called_of_rusts_library(&self) -> Option<&str> {
+        let called = self.library().last().filter(|site| rust_file(site).is_some())?;
+        let plain = called.function.split('<').next().unwrap_or_default();
+        (!plain.is_empty()).then_some(plain)
+    }
+
+    /// What the program had a channel of Rust's library do.
+    #[must_use]
+    pub fn channel_step(&self) -> Option<ChannelStep> {
+        let channels = ["std/src/sync/mpmc/", "std/src/sync/mpsc"];
+        let inside = |site: &Site| {
+            rust_file(site).is_some_and(|file| channels.iter().any(|part| file.starts_with(part)))
+        };
+        if !self.library().iter().any(inside) {
+            return None;
+        }
+        match self.called_of_rusts_library()? {
+            "send" | "try_send" | "send_timeout" => Some(ChannelStep::Send),
+            "recv" | "try_recv" | "recv_timeout" | "recv_deadline" | "next" => {
+                Some(ChannelStep::Receive)
+            }
+            "drop" | "drop_in_place" => Some(ChannelStep::Drop),
+            _ => None,
+        }
     }
 
     /// Is it a step of a barrier, a latch, a semaphore or a wait of the C++ library, or of how a thread of Rust's
@@ -572,6 +621,24 @@ mod tests {
         assert!(event(&counted).is_affair_of_library());
         let found = ("/usr/include/c++/12/bits/shared_ptr.h", "get");
         assert!(!event(&[found]).is_affair_of_library());
+    }
+
+    #[test]
+    fn what_is_done_with_a_channel_is_told_by_what_the_program_called() {
+        let list = ("/rustc/0a1b/library/std/src/sync/mpmc/list.rs", "start_recv<u32>");
+        let own = ("src/main.rs", "main");
+        let step = |function: &str| {
+            event(&[list, ("/rustc/0a1b/library/std/src/sync/mpsc.rs", function), own])
+                .channel_step()
+        };
+        assert_eq!(step("recv<u32>"), Some(ChannelStep::Receive));
+        assert_eq!(step("send<u32>"), Some(ChannelStep::Send));
+        assert_eq!(step("drop_in_place<std::sync::mpsc::Receiver<u32>>"), Some(ChannelStep::Drop));
+        assert_eq!(step("clone"), None);
+        assert_eq!(event(&[own]).channel_step(), None);
+        let wait = ("/rustc/0a1b/library/std/src/sync/barrier.rs", "wait");
+        assert_eq!(event(&[wait, own]).called_of_rusts_library(), Some("wait"));
+        assert_eq!(event(&[wait, own]).channel_step(), None);
     }
 
     fn event(stack: &[(&str, &str)]) -> Event {

@@ -9,7 +9,8 @@
 //! Invariants:
 //!
 //! * Traced threads share no lock. Thread numbers, function numbers and the claim on the failure
-//!   record are single atomic operations; every stream is written by its own thread alone.
+//!   record are single atomic operations; every stream is written by its own thread alone. Only those share locks
+//!   who wait for conditions of Rust's library, or notify one (`foreign::waiters`).
 //! * The runtime never calls the program's `malloc`: its memory comes from `mmap`.
 //! * It keeps no file descriptor open, because a program may close or count descriptors: files
 //!   are opened by name when they grow.

@@ -331,9 +331,14 @@ pub unsafe fn futex_wait_until(
 
 /// Wakes up to so many threads that sleep on the word. May change `errno`.
 pub fn futex_wake(word: &AtomicU32, threads: u32) {
+    futex_wake_at(word, threads);
+}
+
+/// The same for a word that may be gone already.
+pub fn futex_wake_at(word: *const AtomicU32, threads: u32) {
     // SAFETY: as in `futex_wait`.
     unsafe {
-        let word = word.as_ptr() as c_long;
+        let word = word as c_long;
         syscall::call(syscall::FUTEX, &[word, FUTEX_WAKE_PRIVATE, threads.into()])
     };
 }

@@ -207,7 +207,9 @@ fn starved(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
             }
             // As the ends of a channel do.
             Awaited::Other if holder.is_in_synchronisation() => {
-                format!("waits in the library ({})", at(story, holder.id))
+                let called = holder.called_of_rusts_library();
+                let called = called.map_or_else(|| "the library".to_owned(), quoted);
+                format!("waits in {called} ({})", at(story, holder.id))
             }
             _ => return None,
         };

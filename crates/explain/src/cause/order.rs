@@ -4,7 +4,7 @@ use super::story::{Pair, Story};
 use super::words::{at, did_to, place, quoted, same_variable, told};
 use super::{CauseEvent, Found, Pattern, announced, decision, glance, parted, posted, sections};
 use model::names::is_descriptor;
-use model::{CellId, EventId, EventKind, ReadRef, WriteSource};
+use model::{CellId, ChannelStep, EventId, EventKind, ReadRef, WriteSource};
 use std::cmp::Ordering;
 
 pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
@@ -38,7 +38,9 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
         return reason;
     }
     // What was read too late is told from the reader's side.
-    let sentence = if case == "read-after-write" {
+    let sentence = if let Some(told) = of_channel(story, before, after) {
+        told
+    } else if case == "read-after-write" {
         format!(
             "{} {} {} ({}) after {} had {} it ({}){}",
             story.thread(after),
@@ -68,6 +70,28 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
     };
     let events = if a.writes && !b.writes { [after, before] } else { [before, after] };
     Some(Found { case: Some(case), ..Found::new(Pattern::Order, sentence, &events) })
+}
+
+/// The order of two steps of a channel of Rust's library, which is about what the program sent and received, and not about
+/// what the library keeps.
+fn of_channel(story: &Story<'_>, before: EventId, after: EventId) -> Option<String> {
+    let done = match story.event(after).channel_step()? {
+        ChannelStep::Send => "sent",
+        ChannelStep::Receive => "received",
+        ChannelStep::Drop => "dropped its end of the channel",
+    };
+    let had_done = match story.event(before).channel_step()? {
+        ChannelStep::Send => "sent",
+        ChannelStep::Receive => "received",
+        ChannelStep::Drop => "dropped the other end",
+    };
+    Some(format!(
+        "{} {done} ({}) after {} had {had_done} ({})",
+        story.thread(after),
+        at(story, after),
+        story.thread(before),
+        at(story, before)
+    ))
 }
 
 /// Is this the first write that the cell sees?

@@ -52,6 +52,10 @@ fn find_before(story: &Story<'_>, end: EventId) -> Option<Found> {
     if !would_wait || is_tested(story, &looks, (wake, end.id)) {
         return None;
     }
+    // What a barrier or a latch looks at before it lets a thread go on is its own affair.
+    if story.event(last).is_in_synchronisation() {
+        return None;
+    }
     let named = story.failure_reads();
     let reads = |id: &EventId| !story.cells(*id).is_empty() && story.is_named(*id);
     let mut used = behind.filter(reads);

@@ -175,6 +175,7 @@ impl Place {
             }
             // A lock within something of which only a library knows what it is: the thing itself.
             (_, []) if matches!(want, Want::Object(_)) => format!("*{}", self.text),
+            (_, []) if self.via == Via::Reference => format!("{}[..]", grouped(&self.text)),
             (offset, []) => format!("*({}{offset:+})", self.text),
             _ => format!("{}[..]", grouped(&self.text)),
         };
@@ -273,6 +274,13 @@ fn is_unnamed(module: &Module, ty: Option<DebugTypeId>) -> bool {
 fn is_closure(module: &Module, ty: Option<DebugTypeId>) -> bool {
     matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. })
         if name.starts_with("{closure_env"))
+}
+
+/// Is it what leads to the elements of one of Rust's containers? Of what type they are its pointer does not say, so that an
+/// offset in it is no index.
+fn is_untyped_buffer(module: &Module, ty: Option<DebugTypeId>) -> bool {
+    matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. })
+        if ["NonNull<u8>", "Unique<u8>"].contains(&name.as_str()))
 }
 
 /// Is it what the nodes of a container of the library begin with? `_Rb_tree_node_base` for instance.
@@ -539,7 +547,10 @@ impl<'m> Namer<'m> {
                 }
                 let pointer = self.place_within(*address, &Reach::here(Want::Link), depth)?;
                 let pointer = pointer.finish(self.module, Want::Link)?;
-                let (via, ty) = self.pointee(pointer.ty);
+                let (via, ty) = match is_untyped_buffer(self.module, pointer.within.0) {
+                    true => (Via::Reference, None),
+                    false => self.pointee(pointer.ty),
+                };
                 // The `this` that a lambda captures is a member of that name.
                 let captured = [".this", "->this"].iter().any(|end| pointer.text.ends_with(end));
                 // What a library's object keeps for itself leads on from no name of the source.

@@ -7,8 +7,10 @@ pub const DEPENDENCIES: &str = "/rust/deps/";
 
 /// Members of the library's types that hold what a program keeps there: `balance.data.value` of a `Mutex` is
 /// `balance` to the program, and so is its lock.
-const WRAPPED: [&str; 24] = [
+const WRAPPED: [&str; 25] = [
     "ptr",
+    // Of an `AtomicPtr`.
+    "p",
     "pointer",
     "data",
     "value",

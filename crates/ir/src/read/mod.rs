@@ -303,8 +303,9 @@ impl<'m> Reader<'m> {
             || !call!(self, LLVMGetComdat(function)).is_null()
     }
 
-    /// Is the function used other than as the callee of a call? The address of a block is not the
-    /// function's address.
+    /// Is the function used other than as the callee of a call in traced code? The address of a block is not the
+    /// function's address. A function with the attribute [`crate::UNTRACED`] calls it as a library would: nobody
+    /// tells of the call but the function itself.
     fn address_taken(&self, function: LLVMValueRef) -> bool {
         let mut entry = call!(self, LLVMGetFirstUse(function));
         while !entry.is_null() {
@@ -324,6 +325,10 @@ impl<'m> Reader<'m> {
             || !call!(self, LLVMIsAInvokeInst(user)).is_null();
         // SAFETY: the user is alive.
         call && call!(self, LLVMGetCalledValue(user)) == function
+            && !self.is_untraced(call!(
+                self,
+                LLVMGetBasicBlockParent(call!(self, LLVMGetInstructionParent(user)))
+            ))
             && unsafe { self.llvm.operands(user) }.filter(|value| *value == function).count() == 1
     }
 }

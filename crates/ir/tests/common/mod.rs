@@ -15,6 +15,11 @@ pub fn cpp(level: &str, source: &str) -> Module {
     compile(&["clang++", "-xc++", "-std=c++17", level], source)
 }
 
+/// Reads LLVM's own text.
+pub fn llvm(source: &str) -> Module {
+    compile(&["clang", "-xir"], source)
+}
+
 fn compile(command: &[&str], source: &str) -> Module {
     let (compiler, options) = command.split_first().expect("a compiler");
     let mut child = Command::new(compiler)

@@ -144,6 +144,13 @@ fn again(
     found
 }
 
+/// The function of Rust's library that the program called and in which the thread waits for what no lock or condition of
+/// the program is, such as `recv` of a channel.
+fn called_in_rusts_library(block: &Event) -> Option<&str> {
+    let EventKind::Block { on: Awaited::Call | Awaited::Other } = block.kind else { return None };
+    block.called_of_rusts_library()
+}
+
 /// The lock is taken to write where it was taken to read. The thread then has what it asks for: its
 /// request is no longer made, and with it goes the circle.
 fn to_write(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidate> {
@@ -428,23 +435,27 @@ pub(super) fn release_first(
             }
             _ => "taking it again".to_owned(),
         },
+        _ if let Some(function) = called_in_rusts_library(block) => format!("calling {function}"),
         EventKind::Block { on: Awaited::Call } => "the call that does not come back".to_owned(),
         _ => format!("waiting for {}", quoted(trace.subject(block).unwrap_or("it"))),
     };
-    let step = format!(
-        "in {}, give {} (taken at {}) back before {what} ({})",
-        places[0].function,
-        quoted(&lock),
-        places[1].begin(),
-        places[0].begin()
-    );
+    let back = match places[1].file.ends_with(".rs") {
+        true => format!("drop the guard of {} (taken at {})", quoted(&lock), places[1].begin()),
+        false => format!("give {} (taken at {}) back", quoted(&lock), places[1].begin()),
+    };
+    let step = format!("in {}, {back} before {what} ({})", places[0].function, places[0].begin());
     // Whoever wants the lock comes before it is taken.
     let wanting = trace.events.iter().filter(|event| {
         event.thread != block.thread
             && matches!(event.kind, EventKind::Block { on } if on.object() == Some(object))
     });
     let first: Vec<EventId> = wanting.map(|event| event.id).collect();
-    let rule = match first.is_empty() {
+    // Who got the lock at the same place would be taken for the one that is waited for.
+    let others_pass = first.iter().map(|id| trace.event(*id)).any(|wanting| {
+        let got = |event: &Event| matches!(event.kind, EventKind::Lock { object: other, .. } if other == object);
+        trace.events.iter().any(|event| got(event) && event.site() == wanting.site())
+    });
+    let rule = match first.is_empty() || others_pass {
         true => Rule::None,
         false => Rule::After { first, then: vec![held.lock] },
     };

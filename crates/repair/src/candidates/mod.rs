@@ -1,10 +1,12 @@
 //! What could be changed, by the pattern of the cause. One file per family of patterns; each gives
 //! its candidates in the order in which a maintainer would want to hear of them.
 
+mod act;
 mod again;
 mod atomicity;
 mod callbacks;
 mod checked;
+mod compared;
 mod deadlock;
 mod fetched;
 mod give_back;
@@ -179,6 +181,14 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
     if variables(bug).iter().any(|name| initialised(name).is_some()) {
         found.retain(|Candidate { repair, .. }| repair.lock.is_none());
     }
+    // How many `Arc`s there are changes wherever one of them goes away, where no line could hold a lock.
+    let counts = |id: &model::EventId| {
+        let event = bug.trace.event(*id);
+        event.counts_references() && event.called_of_rusts_library().is_some()
+    };
+    if !bug.events.is_empty() && bug.events.iter().all(counts) {
+        found.retain(|Candidate { repair, .. }| repair.lock.is_none());
+    }
     // A lock that is found by way of the variable is another one when that has been written.
     found.retain(|Candidate { repair, .. }| {
         let old = repair.lock.as_ref().filter(|lock| !lock.new);
@@ -200,7 +210,8 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             found.extend(again::candidates(bug));
             found.extend(steps::one_unit(bug));
             found.extend(steps::read_once(bug));
-            let instead = steps::one_step(bug).into_iter().chain(shared::candidate(bug));
+            let instead = steps::one_step(bug).into_iter().chain(compared::candidate(bug));
+            let instead = instead.chain(shared::candidate(bug));
             found.extend(around_new_locks(atomicity::candidates(bug), instead));
             found.extend(order::candidates(bug));
             found.extend(order::waits(bug));

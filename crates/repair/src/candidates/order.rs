@@ -1,5 +1,6 @@
 //! One step has to come before another thread's: statements change places, or somebody waits.
 
+use super::act::act;
 use super::{Candidate, Kind, Repair, interrupted, quoted, told};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
@@ -9,7 +10,7 @@ use crate::source::{Span, frames, span};
 use crate::statements::{Direction, Statement, gives_back_around, move_line, statements};
 use crate::uses::{is_handle_used, parts};
 use explain::Pattern;
-use model::names::{initialised, is_channel, is_descriptor};
+use model::names::is_channel;
 use model::{
     Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
     PathConditionKind, Site, VarId,
@@ -193,12 +194,6 @@ pub(super) fn lines<'s>(
     }
     lines.sort_by_key(|(locking, line)| (!named.contains(line), *locking));
     lines.into_iter().map(|(_, line)| line).collect()
-}
-
-/// A name that only a library's own code uses.
-fn is_internal(name: &str) -> bool {
-    let last = explain::outside_of_library(name).rsplit(['.', '>']).next().unwrap_or(name);
-    last == "this" || last.starts_with("__")
 }
 
 /// Does the statement only take or give back locks? What is said before or after such a line is less
@@ -427,65 +422,6 @@ pub(super) fn moved(
         checked: None,
     };
     Candidate { repair, edited }
-}
-
-/// What an event does, in words for a sentence about the program: the call, where the event is
-/// inside of one. `ing` for what follows "before".
-fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -> String {
-    let event = trace.event(id);
-    let frames = frames(event);
-    let depth = frames
-        .iter()
-        .position(|site| site.function == function.function && site.file == function.file);
-    let form = |plain: &'static str, going: &'static str| if ing { going } else { plain };
-    if let Some(callee) = depth.and_then(|depth| frames.get(depth + 1)) {
-        return format!("{} {}", form("call", "calling"), callee.function);
-    }
-    // What a library does inside is a call of the library.
-    let inside = event.depth().checked_sub(1).and_then(|depth| event.stack.get(depth));
-    let hidden = trace.subject(event).is_none_or(is_internal);
-    let accesses = !event.kind.reads().is_empty() || !event.kind.writes().is_empty();
-    let named = inside.filter(|callee| !callee.function.contains("operator"));
-    if let Some(callee) = named.filter(|_| accesses || hidden) {
-        return format!("{} {}", form("call", "calling"), callee.function);
-    }
-    if trace.ends_local(event) {
-        return format!("{} {}", form("return from", "returning from"), event.site().function);
-    }
-    let what = trace.subject(event).map(quoted).unwrap_or_default();
-    let descriptor = trace.subject(event).is_some_and(is_descriptor);
-    let channel = trace.subject(event).is_some_and(is_channel);
-    let counts = trace.subject(event).is_some_and(|name| initialised(name).is_some());
-    let does = match event.kind {
-        EventKind::SemaphorePost { .. } if channel => form("write to", "writing to"),
-        EventKind::SemaphoreWait { .. } if channel => form("read from", "reading from"),
-        EventKind::Read { .. } if descriptor => form("use", "using"),
-        EventKind::Write { .. } if descriptor => form("make", "making"),
-        EventKind::ReadModifyWrite { .. } if descriptor => form("close", "closing"),
-        EventKind::Read { .. } if counts => form("wait for", "waiting for"),
-        EventKind::Write { .. } if counts => form("initialise", "initialising"),
-        EventKind::Read { .. } => form("read", "reading"),
-        EventKind::Write { .. } => form("write", "writing"),
-        EventKind::ReadModifyWrite { .. } => form("update", "updating"),
-        EventKind::Lock { .. } | EventKind::TryLockFailed { .. } => form("take", "taking"),
-        EventKind::Unlock { .. } => form("give back", "giving back"),
-        EventKind::Wake { .. }
-        | EventKind::WaitTimedOut { .. }
-        | EventKind::SemaphoreWait { .. }
-        | EventKind::SemaphoreWaitFailed { .. } => form("wait for", "waiting for"),
-        EventKind::Signal { .. } => form("signal", "signalling"),
-        EventKind::Broadcast { .. } => form("broadcast", "broadcasting"),
-        EventKind::SemaphorePost { .. } => form("post", "posting"),
-        EventKind::BarrierArrive { .. } | EventKind::BarrierLeave { .. } => {
-            form("wait at", "waiting at")
-        }
-        EventKind::Fork { .. } => form("create", "creating"),
-        EventKind::Join { .. } => form("join", "joining"),
-        EventKind::Allocate { .. } => form("allocate", "allocating"),
-        EventKind::Free { .. } => form("free", "freeing"),
-        _ => return form("go on", "going on").to_owned(),
-    };
-    format!("{does} {what}").trim_end().to_owned()
 }
 
 /// A repair in one step that has the first of two steps come before the second, and the trace with it.

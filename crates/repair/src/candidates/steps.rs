@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A read, and what one thread does later with the same cells.
 #[derive(Clone, Copy, Debug)]
-struct Pair {
+pub(super) struct Pair {
     read: EventId,
     then: EventId,
 }
@@ -183,13 +183,13 @@ pub(super) fn one_count(bug: &Bug<'_>) -> Option<Candidate> {
 }
 
 /// The cells of the events of the cause, where they are about one variable.
-fn one_variable(bug: &Bug<'_>) -> Option<BTreeSet<CellId>> {
+pub(super) fn one_variable(bug: &Bug<'_>) -> Option<BTreeSet<CellId>> {
     let mut all = bug.events.iter().map(|id| cells(bug.trace.event(*id)));
     let first = all.next()?;
     (!first.is_empty() && all.all(|other| other == first)).then_some(first)
 }
 
-fn cells(event: &Event) -> BTreeSet<CellId> {
+pub(super) fn cells(event: &Event) -> BTreeSet<CellId> {
     let reads = event.kind.reads().iter().map(|part| part.cell);
     reads.chain(event.kind.writes().iter().map(|part| part.cell)).collect()
 }
@@ -201,7 +201,7 @@ fn touches(event: &Event, cells: &BTreeSet<CellId>) -> bool {
 
 /// The read that a write follows from, in the same call, without a branch that hangs on it and
 /// without synchronisation in between.
-fn update(trace: &EventTrace, decisions: &Decisions<'_>, write: &Event) -> Option<Pair> {
+pub(super) fn update(trace: &EventTrace, decisions: &Decisions<'_>, write: &Event) -> Option<Pair> {
     let own = trace.thread_of(write.id).events.get(..write.index as usize)?;
     let near = own.iter().rev().map(|id| trace.event(*id));
     let written = cells(write);
@@ -227,7 +227,7 @@ fn update(trace: &EventTrace, decisions: &Decisions<'_>, write: &Event) -> Optio
 }
 
 /// Does the event have to do with the order of threads?
-fn synchronises(kind: &EventKind) -> bool {
+pub(super) fn synchronises(kind: &EventKind) -> bool {
     !matches!(
         kind,
         EventKind::Read { .. }

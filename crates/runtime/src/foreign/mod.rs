@@ -16,6 +16,7 @@ pub mod libcxx;
 pub mod qt;
 pub mod rust;
 pub mod sdl;
+pub mod waiters;
 
 use crate::emulate::{self, Limit};
 use crate::layout::{ONCE_WITH_RESULT, SyncOp, SyncPoint};

@@ -5,6 +5,7 @@
 //! the functions here in the place of what takes and gives such a word. What the words mean is what they mean to
 //! the library, as far as code that was left as it was looks at them.
 
+use super::waiters;
 use super::{Lock, MUTEX, READING, WRITING, wake};
 use crate::emulate::Limit;
 use crate::layout::{RawFailure, SyncOp};
@@ -52,7 +53,11 @@ unsafe extern "C" fn try_mutex(mutex: P) -> u8 {
 
 unsafe extern "C" fn lock_mutex(mutex: P) {
     // SAFETY: the caller vouches for the mutex.
-    let word = unsafe { word(mutex) };
+    lock_word(unsafe { word(mutex) });
+}
+
+/// Takes a mutex by its word, asleep while it cannot be had.
+pub(super) fn lock_word(word: &AtomicU32) {
     if word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok() {
         return;
     }
@@ -63,7 +68,11 @@ unsafe extern "C" fn lock_mutex(mutex: P) {
 
 unsafe extern "C" fn unlock_mutex(mutex: P) {
     // SAFETY: the caller vouches for the mutex.
-    let word = unsafe { word(mutex) };
+    unlock_word(unsafe { word(mutex) });
+}
+
+/// Gives a mutex back by its word.
+pub(super) fn unlock_word(word: &AtomicU32) {
     if word.swap(FREE, Ordering::Release) == CONTENDED {
         sys::keeping_errno(|| sys::futex_wake(word, 1));
     }
@@ -191,9 +200,11 @@ entries! {
     fn __symbiosis_rust_write(lock: P) { WRITER_SIDE.take(lock) }
     fn __symbiosis_rust_try_write(lock: P) -> u32 { seen(WRITER_SIDE.try_take(lock), WRITER) }
     fn __symbiosis_rust_end_write(lock: P) { WRITER_SIDE.give(lock) }
-    fn __symbiosis_rust_notify_one(condition: P) { wake(condition, false, || notify(condition, 1)) }
+    fn __symbiosis_rust_notify_one(condition: P) {
+        wake(condition, false, || waiters::notify(condition, false));
+    }
     fn __symbiosis_rust_notify_all(condition: P) {
-        wake(condition, true, || notify(condition, i32::MAX.unsigned_abs()));
+        wake(condition, true, || waiters::notify(condition, true));
     }
     fn __symbiosis_rust_wait(condition: P, mutex: P, operation: c_int, time: *const TimeSpec) -> i64 {
         let limit = match operation & TIME_OF_DAY {
@@ -213,21 +224,14 @@ entries! {
     fn __symbiosis_rust_panic(place: *const Place) { note_panic(place) }
 }
 
-unsafe fn notify(condition: P, threads: u32) {
-    // SAFETY: the caller vouches for the condition.
-    let word = unsafe { word(condition) };
-    word.fetch_add(1, Ordering::Relaxed);
-    sys::keeping_errno(|| sys::futex_wake(word, threads));
-}
-
-/// What the library does: gives the mutex back, sleeps until the condition's word changes, takes the mutex.
+/// Gives the mutex back, sleeps until somebody wakes this thread, takes the mutex. The library's own condition counts
+/// how often it was notified, and a thread that is about to sleep when that happens goes on although another one was
+/// woken: nothing in the log tells such a wake-up from one that somebody meant.
 unsafe fn wait(condition: P, mutex: P, operation: c_int, time: *const TimeSpec) -> c_int {
     // SAFETY: the caller vouches for the objects.
     unsafe {
-        let word = word(condition);
-        let seen = word.load(Ordering::Relaxed);
-        unlock_mutex(mutex);
-        let result = sys::futex_wait_until(word, operation, seen, time);
+        let free = || unlock_mutex(mutex);
+        let result = waiters::wait(condition, (operation, time), free);
         lock_mutex(mutex);
         result
     }

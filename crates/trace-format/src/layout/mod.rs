@@ -39,7 +39,8 @@ pub use sync::*;
 /// * 13: handlers of signals say where they ran.
 /// * 14: what members of `std::string` change is computed, and not logged.
 /// * 15: what `__builtin_thread_pointer` gives.
-pub const INSTRUMENTATION_VERSION: u32 = 15;
+/// * 16: functions that untraced ones of the same module call have an entry.
+pub const INSTRUMENTATION_VERSION: u32 = 16;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
