@@ -201,10 +201,10 @@ entries! {
     fn __symbiosis_rust_try_write(lock: P) -> u32 { seen(WRITER_SIDE.try_take(lock), WRITER) }
     fn __symbiosis_rust_end_write(lock: P) { WRITER_SIDE.give(lock) }
     fn __symbiosis_rust_notify_one(condition: P) {
-        wake(condition, false, || waiters::notify(condition, false));
+        wake(condition, false, || notify(condition, 1));
     }
     fn __symbiosis_rust_notify_all(condition: P) {
-        wake(condition, true, || waiters::notify(condition, true));
+        wake(condition, true, || notify(condition, i32::MAX.unsigned_abs()));
     }
     fn __symbiosis_rust_wait(condition: P, mutex: P, operation: c_int, time: *const TimeSpec) -> i64 {
         let limit = match operation & TIME_OF_DAY {
@@ -222,6 +222,17 @@ entries! {
         }
     }
     fn __symbiosis_rust_panic(place: *const Place) { note_panic(place) }
+}
+
+/// Wakes one thread or all. Code that was left as it was waits as the library does, for the condition's word to change.
+unsafe fn notify(condition: P, threads: u32) {
+    if waiters::notify(condition, threads > 1) && threads == 1 {
+        return;
+    }
+    // SAFETY: the caller vouches for the condition.
+    let word = unsafe { word(condition) };
+    word.fetch_add(1, Ordering::Relaxed);
+    sys::keeping_errno(|| sys::futex_wake(word, threads));
 }
 
 /// Gives the mutex back, sleeps until somebody wakes this thread, takes the mutex. The library's own condition counts

@@ -115,8 +115,9 @@ pub unsafe fn wait(
     0
 }
 
-/// Wakes the thread that waits longest for the condition, or all that do.
-pub fn notify(condition: P, all: bool) {
+/// Wakes the thread that waits longest for the condition, or all that do; says whether there was one.
+pub fn notify(condition: P, all: bool) -> bool {
+    let mut woke = false;
     loop {
         let row = Row::of(condition);
         let woken = row.locked(|first| {
@@ -128,10 +129,11 @@ pub fn notify(condition: P, all: bool) {
                 word.inspect(|&word| (*word).store(WOKEN, Ordering::Release))
             }
         });
-        let Some(word) = woken else { return };
+        let Some(word) = woken else { return woke };
         sys::keeping_errno(|| sys::futex_wake_at(word, 1));
+        woke = true;
         if !all {
-            return;
+            return woke;
         }
     }
 }
@@ -171,14 +173,13 @@ mod tests {
             while freed.load(Ordering::SeqCst) < 2 {
                 thread::yield_now();
             }
-            notify(condition(&word), false);
+            assert!(notify(condition(&word), false));
             thread::sleep(Duration::from_millis(300));
             assert_eq!(woken.load(Ordering::SeqCst), 1);
-            notify(condition(&word), true);
+            assert!(notify(condition(&word), true));
         });
         assert_eq!(woken.load(Ordering::SeqCst), 2);
-        // Nobody is left.
-        notify(condition(&word), true);
+        assert!(!notify(condition(&word), true), "nobody is left");
     }
 
     #[test]
@@ -188,6 +189,6 @@ mod tests {
         // SAFETY: the time is alive.
         let result = unsafe { wait(condition(&word), (WAIT, &raw const long_ago), || ()) };
         assert_eq!(result, sys::ETIMEDOUT);
-        notify(condition(&word), false);
+        assert!(!notify(condition(&word), false));
     }
 }
