@@ -24,7 +24,7 @@ fn built(name: &str, program: &str) -> Workspace {
 fn a_deadlock_after_very_many_critical_sections_is_explained() {
     let workspace = built("long-deadlock", "long_deadlock.c");
     let record =
-        ["record", "-q", "--until-failure", "20", "--timeout", "20", "--", "./program", "4000"];
+        ["record", "-q", "--until-failure", "20", "--timeout", "8", "--", "./program", "4000"];
     workspace.symbiosis(record).expect_code(SUCCESS);
     let solve = ["solve", "program.trace", "--no-replay", "--format", "json"];
     let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);

@@ -13,6 +13,7 @@ use model::{EventTrace, FailureCondition, Schedule};
 use solver::{Limits, Model, OrderingSession, Session, Z3Session};
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// So many events before the failure are looked at, and where all schedules of these fail, or none could be followed, so
@@ -43,6 +44,23 @@ fn failed(trace: &EventTrace, schedule: &Schedule) -> Option<usize> {
     named.extend(failure.condition.clone().events_mut().into_iter().map(|event| *event));
     let last = schedule.order.iter().rposition(|id| named.contains(id))?;
     Some(last + 1)
+}
+
+/// The parts of a schedule to look at: up to the failure, and where that is not the end, up to the end as well, since what
+/// passes may be otherwise behind it. `decides` has to be in them.
+fn parts(events: usize, failed: usize, decides: usize) -> Vec<Range<usize>> {
+    let most = SIZES.iter().max().copied().unwrap_or(0) + AHEAD;
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for size in SIZES.into_iter().filter(|size| events >= size * SHORTER) {
+        let from = failed.saturating_sub(size).min(decides);
+        for until in [failed, events] {
+            let part = from..until;
+            if part.len() <= most && !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
+    }
+    parts
 }
 
 /// Whether somebody is woken up is known at the end alone.
@@ -100,18 +118,14 @@ impl Work<'_> {
         });
         let until = failed(trace, schedule).filter(|at| events - at > BEHIND).unwrap_or(events);
         self.timing.solve += started.elapsed();
-        for size in SIZES {
-            if events < size * SHORTER || !budget.is_left() {
-                break;
-            }
-            let decides = differs.map_or(events, |at| at.saturating_sub(AHEAD));
-            let from = until.saturating_sub(size).min(decides);
-            if until - from > SIZES[SIZES.len() - 1] + AHEAD {
+        let decides = differs.map_or(events, |at| at.saturating_sub(AHEAD));
+        for Range { start: from, end: until } in parts(events, until, decides) {
+            if !budget.is_left() {
                 break;
             }
             let Some(window) = encoders::window(trace, schedule, &evaluation, from..until) else {
                 tracing::debug!(from, until, "no window");
-                break;
+                continue;
             };
             let known: Vec<_> = schedule.order.iter().filter_map(|id| window.find(*id)).collect();
             let known = Model { schedule: Schedule { order: known }, ..Model::default() };
@@ -235,5 +249,27 @@ impl Work<'_> {
         clock.finish(&mut self.timing);
         let size = system.size(trace);
         Ok(Explained { trace: Cow::Borrowed(trace), size, explanation })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AHEAD, parts};
+
+    #[test]
+    fn the_parts_have_what_decides_and_are_not_too_long() {
+        assert_eq!(parts(10_000, 10_000, 10_000), [9_400..10_000]);
+        assert_eq!(
+            parts(100_000, 100_000, 99_000),
+            [99_000..100_000, 97_000..100_000, 88_000..100_000]
+        );
+        // Where other threads went on, both ends are tried, as far as they are near.
+        assert_eq!(
+            parts(20_000, 12_000, 20_000),
+            [11_400..12_000, 11_400..20_000, 9_000..12_000, 9_000..20_000]
+        );
+        assert_eq!(parts(90_000, 12_000, 90_000)[..2], [11_400..12_000, 9_000..12_000]);
+        assert!(parts(100_000, 100_000, 80_000).is_empty());
+        assert_eq!(parts(60_000, 60_000, 48_000 - AHEAD).len(), 1);
     }
 }
