@@ -5,7 +5,7 @@ use super::followed::HOPELESS;
 use super::work::{Explained, Work};
 use super::{Backend, PipelineError};
 use crate::answer;
-use encoders::{Coarse, EncodeError};
+use encoders::{Coarse, ConstraintSystem, EncodeError};
 use explain::{Cut, CutReason, Explanation, FailingSchedule, Phase};
 use model::{EventTrace, VarId};
 use solver::{CoarseSession, Limits, Model, OrderingSession, Session, Z3Session};
@@ -183,6 +183,23 @@ impl Work<'_> {
         Ok(complete.then_some(explained))
     }
 
+    /// A session of the back end, where the solver can be asked about parts of a trace
+    /// ([`has_coarse_sessions`](Self::has_coarse_sessions)).
+    pub(super) fn session<'s>(
+        &self,
+        trace: &'s EventTrace,
+        system: &'s ConstraintSystem,
+        limits: Limits,
+    ) -> Result<Box<dyn Session + 's>, PipelineError> {
+        Ok(match self.options.backend {
+            Backend::Z3 => Box::new(Z3Session::new(trace, system, limits)?),
+            _ => {
+                let session = OrderingSession::new(trace, system, limits);
+                Box::new(session.ending_at(self.deadline))
+            }
+        })
+    }
+
     /// Can the solver be asked about coarse traces? What is written of the constraints is of the whole one.
     pub(super) fn has_coarse_sessions(&self) -> bool {
         matches!(self.options.backend, Backend::Ordering | Backend::Z3)
@@ -221,13 +238,7 @@ impl Work<'_> {
             }),
             memory_mb: self.options.memory_mb,
         };
-        let inner: Box<dyn Session + '_> = match self.options.backend {
-            Backend::Z3 => Box::new(Z3Session::new(&coarse.trace, &system, limits)?),
-            _ => {
-                let session = OrderingSession::new(&coarse.trace, &system, limits);
-                Box::new(session.ending_at(self.deadline))
-            }
-        };
+        let inner = self.session(&coarse.trace, &system, limits)?;
         let mut session = CoarseSession::new(trace, coarse, inner);
         let clock = answer::PhaseClock::start(started);
         let limit = budget;

@@ -3,14 +3,14 @@
 use super::PipelineError;
 use super::budget::Budget;
 use super::contended::{CONTENDED, NEAR, SECTIONS, is_complete};
+use super::followed::recorded;
 use super::work::{Explained, Work, within};
-use super::{Backend, followed::recorded};
 use crate::answer;
 use encoders::Slice;
 use explain::{CauseKind, Clock, CutReason, Explanation, Phase};
 use model::evaluate::Evaluator;
 use model::{EventTrace, FailureCondition, Schedule};
-use solver::{Limits, Model, OrderingSession, Session, Z3Session};
+use solver::{Limits, Model};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -226,13 +226,7 @@ impl Work<'_> {
             time: Some((self.left() / PART).min(LONGEST)),
             memory_mb: self.options.memory_mb,
         };
-        let mut session: Box<dyn Session + '_> = match self.options.backend {
-            Backend::Z3 => Box::new(Z3Session::new(trace, &system, limits)?),
-            _ => {
-                let session = OrderingSession::new(trace, &system, limits);
-                Box::new(session.ending_at(self.deadline))
-            }
-        };
+        let mut session = self.session(trace, &system, limits)?;
         let clock = answer::PhaseClock::start(started);
         clock.enter(Phase::RootCause);
         let explanation = explain::explain_from(

@@ -10,7 +10,7 @@ use crate::record::time_limit::{Ended, TimeLimit};
 use crate::record::words::is_interrupt;
 use crate::record::{FailAt, Instrumented, Interrupts, Noise, Perturbation, Program, RecordError};
 use crate::said::say;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -381,7 +381,7 @@ fn wait(
         wait_without_reaping(pid);
         let _ = send.send(());
     })?;
-    let (mut timed_out, mut waited) = (false, false);
+    let mut timed_out = false;
     let mut ended_here = Ended::default();
     let mut say_large = options.show_output;
     // Who gave a time-out need not be told of it.
@@ -428,10 +428,10 @@ fn wait(
         };
         let late = limit.as_mut().is_some_and(|limit| limit.is_up(Instant::now(), &processes));
         let long = || options.most_bytes.is_some_and(|most| stream_bytes(directory) > most);
-        let is_stuck = stuck.as_mut().is_some_and(|stuck| stuck.seen(child.id(), Instant::now()));
-        if !timed_out && (late || is_stuck || long()) {
+        let mut is_stuck =
+            || stuck.as_mut().is_some_and(|stuck| stuck.seen(child.id(), Instant::now()));
+        if !timed_out && (late || long() || is_stuck()) {
             timed_out = true;
-            waited = is_stuck && !late;
             // As long as the program lives, its descendants can be told by it.
             ended_here.processes.extend(family.into_iter().flat_map(Family::end));
             send_signal(pid, libc::SIGKILL);
@@ -452,8 +452,7 @@ fn wait(
     if timed_out && status.signal() == Some(libc::SIGKILL) {
         ended_here.processes.push(child.id());
     }
-    // Whose threads all waited was not still running.
-    ended_here.ran = if waited { Some(BTreeSet::new()) } else { limit.and_then(TimeLimit::ran) };
+    ended_here.ran = limit.and_then(TimeLimit::ran);
     Ok((status, ended_here))
 }
 

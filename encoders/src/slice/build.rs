@@ -1,16 +1,15 @@
 //! The trace that a slice is.
 
-use super::Slice;
 use super::relevance::{Relevant, writes_of};
+use super::{Slice, kept_before};
 use crate::clock::narrowed;
 use crate::context::Context;
 use crate::read_write::failure_values;
 use model::{
     Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, PathCondition,
-    ReadPart, ReadRef, Thread, VarId, Variable, VariableOrigin, WritePart,
+    ReadPart, ReadRef, Thread, VarId, WritePart,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
 
 pub(super) fn build(context: &Context<'_>, relevant: &Relevant) -> Slice {
     let trace = context.trace;
@@ -48,12 +47,7 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn cell(&mut self, id: CellId) -> CellId {
-        let next = CellId::from_index(self.slice.cells.len());
-        let found = *self.cells.entry(id).or_insert(next);
-        if found == next {
-            self.slice.cells.push(id);
-        }
-        found
+        self.slice.named(id, &mut self.cells)
     }
 
     /// Threads and events, with the whole trace's expressions and variables still.
@@ -147,17 +141,7 @@ impl Builder<'_> {
 
     fn conditions(&mut self) {
         let trace = self.trace;
-        // How many events of its thread stay before each event.
-        let mut kept: Vec<Vec<u32>> = Vec::new();
-        for thread in &trace.threads {
-            let mut count = 0;
-            let mut counts = vec![0];
-            for id in &thread.events {
-                count += u32::from(self.relevant.events[id.index()]);
-                counts.push(count);
-            }
-            kept.push(counts);
-        }
+        let kept = kept_before(self.trace, &self.relevant.events);
         for (condition, matters) in trace.conditions.iter().zip(&self.relevant.conditions) {
             if !matters {
                 continue;
@@ -223,28 +207,7 @@ impl Builder<'_> {
             });
         }
         self.slice.trace.exprs = pool;
-        self.origins();
-    }
-
-    fn origins(&mut self) {
-        let mut reads: BTreeMap<VarId, ReadRef> = BTreeMap::new();
-        for event in &self.slice.trace.events {
-            for (part, read) in (0u32..).zip(event.kind.reads()) {
-                reads.insert(read.var, ReadRef { event: event.id, part });
-            }
-        }
-        for (index, whole) in self.slice.variables.iter().enumerate() {
-            let id = VarId::from_index(index);
-            let whole = &self.trace.variables[whole.index()];
-            let origin = match (reads.get(&id), whole.origin) {
-                (Some(&ReadRef { event, part }), _) => VariableOrigin::Read { event, part },
-                (None, VariableOrigin::Init(cell)) => self
-                    .cells
-                    .get(&cell)
-                    .map_or(VariableOrigin::Input, |cell| VariableOrigin::Init(*cell)),
-                (None, _) => VariableOrigin::Input,
-            };
-            self.slice.trace.variables.push(Variable { id, origin, ..*whole });
-        }
+        let cells = &self.cells;
+        self.slice.make_variables(trace, |cell| cells.get(&cell).copied());
     }
 }

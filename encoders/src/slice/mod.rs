@@ -23,7 +23,9 @@ use crate::context::{Builder, Context};
 use crate::fork_join;
 use crate::locks::Regions;
 use crate::validate;
-use model::{CellId, EventId, EventTrace, ReadRef, VarId, WriteSource};
+use model::{
+    CellId, EventId, EventTrace, ReadRef, Thread, VarId, Variable, VariableOrigin, WriteSource,
+};
 use relevance::Relevant;
 use rustc_hash::FxHashMap;
 pub use window::window;
@@ -140,4 +142,50 @@ impl Slice {
             WriteSource::Write(event) => WriteSource::Write(self.event(event)),
         }
     }
+
+    /// The name of a cell of the whole trace in the slice; `cells` are those that have one.
+    fn named(&mut self, id: CellId, cells: &mut FxHashMap<CellId, CellId>) -> CellId {
+        let next = CellId::from_index(self.cells.len());
+        let found = *cells.entry(id).or_insert(next);
+        if found == next {
+            self.cells.push(id);
+        }
+        found
+    }
+
+    /// Makes the slice's variables, once its events and their names are there. `cell` is the name of a cell whose unknown
+    /// initial value may be one.
+    fn make_variables(&mut self, whole: &EventTrace, cell: impl Fn(CellId) -> Option<CellId>) {
+        let mut reads: FxHashMap<VarId, ReadRef> = FxHashMap::default();
+        for event in &self.trace.events {
+            for (part, read) in (0u32..).zip(event.kind.reads()) {
+                reads.insert(read.var, ReadRef { event: event.id, part });
+            }
+        }
+        for (index, of) in self.variables.iter().enumerate() {
+            let id = VarId::from_index(index);
+            let of = &whole.variables[of.index()];
+            let origin = match (reads.get(&id), of.origin) {
+                (Some(&ReadRef { event, part }), _) => VariableOrigin::Read { event, part },
+                (None, VariableOrigin::Init(of)) => {
+                    cell(of).map_or(VariableOrigin::Input, VariableOrigin::Init)
+                }
+                (None, _) => VariableOrigin::Input,
+            };
+            self.trace.variables.push(Variable { id, origin, ..*of });
+        }
+    }
+}
+
+/// By thread and place in it, how many of the events before that place stay.
+fn kept_before(trace: &EventTrace, stays: &[bool]) -> Vec<Vec<u32>> {
+    let of = |thread: &Thread| {
+        let mut count = 0;
+        let counts = thread.events.iter().map(|id| {
+            count += u32::from(stays[id.index()]);
+            count
+        });
+        std::iter::once(0).chain(counts).collect()
+    };
+    trace.threads.iter().map(of).collect()
 }

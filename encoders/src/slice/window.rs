@@ -12,15 +12,15 @@
 //! one of the window in it. So what holds for all schedules of the window is said of those. A schedule of the window, with
 //! the rest around it, is one of the whole trace but for what other threads do afterwards, which has to be looked at.
 
-use super::Slice;
+use super::{Slice, kept_before};
 use crate::clock::narrowed;
 use crate::read_write::failure_values;
 use model::evaluate::Evaluation;
 use model::expr::Substitute;
 use model::{
     Awaited, Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, Expr, ExprId,
-    ObjectId, ObjectKind, PathCondition, ReadPart, ReadRef, Schedule, Thread, ThreadId, VarId,
-    Variable, VariableOrigin, WritePart,
+    ObjectId, ObjectKind, PathCondition, ReadPart, Schedule, Thread, ThreadId, VarId,
+    VariableOrigin, WritePart,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -295,12 +295,7 @@ impl Builder<'_> {
     }
 
     fn cell(&mut self, id: CellId) -> CellId {
-        let next = CellId::from_index(self.slice.cells.len());
-        let found = *self.cells.entry(id).or_insert(next);
-        if found == next {
-            self.slice.cells.push(id);
-        }
-        found
+        self.slice.named(id, &mut self.cells)
     }
 
     /// Threads and events, with the whole trace's expressions and variables still.
@@ -399,17 +394,7 @@ impl Builder<'_> {
 
     /// The conditions that are not decided by the beginning.
     fn conditions(&mut self) -> Option<()> {
-        // How many events of its thread stay before each event.
-        let mut kept: Vec<Vec<u32>> = Vec::new();
-        for thread in &self.trace.threads {
-            let mut count = 0;
-            let mut counts = vec![0];
-            for id in &thread.events {
-                count += u32::from(self.stays[id.index()]);
-                counts.push(count);
-            }
-            kept.push(counts);
-        }
+        let kept = kept_before(self.trace, &self.stays);
         let depends = self.dependences();
         for condition in &self.trace.conditions {
             // What depends on neither holds in the known schedule, and so in every one.
@@ -508,25 +493,7 @@ impl Builder<'_> {
             window.cells.push(Cell { id: CellId::from_index(index), init, ..of.clone() });
         }
         window.exprs = pool;
-        self.origins()
-    }
-
-    fn origins(&mut self) -> Option<()> {
-        let mut reads: BTreeMap<VarId, ReadRef> = BTreeMap::new();
-        for event in &self.slice.trace.events {
-            for (part, read) in (0u32..).zip(event.kind.reads()) {
-                reads.insert(read.var, ReadRef { event: event.id, part });
-            }
-        }
-        for (index, whole) in self.slice.variables.iter().enumerate() {
-            let id = VarId::from_index(index);
-            let whole = self.trace.variables.get(whole.index())?;
-            let origin = match reads.get(&id) {
-                Some(&ReadRef { event, part }) => VariableOrigin::Read { event, part },
-                None => VariableOrigin::Input,
-            };
-            self.slice.trace.variables.push(Variable { id, origin, ..*whole });
-        }
+        self.slice.make_variables(whole, |_| None);
         Some(())
     }
 }
