@@ -165,3 +165,39 @@ fn one_read_of_two_cells_may_come_before_the_second_write() {
     assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("half-written")));
     assert_eq!(cause.events, events(&parsed, &["copy", "half"]));
 }
+
+/// A reader that goes through two elements in a loop, while a writer fills both.
+fn rounds(fails: &str) -> Parsed {
+    let mut parsed = trace(&format!(
+        "
+        cell one 32 = 6
+        cell two 32 = 4
+        a: [first] R one -> x
+        a: [second] R two -> y
+        a: assume y == 5
+        a: fail {fails}
+        b: [from] W one 5
+        b: [to] W two 5
+        "
+    ));
+    let [first, second] = ["first", "second"].map(|label| parsed.event(label).index());
+    parsed.trace.events[second].stack = parsed.trace.events[first].stack.clone();
+    parsed
+}
+
+/// A transfer is half seen: with neither half the sum is right.
+#[test]
+fn elements_that_are_added_up_belong_together() {
+    let parsed = rounds("x + y != 10");
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.pattern, Pattern::SeveralVariables, "{}", cause.sentence);
+}
+
+/// What was read of the second element changes nothing about the first.
+#[test]
+fn elements_that_are_looked_at_one_by_one_do_not_belong_together() {
+    let parsed = rounds("x == 6 || y == 3");
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.pattern, Pattern::Order, "{}", cause.sentence);
+    assert_eq!(cause.events, events(&parsed, &["first", "from"]));
+}

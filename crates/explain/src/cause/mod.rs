@@ -34,6 +34,7 @@ mod snapshot;
 mod stale;
 mod story;
 mod taken;
+mod unseen;
 mod unsignalled;
 mod wakeup;
 mod woken;

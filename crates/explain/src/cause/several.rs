@@ -20,6 +20,8 @@ struct Reads {
     second: (EventId, CellId),
     /// The first is named by no condition together with the second: it only led there.
     check: bool,
+    /// Both are at one place, in two rounds of a loop.
+    rounds: bool,
 }
 
 /// One write that a read sees, and its companion that the other read does not see.
@@ -175,9 +177,10 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
     let others = others.map(|other| {
         let in_order = story.event(own).index <= story.event(other.0).index;
         let (first, second) = if in_order { (mine, other) } else { (other, mine) };
-        Reads { first, second, check: false }
+        Reads { first, second, check: false, rounds: is_another_round(story, own, other.0) }
     });
-    others.chain(checks.map(|first| Reads { first, second: mine, check: true })).collect()
+    let led = |first| Reads { first, second: mine, check: true, rounds: false };
+    others.chain(checks.map(led)).collect()
 }
 
 /// Is it the same member of two objects, as of two accounts whose balances are added up: does the program write the one
@@ -278,7 +281,8 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
                     && misses(missed)
                     && !kept()
                     && story.forward(a, b)
-                    && !story.set_up_once(seen, seen_by.0);
+                    && !story.set_up_once(seen, seen_by.0)
+                    && (!reads.rounds || story.fails_by_what_was_seen(seen_by, writer));
                 fits.then_some((seen, missed))
             };
             both(a, b).or_else(|| both(b, a))

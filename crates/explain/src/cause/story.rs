@@ -429,7 +429,7 @@ impl<'a> Story<'a> {
     }
 
     /// A variable's value in the failing run, where it is known.
-    fn value(&self, var: VarId) -> Option<u128> {
+    pub(super) fn value(&self, var: VarId) -> Option<u128> {
         self.failing.evaluation.values.get(var.index()).copied().flatten()
     }
 
@@ -440,7 +440,7 @@ impl<'a> Story<'a> {
     }
 
     /// What an event wrote to the cell.
-    fn left(&self, write: EventId, cell: CellId) -> Option<u128> {
+    pub(super) fn left(&self, write: EventId, cell: CellId) -> Option<u128> {
         let part = self.event(write).kind.writes().iter().find(|part| part.cell == cell)?;
         self.trace().exprs.evaluate(part.value, &|var| self.value(var))
     }
