@@ -55,4 +55,15 @@ fn a_deadlock_after_very_many_critical_sections_is_explained() {
     // The schedule is one of all events, and the alternate too.
     let length = solution["schedule"].as_array().map(Vec::len);
     assert_eq!(length.map(|length| length as u64), solution["stats"]["events"].as_u64());
+
+    // Repairs are looked for at its end, and run with the program as it is.
+    let outcome = workspace.symbiosis(["fix", "program.trace", "--format", "json", "--runs", "3"]);
+    let outcome = outcome.expect_code(SUCCESS);
+    let fixes: Value = serde_json::from_str(&outcome.stdout()).expect("JSON");
+    let first = &fixes["repairs"][0];
+    assert_eq!(first["kind"], "lock-order", "{first}");
+    let checks = &first["checks"];
+    assert!(checks["events_at_the_end"].as_u64() < Some(20_000), "{checks}");
+    assert!(checks["events_at_the_end"].as_u64() > Some(100), "{checks}");
+    assert_eq!(checks["replay"]["passed"], 3, "{checks}");
 }

@@ -93,6 +93,10 @@ pub struct Checks {
     /// Only schedules were looked at that switch threads at few places, since they meet too often for all.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub at_few_places: bool,
+    /// Only schedules were looked at that begin as the recorded run did and have so many events before its failure in an
+    /// order of their own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub events_at_the_end: Option<u64>,
     /// Only schedules were looked at in which the other writes are all seen at once, or all as late as they may be.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub with_late_writes: bool,
@@ -196,6 +200,7 @@ impl Repair {
             checks: Checks {
                 unsatisfiable_constraints: checked.map_or(0, |c| c.constraints as u64),
                 at_few_places: checked.is_some_and(|c| c.at_few_places),
+                events_at_the_end: checked.and_then(|c| c.end).map(|events| events as u64),
                 with_late_writes: false,
                 passes_on_recorded_paths: checked.is_some_and(|c| c.passing.is_some()),
                 no_new_deadlock: checked.is_some(),
@@ -221,17 +226,29 @@ impl Repair {
             place.write(out, source);
         }
         let Checks {
-            unsatisfiable_constraints: constraints, at_few_places, with_late_writes, ..
+            unsatisfiable_constraints: constraints,
+            at_few_places,
+            events_at_the_end,
+            with_late_writes,
+            ..
         } = self.checks;
-        let which = match at_few_places {
-            _ if with_late_writes => {
-                "no schedule of this run fails with it in which the other writes are all seen at once, or all as \
-                 late as they may be"
+        let few = if at_few_places { " that interrupts threads at few places" } else { "" };
+        let like = match events_at_the_end {
+            Some(events) => {
+                format!(" that is like it but for {events} events before the failure")
             }
-            true => "no schedule of this run that interrupts threads at few places fails with it",
-            false => "no schedule of this run fails with it",
+            None => String::new(),
         };
-        let _ = writeln!(out, "  {which} ({constraints} constraints, unsatisfiable)");
+        let both = if few.is_empty() || like.is_empty() { "" } else { " and" };
+        let _ = match with_late_writes {
+            true => write!(
+                out,
+                "  no schedule of this run fails with it in which the other writes are all seen at once, or all as \
+                 late as they may be"
+            ),
+            false => write!(out, "  no schedule of this run{like}{both}{few} fails with it"),
+        };
+        let _ = writeln!(out, " ({constraints} constraints, unsatisfiable)");
         if !self.checks.passes_on_recorded_paths {
             let _ = writeln!(
                 out,

@@ -55,6 +55,18 @@ impl Budget {
         Self { deadline, most, looked: Cell::new(None), spent: Cell::new(None) }
     }
 
+    /// No more of the time than that from now on, and the same memory.
+    pub(super) fn part(&self, time: Duration) -> Self {
+        let part = Instant::now() + time;
+        let deadline = self.deadline.map_or(part, |deadline| deadline.min(part));
+        Self {
+            deadline: Some(deadline),
+            most: self.most,
+            looked: Cell::new(None),
+            spent: Cell::new(None),
+        }
+    }
+
     /// Is there any left?
     pub(super) fn is_left(&self) -> bool {
         if self.spent.get().is_some() {
@@ -113,6 +125,8 @@ mod tests {
         let memory = Budget::new(None, Some(1));
         assert!(!memory.is_left(), "a test has more than a megabyte");
         assert_eq!(memory.reason(), UnknownReason::Memory);
+        let part = Budget::new(None, None).part(Duration::ZERO);
+        assert!(!part.is_left());
         let enough = Budget::new(None, None);
         assert!((0..100).all(|_| enough.is_left()));
         assert!(Budget::of_walk(None, None).most >= enough.most);

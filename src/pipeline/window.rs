@@ -9,70 +9,23 @@ use crate::answer;
 use encoders::Slice;
 use explain::{CauseKind, Clock, CutReason, Explanation, Phase};
 use model::evaluate::Evaluator;
-use model::{EventTrace, FailureCondition, Schedule};
+use model::{EventTrace, Schedule};
 use solver::{Limits, Model};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// So many events before the failure are looked at, and where all schedules of these fail, or none could be followed, so
-/// many...
-const SIZES: [usize; 3] = [600, 3_000, 12_000];
-/// ...of traces that have so many times more...
-const SHORTER: usize = 4;
-/// ...and have so many at all.
-const LONG: usize = 8_000;
-/// With more events behind the failure than that, these are left as they were.
-const BEHIND: usize = 500;
-/// So many events before what decides whether the run fails are part of the end.
-const AHEAD: usize = 200;
 /// With so many times more sources than other traces may have, the end is looked at in steps.
 const EXACT: u64 = 5;
 /// One question may take so much of the time that is left...
 const PART: u32 = 6;
 /// ...and no longer than that.
 const LONGEST: Duration = Duration::from_secs(5);
-
-/// How many events of a schedule have happened when it has failed. `None` where that is a matter of all of them.
-fn failed(trace: &EventTrace, schedule: &Schedule) -> Option<usize> {
-    let failure = trace.failure.as_ref()?;
-    if asks_for_all(&failure.condition) {
-        return None;
-    }
-    let mut named = vec![failure.event];
-    named.extend(failure.condition.clone().events_mut().into_iter().map(|event| *event));
-    let last = schedule.order.iter().rposition(|id| named.contains(id))?;
-    Some(last + 1)
-}
-
-/// The parts of a schedule to look at: up to the failure, and where that is not the end, up to the end as well, since what
-/// passes may be otherwise behind it. `decides` has to be in them.
-fn parts(events: usize, failed: usize, decides: usize) -> Vec<Range<usize>> {
-    let most = SIZES.iter().max().copied().unwrap_or(0) + AHEAD;
-    let mut parts: Vec<Range<usize>> = Vec::new();
-    for size in SIZES.into_iter().filter(|size| events >= size * SHORTER) {
-        let from = failed.saturating_sub(size).min(decides);
-        for until in [failed, events] {
-            let part = from..until;
-            if part.len() <= most && !parts.contains(&part) {
-                parts.push(part);
-            }
-        }
-    }
-    parts
-}
-
-/// Whether somebody is woken up is known at the end alone.
-fn asks_for_all(condition: &FailureCondition) -> bool {
-    match condition {
-        FailureCondition::Value(_) | FailureCondition::Before(..) => false,
-        FailureCondition::Unwoken { .. } => true,
-        FailureCondition::All(parts) | FailureCondition::Any(parts) => {
-            parts.iter().any(asks_for_all)
-        }
-    }
-}
+/// All about one end may take so much of it...
+const PART_OF_END: u32 = 8;
+/// ...and no longer than that: there are other ways.
+const LONGEST_END: Duration = Duration::from_secs(30);
 
 /// Says that only schedules were looked at that begin as the recorded run did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +58,7 @@ impl Work<'_> {
         budget: &Budget,
     ) -> Result<Option<Explained<'t>>, PipelineError> {
         let events = trace.events.len();
-        if events < LONG {
+        if !encoders::is_long(trace) {
             return Ok(None);
         }
         let started = Instant::now();
@@ -116,10 +69,8 @@ impl Work<'_> {
             let mut pairs = schedule.order.iter().zip(&passing.order);
             pairs.position(|(one, other)| one != other)
         });
-        let until = failed(trace, schedule).filter(|at| events - at > BEHIND).unwrap_or(events);
         self.timing.solve += started.elapsed();
-        let decides = differs.map_or(events, |at| at.saturating_sub(AHEAD));
-        for Range { start: from, end: until } in parts(events, until, decides) {
+        for Range { start: from, end: until } in encoders::ends(trace, schedule, differs) {
             if !budget.is_left() {
                 break;
             }
@@ -130,7 +81,8 @@ impl Work<'_> {
             let known: Vec<_> = schedule.order.iter().filter_map(|id| window.find(*id)).collect();
             let known = Model { schedule: Schedule { order: known }, ..Model::default() };
             let before = self.timing;
-            let Some(explained) = self.explain_window(&window, known, budget)? else {
+            let part = budget.part((self.left() / PART_OF_END).min(LONGEST_END));
+            let Some(explained) = self.explain_window(&window, known, &part)? else {
                 continue;
             };
             let explanation = explained.explanation;
@@ -243,28 +195,5 @@ impl Work<'_> {
         clock.finish(&mut self.timing);
         let size = system.size(trace);
         Ok(Explained { trace: Cow::Borrowed(trace), size, explanation })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{AHEAD, parts};
-
-    #[test]
-    fn the_parts_have_what_decides_and_are_not_too_long() {
-        let one = parts(10_000, 10_000, 10_000);
-        assert_eq!((one.len(), one.first()), (1, Some(&(9_400..10_000))));
-        assert_eq!(
-            parts(100_000, 100_000, 99_000),
-            [99_000..100_000, 97_000..100_000, 88_000..100_000]
-        );
-        // Where other threads went on, both ends are tried, as far as they are near.
-        assert_eq!(
-            parts(20_000, 12_000, 20_000),
-            [11_400..12_000, 11_400..20_000, 9_000..12_000, 9_000..20_000]
-        );
-        assert_eq!(parts(90_000, 12_000, 90_000)[..2], [11_400..12_000, 9_000..12_000]);
-        assert!(parts(100_000, 100_000, 80_000).is_empty());
-        assert_eq!(parts(60_000, 60_000, 48_000 - AHEAD).len(), 1);
     }
 }

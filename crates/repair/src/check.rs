@@ -76,14 +76,18 @@ pub struct Checked {
     pub passing: Option<Vec<EventId>>,
     /// Only schedules were looked at that switch threads at few places, since threads meet too often.
     pub at_few_places: bool,
+    /// Only schedules were looked at that begin as the recorded run did, and have so many events in an order of their own
+    /// that came shortly before its failure. `None` where all were.
+    pub end: Option<usize>,
 }
 
+/// Where the recorded run is the end of a longer one, that is the `whole`.
 pub(crate) fn check(
-    recorded: &EventTrace,
+    (recorded, whole): (&EventTrace, Option<&EventTrace>),
     edited: &Edited,
     limits: Limits<'_>,
 ) -> Result<Verdict, SolverError> {
-    if let Some(circle) = new_circle(recorded, &edited.trace) {
+    if let Some(circle) = new_circle(recorded, whole, &edited.trace) {
         return Ok(Verdict::Refused(Refusal::Deadlock(circle)));
     }
     let trace = &edited.trace;
@@ -114,7 +118,7 @@ pub(crate) fn check(
             let recorded =
                 recorded.filter_map(|id| edited.origin.get(id.index()).copied().flatten());
             let passing = Some(recorded.collect());
-            Ok(Verdict::Holds(Checked { constraints, passing, at_few_places: false }))
+            Ok(Verdict::Holds(Checked { constraints, passing, at_few_places: false, end: None }))
         }
         Outcome::Unknown(reason) => Ok(Verdict::Refused(Refusal::Undecided(reason.to_string()))),
         Outcome::Unsat(_) => off_path(trace, constraints, limits),
@@ -137,7 +141,7 @@ pub(crate) fn off_path(
     let mut session = OrderingSession::new(&free, &system, limits.of_question());
     Ok(match session.check(Goal::Any, &[])? {
         Outcome::Sat(_) => {
-            Verdict::Holds(Checked { constraints, passing: None, at_few_places: false })
+            Verdict::Holds(Checked { constraints, passing: None, at_few_places: false, end: None })
         }
         Outcome::Unsat(_) => Verdict::Refused(Refusal::Vacuous),
         Outcome::Unknown(reason) => Verdict::Refused(Refusal::Undecided(reason.to_string())),

@@ -3,7 +3,6 @@
 //! releases.
 
 use crate::edit::{Edit, Edited};
-use crate::enforce::{Rule, Stretch};
 use crate::{Bug, Repair};
 use model::{EventId, EventKind, EventTrace, ObjectId};
 
@@ -58,23 +57,7 @@ impl Closed {
 
     /// Lets a repair speak of the recorded run's events.
     pub(crate) fn recorded(&self, repair: &mut Repair) {
-        let origin = |id: EventId| self.edited.origin.get(id.index()).copied().flatten();
-        let all = |ids: &[EventId]| ids.iter().filter_map(|id| origin(*id)).collect();
-        repair.rule = match &repair.rule {
-            Rule::Alone(stretches) => {
-                let stretch = |stretch: &Stretch| {
-                    let first = origin(stretch.first)?;
-                    Some(Stretch { first, last: origin(stretch.last).unwrap_or(first) })
-                };
-                Rule::Alone(stretches.iter().filter_map(stretch).collect())
-            }
-            Rule::After { first, then } => Rule::After { first: all(first), then: all(then) },
-            Rule::None => Rule::None,
-        };
-        if let Some(passing) = repair.checked.as_mut().and_then(|checked| checked.passing.as_mut())
-        {
-            *passing = all(passing);
-        }
+        repair.speak_of(|id| self.edited.origin.get(id.index()).copied().flatten());
     }
 }
 

@@ -179,6 +179,7 @@ impl<'t> Edit<'t> {
             }
             trace.threads[thread].events = own;
         }
+        trace.given = self.given(&trace, &origin);
         // A read that was added names its variables itself.
         let mut added: BTreeMap<VarId, EventId> = BTreeMap::new();
         for (event, origin) in trace.events.iter().zip(&origin) {
@@ -234,6 +235,23 @@ impl<'t> Edit<'t> {
         }
     }
 
+    /// The orders that every schedule has, of what a thread does now: whatever it did up to an event comes before whatever
+    /// another one does from an event on.
+    fn given(&self, edited: &EventTrace, origin: &[Option<EventId>]) -> Vec<(EventId, EventId)> {
+        let index = |id: &EventId| {
+            let recorded = origin.get(id.index()).copied().flatten()?;
+            Some(self.trace.event(recorded).index)
+        };
+        let own = |id: EventId| edited.threads[self.trace.event(id).thread.index()].events.iter();
+        let both = self.trace.given.iter().filter_map(|&(last, first)| {
+            let [end, begin] = [last, first].map(|id| self.trace.event(id).index);
+            let last = own(last).rfind(|id| index(id).is_some_and(|index| index <= end));
+            let first = own(first).find(|id| index(id).is_none_or(|index| index >= begin));
+            last.copied().zip(first.copied())
+        });
+        both.collect()
+    }
+
     fn event(
         &self,
         step: &Step,
@@ -256,5 +274,40 @@ impl<'t> Edit<'t> {
             *began = place(*began)?;
         }
         Some(Event { id, thread, index, kind, stack, name, words, pieces, drains })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    /// What the beginning of a run has comes before all that a repair adds.
+    #[test]
+    fn given_orders_are_those_of_what_threads_do_now() {
+        let text = "
+            a: [held] lock m
+            a: [first] W x 1
+            a: [back] unlock m
+            b: [begin] W y 1
+            b: [next] W y 2
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [held, first, begin, next] =
+            ["held", "first", "begin", "next"].map(|label| parsed.event(label));
+        parsed.trace.given.push((held, begin));
+        let mut edit = Edit::new(&parsed.trace);
+        let new = edit.object(ObjectKind::Lock, "new");
+        let mode = model::LockMode::Exclusive;
+        edit.before(first, EventKind::Lock { object: new, mode });
+        let unlock = EventKind::Unlock { object: new, mode, synthetic: false };
+        edit.after(parsed.event("back"), unlock);
+        edit.move_before(next, begin);
+        let edited = edit.finish().expect("the edit makes sense");
+        let image = |id: EventId| {
+            let at = edited.origin.iter().position(|origin| *origin == Some(id));
+            EventId::from_index(at.expect("it stays"))
+        };
+        assert_eq!(edited.trace.given, [(image(held), image(next))]);
     }
 }

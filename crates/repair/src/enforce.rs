@@ -29,3 +29,19 @@ pub enum Rule {
     /// No order of events does the same.
     None,
 }
+
+impl Rule {
+    /// The rule in the events of another trace, of which its own are images.
+    pub(crate) fn speaking_of(&self, origin: impl Fn(EventId) -> Option<EventId>) -> Self {
+        let all = |ids: &[EventId]| ids.iter().filter_map(|id| origin(*id)).collect();
+        let stretch = |stretch: &Stretch| {
+            let first = origin(stretch.first)?;
+            Some(Stretch { first, last: origin(stretch.last).unwrap_or(first) })
+        };
+        match self {
+            Self::Alone(stretches) => Self::Alone(stretches.iter().filter_map(stretch).collect()),
+            Self::After { first, then } => Self::After { first: all(first), then: all(then) },
+            Self::None => Self::None,
+        }
+    }
+}

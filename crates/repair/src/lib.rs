@@ -21,6 +21,7 @@ mod closed;
 mod contended;
 mod decisions;
 mod edit;
+mod end;
 mod enforce;
 mod ordered;
 mod possible;
@@ -41,6 +42,7 @@ pub use source::{Span, span as lines};
 pub use uses::{How, LineUse, Lines, Uses};
 
 use closed::Closed;
+use end::End;
 use explain::Pattern;
 use model::{EventId, EventTrace};
 use solver::SolverError;
@@ -74,6 +76,8 @@ pub struct Repairs {
 /// Looks for repairs and checks them, until `wanted` have passed or there are no more candidates. Those with which the
 /// program was seen to `fail` are none; what goes further than one of them may be.
 ///
+/// Of a long run the end is looked at first, and the whole of it where no repair holds there.
+///
 /// # Errors
 /// When the solver breaks. That it gives no answer in time refuses the candidate
 /// ([`Refusal::Undecided`]).
@@ -83,11 +87,49 @@ pub fn repairs(
     wanted: usize,
     limits: Limits<'_>,
 ) -> Result<Repairs, SolverError> {
+    for end in End::of(bug) {
+        let search = Search { bug: &end.bug(bug), whole: Some(bug.trace), fail, wanted };
+        let mut repairs = of_run(search, End::limits(limits))?;
+        tracing::info!(
+            events = end.len(),
+            found = repairs.found.len(),
+            refused = repairs.refused.len(),
+            "looked for repairs at the end"
+        );
+        if !repairs.found.is_empty() {
+            repairs.all_mut().for_each(|repair| end.recorded(repair));
+            return Ok(repairs);
+        }
+        if !limits.is_left() {
+            break;
+        }
+    }
+    of_run(Search { bug, whole: None, fail, wanted }, limits)
+}
+
+/// What to look for.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    bug: &'a Bug<'a>,
+    /// The run whose end the bug's is.
+    whole: Option<&'a EventTrace>,
+    fail: &'a [Repair],
+    wanted: usize,
+}
+
+impl Repairs {
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Repair> {
+        let refused = self.refused.iter_mut().map(|(repair, _)| repair);
+        self.found.iter_mut().chain(refused)
+    }
+}
+
+fn of_run(search: Search<'_>, limits: Limits<'_>) -> Result<Repairs, SolverError> {
+    let bug = search.bug;
     let closed = Some(bug).filter(|bug| bug.pattern == Pattern::Deadlock).and_then(Closed::of);
-    let Some(closed) = closed else { return search(bug, fail, wanted, limits) };
-    let mut repairs = search(&closed.bug(bug), fail, wanted, limits)?;
-    let refused = repairs.refused.iter_mut().map(|(repair, _)| repair);
-    repairs.found.iter_mut().chain(refused).for_each(|repair| closed.recorded(repair));
+    let Some(closed) = closed else { return of_trace(search, limits) };
+    let mut repairs = of_trace(Search { bug: &closed.bug(bug), ..search }, limits)?;
+    repairs.all_mut().for_each(|repair| closed.recorded(repair));
     Ok(repairs)
 }
 
@@ -135,12 +177,8 @@ fn parts_two_steps(bug: &Bug<'_>) -> bool {
 /// Once there is a repair, further candidates get only this part of the time for a question.
 const FURTHER: u32 = 8;
 
-fn search(
-    bug: &Bug<'_>,
-    fail: &[Repair],
-    wanted: usize,
-    limits: Limits<'_>,
-) -> Result<Repairs, SolverError> {
+fn of_trace(search: Search<'_>, limits: Limits<'_>) -> Result<Repairs, SolverError> {
+    let Search { bug, whole, fail, wanted } = search;
     let mut repairs = Repairs::default();
     for mut candidate in candidates::all(bug) {
         let steps = candidate.repair.steps.iter_mut();
@@ -169,7 +207,7 @@ fn search(
         let mut repair = candidate.repair;
         let first = repairs.found.is_empty();
         let time = if first { limits.time } else { limits.time / FURTHER };
-        match check::check(bug.trace, &candidate.edited, Limits { time, ..limits })? {
+        match check::check((bug.trace, whole), &candidate.edited, Limits { time, ..limits })? {
             Verdict::Holds(checked) => {
                 tracing::info!(kind = repair.kind.name(), "a repair holds");
                 repair.checked = Some(checked);

@@ -19,9 +19,21 @@ enum Awaitable {
 struct Waits(BTreeMap<(Awaitable, Awaitable), BTreeSet<ThreadId>>);
 
 /// A circle that the edited trace has and the recorded one does not have, as the names of what is
-/// waited for.
-pub(crate) fn new_circle(recorded: &EventTrace, edited: &EventTrace) -> Option<Vec<String>> {
-    let (before, after) = (waits(recorded), waits(edited));
+/// waited for. Where the recorded one is the end of a longer run, threads may wait as in the `whole` of it, too; but
+/// what a repair takes away in the end it would take away everywhere.
+pub(crate) fn new_circle(
+    recorded: &EventTrace,
+    whole: Option<&EventTrace>,
+    edited: &EventTrace,
+) -> Option<Vec<String>> {
+    let (mut before, mut after) = (waits(recorded), waits(edited));
+    let keeps_all = || before.0.keys().all(|edge| after.0.contains_key(edge));
+    if let Some(whole) = whole.filter(|_| keeps_all()) {
+        for (edge, threads) in waits(whole).0 {
+            before.0.entry(edge).or_default().extend(&threads);
+            after.0.entry(edge).or_default().extend(threads);
+        }
+    }
     let new = after.0.keys().filter(|edge| !before.0.contains_key(edge));
     for &(from, to) in new {
         if let Some(path) = after.path(to, from) {
@@ -232,5 +244,26 @@ mod tests {
         let found = names(&waits(&parsed.trace), &parsed.trace);
         assert!(found.contains(&("s".to_owned(), "m".to_owned())), "{found:?}");
         assert!(found.len() <= 4, "{found:?}");
+    }
+
+    /// What threads wait for in the beginning of a run makes circles with what a repair adds at its end, unless the
+    /// repair takes an order away, which it does everywhere.
+    #[test]
+    fn the_beginning_of_a_run_may_close_a_circle() {
+        let all = "z: lock m\nz: unlock m\nz: lock n\nz: unlock n\n";
+        let trace = |text: &str| parse(&format!("{all}{text}")).expect("the text is a trace").trace;
+        let nested = |outer: &str, inner: &str, thread: &str| {
+            format!(
+                "{thread}: lock {outer}\n{thread}: lock {inner}\n{thread}: unlock {inner}\n{thread}: unlock {outer}\n"
+            )
+        };
+        let plain = trace("a: lock m\na: unlock m\n");
+        let longer = trace(&nested("m", "n", "a"));
+        let whole = trace(&format!("a: lock m\na: unlock m\n{}", nested("n", "m", "b")));
+        assert_eq!(new_circle(&plain, None, &longer), None);
+        let circle = new_circle(&plain, Some(&whole), &longer).expect("they wait for each other");
+        assert!(circle.contains(&"m".to_owned()) && circle.contains(&"n".to_owned()), "{circle:?}");
+        let other = trace(&nested("n", "m", "a"));
+        assert_eq!(new_circle(&longer, Some(&longer), &other), None);
     }
 }

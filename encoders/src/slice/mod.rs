@@ -13,6 +13,7 @@
 //! Of a long run, the end alone may be enough: [`window`].
 
 mod build;
+mod ends;
 mod relevance;
 mod widen;
 mod window;
@@ -23,6 +24,7 @@ use crate::context::{Builder, Context};
 use crate::fork_join;
 use crate::locks::Regions;
 use crate::validate;
+pub use ends::{ends, is_long};
 use model::{
     CellId, EventId, EventTrace, ReadRef, Thread, VarId, Variable, VariableOrigin, WriteSource,
 };

@@ -33,7 +33,7 @@ use crate::enforce::Rule;
 use crate::source::Span;
 use explain::Pattern;
 use model::names::{initialised, is_channel, is_descriptor};
-use model::{CellId, Event, EventTrace};
+use model::{CellId, Event, EventId, EventTrace};
 use std::collections::BTreeSet;
 
 /// What kind of change a repair is.
@@ -136,6 +136,14 @@ impl Repair {
     /// Would a person do the same?
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         self.kind == other.kind && self.steps == other.steps && self.lock == other.lock
+    }
+
+    /// Lets it speak of the events of another trace, of which its own events are images.
+    pub(crate) fn speak_of(&mut self, origin: impl Fn(EventId) -> Option<EventId>) {
+        self.rule = self.rule.speaking_of(&origin);
+        if let Some(passing) = self.checked.as_mut().and_then(|checked| checked.passing.as_mut()) {
+            *passing = passing.iter().filter_map(|id| origin(*id)).collect();
+        }
     }
 
     /// Is it the same change but for how far it goes, so that the simpler one is enough?
