@@ -25,7 +25,7 @@ fn a_write_that_is_seen_late_is_the_cause_and_fences_are_the_repair() {
     let arguments = ["cc", "-g", "-O1", "-pthread", "program.c", "-o", "program"];
     workspace.symbiosis(arguments).expect_code(SUCCESS);
     // A run that fails late has long traces; one that fails early comes soon.
-    let found = (1..=20).find_map(|number| {
+    let found = (1..=80).find_map(|number| {
         let trace = format!("{number}.trace");
         let record = ["record", "--until-failure", "200", "-o", &trace, "--", "./program"];
         workspace.symbiosis(record).expect_code(SUCCESS);

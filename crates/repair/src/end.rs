@@ -6,9 +6,10 @@
 use crate::check::Limits;
 use crate::{Bug, Repair};
 use encoders::Slice;
-use model::evaluate::Evaluator;
-use model::{EventId, Schedule};
+use model::evaluate::{Evaluation, Evaluator};
+use model::{EventId, Schedule, VarId};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::time::Duration;
 
 /// One question about an end may take no longer than that.
@@ -22,33 +23,16 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// The ends to look at, the one to begin with in front: the shortest with all the places of the program at which the
-    /// longest one has what the cause is about. None where the run is not long or the failing schedule is not one of
+    /// The ends to look at, one after the other. None where the run is not long or the failing schedule is not one of
     /// all its events.
-    pub(crate) fn of(bug: &Bug<'_>) -> Vec<Self> {
-        let Bug { trace, schedule, events, .. } = *bug;
-        if !encoders::is_long(trace) || schedule.len() != trace.events.len() {
-            return Vec::new();
-        }
-        let order = Schedule { order: schedule.to_vec() };
-        let recorded = |id: model::VarId| {
-            Some(trace.variables.get(id.index()).and_then(|of| of.recorded).unwrap_or(0))
-        };
-        let Ok(evaluation) = Evaluator::new(trace).run(&order.order, &recorded) else {
-            return Vec::new();
-        };
-        let decides = schedule.iter().position(|id| events.contains(id));
-        let parts = encoders::ends(trace, &order, decides);
-        let windows =
-            parts.into_iter().filter_map(|part| encoders::window(trace, &order, &evaluation, part));
-        let ends = windows.filter_map(|window| Self::in_window(bug, window));
-        let mut ends: Vec<Self> = ends.collect();
-        let places: Vec<usize> = ends.iter().map(|end| end.places(bug).len()).collect();
-        let most = places.iter().max().copied().unwrap_or(0);
-        if let Some(first) = places.iter().position(|places| *places == most) {
-            ends[..=first].rotate_right(1);
-        }
-        ends
+    pub(crate) fn of<'a>(bug: &'a Bug<'a>) -> impl Iterator<Item = Self> + 'a {
+        let known = known(bug);
+        let parts = known.as_ref().map(|(order, _)| parts(bug, order)).unwrap_or_default();
+        parts.into_iter().filter_map(move |part| {
+            let (order, evaluation) = known.as_ref()?;
+            let window = encoders::window(bug.trace, order, evaluation, part)?;
+            Self::in_window(bug, window)
+        })
     }
 
     /// `None` where not all events of the cause are in the window.
@@ -56,19 +40,6 @@ impl End {
         let events: Option<Vec<EventId>> = bug.events.iter().map(|id| window.find(*id)).collect();
         let schedule = bug.schedule.iter().filter_map(|id| window.find(*id)).collect();
         Some(Self { events: events?, schedule, window })
-    }
-
-    /// The places at which the end has accesses and operations like those of the cause.
-    fn places(&self, bug: &Bug<'_>) -> BTreeSet<(&str, u32)> {
-        let of_cause = bug.events.iter().map(|id| bug.trace.event(*id));
-        let names: BTreeSet<&str> = of_cause.filter_map(|event| event.name.as_deref()).collect();
-        let named = self
-            .window
-            .trace
-            .events
-            .iter()
-            .filter(|event| event.name.as_deref().is_some_and(|name| names.contains(name)));
-        named.map(|event| (event.site().file.as_str(), event.site().line)).collect()
     }
 
     /// How many events it has.
@@ -98,6 +69,37 @@ impl End {
         }
         repair.speak_of(|id| (id.index() < self.len()).then(|| self.window.event(id)));
     }
+}
+
+/// The failing schedule, where it is one of all events of a long run, and what it does.
+fn known(bug: &Bug<'_>) -> Option<(Schedule, Evaluation)> {
+    let Bug { trace, schedule, .. } = *bug;
+    if !encoders::is_long(trace) || schedule.len() != trace.events.len() {
+        return None;
+    }
+    let recorded =
+        |id: VarId| Some(trace.variables.get(id.index()).and_then(|of| of.recorded).unwrap_or(0));
+    let evaluation = Evaluator::new(trace).run(schedule, &recorded).ok()?;
+    Some((Schedule { order: schedule.to_vec() }, evaluation))
+}
+
+/// The parts of the schedule that may be an end, the one to begin with in front: the shortest in which what the cause is
+/// about is used at as many places of the program as in any.
+fn parts(bug: &Bug<'_>, order: &Schedule) -> Vec<Range<usize>> {
+    let decides = order.order.iter().position(|id| bug.events.contains(id));
+    let mut parts = encoders::ends(bug.trace, order, decides);
+    let named = bug.events.iter().filter_map(|id| bug.trace.event(*id).name.as_deref());
+    let names: BTreeSet<&str> = named.collect();
+    let places = |part: &Range<usize>| -> usize {
+        let events = order.order[part.clone()].iter().map(|id| bug.trace.event(*id));
+        let named = events.filter(|e| e.name.as_deref().is_some_and(|name| names.contains(name)));
+        named.map(|event| (&event.site().file, event.site().line)).collect::<BTreeSet<_>>().len()
+    };
+    let counts: Vec<usize> = parts.iter().map(places).collect();
+    if let Some(first) = counts.iter().position(|count| Some(count) == counts.iter().max()) {
+        parts[..=first].rotate_right(1);
+    }
+    parts
 }
 
 #[cfg(test)]
