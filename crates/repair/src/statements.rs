@@ -85,7 +85,9 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// The statements of the same activation that one would pass on its way, nearest first.
+    /// The statements of the same activation that one would pass on its way, nearest first. Where the thread comes back
+    /// to lines on the other side, another round of a loop begins, or another call from the same place, of which nothing
+    /// else may tell: no statement goes there. The lines of one statement may come in any order before it.
     pub(crate) fn passed(
         self,
         all: &[Statement],
@@ -98,7 +100,16 @@ impl Direction {
             Self::Later => (None, Some(behind)),
         };
         let passed = before.into_iter().flatten().chain(behind.into_iter().flatten());
-        passed.take_while(move |other| other.activation == activation)
+        let own = all[at].line;
+        let mut went = self == Self::Later;
+        passed.take_while(move |other| {
+            let (ahead, back) = match self {
+                Self::Earlier => (other.line < own, other.line > own),
+                Self::Later => (other.line > own, other.line < own),
+            };
+            went |= ahead;
+            other.activation == activation && !(went && back)
+        })
     }
 }
 
@@ -321,5 +332,42 @@ mod tests {
         assert!(gives_back_around(&parsed.trace, look, &statement("give")));
         assert!(!gives_back_around(&parsed.trace, look, &statement("join")));
         assert!(!gives_back_around(&parsed.trace, parsed.event("join"), &statement("give")));
+    }
+
+    /// A thread that passes these lines of one function, one after the other, with a write each.
+    fn passing(lines: &[u32]) -> EventTrace {
+        let text: Vec<String> =
+            (0..lines.len()).map(|number| format!("a: [n{number}] W x{number} 1")).collect();
+        let mut parsed = parse(&text.join("\n")).expect("the text is a trace");
+        for (number, &line) in lines.iter().enumerate() {
+            let (file, function) = ("ring.c".to_owned(), "push".to_owned());
+            let id = parsed.event(&format!("n{number}"));
+            parsed.trace.events[id.index()].stack =
+                [Site { file, line, column: 1, function }].into();
+        }
+        parsed.trace
+    }
+
+    /// A short function that is called in a loop leaves nothing between two calls of it.
+    #[test]
+    fn no_statement_moves_into_another_round() {
+        let moves = |lines: &[u32], from: u32, to: u32, direction: Direction| {
+            let trace = passing(lines);
+            let event = trace.threads.iter().flat_map(|thread| &thread.events);
+            let mut sites = event.map(|id| trace.event(*id).site());
+            let function = sites.find(|site| site.line == from).expect("the line is passed");
+            move_line((&trace, Uses::NONE), function, (from, to), direction).is_some()
+        };
+        let rounds = [12, 20, 12, 16, 17, 12, 20];
+        assert!(moves(&rounds, 16, 17, Direction::Later));
+        assert!(moves(&rounds, 17, 16, Direction::Earlier));
+        assert!(!moves(&rounds, 16, 20, Direction::Later));
+        assert!(!moves(&rounds, 16, 20, Direction::Earlier));
+        assert!(moves(&[10, 11, 12, 11, 12, 13], 10, 13, Direction::Later), "behind a loop");
+        assert!(moves(&[10, 11, 12, 11, 12, 13], 13, 10, Direction::Earlier), "before it");
+        assert!(
+            moves(&[10, 14, 13], 13, 10, Direction::Earlier),
+            "what a call is given comes first"
+        );
     }
 }
