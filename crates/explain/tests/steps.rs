@@ -252,3 +252,37 @@ fn what_was_said_in_the_call_of_the_late_write_is_named() {
     assert_eq!(cause.case, Some("announced-too-early"), "{}", cause.sentence);
     assert_eq!(cause.events, events(&parsed, &["flag", "put", "look", "take"]));
 }
+
+/// Two cars look whether a junction is free and enter it, each step in a call of its own. What came between the one's
+/// look and its check later on is that the other one entered, because it had looked before; and as all of it is about
+/// one variable, between that look and what it led to.
+#[test]
+fn who_looked_before_and_acted_behind_is_told_by_its_own_look() {
+    let mut parsed = trace(
+        "
+        b: [look] R occupant -> l
+        b: assume l == 0
+        a: [first] R occupant -> f
+        a: assume f == 0
+        a: [enter] W occupant 1
+        b: [late] W occupant 2
+        b: [leave] W occupant 0
+        a: [check] R occupant -> c
+        a: fail c != 1
+        ",
+    );
+    let places = [
+        ("look", "is_free", 10, 40),
+        ("first", "is_free", 10, 40),
+        ("enter", "enter", 20, 41),
+        ("late", "enter", 20, 41),
+        ("leave", "leave", 31, 42),
+        ("check", "leave", 30, 42),
+    ];
+    for (label, function, line, caller) in places {
+        place(&mut parsed, label, &[(function, line), ("travel", caller)]);
+    }
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.pattern, Pattern::Atomicity, "{}", cause.sentence);
+    assert_eq!(cause.events, events(&parsed, &["enter", "look", "late"]), "{}", cause.sentence);
+}

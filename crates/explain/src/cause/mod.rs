@@ -44,7 +44,7 @@ use crate::across::{Across, Side};
 use crate::alternates::Alternate;
 use crate::dsp::Dsp;
 use crate::root_cause::RootCause;
-use model::EventId;
+use model::{CellId, EventId};
 use story::Story;
 
 pub use late_write::late_write;
@@ -263,8 +263,20 @@ fn decided(story: &Story<'_>, found: &Found) -> Option<Found> {
         return None;
     }
     let decided = decision::find_between(story, between, second)?;
-    let change = id(decided.events.get(1)?)?;
-    (story.event(change).index > story.event(first).index).then_some(decided)
+    let [look, change, write] = [0, 1, 2].map(|at| decided.events.get(at).and_then(id));
+    let (look, change, write) = (look?, change?, write?);
+    if story.event(change).index <= story.event(first).index {
+        return None;
+    }
+    // Where all of it is about one variable, the other thread's step came between a look and what it led to.
+    let in_all =
+        |cell: &CellId| story.access(look, *cell).reads && story.access(write, *cell).writes;
+    let of_one = story.common_cells(look, change).into_iter().find(in_all);
+    let same = |cell| {
+        let triple = atomicity::Triple { first: look, between: change, second: write, cell };
+        atomicity::found(story, triple, atomicity::Case::ReadWriteWrite)
+    };
+    Some(of_one.map_or(decided, same))
 }
 
 /// Has the program's call in which the first event was come to its end before the second one?
