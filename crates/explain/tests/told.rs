@@ -208,3 +208,39 @@ fn who_looks_again_or_finds_what_it_waited_for_is_told_otherwise() {
         assert_ne!(cause.case, Some("woken-without-look"), "{cause:?}");
     }
 }
+
+/// Who waits for a while goes on when the time is up, and another thread has taken what was free by then.
+const GAVE_UP: &str = "
+    cell taken 32 = 0
+    t0: fork a
+    t0: fork b
+    a: lock m
+    a: [look] R taken -> t
+    a: assume t == 0
+    a: wait-timed-out free m
+    a: [use] R taken -> u
+    a: unlock m
+    a: fail u == 1
+    b: lock m
+    b: [take] W taken 1
+    b: unlock m
+    b: lock m
+    b: W taken 0
+    b: unlock m
+";
+
+#[test]
+fn who_gives_up_its_wait_and_does_not_look_again_is_told_by_that() {
+    let parsed = parse(GAVE_UP).expect("the text is a trace");
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("gave-up-without-look")));
+    let named = [cause.events[0], cause.events[1], cause.events[3]];
+    assert_eq!(named[..], events(&parsed, &["take", "look", "use"]), "{cause:?}");
+    let sentence = "t0.1 gave up its wait for `free` (trace:8) and read `taken` (trace:9) without another look at it \
+                    (trace:6), which t0.2 had written by then (trace:13)";
+    assert_eq!(cause.sentence, sentence);
+    // Whoever looks again has other reasons to fail.
+    let looks = GAVE_UP.replace("a: [use]", "a: R taken -> d\na: assume d == 1\na: [use]");
+    let cause = cause_of(&parse(&looks).expect("the text is a trace"));
+    assert_ne!(cause.case, Some("gave-up-without-look"), "{cause:?}");
+}
