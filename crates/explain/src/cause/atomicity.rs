@@ -2,7 +2,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did_to, quoted};
-use super::{CauseEvent, Found, Pattern};
+use super::{CauseEvent, Found, Pattern, has_returned};
 use model::names::is_descriptor;
 use model::{CellId, EventId, ThreadId};
 use std::cell::LazyCell;
@@ -211,7 +211,11 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
             let last = story.last_before(between, writes);
             last.is_none_or(|last| story.event(last).thread == story.event(first).thread)
         };
-        let behind = || story.in_one_call(first, second);
+        // What a thread made ready, in a constructor, say, before the other one was there at all is no step that the
+        // other one could have come into.
+        let made_ready =
+            || story.always_before(first, between) && has_returned(story, first, second);
+        let behind = || story.in_one_call(first, second) && !made_ready();
         if a.writes && c.reads && story.reads_otherwise(second) && own() && behind() {
             return Some(Case::WriteWriteRead);
         }

@@ -71,11 +71,13 @@ impl Reader<'_> {
                 };
                 let (first, end) = (block.first.index(), block.end.index());
                 let before = (first..at).rev().find(fits);
-                let near = before.or_else(|| (at + 1..end).find(fits));
+                // How the block is left may be the head of the loop around it.
+                let near = before.or_else(|| (at + 1..end.saturating_sub(1)).find(fits));
                 let near = near.or_else(|| {
                     let mut ways = leading.iter().filter_map(|way| target.blocks.get(*way));
                     ways.find_map(|way| (way.first.index()..way.end.index()).rev().find(fits))
                 });
+                let near = near.or_else(|| (at + 1..end).find(fits));
                 let near = near.or_else(|| (0..first).rev().take(NEAR).find(fits));
                 let rest = end..target.instructions.len();
                 let near = near.or_else(|| rest.take(NEAR).find(fits))?;
