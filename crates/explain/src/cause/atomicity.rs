@@ -199,7 +199,10 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     // Nor do two looks of one wait of the library belong to a check and its use, nor what a pointer that is
     // destroyed does to a count.
     let [one, two] = [first, second].map(|id| story.event(id));
-    if one.gives_up_reference() || (one.is_in_synchronisation() && two.is_in_synchronisation()) {
+    if one.gives_up_reference()
+        || one.asks_who_is_left()
+        || (one.is_in_synchronisation() && two.is_in_synchronisation())
+    {
         return None;
     }
     let [a, b, c] = [first, between, second].map(|id| story.access(id, cell));

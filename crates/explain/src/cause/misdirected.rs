@@ -29,7 +29,8 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
         if same {
             return None;
         }
-        way_to(story, here).into_iter().find_map(|read| {
+        // Where the way began to be another one.
+        way_to(story, here).into_iter().rev().find_map(|read| {
             let cell = *story.cells(read).first()?;
             let change = story.source(read, cell)?;
             let overwritten = story.event(change).thread != story.event(read).thread

@@ -193,7 +193,7 @@ fn missed(story: &Story<'_>) -> Option<Found> {
         // That the last signal came before the wait is all that can be said without a look.
         let vague = came.as_ref().is_none_or(|found| found.case == Some("signal-before-wait"));
         return if vague {
-            unsignalled::find(story).or(came).or_else(|| unasked::find(story))
+            unsignalled::find(story).or_else(|| unasked::find(story)).or(came)
         } else {
             came
         };

@@ -258,9 +258,9 @@ fn check_and_change(
     })
 }
 
-/// Did the thread look at something in the section in which it began to wait, though the look at hand was made in an
-/// earlier one of the same mutex? That round, or that call, has come to its end, and nothing comes between what a thread
-/// looks at and its wait while it has the mutex.
+/// Was the look at hand made in an earlier section of the wait's mutex, and did the thread look at something in the one in
+/// which it began to wait, or is that the same section of the source in a later round? Nothing comes between what a
+/// thread looks at and its wait while it has the mutex.
 fn looked_again(story: &Story<'_>, check: EventId, began: &Event) -> bool {
     let EventKind::Unlock { object: mutex, .. } = began.kind else { return false };
     let own = &story.trace().threads[began.thread.index()].events;
@@ -282,7 +282,8 @@ fn looked_again(story: &Story<'_>, check: EventId, began: &Event) -> bool {
             && (second.index + 1..=began.index).contains(&look.position)
             && !story.trace().reads_of(look.expr).is_empty()
     };
-    first.id != second.id && story.trace().conditions.iter().any(looks_there)
+    let later_round = first.stack == second.stack;
+    first.id != second.id && (later_round || story.trace().conditions.iter().any(looks_there))
 }
 
 /// Are a look and a wait of one thread parts of one call, and not of two calls of the same function?
