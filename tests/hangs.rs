@@ -87,3 +87,38 @@ fn workers_that_have_nothing_to_do_are_not_what_a_hang_is_put_down_to() {
     assert!(about, "{}", cause.sentence);
     assert_ne!(cause.pattern, "missed-wakeup", "{}", cause.sentence);
 }
+
+#[test]
+fn what_was_looked_at_in_an_earlier_round_is_no_check_before_the_wait() {
+    let workspace = Workspace::new("earlier-look");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/earlier_look.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "--timeout", "3", "-o", "hang.trace", "--", "./program"];
+    workspace.symbiosis(record);
+    let solve = ["solve", "hang.trace", "--format", "json"];
+    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
+    let solution: Solution = serde_json::from_str(&outcome.stdout()).expect("a solution");
+    let cause = solution.cause.as_ref().expect("a sentence about the cause");
+    assert!(!cause.sentence.contains("check"), "{}", cause.sentence);
+    assert!(cause.sentence.contains("signalled `more`"), "{}", cause.sentence);
+}
+
+#[test]
+fn what_a_thread_does_not_ask_for_where_it_waits_is_named() {
+    let workspace = Workspace::new("unasked-flag");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/unasked_flag.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record =
+        ["record", "--until-failure", "5", "--timeout", "3", "-o", "hang.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let solve = ["solve", "hang.trace", "--format", "json"];
+    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
+    let solution: Solution = serde_json::from_str(&outcome.stdout()).expect("a solution");
+    let cause = solution.cause.as_ref().expect("a sentence about the cause");
+    assert_eq!(cause.case.as_deref(), Some("not-asked-where-it-waits"), "{}", cause.sentence);
+    assert!(cause.sentence.contains("read `stopping`"), "{}", cause.sentence);
+}

@@ -2,9 +2,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 struct lock {
     pthread_mutex_t mutex;
+};
+
+struct condition {
+    pthread_cond_t changed;
 };
 
 int lock_make(Lock *lock)
@@ -30,4 +35,24 @@ int lock_give(Lock *lock)
         return EINVAL;
     struct lock *it = *lock;
     return pthread_mutex_unlock(&it->mutex);
+}
+
+int condition_make(Condition *condition)
+{
+    struct condition *made = malloc(sizeof *made);
+    if (made == NULL)
+        return ENOMEM;
+    *condition = made;
+    return pthread_cond_init(&made->changed, NULL);
+}
+
+int condition_await(Condition *condition, Lock *lock, long milliseconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    long nanoseconds = until.tv_nsec + milliseconds * 1000000;
+    until.tv_sec += nanoseconds / 1000000000;
+    until.tv_nsec = nanoseconds % 1000000000;
+    struct lock *it = *lock;
+    return pthread_cond_timedwait(&(*condition)->changed, &it->mutex, &until);
 }

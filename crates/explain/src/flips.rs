@@ -75,7 +75,10 @@ pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -
     let variables: BTreeSet<CellId> = addressed.cells().collect();
     let mut pairs: Vec<(Key, EventId, EventId)> = Vec::new();
     let mut add = |rank: Rank, before: EventId, after: EventId| {
-        let internal = [before, after].iter().all(|id| is_of_runtime(trace.event(*id)));
+        let [one, other] = [before, after].map(|id| trace.event(id));
+        let internal = (is_of_runtime(one) && is_of_runtime(other))
+            || one.asks_who_is_left()
+            || other.asks_who_is_left();
         let rank = if internal { Rank::Rest } else { rank };
         pairs.push(((rank, search.distance(before, after)), before, after));
     };

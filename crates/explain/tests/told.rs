@@ -208,3 +208,76 @@ fn who_looks_again_or_finds_what_it_waited_for_is_told_otherwise() {
         assert_ne!(cause.case, Some("woken-without-look"), "{cause:?}");
     }
 }
+
+/// Who waits for a while goes on when the time is up, and another thread has taken what was free by then.
+const GAVE_UP: &str = "
+    cell taken 32 = 0
+    t0: fork a
+    t0: fork b
+    a: lock m
+    a: [look] R taken -> t
+    a: assume t == 0
+    a: wait-timed-out free m
+    a: [use] R taken -> u
+    a: unlock m
+    a: fail u == 1
+    b: lock m
+    b: [take] W taken 1
+    b: unlock m
+    b: lock m
+    b: W taken 0
+    b: unlock m
+";
+
+#[test]
+fn who_gives_up_its_wait_and_does_not_look_again_is_told_by_that() {
+    let parsed = parse(GAVE_UP).expect("the text is a trace");
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("gave-up-without-look")));
+    let named = [cause.events[0], cause.events[1], cause.events[3]];
+    assert_eq!(named[..], events(&parsed, &["take", "look", "use"]), "{cause:?}");
+    let sentence = "t0.1 gave up its wait for `free` (trace:8) and read `taken` (trace:9) without another look at it \
+                    (trace:6), which t0.2 had written by then (trace:13)";
+    assert_eq!(cause.sentence, sentence);
+    // Whoever looks again has other reasons to fail.
+    let looks = GAVE_UP.replace("a: [use]", "a: R taken -> d\na: assume d == 1\na: [use]");
+    let cause = cause_of(&parse(&looks).expect("the text is a trace"));
+    assert_ne!(cause.case, Some("gave-up-without-look"), "{cause:?}");
+}
+
+/// One place hands two threads what each is to work on; the second item is there before the first thread looks.
+const HANDED_OVER: &str = "
+    t0: [give] W item 1
+    t0: fork a
+    t0: [again] W item 2
+    t0: fork b
+    a: [get] R item -> i
+    a: assume i == 2
+    a: [put] W second 1
+    b: R item -> j
+    b: W second 1
+    t0: join a
+    t0: join b
+    t0: [look] R first -> f
+    t0: fail f == 0
+";
+
+#[test]
+fn what_was_written_elsewhere_is_told_by_what_led_there() {
+    let led = |text: &str| {
+        let mut parsed = parse(text).expect("the text is a trace");
+        let condition = parsed.trace.conditions.iter_mut().find(|c| c.thread.index() == 1);
+        condition.expect("a condition").kind = model::PathConditionKind::Address;
+        parsed
+    };
+    let failing = Run::explained(led(HANDED_OVER));
+    let passing = HANDED_OVER.replace("assume i == 2", "assume i == 1");
+    let passing = passing.replace("[put] W second", "[put] W first");
+    let passing = passing.replace("fail f == 0", "assume f == 1");
+    let order = [0, 0, 0, 1, 1, 1, 1, 0, 0, 2, 2, 2, 2, 0, 0, 0, 0];
+    let cause = cause_across(&failing, &Run::in_order(led(&passing), &order));
+    let named = ["get", "again"].map(|label| failing.event(label));
+    let named: Vec<CauseEvent> = named.into_iter().map(CauseEvent::Failing).collect();
+    assert!(named.iter().all(|event| cause.events.contains(event)), "{cause:?}");
+    assert_eq!(cause.pattern, Pattern::Order, "{cause:?}");
+}

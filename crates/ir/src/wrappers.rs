@@ -3,7 +3,7 @@
 //! program's locks are taken on one line there and have one name, so people look at the calls.
 
 use crate::effects;
-use crate::types::{Call, Callee, CastOp, Function, InstKind, Module, Operand};
+use crate::types::{Call, Callee, CastOp, FuncId, Function, InstKind, Module, Operand};
 
 /// Longer functions do more than that.
 const LONGEST: usize = 400;
@@ -21,9 +21,9 @@ enum Kind {
     Tells,
 }
 
-/// Where the object of a wrapper is.
+/// Where a wrapper has an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wrapper {
+pub struct Origin {
     /// The parameter that leads there, 0 being the first.
     pub parameter: usize,
     /// The place in bytes behind where the parameter points to.
@@ -32,13 +32,43 @@ pub struct Wrapper {
     pub pointer: bool,
 }
 
-/// Where a wrapper has its object, if the function is one.
-#[must_use]
-pub fn wrapper(module: &Module, function: &Function) -> Option<Wrapper> {
-    wrapped(module, function, DEEPEST).map(|(_, object)| object)
+/// What a wrapper is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wrapper {
+    /// The lock, or what is waited for or announced.
+    pub object: Origin,
+    /// The lock that a wait gives back, where that is its caller's, too.
+    pub lock: Option<Origin>,
 }
 
-fn wrapped(module: &Module, function: &Function, depth: usize) -> Option<(Kind, Wrapper)> {
+/// Where the functions are that a module only declares: the other modules of the program.
+pub trait Bodies {
+    /// The module that has the function's body, and the function there.
+    fn body<'m>(&'m self, module: &'m Module, id: FuncId) -> Option<(&'m Module, &'m Function)>;
+}
+
+/// No other modules.
+#[derive(Clone, Copy, Debug)]
+pub struct NoBodies;
+
+impl Bodies for NoBodies {
+    fn body<'m>(&'m self, _: &'m Module, _: FuncId) -> Option<(&'m Module, &'m Function)> {
+        None
+    }
+}
+
+/// Where a wrapper has its object, if the function is one.
+#[must_use]
+pub fn wrapper(module: &Module, function: &Function, bodies: &dyn Bodies) -> Option<Wrapper> {
+    wrapped(module, function, bodies, DEEPEST).map(|(_, object)| object)
+}
+
+fn wrapped(
+    module: &Module,
+    function: &Function,
+    bodies: &dyn Bodies,
+    depth: usize,
+) -> Option<(Kind, Wrapper)> {
     let depth = depth.checked_sub(1)?;
     if function.instructions.len() > LONGEST || function.name == "main" {
         return None;
@@ -52,67 +82,105 @@ fn wrapped(module: &Module, function: &Function, depth: usize) -> Option<(Kind, 
             return None;
         };
         let callee = module.functions.get(id.index())?;
-        let one = match kind(&callee.name) {
-            Some(kind) => (kind, origin(function, *call.args.first()?)?),
-            None if callee.blocks.is_empty() => {
+        let one = match (kind(&callee.name), body(module, id, bodies)) {
+            (Some(kind), _) => {
+                let object = origin(function, *call.args.first()?)?;
+                let lock = call.args.get(1).filter(|_| kind == Kind::Waits);
+                (kind, Wrapper { object, lock: lock.and_then(|lock| origin(function, *lock)) })
+            }
+            (None, None) => {
                 // Of what nobody described it is not known whether it takes locks.
                 if callee.intrinsic || effects::effect(&callee.name).is_some() {
                     continue;
                 }
                 return None;
             }
-            None => match wrapped(module, callee, depth) {
-                Some((kind, inner)) => (kind, behind(function, call, inner)?),
-                None if synchronises(module, callee, depth) => return None,
+            (None, Some((module, callee))) => match wrapped(module, callee, bodies, depth) {
+                Some((kind, inner)) => {
+                    let object = behind(function, call, inner.object)?;
+                    let lock = inner.lock.and_then(|lock| behind(function, call, lock));
+                    (kind, Wrapper { object, lock })
+                }
+                None if synchronises(module, callee, bodies, depth) => return None,
                 None => continue,
             },
         };
-        if found.is_some_and(|found| found != one) {
-            return None;
-        }
-        found = Some(one);
+        found = match found {
+            None => Some(one),
+            Some((kind, known)) if (kind, known.object) == (one.0, one.1.object) => {
+                let lock = known.lock.filter(|lock| one.1.lock == Some(*lock));
+                Some((kind, Wrapper { lock, ..known }))
+            }
+            Some(_) => return None,
+        };
     }
     found
 }
 
+/// The body of what a module calls, wherever it is.
+fn body<'m>(
+    module: &'m Module,
+    id: FuncId,
+    bodies: &'m dyn Bodies,
+) -> Option<(&'m Module, &'m Function)> {
+    let here = module.functions.get(id.index())?;
+    match here.is_declaration() {
+        // The compiler's own have none, and what the tables say of a library's holds for all of them.
+        true if here.intrinsic || effects::effect(&here.name).is_some() => None,
+        true => bodies.body(module, id),
+        false => Some((module, here)),
+    }
+}
+
 /// Where a function that calls a wrapper has the wrapper's object.
-fn behind(function: &Function, call: &Call, inner: Wrapper) -> Option<Wrapper> {
+fn behind(function: &Function, call: &Call, inner: Origin) -> Option<Origin> {
     let outer = origin(function, *call.args.get(inner.parameter)?)?;
     match (outer.pointer, inner.pointer) {
         (true, true) => None,
         (true, false) => Some(outer),
         (false, pointer) => {
-            Some(Wrapper { offset: outer.offset.checked_add(inner.offset)?, pointer, ..outer })
+            Some(Origin { offset: outer.offset.checked_add(inner.offset)?, pointer, ..outer })
         }
     }
 }
 
 /// Does a function have to do with locks, as far as is known?
-fn synchronises(module: &Module, function: &Function, depth: usize) -> bool {
+fn synchronises(module: &Module, function: &Function, bodies: &dyn Bodies, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return true };
     function.instructions.iter().filter_map(|it| it.kind.as_call()).any(|call| {
         let Callee::Direct(id) = call.callee else {
             return !matches!(call.callee, Callee::Asm(..));
         };
         let Some(callee) = module.functions.get(id.index()) else { return true };
-        match callee.blocks.is_empty() {
-            true => {
+        match body(module, id, bodies) {
+            None => {
                 let known = callee.intrinsic || effects::effect(&callee.name).is_some();
                 kind(&callee.name).is_some() || !known
             }
-            false => synchronises(module, callee, depth),
+            Some((module, callee)) => synchronises(module, callee, bodies, depth),
         }
     })
 }
 
 /// The parameter that an address comes from.
-fn origin(function: &Function, address: Operand) -> Option<Wrapper> {
+fn origin(function: &Function, address: Operand) -> Option<Origin> {
+    traced(function, address, &|address| {
+        kept_in(function, address).or_else(|| kept_behind(function, address))
+    })
+}
+
+/// The same, with what is known of the value that a load finds.
+fn traced(
+    function: &Function,
+    address: Operand,
+    kept: &dyn Fn(Operand) -> Option<Operand>,
+) -> Option<Origin> {
     let mut address = address;
-    let mut found = Wrapper { parameter: 0, offset: 0, pointer: false };
+    let mut found = Origin { parameter: 0, offset: 0, pointer: false };
     for _ in 0..LONGEST_CHAIN {
         let id = match address {
             Operand::Param(parameter) => {
-                return Some(Wrapper { parameter: usize::try_from(parameter).ok()?, ..found });
+                return Some(Origin { parameter: usize::try_from(parameter).ok()?, ..found });
             }
             Operand::Inst(id) => id,
             Operand::Const(_) | Operand::Other => return None,
@@ -124,11 +192,11 @@ fn origin(function: &Function, address: Operand) -> Option<Wrapper> {
             }
             InstKind::Cast(CastOp::BitCast | CastOp::AddrSpaceCast, inner)
             | InstKind::Freeze(inner) => *inner,
-            InstKind::Load { address, .. } => match kept_in(function, *address) {
+            InstKind::Load { address, .. } => match kept(*address) {
                 Some(value) => value,
                 None if found.pointer => return None,
                 None => {
-                    found = Wrapper { offset: 0, pointer: true, ..found };
+                    found = Origin { offset: 0, pointer: true, ..found };
                     *address
                 }
             },
@@ -147,6 +215,18 @@ fn kept_in(function: &Function, address: Operand) -> Option<Operand> {
     }
     let mut values = function.instructions.iter().filter_map(|it| match it.kind {
         InstKind::Store { address: to, value, .. } if to == address => Some(value),
+        _ => None,
+    });
+    let value = values.next()?;
+    values.next().is_none().then_some(value)
+}
+
+/// What is kept in a member that is written once, as a guard's constructor does with the lock that it takes then.
+fn kept_behind(function: &Function, address: Operand) -> Option<Operand> {
+    let place = |address| traced(function, address, &|address| kept_in(function, address));
+    let member = place(address)?;
+    let mut values = function.instructions.iter().filter_map(|it| match it.kind {
+        InstKind::Store { address: to, value, .. } if place(to) == Some(member) => Some(value),
         _ => None,
     });
     let value = values.next()?;

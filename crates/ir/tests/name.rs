@@ -177,6 +177,26 @@ fn unions_bit_fields_and_pointers_to_pointers() {
 }
 
 #[test]
+fn of_a_unions_members_the_one_with_such_an_object_is_named() {
+    let source = "struct event { int value; long lock[5]; long cond[6]; };
+        struct device { int kind; union {
+            struct { void *ports[32]; int count; } jack;
+            struct { long time; struct event asked, done; } null; }; };
+        void wait(void *cond, void *lock);
+        void f(struct device *d) { wait(d->null.done.cond, d->null.done.lock); d->null.asked.value = 1; }";
+    for level in LEVELS {
+        let module = c(level, source);
+        let found = function(&module, "f");
+        let call = common::instructions(found, |kind| kind.as_call().is_some()).pop();
+        let call = call.expect("a call");
+        let name = |argument, size| argument_path(&module, found, call, argument, Some(size));
+        assert_eq!(name(0, 48).as_deref(), Some("d->null.done.cond"), "{level}");
+        assert_eq!(name(1, 40).as_deref(), Some("d->null.done.lock"), "{level}");
+        assert_eq!(stored(&module, "f"), ["d->null.asked.value"], "{level}");
+    }
+}
+
+#[test]
 fn classes_references_and_statics() {
     let source = "#include <atomic>
         namespace bank { struct Account { long id; int balance; };

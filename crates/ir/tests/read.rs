@@ -327,6 +327,39 @@ fn merged_code_has_the_line_of_its_neighbour() {
     assert!(lines.len() >= 2 && lines.iter().all(|line| *line == 4), "{lines:?}");
 }
 
+/// A call that two ways have in common belongs to one of them, and not to the head of the loop around it.
+#[test]
+fn merged_code_has_the_line_of_a_way_that_leads_there() {
+    let module = c(
+        "-O1",
+        "int ask(void); void tell(int *); int asked, state;
+         void serve(void) {
+           for (;;) {
+             int op = ask();
+             if (op == 1) {
+               state = 4;
+               tell(&asked);
+               continue;
+             }
+             if (op == 2) {
+               state = 7;
+               tell(&asked);
+               continue;
+             }
+             break;
+           }
+         }",
+    );
+    let f = function(&module, "serve");
+    let calls = f.instructions.iter().filter(|inst| inst.kind.as_call().is_some());
+    let lines: Vec<u32> = calls
+        .filter_map(|call| Some(module.debug.locations.get(call.loc?.index())?.line))
+        .collect();
+    let told = &lines[1..];
+    let ways = |line: &u32| (5..=7).contains(line) || (10..=12).contains(line);
+    assert!(!told.is_empty() && told.iter().all(ways), "{lines:?}");
+}
+
 fn variable_type<'m>(module: &'m Module, f: &Function, name: &str) -> &'m DebugType {
     let variable = f.variables.iter().find(|variable| variable.name == name).expect("variable");
     stripped(module, variable.ty)

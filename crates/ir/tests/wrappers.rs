@@ -3,8 +3,8 @@
 mod common;
 
 use common::{c, cpp, function};
-use ir::types::Module;
-use ir::wrappers::{Wrapper, wrapper};
+use ir::types::{FuncId, Function, Module};
+use ir::wrappers::{Bodies, NoBodies, Origin, Wrapper, wrapper};
 
 const HEAD: &str = "#include <pthread.h>
     #include <semaphore.h>
@@ -12,12 +12,28 @@ const HEAD: &str = "#include <pthread.h>
     struct lock { long owner; pthread_mutex_t mutex; pthread_cond_t ready; };
     typedef struct lock *handle; ";
 
-fn of(module: &Module, name: &str) -> Option<Wrapper> {
-    wrapper(module, function(module, name))
+fn of(module: &Module, name: &str) -> Option<Origin> {
+    whole(module, name).map(|wrapper| wrapper.object)
 }
 
-fn at(parameter: usize, offset: i64, pointer: bool) -> Option<Wrapper> {
-    Some(Wrapper { parameter, offset, pointer })
+fn whole(module: &Module, name: &str) -> Option<Wrapper> {
+    wrapper(module, function(module, name), &NoBodies)
+}
+
+fn at(parameter: usize, offset: i64, pointer: bool) -> Option<Origin> {
+    Some(Origin { parameter, offset, pointer })
+}
+
+/// One other module, in which functions are found by their names.
+struct Other(Module);
+
+impl Bodies for Other {
+    fn body<'m>(&'m self, module: &'m Module, id: FuncId) -> Option<(&'m Module, &'m Function)> {
+        let name = &module.functions.get(id.index())?.name;
+        let mut functions = self.0.functions.iter();
+        let found = functions.find(|other| other.name == *name && !other.is_declaration())?;
+        Some((&self.0, found))
+    }
 }
 
 #[test]
@@ -87,4 +103,60 @@ fn a_class_around_a_lock_is_a_wrapper() {
     let module = cpp("-O0", source);
     assert_eq!(of(&module, "_ZN5Mutex4LockEv"), at(0, 0, false));
     assert_eq!(of(&module, "_ZN5Mutex6UnlockEv"), at(0, 0, false));
+}
+
+#[test]
+fn a_guards_constructor_takes_its_parameter() {
+    let source = "#include <pthread.h>
+        struct Impl { pthread_mutex_t mutex; };
+        struct Mutex { void lock(); long uses; Impl *impl; };
+        void Mutex::lock() { pthread_mutex_lock(&impl->mutex); }
+        struct Guard { Guard(Mutex &mutex); Mutex &held; };
+        Guard::Guard(Mutex &mutex) : held(mutex) { held.lock(); }";
+    for level in ["-O0", "-O1"] {
+        let module = cpp(level, source);
+        assert_eq!(of(&module, "_ZN5Mutex4lockEv"), at(0, 8, true), "{level}");
+        assert_eq!(of(&module, "_ZN5GuardC2ER5Mutex"), at(1, 8, true), "{level}");
+    }
+}
+
+#[test]
+fn the_lock_that_a_wait_gives_back_is_another_object() {
+    let source = format!(
+        "{HEAD}
+        void await(pthread_cond_t *c, pthread_mutex_t *m) {{ pthread_cond_wait(c, m); }}
+        void outer(long how, pthread_mutex_t *m, pthread_cond_t *c) {{ await(c, m); }}
+        void member(struct lock *l) {{ pthread_cond_wait(&l->ready, &l->mutex); }}
+        extern pthread_mutex_t own;
+        void one(pthread_cond_t *c) {{ pthread_cond_wait(c, &own); }}"
+    );
+    for level in ["-O0", "-O2"] {
+        let module = c(level, &source);
+        let lock = |name: &str| whole(&module, name).and_then(|wrapper| wrapper.lock);
+        assert_eq!(of(&module, "await"), at(0, 0, false), "{level}");
+        assert_eq!(lock("await"), at(1, 0, false), "{level}");
+        assert_eq!(of(&module, "outer"), at(2, 0, false), "{level}");
+        assert_eq!(lock("outer"), at(1, 0, false), "{level}");
+        assert_eq!(lock("member"), at(0, 8, false), "{level}");
+        assert_eq!(of(&module, "one"), at(0, 0, false), "{level}");
+        assert_eq!(lock("one"), None, "{level}");
+    }
+}
+
+#[test]
+fn a_wrapper_of_another_file_is_followed() {
+    let inner = format!("{HEAD} void take(struct lock *l) {{ pthread_mutex_lock(&l->mutex); }}");
+    let outer = format!(
+        "{HEAD} extern void take(struct lock *l); extern void work(struct lock *l);
+        struct guarded {{ long value; struct lock *lock; }};
+        void enter(struct guarded *g) {{ take(g->lock); }}
+        void works(struct guarded *g) {{ take(g->lock); work(g->lock); }}"
+    );
+    for level in ["-O0", "-O1"] {
+        let (module, other) = (c(level, &outer), Other(c(level, &inner)));
+        let found = |name: &str| wrapper(&module, function(&module, name), &other);
+        assert_eq!(found("enter").map(|wrapper| wrapper.object), at(0, 8, true), "{level}");
+        assert_eq!(found("works"), None, "{level}");
+        assert_eq!(of(&module, "enter"), None, "{level}");
+    }
 }

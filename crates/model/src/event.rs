@@ -133,6 +133,7 @@ impl Event {
         let site = self.site();
         self.is_in_synchronisation()
             || self.counts_references()
+            || self.asks_who_is_left()
             || rust_file(site).is_some()
             || package_file(site).is_some()
     }
@@ -143,6 +144,15 @@ impl Event {
         self.library().iter().any(|site| {
             RELEASES.contains(&site.function.as_str()) || counts(site, &["drop", "release"])
         })
+    }
+
+    /// Does a library that destroys an object of its own look whether anybody else still has a part of that, as a
+    /// `packaged_task` does for its future?
+    #[must_use]
+    pub fn asks_who_is_left(&self) -> bool {
+        let library = self.library();
+        library.iter().any(|site| site.function == "_M_get_use_count")
+            && library.last().is_some_and(|site| site.function.starts_with('~'))
     }
 
     /// Does it change how many shared pointers an object has? In which order such changes come matters to who
@@ -617,6 +627,11 @@ mod tests {
         assert!(event(&[atomic, harness]).is_affair_of_library());
         assert!(event(&[atomic, pool]).is_affair_of_library());
         assert!(!event(&[atomic, own, harness]).is_affair_of_library());
+        let count = ("/usr/include/c++/12/bits/shared_ptr_base.h", "_M_get_use_count");
+        let task = ("/usr/include/c++/12/future", "~packaged_task");
+        assert!(event(&[count, task, own]).is_affair_of_library());
+        let asked = ("/usr/include/c++/12/bits/shared_ptr_base.h", "use_count");
+        assert!(!event(&[count, asked, own]).is_affair_of_library());
         let counted = [("/rustc/0a1b/library/alloc/src/sync.rs", "drop<App>"), own];
         assert!(event(&counted).is_affair_of_library());
         let found = ("/usr/include/c++/12/bits/shared_ptr.h", "get");

@@ -12,7 +12,7 @@ use ir::types::{
     ConstId, ConstantKind, FuncId, Function, GlobalId, InstId, InstKind, Module, Operand, Type,
     TypeId,
 };
-use ir::wrappers::{self, Wrapper};
+use ir::wrappers::{self, Bodies, Wrapper};
 use model::ExprPool;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
@@ -39,8 +39,8 @@ pub(crate) struct FunctionInfo<'r> {
 
 impl FunctionInfo<'_> {
     /// Where the object is of a function that does nothing but take a lock and the like.
-    pub fn wrapper(&self, module: &Module) -> Option<Wrapper> {
-        *self.wrapper.get_or_init(|| wrappers::wrapper(module, self.function))
+    pub fn wrapper(&self, module: &Module, image: &Image<'_>) -> Option<Wrapper> {
+        *self.wrapper.get_or_init(|| wrappers::wrapper(module, self.function, image))
     }
 
     /// The site of the gate before an instruction.
@@ -82,6 +82,17 @@ pub(crate) struct Image<'r> {
     declared_names: FxHashMap<&'r str, (u64, u64)>,
     /// Lowest and one past highest address of a recorded global.
     span: (u64, u64),
+}
+
+impl Bodies for Image<'_> {
+    fn body<'m>(&'m self, module: &'m Module, id: FuncId) -> Option<(&'m Module, &'m Function)> {
+        let mut modules = self.recording.modules.iter();
+        let index = modules.position(|recorded| std::ptr::eq(&raw const recorded.ir, module))?;
+        let (index, id) = self.by_address(self.function_address(index, id))?;
+        let module = self.module(index);
+        let function = module.functions.get(id.index())?;
+        (!function.is_declaration()).then_some((module, function))
+    }
 }
 
 impl<'r> Image<'r> {

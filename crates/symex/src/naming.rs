@@ -147,7 +147,7 @@ impl<'r> Engine<'r> {
         // Who has no caller there takes the lock itself.
         self.callers(t).zip(callers).map_while(|(frame, _)| {
             let own = !is_library_function(frame.module, frame.info.function);
-            Some((frame, frame.info.wrapper(frame.module).filter(|_| own)?))
+            Some((frame, frame.info.wrapper(frame.module, self.image).filter(|_| own)?))
         })
     }
 
@@ -169,9 +169,12 @@ impl<'r> Engine<'r> {
         code.flatten()
     }
 
-    /// What the caller of such a function calls the object of `size` bytes that it is about.
-    fn callers_word(&mut self, t: usize, size: Option<u64>) -> Option<String> {
-        let (depth, (_, object)) = self.wrapping(t).enumerate().last()?;
+    /// What the caller of such a function calls the object of `size` bytes at an address that it is about: the lock
+    /// that a wait gives back is another one than what it waits for.
+    fn callers_word(&mut self, t: usize, address: u64, size: Option<u64>) -> Option<String> {
+        let (depth, wrapper) = self.wrapping(t).map(|(_, wrapper)| wrapper).enumerate().last()?;
+        let is_first = self.argument_at(t, address).is_none_or(|(position, _)| position == 0);
+        let object = if is_first { wrapper.object } else { wrapper.lock? };
         let caller = self.callers(t).nth(depth + 1)?;
         let (info, module, next) = (caller.info, caller.module, caller.next.index());
         let call = calling(info.function, next)?;
@@ -362,8 +365,8 @@ impl<'r> Engine<'r> {
         }
         let internal = self.lookup(t, address);
         let global = internal.and_then(|at| self.known_global_name(at, size.unwrap_or(0)));
-        let name = global.or_else(|| self.callers_word(t, size)).or_else(|| {
-            let operand = self.argument_at(t, address)?;
+        let name = global.or_else(|| self.callers_word(t, address, size)).or_else(|| {
+            let (_, operand) = self.argument_at(t, address)?;
             self.pointer_name(t, operand, size)
         });
         let name = match name {
@@ -395,21 +398,22 @@ impl<'r> Engine<'r> {
         better.cloned().or(name)
     }
 
-    /// The operand of the call in progress whose value is the address.
-    fn argument_at(&mut self, t: usize, address: u64) -> Option<Operand> {
+    /// The operand of the call in progress whose value is the address, and its place among the arguments.
+    fn argument_at(&mut self, t: usize, address: u64) -> Option<(usize, Operand)> {
         let call = self.threads[t].external_call()?;
-        let pairs: Vec<(Operand, Scalar)> = call
+        let pairs: Vec<(usize, Operand, Scalar)> = call
             .operands
             .iter()
             .zip(&call.arguments)
-            .filter_map(|(&operand, value)| Some((operand, Value::scalar(value)?)))
+            .enumerate()
+            .filter_map(|(at, (&operand, value))| Some((at, operand, Value::scalar(value)?)))
             .collect();
-        pairs.into_iter().find_map(|(operand, scalar)| {
+        pairs.into_iter().find_map(|(position, operand, scalar)| {
             let value = match scalar.as_expr() {
                 None => scalar.as_const(),
                 Some(id) => self.recorded_value(id),
             };
-            (value == Some(u128::from(address))).then_some(operand)
+            (value == Some(u128::from(address))).then_some((position, operand))
         })
     }
 }

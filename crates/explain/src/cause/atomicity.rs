@@ -2,7 +2,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did_to, quoted};
-use super::{CauseEvent, Found, Pattern};
+use super::{CauseEvent, Found, Pattern, has_returned};
 use model::names::is_descriptor;
 use model::{CellId, EventId, ThreadId};
 use std::cell::LazyCell;
@@ -199,7 +199,10 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     // Nor do two looks of one wait of the library belong to a check and its use, nor what a pointer that is
     // destroyed does to a count.
     let [one, two] = [first, second].map(|id| story.event(id));
-    if one.gives_up_reference() || (one.is_in_synchronisation() && two.is_in_synchronisation()) {
+    if one.gives_up_reference()
+        || one.asks_who_is_left()
+        || (one.is_in_synchronisation() && two.is_in_synchronisation())
+    {
         return None;
     }
     let [a, b, c] = [first, between, second].map(|id| story.access(id, cell));
@@ -211,7 +214,11 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
             let last = story.last_before(between, writes);
             last.is_none_or(|last| story.event(last).thread == story.event(first).thread)
         };
-        let behind = || story.in_one_call(first, second);
+        // What a thread made ready, in a constructor, say, before the other one was there at all is no step that the
+        // other one could have come into.
+        let made_ready =
+            || story.always_before(first, between) && has_returned(story, first, second);
+        let behind = || story.in_one_call(first, second) && !made_ready();
         if a.writes && c.reads && story.reads_otherwise(second) && own() && behind() {
             return Some(Case::WriteWriteRead);
         }

@@ -1,7 +1,7 @@
 //! Threads that wait for each other: what each holds, and what it asks for.
 
 use super::story::Story;
-use super::words::{at, quoted};
+use super::words::{apart, at, quoted};
 use super::{Found, Pattern};
 use model::{Awaited, Event, EventId, EventKind, FailureKind, LockMode, ObjectId, ThreadId};
 
@@ -151,12 +151,11 @@ fn told(story: &Story<'_>, circle: &[Wait]) -> Found {
 fn clause(story: &Story<'_>, wait: &Wait) -> String {
     let me = story.thread(wait.block);
     let other = &story.trace().threads[wait.on.index()].name;
-    let place = at(story, wait.block);
     let Some(held) = wait.held else {
-        return format!("{me} waits for the end of {other} ({place})");
+        return format!("{me} waits for the end of {other} ({})", at(story, wait.block));
     };
     let what = quoted(&story.subject(wait.block));
-    let got = at(story, held);
+    let [place, got] = apart(story, wait.block, held);
     let how = if matches!(story.event(held).kind, EventKind::Block { .. }) {
         format!("which {other} waits for to write ({got})")
     } else if me == other {

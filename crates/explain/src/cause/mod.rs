@@ -21,6 +21,7 @@ mod fingerprint;
 mod glance;
 mod late_write;
 mod lifetime;
+mod misdirected;
 mod once;
 mod order;
 mod orders;
@@ -34,6 +35,7 @@ mod snapshot;
 mod stale;
 mod story;
 mod taken;
+mod unasked;
 mod unseen;
 mod unsignalled;
 mod wakeup;
@@ -190,7 +192,11 @@ fn missed(story: &Story<'_>) -> Option<Found> {
     let Some(not_sent) = wakeup::not_sent(story).filter(|_| !stolen) else {
         // That the last signal came before the wait is all that can be said without a look.
         let vague = came.as_ref().is_none_or(|found| found.case == Some("signal-before-wait"));
-        return if vague { unsignalled::find(story).or(came) } else { came };
+        return if vague {
+            unsignalled::find(story).or_else(|| unasked::find(story)).or(came)
+        } else {
+            came
+        };
     };
     let mixed = |found: &Found| found.pattern == Pattern::SeveralVariables;
     Some(by_pairs(story).filter(mixed).unwrap_or(not_sent))
@@ -203,7 +209,7 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         return Some(found);
     }
     // Where the recorded paths lead to the failure in any order, what counts is why a thread came that way.
-    if let Some(found) = stale::find_wrong_way(story) {
+    if let Some(found) = stale::find_wrong_way(story).or_else(|| misdirected::find(story)) {
         return Some(found);
     }
     if let Some(found) = same_step::find_on_the_way(story) {

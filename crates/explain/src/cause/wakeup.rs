@@ -236,7 +236,9 @@ fn check_and_change(
         let mut reads: Vec<EventId> =
             story.trace().reads_of(branch.expr).iter().map(|read| read.event).collect();
         reads.sort_by_key(|read| std::cmp::Reverse(story.event(*read).index));
-        reads.retain(|check| of_one_call(story.event(*check), waiter));
+        reads.retain(|check| {
+            of_one_call(story.event(*check), waiter) && !looked_again(story, *check, waiter)
+        });
         reads.into_iter().find_map(|check| {
             let writes = |id: &EventId| {
                 story.event(*id).index < sender.index
@@ -254,6 +256,34 @@ fn check_and_change(
             missed.then_some((check, change))
         })
     })
+}
+
+/// Was the look at hand made in an earlier section of the wait's mutex, and did the thread look at something in the one in
+/// which it began to wait, or is that the same section of the source in a later round? Nothing comes between what a
+/// thread looks at and its wait while it has the mutex.
+fn looked_again(story: &Story<'_>, check: EventId, began: &Event) -> bool {
+    let EventKind::Unlock { object: mutex, .. } = began.kind else { return false };
+    let own = &story.trace().threads[began.thread.index()].events;
+    let taken_or_given = |event: &Event| matches!(event.kind, EventKind::Lock { object, .. } | EventKind::Unlock { object, .. } if object == mutex);
+    let last = |end: u32| {
+        let earlier = own[..end as usize].iter().rev().map(|id| story.event(*id));
+        earlier.into_iter().find(|event| taken_or_given(event))
+    };
+    let held = |event: &&Event| matches!(event.kind, EventKind::Lock { .. });
+    let check = story.event(check);
+    let (Some(first), Some(second)) =
+        (last(check.index).filter(held), last(began.index).filter(held))
+    else {
+        return false;
+    };
+    let looks_there = |look: &PathCondition| {
+        look.thread == began.thread
+            && look.kind == PathConditionKind::Branch
+            && (second.index + 1..=began.index).contains(&look.position)
+            && !story.trace().reads_of(look.expr).is_empty()
+    };
+    let later_round = first.stack == second.stack;
+    first.id != second.id && (later_round || story.trace().conditions.iter().any(looks_there))
 }
 
 /// Are a look and a wait of one thread parts of one call, and not of two calls of the same function?

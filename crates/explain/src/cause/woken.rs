@@ -1,10 +1,11 @@
-//! A thread was woken, did not look again at what it had waited for, and that was not so, or no longer.
+//! A thread was woken, did not look again at what it had waited for, and that was not so, or no longer; or it gave up its
+//! wait, and did not look again although what it had waited for, or something else, had come by then.
 
 use super::story::{Pair, Story};
 use super::wakeup::looks;
 use super::words::{at, did, quoted};
 use super::{Found, Pattern};
-use model::{CellId, EventId, EventKind, PathCondition, PathConditionKind, ReadRef};
+use model::{CellId, Event, EventId, EventKind, PathCondition, PathConditionKind, ReadRef};
 
 /// No more of a thread's events behind a read are looked at for what it writes there.
 const STEP: usize = 64;
@@ -35,10 +36,12 @@ fn find_before(story: &Story<'_>, end: EventId) -> Option<Found> {
     let wake = own.iter().rev().copied().find(|id| {
         matches!(story.event(*id).kind, EventKind::Wake { .. } | EventKind::WaitTimedOut { .. })
     })?;
-    // Who knows that the time was up looks at something else.
-    if !matches!(story.event(wake).kind, EventKind::Wake { .. }) || !story.in_one_call(wake, end.id)
-    {
+    if !story.in_one_call(wake, end.id) {
         return None;
+    }
+    // Who knows that the time was up looks at something else.
+    if !matches!(story.event(wake).kind, EventKind::Wake { .. }) {
+        return gave_up(story, wake, end);
     }
     let behind = own.iter().copied().skip(story.event(wake).index as usize + 1);
     let back = behind.clone().find(|id| matches!(story.event(*id).kind, EventKind::Lock { .. }))?;
@@ -105,6 +108,53 @@ fn find_before(story: &Story<'_>, end: EventId) -> Option<Found> {
     })
 }
 
+/// The failing thread's time was up. What it had looked at before it waited was another by then, so that it would have gone
+/// another way, and that is what it failed with.
+fn gave_up(story: &Story<'_>, wake: EventId, end: &Event) -> Option<Found> {
+    if end.kind != EventKind::Failure {
+        return None;
+    }
+    let own = &story.trace().threads[end.thread.index()].events[..end.index as usize];
+    let behind = own.iter().copied().skip(story.event(wake).index as usize + 1);
+    let back = behind.clone().find(|id| matches!(story.event(*id).kind, EventKind::Lock { .. }))?;
+    let named = story.failure_reads();
+    let mut looks = looks(story, story.event(wake))?.into_iter().rev();
+    looks.find_map(|look| {
+        let differs = look.kind == PathConditionKind::Branch
+            && story.holds_at(look, Some(back)) == Some(false);
+        let (first, cell) = parts_of(story, look).into_iter().rev().find(|(first, cell)| {
+            differs
+                && story.is_named(*first)
+                && named.iter().any(|read| story.access(read.event, *cell).reads)
+        })?;
+        let used = behind.clone().find(|id| {
+            story.access(*id, cell).reads && named.iter().any(|read| read.event == *id)
+        })?;
+        if is_tested(story, &[look], (wake, used)) {
+            return None;
+        }
+        let change = story.last_before(back, |event| story.access(event.id, cell).writes)?;
+        let by_another = story.event(change).thread != end.thread && story.before(first, change);
+        let sentence = format!(
+            "{} {} {} ({}) and {} {} ({}) without another look at it ({}), which {} had written by then ({})",
+            story.thread(used),
+            did(story.event(wake)),
+            quoted(&story.subject(wake)),
+            at(story, wake),
+            did(story.event(used)),
+            quoted(&story.subject(used)),
+            at(story, used),
+            at(story, first),
+            story.thread(change),
+            at(story, change)
+        );
+        by_another.then(|| Found {
+            case: Some("gave-up-without-look"),
+            ..Found::new(Pattern::Atomicity, sentence, &[change, first, wake, used])
+        })
+    })
+}
+
 /// The last event that a look read.
 fn last_read(story: &Story<'_>, look: &PathCondition) -> Option<EventId> {
     let reads = story.trace().reads_of(look.expr).into_iter();
@@ -113,21 +163,20 @@ fn last_read(story: &Story<'_>, look: &PathCondition) -> Option<EventId> {
 
 /// The cells that looks read.
 fn cells_of(story: &Story<'_>, looks: &[&PathCondition]) -> Vec<CellId> {
-    let reads = looks.iter().flat_map(|look| story.trace().reads_of(look.expr));
-    let part = |read: ReadRef| story.event(read.event).kind.reads().get(read.part as usize);
-    reads.filter_map(|read| part(read).map(|part| part.cell)).collect()
+    looks.iter().flat_map(|look| parts_of(story, look)).map(|(_, cell)| cell).collect()
+}
+
+/// What a look read, and where.
+fn parts_of(story: &Story<'_>, look: &PathCondition) -> Vec<(EventId, CellId)> {
+    let part = |read: ReadRef| {
+        let part = story.event(read.event).kind.reads().get(read.part as usize)?;
+        Some((read.event, part.cell))
+    };
+    story.trace().reads_of(look.expr).into_iter().filter_map(part).collect()
 }
 
 /// Does the thread look at any of this again between these two of its events, and go by it?
 fn is_tested(story: &Story<'_>, looks: &[&PathCondition], (wake, end): (EventId, EventId)) -> bool {
-    let cells = |condition: &PathCondition| -> Vec<(EventId, CellId)> {
-        let reads = story.trace().reads_of(condition.expr).into_iter();
-        let part = |read: ReadRef| {
-            let part = story.event(read.event).kind.reads().get(read.part as usize)?;
-            Some((read.event, part.cell))
-        };
-        reads.filter_map(part).collect()
-    };
     let looked = cells_of(story, looks);
     let behind = story.event(wake).index;
     // What a container asks of itself in the step is no look of the program's.
@@ -135,7 +184,7 @@ fn is_tested(story: &Story<'_>, looks: &[&PathCondition], (wake, end): (EventId,
         |read: EventId| story.event(read).depth() > 0 && story.site(read) == story.site(end);
     story.decided_before(end, &[PathConditionKind::Branch]).into_iter().any(|condition| {
         condition.position > behind
-            && cells(condition).into_iter().any(|(read, cell)| {
+            && parts_of(story, condition).into_iter().any(|(read, cell)| {
                 story.event(read).index > behind && looked.contains(&cell) && !in_step(read)
             })
     })

@@ -55,6 +55,29 @@ pub(super) fn both_at(story: &Story<'_>, first: EventId, second: EventId) -> [St
     }
 }
 
+/// The places of two events of any threads. Where both lie on one line of what takes all of a program's locks, with the
+/// nearest calls that differ.
+pub(super) fn apart(story: &Story<'_>, one: EventId, other: EventId) -> [String; 2] {
+    let places = [one, other].map(|id| at(story, id));
+    let [first, second] = [one, other].map(|id| &story.event(id).stack[..]);
+    with_calls(places, first, second)
+}
+
+/// Two places as they are, or where they are the same, with the nearest calls in which the stacks differ.
+fn with_calls(places: [String; 2], first: &[Site], second: &[Site]) -> [String; 2] {
+    if places[0] != places[1] {
+        return places;
+    }
+    let mut frames = first.iter().zip(second).map(|(a, b)| [place(a), place(b)]);
+    match frames.find(|[a, b]| a != b) {
+        Some([a, b]) if a != places[0] && b != places[0] => {
+            let [one, two] = places;
+            [format!("{one}, called at {a}"), format!("{two}, called at {b}")]
+        }
+        _ => places,
+    }
+}
+
 /// `wrote`, `released`: what an event did, in the past.
 pub(super) fn did(event: &Event) -> &'static str {
     match event.kind {
@@ -168,6 +191,17 @@ pub(super) fn without_indices(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_line_that_takes_all_locks_is_told_with_its_calls() {
+        let site = |line: u32| Site { file: "guard.h".to_owned(), line, ..Site::default() };
+        let stacks = [vec![site(11), site(42), site(90)], vec![site(11), site(50), site(91)]];
+        let places = |one: u32, other: u32| [place(&site(one)), place(&site(other))];
+        let told = with_calls(places(11, 11), &stacks[0], &stacks[1]);
+        assert_eq!(told, ["guard.h:11, called at guard.h:42", "guard.h:11, called at guard.h:50"]);
+        assert_eq!(with_calls(places(11, 12), &stacks[0], &stacks[1]), places(11, 12));
+        assert_eq!(with_calls(places(11, 11), &stacks[0], &stacks[0]), places(11, 11));
+    }
 
     #[test]
     fn the_member_tells_variables_apart() {

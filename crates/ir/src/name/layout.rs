@@ -378,7 +378,8 @@ impl State<'_> {
             // An empty base class has a byte, but nothing is kept there.
             let end = member.offset.saturating_add(size(self.module, member.ty));
             let wanted = self.offset.saturating_add(self.want.bytes().unwrap_or(0));
-            (indexed, self.fits(member), wanted <= end)
+            let exact = self.has_inside(member.ty, self.offset.checked_sub(member.offset), DEEPEST);
+            (indexed, self.fits(member), exact, wanted <= end)
         };
         let mut best: Option<&DebugMember> = None;
         for member in members.iter().filter(|member| self.holds(member)) {
@@ -392,6 +393,35 @@ impl State<'_> {
     fn fits(&self, member: &DebugMember) -> bool {
         let exact = self.want.bytes().is_some_and(|wanted| size(self.module, member.ty) == wanted);
         member.offset == self.offset && exact
+    }
+
+    /// Does something of just the size that is named lie at this offset in a type? Of the members of a union, the others
+    /// are about something else.
+    fn has_inside(&self, ty: Option<DebugTypeId>, offset: Option<u64>, depth: usize) -> bool {
+        let (Some(wanted), Some(offset), Some(depth)) =
+            (self.want.bytes(), offset, depth.checked_sub(1))
+        else {
+            return false;
+        };
+        if offset == 0 && size(self.module, ty) == wanted {
+            return true;
+        }
+        match strip(self.module, ty) {
+            Some(DebugType::Array { element, .. }) => {
+                let inner = offset.checked_rem(size(self.module, *element));
+                self.has_inside(*element, inner, depth)
+            }
+            Some(DebugType::Composite { members, .. }) => {
+                let mut around = members.iter().filter(|member| {
+                    let end = member.offset.saturating_add(size(self.module, member.ty));
+                    member.bits.is_none() && (member.offset..end).contains(&offset)
+                });
+                around.any(|member| {
+                    self.has_inside(member.ty, offset.checked_sub(member.offset), depth)
+                })
+            }
+            _ => false,
+        }
     }
 
     fn holds(&self, member: &DebugMember) -> bool {

@@ -54,14 +54,16 @@ impl Reader<'_> {
 
     /// Code that the optimiser made of several lines has line 0, which tells nobody anything: it
     /// gets the line of the nearest instruction of the same function of the source that has one,
-    /// in its own block if there is one there, before rather than after it, as a debugger that
-    /// steps over it stays where it was.
+    /// in its own block if there is one there, else in a block that leads there, before rather than
+    /// after it, as a debugger that steps over it stays where it was.
     fn place_merged_code(&mut self, target: &mut Function) {
-        let found: Vec<(usize, LocId)> = target
-            .blocks
-            .iter()
-            .flat_map(|block| (block.first.index()..block.end.index()).map(move |at| (block, at)))
-            .filter_map(|(block, at)| {
+        let leading = leading_to(target);
+        let numbered = target.blocks.iter().zip(&leading);
+        let found: Vec<(usize, LocId)> = numbered
+            .flat_map(|(block, leading)| {
+                (block.first.index()..block.end.index()).map(move |at| (block, leading, at))
+            })
+            .filter_map(|(block, leading, at)| {
                 let unplaced = target.instructions[at].loc.filter(|loc| self.line(*loc) == 0)?;
                 let fits = |other: &usize| {
                     let loc = target.instructions[*other].loc;
@@ -69,7 +71,13 @@ impl Reader<'_> {
                 };
                 let (first, end) = (block.first.index(), block.end.index());
                 let before = (first..at).rev().find(fits);
-                let near = before.or_else(|| (at + 1..end).find(fits));
+                // How the block is left may be the head of the loop around it.
+                let near = before.or_else(|| (at + 1..end.saturating_sub(1)).find(fits));
+                let near = near.or_else(|| {
+                    let mut ways = leading.iter().filter_map(|way| target.blocks.get(*way));
+                    ways.find_map(|way| (way.first.index()..way.end.index()).rev().find(fits))
+                });
+                let near = near.or_else(|| (at + 1..end).find(fits));
                 let near = near.or_else(|| (0..first).rev().take(NEAR).find(fits));
                 let rest = end..target.instructions.len();
                 let near = near.or_else(|| rest.take(NEAR).find(fits))?;
@@ -119,4 +127,18 @@ impl Reader<'_> {
         let location = call!(self, LLVMInstructionGetDebugLoc(instruction));
         self.location(location)
     }
+}
+
+/// Per block, the blocks that control comes from.
+fn leading_to(function: &Function) -> Vec<Vec<usize>> {
+    let mut leading = vec![Vec::new(); function.blocks.len()];
+    for (number, block) in function.blocks.iter().enumerate() {
+        let last = block.end.index().checked_sub(1).and_then(|at| function.instructions.get(at));
+        for next in last.map(|last| last.kind.successors()).unwrap_or_default() {
+            if let Some(ways) = leading.get_mut(next.index()) {
+                ways.push(number);
+            }
+        }
+    }
+    leading
 }
