@@ -286,3 +286,27 @@ fn who_looked_before_and_acted_behind_is_told_by_its_own_look() {
     assert_eq!(cause.pattern, Pattern::Atomicity, "{}", cause.sentence);
     assert_eq!(cause.events, events(&parsed, &["enter", "look", "late"]), "{}", cause.sentence);
 }
+
+/// A member that its constructor set before there was another thread is not torn from its use by that one's write.
+#[test]
+fn what_was_made_ready_before_there_were_threads_is_no_first_step() {
+    let made = |caller: &[(&str, u32)]| {
+        let mut parsed = trace(
+            "
+            t0: [made] W level 0
+            t0: fork a
+            t0: [use] R level -> l
+            t0: fail l == 1
+            a: [raise] W level 1
+            ",
+        );
+        place(&mut parsed, "made", caller);
+        place(&mut parsed, "use", &[("main", 22)]);
+        place(&mut parsed, "raise", &[("work", 40)]);
+        cause_of(&parsed)
+    };
+    let constructed = made(&[("Gauge", 5), ("main", 20)]);
+    assert_eq!(constructed.pattern, Pattern::Order, "{}", constructed.sentence);
+    let own = made(&[("main", 20)]);
+    assert_eq!(own.case, Some("write-write-read"), "{}", own.sentence);
+}
