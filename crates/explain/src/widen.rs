@@ -7,9 +7,10 @@ use crate::switches::context_switches;
 use crate::{ConflictOrder, OrderKind};
 use encoders::Slice;
 use model::evaluate::{Evaluation, Evaluator};
-use model::{EventId, EventTrace, ReadRef, Schedule, VariableOrigin};
+use model::{CellId, EventId, EventTrace, ReadRef, Schedule, VariableOrigin, WriteSource};
+use rustc_hash::FxHashMap;
 use solver::Order;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An explanation of `slice`'s trace as one of the whole trace. Every schedule was accepted by the
 /// evaluator again; `None` when one of them cannot be had in the whole trace. Of a part of a run that goes on behind
@@ -33,6 +34,7 @@ pub fn widen(whole: &EventTrace, slice: &Slice, narrow: Explanation) -> Option<E
         slice,
         inputs: InputValues::new(whole, &values),
         evaluator: Evaluator::new(whole),
+        left: left_by(whole, slice.before()),
     };
     (failing.schedule, failing.evaluation) = run.schedule(&failing.schedule, true)?;
     wide.statistics.switches = context_switches(whole, &failing.schedule);
@@ -67,6 +69,17 @@ struct Run<'t> {
     slice: &'t Slice,
     inputs: InputValues,
     evaluator: Evaluator<'t>,
+    /// The last writes of cells before a part of a run: what is there from the start in that.
+    left: FxHashMap<CellId, (usize, EventId)>,
+}
+
+/// By cell, the last event of a beginning that writes it, and its place there.
+fn left_by(trace: &EventTrace, beginning: &[EventId]) -> FxHashMap<CellId, (usize, EventId)> {
+    let mut left = FxHashMap::default();
+    for (place, id) in beginning.iter().enumerate() {
+        left.extend(trace.event(*id).kind.writes().iter().map(|part| (part.cell, (place, *id))));
+    }
+    left
 }
 
 impl Run<'_> {
@@ -97,17 +110,30 @@ impl Run<'_> {
         ConflictOrder { order: self.order(conflict.order), kind }
     }
 
+    /// A source of what is read from the whole trace's cell.
+    fn source(&self, source: WriteSource, cell: Option<CellId>) -> WriteSource {
+        let left = || cell.and_then(|cell| self.left.get(&cell));
+        match source {
+            WriteSource::Init => left().map_or(source, |(_, write)| WriteSource::Write(*write)),
+            WriteSource::Write(_) => self.slice.source(source),
+        }
+    }
+
+    fn flow(&self, flow: &DataFlow) -> DataFlow {
+        let read = self.slice.read(flow.read);
+        let part = self.whole.event(read.event).kind.reads().get(read.part as usize);
+        DataFlow { write: self.source(flow.write, part.map(|part| part.cell)), read }
+    }
+
     fn dsp(&self, dsp: &Dsp) -> Dsp {
         let slice = self.slice;
         let events = |ids: &[EventId]| ids.iter().map(|id| slice.event(*id)).collect();
-        let flow = |flow: &DataFlow| DataFlow {
-            write: slice.source(flow.write),
-            read: slice.read(flow.read),
-        };
-        let last = |last: &FinalWrite| FinalWrite {
-            cell: slice.cell(last.cell),
-            failing: slice.source(last.failing),
-            alternate: slice.source(last.alternate),
+        let flow = |flow: &DataFlow| self.flow(flow);
+        let last = |last: &FinalWrite| {
+            let cell = slice.cell(last.cell);
+            let [failing, alternate] =
+                [last.failing, last.alternate].map(|source| self.source(source, Some(cell)));
+            FinalWrite { cell, failing, alternate }
         };
         let block = |block: &AtomicBlock| AtomicBlock {
             thread: block.thread,
@@ -118,7 +144,7 @@ impl Run<'_> {
         let read = |read: &ReadRef| slice.read(*read);
         let follows = dsp.follows.iter();
         let follows = follows.map(|(one, all)| (read(one), all.iter().map(read).collect()));
-        Dsp {
+        let mut wide = Dsp {
             follows: follows.collect(),
             failing: events(&dsp.failing),
             alternate: events(&dsp.alternate),
@@ -128,6 +154,29 @@ impl Run<'_> {
             moved: dsp.moved.iter().map(|(a, b)| (slice.event(*a), slice.event(*b))).collect(),
             atomic_blocks: dsp.atomic_blocks.iter().map(block).collect(),
             counts: dsp.counts,
-        }
+        };
+        self.add_beginning(&mut wide);
+        wide
+    }
+
+    /// What the beginning of a run wrote and the projection's flows come from is part of it: first, in both schedules.
+    fn add_beginning(&self, dsp: &mut Dsp) {
+        let flows = dsp.failing_only.iter().chain(&dsp.alternate_only).map(|flow| flow.write);
+        let last = dsp.final_writes.iter().flat_map(|last| [last.failing, last.alternate]);
+        let sources: BTreeSet<EventId> = flows
+            .chain(last)
+            .filter_map(|source| match source {
+                WriteSource::Write(write) => Some(write),
+                WriteSource::Init => None,
+            })
+            .collect();
+        let left = self.left.values().filter(|(_, write)| sources.contains(write));
+        let first: BTreeSet<(usize, EventId)> = left.copied().collect();
+        let known: BTreeSet<EventId> = dsp.failing.iter().copied().collect();
+        let first: Vec<EventId> =
+            first.into_iter().map(|(_, id)| id).filter(|id| !known.contains(id)).collect();
+        dsp.failing.splice(0..0, first.iter().copied());
+        dsp.alternate.splice(0..0, first.iter().copied());
+        dsp.counts.events += first.len();
     }
 }

@@ -90,6 +90,13 @@ impl Slice {
         !self.after.is_empty()
     }
 
+    /// What comes before everything else in every schedule, in this order; it leaves the memory that is there from the
+    /// start. Empty but for the end of a trace.
+    #[must_use]
+    pub fn before(&self) -> &[EventId] {
+        &self.before
+    }
+
     /// An event in the whole trace.
     ///
     /// # Panics
@@ -133,7 +140,8 @@ impl Slice {
         ReadRef { event: self.event(read.event), part }
     }
 
-    /// A source in the whole trace.
+    /// A source in the whole trace; of the end of a trace, what is there from the start was left by what came
+    /// [`before`](Self::before).
     ///
     /// # Panics
     /// When the source is not of the slice.
