@@ -2,7 +2,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did_to, quoted};
-use super::{CauseEvent, Found, Pattern, has_returned};
+use super::{CauseEvent, Found, Pattern};
 use model::names::is_descriptor;
 use model::{CellId, EventId, ThreadId};
 use std::cell::LazyCell;
@@ -217,7 +217,7 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         // What a thread made ready, in a constructor, say, before the other one was there at all is no step that the
         // other one could have come into.
         let made_ready =
-            || story.always_before(first, between) && has_returned(story, first, second);
+            || story.always_before(first, between) && story.has_returned(first, second);
         let behind = || story.in_one_call(first, second) && !made_ready();
         if a.writes && c.reads && story.reads_otherwise(second) && own() && behind() {
             return Some(Case::WriteWriteRead);

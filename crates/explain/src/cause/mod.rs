@@ -263,7 +263,7 @@ fn decided(story: &Story<'_>, found: &Found) -> Option<Found> {
     let [between, first, second] = [id(&between)?, id(&first)?, id(&second)?];
     let fits = matches!(found.case, Some("write-write-read" | "read-write-read"))
         && story.event(first).thread == story.event(second).thread
-        && has_returned(story, first, second)
+        && story.has_returned(first, second)
         && !story.event(between).kind.writes().is_empty();
     if !fits {
         return None;
@@ -283,14 +283,6 @@ fn decided(story: &Story<'_>, found: &Found) -> Option<Found> {
         atomicity::found(story, triple, atomicity::Case::ReadWriteWrite)
     };
     Some(of_one.map_or(decided, same))
-}
-
-/// Has the program's call in which the first event was come to its end before the second one?
-fn has_returned(story: &Story<'_>, first: EventId, second: EventId) -> bool {
-    let [one, other] = [first, second].map(|id| story.event(id));
-    let common = one.stack.iter().rev().zip(other.stack.iter().rev());
-    let common = common.take_while(|(a, b)| a == b).count();
-    one.stack.len().saturating_sub(one.depth()) > common + 1
 }
 
 /// A cause without what follows from it.

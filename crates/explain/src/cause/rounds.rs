@@ -17,6 +17,14 @@ impl Story<'_> {
         is_one_call(self.trace(), first, second)
     }
 
+    /// Has the program's call in which the first event was come to its end before the second one?
+    pub(super) fn has_returned(&self, first: EventId, second: EventId) -> bool {
+        let [one, other] = [first, second].map(|id| self.event(id));
+        let common = one.stack.iter().rev().zip(other.stack.iter().rev());
+        let common = common.take_while(|(a, b)| a == b).count();
+        one.stack.len().saturating_sub(one.depth()) > common + 1
+    }
+
     /// Did the thread wait on a condition variable between two of its events? What it went by before the wait
     /// is no longer what it goes by.
     pub(super) fn waited_between(&self, first: EventId, second: EventId) -> bool {

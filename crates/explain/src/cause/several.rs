@@ -20,8 +20,6 @@ struct Reads {
     second: (EventId, CellId),
     /// The first is named by no condition together with the second: it only led there.
     check: bool,
-    /// Both are at one place, in two rounds of a loop.
-    rounds: bool,
 }
 
 /// One write that a read sees, and its companion that the other read does not see.
@@ -177,10 +175,9 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
     let others = others.map(|other| {
         let in_order = story.event(own).index <= story.event(other.0).index;
         let (first, second) = if in_order { (mine, other) } else { (other, mine) };
-        Reads { first, second, check: false, rounds: is_another_round(story, own, other.0) }
+        Reads { first, second, check: false }
     });
-    let led = |first| Reads { first, second: mine, check: true, rounds: false };
-    others.chain(checks.map(led)).collect()
+    others.chain(checks.map(|first| Reads { first, second: mine, check: true })).collect()
 }
 
 /// Is it the same member of two objects, as of two accounts whose balances are added up: does the program write the one
@@ -261,6 +258,7 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
     let own: Vec<EventId> =
         events.filter(|id| cells.iter().any(|cell| writes(*id, *cell))).collect();
     let sides = [(reads.first, reads.second), (reads.second, reads.first)];
+    let rounds = is_another_round(story, reads.first.0, reads.second.0);
     // A check that saw what was new, and a read of what was old: it was announced too early.
     for (seen_by, missed_by) in sides.into_iter().skip(usize::from(reads.check)) {
         let saw = |id: EventId| writes(id, seen_by.1) && story.before(id, seen_by.0);
@@ -282,7 +280,7 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
                     && !kept()
                     && story.forward(a, b)
                     && !story.set_up_once(seen, seen_by.0)
-                    && (!reads.rounds || story.fails_by_what_was_seen(seen_by, writer));
+                    && (!rounds || story.fails_by_what_was_seen(seen_by, writer));
                 fits.then_some((seen, missed))
             };
             both(a, b).or_else(|| both(b, a))

@@ -5,7 +5,7 @@ use super::order::followed;
 use super::story::Story;
 use super::wakeup::{awaited, beginning, looks};
 use super::words::{at, quoted, told};
-use super::{CauseEvent, Found, Pattern, has_returned};
+use super::{CauseEvent, Found, Pattern};
 use model::{Event, EventId, FailureKind, PathConditionKind};
 
 /// For a thread that hangs on a condition variable, and would go on waiting if it looked again at what it waits for: with
@@ -42,7 +42,7 @@ fn before_wait(story: &Story<'_>, wait: &Event) -> Option<Found> {
                 && event.kind.writes().is_empty()
                 && story.in_one_call(read.event, began)
                 // What a call that has returned went by decided something else.
-                && !has_returned(story, read.event, began)
+                && !story.has_returned(read.event, began)
                 && story.is_named(read.event)
                 && !event.is_affair_of_library()
                 && !asked.contains(&part.cell)

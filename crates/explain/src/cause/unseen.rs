@@ -1,7 +1,7 @@
 //! What the failure's condition would say had some writes not been seen.
 
 use super::story::Story;
-use model::{CellId, Event, EventId, FailureCondition, ThreadId, VarId};
+use model::{CellId, EventId, FailureCondition, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
 impl Story<'_> {
@@ -19,43 +19,53 @@ impl Story<'_> {
         else {
             return true;
         };
+        let named = self.failure_reads().into_iter();
+        let named = named.filter_map(|named| {
+            let part = self.event(named.event).kind.reads().get(named.part as usize)?;
+            Some((named.event, part))
+        });
+        let named: Vec<_> = named.collect();
+        let mut writes: FxHashMap<CellId, Vec<EventId>> =
+            named.iter().map(|(_, part)| (part.cell, Vec::new())).collect();
+        for event in &self.trace().events {
+            for part in event.kind.writes() {
+                if let Some(writes) = writes.get_mut(&part.cell) {
+                    writes.push(event.id);
+                }
+            }
+        }
+        let is_others = |id: EventId| self.event(id).thread != writer;
         let mut alone = FxHashMap::default();
         let mut all = FxHashMap::default();
-        for named in self.failure_reads() {
-            let Some(part) = self.event(named.event).kind.reads().get(named.part as usize) else {
-                return true;
-            };
-            let source = self.source(named.event, part.cell);
-            let Some(seen) = source.filter(|seen| self.event(*seen).thread == writer) else {
-                continue;
-            };
-            let others = |event: &Event| event.thread != writer;
-            let Some(value) = self.value_before(seen, part.cell, others) else { return true };
+        for (event, part) in named {
+            let source = self.source(event, part.cell);
+            let Some(seen) = source.filter(|seen| !is_others(*seen)) else { continue };
+            let known = writes.get(&part.cell).map(Vec::as_slice).unwrap_or_default();
+            let earlier = known.iter().copied().filter(|id| self.before(*id, seen));
+            let others = earlier.clone().filter(|id| is_others(*id));
+            let Some(value) = self.left_last(others, part.cell) else { return true };
             all.insert(part.var, value);
-            if (named.event, part.cell) == (read, cell) {
-                let Some(value) = self.value_before(seen, part.cell, |_| true) else { return true };
+            if (event, part.cell) == (read, cell) {
+                let Some(value) = self.left_last(earlier, part.cell) else { return true };
                 alone.insert(part.var, value);
             }
         }
         let fails = |unseen: &FxHashMap<VarId, u128>| {
             let then = |var: VarId| unseen.get(&var).copied().or_else(|| self.value(var));
-            self.trace().exprs.evaluate(condition, &then) != Some(0)
+            self.trace().exprs.evaluate(condition, &then).is_some_and(|fails| fails != 0)
         };
         !(fails(&alone) && fails(&all))
     }
 
-    /// What a cell was before a write, if only these events write it. `None` where that is not known.
-    fn value_before(
-        &self,
-        write: EventId,
-        cell: CellId,
-        counts: impl Fn(&Event) -> bool,
-    ) -> Option<u128> {
-        let writes = |event: &Event| counts(event) && self.access(event.id, cell).writes;
-        if let Some(earlier) = self.last_before(write, writes) {
-            return self.left(earlier, cell);
+    /// What the last of these writes leaves in a cell, and where there is none, what it has from the start. `None` where
+    /// that is not known.
+    fn left_last(&self, writes: impl Iterator<Item = EventId>, cell: CellId) -> Option<u128> {
+        match writes.max_by_key(|id| self.place(*id)) {
+            Some(last) => self.left(last, cell),
+            None => {
+                let init = self.trace().cells[cell.index()].init;
+                self.trace().exprs.evaluate(init, &|var| self.value(var))
+            }
         }
-        let init = self.trace().cells[cell.index()].init;
-        self.trace().exprs.evaluate(init, &|var| self.value(var))
     }
 }

@@ -35,41 +35,27 @@ pub(super) fn both_named(story: &Story<'_>, one: EventId, other: EventId) -> Str
 /// The places of two events of one thread. Where both lie on one line of a function that was called from
 /// two places, with those: an accessor's line tells nothing.
 pub(super) fn both_at(story: &Story<'_>, first: EventId, second: EventId) -> [String; 2] {
-    let places = [first, second].map(|id| at(story, id));
-    if places[0] != places[1] {
-        return places;
-    }
-    let [one, other] = [first, second].map(|id| &story.event(id).stack);
-    let mut frames = one.iter().rev().zip(other.iter().rev());
-    let calls = frames.find_map(|(a, b)| {
-        let calls = [place(a), place(b)];
-        (calls[0] != calls[1]).then_some(calls)
-    });
-    match calls {
-        Some(calls) if calls.iter().all(|call| *call != places[0]) => {
-            let [one, two] = places;
-            let [first, second] = calls;
-            [format!("{one}, called at {first}"), format!("{two}, called at {second}")]
-        }
-        _ => places,
-    }
+    let [one, other] = [first, second].map(|id| story.event(id).stack.iter().rev());
+    with_calls([first, second].map(|id| at(story, id)), one.zip(other))
 }
 
 /// The places of two events of any threads. Where both lie on one line of what takes all of a program's locks, with the
 /// nearest calls that differ.
 pub(super) fn apart(story: &Story<'_>, one: EventId, other: EventId) -> [String; 2] {
-    let places = [one, other].map(|id| at(story, id));
-    let [first, second] = [one, other].map(|id| &story.event(id).stack[..]);
-    with_calls(places, first, second)
+    let [first, second] = [one, other].map(|id| story.event(id).stack.iter());
+    with_calls([one, other].map(|id| at(story, id)), first.zip(second))
 }
 
-/// Two places as they are, or where they are the same, with the nearest calls in which the stacks differ.
-fn with_calls(places: [String; 2], first: &[Site], second: &[Site]) -> [String; 2] {
+/// Two places as they are, or where they are the same, with the first of these calls that differ.
+fn with_calls<'s>(
+    places: [String; 2],
+    calls: impl Iterator<Item = (&'s Site, &'s Site)>,
+) -> [String; 2] {
     if places[0] != places[1] {
         return places;
     }
-    let mut frames = first.iter().zip(second).map(|(a, b)| [place(a), place(b)]);
-    match frames.find(|[a, b]| a != b) {
+    let mut calls = calls.map(|(a, b)| [place(a), place(b)]);
+    match calls.find(|[a, b]| a != b) {
         Some([a, b]) if a != places[0] && b != places[0] => {
             let [one, two] = places;
             [format!("{one}, called at {a}"), format!("{two}, called at {b}")]
@@ -197,10 +183,11 @@ mod tests {
         let site = |line: u32| Site { file: "guard.h".to_owned(), line, ..Site::default() };
         let stacks = [vec![site(11), site(42), site(90)], vec![site(11), site(50), site(91)]];
         let places = |one: u32, other: u32| [place(&site(one)), place(&site(other))];
-        let told = with_calls(places(11, 11), &stacks[0], &stacks[1]);
+        let calls = |first: usize, second: usize| stacks[first].iter().zip(&stacks[second]);
+        let told = with_calls(places(11, 11), calls(0, 1));
         assert_eq!(told, ["guard.h:11, called at guard.h:42", "guard.h:11, called at guard.h:50"]);
-        assert_eq!(with_calls(places(11, 12), &stacks[0], &stacks[1]), places(11, 12));
-        assert_eq!(with_calls(places(11, 11), &stacks[0], &stacks[0]), places(11, 11));
+        assert_eq!(with_calls(places(11, 12), calls(0, 1)), places(11, 12));
+        assert_eq!(with_calls(places(11, 11), calls(0, 0)), places(11, 11));
     }
 
     #[test]
