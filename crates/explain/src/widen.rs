@@ -56,8 +56,11 @@ pub fn widen(whole: &EventTrace, slice: &Slice, narrow: Explanation) -> Option<E
     if let Some(cause) = &mut wide.root_cause {
         cause.orders.iter_mut().for_each(|order| *order = run.conflict(*order));
     }
-    for dsp in &mut wide.dsps {
+    for (dsp, alternate) in wide.dsps.iter_mut().zip(&wide.alternates.found) {
         *dsp = run.dsp(dsp);
+        // What is behind the part may write a cell again, the same in both.
+        let [one, other] = [&failing.evaluation, &alternate.evaluation].map(|it| &it.last_writes);
+        dsp.final_writes.retain(|last| one.get(last.cell.index()) != other.get(last.cell.index()));
         dsp.counts.schedule_events = whole.events.len();
         dsp.counts.schedule_data_flows = data_flows;
     }
