@@ -60,7 +60,7 @@ pub(super) enum ByUpdate {
 
 /// What no read fixes, as the recorded run had it; 0 where that is not known.
 pub(super) fn recorded(trace: &EventTrace) -> impl Fn(VarId) -> Option<u128> + '_ {
-    |var| Some(trace.variables.get(var.index()).and_then(|of| of.recorded).unwrap_or(0))
+    |var| Some(trace.recorded_value(var))
 }
 
 /// Why not all schedules were looked at.

@@ -3,7 +3,7 @@
 
 use super::PipelineError;
 use super::budget::Budget;
-use super::followed::HOPELESS;
+use super::followed::{HOPELESS, recorded};
 use super::work::{Explained, Work};
 use encoders::models::tso::{Delayed, Late, delayed};
 use model::evaluate::{Evaluation, evaluate};
@@ -149,9 +149,7 @@ fn followed(
     }
     let budget = Budget::new(work.deadline, work.options.memory_mb);
     let Some(schedule) = work.follow(trace, true, &budget)? else { return Ok(None) };
-    let recorded =
-        |var: VarId| Some(trace.variables.get(var.index()).and_then(|of| of.recorded).unwrap_or(0));
-    let evaluation = evaluate(trace, &schedule, &recorded).ok();
+    let evaluation = evaluate(trace, &schedule, &recorded(trace)).ok();
     Ok(evaluation.filter(|evaluation| evaluation.fails).map(|evaluation| (schedule, evaluation)))
 }
 

@@ -334,6 +334,12 @@ impl EventTrace {
         self.objects.get(object.index()).is_some_and(|object| object.kind == ObjectKind::Local)
     }
 
+    /// What the recorded run had for a variable that no read fixes; 0 where that is not known.
+    #[must_use]
+    pub fn recorded_value(&self, var: VarId) -> u128 {
+        self.variables.get(var.index()).and_then(|variable| variable.recorded).unwrap_or(0)
+    }
+
     /// The event with this identifier.
     ///
     /// # Panics

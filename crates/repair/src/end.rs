@@ -7,7 +7,7 @@ use crate::check::Limits;
 use crate::{Bug, Repair};
 use encoders::Slice;
 use model::evaluate::{Evaluation, Evaluator};
-use model::{EventId, Schedule, VarId};
+use model::{EventId, Schedule};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
@@ -77,8 +77,7 @@ fn known(bug: &Bug<'_>) -> Option<(Schedule, Evaluation)> {
     if !encoders::is_long(trace) || schedule.len() != trace.events.len() {
         return None;
     }
-    let recorded =
-        |id: VarId| Some(trace.variables.get(id.index()).and_then(|of| of.recorded).unwrap_or(0));
+    let recorded = |var| Some(trace.recorded_value(var));
     let evaluation = Evaluator::new(trace).run(schedule, &recorded).ok()?;
     Some((Schedule { order: schedule.to_vec() }, evaluation))
 }
@@ -112,11 +111,15 @@ mod tests {
     use solver::{Goal, OrderingSession, Outcome, Session};
     use std::fmt::Write;
 
-    /// Somebody works for long, and then says that something is there before it is.
-    fn run(rounds: usize) -> Parsed {
+    /// Somebody works for long, and then says that something is there before it is. In one of the rounds, the place is
+    /// looked at besides.
+    fn run(rounds: usize, looks: Option<usize>) -> Parsed {
         let mut text = String::new();
         for round in 0..rounds {
             writeln!(text, "t0: R work -> w{round}\nt0: W work {round}").expect("text");
+            if looks == Some(round) {
+                text.push_str("t0: R place -> empty\n");
+            }
         }
         text.push_str(
             "t0: fork a
@@ -164,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_long_run_is_repaired_at_its_end_and_speaks_of_all_its_events() {
-        let (short, long) = (run(10), run(4_000));
+        let (short, long) = (run(10, None), run(4_000, None));
         let (of_short, of_long) = (found(&short), found(&long));
         assert!(!of_short.is_empty());
         let told = |found: &[Repair]| -> Vec<(Kind, Vec<String>)> {
@@ -191,5 +194,17 @@ mod tests {
             let passing = repair.checked.as_ref().and_then(|it| it.passing.as_ref());
             assert!(passing.is_some_and(|order| order.contains(&labels[1])), "{repair:?}");
         }
+    }
+
+    #[test]
+    fn an_end_with_all_the_places_of_what_the_cause_is_about_comes_first() {
+        let events = |looks: Option<usize>| {
+            let found = found(&run(6_200, looks));
+            found[0].checked.as_ref().and_then(|it| it.end).expect("it was looked at the end")
+        };
+        assert!(events(None) < 1_000);
+        // A thousand events before the failure; and further away than any end goes.
+        assert!(events(Some(5_700)) > 2_000);
+        assert!(events(Some(100)) < 1_000);
     }
 }
