@@ -10,18 +10,31 @@ use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 
-/// Records a program that hangs for certain, replays the failure and an alternate, and solves the
-/// trace.
-fn solved(program: &str) -> Solution {
+/// Solves a run of a program that hangs in one of a few runs.
+fn hung(program: &str) -> Solution {
+    let workspace = recorded(program);
+    let solve = ["solve", "hang.trace", "--format", "json"];
+    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
+    serde_json::from_str(&outcome.stdout()).expect("the answer is a solution")
+}
+
+/// Records a hanging run of a program.
+fn recorded(program: &str) -> Workspace {
     let workspace = Workspace::new(program);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{program}.c"));
     let source = source.to_str().expect("a path in UTF-8");
-    workspace
-        .symbiosis(["cc", "-g", "-O1", "-pthread", source, "-o", "program"])
-        .expect_code(SUCCESS);
+    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
     let record =
         ["record", "--until-failure", "5", "--timeout", "3", "-o", "hang.trace", "--", "./program"];
     workspace.symbiosis(record).expect_code(SUCCESS);
+    workspace
+}
+
+/// Records a program that hangs for certain, replays the failure and an alternate, and solves the
+/// trace.
+fn solved(program: &str) -> Solution {
+    let workspace = recorded(program);
     let outcome = workspace.symbiosis(["replay", "hang.trace", "--runs", "5"]).expect_code(SUCCESS);
     assert!(outcome.stdout().starts_with("reproduced 5 of 5"), "{}", outcome.describe());
     let alternate = ["replay", "hang.trace", "--runs", "5", "--alternate", "0"];
@@ -72,16 +85,7 @@ fn of_a_lost_wake_up_the_signal_before_the_wait_is_the_cause() {
 
 #[test]
 fn workers_that_have_nothing_to_do_are_not_what_a_hang_is_put_down_to() {
-    let workspace = Workspace::new("lost-message");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/lost_message.c");
-    let source = source.to_str().expect("a path in UTF-8");
-    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
-    workspace.symbiosis(compile).expect_code(SUCCESS);
-    let record = ["record", "--timeout", "3", "-o", "hang.trace", "--", "./program"];
-    workspace.symbiosis(record);
-    let solve = ["solve", "hang.trace", "--format", "json"];
-    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
-    let solution: Solution = serde_json::from_str(&outcome.stdout()).expect("a solution");
+    let solution = hung("lost_message");
     let cause = solution.cause.as_ref().expect("a sentence about the cause");
     let about = ["`scheduled`", "`box`"].iter().any(|name| cause.sentence.contains(name));
     assert!(about, "{}", cause.sentence);
@@ -90,16 +94,7 @@ fn workers_that_have_nothing_to_do_are_not_what_a_hang_is_put_down_to() {
 
 #[test]
 fn what_was_looked_at_in_an_earlier_round_is_no_check_before_the_wait() {
-    let workspace = Workspace::new("earlier-look");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/earlier_look.c");
-    let source = source.to_str().expect("a path in UTF-8");
-    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
-    workspace.symbiosis(compile).expect_code(SUCCESS);
-    let record = ["record", "--timeout", "3", "-o", "hang.trace", "--", "./program"];
-    workspace.symbiosis(record);
-    let solve = ["solve", "hang.trace", "--format", "json"];
-    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
-    let solution: Solution = serde_json::from_str(&outcome.stdout()).expect("a solution");
+    let solution = hung("earlier_look");
     let cause = solution.cause.as_ref().expect("a sentence about the cause");
     assert!(!cause.sentence.contains("check"), "{}", cause.sentence);
     assert!(cause.sentence.contains("signalled `more`"), "{}", cause.sentence);
@@ -107,17 +102,7 @@ fn what_was_looked_at_in_an_earlier_round_is_no_check_before_the_wait() {
 
 #[test]
 fn what_a_thread_does_not_ask_for_where_it_waits_is_named() {
-    let workspace = Workspace::new("unasked-flag");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/unasked_flag.c");
-    let source = source.to_str().expect("a path in UTF-8");
-    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
-    workspace.symbiosis(compile).expect_code(SUCCESS);
-    let record =
-        ["record", "--until-failure", "5", "--timeout", "3", "-o", "hang.trace", "--", "./program"];
-    workspace.symbiosis(record).expect_code(SUCCESS);
-    let solve = ["solve", "hang.trace", "--format", "json"];
-    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
-    let solution: Solution = serde_json::from_str(&outcome.stdout()).expect("a solution");
+    let solution = hung("unasked_flag");
     let cause = solution.cause.as_ref().expect("a sentence about the cause");
     assert_eq!(cause.case.as_deref(), Some("not-asked-where-it-waits"), "{}", cause.sentence);
     assert!(cause.sentence.contains("read `stopping`"), "{}", cause.sentence);
