@@ -129,8 +129,8 @@ fn with_locals<'r>(
     let Some(failing) = first.failing else { return Ok(None) };
     let mut learned = first.learned.clone();
     learned.locals.used = Arc::new(first.lifetime.locals.clone());
-    let shadow = Pass::Survey(Box::<Shadow>::default());
     let (image, recording, limits) = (first.image, first.recording, first.limits);
+    let shadow = Pass::Survey(Box::new(Shadow::new(limits.options.ordered_accesses)));
     let nothing = LeaveOut::Nothing;
     let mut walk = Engine::new(image, recording, limits, shadow, learned, order, nothing);
     walk.run()?;
@@ -159,7 +159,7 @@ fn with_suspects<'r>(
         walk.lifetime.freed.meant = Arc::clone(&suspects.meant);
         walk.run().map(|()| walk)
     };
-    let shadow = Pass::Survey(Box::<Shadow>::default());
+    let shadow = Pass::Survey(Box::new(Shadow::new(first.limits.options.ordered_accesses)));
     let Engine { pass, mut learned, .. } = walk(shadow, learned, LeaveOut::Nothing)?;
     let Pass::Survey(shadow) = pass else { return Ok(None) };
     let ranges = shadow.cells();
@@ -179,7 +179,7 @@ fn survey<'r>(
     let mut learned = Learned { cuts, ..Learned::default() };
     let mut ranges = Vec::new();
     for round in 0..MOST_SURVEYS {
-        let pass = Pass::Survey(Box::<Shadow>::default());
+        let pass = Pass::Survey(Box::new(Shadow::new(limits.options.ordered_accesses)));
         learned.unresolved.clear();
         learned.channels = Channels::default();
         learned.descriptors = Descriptors::default();

@@ -47,6 +47,8 @@ pub struct Options {
     pub cut_endless: bool,
     /// Note what lines leave for each other in memory that no other thread sees, in [`Execution::own_uses`].
     pub own_uses: bool,
+    /// Accesses of several threads to one place are events also where creating and joining threads keeps them in order.
+    pub ordered_accesses: bool,
 }
 
 impl Default for Options {
@@ -57,6 +59,7 @@ impl Default for Options {
             keep_path: false,
             cut_endless: true,
             own_uses: false,
+            ordered_accesses: false,
         }
     }
 }

@@ -77,9 +77,17 @@ pub(crate) struct Shadow {
     /// Who certainly wrote.
     pub writers: Writers,
     read_sets: Vec<SmallVec<[u32; 4]>>,
+    /// What threads touch in an order counts, too.
+    ordered: bool,
 }
 
 impl Shadow {
+    /// Bytes that two threads touch are shared also where creating and joining threads keeps these accesses in order, if
+    /// `ordered`.
+    pub fn new(ordered: bool) -> Self {
+        Self { ordered, ..Self::default() }
+    }
+
     fn epoch(&mut self, thread: usize, clock: u32) -> u32 {
         let epochs = &mut self.epochs;
         *self.current.entry((thread, clock)).or_insert_with(|| {
@@ -107,7 +115,14 @@ impl Shadow {
             let page = self.pages.entry(at / PAGE).or_insert_with(new_page);
             for a in at..stop {
                 let byte = Byte { page, at: (a % PAGE) as usize };
-                touch(byte, now, clock, write, &self.epochs, &mut self.read_sets);
+                let (epochs, ordered) = (&self.epochs, self.ordered);
+                let before = |epoch: u32| {
+                    epochs.get(epoch as usize - 1).is_none_or(|epoch| {
+                        epoch.thread == thread
+                            || (!ordered && epoch.clock <= clock.get(epoch.thread))
+                    })
+                };
+                touch(byte, now, write, &before, &mut self.read_sets);
             }
             at = stop;
         }
@@ -158,9 +173,8 @@ struct Byte<'p> {
 fn touch(
     byte: Byte<'_>,
     now: u32,
-    clock: &VectorClock,
     write: bool,
-    epochs: &[Epoch],
+    ordered: &dyn Fn(u32) -> bool,
     sets: &mut Vec<SmallVec<[u32; 4]>>,
 ) {
     let (page, at) = (byte.page, byte.at);
@@ -172,9 +186,6 @@ fn touch(
             return;
         }
     }
-    let ordered = |epoch: u32| {
-        epochs.get(epoch as usize - 1).is_none_or(|epoch| epoch.clock <= clock.get(epoch.thread))
-    };
     let mut race = last_write != 0 && !ordered(last_write);
     if write {
         race |= match last_read {
@@ -189,7 +200,7 @@ fn touch(
             page.read[at] = 0;
         }
     } else {
-        page.read[at] = merge_read(last_read, now, &ordered, sets);
+        page.read[at] = merge_read(last_read, now, ordered, sets);
     }
     if race {
         page.flags[at] |= SHARED;
@@ -249,6 +260,22 @@ mod tests {
         shadow.access(0, &before, 0x100, 4, true);
         shadow.access(1, &child, 0x100, 4, true);
         assert_eq!(shadow.cells(), []);
+    }
+
+    #[test]
+    fn ordered_accesses_are_shared_where_they_are_asked_for() {
+        let (before, main, child) = clocks();
+        let mut shadow = Shadow::new(true);
+        shadow.access(0, &before, 0x100, 4, true);
+        shadow.access(1, &child, 0x102, 1, false);
+        // What only one thread touches, or only reads, stays what it is.
+        shadow.access(0, &before, 0x200, 4, true);
+        shadow.access(0, &main, 0x200, 4, false);
+        shadow.access(0, &before, 0x300, 4, false);
+        shadow.access(1, &child, 0x300, 4, false);
+        assert_eq!(shadow.cells(), [(0x102, 1)]);
+        shadow.access(0, &main, 0x302, 2, true);
+        assert_eq!(shadow.cells(), [(0x102, 1), (0x302, 2)]);
     }
 
     #[test]

@@ -136,7 +136,8 @@ impl<'r> Engine<'r> {
                 }
             }
         }
-        if failed || self.lifetime.freed.suspects.contains(&index) {
+        let counts = failed || self.limits.options.ordered_accesses;
+        if counts || self.lifetime.freed.suspects.contains(&index) {
             let place = Place::new(object.base, object.size.max(1), None);
             self.survey(t, place, true);
         }
