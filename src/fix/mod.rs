@@ -84,6 +84,15 @@ impl Recorded {
         Self::open_with(directory, &options, budget)
     }
 
+    /// The same with events also of accesses that creating and joining threads keeps in order.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with_ordered_accesses(directory: &Path) -> Result<Self, PipelineError> {
+        let options = symex::Options { ordered_accesses: true, ..symex::Options::default() };
+        Self::open_with(directory, &options, &Budget::of_walk(None, None))
+    }
+
     fn open_with(
         directory: &Path,
         options: &symex::Options,

@@ -5,16 +5,18 @@
 //! the cause could still come up along its paths. Where it could, the new program is made to have it. Nothing is
 //! claimed that was not seen or shown.
 
+mod asked;
 mod forced;
 mod runs;
 
 use crate::compare::{Comparison, compare};
 use crate::fix::{FixError, Recorded, Unshown, bug, ordered};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
+use asked::asked_of;
 use explain::Pattern;
 use forced::{Forced, force};
 use render::Solution;
-use repair::{APART, Limits, Possible, Run, possible};
+use repair::{APART, Possible};
 use runs::{Kind, Runner, Taken};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -222,13 +224,6 @@ fn compared(taken: &Taken, solution: &Solution, time: Duration) -> Option<Compar
     Some(compare(solution, &other))
 }
 
-/// The functions of the program, also those that are inlined wherever they are called.
-fn functions(recorded: &Recorded) -> BTreeSet<String> {
-    let modules = recorded.recording.modules.iter();
-    let scopes = modules.flat_map(|module| &module.ir.debug.scopes);
-    scopes.map(|scope| scope.function.to_string()).collect()
-}
-
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
@@ -287,27 +282,11 @@ fn ask(
         if usize::try_from(count) == Ok(ASKED) || !budget() {
             break;
         }
-        let (execution, functions) = match Recorded::open(&taken.directory) {
-            Ok(recorded) => {
-                let functions = functions(&recorded);
-                (recorded.execution, functions)
-            }
-            Err(error) => {
-                return undecided(found, format!("a run that passed cannot be executed: {error}"));
-            }
+        let (answer, execution) = match asked_of(&bug, taken, budget)? {
+            Ok(answer) => answer,
+            Err(why) => return undecided(found, why),
         };
-        let gaps = execution.report.gap_count();
-        if gaps > 0 {
-            return undecided(found, format!("a run that passed has {gaps} gaps in the model"));
-        }
-        let left = || match budget() {
-            true => Duration::MAX,
-            false => Duration::ZERO,
-        };
-        let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &left };
-        let (trace, points) = (&execution.trace, &execution.points);
-        let run = Run { trace, points, functions: &functions };
-        let (open, ways) = match possible(&bug, run, limits)? {
+        let (open, ways) = match answer {
             Possible::No(how) => {
                 why = how;
                 count += 1;
@@ -329,13 +308,17 @@ fn ask(
             }
             Possible::Between(ways) => (format!("no run failed; {APART}"), ways),
         };
-        if ways.is_empty() {
+        if ways.found.is_empty() {
             return undecided(found, open);
         }
-        match force((runner, &execution), &ways, judge, found, budget)? {
+        match force((runner, &execution), &ways.found, judge, found, budget)? {
             Forced::Failed => return Ok(()),
+            Forced::Passed if !ways.everywhere => {
+                return undecided(found, format!("{open}; where it was made to, it passed"));
+            }
             Forced::Passed => {
-                let places: BTreeSet<&str> = ways.iter().map(|way| way.place.as_str()).collect();
+                let places: BTreeSet<&str> =
+                    ways.found.iter().map(|way| way.place.as_str()).collect();
                 harmless = Some(places.into_iter().collect::<Vec<_>>().join("; "));
                 count += 1;
             }

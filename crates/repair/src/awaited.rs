@@ -2,7 +2,7 @@
 //! where a thread decides to wait under the mutex that it gives back by waiting, whoever writes what it
 //! looks at does so under that mutex and signals afterwards, and no signal can wake another one instead.
 
-use crate::possible::{Look, Possible};
+use crate::possible::{Look, Possible, Ways};
 use crate::sections::{Section, Sections, lock_name, sections};
 use crate::{Bug, source::Span};
 use encoders::ConstraintSystem;
@@ -72,7 +72,7 @@ fn kept(
         let place = Span::of(run.event(wait.section.unlock).site()).begin();
         return Err(Possible::Yes {
             place: format!("{place}, where nothing is tested before the wait"),
-            ways: Vec::new(),
+            ways: Ways::default(),
         });
     }
     let is_write = |event: &&Event| {
@@ -86,7 +86,7 @@ fn kept(
         if !guarded {
             return Err(Possible::Yes {
                 place: format!("{}, without the mutex of the wait", place()),
-                ways: Vec::new(),
+                ways: Ways::default(),
             });
         }
         // Who waits there in other runs takes what was waited for.
@@ -111,7 +111,7 @@ fn kept(
             None => {
                 return Err(Possible::Yes {
                     place: format!("{}, which is not signalled", place()),
-                    ways: Vec::new(),
+                    ways: Ways::default(),
                 });
             }
         }

@@ -2,6 +2,9 @@
 //! one? Asked of a run of the new program that passed, whose events are found again by kind, function
 //! and variable.
 
+mod circle;
+mod crossings;
+mod near;
 mod ways;
 
 pub use ways::Way;
@@ -11,15 +14,15 @@ use crate::check::Limits;
 use crate::contended;
 use crate::sections::{lock_name, sections};
 use crate::{Bug, source::Span};
+use circle::circle;
+use crossings::{Crossings, Form, Part, SOME, Shared, crossings, meet, some};
 use encoders::ConstraintSystem;
 use explain::{Pattern, last_member};
-use model::{CellId, Event, EventId, EventKind, EventTrace, Points, ThreadId};
+use model::{CellId, Event, EventId, EventKind, EventTrace, PathCondition, Points, ThreadId};
 use solver::{Goal, Order, OrderingSession, Outcome, Session, SolverError};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many combinations of events are asked about.
-const MOST: usize = 600;
 /// So many schedules are told of combinations on the same lines and about the same variable, those apart that lead a
 /// thread away from its path where the failure was.
 const ALIKE: usize = 2;
@@ -37,17 +40,25 @@ pub enum Possible {
     Yes {
         /// Where, in words.
         place: String,
-        /// Schedules that have it, at every place where it can come up; none where that could not be shown by
-        /// schedules.
-        ways: Vec<Way>,
+        /// Schedules that have it.
+        ways: Ways,
     },
     /// Along the paths of the run nobody does what the other thread of the cause did, but an access of another thread can
     /// come where that came: by these schedules.
-    Between(Vec<Way>),
+    Between(Ways),
     /// The run does not come to the places that it is about: it says nothing, and another run may.
     Untouched(String),
     /// It is not known; why, in words.
     Unknown(String),
+}
+
+/// Schedules that have the order of the bug.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ways {
+    /// The schedules; none where that could not be shown by schedules.
+    pub found: Vec<Way>,
+    /// They have it at every place where it can come up.
+    pub everywhere: bool,
 }
 
 /// A run of the new program that passed.
@@ -99,30 +110,34 @@ impl Look {
         }
     }
 
-    /// The same access, also where it became part of an atomic update, or came into another
-    /// function.
-    fn fits(&self, other: &Self, in_function: bool) -> bool {
-        let same_kind = self.kind == other.kind
-            || (other.kind == "read-modify-write" && matches!(self.kind, "read" | "write"));
-        same_kind
-            && self.member == other.member
-            && (!in_function || self.function == other.function)
+    /// Is it the look of an event of another run, also where the access became part of an atomic update, or came into
+    /// another function?
+    fn is_of(&self, run: &EventTrace, event: &Event, in_function: bool) -> bool {
+        let kind = event.kind.name();
+        let same_kind = self.kind == kind
+            || (kind == "read-modify-write" && matches!(self.kind, "read" | "write"));
+        let same_function = !in_function || self.function == event.site().function;
+        let member = || run.subject(event).map(last_member).unwrap_or_default();
+        same_kind && same_function && self.member == member()
     }
 }
 
-/// Orders that together are the failing one, with the events that they are about.
+/// Events of two threads in the order in which they came when the program failed.
+#[derive(PartialEq, Eq)]
 struct Combination {
+    /// Three or four of them, or two.
+    sequence: Vec<EventId>,
+    /// The orders that make it: between those that follow each other and are of two threads.
     orders: Vec<Order>,
-    own: (EventId, EventId),
-    other: EventId,
 }
 
 impl Combination {
-    /// Another thread's event between two of one thread.
-    fn between(first: EventId, other: EventId, last: EventId) -> Self {
-        let orders =
-            vec![Order { before: first, after: other }, Order { before: other, after: last }];
-        Self { orders, own: (first, last), other }
+    fn new(run: &EventTrace, mut sequence: Vec<EventId>) -> Self {
+        sequence.dedup();
+        let pairs = sequence.windows(2).map(|pair| Order { before: pair[0], after: pair[1] });
+        let thread = |id| run.event(id).thread;
+        let orders = pairs.filter(|order| thread(order.before) != thread(order.after)).collect();
+        Self { sequence, orders }
     }
 }
 
@@ -139,9 +154,9 @@ enum Missing {
 /// What is asked about a run.
 enum Asked {
     /// Events that look like the bug's.
-    Like(Vec<Combination>),
+    Like(Crossings),
     /// Any access between the two of the bug's that belong together.
-    Between(Vec<Combination>),
+    Between(Crossings),
     /// The two are one event, at this place.
     OneStep(String),
 }
@@ -156,6 +171,9 @@ struct Search<'a> {
     bug: &'a Bug<'a>,
     run: &'a EventTrace,
     new: Run<'a>,
+    limits: Limits<'a>,
+    /// It is a part of a longer run, which has a beginning and an end besides.
+    is_part: bool,
     /// Accesses of other functions were taken for those of one that is still there.
     elsewhere: Cell<bool>,
 }
@@ -164,14 +182,15 @@ struct Search<'a> {
 struct Found {
     /// The first place.
     place: Option<String>,
-    ways: Vec<Way>,
+    ways: Ways,
 }
 
 impl Search<'_> {
     fn ask(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possible, SolverError> {
         let run = new.trace;
-        let search = Search { bug, run, new, elsewhere: Cell::new(false) };
-        Ok(match search.answer(limits)? {
+        let elsewhere = Cell::new(false);
+        let search = Search { bug, run, new, limits, is_part: false, elsewhere };
+        Ok(match search.answer()? {
             // What others do there does not rule out what that function does.
             Possible::No(_) if search.elsewhere.get() => {
                 Possible::Untouched("the run did not come to the function of the cause".to_owned())
@@ -180,66 +199,112 @@ impl Search<'_> {
         })
     }
 
-    fn answer(&self, limits: Limits<'_>) -> Result<Possible, SolverError> {
-        let search = self;
-        let run = self.run;
-        let asked = match search.combinations() {
-            Ok(combinations) => Asked::Like(combinations),
+    fn answer(&self) -> Result<Possible, SolverError> {
+        let asked = match self.combinations() {
+            Err(Missing::Places) => self.others_between(),
+            found => found.map(Asked::Like),
+        };
+        let asked = match asked {
+            Ok(asked) => asked,
             Err(Missing::Accesses(why)) => return Ok(Possible::Untouched(why)),
             Err(Missing::Other(why)) => return Ok(Possible::Unknown(why)),
-            Err(Missing::Places) => search.others_between(),
+            Err(Missing::Places) => return Ok(Possible::Unknown(APART.to_owned())),
         };
-        let combinations = match &asked {
-            Asked::Like(combinations) | Asked::Between(combinations) => combinations,
+        let (found, between) = match &asked {
+            Asked::Like(found) => (found, false),
+            Asked::Between(found) => (found, true),
             Asked::OneStep(what) => {
                 return Ok(Possible::No(format!("`{what}` is looked at and changed in one step")));
             }
         };
-        if combinations.is_empty() {
+        tracing::debug!(
+            all = found.all,
+            open = found.open,
+            asked = found.some.len(),
+            between,
+            "combinations of events like those of the cause"
+        );
+        if found.all == 0 {
             return Ok(Possible::Unknown(APART.to_owned()));
         }
+        let all: Vec<&Combination> = found.some.iter().collect();
+        let is_near = !found.is_all() || contended::is_contended(self.run);
+        let open = match is_near && !all.is_empty() {
+            true => self.near(&all, between)?,
+            false => self.open(&all, between)?,
+        };
+        let open = match open {
+            Ok(open) => open,
+            Err(why) => return Ok(Possible::Unknown(why)),
+        };
+        if let Some(place) = open.place {
+            let everywhere = open.ways.everywhere && found.is_all();
+            let ways = Ways { everywhere, ..open.ways };
+            return Ok(match between {
+                true => Possible::Between(ways),
+                false => Possible::Yes { place, ways },
+            });
+        }
+        if is_near && found.open > 0 {
+            let (asked, of) = (found.some.len(), found.open);
+            return Ok(Possible::Unknown(format!(
+                "the accesses of the cause can meet in {of} ways that no lock rules out, of which {asked} were asked about: \
+                 near these the order cannot come up"
+            )));
+        }
+        if self.says_nothing(found) {
+            return Ok(Possible::Unknown(APART.to_owned()));
+        }
+        if self.is_tried(found) {
+            return Ok(Possible::Unknown(TRIED.to_owned()));
+        }
+        Ok(Possible::No(how(self.run, found)))
+    }
+
+    /// Which of the combinations can come up. The error says why that is not known.
+    fn open(
+        &self,
+        combinations: &[&Combination],
+        between: bool,
+    ) -> Result<Result<Found, String>, SolverError> {
+        let (run, limits) = (self.run, self.limits);
+        if combinations.is_empty() {
+            return Ok(Ok(Found { place: None, ways: Ways::default() }));
+        }
         if contended::is_contended(run) {
-            return Ok(Possible::Unknown(contended::TOO_OFTEN.to_owned()));
+            return Ok(Err(contended::TOO_OFTEN.to_owned()));
         }
         let mut open = Vec::new();
         let loose = ways::without_paths(run);
         let system = match limits.encode(&loose) {
             Ok(system) => system,
-            Err(error) => return Ok(Possible::Unknown(error.to_string())),
+            Err(error) => return Ok(Err(error.to_string())),
         };
         let mut session = OrderingSession::new(&loose, &system, limits.of_question());
         let surely = |order: &Order| system.surely_before(order.after, order.before);
-        for combination in combinations {
+        for &combination in combinations {
             if combination.orders.iter().any(surely) {
                 continue;
             }
             if !limits.is_left() {
-                return Ok(Possible::Unknown("the time ended".to_owned()));
+                return Ok(Err("the time ended".to_owned()));
             }
             match session.check(Goal::Any, &combination.orders)? {
                 Outcome::Unsat(_) => {}
                 Outcome::Sat(_) => open.push(combination),
-                Outcome::Unknown(reason) => return Ok(Possible::Unknown(reason.to_string())),
+                Outcome::Unknown(reason) => return Ok(Err(reason.to_string())),
             }
         }
-        let found =
-            match search.on_paths(&open, &system, matches!(asked, Asked::Between(_)), limits)? {
-                Ok(found) => found,
-                Err(why) => return Ok(Possible::Unknown(why)),
-            };
-        if let Some(place) = found.place {
-            return Ok(match asked {
-                Asked::Between(_) => Possible::Between(found.ways),
-                _ => Possible::Yes { place, ways: found.ways },
-            });
+        if !self.is_part && open.len() > SOME {
+            // It may take long to ask about all of them, and some are enough where the program fails then.
+            let near = self.near(&some(run, open.clone()), between)?;
+            if let Ok(found) = near
+                && !found.ways.found.is_empty()
+            {
+                return Ok(Ok(found));
+            }
         }
-        if search.says_nothing(combinations) {
-            return Ok(Possible::Unknown(APART.to_owned()));
-        }
-        if search.is_tried(combinations) {
-            return Ok(Possible::Unknown(TRIED.to_owned()));
-        }
-        Ok(Possible::No(how(run, combinations)))
+        self.on_paths(&open, &system, between)
     }
 
     /// Those combinations that threads can come to, by what they see on their ways.
@@ -248,25 +313,23 @@ impl Search<'_> {
         open: &[&Combination],
         system: &ConstraintSystem,
         between: bool,
-        limits: Limits<'_>,
     ) -> Result<Result<Found, String>, SolverError> {
-        let run = self.run;
+        let (run, limits) = (self.run, self.limits);
         let mut alike: BTreeMap<String, BTreeMap<BTreeSet<CellId>, usize>> = BTreeMap::new();
-        let mut found = Found { place: None, ways: Vec::new() };
+        let mut found = Found { place: None, ways: Ways::default() };
         let failure = self.bug.trace.failure.as_ref();
         let function = failure.map(|f| self.bug.trace.event(f.event).site().function.as_str());
-        // What is to be told of none of the combinations, since it is not known of all.
         let mut unshown = false;
         for combination in open {
-            let events = [combination.own.0, combination.other, combination.own.1];
+            let events = &combination.sequence;
             let mut lines: Vec<String> = events.iter().map(|id| place(run, *id)).collect();
             lines.dedup();
             let lines = lines.join(", then ");
-            if !limits.is_left() || found.ways.len() >= MOST_WAYS {
+            if !limits.is_left() || found.ways.found.len() >= MOST_WAYS {
                 unshown = true;
                 break;
             }
-            let there = ways::up_to(run, &events);
+            let there = ways::up_to(run, events);
             let there_system = match limits.encode(&there) {
                 Ok(system) => system,
                 Err(error) => return Ok(Err(error.to_string())),
@@ -279,16 +342,18 @@ impl Search<'_> {
             }
             found.place.get_or_insert_with(|| lines.clone());
             let alike = alike.entry(lines.clone()).or_default();
-            let about = cells(run.event(combination.other));
+            let about =
+                combination.sequence.get(1).map(|id| cells(run.event(*id))).unwrap_or_default();
             let many = alike.len() >= VARIABLES && !alike.contains_key(&about);
             let known = alike.entry(about).or_default();
             let enough = many || *known >= ALIKE;
-            let told = (function, &*lines, enough);
-            match ways::ways(run, combination, system, told, between, limits)? {
+            let told =
+                ways::Told { function, place: &lines, enough, between, is_part: self.is_part };
+            match ways::ways(run, combination, system, told, limits)? {
                 Ok(ways) => {
                     *known += usize::from(!ways.is_empty());
                     unshown |= ways.is_empty() && !enough && *known == 0;
-                    found.ways.extend(ways);
+                    found.ways.found.extend(ways);
                 }
                 Err(why) => {
                     tracing::debug!(lines, why, "no schedule is known of what can come up");
@@ -296,20 +361,17 @@ impl Search<'_> {
                 }
             }
         }
-        match (&found.place, unshown) {
-            (None, true) => return Ok(Err("the time ended".to_owned())),
-            (_, true) => found.ways.clear(),
-            _ => {}
+        if found.place.is_none() && unshown {
+            return Ok(Err("the time ended".to_owned()));
         }
+        found.ways.everywhere = !unshown;
         Ok(Ok(found))
     }
 
     /// Does a combination's own thread, or the other one, hold a lock there that it only tried to get?
-    fn is_tried(&self, combinations: &[Combination]) -> bool {
+    fn is_tried(&self, found: &Crossings) -> bool {
         let all = sections(self.run);
-        let events = combinations.iter().flat_map(|c| [c.own.0, c.own.1, c.other]);
-        let events: BTreeSet<EventId> = events.collect();
-        let locks = events.into_iter().flat_map(|id| all.around(self.run, id));
+        let locks = found.events.iter().flat_map(|id| all.around(self.run, *id));
         let locks: BTreeSet<EventId> = locks.map(|section| section.lock).collect();
         locks.into_iter().any(|lock| {
             let site = self.new.points.point(lock).map(|point| self.new.points.site(point));
@@ -323,7 +385,7 @@ impl Search<'_> {
         let look = Look::of(trace, trace.event(id));
         let find = |in_function: bool| -> Vec<EventId> {
             let all = self.run.events.iter();
-            let found = all.filter(|event| look.fits(&Look::of(self.run, event), in_function));
+            let found = all.filter(|event| look.is_of(self.run, event, in_function));
             found.map(|event| event.id).collect()
         };
         let near = find(true);
@@ -352,7 +414,7 @@ impl Search<'_> {
         threads.into_iter().map(own).collect()
     }
 
-    fn combinations(&self) -> Result<Vec<Combination>, Missing> {
+    fn combinations(&self) -> Result<Crossings, Missing> {
         let trace = self.bug.trace;
         let groups = self.groups();
         let [a, b] = &groups[..] else {
@@ -367,18 +429,15 @@ impl Search<'_> {
             }
         }
         let found = match (&a[..], &b[..]) {
-            ([one], [other]) => self.pairs(*one, *other),
-            ([first, .., last], others) | (others, [first, .., last]) => {
-                let others: Vec<EventId> = others.iter().flat_map(|id| self.like(*id)).collect();
-                self.triples(*first, *last, &others)
+            ([one], [other]) => self.pairs(*one, *other)?,
+            ([first, .., last], [other]) | ([other], [first, .., last]) => {
+                let owns = self.parts(&self.like(*first), &self.like(*last));
+                self.crossings((Form::Between, &Shared::ANY), &owns, &alone(&self.like(*other)))?
             }
-            _ => Vec::new(),
+            (one, other) => self.of_two_each(one, other)?,
         };
-        match found.len() {
+        match found.all {
             0 => Err(Missing::Places),
-            n if n > MOST => {
-                Err(Missing::Other(format!("the run has {n} combinations of the cause's accesses")))
-            }
             _ => Ok(found),
         }
     }
@@ -386,166 +445,193 @@ impl Search<'_> {
     /// Where no other thread does what the bug's other thread did: one that found the work done, say, did not do it
     /// again. What is asked then is whether another thread's accesses of any kind can come between the two of the
     /// bug's that belong together; where none can, nor can that one.
-    fn others_between(&self) -> Asked {
+    fn others_between(&self) -> Result<Asked, Missing> {
         let groups = self.groups();
         let ends = groups.iter().find_map(|group| match group[..] {
             [first, .., last] => Some((first, last)),
             _ => None,
         });
-        let Some((first, last)) = ends else { return Asked::Between(Vec::new()) };
+        let Some((first, last)) = ends else { return Err(Missing::Places) };
         let (firsts, lasts) = (self.like(first), self.like(last));
         let accesses = self.run.events.iter().filter(|event| !cells(event).is_empty());
         let others: Vec<EventId> = accesses.map(|event| event.id).collect();
+        let both: BTreeSet<EventId> = lasts.iter().copied().collect();
         let merged = firsts
             .iter()
             .copied()
-            .find(|id| lasts.contains(id) && others.iter().any(|other| self.meet(*id, *other)));
-        let found = self.triples(first, last, &others);
-        // Who does not come to the second one says nothing about whether something can come between them.
-        let comes_to_both = |first: &EventId| {
-            let same = |last: &EventId| {
-                let (first, last) = (self.run.event(*first), self.run.event(*last));
-                first.thread == last.thread && !cells(first).is_disjoint(&cells(last))
-            };
-            lasts.iter().any(same)
-        };
-        let orders = encoders::encode_orders(self.run).ok();
-        let meets_others = |first: &&EventId| self.is_concurrent(**first, &others, orders.as_ref());
-        if found.is_empty() && !firsts.iter().filter(meets_others).all(comes_to_both) {
-            return Asked::Between(Vec::new());
+            .find(|id| both.contains(id) && others.iter().any(|other| meet(self.run, *id, *other)));
+        let (owns, others) = (self.parts(&firsts, &lasts), alone(&others));
+        let found = self.crossings((Form::Between, &Shared::ANY), &owns, &others)?;
+        if found.all > 0 {
+            return Ok(Asked::Between(found));
         }
-        match (merged, found.len()) {
-            (Some(id), 0) => {
+        // Who does not come to the second one says nothing about whether something can come between them.
+        let about = |id: &EventId| {
+            let event = self.run.event(*id);
+            cells(event).into_iter().map(move |cell| (event.thread, cell))
+        };
+        let ended: BTreeSet<(ThreadId, CellId)> = lasts.iter().flat_map(about).collect();
+        let comes_to_both = |first: &EventId| about(first).any(|it| ended.contains(&it));
+        let left: Vec<EventId> =
+            firsts.iter().copied().filter(|first| !comes_to_both(first)).collect();
+        if self.crossings((Form::Between, &Shared::ANY), &alone(&left), &others)?.meets {
+            return Err(Missing::Places);
+        }
+        match merged {
+            Some(id) => {
                 let run = self.run;
-                Asked::OneStep(run.subject(run.event(id)).unwrap_or_default().to_owned())
+                Ok(Asked::OneStep(run.subject(run.event(id)).unwrap_or_default().to_owned()))
             }
             // Where no thread makes them in this order any more, all that it does there may be one step.
-            (None, 0) => Asked::Between(self.steps(&firsts, &lasts, &others)),
-            (_, 1..=MOST) => Asked::Between(found),
-            _ => Asked::Between(Vec::new()),
+            None => Ok(Asked::Between(self.steps(&firsts, &lasts, &others)?)),
         }
     }
 
     /// Between any two accesses of a thread to what these events are about, those of others. Where none can come there
     /// nothing comes between any two of them.
-    fn steps(&self, firsts: &[EventId], lasts: &[EventId], others: &[EventId]) -> Vec<Combination> {
+    fn steps(
+        &self,
+        firsts: &[EventId],
+        lasts: &[EventId],
+        others: &[Part],
+    ) -> Result<Crossings, Missing> {
         let event = |id: EventId| self.run.event(id);
         let both = firsts.iter().chain(lasts);
         let about: BTreeSet<CellId> = both.flat_map(|id| cells(event(*id))).collect();
         let touches = |id: &EventId| !cells(event(*id)).is_disjoint(&about);
-        let mut found = Vec::new();
+        let mut pairs = Vec::new();
         for thread in &self.run.threads {
             let own: Vec<EventId> = thread.events.iter().copied().filter(touches).collect();
-            for pair in own.windows(2) {
-                let (first, last) = (pair[0], pair[1]);
-                let others = others.iter().copied().filter(|other| self.meet(first, *other));
-                found.extend(others.map(|other| Combination::between(first, other, last)));
-            }
-            if found.len() > MOST {
-                return Vec::new();
-            }
+            pairs.extend(own.windows(2).map(|pair| (pair[0], pair[1])));
         }
-        found
+        self.crossings((Form::Between, &Shared::ANY), &pairs, others)
+    }
+
+    /// When an event of the bug came in the failing schedule.
+    fn time(&self, id: EventId) -> Option<usize> {
+        self.bug.schedule.iter().position(|event| *event == id)
     }
 
     /// Two events of two threads, in the order of the failing schedule.
-    fn pairs(&self, one: EventId, other: EventId) -> Vec<Combination> {
-        let place = |id: EventId| self.bug.schedule.iter().position(|event| *event == id);
-        let (before, after) = if place(one) < place(other) { (one, other) } else { (other, one) };
-        let mut found = Vec::new();
-        for before in self.like(before) {
-            for &after in &self.like(after) {
-                if self.meet(before, after) {
-                    let orders = vec![Order { before, after }];
-                    found.push(Combination { orders, own: (before, before), other: after });
-                }
-            }
-        }
-        found
+    fn pairs(&self, one: EventId, other: EventId) -> Result<Crossings, Missing> {
+        let is_first = self.time(one) < self.time(other);
+        let (before, after) = if is_first { (one, other) } else { (other, one) };
+        let (firsts, thens) = (alone(&self.like(before)), alone(&self.like(after)));
+        self.crossings((Form::Pair, &Shared::ANY), &firsts, &thens)
     }
 
-    /// An event of another thread between two that follow each other in one.
-    fn triples(&self, first: EventId, last: EventId, others: &[EventId]) -> Vec<Combination> {
-        let (firsts, lasts) = (self.like(first), self.like(last));
-        let index = |id: EventId| self.run.event(id).index;
-        let thread = |id: EventId| self.run.event(id).thread;
-        let mut found = Vec::new();
-        for &last in &lasts {
-            let earlier = firsts
-                .iter()
-                .copied()
-                .filter(|first| thread(*first) == thread(last) && index(*first) < index(last));
-            let Some(first) = earlier.max_by_key(|first| index(*first)) else { continue };
-            if self.is_one_step(last, &firsts) && !self.follows_from(last, first) {
-                continue;
+    /// Two events of each of two threads, in the order of the failing schedule, and about the same where those are.
+    fn of_two_each(&self, one: &[EventId], other: &[EventId]) -> Result<Crossings, Missing> {
+        let ends = |group: &[EventId]| group.first().copied().zip(group.last().copied());
+        let (Some(one), Some(other)) = (ends(one), ends(other)) else {
+            return Ok(Crossings::default());
+        };
+        let is_first = self.time(one.0) < self.time(other.0);
+        let (own, other) = if is_first { (one, other) } else { (other, one) };
+        let (owns, others) = ([own.0, own.1], [other.0, other.1]);
+        // Those first that come nearest to each other where the one thread is done when the other one begins.
+        let mut shared = vec![(1, 0), (1, 1), (0, 0), (0, 1)];
+        shared.retain(|(one, two)| meet(self.bug.trace, owns[*one], others[*two]));
+        let times = [own.1, other.0, other.1].map(|id| self.time(id));
+        let form = match (times, shared.first()) {
+            ([last, first, _], Some(&(one, two))) if last < first => {
+                return self.pairs(owns[one], others[two]);
             }
-            for &other in others {
-                if self.meet(first, other) || self.meet(last, other) {
-                    found.push(Combination::between(first, other, last));
-                }
+            ([last, _, other_last], _) if other_last < last => Form::Between,
+            _ => Form::Crossed,
+        };
+        let parts = |(first, last): Part| self.parts(&self.like(first), &self.like(last));
+        self.crossings((form, &Shared(shared)), &parts(own), &parts(other))
+    }
+
+    /// What threads do from an event of the one kind to the next one of the other.
+    fn parts(&self, firsts: &[EventId], lasts: &[EventId]) -> Vec<Part> {
+        let place = |id: &EventId| (self.run.event(*id).thread, self.run.event(*id).index);
+        let begins: BTreeMap<(ThreadId, u32), EventId> =
+            firsts.iter().map(|id| (place(id), *id)).collect();
+        let both: BTreeSet<EventId> = firsts.iter().copied().collect();
+        let conditions = Conditions::of(self.run);
+        let mut parts = Vec::new();
+        for &last in lasts {
+            let (thread, index) = place(&last);
+            let before = begins.range((thread, 0)..(thread, index)).next_back();
+            let Some((_, &first)) = before else { continue };
+            if !self.is_one_step(last, &both) || self.follows_from(last, first, &conditions) {
+                parts.push((first, last));
             }
         }
-        found
+        parts
+    }
+
+    fn crossings(
+        &self,
+        form: (Form, &Shared),
+        owns: &[Part],
+        others: &[Part],
+    ) -> Result<Crossings, Missing> {
+        let found = crossings(self.run, form, owns, others, &|| self.limits.is_left());
+        found.ok_or_else(|| Missing::Other("the time ended".to_owned()))
     }
 
     /// Does the event do both, as an atomic update in the place of a read and a write?
-    fn is_one_step(&self, last: EventId, firsts: &[EventId]) -> bool {
+    fn is_one_step(&self, last: EventId, firsts: &BTreeSet<EventId>) -> bool {
         matches!(self.run.event(last).kind, EventKind::ReadModifyWrite { .. })
             && firsts.contains(&last)
     }
 
     /// Does what a thread wrote, or that it came there, follow from what it had read at an earlier event?
-    fn follows_from(&self, last: EventId, first: EventId) -> bool {
+    fn follows_from(&self, last: EventId, first: EventId, conditions: &Conditions<'_>) -> bool {
         let run = self.run;
         let (first, last) = (run.event(first), run.event(last));
         let written = last.kind.writes().iter().map(|part| part.value);
-        let passed = run.conditions.iter().filter(|condition| {
-            condition.thread == last.thread
-                && condition.position > first.index
-                && condition.position <= last.index
-        });
+        let passed = conditions.between(last.thread, first.index + 1, last.index);
         let mut exprs = written.chain(passed.map(|condition| condition.expr));
         exprs.any(|expr| run.reads_of(expr).iter().any(|read| read.event == first.id))
     }
 
-    /// Can one of the others come before the event and after it, as far as the beginnings and ends of threads go?
-    fn is_concurrent(
-        &self,
-        id: EventId,
-        others: &[EventId],
-        orders: Option<&ConstraintSystem>,
-    ) -> bool {
-        let ordered = |other: EventId| {
-            orders.is_some_and(|orders| {
-                orders.surely_before(id, other) || orders.surely_before(other, id)
-            })
-        };
-        others.iter().any(|other| self.meet(id, *other) && !ordered(*other))
-    }
-
     /// Are all combinations of a thread that was alone then, while others did what begins the bug and went another way
     /// behind it?
-    fn says_nothing(&self, combinations: &[Combination]) -> bool {
-        let Ok(orders) = encoders::encode_orders(self.run) else { return true };
-        let alone = |combination: &Combination| {
-            let (first, last) = combination.own;
-            first != last && !self.is_concurrent(first, &[combination.other], Some(&orders))
-        };
+    fn says_nothing(&self, found: &Crossings) -> bool {
+        if found.meets {
+            return false;
+        }
         let writes = |event: &&Event| !event.kind.writes().is_empty();
         let writes: Vec<EventId> =
             self.run.events.iter().filter(writes).map(|event| event.id).collect();
         let begins = self.bug.events.first().map(|id| self.like(*id)).unwrap_or_default();
-        combinations.iter().all(alone)
-            && begins.iter().any(|id| self.is_concurrent(*id, &writes, Some(&orders)))
+        let form = (Form::Between, &Shared::ANY);
+        self.crossings(form, &alone(&begins), &alone(&writes)).map_or(true, |found| found.meets)
+    }
+}
+
+/// Each of the events by itself.
+fn alone(events: &[EventId]) -> Vec<Part> {
+    events.iter().map(|id| (*id, *id)).collect()
+}
+
+/// The path conditions of a run, to be found by thread and place.
+struct Conditions<'r>(BTreeMap<ThreadId, Vec<&'r PathCondition>>);
+
+impl<'r> Conditions<'r> {
+    fn of(run: &'r EventTrace) -> Self {
+        let mut conditions: BTreeMap<ThreadId, Vec<&PathCondition>> = BTreeMap::new();
+        for condition in &run.conditions {
+            conditions.entry(condition.thread).or_default().push(condition);
+        }
+        conditions.values_mut().for_each(|own| own.sort_by_key(|condition| condition.position));
+        Self(conditions)
     }
 
-    /// Are they of two threads and about one place?
-    fn meet(&self, one: EventId, other: EventId) -> bool {
-        let (a, b) = (self.run.event(one), self.run.event(other));
-        let objects = a.kind.object().zip(b.kind.object()).is_some_and(|(a, b)| a == b);
-        let uses =
-            matches!(a.kind, EventKind::Free { .. }) || matches!(b.kind, EventKind::Free { .. });
-        a.thread != b.thread && (objects || uses || !cells(a).is_disjoint(&cells(b)))
+    /// Those at places of a thread from the one to the other.
+    fn between(
+        &self,
+        thread: ThreadId,
+        from: u32,
+        to: u32,
+    ) -> impl Iterator<Item = &'r PathCondition> + '_ {
+        let own = self.0.get(&thread).map_or(&[][..], Vec::as_slice);
+        let begin = own.partition_point(|condition| condition.position < from);
+        own[begin..].iter().copied().take_while(move |condition| condition.position <= to)
     }
 }
 
@@ -559,83 +645,13 @@ fn place(trace: &EventTrace, id: EventId) -> String {
 }
 
 /// The lock that all combinations are kept apart by, if it is one.
-fn how(run: &EventTrace, combinations: &[Combination]) -> String {
-    let all = sections(run);
-    let locks = combinations.iter().map(|combination| {
-        let (first, last) = combination.own;
-        let end = all.around(run, last);
-        let own = all.around(run, first).into_iter().filter(|section| end.contains(section));
-        let other: BTreeSet<_> =
-            all.around(run, combination.other).iter().map(|s| s.object).collect();
-        own.map(|section| section.object).find(|object| other.contains(object))
-    });
-    let locks: BTreeSet<_> = locks.collect();
-    let names: BTreeSet<String> = locks
-        .iter()
-        .map(|lock| lock.map(|lock| lock_name(run, lock)).unwrap_or_default())
-        .collect();
+fn how(run: &EventTrace, found: &Crossings) -> String {
+    let locks = found.locks.iter();
+    let names: BTreeSet<String> =
+        locks.map(|lock| lock.map(|lock| lock_name(run, lock)).unwrap_or_default()).collect();
     match (names.iter().next(), names.len()) {
         (Some(name), 1) if !name.is_empty() => format!("`{name}` is held on both sides"),
         _ => "the threads' synchronisation rules them out".to_owned(),
-    }
-}
-
-/// Do threads of the run still take the locks of a deadlock in a circle?
-fn circle(bug: &Bug<'_>, run: &EventTrace) -> Possible {
-    let old = bug.events.iter().map(|id| bug.trace.event(*id));
-    let names: BTreeSet<String> = old
-        .filter_map(|event| event.kind.object())
-        .map(|object| last_member(&lock_name(bug.trace, object)))
-        .collect();
-    let known = |object| {
-        let name = last_member(&lock_name(run, object));
-        names.contains(&name)
-    };
-    let all = sections(run);
-    let mut used: BTreeSet<(ThreadId, _)> = BTreeSet::new();
-    let mut edges = BTreeSet::new();
-    for section in all.iter().filter(|section| known(section.object)) {
-        used.insert((run.event(section.lock).thread, section.object));
-        for outer in all.around(run, section.lock) {
-            if outer.object != section.object && known(outer.object) {
-                edges.insert((outer.object, section.object));
-            }
-        }
-    }
-    let threads: BTreeSet<ThreadId> = used.iter().map(|(thread, _)| *thread).collect();
-    if threads.len() < 2 {
-        return Possible::Unknown(
-            "in the run the locks are not taken by several threads".to_owned(),
-        );
-    }
-    // Longer circles than of two locks go through every lock: each is entered and left.
-    let mut open: Vec<_> = edges.iter().copied().collect();
-    loop {
-        let before = open.len();
-        let entered: BTreeSet<_> = open.iter().map(|edge| edge.1).collect();
-        let left: BTreeSet<_> = open.iter().map(|edge| edge.0).collect();
-        open.retain(|(from, to)| entered.contains(from) && left.contains(to));
-        if open.len() == before {
-            break;
-        }
-    }
-    match (open.first(), edges.first()) {
-        (Some((from, to)), _) => Possible::Yes {
-            place: format!(
-                "`{}` is taken while `{}` is held, and the other way round",
-                lock_name(run, *to),
-                lock_name(run, *from)
-            ),
-            ways: Vec::new(),
-        },
-        (None, Some((from, to))) => Possible::No(format!(
-            "the locks are taken in one order, `{}` before `{}`",
-            lock_name(run, *from),
-            lock_name(run, *to)
-        )),
-        (None, None) => {
-            Possible::No("no thread takes one of the locks while it holds another".to_owned())
-        }
     }
 }
 

@@ -23,6 +23,21 @@ pub struct Way {
     pub orders: Vec<Vec<EventId>>,
 }
 
+/// What schedules of a combination are wanted for.
+#[derive(Clone, Copy)]
+pub(super) struct Told<'a> {
+    /// Where the failure was.
+    pub(super) function: Option<&'a str>,
+    /// The combination's lines.
+    pub(super) place: &'a str,
+    /// There are enough of the same lines.
+    pub(super) enough: bool,
+    /// The other thread's access is one of any kind.
+    pub(super) between: bool,
+    /// The run is a part of a longer one, and may have no end.
+    pub(super) is_part: bool,
+}
+
 /// The trace with those of its path conditions only that pass the test.
 fn kept(run: &EventTrace, keep: impl Fn(&PathCondition) -> bool) -> EventTrace {
     let mut trace = run.clone();
@@ -78,15 +93,14 @@ pub(super) fn ways(
     run: &EventTrace,
     combination: &Combination,
     system: &ConstraintSystem,
-    (function, place, enough): (Option<&str>, &str, bool),
-    between: bool,
+    told: Told<'_>,
     limits: Limits<'_>,
 ) -> Result<Result<Vec<Way>, String>, SolverError> {
-    let events = [combination.own.0, combination.own.1, combination.other];
+    let Told { function, place, enough, between, is_part } = told;
+    let events = &combination.sequence;
     // What the own thread does behind another one's access of any kind is its own affair.
-    let through =
-        if between { vec![combination.own.0, combination.other] } else { events.to_vec() };
-    let ends = ends(run, &events);
+    let through = events.get(..2).filter(|_| between).unwrap_or(events);
+    let ends = ends(run, events);
     let behind = |condition: &PathCondition| {
         if ends.get(&condition.thread).is_some_and(|end| condition.position <= *end) {
             return false;
@@ -104,12 +118,14 @@ pub(super) fn ways(
     let near = |condition: &&PathCondition| Some(&*condition.site.function) == function;
     let enough = enough && run.conditions.iter().any(|condition| near(&condition));
     let focus: Vec<&PathCondition> = dropped.iter().copied().filter(near).collect();
-    let way =
-        |order: &[EventId]| Way { place: place.to_owned(), orders: cut(run, order, &through) };
+    let way = |order: &[EventId]| Way { place: place.to_owned(), orders: cut(run, order, through) };
     let mut found: Vec<Way> = Vec::new();
     let departures = [Some(&focus), Some(&dropped).filter(|_| !enough)];
     for conditions in departures.into_iter().flatten().filter(|some| !some.is_empty()) {
         let Some(departing) = departing(&free, conditions) else {
+            if is_part {
+                continue;
+            }
             return Ok(Err("the run has no end".to_owned()));
         };
         match schedule_at_rest(run, &departing, Goal::Fail, combination, limits)? {
@@ -155,9 +171,9 @@ fn schedule_at_rest(
     combination: &Combination,
     limits: Limits<'_>,
 ) -> Result<Result<Option<Vec<EventId>>, String>, SolverError> {
-    let Combination { orders, own: (first, last), other } = combination;
+    let Combination { orders, sequence } = combination;
     // The one that comes last in the orders ends them.
-    let (end, before) = if first == last { (*other, *first) } else { (*last, *other) };
+    let [.., before, end] = sequence[..] else { return schedule(trace, goal, orders, limits) };
     let event = run.event(before);
     let own = run.conditions.iter().filter(|condition| condition.thread == event.thread);
     let seen = own.map(|condition| condition.position).filter(|at| *at > event.index).min();

@@ -1,0 +1,237 @@
+//! After a patch of a deadlock: do threads of a run still take its locks in a circle, or wait for what else it was about
+//! while they hold one of them?
+
+use super::{Possible, Ways};
+use crate::Bug;
+use crate::sections::{Sections, lock_name, sections_and_units};
+use explain::last_member;
+use model::{Awaited, Event, EventKind, EventTrace, ObjectId, ThreadId};
+use std::collections::BTreeSet;
+
+/// What threads of a deadlock wait for that is no lock.
+#[derive(Clone, Copy, Default)]
+struct Waits {
+    signal: bool,
+    unit: bool,
+    end: bool,
+}
+
+impl Waits {
+    fn of(bug: &Bug<'_>) -> Self {
+        let mut waits = Self::default();
+        for id in bug.events {
+            match bug.trace.event(*id).kind {
+                EventKind::Block { on: Awaited::Signal { .. } } => waits.signal = true,
+                EventKind::Block { on: Awaited::Unit { .. } } => waits.unit = true,
+                EventKind::Block { on: Awaited::End { .. } } => waits.end = true,
+                _ => {}
+            }
+        }
+        waits
+    }
+}
+
+/// Asks a run that passed.
+pub(super) fn circle(bug: &Bug<'_>, run: &EventTrace) -> Possible {
+    let old = bug.events.iter().map(|id| bug.trace.event(*id));
+    let names: BTreeSet<String> = old
+        .filter_map(|event| event.kind.object())
+        .map(|object| last_member(&lock_name(bug.trace, object)))
+        .collect();
+    let all = sections_and_units(run);
+    let objects = run.objects.iter().map(|object| object.id);
+    let known: BTreeSet<ObjectId> =
+        objects.filter(|object| names.contains(&last_member(&lock_name(run, *object)))).collect();
+    let mut waits = Waits::of(bug);
+    // A semaphore that threads give back themselves is a lock.
+    let taken = |event: &Event| all.iter().any(|section| section.lock == event.id);
+    let unit = |event: &&Event| matches!(event.kind, EventKind::SemaphoreWait { object } if known.contains(&object));
+    let units: BTreeSet<_> = match waits.unit {
+        true => run.events.iter().filter(unit).filter(|e| !taken(e)).map(|e| e.id).collect(),
+        false => BTreeSet::new(),
+    };
+    waits.unit = !units.is_empty();
+    let awaited = |event: &&Event| match event.kind {
+        EventKind::Wake { condition, .. } | EventKind::WaitTimedOut { condition, .. } => {
+            waits.signal && known.contains(&condition)
+        }
+        EventKind::SemaphoreWait { .. } => units.contains(&event.id),
+        EventKind::Join { .. } => waits.end,
+        _ => false,
+    };
+    let mut waited = false;
+    for event in run.events.iter().filter(awaited) {
+        waited = true;
+        let own = event.kind.object();
+        let held = all.around(run, event.id).into_iter();
+        let mut held = held.filter(|section| {
+            known.contains(&section.object)
+                && Some(section.object) != own
+                && section.unlock != event.id
+        });
+        if let Some(section) = held.next() {
+            let what = match own {
+                Some(object) => format!("`{}`", lock_name(run, object)),
+                None => "the end of a thread".to_owned(),
+            };
+            let lock = lock_name(run, section.object);
+            let place = format!("{what} is waited for while `{lock}` is held");
+            return Possible::Yes { place, ways: Ways::default() };
+        }
+    }
+    match (waited, waits.signal || waits.end) {
+        (false, true) => Possible::Untouched(
+            "in the run no thread waits for what the threads of the deadlock waited for".to_owned(),
+        ),
+        _ => of_locks(run, &all, &known, waited),
+    }
+}
+
+/// Do threads take locks in a circle? Where none waits for anything else that the deadlock was about, several have to take
+/// some.
+fn of_locks(
+    run: &EventTrace,
+    all: &Sections,
+    known: &BTreeSet<ObjectId>,
+    waited: bool,
+) -> Possible {
+    let mut threads: BTreeSet<ThreadId> = BTreeSet::new();
+    let mut edges = BTreeSet::new();
+    for section in all.iter().filter(|section| known.contains(&section.object)) {
+        threads.insert(run.event(section.lock).thread);
+        for outer in all.around(run, section.lock) {
+            if outer.object != section.object && known.contains(&outer.object) {
+                edges.insert((outer.object, section.object));
+            }
+        }
+    }
+    if threads.len() < 2 && !waited {
+        return Possible::Unknown(
+            "in the run the locks are not taken by several threads".to_owned(),
+        );
+    }
+    // Longer circles than of two locks go through every lock: each is entered and left.
+    let mut open: Vec<_> = edges.iter().copied().collect();
+    loop {
+        let before = open.len();
+        let entered: BTreeSet<_> = open.iter().map(|edge| edge.1).collect();
+        let left: BTreeSet<_> = open.iter().map(|edge| edge.0).collect();
+        open.retain(|(from, to)| entered.contains(from) && left.contains(to));
+        if open.len() == before {
+            break;
+        }
+    }
+    match (open.first(), edges.first()) {
+        (Some((from, to)), _) => Possible::Yes {
+            place: format!(
+                "`{}` is taken while `{}` is held, and the other way round",
+                lock_name(run, *to),
+                lock_name(run, *from)
+            ),
+            ways: Ways::default(),
+        },
+        (None, _) if waited => {
+            Possible::No("no thread waits for it while it holds one of the locks".to_owned())
+        }
+        (None, Some((from, to))) => Possible::No(format!(
+            "the locks are taken in one order, `{}` before `{}`",
+            lock_name(run, *from),
+            lock_name(run, *to)
+        )),
+        (None, None) => {
+            Possible::No("no thread takes one of the locks while it holds another".to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Uses;
+    use encoders::dsl::{Parsed, parse};
+    use explain::Pattern;
+
+    /// Asks a run of the new program about a deadlock over `m` and what a thread waits for.
+    fn ask(run: &str, on: impl Fn(&Parsed) -> Awaited) -> Possible {
+        let mut failing = parse(
+            "sem s 0
+ a: [take] lock m
+ a: [wait] lock n
+ a: unlock n
+ a: unlock m
+ b: lock m
+ \
+             b: [signal] signal c
+ b: [post] post s
+ b: unlock m",
+        )
+        .expect("the text is a trace");
+        let kind = EventKind::Block { on: on(&failing) };
+        let wait = failing.event("wait");
+        failing.trace.events[wait.index()].kind = kind;
+        let events = [failing.event("take"), wait];
+        let bug = Bug {
+            trace: &failing.trace,
+            pattern: Pattern::Deadlock,
+            events: &events,
+            schedule: &events,
+            handlers: &[],
+            uses: Uses::NONE,
+        };
+        circle(&bug, &parse(run).expect("the text is a trace").trace)
+    }
+
+    fn object(failing: &Parsed, label: &str) -> ObjectId {
+        failing.trace.event(failing.event(label)).kind.object().expect("it has an object")
+    }
+
+    fn is_open(answer: &Possible, what: &str) -> bool {
+        matches!(answer, Possible::Yes { place, .. } if place == what)
+    }
+
+    #[test]
+    fn who_waits_for_a_signal_with_a_lock_still_may_and_without_one_may_not() {
+        let on = |failing: &Parsed| Awaited::Signal { condition: object(failing, "signal") };
+        let run = "a: lock m\n a: lock n\n a: wait c n\n a: unlock n\n a: unlock m\n b: lock n\n b: signal c\n b: unlock n";
+        let answer = ask(run, on);
+        assert!(is_open(&answer, "`c` is waited for while `m` is held"), "{answer:?}");
+        let run = run.replace("a: lock m\n", "").replace("\n a: unlock m", "");
+        assert!(matches!(ask(&run, on), Possible::No(_)), "{:?}", ask(&run, on));
+        // The mutex that is given back is none.
+        let run = run.replace("lock n", "lock m").replace("wait c n", "wait c m");
+        assert!(matches!(ask(&run, on), Possible::No(_)), "{:?}", ask(&run, on));
+        let nobody = "a: lock m\n a: lock n\n a: unlock n\n a: unlock m\n b: lock m\n b: signal c\n b: unlock m";
+        assert!(matches!(ask(nobody, on), Possible::Untouched(_)), "{:?}", ask(nobody, on));
+    }
+
+    #[test]
+    fn who_waits_for_a_unit_or_an_end_with_a_lock_still_may() {
+        let on = |failing: &Parsed| Awaited::Unit { object: object(failing, "post") };
+        let run = "sem s 0\n a: lock m\n a: sem-wait s\n a: unlock m\n b: post s\n b: lock m\n b: unlock m";
+        let answer = ask(run, on);
+        assert!(is_open(&answer, "`s` is waited for while `m` is held"), "{answer:?}");
+        let run = run.replace("a: lock m\n a: sem-wait s", "a: sem-wait s\n a: lock m");
+        assert!(matches!(ask(&run, on), Possible::No(_)), "{:?}", ask(&run, on));
+
+        let on = |_: &Parsed| Awaited::End { child: ThreadId(1) };
+        let run = "t: fork a\n t: lock m\n t: join a\n t: unlock m\n a: lock m\n a: unlock m";
+        let answer = ask(run, on);
+        let open = "the end of a thread is waited for while `m` is held";
+        assert!(is_open(&answer, open), "{answer:?}");
+        let run = run.replace("t: join a\n t: unlock m", "t: unlock m\n t: join a");
+        assert!(matches!(ask(&run, on), Possible::No(_)), "{:?}", ask(&run, on));
+    }
+
+    /// Both give their units back: these are locks.
+    #[test]
+    fn semaphores_as_locks_are_taken_in_an_order() {
+        let on = |failing: &Parsed| Awaited::Unit { object: object(failing, "post") };
+        let run = "sem s 1\n a: lock m\n a: sem-wait s\n a: post s\n a: unlock m\n b: sem-wait s\n b: lock m\n \
+                   b: unlock m\n b: post s";
+        let answer = ask(run, on);
+        assert!(matches!(answer, Possible::Yes { .. }), "{answer:?}");
+        let run = run.replace("b: sem-wait s\n b: lock m", "b: lock m\n b: sem-wait s");
+        let run = run.replace("b: unlock m\n b: post s", "b: post s\n b: unlock m");
+        assert!(matches!(ask(&run, on), Possible::No(_)), "{:?}", ask(&run, on));
+    }
+}

@@ -1,0 +1,142 @@
+//! Of a long run, and of one in which events meet in too many ways to ask about all: can the order of the bug come up near
+//! where the run itself nearly had it? Schedules are looked at that begin as the run did. That one has the order shows that
+//! it can come up; that none has shows nothing.
+
+use super::ways::Way;
+use super::{Combination, Found, Run, Search, Ways, place};
+use crate::check::Limits;
+use encoders::Slice;
+use model::evaluate::{Evaluation, Evaluator};
+use model::{EventId, EventTrace, Schedule};
+use solver::SolverError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// So many events before and behind the combination's come in another order, and where these have no schedule with it so
+/// many.
+const AROUND: [usize; 2] = [60, 600];
+/// Events of a combination that are further from each other are not asked about.
+const APART: usize = 3_000;
+/// One question may take no longer than that.
+const LONGEST: Duration = Duration::from_secs(2);
+/// So many schedules are told of combinations on the same lines.
+const ALIKE: usize = 2;
+
+/// A run as it went.
+pub(super) struct Went {
+    schedule: Schedule,
+    evaluation: Evaluation,
+    /// By event, its place in the schedule.
+    places: Vec<usize>,
+}
+
+impl Went {
+    /// `None` where its log and clock do not tell.
+    pub(super) fn of(run: &EventTrace, limits: Limits<'_>) -> Option<Self> {
+        let system = encoders::encode_recorded_orders(run).ok()?;
+        let follow = |strict| solver::follow(run, &system, &[], strict, || limits.is_left());
+        let schedule = follow(true).or_else(|| follow(false))?;
+        let recorded = |var| Some(run.recorded_value(var));
+        let evaluation = Evaluator::new(run).run(&schedule.order, &recorded).ok()?;
+        if !evaluation.violated.is_empty() {
+            return None;
+        }
+        let mut places = vec![0; run.events.len()];
+        for (at, id) in schedule.order.iter().enumerate() {
+            *places.get_mut(id.index())? = at;
+        }
+        Some(Self { schedule, evaluation, places })
+    }
+
+    /// What lies around a combination's events. `None` where they are too far from each other, and where what comes
+    /// before them does not stand by itself.
+    fn around(&self, run: &EventTrace, events: &[EventId], around: usize) -> Option<Slice> {
+        let places = || events.iter().map(|id| self.places[id.index()]);
+        let (first, last) = (places().min()?, places().max()?);
+        if last - first > APART {
+            return None;
+        }
+        let until = (last + around).min(self.schedule.order.len());
+        let part = first.saturating_sub(around).max(1)..until;
+        encoders::window(run, &self.schedule, &self.evaluation, part)
+    }
+}
+
+impl Combination {
+    /// The same in a part of the run that has its events.
+    fn in_part(&self, part: &Slice) -> Option<Self> {
+        let sequence = self.sequence.iter().map(|id| part.find(*id)).collect::<Option<Vec<_>>>()?;
+        Some(Self::new(&part.trace, sequence))
+    }
+}
+
+impl Search<'_> {
+    /// Which of the combinations can come up near where they are. The error says why that is not known.
+    pub(super) fn near(
+        &self,
+        combinations: &[&Combination],
+        between: bool,
+    ) -> Result<Result<Found, String>, SolverError> {
+        let run = self.run;
+        let Some(went) = Went::of(run, self.limits) else {
+            return Ok(Err("the log does not tell in which order the run went".to_owned()));
+        };
+        let mut found = Found { place: None, ways: Ways::default() };
+        let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        for combination in combinations {
+            if !self.limits.is_left() {
+                break;
+            }
+            let lines: Vec<String> =
+                combination.sequence.iter().map(|id| place(run, *id)).collect();
+            let known = known.entry(lines).or_default();
+            if *known >= ALIKE {
+                continue;
+            }
+            for around in AROUND {
+                let Some(part) = went.around(run, &combination.sequence, around) else { continue };
+                let Some(there) = combination.in_part(&part) else { continue };
+                let Some(here) = self.in_part(&part, &there, between)? else { continue };
+                let whole = here.ways.found.into_iter().map(|way| whole(&part, way));
+                let before = found.ways.found.len();
+                found.ways.found.extend(whole);
+                found.place = found.place.or(here.place);
+                if found.ways.found.len() > before {
+                    *known += 1;
+                    break;
+                }
+            }
+        }
+        Ok(Ok(found))
+    }
+
+    /// Asks about one combination in a part of the run. `None` where it cannot come up there, and where that is not known.
+    fn in_part(
+        &self,
+        part: &Slice,
+        combination: &Combination,
+        between: bool,
+    ) -> Result<Option<Found>, SolverError> {
+        let search = Search {
+            bug: self.bug,
+            run: &part.trace,
+            new: Run { trace: &part.trace, ..self.new },
+            limits: Limits { time: self.limits.time.min(LONGEST), ..self.limits },
+            is_part: true,
+            elsewhere: self.elsewhere.clone(),
+        };
+        let found = search.open(&[combination], between)?;
+        let found = found.inspect_err(|why| tracing::debug!(why, "not known near there")).ok();
+        Ok(found.filter(|found| found.place.is_some()))
+    }
+}
+
+/// Schedules of a part, with what came before.
+fn whole(part: &Slice, way: Way) -> Way {
+    let before: BTreeSet<EventId> = part.before().iter().copied().collect();
+    let whole = |order: Vec<EventId>| {
+        let behind = order.into_iter().map(|id| part.event(id)).filter(|id| !before.contains(id));
+        part.before().iter().copied().chain(behind).collect()
+    };
+    Way { orders: way.orders.into_iter().map(whole).collect(), ..way }
+}

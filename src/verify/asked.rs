@@ -1,0 +1,66 @@
+//! Asking a run of the new program that passed.
+
+use super::runs::Taken;
+use crate::fix::{FixError, Recorded};
+use crate::pipeline::PipelineError;
+use repair::{APART, Limits, Possible, Run, possible};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use symex::Execution;
+
+/// What a run said, with its events; or why it says nothing.
+pub(super) type Answered = Result<(Possible, Execution), String>;
+
+/// Asks a run that passed whether the order can still come up; where it has no such accesses, because creating and joining
+/// threads keeps them in order now, with events of these. Gives its events, too. The error says why there is no answer.
+pub(super) fn asked_of(
+    bug: &repair::Bug<'_>,
+    taken: &Taken,
+    budget: &dyn Fn() -> bool,
+) -> Result<Answered, FixError> {
+    let ask = |recorded: Result<Recorded, PipelineError>| -> Result<Answered, FixError> {
+        let recorded = match recorded {
+            Ok(recorded) => recorded,
+            Err(error) => {
+                return Ok(Err(format!("a run that passed cannot be executed: {error}")));
+            }
+        };
+        let functions = functions(&recorded);
+        let execution = recorded.execution;
+        let gaps = execution.report.gap_count();
+        if gaps > 0 {
+            return Ok(Err(format!("a run that passed has {gaps} gaps in the model")));
+        }
+        let left = || match budget() {
+            true => Duration::MAX,
+            false => Duration::ZERO,
+        };
+        let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &left };
+        let (trace, points) = (&execution.trace, &execution.points);
+        let run = Run { trace, points, functions: &functions };
+        Ok(Ok((possible(bug, run, limits)?, execution)))
+    };
+    let first = ask(Recorded::open(&taken.directory))?;
+    let nothing = |answer: &Possible| match answer {
+        Possible::Untouched(_) => true,
+        Possible::Unknown(why) => why == APART,
+        _ => false,
+    };
+    match &first {
+        Ok((answer, _)) if nothing(answer) && budget() => {
+            let again = ask(Recorded::open_with_ordered_accesses(&taken.directory))?;
+            Ok(match again {
+                Ok((answer, execution)) if !nothing(&answer) => Ok((answer, execution)),
+                _ => first,
+            })
+        }
+        _ => Ok(first),
+    }
+}
+
+/// The functions of the program, also those that are inlined wherever they are called.
+fn functions(recorded: &Recorded) -> BTreeSet<String> {
+    let modules = recorded.recording.modules.iter();
+    let scopes = modules.flat_map(|module| &module.ir.debug.scopes);
+    scopes.map(|scope| scope.function.to_string()).collect()
+}
