@@ -25,6 +25,7 @@ use crate::inputs::Collected;
 use crate::locals::Locals;
 use crate::memory::Memory;
 use crate::naming::CallPaths;
+use crate::opaque::Opaque;
 use crate::own::Own;
 use crate::points::Tracker;
 use crate::queues::{Queues, Units};
@@ -183,6 +184,8 @@ pub(crate) struct Engine<'r> {
     pub words: Words,
     /// What lines leave for each other.
     pub own: Own<'r>,
+    /// Objects of libraries in the program's memory.
+    pub opaque: Opaque,
 }
 
 impl<'r> Engine<'r> {
@@ -249,6 +252,7 @@ impl<'r> Engine<'r> {
             inlined_names: FxHashMap::default(),
             words: Words::default(),
             own: Own::default(),
+            opaque: Opaque::default(),
             addresses: thread_locals::Addresses::default(),
             used_after_free: None,
             awaited_child: None,
