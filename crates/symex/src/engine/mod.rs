@@ -180,6 +180,8 @@ pub(crate) struct Engine<'r> {
     pub passed_names: FxHashMap<Passed, Option<String>>,
     /// The same in the words of one of the functions that are inlined there.
     pub inlined_names: FxHashMap<(Passed, usize), Option<Arc<str>>>,
+    /// Per call: how many functions that are inlined there do nothing but that call.
+    pub inlined_levels: FxHashMap<(usize, FuncId, InstId), usize>,
     /// What the functions of a stack call a lock.
     pub words: Words,
     /// What lines leave for each other.
@@ -250,6 +252,7 @@ impl<'r> Engine<'r> {
             access_parts: FxHashMap::default(),
             passed_names: FxHashMap::default(),
             inlined_names: FxHashMap::default(),
+            inlined_levels: FxHashMap::default(),
             words: Words::default(),
             own: Own::default(),
             opaque: Opaque::default(),
