@@ -231,3 +231,24 @@ fn one_atomic_step_rules_a_lost_update_out() {
 fn one_section_rules_a_second_maker_out_although_only_one_thread_makes_something() {
     verify_patches("connection", ("LOCKED", "`lock` is held on both sides"), None);
 }
+
+/// The jobs are told otherwise than the end is, about which the cause is.
+#[test]
+fn what_is_told_to_one_thread_says_nothing_about_what_is_told_to_all() {
+    let workspace = Workspace::new("verify-stopped");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/stopped_workers.c");
+    fs::copy(source, workspace.path("program.c")).expect("a copy of the source");
+    for (program, patch) in [("buggy", "-DNO_PATCH"), ("fixed", "-DFIXED")] {
+        let arguments = ["cc", "-g", "-O1", "-pthread", patch, "program.c", "-o", program];
+        workspace.symbiosis(arguments).expect_code(SUCCESS);
+    }
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "3"];
+    let record = until.into_iter().chain(["-o", "failing.trace", "--", "./buggy"]);
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let verify =
+        |program: &str| workspace.symbiosis(["verify", "failing.trace", "--program", program]);
+    let fixed = verify("fixed").expect_code(SUCCESS);
+    assert!(fixed.stdout().starts_with("no longer possible: "), "{}", fixed.describe());
+    let buggy = verify("buggy").expect_code(DIFFERS);
+    assert!(buggy.stdout().starts_with("still fails in the same way: "), "{}", buggy.describe());
+}

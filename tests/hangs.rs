@@ -107,3 +107,17 @@ fn what_a_thread_does_not_ask_for_where_it_waits_is_named() {
     assert_eq!(cause.case.as_deref(), Some("not-asked-where-it-waits"), "{}", cause.sentence);
     assert!(cause.sentence.contains("read `stopping`"), "{}", cause.sentence);
 }
+
+#[test]
+fn a_thread_is_told_in_the_call_in_which_it_is_woken() {
+    let solution = hung("told_in_one_call");
+    let cause = solution.cause.as_ref().expect("a sentence about the cause");
+    let case = Some("signal-between-check-and-wait");
+    assert_eq!(cause.case.as_deref(), case, "{}", cause.sentence);
+    assert!(cause.variables.contains(&"stop".to_owned()), "{}", cause.sentence);
+    assert!(!cause.sentence.contains("`first`"), "{}", cause.sentence);
+    let text = include_str!("programs/told_in_one_call.c");
+    let told = text.lines().position(|line| line.contains("/* told */")).expect("it is there") + 1;
+    let place = format!("broadcast `wake` (told_in_one_call.c:{told})");
+    assert!(cause.sentence.contains(&place), "{}", cause.sentence);
+}

@@ -86,6 +86,51 @@ fn a_lock_that_a_function_takes_for_others_has_their_word_and_place() {
     }
 }
 
+/// Records a program that hangs for certain, and gives what `solve` and `fix` say.
+fn hung(program: &str, options: &[&str]) -> [String; 2] {
+    let workspace = Workspace::new(&format!("names-{program}{}", options.join("")));
+    let source = format!("{}/tests/programs/{program}.cc", env!("CARGO_MANIFEST_DIR"));
+    let compile = ["c++", "-std=c++17", "-g", "-pthread", &source, "-o", "program"];
+    workspace.symbiosis(compile.iter().chain(options)).expect_code(SUCCESS);
+    let record = ["record", "--timeout", "2", "-o", "run.trace", "--", "./program"];
+    let recording = workspace.symbiosis(record);
+    assert!(recording.code() != SUCCESS, "{}", recording.describe());
+    ["solve", "fix"].map(|command| workspace.symbiosis([command, "run.trace"]).stdout())
+}
+
+#[test]
+fn a_lock_behind_the_programs_own_guard_is_told_where_the_guard_is_made() {
+    let text = include_str!("programs/guards.cc");
+    let line = |words: &str| text.lines().position(|line| line.contains(words)).expect("there") + 1;
+    let (add, flush) = (line("second(log_lock)"), line("second(items_lock)"));
+    for options in
+        [["-O0", "-DPLAIN"], ["-O1", "-DPLAIN"], ["-O0", "-DVIRTUAL"], ["-O1", "-DVIRTUAL"]]
+    {
+        let [solved, repaired] = hung("guards", &options);
+        let told = solved.lines().next().unwrap_or_default();
+        for (lock, line) in [("log_lock", add), ("items_lock", flush)] {
+            let at = told
+                .split(" waits for ")
+                .find(|rest| rest.contains(&format!("(guards.cc:{line})")));
+            let named = at
+                .is_some_and(|rest| rest.split('`').nth(1).is_some_and(|name| name.contains(lock)));
+            assert!(named, "{options:?}: {told}");
+        }
+        let first = repaired.lines().find(|line| line.starts_with("repair 1")).unwrap_or_default();
+        let either = first.contains("in add, take ") || first.contains("in flush, take ");
+        assert!(either && !first.contains("this->store."), "{options:?}: {repaired}");
+    }
+}
+
+#[test]
+fn a_condition_behind_the_programs_own_monitor_is_told_where_that_is_used() {
+    for level in ["-O0", "-O1"] {
+        let [solved, repaired] = hung("monitor", &[level]);
+        assert!(solved.contains("in unlock_all"), "{level}: {solved}");
+        assert!(repaired.contains("repair 1: in unlock_all, broadcast "), "{level}: {repaired}");
+    }
+}
+
 /// How the values of a structure that is copied are written: `{2, 1}`.
 fn members(value: &str) -> Option<Vec<i64>> {
     let inner = value.strip_prefix('{')?.strip_suffix('}')?;

@@ -232,6 +232,25 @@ int main(void)
 "#;
 
 #[test]
+fn what_a_library_leaves_where_threads_shared_a_variable_is_an_input() {
+    for level in ["-O1", "-O2"] {
+        let workspace = Workspace::new(&format!("solve-stream{level}"));
+        let source =
+            format!("{}/tests/programs/stream_after_threads.cc", env!("CARGO_MANIFEST_DIR"));
+        let compile = ["c++", "-std=c++17", "-g", level, "-pthread", &source, "-o", "program"];
+        workspace.symbiosis(compile).expect_code(SUCCESS);
+        let record = ["record", "--noise", "--until-failure", "3000", "-o", "failing.trace"];
+        let program = ["--", "./program"];
+        workspace.symbiosis(record.iter().chain(&program)).expect_code(SUCCESS);
+        let solution = solve(&workspace, &["--no-replay"]);
+        assert_eq!(solution.verdict, Verdict::FailingSchedule, "{level}");
+        let cause = solution.cause.as_ref().expect("a sentence about the cause");
+        assert_eq!(cause.pattern, "atomicity", "{level}: {}", cause.sentence);
+        assert!(cause.sentence.contains("`counters["), "{level}: {}", cause.sentence);
+    }
+}
+
+#[test]
 fn an_event_that_had_not_happened_yet_is_found_to_be_late() {
     for level in ["-O0", "-O2"] {
         let workspace = Workspace::new(&format!("solve-too-early{level}"));

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{c, cpp, function};
-use ir::types::{FuncId, Function, Module};
-use ir::wrappers::{Bodies, NoBodies, Origin, Wrapper, wrapper};
+use ir::types::{Callee, FuncId, Function, InstId, Module};
+use ir::wrappers::{Bodies, NoBodies, Origin, Wrapper, behind, inlined, wrapper};
 
 const HEAD: &str = "#include <pthread.h>
     #include <semaphore.h>
@@ -159,4 +159,81 @@ fn a_wrapper_of_another_file_is_followed() {
         assert_eq!(found("works"), None, "{level}");
         assert_eq!(of(&module, "enter"), None, "{level}");
     }
+}
+
+#[test]
+fn a_virtual_function_is_called_of_the_callers_object() {
+    let source = "#include <pthread.h>
+        struct Mutex { virtual void lock(); virtual bool trylock(); pthread_mutex_t mutex; };
+        void Mutex::lock() { pthread_mutex_lock(&mutex); }
+        struct Guard { Guard(Mutex &mutex, bool waits); Mutex *held; };
+        Guard::Guard(Mutex &mutex, bool waits) : held(&mutex) {
+            if (waits) mutex.lock(); else if (!mutex.trylock()) held = nullptr;
+        }
+        void call(void (*function)(Mutex *), Mutex *mutex) { function(mutex); }";
+    for level in ["-O0", "-O1"] {
+        let module = cpp(level, source);
+        let [take, guard] = ["_ZN5Mutex4lockEv", "_ZN5GuardC2ER5Mutexb"]
+            .map(|name| whole(&module, name).expect("it is one"));
+        assert_eq!(Some(guard.object), at(1, 0, false), "{level}");
+        assert!(guard.is_virtual && !take.is_virtual, "{level}");
+        assert_eq!(behind(&[take, guard]), at(1, 8, false), "{level}");
+        assert_eq!(of(&module, "_Z4callPFvP5MutexES0_"), None, "{level}");
+    }
+}
+
+#[test]
+fn a_condition_variable_of_the_cpp_library_is_its_callers() {
+    let source = "#include <condition_variable>
+        struct Plain { void tell(); std::mutex m; std::condition_variable c; };
+        struct Any { void tell(); std::mutex m; std::condition_variable_any c; };
+        struct Monitor { void tell(); Any *impl; };
+        void Plain::tell() { c.notify_one(); }
+        void Any::tell() { c.notify_all(); }
+        void Monitor::tell() { impl->tell(); }
+        void both(Plain *p) { p->m.lock(); p->c.notify_one(); p->m.unlock(); }";
+    for level in ["-O0", "-O1"] {
+        let module = cpp(level, source);
+        assert_eq!(of(&module, "_ZN5Plain4tellEv"), at(0, 40, false), "{level}");
+        assert_eq!(of(&module, "_ZN3Any4tellEv"), at(0, 40, false), "{level}");
+        assert_eq!(of(&module, "_ZN7Monitor4tellEv"), at(0, 0, true), "{level}");
+        assert_eq!(of(&module, "_Z4bothP5Plain"), None, "{level}");
+    }
+}
+
+/// How many functions that were inlined in `outer` do nothing but take a lock.
+fn inlined_in(module: &Module, outer: &str) -> Vec<usize> {
+    let outer = function(module, outer);
+    let takes = |id: &InstId| {
+        let instruction = &outer.instructions[id.index()];
+        let Some(call) = instruction.kind.as_call() else { return false };
+        matches!(call.callee, Callee::Direct(id) if module.functions[id.index()].name == "pthread_mutex_lock")
+    };
+    let ids = (0..outer.instructions.len()).map(|at| InstId(at as u32));
+    ids.filter(takes).map(|id| inlined(module, outer, id, &NoBodies)).collect()
+}
+
+#[test]
+fn a_wrapper_that_was_inlined_is_one_still() {
+    let source = format!(
+        "{HEAD} extern int size; extern void other(void);
+        static inline void take(struct lock *l) {{ pthread_mutex_lock(&l->mutex); l->owner = 1; }}
+        static inline void give(struct lock *l) {{ pthread_mutex_unlock(&l->mutex); }}
+        static inline void enter(struct lock *l) {{ take(l); }}
+        static inline void add(struct lock *l) {{ take(l); size++; give(l); }}
+        static inline void work(struct lock *l) {{ take(l); other(); }}
+        void once(struct lock *l) {{ enter(l); size++; give(l); }}
+        void twice(struct lock *l) {{ add(l); add(l); }}
+        void works(struct lock *l) {{ work(l); give(l); }}
+        static struct lock one;
+        static inline void use_one(void) {{ size++; pthread_mutex_lock(&one.mutex); }}
+        void own(struct lock *l) {{ pthread_mutex_lock(&l->mutex); }}
+        void known(void) {{ use_one(); size++; }}"
+    );
+    let module = c("-O2", &source);
+    assert_eq!(inlined_in(&module, "known"), [0], "nobody gives it the lock");
+    assert_eq!(inlined_in(&module, "once"), [2]);
+    assert_eq!(inlined_in(&module, "twice"), [1, 1]);
+    assert_eq!(inlined_in(&module, "works"), [1]);
+    assert_eq!(inlined_in(&module, "own"), [0]);
 }

@@ -27,6 +27,15 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
         .filter(|event| matches!(Look::of(bug.trace, event).kind, "signal" | "broadcast"))
         .filter_map(|event| bug.trace.subject(event).map(last_member))
         .collect();
+    // What the cause says that was written between check and wait. Other things that are waited for there, too, may
+    // be told otherwise.
+    let variables: BTreeSet<String> = bug
+        .events
+        .iter()
+        .map(|id| bug.trace.event(*id))
+        .filter(|event| event.kind.is_access())
+        .filter_map(|event| bug.trace.subject(event).map(last_member))
+        .collect();
     let all = sections(run);
     let waits: Vec<Wait> = run.events.iter().filter_map(|e| wait(run, &all, &names, e)).collect();
     if waits.is_empty() {
@@ -38,7 +47,8 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
     };
     let waiting: BTreeSet<ThreadId> = waits.iter().map(|wait| wait.thread).collect();
     for wait in &waits {
-        if let Err(why) = kept(run, &system, &all, wait, &waiting) {
+        let tested = tested(run, &wait.section, &variables);
+        if let Err(why) = kept(run, &system, &all, (wait, &tested), &waiting) {
             return why;
         }
     }
@@ -64,10 +74,9 @@ fn kept(
     run: &EventTrace,
     system: &ConstraintSystem,
     all: &Sections,
-    wait: &Wait,
+    (wait, tested): (&Wait, &BTreeSet<CellId>),
     waiting: &BTreeSet<ThreadId>,
 ) -> Result<(), Possible> {
-    let tested = tested(run, &wait.section);
     if tested.is_empty() {
         let place = Span::of(run.event(wait.section.unlock).site()).begin();
         return Err(Possible::Yes {
@@ -119,10 +128,18 @@ fn kept(
     Ok(())
 }
 
-/// What the thread looked at in the section that it gave back.
-fn tested(run: &EventTrace, section: &Section) -> BTreeSet<CellId> {
+/// What the thread looked at in the section that it gave back: of these variables, if it looked at one of them.
+fn tested(run: &EventTrace, section: &Section, variables: &BTreeSet<String>) -> BTreeSet<CellId> {
     let index = |id: EventId| run.event(id).index as usize;
     let own = run.thread_of(section.lock).events.get(index(section.lock)..index(section.unlock));
-    let reads = own.into_iter().flatten().flat_map(|id| run.event(*id).kind.reads());
-    reads.map(|part| part.cell).collect()
+    let looks = || own.into_iter().flatten().map(|id| run.event(*id));
+    let cells = |event: &Event| event.kind.reads().iter().map(|part| part.cell).collect::<Vec<_>>();
+    let named = |event: &&Event| {
+        run.subject(event).is_some_and(|name| variables.contains(&last_member(name)))
+    };
+    let of_cause: BTreeSet<CellId> = looks().filter(named).flat_map(cells).collect();
+    match of_cause.is_empty() {
+        true => looks().flat_map(cells).collect(),
+        false => of_cause,
+    }
 }

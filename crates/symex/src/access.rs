@@ -292,6 +292,10 @@ impl Engine<'_> {
             self.note_own(t, place, false);
             return bytes;
         }
+        if self.is_of_library(t, place) {
+            bytes.fill(MemoryByte::Fresh);
+            return bytes;
+        }
         let name = self.access_name(t, place);
         match grain {
             Grain::Access => {
@@ -394,22 +398,9 @@ impl Engine<'_> {
         }
     }
 
-    /// As [`Self::forget`], for memory that belongs to a library: what lies there is an input of
-    /// the program, and no gap.
-    pub fn renew(&mut self, address: u64, length: u64) {
-        for at in address..address.saturating_add(length) {
-            let shared = match &self.pass {
-                Pass::Symbolic(shared) => shared.at(at).is_some(),
-                Pass::Survey(_) => false,
-            };
-            if !shared {
-                self.memory.set(at, MemoryByte::Fresh);
-            }
-        }
-    }
-
     /// The bytes of a write that no shared cell holds.
     pub fn write_private_bytes(&mut self, place: Place, bytes: &[MemoryByte]) {
+        self.is_the_programs(place.address, place.length);
         for (i, &byte) in bytes.iter().enumerate() {
             let address = place.address + i as u64;
             let shared = match &self.pass {

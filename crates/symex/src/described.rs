@@ -326,12 +326,13 @@ impl<'r> Engine<'r> {
             let pointer = call.arguments.get(usize::from(index)).and_then(Value::scalar);
             let address = pointer.and_then(|pointer| self.in_recording(pointer));
             if let Some(internal) = address.and_then(|address| self.lookup(t, address)) {
-                self.renew(internal, size);
+                let size = self.opaque_size(internal, size, call.name);
+                self.renew(t, internal, size);
             }
         }
         for variable in &uses.sets {
             if let Some((address, size)) = self.image.variable(variable) {
-                self.renew(address, size);
+                self.renew(t, address, size);
             }
         }
     }
@@ -343,7 +344,7 @@ impl<'r> Engine<'r> {
         } else if effect(call.name).is_none_or(|described| described.kind == Kind::Library)
             && let Some(errno) = self.threads[t].errno
         {
-            self.renew(errno, ERRNO);
+            self.renew(t, errno, ERRNO);
         }
     }
 

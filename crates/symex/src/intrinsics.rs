@@ -30,6 +30,11 @@ impl<'r> Engine<'r> {
             "memset" => self.intrinsic_fill(t, call, &arguments),
             "va_start" => self.va_start(t),
             "va_copy" => self.va_copy(t, call, &arguments),
+            "lifetime" => {
+                self.begin_lifetime(t, short, &arguments);
+                let nothing = eval::zero(self.module(t), inst.ty);
+                self.finish(t, nothing)
+            }
             "trap" | "debugtrap" | "ubsantrap" => self.trap(t),
             _ => {
                 let value = self.intrinsic_value(t, inst, short, &arguments);
@@ -48,8 +53,8 @@ impl<'r> Engine<'r> {
         let family = short.split('.').next().unwrap_or(short);
         let first = || arguments.first().cloned().unwrap_or_default();
         match family {
-            "dbg" | "lifetime" | "assume" | "donothing" | "sideeffect" | "prefetch"
-            | "pseudoprobe" | "va_end" | "stackrestore" | "invariant" | "fake" => {
+            "dbg" | "assume" | "donothing" | "sideeffect" | "prefetch" | "pseudoprobe"
+            | "va_end" | "stackrestore" | "invariant" | "fake" => {
                 // `invariant.start` gives a token that only `invariant.end` takes.
                 return eval::zero(self.module(t), inst.ty);
             }

@@ -75,6 +75,7 @@ mod memory;
 mod memory_ops;
 mod naming;
 mod once;
+mod opaque;
 mod openmp;
 mod own;
 mod points;

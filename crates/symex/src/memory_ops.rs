@@ -44,6 +44,7 @@ impl<'r> Engine<'r> {
         if let Some(internal) = self.resolve(t, address) {
             self.idle.note_object(self.threads[t].frames.len(), internal, bytes);
             self.begin_own(internal, bytes);
+            self.is_the_programs(internal, bytes);
             self.memory.fill(internal, bytes, MemoryByte::Fresh);
         }
         Ok(())

@@ -13,7 +13,7 @@ use crate::thread::{CodeFrame, Frame};
 use crate::value::{Scalar, Value};
 use ir::name::{self, AccessPart, DisplayKind, Part};
 use ir::types::{BlockId, FuncId, Function, InstId, LocId, Module, Operand};
-use ir::wrappers::Wrapper;
+use ir::wrappers::{self, Wrapper};
 use model::trace::ValueDisplay;
 use model::{ObjectId, Site, Stack};
 use rustc_hash::FxHashMap;
@@ -131,24 +131,50 @@ impl<'r> Engine<'r> {
     pub(crate) fn sync_stack(&mut self, t: usize) -> Stack {
         let stack = self.stack(t);
         let inside: Vec<PlaceInCode<'r>> =
-            self.wrapping(t).map(|(frame, _)| place_of(frame)).collect();
+            self.wrapping(t).into_iter().map(|(frame, _)| place_of(frame)).collect();
+        let frames = inside.len();
         let sites: usize = inside.into_iter().map(|place| self.chain(place).len()).sum();
+        let sites = sites + self.inlined_wrappers(t, frames);
         match stack.get(sites) {
             Some(site) if sites > 0 && site.line != 0 => stack[sites..].into(),
             _ => stack,
         }
     }
 
+    /// How many of the functions that were inlined where a frame of code stands do nothing but what is called there, if
+    /// one of them is the program's own. Of a library's [`Self::outer_name`] knows more.
+    fn inlined_wrappers(&mut self, t: usize, frame: usize) -> usize {
+        let Some(frame) = self.callers(t).nth(frame) else { return 0 };
+        let (info, module, place) = (frame.info, frame.module, place_of(frame));
+        let Some(call) = calling(info.function, frame.next.index()) else { return 0 };
+        let key = (info.module, info.id, call);
+        if let Some(levels) = self.inlined_levels.get(&key) {
+            return *levels;
+        }
+        let levels = wrappers::inlined(module, info.function, call, self.image);
+        let chain = self.chain(place);
+        let passed = chain.get(..levels).unwrap_or_default();
+        let levels = if passed.iter().all(Site::is_in_library) { 0 } else { levels };
+        self.inlined_levels.insert(key, levels);
+        levels
+    }
+
     /// The frames of functions that do nothing but take a lock and the like, which their callers
     /// name, innermost first, and where they have it. Of a library's functions [`Self::outer_name`]
     /// knows more.
-    fn wrapping(&self, t: usize) -> impl Iterator<Item = (&CodeFrame<'r>, Wrapper)> {
+    fn wrapping(&self, t: usize) -> Vec<(&CodeFrame<'r>, Wrapper)> {
         let callers = self.callers(t).skip(1);
         // Who has no caller there takes the lock itself.
-        self.callers(t).zip(callers).map_while(|(frame, _)| {
-            let own = !is_library_function(frame.module, frame.info.function);
-            Some((frame, frame.info.wrapper(frame.module, self.image).filter(|_| own)?))
-        })
+        let wrapping = self
+            .callers(t)
+            .zip(callers)
+            .map_while(|(frame, _)| Some((frame, frame.info.wrapper(frame.module, self.image)?)));
+        let mut found: Vec<_> = wrapping.collect();
+        let is_own = |(frame, _): &(&CodeFrame<'r>, Wrapper)| {
+            !is_library_function(frame.module, frame.info.function)
+        };
+        found.truncate(found.iter().rposition(is_own).map_or(0, |last| last + 1));
+        found
     }
 
     /// The frames of code, innermost first, as far as each was called by the next one.
@@ -172,21 +198,44 @@ impl<'r> Engine<'r> {
     /// What the caller of such a function calls the object of `size` bytes at an address that it is about: the lock
     /// that a wait gives back is another one than what it waits for.
     fn callers_word(&mut self, t: usize, address: u64, size: Option<u64>) -> Option<String> {
-        let (depth, wrapper) = self.wrapping(t).map(|(_, wrapper)| wrapper).enumerate().last()?;
+        let wrappers: Vec<Wrapper> =
+            self.wrapping(t).into_iter().map(|(_, wrapper)| wrapper).collect();
+        let Some(depth) = wrappers.len().checked_sub(1) else {
+            return self.outer_word(t, address, size);
+        };
+        let wrapper = *wrappers.last()?;
         let is_first = self.argument_at(t, address).is_none_or(|(position, _)| position == 0);
-        let object = if is_first { wrapper.object } else { wrapper.lock? };
+        let object = match (is_first, wrapper.is_virtual) {
+            (true, true) => wrappers::behind(&wrappers)?,
+            (true, false) => wrapper.object,
+            (false, _) => wrapper.lock?,
+        };
+        let level = self.inlined_wrappers(t, depth + 1);
         let caller = self.callers(t).nth(depth + 1)?;
         let (info, module, next) = (caller.info, caller.module, caller.next.index());
         let call = calling(info.function, next)?;
         let part = if object.pointer { Part::Bytes(8) } else { Part::Object(size) };
         let place = (object.parameter, u64::try_from(object.offset).ok()?);
         let key = (info.module, info.id, call, place, part);
-        let known = self
-            .passed_names
-            .entry(key)
-            .or_insert_with(|| name::argument_part(module, info.function, call, place, part));
+        let known = self.passed_names.entry(key).or_insert_with(|| {
+            let outer =
+                || name::argument_part_in(module, info.function, (call, level), place, part);
+            let here = || name::argument_part(module, info.function, call, place, part);
+            (level > 0).then(outer).flatten().or_else(here)
+        });
         let name = known.as_ref()?;
         Some(if object.pointer { format!("*{name}") } else { name.clone() })
+    }
+
+    /// The same where the functions that do no more were inlined.
+    fn outer_word(&mut self, t: usize, address: u64, size: Option<u64>) -> Option<String> {
+        let level = self.inlined_wrappers(t, 0);
+        let (argument, _) = self.argument_at(t, address).filter(|_| level > 0)?;
+        let caller = self.callers(t).next()?;
+        let (info, module, next) = (caller.info, caller.module, caller.next.index());
+        let call = calling(info.function, next)?;
+        let place = (argument, 0);
+        name::argument_part_in(module, info.function, (call, level), place, Part::Object(size))
     }
 
     pub(crate) fn chain(&mut self, place: PlaceInCode<'r>) -> Arc<[Site]> {

@@ -6,7 +6,7 @@ use super::words::{at, did, place, quoted, whole};
 use super::{Found, Pattern};
 use model::{
     Awaited, Event, EventId, EventKind, FailureKind, ObjectId, PathCondition, PathConditionKind,
-    ReadPart, ReadRef, WriteSource,
+    ReadPart, ReadRef, Site, WriteSource,
 };
 
 pub(super) fn find(story: &Story<'_>) -> Option<Found> {
@@ -194,7 +194,7 @@ fn missed(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Found>
         return Some(Found { case: Some("woke-another"), ..found });
     }
     let signal = story.last_before(began, signals)?;
-    if let Some((check, change)) = check_and_change(story, began, signal) {
+    if let Some([check, change, signal]) = check_and_change(story, began, signal, &signals) {
         let sentence = format!(
             "{} and {} {name} ({}) between {waiter}'s check ({}) and its wait ({})",
             whole(story, change),
@@ -209,13 +209,16 @@ fn missed(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Found>
     in_vain(story, wait, began)
 }
 
-/// The last thing that the waiting thread looked at before it waited and that the signal's thread
-/// changed after that and before the signal: the read and the write.
+/// What the waiting thread looked at before it waited and the signal's thread changed after that and before the
+/// signal: the read, the write, and the first signal behind that, since later ones told of something else, too. Of
+/// several it is what that thread did in the call in which it signalled, and not in one that was over by then;
+/// otherwise what was looked at last.
 fn check_and_change(
     story: &Story<'_>,
     began: EventId,
     signal: EventId,
-) -> Option<(EventId, EventId)> {
+    signals: &dyn Fn(&Event) -> bool,
+) -> Option<[EventId; 3]> {
     let (waiter, sender) = (story.event(began), story.event(signal));
     // What it looked at before it was woken the last time is told by that it was woken.
     let own = &story.trace().threads[waiter.thread.index()].events[..waiter.index as usize];
@@ -232,14 +235,15 @@ fn check_and_change(
         .filter(|c| c.position <= waiter.index && since.is_none_or(|wake| wake < c.position))
         .collect();
     branches.sort_by_key(|condition| std::cmp::Reverse((condition.position, condition.id)));
-    branches.into_iter().find_map(|branch| {
+    let mut found: Option<(usize, [EventId; 3])> = None;
+    for branch in branches {
         let mut reads: Vec<EventId> =
             story.trace().reads_of(branch.expr).iter().map(|read| read.event).collect();
         reads.sort_by_key(|read| std::cmp::Reverse(story.event(*read).index));
         reads.retain(|check| {
             of_one_call(story.event(*check), waiter) && !looked_again(story, *check, waiter)
         });
-        reads.into_iter().find_map(|check| {
+        let missed = reads.into_iter().find_map(|check| {
             let writes = |id: &EventId| {
                 story.event(*id).index < sender.index
                     && story.before(check, *id)
@@ -254,8 +258,25 @@ fn check_and_change(
                 then.is_some_and(|then| then != Some(true))
             });
             missed.then_some((check, change))
-        })
-    })
+        });
+        let Some((check, change)) = missed else { continue };
+        let own = &story.trace().threads[sender.thread.index()].events;
+        let mut behind = own.iter().skip(story.event(change).index as usize + 1);
+        let told = behind.find(|id| signals(story.event(**id))).copied().unwrap_or(signal);
+        let shared = calls_in_common(story.event(change), story.event(told));
+        if found.is_none_or(|(most, _)| shared > most) {
+            found = Some((shared, [check, change, told]));
+        }
+    }
+    found.map(|(_, events)| events)
+}
+
+/// How many calls two events of a thread are parts of, `main` being the first.
+fn calls_in_common(one: &Event, other: &Event) -> usize {
+    let both = || one.stack.iter().rev().zip(other.stack.iter().rev());
+    let same = both().take_while(|(a, b)| a == b).count();
+    let of_one_function = |(a, b): (&Site, &Site)| (&a.file, &a.function) == (&b.file, &b.function);
+    same + usize::from(both().nth(same).is_some_and(of_one_function))
 }
 
 /// Was the look at hand made in an earlier section of the wait's mutex, and did the thread look at something in the one in

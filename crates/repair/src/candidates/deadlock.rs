@@ -360,6 +360,9 @@ fn in_order(
         let word = word_in(block, both).filter(|word| explain::last_member(word) == member)?;
         lock = word.to_owned();
     }
+    if let Some(both) = both.as_ref().filter(|both| both.function != places[0].function) {
+        lock = known_to(block, both, lock)?;
+    }
     let function = both.map_or_else(|| places[0].function.clone(), |span| span.function);
     let step = format!(
         "in {function}, take {} ({}) before {} ({})",
@@ -378,6 +381,15 @@ fn in_order(
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+/// What the lines call a lock that is taken in what they call. They have no name for what only a pointer of that
+/// function leads to, unless they gave it that.
+fn known_to(block: &Event, lines: &Span, lock: String) -> Option<String> {
+    match lock.starts_with('*') {
+        true => word_in(block, lines).map(str::to_owned),
+        false => Some(lock),
+    }
 }
 
 /// What two locks are called where these events ask for them: what is called `job->lock` there may be another one
@@ -475,6 +487,30 @@ pub(super) fn release_first(
 mod tests {
     use super::*;
     use encoders::dsl::parse;
+    use model::Site;
+
+    #[test]
+    fn what_a_pointer_leads_to_is_known_by_the_name_that_the_lines_have() {
+        let parsed = parse("a: [take] lock m\n a: unlock m\n").expect("the text is a trace");
+        let mut trace = parsed.trace.clone();
+        let take = parsed.event("take");
+        let site = |line, function: &str| Site {
+            file: "pool.cc".to_owned(),
+            line,
+            column: 1,
+            function: function.to_owned(),
+        };
+        trace.events[take.index()].stack = vec![site(9, "Guard"), site(30, "main")].into();
+        trace.events[take.index()].name = Some("*value".into());
+        let main = Span::of(&site(30, "main"));
+        let known =
+            |trace: &EventTrace, name: &str| known_to(trace.event(take), &main, name.to_owned());
+        assert_eq!(known(&trace, "*value"), None);
+        assert_eq!(known(&trace, "stock").as_deref(), Some("stock"));
+        trace.events[take.index()].words =
+            vec![Some("*value".into()), Some("pool.lock".into())].into();
+        assert_eq!(known(&trace, "*value").as_deref(), Some("pool.lock"));
+    }
 
     #[test]
     fn locks_have_the_names_that_they_have_where_they_are_asked_for() {

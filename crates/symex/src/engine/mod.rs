@@ -25,6 +25,7 @@ use crate::inputs::Collected;
 use crate::locals::Locals;
 use crate::memory::Memory;
 use crate::naming::CallPaths;
+use crate::opaque::Opaque;
 use crate::own::Own;
 use crate::points::Tracker;
 use crate::queues::{Queues, Units};
@@ -179,10 +180,14 @@ pub(crate) struct Engine<'r> {
     pub passed_names: FxHashMap<Passed, Option<String>>,
     /// The same in the words of one of the functions that are inlined there.
     pub inlined_names: FxHashMap<(Passed, usize), Option<Arc<str>>>,
+    /// Per call: how many functions that are inlined there do nothing but that call.
+    pub inlined_levels: FxHashMap<(usize, FuncId, InstId), usize>,
     /// What the functions of a stack call a lock.
     pub words: Words,
     /// What lines leave for each other.
     pub own: Own<'r>,
+    /// Objects of libraries in the program's memory.
+    pub opaque: Opaque,
 }
 
 impl<'r> Engine<'r> {
@@ -247,8 +252,10 @@ impl<'r> Engine<'r> {
             access_parts: FxHashMap::default(),
             passed_names: FxHashMap::default(),
             inlined_names: FxHashMap::default(),
+            inlined_levels: FxHashMap::default(),
             words: Words::default(),
             own: Own::default(),
+            opaque: Opaque::default(),
             addresses: thread_locals::Addresses::default(),
             used_after_free: None,
             awaited_child: None,
