@@ -290,3 +290,25 @@ fn what_was_written_elsewhere_is_told_by_what_led_there() {
     assert!(named.iter().all(|event| cause.events.contains(event)), "{cause:?}");
     assert_eq!(cause.pattern, Pattern::Order, "{cause:?}");
 }
+
+/// A thread merges what two others are to sort, joins the second one only then, and checks the result: nothing can come
+/// behind that check, and so nothing came between.
+#[test]
+fn who_was_joined_too_late_has_not_come_between() {
+    let text = "
+        cell half 32 = 9
+        t0: fork a
+        t0: [merge] R half -> h
+        a: [sort] W half 1
+        t0: join a
+        t0: [check] R half -> c
+        t0: fail h != c
+    ";
+    let parsed = trace(text);
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.pattern, Pattern::Order, "{cause:?}");
+    assert_eq!(cause.events, events(&parsed, &["merge", "sort"]));
+    // Where the check need not wait for the other thread, that one comes between.
+    let free = trace(&text.replace("t0: join a\n", ""));
+    assert_eq!(cause_of(&free).pattern, Pattern::Atomicity);
+}
