@@ -13,6 +13,7 @@
 
 mod announced;
 mod atomicity;
+mod container;
 mod crossed;
 mod deadlock;
 mod deciding;
@@ -177,7 +178,7 @@ pub fn cause(
     let found = deadlock::find(&story)
         .or_else(|| missed(&story))
         .or_else(|| lifetime::find(&story))
-        .or_else(|| by_pairs(&story))
+        .or_else(|| firmly(&story, by_pairs(&story)))
         .or_else(|| lifetime::find_own(&story))
         .or_else(|| orders::find(&story))?;
     Some(found.finish(&story))
@@ -200,6 +201,19 @@ fn missed(story: &Story<'_>) -> Option<Found> {
     };
     let mixed = |found: &Found| found.pattern == Pattern::SeveralVariables;
     Some(by_pairs(story).filter(mixed).unwrap_or(not_sent))
+}
+
+/// That one thread was somewhere before another, or what else that one wrote beside, says less than what came between two
+/// sections of the thread that failed.
+fn firmly(story: &Story<'_>, found: Option<Found>) -> Option<Found> {
+    let is_vague = |found: &Found| {
+        found.case == Some("read-write-use")
+            || (found.pattern == Pattern::Order && !found.is_firm())
+    };
+    match found {
+        Some(found) if !is_vague(&found) => Some(found),
+        vague => container::find(story).or(vague),
+    }
 }
 
 /// The pattern of the first reversed pair that has one: the pair that the alternate was made with
