@@ -203,6 +203,47 @@ fn elements_that_are_looked_at_one_by_one_do_not_belong_together() {
     assert_eq!(cause.events, events(&parsed, &["first", "from"]));
 }
 
+/// A leader takes what is pending, writes it, and says then how far it came: by a number that has been raised since,
+/// with more that is pending.
+#[test]
+fn who_says_that_more_is_done_than_it_took_is_told_by_that() {
+    let text = "
+        cell pending 32 = 0
+        cell appended 32 = 0
+        t0: fork a
+        t0: fork b
+        a: lock m
+        a: [add] W pending 1
+        a: [count] W appended 1
+        a: unlock m
+        a: lock m
+        a: [sure] R durable -> d
+        a: assume d == 1
+        a: unlock m
+        a: [look] R disk -> k
+        a: fail k == 0
+        b: lock m
+        b: [take] R pending -> p
+        b: unlock m
+        b: [write] W disk p
+        b: lock m
+        b: [stamp] R appended -> n
+        b: [say] W durable n
+        b: unlock m
+    ";
+    let parsed = trace(text);
+    let cause = cause_of(&parsed);
+    let case = Some("writes-between-reads");
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, case), "{cause:?}");
+    assert_eq!(cause.events, events(&parsed, &["add", "count", "take", "stamp"]));
+    // Who keeps the lock from the one to the other says what it took.
+    let said = text.replace("b: unlock m\n        b: [write]", "b: [write]");
+    let said = said.replace("b: lock m\n        b: [stamp]", "b: [stamp]");
+    let said = said.replace("W disk p", "W disk 0");
+    let cause = cause_of(&trace(&said));
+    assert_ne!(cause.variables, ["pending", "appended"], "{cause:?}");
+}
+
 /// The best price is looked up in one section, and its orders in the next: a map of the library, of which the two read and
 /// another thread writes different places.
 #[test]

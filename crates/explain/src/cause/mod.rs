@@ -39,6 +39,7 @@ mod taken;
 mod unasked;
 mod unseen;
 mod unsignalled;
+mod vouched;
 mod wakeup;
 mod woken;
 mod words;
@@ -226,7 +227,7 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     if let Some(found) = stale::find_wrong_way(story).or_else(|| misdirected::find(story)) {
         return Some(found);
     }
-    if let Some(found) = same_step::find_on_the_way(story) {
+    if let Some(found) = same_step::find_on_the_way(story).or_else(|| vouched::find(story)) {
         return Some(found);
     }
     let pairs = story.pairs();
