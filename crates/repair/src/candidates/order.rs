@@ -58,6 +58,11 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     found
 }
 
+/// What a thread gives back too early, where another one came between its steps by that.
+pub(super) fn given_back(bug: &Bug<'_>) -> Vec<Candidate> {
+    wanted(bug).into_iter().flat_map(|wanted| told::given_back_later(bug, wanted)).collect()
+}
+
 /// What makes one thread wait for another one: more than to move a line or to hold a lock, and enough
 /// for nearly every cause.
 pub(super) fn waits(bug: &Bug<'_>) -> Vec<Candidate> {
