@@ -216,6 +216,14 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
                         untried.push(shown);
                         continue;
                     }
+                    Runs::Done(replays)
+                        if replays.passed < replays.runs
+                            && rule::is_done_elsewhere(&repair, looked_at) =>
+                    {
+                        shown.checks.not_replayed = Some(rule::OTHERS.to_owned());
+                        untried.push(shown);
+                        continue;
+                    }
                     Runs::Done(replays) if replays.passed < replays.runs => {
                         tracing::info!(kind = shown.kind, ?replays, "the program fails with it");
                         fail.push(repair);

@@ -199,6 +199,20 @@ fn why_none(repair: &Repair) -> &'static str {
     }
 }
 
+/// Why threads cannot be held back where others come through from elsewhere.
+pub const OTHERS: &str =
+    "its threads would be held back at places that others come through as well";
+
+/// Is the step that has to come first done from several places of the program, as in a function that calls itself? Who
+/// waits for it is let go by any of them, and one of them may wait itself: a run that fails under the rule says nothing of
+/// the repair.
+#[must_use]
+pub fn is_done_elsewhere(repair: &Repair, trace: &EventTrace) -> bool {
+    let Rule::After { first, .. } = &repair.rule else { return false };
+    let mut stacks = first.iter().map(|id| &trace.event(*id).stack);
+    stacks.next().is_some_and(|stack| stacks.any(|other| other != stack))
+}
+
 /// The text of a repair's rule, or why it has none.
 ///
 /// # Errors
@@ -221,7 +235,7 @@ pub fn text(repair: &Repair, at: &Places<'_>) -> Result<String, &'static str> {
         }
     }
     if shared {
-        return Err("its threads would be held back at places that others come through as well");
+        return Err(OTHERS);
     }
     lines_of(&repair.rule, at).ok_or_else(|| why_none(repair))
 }
