@@ -244,6 +244,35 @@ fn who_says_that_more_is_done_than_it_took_is_told_by_that() {
     assert_ne!(cause.variables, ["pending", "appended"], "{cause:?}");
 }
 
+/// Two find a table empty and fill it, each in a section behind the look. That both counted says only that both did.
+#[test]
+fn who_raises_a_count_vouches_for_nothing() {
+    let fill = |thread: &str| {
+        format!(
+            "
+            {thread}: lock m
+            {thread}: [look-{thread}] R filled -> f{thread}
+            {thread}: assume f{thread} == 0
+            {thread}: unlock m
+            {thread}: lock m
+            {thread}: R count -> c{thread}
+            {thread}: W count c{thread} + 1
+            {thread}: [fill-{thread}] W filled 1
+            {thread}: unlock m
+            "
+        )
+    };
+    let ends = "t0: join a\n t0: join b\n t0: R count -> n\n t0: fail n != 1";
+    let text = format!("t0: fork a\n t0: fork b\n {} {} {ends}", fill("a"), fill("b"));
+    let failing = Run::failing(&text);
+    let own = text.replace("fb == 0", "fb == 1").replace("b: R count -> cb", "");
+    let own = own.replace("b: W count cb + 1", "").replace("b: [fill-b] W filled 1", "");
+    let passing = Run::passing(&own.replace("t0: fail n != 1", ""), [1, 2]);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.pattern, Pattern::Atomicity, "{}", cause.sentence);
+    assert_eq!(cause.variables, ["filled"], "{}", cause.sentence);
+}
+
 /// The best price is looked up in one section, and its orders in the next: a map of the library, of which the two read and
 /// another thread writes different places.
 #[test]

@@ -87,8 +87,10 @@ fn vouched(story: &Story<'_>, write: EventId) -> Option<Found> {
     made_of.into_iter().find_map(|read| {
         let number = story.event(read.event).kind.reads().get(read.part as usize)?.cell;
         let changed = story.source(read.event, number)?;
+        // Who raises a count vouches for nothing by that.
         let apart = story.event(read.event).thread == writer.thread
-            && story.event(changed).thread != writer.thread;
+            && story.event(changed).thread != writer.thread
+            && !story.access(write, number).writes;
         let held = sections::held(story, changed);
         let own = sections::held(story, read.event);
         let both = own.into_iter().find(|(lock, _)| held.iter().any(|(other, _)| other == lock));
