@@ -12,12 +12,19 @@ pub(crate) struct Lateness<'v, 'a> {
     view: &'v View<'a>,
     /// By the passing run's thread: did the failing run end before its thread got on?
     cut: Vec<bool>,
+    /// By the same: how many of its events come up to the last one that the failing run has, too.
+    common: Vec<u32>,
 }
 
 impl<'v, 'a> Lateness<'v, 'a> {
     pub(crate) fn new(view: &'v View<'a>) -> Self {
         let cut = view.passing.trace.threads.iter().map(|thread| is_cut(view, thread)).collect();
-        Self { view, cut }
+        let matched = |id: &&EventId| view.matching.in_failing(**id).is_some();
+        let up_to = |id: &EventId| view.passing.trace.event(*id).index + 1;
+        let common = view.passing.trace.threads.iter();
+        let common =
+            common.map(|thread| thread.events.iter().rfind(matched).map_or(0, up_to)).collect();
+        Self { view, cut, common }
     }
 
     /// What explains most: a pair of the last data flow that explains something, or else what a
@@ -37,10 +44,14 @@ impl<'v, 'a> Lateness<'v, 'a> {
             .or_else(|| self.late_for_the_failure())
     }
 
-    /// Is it an event that the failing run would have had, had it not ended before?
+    /// Is it an event that the failing run would have had, had it not ended before? What its thread did behind it in both
+    /// runs, it did in the failing one without: what is there from the start may be an event in the one run only.
     fn is_late(&self, passing: EventId) -> bool {
-        let thread = self.view.passing.trace.event(passing).thread;
-        self.view.matching.in_failing(passing).is_none() && self.cut[thread.index()]
+        let event = self.view.passing.trace.event(passing);
+        let thread = event.thread.index();
+        self.cut[thread]
+            && event.index >= self.common[thread]
+            && self.view.matching.in_failing(passing).is_none()
     }
 
     /// A read of both runs whose source in the passing run came too late in the failing one.

@@ -228,3 +228,67 @@ fn a_check_that_is_made_again_is_none_that_was_overtaken() {
     assert_eq!(cause.case, Some("read-write-write"), "{cause:?}");
     assert!(!cause.events.contains(&events(&parsed, &["look"])[0]), "{cause:?}");
 }
+
+/// A reader says which object it uses behind the other thread's look at that; that one frees the object by its look.
+#[test]
+fn a_free_is_told_by_the_look_that_it_hangs_on() {
+    let text = "
+        cell current 32 = 1
+        cell hazard 32 = 0
+        t0: alloc h
+        t0: fork a
+        t0: fork b
+        a: [get] R current -> c
+        a: assume c == 1
+        a: [say] W hazard 1
+        a: [use] R h_field -> f
+        a: fail before gone use
+        b: W current 2
+        b: [look] R hazard -> z
+        b: assume z != 1
+        b: [gone] free h
+    ";
+    let parsed = trace(text);
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::UseAfterFree, Some("decided-too-early")));
+    assert_eq!(cause.events, events(&parsed, &["look", "say", "gone", "use"]));
+    assert!(cause.sentence.contains(", and so freed `h` ("), "{}", cause.sentence);
+    // A look that finds the same with what is said then decides nothing.
+    let same = trace(&text.replace("z != 1", "z < 2"));
+    let cause = cause_of(&same);
+    assert_eq!(cause.pattern, Pattern::UseAfterFree);
+    assert_eq!(cause.events, events(&same, &["gone", "use"]));
+}
+
+/// A search of a tree has a branch at each node; all are one step of the line that searches.
+#[test]
+fn what_was_decided_in_front_of_a_search_is_not_too_far_away() {
+    let search = |nodes: u32| -> String {
+        let node = |n: u32| format!("a: [n{n}] R node{n} -> s{n}\na: assume s{n} == 0\n");
+        (0..nodes).map(node).collect()
+    };
+    let text = format!(
+        "
+        cell alive 32 = 1
+        a: [check] R users -> left
+        a: assume left == 0
+        {}
+        a: [clear] W alive 0
+        b: [enter] W users 1
+        b: [use] R alive -> still
+        b: fail still == 0
+        ",
+        search(20)
+    );
+    let apart = trace(&text);
+    assert_ne!(cause_of(&apart).case, Some("decided-too-early"), "twenty lines are far away");
+    let mut parsed = trace(&text);
+    let stack = parsed.trace.event(parsed.event("n0")).stack.clone();
+    for n in 1..20 {
+        let id = parsed.event(&format!("n{n}"));
+        parsed.trace.events[id.index()].stack = stack.clone();
+    }
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.case, Some("decided-too-early"), "{cause:?}");
+    assert_eq!(cause.events, events(&parsed, &["check", "enter", "clear", "use"]));
+}

@@ -4,8 +4,8 @@
 mod support;
 
 use encoders::dsl::{Parsed, parse};
-use explain::{CauseEvent, Flipped};
-use model::Site;
+use explain::{CauseEvent, Flipped, Side, across};
+use model::{Point, Points, Site};
 use solver::Order;
 use support::runs::{Run, cause_across, compared};
 
@@ -125,4 +125,57 @@ fn what_a_thread_was_woken_for_was_taken_before_it_looked() {
     assert_eq!(cause.case, Some("read-write-read"), "{cause:?}");
     let named = ["take", "look", "use"].map(|label| failing.event(label));
     assert_eq!(cause.events, named.map(CauseEvent::Failing), "{cause:?}");
+}
+
+/// A block is taken by two threads, and in a run that passes by one. What it held from the start is an event of the passing
+/// run only.
+const TAKEN_TWICE: &str = "
+    cell users 32 = 0
+    t0: fork a
+    t0: fork b
+    t0: fork c
+    a: [first] RMW users -> x = x + 1
+    b: [second] RMW users -> y = y + 1
+    b: fail y != 0
+    c: [made] W users 0
+    c: W more 1
+";
+
+/// A point for every line of the text.
+fn points(run: &Run) -> Points {
+    let events = || run.parsed.trace.events.iter();
+    let line = |event: &model::Event| event.stack[0].line;
+    let last = events().map(line).max().unwrap_or(0);
+    let point = |event: &model::Event| Point {
+        site: line(event),
+        gates: u64::from(line(event)),
+        ..Point::default()
+    };
+    let sites = (0..=last).map(|line| format!("line {line}")).collect();
+    Points { sites, of: events().map(point).collect() }
+}
+
+/// What a thread did before something that it did in both runs, it did not come too late to do.
+#[test]
+fn what_was_there_from_the_start_did_not_come_too_late() {
+    let passing = TAKEN_TWICE
+        .replace("a: [first] RMW users -> x = x + 1", "")
+        .replace("b: fail y != 0", "b: assume y == 0");
+    let parsed = parse(&passing).expect("the text is a trace");
+    let turns = [vec![0; 5], vec![3; 4], vec![2; 3], vec![1; 2]].concat();
+    let passing = Run::in_order(parsed, &turns);
+    let there = points(&passing);
+    let other = Side { points: Some(&there), ..passing.side() };
+    let flipped = |text: &str| {
+        let failing = Run::cut(text);
+        let here = points(&failing);
+        let found = across(Side { points: Some(&here), ..failing.side() }, other, None);
+        found.map(|found| found.flipped)
+    };
+    let text = TAKEN_TWICE.replace("c: [made] W users 0", "");
+    let found = flipped(&text);
+    assert!(!matches!(found, Some(Flipped::Late { .. })), "{found:?}");
+    // A thread that was cut off before both may have been about to.
+    let found = flipped(&text.replace("c: W more 1", ""));
+    assert!(matches!(found, Some(Flipped::Late { .. })), "{found:?}");
 }

@@ -3,9 +3,10 @@
 mod support;
 
 use encoders::dsl::Parsed;
-use explain::Pattern;
-use model::{EventId, EventKind, ReadPart, VariableOrigin};
+use explain::{CauseEvent, Pattern};
+use model::{EventId, EventKind, ReadPart, Site, VariableOrigin};
 use support::causes::{cause_of, events, trace};
+use support::runs::{Run, cause_across};
 
 /// An owner takes what it saw to be there, and a thief has taken it since: that one's run of the task is told by
 /// the look, and not by the counter that both change.
@@ -200,4 +201,141 @@ fn elements_that_are_looked_at_one_by_one_do_not_belong_together() {
     let cause = cause_of(&parsed);
     assert_eq!(cause.pattern, Pattern::Order, "{}", cause.sentence);
     assert_eq!(cause.events, events(&parsed, &["first", "from"]));
+}
+
+/// A leader takes what is pending, writes it, and says then how far it came: by a number that has been raised since,
+/// with more that is pending.
+#[test]
+fn who_says_that_more_is_done_than_it_took_is_told_by_that() {
+    let text = "
+        cell pending 32 = 0
+        cell appended 32 = 0
+        t0: fork a
+        t0: fork b
+        a: lock m
+        a: [add] W pending 1
+        a: [count] W appended 1
+        a: unlock m
+        a: lock m
+        a: [sure] R durable -> d
+        a: assume d == 1
+        a: unlock m
+        a: [look] R disk -> k
+        a: fail k == 0
+        b: lock m
+        b: [take] R pending -> p
+        b: unlock m
+        b: [write] W disk p
+        b: lock m
+        b: [stamp] R appended -> n
+        b: [say] W durable n
+        b: unlock m
+    ";
+    let parsed = trace(text);
+    let cause = cause_of(&parsed);
+    let case = Some("writes-between-reads");
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, case), "{cause:?}");
+    assert_eq!(cause.events, events(&parsed, &["add", "count", "take", "stamp"]));
+    // Who keeps the lock from the one to the other says what it took.
+    let said = text.replace("b: unlock m\n        b: [write]", "b: [write]");
+    let said = said.replace("b: lock m\n        b: [stamp]", "b: [stamp]");
+    let said = said.replace("W disk p", "W disk 0");
+    let cause = cause_of(&trace(&said));
+    assert_ne!(cause.variables, ["pending", "appended"], "{cause:?}");
+}
+
+/// Two find a table empty and fill it, each in a section behind the look. That both counted says only that both did.
+#[test]
+fn who_raises_a_count_vouches_for_nothing() {
+    let fill = |thread: &str| {
+        format!(
+            "
+            {thread}: lock m
+            {thread}: [look-{thread}] R filled -> f{thread}
+            {thread}: assume f{thread} == 0
+            {thread}: unlock m
+            {thread}: lock m
+            {thread}: R count -> c{thread}
+            {thread}: W count c{thread} + 1
+            {thread}: [fill-{thread}] W filled 1
+            {thread}: unlock m
+            "
+        )
+    };
+    let ends = "t0: join a\n t0: join b\n t0: R count -> n\n t0: fail n != 1";
+    let text = format!("t0: fork a\n t0: fork b\n {} {} {ends}", fill("a"), fill("b"));
+    let failing = Run::failing(&text);
+    let own = text.replace("fb == 0", "fb == 1").replace("b: R count -> cb", "");
+    let own = own.replace("b: W count cb + 1", "").replace("b: [fill-b] W filled 1", "");
+    let passing = Run::passing(&own.replace("t0: fail n != 1", ""), [1, 2]);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.pattern, Pattern::Atomicity, "{}", cause.sentence);
+    assert_eq!(cause.variables, ["filled"], "{}", cause.sentence);
+}
+
+/// The best price is looked up in one section, and its orders in the next: a map of the library, of which the two read and
+/// another thread writes different places.
+#[test]
+fn a_container_that_was_changed_between_two_sections_is_one_variable() {
+    let text = "
+        cell begin 32 = 1
+        cell node 32 = 7
+        t0: fork a
+        t0: fork b
+        a: lock m
+        a: [best] R begin -> p
+        a: assume p == 1
+        a: unlock m
+        a: lock m
+        a: [find] R node -> n
+        a: assume n == 0
+        a: unlock m
+        b: lock m
+        b: [next] W begin 2
+        b: [erase] W node 0
+        b: unlock m
+        a: fail
+    ";
+    let passing = text.replace("n == 0", "n == 7").replace("a: fail", "");
+    let sites = [("best", 51, 58), ("find", 76, 61), ("next", 85, 61), ("erase", 85, 61)];
+    let in_library = |run: &mut Parsed, library: bool| {
+        for (label, line, call) in sites {
+            let own = |line, function: &str| Site {
+                file: "book.cc".to_owned(),
+                line,
+                column: 1,
+                function: function.to_owned(),
+            };
+            let tree =
+                Site { file: "/usr/include/c++/12/bits/stl_tree.h".to_owned(), ..own(9, "_M") };
+            let function = if line == 51 { "best" } else { "fill" };
+            let mut stack = vec![own(line, function), own(call, "buy")];
+            if library {
+                stack.insert(0, tree);
+            }
+            let id = run.event(label);
+            run.trace.events[id.index()].stack = stack.into();
+            let member = if ["best", "next"].contains(&label) { "_M_header" } else { "_M_left" };
+            run.trace.events[id.index()].name = Some(format!("book.asks_.{member}").into());
+        }
+    };
+    let of = |library: bool| {
+        let mut parsed = trace(text);
+        in_library(&mut parsed, library);
+        let failing = Run::explained(parsed);
+        let mut parsed = trace(&passing);
+        in_library(&mut parsed, library);
+        let turns = [vec![0; 3], vec![1; 8], vec![2; 6], vec![0]].concat();
+        let passing = Run::in_order(parsed, &turns);
+        let cause = cause_across(&failing, &passing);
+        let labels = ["next", "best", "find"];
+        let named = labels.map(|label| CauseEvent::Failing(failing.event(label)));
+        assert_eq!((cause.pattern, &cause.events[..]), (Pattern::Atomicity, &named[..]));
+        (cause.case, cause.sentence)
+    };
+    let (case, sentence) = of(true);
+    assert_eq!(case, Some("read-write-read"), "{sentence}");
+    assert!(sentence.contains(" between t0.1's check (book.cc:51) and its use (book.cc:76)"));
+    let (case, sentence) = of(false);
+    assert_ne!(case, Some("read-write-read"), "members of the program's own: {sentence}");
 }

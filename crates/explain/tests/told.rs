@@ -290,3 +290,59 @@ fn what_was_written_elsewhere_is_told_by_what_led_there() {
     assert!(named.iter().all(|event| cause.events.contains(event)), "{cause:?}");
     assert_eq!(cause.pattern, Pattern::Order, "{cause:?}");
 }
+
+/// A thread merges what two others are to sort, joins the second one only then, and checks the result: nothing can come
+/// behind that check, and so nothing came between.
+#[test]
+fn who_was_joined_too_late_has_not_come_between() {
+    let text = "
+        cell half 32 = 9
+        t0: fork a
+        t0: [merge] R half -> h
+        a: [sort] W half 1
+        t0: join a
+        t0: [check] R half -> c
+        t0: fail h != c
+    ";
+    let parsed = trace(text);
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.pattern, Pattern::Order, "{cause:?}");
+    assert_eq!(cause.events, events(&parsed, &["merge", "sort"]));
+    // Where the check need not wait for the other thread, that one comes between.
+    let free = trace(&text.replace("t0: join a\n", ""));
+    assert_eq!(cause_of(&free).pattern, Pattern::Atomicity);
+}
+
+/// Messages pass through a slot at one line after the other. The reader of the second one, which is not there yet, has seen
+/// what was written into the first one before that was handed over.
+#[test]
+fn what_came_with_an_earlier_message_announces_no_later_one() {
+    let text = "
+        cell first 32 = 0
+        cell second 32 = 0
+        t0: fork a
+        t0: fork b
+        a: [text] W words 1
+        a: [put] W first 1
+        a: post filled
+        a: [more] W second 1
+        b: sem-wait filled
+        b: [get] R first -> m
+        b: [words] R words -> w
+        b: assume w == 1
+        b: [early] R second -> n
+        b: fail n == 0
+    ";
+    let parsed = trace(text);
+    let announced = cause_of(&parsed);
+    assert_eq!(announced.case, Some("announced-too-early"), "{announced:?}");
+    let mut rounds = trace(text);
+    for (label, like) in [("more", "put"), ("early", "get")] {
+        let stack = rounds.trace.event(rounds.event(like)).stack.clone();
+        let id = rounds.event(label);
+        rounds.trace.events[id.index()].stack = stack;
+    }
+    let cause = cause_of(&rounds);
+    assert_eq!(cause.case, Some("use-before-initialisation"), "{cause:?}");
+    assert_eq!(cause.events, events(&rounds, &["early", "more"]));
+}

@@ -217,6 +217,23 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
         let mut seen = seen.iter().map(|id| story.event(*id));
         seen.any(|seen| seen.thread == reader.thread && seen.index > story.event(look).index)
     };
+    // What came to the reader by these two lines before, in an earlier round, had been said of what came then.
+    let handed_over = |announcement: EventId, look: EventId| {
+        let own = &story.trace().threads[reader.thread.index()].events;
+        let earlier = own[..story.event(look).index as usize].iter().copied();
+        let alike = earlier.filter(|id| story.event(*id).stack == reader.stack);
+        let mut sources = alike.flat_map(|id| {
+            let cells = story.cells(id).into_iter();
+            cells.filter_map(move |cell| story.source(id, cell)).collect::<Vec<_>>()
+        });
+        let since = story.event(announcement).index + 1..writer.index;
+        sources.any(|id| {
+            let source = story.event(id);
+            source.thread == writer.thread
+                && source.stack == writer.stack
+                && since.contains(&source.index)
+        })
+    };
     let announcements = reads.filter_map(|look| {
         let announcement = story.event(source(&look)?);
         let fits = announcement.thread == writer.thread
@@ -229,6 +246,7 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             && !since(announcement.id)
             && !round_before(announcement.id)
             && !answered(look.event)
+            && !handed_over(announcement.id, look.event)
             && (!same_variable(&story.subject(announcement.id), &story.subject(write))
                 || says_that_there_is(story, announcement.id, write))
             // Nobody else was there yet when it was said.

@@ -218,7 +218,10 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         // other one could have come into.
         let made_ready =
             || story.always_before(first, between) && story.has_returned(first, second);
-        let behind = || story.in_one_call(first, second) && !made_ready();
+        // Nor is there a step where the other one has ended before the second access: it came there all the same, and
+        // the first one was too early.
+        let ended = || story.always_before(between, second);
+        let behind = || story.in_one_call(first, second) && !made_ready() && !ended();
         if a.writes && c.reads && story.reads_otherwise(second) && own() && behind() {
             return Some(Case::WriteWriteRead);
         }

@@ -9,9 +9,9 @@ use super::words::{at, did, quoted, whole};
 use super::{Found, Pattern};
 use model::{EventId, PathCondition, PathConditionKind, ReadRef};
 
-/// So many branches before the write are looked at, the nearest first, ...
+/// The branches of so many lines before the write are looked at, the nearest first, ...
 const BRANCHES: usize = 3;
-/// ... and so many where it is known that something came between two steps of the reader.
+/// ... and of so many where it is known that something came between two steps of the reader.
 const MORE_BRANCHES: usize = 12;
 
 /// For a write that another thread's read came after.
@@ -27,10 +27,18 @@ pub(super) fn find_between(story: &Story<'_>, write: EventId, read: EventId) -> 
 fn find_among(story: &Story<'_>, write: EventId, read: EventId, most: usize) -> Option<Found> {
     let (writer, reader) = (story.event(write), story.event(read));
     let branches = story.decided_before(write, &[PathConditionKind::Branch]);
-    let decisions = branches.into_iter().take(most).flat_map(|branch| {
+    let decisions = branches.into_iter().flat_map(|branch| {
         let reads = story.trace().reads_of(branch.expr);
         reads.into_iter().map(|read| (branch, read)).rev().collect::<Vec<_>>()
     });
+    // A line that searches a container has as many branches as that has elements on the way.
+    let (mut line, mut lines) = (None, 0);
+    let near = |(_, look): &(&PathCondition, ReadRef)| {
+        let here = Some(story.site(look.event));
+        lines += usize::from(line != here);
+        line = here;
+        lines <= most
+    };
     let same_activation = |(_, look): &(&PathCondition, ReadRef)| {
         // Decisions far above, such as that of a loop in the thread's entry, explain little.
         let (one, other) = (&story.event(look.event).stack, &writer.stack);
@@ -38,32 +46,37 @@ fn find_among(story: &Story<'_>, write: EventId, read: EventId, most: usize) -> 
     };
     // How threads wait for each other inside of a library, no line of the program decides.
     let own_affair = |look: ReadRef| story.event(look.event).is_affair_of_library();
-    decisions.filter(same_activation).filter(|(_, look)| !own_affair(*look)).find_map(
-        |(branch, look)| {
-            let part = story.event(look.event).kind.reads().get(look.part as usize)?;
-            let writes = |id: &EventId| story.access(*id, part.cell).writes;
-            let own = &story.trace().threads[reader.thread.index()].events;
-            let mut changes = own.iter().copied().filter(|id| {
-                story.event(*id).index < reader.index && story.before(look.event, *id) && writes(id)
-            });
-            let change = changes.next()?;
-            // What the writer itself has written there since, and what leads to the same, decided nothing.
-            let rewritten = story.accesses(writer.thread, part.cell).into_iter().any(|id| {
-                writes(&id)
-                    && (story.event(look.event).index + 1..writer.index)
-                        .contains(&story.event(id).index)
-                    && story.before(id, change)
-            });
-            let same = story.holds_with(branch, part.var, part.cell, change) == Some(true);
-            (!rewritten && !same).then(|| told(story, [look.event, change, write, read]))
-        },
-    )
+    let decisions = decisions.take_while(near).filter(same_activation);
+    decisions.filter(|(_, look)| !own_affair(*look)).find_map(|(branch, look)| {
+        let part = story.event(look.event).kind.reads().get(look.part as usize)?;
+        let writes = |id: &EventId| story.access(*id, part.cell).writes;
+        let own = &story.trace().threads[reader.thread.index()].events;
+        let mut changes = own.iter().copied().filter(|id| {
+            story.event(*id).index < reader.index && story.before(look.event, *id) && writes(id)
+        });
+        let change = changes.next()?;
+        // What the writer itself has written there since, and what leads to the same, decided nothing.
+        let rewritten = story.accesses(writer.thread, part.cell).into_iter().any(|id| {
+            writes(&id)
+                && (story.event(look.event).index + 1..writer.index)
+                    .contains(&story.event(id).index)
+                && story.before(id, change)
+        });
+        let same = story.holds_with(branch, part.var, part.cell, change) == Some(true);
+        (!rewritten && !same).then(|| told(story, [look.event, change, write, read]))
+    })
+}
+
+/// The same for an object that was freed, where it was freed by a decision before another thread's use.
+pub(super) fn find_free(story: &Story<'_>, free: EventId, access: EventId) -> Option<Found> {
+    let found = find_among(story, free, access, MORE_BRANCHES)?;
+    Some(Found { pattern: Pattern::UseAfterFree, ..found })
 }
 
 fn told(story: &Story<'_>, events: [EventId; 4]) -> Found {
     let [decision, change, write, read] = events;
     let sentence = format!(
-        "{} before {} {} it ({}), and so {} {} ({}), which {} read ({})",
+        "{} before {} {} it ({}), and so {} {} ({}), which {} {} ({})",
         whole(story, decision),
         story.thread(change),
         did(story.event(change)),
@@ -72,6 +85,10 @@ fn told(story: &Story<'_>, events: [EventId; 4]) -> Found {
         quoted(&story.subject(write)),
         at(story, write),
         story.thread(read),
+        match story.event(read).kind.writes() {
+            [] => "read",
+            _ => "wrote",
+        },
         at(story, read)
     );
     Found { case: Some("decided-too-early"), ..Found::new(Pattern::Order, sentence, &events) }

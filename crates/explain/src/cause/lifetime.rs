@@ -2,7 +2,7 @@
 
 use super::story::Story;
 use super::words::{at, quoted, whole};
-use super::{Found, Pattern};
+use super::{Found, Pattern, decision};
 use model::{EventId, EventKind, FailureCondition, FailureKind};
 
 /// Where another thread freed it than used it.
@@ -25,6 +25,13 @@ fn told(story: &Story<'_>, own: bool) -> Option<Found> {
     let used = story.event(access);
     let twice =
         failure.kind == FailureKind::DoubleFree || matches!(used.kind, EventKind::Free { .. });
+    // Why it was freed says more than that it was.
+    if !own
+        && !twice
+        && let Some(decided) = decision::find_free(story, free, access)
+    {
+        return Some(decided);
+    }
     let (pattern, what) = if twice {
         (Pattern::DoubleFree, format!("{} freed it again", story.thread(access)))
     } else {

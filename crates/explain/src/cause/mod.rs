@@ -13,6 +13,7 @@
 
 mod announced;
 mod atomicity;
+mod container;
 mod crossed;
 mod deadlock;
 mod deciding;
@@ -38,6 +39,7 @@ mod taken;
 mod unasked;
 mod unseen;
 mod unsignalled;
+mod vouched;
 mod wakeup;
 mod woken;
 mod words;
@@ -177,7 +179,7 @@ pub fn cause(
     let found = deadlock::find(&story)
         .or_else(|| missed(&story))
         .or_else(|| lifetime::find(&story))
-        .or_else(|| by_pairs(&story))
+        .or_else(|| firmly(&story, by_pairs(&story)))
         .or_else(|| lifetime::find_own(&story))
         .or_else(|| orders::find(&story))?;
     Some(found.finish(&story))
@@ -202,6 +204,19 @@ fn missed(story: &Story<'_>) -> Option<Found> {
     Some(by_pairs(story).filter(mixed).unwrap_or(not_sent))
 }
 
+/// That one thread was somewhere before another, or what else that one wrote beside, says less than what came between two
+/// sections of the thread that failed.
+fn firmly(story: &Story<'_>, found: Option<Found>) -> Option<Found> {
+    let is_vague = |found: &Found| {
+        found.case == Some("read-write-use")
+            || (found.pattern == Pattern::Order && !found.is_firm())
+    };
+    match found {
+        Some(found) if !is_vague(&found) => Some(found),
+        vague => container::find(story).or(vague),
+    }
+}
+
 /// The pattern of the first reversed pair that has one: the pair that the alternate was made with
 /// comes first.
 fn by_pairs(story: &Story<'_>) -> Option<Found> {
@@ -212,7 +227,7 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
     if let Some(found) = stale::find_wrong_way(story).or_else(|| misdirected::find(story)) {
         return Some(found);
     }
-    if let Some(found) = same_step::find_on_the_way(story) {
+    if let Some(found) = same_step::find_on_the_way(story).or_else(|| vouched::find(story)) {
         return Some(found);
     }
     let pairs = story.pairs();

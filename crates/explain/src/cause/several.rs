@@ -15,20 +15,20 @@ const CHECKS: usize = 4;
 
 /// The last reads of two variables by the thread whose reads decide the failure.
 #[derive(Clone, Copy, Debug)]
-struct Reads {
-    first: (EventId, CellId),
-    second: (EventId, CellId),
+pub(super) struct Reads {
+    pub(super) first: (EventId, CellId),
+    pub(super) second: (EventId, CellId),
     /// The first is named by no condition together with the second: it only led there.
-    check: bool,
+    pub(super) check: bool,
 }
 
 /// One write that a read sees, and its companion that the other read does not see.
 #[derive(Clone, Copy, Debug)]
-struct Torn {
+pub(super) struct Torn {
     /// The write that was seen, of the variable of the read.
-    seen: (EventId, EventId),
+    pub(super) seen: (EventId, EventId),
     /// The read that missed, and the write that it missed, if the run got there.
-    missed: (EventId, Option<EventId>),
+    pub(super) missed: (EventId, Option<EventId>),
 }
 
 pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
@@ -437,7 +437,7 @@ fn belongs_to_another(story: &Story<'_>, write: EventId, cells: [CellId; 2]) -> 
     })
 }
 
-fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {
+pub(super) fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {
     let (first, second) = (reads.first.0, reads.second.0);
     let (seen, _) = torn.seen;
     let (reader, writer) = (story.thread(first), story.thread(seen));

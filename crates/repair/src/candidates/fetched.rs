@@ -51,7 +51,7 @@ pub(super) fn settles(
     let trace = bug.trace;
     let is_free = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Free { .. });
     let free = bug.events.iter().find(is_free);
-    let access = bug.events.iter().find(|id| !is_free(id));
+    let access = bug.events.iter().rfind(|id| !is_free(id));
     let Some((&free, &access)) = free.zip(access).filter(|_| bug.pattern == Pattern::UseAfterFree)
     else {
         return true;
@@ -85,7 +85,7 @@ fn use_and_free(bug: &Bug<'_>) -> Option<(EventId, EventId)> {
     let trace = bug.trace;
     let is_free = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Free { .. });
     let free = *bug.events.iter().find(is_free)?;
-    let access = *bug.events.iter().find(|id| !is_free(id))?;
+    let access = *bug.events.iter().rfind(|id| !is_free(id))?;
     (trace.event(access).thread != trace.event(free).thread).then_some((access, free))
 }
 
@@ -179,6 +179,9 @@ mod tests {
             blocks(bug).iter().map(|block| (block.first, block.last)).collect()
         };
         assert_eq!(ends(&bug), [(fetch, access), (look, next)]);
+        // The same where the cause says besides why the object was freed.
+        let decided = Bug { events: &[look, fetch, free, access], ..bug };
+        assert_eq!(ends(&decided), [(fetch, access), (look, next)]);
         let none = crate::sections::sections(&parsed.trace);
         assert!(settles(&bug, &none, None, &[(fetch, access), (look, next)]));
         assert!(

@@ -216,6 +216,7 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
         Pattern::Atomicity | Pattern::SeveralVariables => {
             let mut found: Vec<Candidate> = routine().collect();
             found.extend(again::candidates(bug));
+            found.extend(order::given_back(bug));
             found.extend(steps::one_unit(bug));
             found.extend(steps::read_once(bug));
             let instead = steps::one_step(bug).into_iter().chain(compared::candidate(bug));

@@ -58,6 +58,11 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     found
 }
 
+/// What a thread gives back too early, where another one came between its steps by that.
+pub(super) fn given_back(bug: &Bug<'_>) -> Vec<Candidate> {
+    wanted(bug).into_iter().flat_map(|wanted| told::given_back_later(bug, wanted)).collect()
+}
+
 /// What makes one thread wait for another one: more than to move a line or to hold a lock, and enough
 /// for nearly every cause.
 pub(super) fn waits(bug: &Bug<'_>) -> Vec<Candidate> {
@@ -81,7 +86,8 @@ pub(super) fn wanted(bug: &Bug<'_>) -> Vec<Wanted> {
         for &first in bug.events.iter().filter(|first| place(then) < place(**first)) {
             let (a, b) = (trace.event(then), trace.event(first));
             let stays = [a, b].iter().any(|event| matches!(event.kind, EventKind::Failure));
-            if a.thread != b.thread && !stays && (bug.events.len() == 2 || meet(a, b)) {
+            let near = bug.events.len() == 2 || meet(a, b) || is_freed_too_early(bug, then, first);
+            if a.thread != b.thread && !stays && near {
                 found.push(Wanted { first, then });
             }
         }
@@ -92,6 +98,13 @@ pub(super) fn wanted(bug: &Bug<'_>) -> Vec<Wanted> {
     found.retain(|wanted| !is_polled(bug, *wanted));
     found.sort_by_key(|wanted| !trace.event(wanted.then).kind.writes().is_empty());
     found
+}
+
+/// Is it the free of a cause that says why the object was freed, and the use that came behind?
+fn is_freed_too_early(bug: &Bug<'_>, free: EventId, access: EventId) -> bool {
+    bug.pattern == Pattern::UseAfterFree
+        && matches!(bug.trace.event(free).kind, EventKind::Free { .. })
+        && bug.events.last() == Some(&access)
 }
 
 /// What the thread that frees the object wrote to the place before, where it is as bad for the other one to

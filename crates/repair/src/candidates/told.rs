@@ -71,6 +71,35 @@ pub(super) fn later(bug: &Bug<'_>, wanted: Wanted, (stays, more): (bool, bool)) 
     found
 }
 
+/// The first step's thread, which only reads, gave a unit back before it, and by that unit the second step's thread writes
+/// there again: the unit is given back behind all that the cause names in that call.
+pub(super) fn given_back_later(bug: &Bug<'_>, wanted: Wanted) -> Vec<Candidate> {
+    let trace = bug.trace;
+    let (step, then) = (trace.event(wanted.first), trace.event(wanted.then));
+    if !step.kind.writes().is_empty() || then.kind.writes().is_empty() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for function in functions(step).into_iter().filter(|function| function.line != 0) {
+        let Some((at, all)) = own_statements(trace, step.id, &function) else { continue };
+        let named = |other: &&Statement| other.events.iter().any(|id| bug.events.contains(id));
+        let behind_it = Direction::Later.passed(&all, at).filter(named).map(|other| other.line);
+        let end = behind_it.chain([all[at].line]).max().unwrap_or_default();
+        let posts = |id: &&EventId| {
+            matches!(trace.event(**id).kind, EventKind::SemaphorePost { .. })
+                && tells(trace, **id, wanted.then)
+        };
+        let passed = Direction::Earlier.passed(&all, at).filter(|other| other.line < function.line);
+        let given =
+            passed.filter_map(|other| Some((other.line, *other.events.iter().find(posts)?)));
+        found.extend(given.filter_map(|(line, id)| {
+            let place = Site { line, ..function.clone() };
+            behind(bug, wanted, (&place, id), end)
+        }));
+    }
+    found
+}
+
 /// Does the thread do anything but lock, signal and the like in the lines between the two that change places?
 pub(super) fn does_more(bug: &Bug<'_>, wanted: Wanted, repair: &Repair) -> bool {
     let trace = bug.trace;
@@ -237,6 +266,55 @@ mod tests {
         let steps: Vec<&str> = found.iter().map(|found| &*found.repair.steps[0]).collect();
         let told = "in release, post `full` (pool.cpp:22) only after writing `used` (pool.cpp:24)";
         assert!(steps.contains(&told), "{steps:?}");
+    }
+
+    /// A frame is shown behind the post that lets the camera have its buffer again.
+    #[test]
+    fn a_buffer_is_given_back_behind_all_reads_of_it() {
+        let text = "
+            sem credits 0
+            cell number 32 = 1
+            cell sum 32 = 1
+            a: [give] post credits
+            a: [number] R number -> n
+            a: [check] R sum -> s
+            a: fail n != s
+            b: [wait] sem-wait credits
+            b: [first] W number 2
+            b: [second] W sum 2
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let places = [("give", 10), ("number", 11), ("check", 13), ("wait", 20), ("first", 21)];
+        for (label, line) in places.into_iter().chain([("second", 22)]) {
+            let function = if line < 20 { "show" } else { "shoot" };
+            let (file, function) = ("camera.c".to_owned(), function.to_owned());
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack =
+                [Site { file, line, column: 1, function }].into();
+        }
+        let ids = |labels: &[&str]| -> Vec<EventId> {
+            labels.iter().map(|label| parsed.event(label)).collect()
+        };
+        let events = ids(&["number", "check", "first", "second"]);
+        // The reads may come between the writes, or the writes between the reads.
+        for order in
+            [["first", "number", "check", "second"], ["number", "first", "second", "check"]]
+        {
+            let schedule = ids(&[&["give", "wait"][..], &order[..]].concat());
+            let bug = Bug {
+                trace: &parsed.trace,
+                pattern: Pattern::SeveralVariables,
+                events: &events,
+                schedule: &schedule,
+                handlers: &[],
+                uses: Uses::NONE,
+            };
+            let found = order::given_back(&bug);
+            let steps: Vec<&str> = found.iter().map(|found| &*found.repair.steps[0]).collect();
+            let told =
+                "in show, post `credits` (camera.c:10) only after reading `sum` (camera.c:13)";
+            assert!(!steps.is_empty() && steps.iter().all(|step| *step == told), "{steps:?}");
+        }
     }
 
     /// Two members are written behind the post, with a line between that calls something.
