@@ -5,7 +5,7 @@ use super::{Possible, Ways};
 use crate::Bug;
 use crate::sections::{Sections, lock_name, sections_and_units};
 use explain::last_member;
-use model::{Awaited, Event, EventKind, EventTrace, ObjectId, ThreadId};
+use model::{Awaited, Event, EventId, EventKind, EventTrace, ObjectId, ThreadId};
 use std::collections::BTreeSet;
 
 /// What threads of a deadlock wait for that is no lock.
@@ -44,7 +44,8 @@ pub(super) fn circle(bug: &Bug<'_>, run: &EventTrace) -> Possible {
         objects.filter(|object| names.contains(&last_member(&lock_name(run, *object)))).collect();
     let mut waits = Waits::of(bug);
     // A semaphore that threads give back themselves is a lock.
-    let taken = |event: &Event| all.iter().any(|section| section.lock == event.id);
+    let locks: BTreeSet<EventId> = all.iter().map(|section| section.lock).collect();
+    let taken = |event: &Event| locks.contains(&event.id);
     let unit = |event: &&Event| matches!(event.kind, EventKind::SemaphoreWait { object } if known.contains(&object));
     let units: BTreeSet<_> = match waits.unit {
         true => run.events.iter().filter(unit).filter(|e| !taken(e)).map(|e| e.id).collect(),
