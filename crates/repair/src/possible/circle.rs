@@ -5,7 +5,7 @@ use super::{Possible, Ways};
 use crate::Bug;
 use crate::sections::{Sections, lock_name, sections_and_units};
 use explain::last_member;
-use model::{Awaited, Event, EventId, EventKind, EventTrace, ObjectId, ThreadId};
+use model::{Awaited, Event, EventId, EventKind, EventTrace, LockMode, ObjectId, ThreadId};
 use std::collections::BTreeSet;
 
 /// What threads of a deadlock wait for that is no lock.
@@ -80,11 +80,61 @@ pub(super) fn circle(bug: &Bug<'_>, run: &EventTrace) -> Possible {
             return Possible::Yes { place, ways: Ways::default() };
         }
     }
+    let objects = bug.events.iter().filter_map(|id| bug.trace.event(*id).kind.object());
+    if !waited && objects.collect::<BTreeSet<ObjectId>>().len() < 2 {
+        return of_one(bug, run, &all, &known);
+    }
     match (waited, waits.signal || waits.end) {
         (false, true) => Possible::Untouched(
             "in the run no thread waits for what the threads of the deadlock waited for".to_owned(),
         ),
         _ => of_locks(run, &all, &known, waited),
+    }
+}
+
+/// Does a thread take the one lock of the deadlock where it waited for it, and not have it then? That one is kept, or not
+/// given back on some way, no run shows that does not go that way.
+fn of_one(bug: &Bug<'_>, run: &EventTrace, all: &Sections, known: &BTreeSet<ObjectId>) -> Possible {
+    let events = || bug.events.iter().map(|id| bug.trace.event(*id));
+    let has = |thread: ThreadId| {
+        events().any(|event| event.thread == thread && matches!(event.kind, EventKind::Lock { .. }))
+    };
+    let asked = |event: &Event| match event.kind {
+        EventKind::Block { on: Awaited::Lock { mode, .. } } if has(event.thread) => {
+            Some((mode, event.site().function.clone()))
+        }
+        _ => None,
+    };
+    let asked: Vec<(LockMode, String)> = events().filter_map(asked).collect();
+    if asked.is_empty() {
+        return Possible::Unknown(
+            "whether a lock is kept or not given back on some way is not seen in a run that passes"
+                .to_owned(),
+        );
+    }
+    let taken = |event: &&Event| matches!(event.kind, EventKind::Lock { object, .. } if known.contains(&object));
+    let again = |event: &&Event| {
+        let around = all.around(run, event.id);
+        around.iter().any(|it| Some(it.object) == event.kind.object() && it.lock != event.id)
+    };
+    let mut taken_again = run.events.iter().filter(taken).filter(again);
+    let name = |event: &Event| event.kind.object().map(|it| lock_name(run, it)).unwrap_or_default();
+    if let Some(event) = taken_again.next() {
+        let place = format!("`{}` is taken while the thread has it", name(event));
+        return Possible::Yes { place, ways: Ways::default() };
+    }
+    let there = |event: &&Event| {
+        let EventKind::Lock { mode, .. } = event.kind else { return false };
+        asked.iter().any(|(how, function)| *how == mode && *function == event.site().function)
+    };
+    match run.events.iter().filter(taken).find(there) {
+        Some(event) => Possible::No(format!(
+            "where the thread waited for it, `{}` is taken by threads that do not have it",
+            name(event)
+        )),
+        None => Possible::Untouched(
+            "in the run the lock is not taken where the thread waited for it".to_owned(),
+        ),
     }
 }
 
@@ -221,6 +271,27 @@ mod tests {
         assert!(is_open(&answer, open), "{answer:?}");
         let run = run.replace("t: join a\n t: unlock m", "t: unlock m\n t: join a");
         assert!(matches!(ask(&run, on), Possible::No(_)), "{:?}", ask(&run, on));
+    }
+
+    /// A thread waits for the lock that it has.
+    #[test]
+    fn one_lock_is_taken_again_or_not_and_elsewhere_says_nothing() {
+        let on = |failing: &Parsed| Awaited::Lock {
+            object: object(failing, "take"),
+            mode: LockMode::Exclusive,
+        };
+        let again =
+            "a: rdlock m\n a: rdlock m\n a: rdunlock m\n a: rdunlock m\n b: lock m\n b: unlock m";
+        let answer = ask(again, on);
+        assert!(is_open(&answer, "`m` is taken while the thread has it"), "{answer:?}");
+        let once = "a: rdlock m\n a: rdunlock m\n b: lock m\n b: unlock m";
+        assert!(matches!(ask(once, on), Possible::No(_)), "{:?}", ask(once, on));
+        // Nobody writes any more where the thread asked to.
+        let reads = "a: rdlock m\n a: rdunlock m\n b: rdlock m\n b: rdunlock m";
+        assert!(matches!(ask(reads, on), Possible::Untouched(_)), "{:?}", ask(reads, on));
+        // What a call does that does not come back.
+        let kept = ask(once, |_| Awaited::Call);
+        assert!(matches!(kept, Possible::Unknown(_)), "{kept:?}");
     }
 
     /// Both give their units back: these are locks.
