@@ -300,3 +300,24 @@ fn of_two_accesses_each_both_come_in_the_order_of_the_failure() {
     let answer = ask(&buggy, crossed);
     assert!(matches!(answer, Possible::No(_)), "{answer:?}");
 }
+
+/// That a wait behind the accesses came to its end in the run that passed keeps nothing from coming between them: with the
+/// order of the cause the program hangs.
+#[test]
+fn what_was_waited_for_behind_the_accesses_says_nothing() {
+    let looks =
+        "a: lock m\n a: [a-look] R x -> a1\n a: unlock m\n a: lock m\n a: [a-write] W x a1 + 1";
+    let puts = "b: lock m\n b: [b-look] R x -> b1\n b: [b-write] W x b1 + 1";
+    for (waits, tells) in
+        [("wait c m\n a: unlock m", "signal c"), ("unlock m\n a: sem-wait s", "post s")]
+    {
+        let text = format!(
+            "sem s 0\n t: fork a\n t: fork b\n t: join a\n t: join b\n t: R x -> f\n{looks}\n a: {waits}\n{puts}\n \
+             b: {tells}\n b: unlock m"
+        );
+        let run = parse(&text).expect("the text is a trace");
+        let answer = ask(&run, "work");
+        let Possible::Yes { ways, .. } = &answer else { panic!("{tells}: {answer:?}") };
+        assert!(!ways.found.is_empty(), "{tells}: {answer:?}");
+    }
+}

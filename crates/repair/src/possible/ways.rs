@@ -51,14 +51,35 @@ fn kept(run: &EventTrace, keep: impl Fn(&PathCondition) -> bool) -> EventTrace {
 /// The trace without path conditions: what it has no schedule for is ruled out by the threads' synchronisation alone,
 /// whatever they see.
 pub(super) fn without_paths(run: &EventTrace) -> EventTrace {
-    kept(run, |_| false)
+    going_on(kept(run, |_| false), &BTreeMap::new())
+}
+
+/// Behind these places of threads, and where they have none, nobody waits for what another one gives: that it came in this
+/// run says nothing. With the order of the bug a thread may wait there for ever, which is how programs hang.
+fn going_on(mut run: EventTrace, ends: &BTreeMap<ThreadId, u32>) -> EventTrace {
+    for event in &mut run.events {
+        if ends.get(&event.thread).is_some_and(|end| event.index <= *end) {
+            continue;
+        }
+        match event.kind {
+            EventKind::Wake { condition, began } => {
+                event.kind = EventKind::WaitTimedOut { condition, began };
+            }
+            EventKind::SemaphoreWait { .. } => event.kind = EventKind::Fence,
+            _ => {}
+        }
+    }
+    run
 }
 
 /// The trace with the path conditions only that threads have to meet to come to these events. What they see behind
 /// them, above all whether they fail, says nothing about whether they come there.
 pub(super) fn up_to(run: &EventTrace, events: &[EventId]) -> EventTrace {
     let ends = ends(run, events);
-    kept(run, |condition| ends.get(&condition.thread).is_some_and(|end| condition.position <= *end))
+    let leads_there = |condition: &PathCondition| {
+        ends.get(&condition.thread).is_some_and(|end| condition.position <= *end)
+    };
+    going_on(kept(run, leads_there), &ends)
 }
 
 /// By thread, how many events come before the last of these, or before it creates a thread that has some.
@@ -101,6 +122,7 @@ pub(super) fn ways(
     // What the own thread does behind another one's access of any kind is its own affair.
     let through = events.get(..2).filter(|_| between).unwrap_or(events);
     let ends = ends(run, events);
+    let run = &going_on(run.clone(), &ends);
     let behind = |condition: &PathCondition| {
         if ends.get(&condition.thread).is_some_and(|end| condition.position <= *end) {
             return false;
