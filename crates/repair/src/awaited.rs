@@ -2,7 +2,7 @@
 //! where a thread decides to wait under the mutex that it gives back by waiting, whoever writes what it
 //! looks at does so under that mutex and signals afterwards, and no signal can wake another one instead.
 
-use crate::possible::{Look, Possible, Ways};
+use crate::possible::{Possible, Ways};
 use crate::sections::{Section, Sections, lock_name, sections};
 use crate::{Bug, source::Span};
 use encoders::ConstraintSystem;
@@ -20,22 +20,16 @@ struct Wait {
 
 /// Can a wake-up of the bug's condition variable get lost along the run's paths?
 pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
-    let names: BTreeSet<String> = bug
-        .events
-        .iter()
-        .map(|id| bug.trace.event(*id))
-        .filter(|event| matches!(Look::of(bug.trace, event).kind, "signal" | "broadcast"))
-        .filter_map(|event| bug.trace.subject(event).map(last_member))
-        .collect();
+    let named = |fits: &dyn Fn(&Event) -> bool| -> BTreeSet<String> {
+        let events = bug.events.iter().map(|id| bug.trace.event(*id)).filter(|event| fits(event));
+        events.filter_map(|event| bug.trace.subject(event).map(last_member)).collect()
+    };
+    let names = named(&|event| {
+        matches!(event.kind, EventKind::Signal { .. } | EventKind::Broadcast { .. })
+    });
     // What the cause says that was written between check and wait. Other things that are waited for there, too, may
     // be told otherwise.
-    let variables: BTreeSet<String> = bug
-        .events
-        .iter()
-        .map(|id| bug.trace.event(*id))
-        .filter(|event| event.kind.is_access())
-        .filter_map(|event| bug.trace.subject(event).map(last_member))
-        .collect();
+    let variables = named(&|event| event.kind.is_access());
     let all = sections(run);
     let waits: Vec<Wait> = run.events.iter().filter_map(|e| wait(run, &all, &names, e)).collect();
     if waits.is_empty() {

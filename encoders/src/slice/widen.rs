@@ -2,6 +2,7 @@
 
 use super::Slice;
 use model::{EventId, EventKind, EventTrace, LockMode, ObjectId, ThreadId};
+use std::collections::BTreeSet;
 
 impl Slice {
     /// The schedule of the whole trace that does the same as this one of the slice, with as few
@@ -33,12 +34,19 @@ impl Slice {
     }
 
     fn within_run(&self, whole: &EventTrace, order: &[EventId]) -> Option<Vec<EventId>> {
-        let mut known = vec![false; whole.events.len()];
-        let mut all = self.before.clone();
-        all.iter().for_each(|id| known[id.index()] = true);
-        all.extend(order.iter().map(|id| self.event(*id)).filter(|id| !known[id.index()]));
+        let mut all = self.behind_beginning(order);
         all.extend_from_slice(&self.after);
         (all.len() == whole.events.len()).then_some(all)
+    }
+
+    /// Events of a part of a run ([`window`](super::window)), in this order, behind what came before that part, as events
+    /// of the whole run.
+    #[must_use]
+    pub fn behind_beginning(&self, order: &[EventId]) -> Vec<EventId> {
+        let known: BTreeSet<EventId> = self.before.iter().copied().collect();
+        let mut all = self.before.clone();
+        all.extend(order.iter().map(|id| self.event(*id)).filter(|id| !known.contains(id)));
+        all
     }
 }
 

@@ -64,10 +64,7 @@ fn parted(story: &Story<'_>, second: EventId, between: EventId) -> Option<Triple
         .find(|(lock, _)| held_by_writer.iter().any(|(other, _)| other == lock))?;
     let own = &story.trace().threads[user.thread.index()].events;
     let earlier = own[..story.event(taken).index as usize].iter().rev().copied().take(EARLIER);
-    let section = |id: EventId| {
-        let held = sections::held(story, id).into_iter();
-        held.filter(|(other, _)| *other == lock).map(|(_, taken)| taken).next()
-    };
+    let section = |id: EventId| sections::taken(story, id, lock);
     let mut looks = earlier.filter(|id| {
         !story.event(*id).kind.reads().is_empty()
             && self::container(story, *id).as_ref() == Some(&container)

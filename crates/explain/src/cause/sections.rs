@@ -36,6 +36,11 @@ pub(super) fn accesses(story: &Story<'_>, order: Order) -> Vec<Order> {
     pairs
 }
 
+/// Where the thread took a lock that it holds at an event.
+pub(super) fn taken(story: &Story<'_>, id: EventId, lock: ObjectId) -> Option<EventId> {
+    held(story, id).into_iter().find(|(other, _)| *other == lock).map(|(_, taken)| taken)
+}
+
 /// The lock that both events take or give back, when they do.
 fn common_lock(story: &Story<'_>, order: Order) -> Option<ObjectId> {
     let lock = |id: EventId| match story.event(id).kind {

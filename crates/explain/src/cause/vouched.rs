@@ -112,10 +112,7 @@ fn looked(
     (lock, taken): (ObjectId, EventId),
     changed: EventId,
 ) -> Option<(EventId, CellId, EventId)> {
-    let section = |id: EventId| {
-        let held = sections::held(story, id).into_iter();
-        held.filter(|(other, _)| *other == lock).map(|(_, taken)| taken).next()
-    };
+    let section = |id: EventId| sections::taken(story, id, lock);
     let other = story.event(changed);
     let its = section(changed)?;
     let events = &story.trace().threads[other.thread.index()].events;

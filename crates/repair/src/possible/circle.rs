@@ -8,87 +8,94 @@ use explain::last_member;
 use model::{Awaited, Event, EventId, EventKind, EventTrace, LockMode, ObjectId, ThreadId};
 use std::collections::BTreeSet;
 
-/// What threads of a deadlock wait for that is no lock.
-#[derive(Clone, Copy, Default)]
-struct Waits {
-    signal: bool,
-    unit: bool,
-    end: bool,
+/// What a thread waits for that is no lock.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Wait {
+    Signal,
+    Unit,
+    Arrivals,
+    End,
 }
 
-impl Waits {
-    fn of(bug: &Bug<'_>) -> Self {
-        let mut waits = Self::default();
+impl Wait {
+    /// What the threads of the deadlock waited for. `None` where that is not seen in a run that passes.
+    fn all_of(bug: &Bug<'_>) -> Option<BTreeSet<Self>> {
+        let mut waits = BTreeSet::new();
         for id in bug.events {
-            match bug.trace.event(*id).kind {
-                EventKind::Block { on: Awaited::Signal { .. } } => waits.signal = true,
-                EventKind::Block { on: Awaited::Unit { .. } } => waits.unit = true,
-                EventKind::Block { on: Awaited::End { .. } } => waits.end = true,
-                _ => {}
-            }
+            let EventKind::Block { on } = bug.trace.event(*id).kind else { continue };
+            waits.insert(match on {
+                Awaited::Lock { .. } => continue,
+                Awaited::Signal { .. } => Self::Signal,
+                Awaited::Unit { .. } => Self::Unit,
+                Awaited::Arrivals { .. } => Self::Arrivals,
+                Awaited::End { .. } => Self::End,
+                Awaited::Change | Awaited::Call | Awaited::Other => return None,
+            });
         }
-        waits
+        Some(waits)
+    }
+
+    /// What a thread waited for that has gone on.
+    fn of(event: &Event) -> Option<Self> {
+        match event.kind {
+            EventKind::Wake { .. } | EventKind::WaitTimedOut { .. } => Some(Self::Signal),
+            EventKind::SemaphoreWait { .. } => Some(Self::Unit),
+            EventKind::BarrierLeave { .. } => Some(Self::Arrivals),
+            EventKind::Join { .. } => Some(Self::End),
+            _ => None,
+        }
     }
 }
 
 /// Asks a run that passed.
 pub(super) fn circle(bug: &Bug<'_>, run: &EventTrace) -> Possible {
-    let old = bug.events.iter().map(|id| bug.trace.event(*id));
-    let names: BTreeSet<String> = old
-        .filter_map(|event| event.kind.object())
-        .map(|object| last_member(&lock_name(bug.trace, object)))
-        .collect();
+    let old = bug.events.iter().filter_map(|id| bug.trace.event(*id).kind.object());
+    let old: BTreeSet<ObjectId> = old.collect();
+    let names: BTreeSet<String> =
+        old.iter().map(|object| last_member(&lock_name(bug.trace, *object))).collect();
     let all = sections_and_units(run);
     let objects = run.objects.iter().map(|object| object.id);
     let known: BTreeSet<ObjectId> =
         objects.filter(|object| names.contains(&last_member(&lock_name(run, *object)))).collect();
-    let mut waits = Waits::of(bug);
+    let Some(waits) = Wait::all_of(bug) else {
+        let why = "what a thread waits for in a call is not seen in a run that passes";
+        return Possible::Unknown(why.to_owned());
+    };
+    if old.len() < 2 && waits.iter().all(|wait| *wait == Wait::Unit) {
+        return of_one(bug, run, &all, &known);
+    }
+    let waited = |event: &Event| {
+        let object = event.kind.object();
+        let wait = Wait::of(event).filter(|_| object.is_none_or(|it| known.contains(&it)));
+        wait.filter(|wait| waits.contains(wait))
+    };
+    let seen: BTreeSet<Wait> = run.events.iter().filter_map(waited).collect();
+    if seen != waits {
+        return Possible::Untouched(
+            "in the run no thread waits for what the threads of the deadlock waited for".to_owned(),
+        );
+    }
     // A semaphore that threads give back themselves is a lock.
     let locks: BTreeSet<EventId> = all.iter().map(|section| section.lock).collect();
-    let taken = |event: &Event| locks.contains(&event.id);
-    let unit = |event: &&Event| matches!(event.kind, EventKind::SemaphoreWait { object } if known.contains(&object));
-    let units: BTreeSet<_> = match waits.unit {
-        true => run.events.iter().filter(unit).filter(|e| !taken(e)).map(|e| e.id).collect(),
-        false => BTreeSet::new(),
-    };
-    waits.unit = !units.is_empty();
-    let awaited = |event: &&Event| match event.kind {
-        EventKind::Wake { condition, .. } | EventKind::WaitTimedOut { condition, .. } => {
-            waits.signal && known.contains(&condition)
-        }
-        EventKind::SemaphoreWait { .. } => units.contains(&event.id),
-        EventKind::Join { .. } => waits.end,
-        _ => false,
-    };
-    let mut waited = false;
-    for event in run.events.iter().filter(awaited) {
-        waited = true;
+    let mut waited = run.events.iter().filter(|e| waited(e).is_some() && !locks.contains(&e.id));
+    let mut waits = false;
+    let open = waited.find_map(|event| {
+        waits = true;
         let own = event.kind.object();
-        let held = all.around(run, event.id).into_iter();
-        let mut held = held.filter(|section| {
+        let held = all.around(run, event.id).into_iter().find(|section| {
             known.contains(&section.object)
                 && Some(section.object) != own
                 && section.unlock != event.id
-        });
-        if let Some(section) = held.next() {
-            let what = match own {
-                Some(object) => format!("`{}`", lock_name(run, object)),
-                None => "the end of a thread".to_owned(),
-            };
-            let lock = lock_name(run, section.object);
-            let place = format!("{what} is waited for while `{lock}` is held");
-            return Possible::Yes { place, ways: Ways::default() };
-        }
-    }
-    let objects = bug.events.iter().filter_map(|id| bug.trace.event(*id).kind.object());
-    if !waited && objects.collect::<BTreeSet<ObjectId>>().len() < 2 {
-        return of_one(bug, run, &all, &known);
-    }
-    match (waited, waits.signal || waits.end) {
-        (false, true) => Possible::Untouched(
-            "in the run no thread waits for what the threads of the deadlock waited for".to_owned(),
-        ),
-        _ => of_locks(run, &all, &known, waited),
+        })?;
+        let what = match own {
+            Some(object) => format!("`{}`", lock_name(run, object)),
+            None => "the end of a thread".to_owned(),
+        };
+        Some(format!("{what} is waited for while `{}` is held", lock_name(run, held.object)))
+    });
+    match open {
+        Some(place) => Possible::Yes { place, ways: Ways::default() },
+        None => of_locks(run, &all, &known, waits),
     }
 }
 
@@ -292,6 +299,10 @@ mod tests {
         // What a call does that does not come back.
         let kept = ask(once, |_| Awaited::Call);
         assert!(matches!(kept, Possible::Unknown(_)), "{kept:?}");
+        // Nobody waits for a unit, so nobody does with the lock.
+        let on = |failing: &Parsed| Awaited::Unit { object: object(failing, "post") };
+        let nobody = format!("sem s 0\n {once}\n b: post s");
+        assert!(matches!(ask(&nobody, on), Possible::Untouched(_)), "{:?}", ask(&nobody, on));
     }
 
     /// Both give their units back: these are locks.

@@ -12,13 +12,14 @@ pub use ways::Way;
 use crate::awaited::awaited;
 use crate::check::Limits;
 use crate::contended;
+use crate::decisions::Decisions;
 use crate::sections::{lock_name, sections};
 use crate::{Bug, source::Span};
 use circle::circle;
 use crossings::{Crossings, Form, Part, SOME, Shared, crossings, meet, some};
 use encoders::ConstraintSystem;
 use explain::{Pattern, last_member};
-use model::{CellId, Event, EventId, EventKind, EventTrace, PathCondition, Points, ThreadId};
+use model::{CellId, Event, EventId, EventKind, EventTrace, Points, ThreadId};
 use solver::{Goal, Order, OrderingSession, Outcome, Session, SolverError};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,10 +81,12 @@ pub struct Run<'a> {
 pub fn possible(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possible, SolverError> {
     let run = new.trace;
     match bug.pattern {
-        Pattern::Atomicity | Pattern::SeveralVariables | Pattern::Order | Pattern::Orders => {
-            Search::ask(bug, new, limits)
-        }
-        Pattern::UseAfterFree | Pattern::DoubleFree => Search::ask(bug, new, limits),
+        Pattern::Atomicity
+        | Pattern::SeveralVariables
+        | Pattern::Order
+        | Pattern::Orders
+        | Pattern::UseAfterFree
+        | Pattern::DoubleFree => Search::ask(bug, new, limits),
         Pattern::Deadlock => Ok(circle(bug, run)),
         Pattern::MissedWakeup => Ok(awaited(bug, run)),
         Pattern::LateWrite | Pattern::EverySchedule => Ok(Possible::Unknown(format!(
@@ -95,14 +98,14 @@ pub fn possible(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possi
 
 /// What an event looks like in any build of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
-    pub(crate) kind: &'static str,
+struct Look {
+    kind: &'static str,
     function: String,
     member: String,
 }
 
 impl Look {
-    pub(crate) fn of(trace: &EventTrace, event: &Event) -> Self {
+    fn of(trace: &EventTrace, event: &Event) -> Self {
         Self {
             kind: event.kind.name(),
             function: event.site().function.clone(),
@@ -123,7 +126,6 @@ impl Look {
 }
 
 /// Events of two threads in the order in which they came when the program failed.
-#[derive(PartialEq, Eq)]
 struct Combination {
     /// Three or four of them, or two.
     sequence: Vec<EventId>,
@@ -229,8 +231,12 @@ impl Search<'_> {
         }
         let all: Vec<&Combination> = found.some.iter().collect();
         let is_near = !found.is_all() || contended::is_contended(self.run);
+        let mut ruled_out = None;
         let open = match is_near && !all.is_empty() {
-            true => self.near(&all, between)?,
+            true => self.near(&all, between)?.map(|near| {
+                ruled_out = Some(near.ruled_out);
+                near.found
+            }),
             false => self.open(&all, between)?,
         };
         let open = match open {
@@ -245,11 +251,11 @@ impl Search<'_> {
                 false => Possible::Yes { place, ways },
             });
         }
-        if is_near && found.open > 0 {
-            let (asked, of) = (found.some.len(), found.open);
+        if let Some(ruled_out) = ruled_out {
+            let of = found.open;
             return Ok(Possible::Unknown(format!(
-                "the accesses of the cause can meet in {of} ways that no lock rules out, of which {asked} were asked about: \
-                 near these the order cannot come up"
+                "the accesses of the cause can meet in {of} ways that no lock rules out; near {ruled_out} of these, all \
+                 that were looked at, the order cannot come up"
             )));
         }
         if self.says_nothing(found) {
@@ -298,10 +304,10 @@ impl Search<'_> {
         if !self.is_part && open.len() > SOME {
             // It may take long to ask about all of them, and some are enough where the program fails then.
             let near = self.near(&some(run, open.clone()), between)?;
-            if let Ok(found) = near
-                && !found.ways.found.is_empty()
+            if let Ok(near) = near
+                && !near.found.ways.found.is_empty()
             {
-                return Ok(Ok(found));
+                return Ok(Ok(near.found));
             }
         }
         self.on_paths(&open, &system, between)
@@ -550,13 +556,13 @@ impl Search<'_> {
         let begins: BTreeMap<(ThreadId, u32), EventId> =
             firsts.iter().map(|id| (place(id), *id)).collect();
         let both: BTreeSet<EventId> = firsts.iter().copied().collect();
-        let conditions = Conditions::of(self.run);
+        let decisions = Decisions::of(self.run);
         let mut parts = Vec::new();
         for &last in lasts {
             let (thread, index) = place(&last);
             let before = begins.range((thread, 0)..(thread, index)).next_back();
             let Some((_, &first)) = before else { continue };
-            if !self.is_one_step(last, &both) || self.follows_from(last, first, &conditions) {
+            if !self.is_one_step(last, &both) || self.follows_from(last, first, &decisions) {
                 parts.push((first, last));
             }
         }
@@ -580,11 +586,11 @@ impl Search<'_> {
     }
 
     /// Does what a thread wrote, or that it came there, follow from what it had read at an earlier event?
-    fn follows_from(&self, last: EventId, first: EventId, conditions: &Conditions<'_>) -> bool {
+    fn follows_from(&self, last: EventId, first: EventId, decisions: &Decisions<'_>) -> bool {
         let run = self.run;
         let (first, last) = (run.event(first), run.event(last));
         let written = last.kind.writes().iter().map(|part| part.value);
-        let passed = conditions.between(last.thread, first.index + 1, last.index);
+        let passed = decisions.within(last.thread, first.index + 1..=last.index).iter();
         let mut exprs = written.chain(passed.map(|condition| condition.expr));
         exprs.any(|expr| run.reads_of(expr).iter().any(|read| read.event == first.id))
     }
@@ -607,32 +613,6 @@ impl Search<'_> {
 /// Each of the events by itself.
 fn alone(events: &[EventId]) -> Vec<Part> {
     events.iter().map(|id| (*id, *id)).collect()
-}
-
-/// The path conditions of a run, to be found by thread and place.
-struct Conditions<'r>(BTreeMap<ThreadId, Vec<&'r PathCondition>>);
-
-impl<'r> Conditions<'r> {
-    fn of(run: &'r EventTrace) -> Self {
-        let mut conditions: BTreeMap<ThreadId, Vec<&PathCondition>> = BTreeMap::new();
-        for condition in &run.conditions {
-            conditions.entry(condition.thread).or_default().push(condition);
-        }
-        conditions.values_mut().for_each(|own| own.sort_by_key(|condition| condition.position));
-        Self(conditions)
-    }
-
-    /// Those at places of a thread from the one to the other.
-    fn between(
-        &self,
-        thread: ThreadId,
-        from: u32,
-        to: u32,
-    ) -> impl Iterator<Item = &'r PathCondition> + '_ {
-        let own = self.0.get(&thread).map_or(&[][..], Vec::as_slice);
-        let begin = own.partition_point(|condition| condition.position < from);
-        own[begin..].iter().copied().take_while(move |condition| condition.position <= to)
-    }
 }
 
 fn cells(event: &Event) -> BTreeSet<CellId> {

@@ -3,13 +3,13 @@
 //! it can come up; that none has shows nothing.
 
 use super::ways::Way;
-use super::{Combination, Found, Run, Search, Ways, place};
+use super::{ALIKE, Combination, Found, Run, Search, Ways, place};
 use crate::check::Limits;
 use encoders::Slice;
 use model::evaluate::{Evaluation, Evaluator};
 use model::{EventId, EventTrace, Schedule};
 use solver::SolverError;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// So many events before and behind the combination's come in another order, and where these have no schedule with it so
@@ -19,8 +19,14 @@ const AROUND: [usize; 2] = [60, 600];
 const APART: usize = 3_000;
 /// One question may take no longer than that.
 const LONGEST: Duration = Duration::from_secs(2);
-/// So many schedules are told of combinations on the same lines.
-const ALIKE: usize = 2;
+
+/// What was found near where combinations are.
+pub(super) struct Near {
+    /// Where the order can come up.
+    pub(super) found: Found,
+    /// Of so many combinations it is known that it cannot in any schedule that was looked at.
+    pub(super) ruled_out: usize,
+}
 
 /// A run as it went.
 pub(super) struct Went {
@@ -76,12 +82,13 @@ impl Search<'_> {
         &self,
         combinations: &[&Combination],
         between: bool,
-    ) -> Result<Result<Found, String>, SolverError> {
+    ) -> Result<Result<Near, String>, SolverError> {
         let run = self.run;
         let Some(went) = Went::of(run, self.limits) else {
             return Ok(Err("the log does not tell in which order the run went".to_owned()));
         };
-        let mut found = Found { place: None, ways: Ways::default() };
+        let mut near = Near { found: Found { place: None, ways: Ways::default() }, ruled_out: 0 };
+        let found = &mut near.found;
         let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         for combination in combinations {
             if !self.limits.is_left() {
@@ -93,30 +100,34 @@ impl Search<'_> {
             if *known >= ALIKE {
                 continue;
             }
+            let mut is_ruled_out = false;
             for around in AROUND {
                 let Some(part) = went.around(run, &combination.sequence, around) else { continue };
                 let Some(there) = combination.in_part(&part) else { continue };
-                let Some(here) = self.in_part(&part, &there, between)? else { continue };
-                let whole = here.ways.found.into_iter().map(|way| whole(&part, way));
-                let before = found.ways.found.len();
-                found.ways.found.extend(whole);
-                found.place = found.place.or(here.place);
-                if found.ways.found.len() > before {
+                let here = self.in_part(&part, &there, between)?;
+                let here = here.inspect_err(|why| tracing::debug!(why, "not known near there"));
+                is_ruled_out = here.as_ref().is_ok_and(|here| here.place.is_none());
+                let Ok(here) = here else { continue };
+                found.place = found.place.take().or(here.place);
+                if !here.ways.found.is_empty() {
+                    let whole = here.ways.found.into_iter().map(|way| whole(&part, way));
+                    found.ways.found.extend(whole);
                     *known += 1;
                     break;
                 }
             }
+            near.ruled_out += usize::from(is_ruled_out);
         }
-        Ok(Ok(found))
+        Ok(Ok(near))
     }
 
-    /// Asks about one combination in a part of the run. `None` where it cannot come up there, and where that is not known.
+    /// Asks about one combination in a part of the run. The error says why it is not known whether it can come up there.
     fn in_part(
         &self,
         part: &Slice,
         combination: &Combination,
         between: bool,
-    ) -> Result<Option<Found>, SolverError> {
+    ) -> Result<Result<Found, String>, SolverError> {
         let search = Search {
             bug: self.bug,
             run: &part.trace,
@@ -125,18 +136,12 @@ impl Search<'_> {
             is_part: true,
             elsewhere: self.elsewhere.clone(),
         };
-        let found = search.open(&[combination], between)?;
-        let found = found.inspect_err(|why| tracing::debug!(why, "not known near there")).ok();
-        Ok(found.filter(|found| found.place.is_some()))
+        search.open(&[combination], between)
     }
 }
 
 /// Schedules of a part, with what came before.
 fn whole(part: &Slice, way: Way) -> Way {
-    let before: BTreeSet<EventId> = part.before().iter().copied().collect();
-    let whole = |order: Vec<EventId>| {
-        let behind = order.into_iter().map(|id| part.event(id)).filter(|id| !before.contains(id));
-        part.before().iter().copied().chain(behind).collect()
-    };
-    Way { orders: way.orders.into_iter().map(whole).collect(), ..way }
+    let orders = way.orders.iter().map(|order| part.behind_beginning(order));
+    Way { orders: orders.collect(), ..way }
 }

@@ -7,8 +7,7 @@ use crate::edit::Edit;
 use encoders::ConstraintSystem;
 use model::evaluate::Evaluator;
 use model::{
-    ConditionId, EventId, EventKind, EventTrace, FailureCondition, PathCondition, ThreadId, VarId,
-    VariableOrigin,
+    ConditionId, EventId, EventKind, EventTrace, FailureCondition, PathCondition, ThreadId,
 };
 use solver::{Goal, Order, OrderingSession, Outcome, Session, SolverError};
 use std::collections::BTreeMap;
@@ -232,14 +231,8 @@ fn schedule(
 /// The schedule up to the last of these events, and on until a thread sees what leads it away from its path, if one
 /// does; and the selections of it that are more cautious, see [`Way`].
 fn cut(run: &EventTrace, order: &[EventId], events: &[EventId]) -> Vec<Vec<EventId>> {
-    let input = |var: VarId| {
-        let variable = run.variables.get(var.index())?;
-        match variable.origin {
-            VariableOrigin::Read { .. } => None,
-            _ => Some(variable.recorded.unwrap_or(0)),
-        }
-    };
-    let violated = Evaluator::new(run).run(order, &input).map(|evaluation| evaluation.violated);
+    let recorded = |var| Some(run.recorded_value(var));
+    let violated = Evaluator::new(run).run(order, &recorded).map(|evaluation| evaluation.violated);
     let violated = violated.unwrap_or_default().into_iter();
     let mut left: BTreeMap<ThreadId, u32> = BTreeMap::new();
     for condition in violated.filter_map(|id| run.conditions.get(id.index())) {
