@@ -17,6 +17,9 @@ use trace_format::{Executable, FailureKind, Manifest, Origin, Outcome, read_orig
 #[derive(Debug)]
 pub struct Family {
     root: tempfile::TempDir,
+    /// The processes that were there before the run, which none of its own is. Looking at each of them after
+    /// every run would take longer than many a run.
+    others: BTreeSet<u32>,
 }
 
 /// A trace that a process left.
@@ -27,13 +30,13 @@ pub(super) struct Found {
 }
 
 impl Family {
-    /// A fresh directory beside a trace directory, on the same file system.
+    /// A fresh directory beside a trace directory, on the same file system. To be made before the run begins.
     pub(super) fn beside(trace: &Path) -> Result<Self, RecordError> {
         let parent = trace.parent().unwrap_or(Path::new("/"));
         let root = tempfile::Builder::new().prefix(".symbiosis-").tempdir_in(parent);
         let root =
             root.map_err(|source| RecordError::Create { path: parent.to_owned(), source })?;
-        Ok(Self { root })
+        Ok(Self { root, others: processes().collect() })
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -58,12 +61,18 @@ impl Family {
 
     /// The recorded processes that still run.
     pub(super) fn running(&self) -> Vec<u32> {
-        let members = self.members();
-        let Ok(entries) = fs_err::read_dir(self.root()) else { return Vec::new() };
+        let recorded = self.recorded();
+        if recorded.is_empty() {
+            return Vec::new();
+        }
+        recorded.intersection(&self.members()).copied().collect()
+    }
+
+    /// The processes that left traces, whether they still run or not.
+    fn recorded(&self) -> BTreeSet<u32> {
+        let entries = fs_err::read_dir(self.root()).into_iter().flatten();
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let pids = names.filter_map(|name| name.split_once('-')?.0.parse().ok());
-        let recorded: BTreeSet<u32> = pids.collect();
-        recorded.intersection(&members).copied().collect()
+        names.filter_map(|name| name.split_once('-')?.0.parse().ok()).collect()
     }
 
     /// Does any process of the recording still run?
@@ -76,10 +85,12 @@ impl Family {
         let mut mark = CHILDREN_VARIABLE.as_bytes().to_vec();
         mark.push(b'=');
         mark.extend_from_slice(self.root().as_os_str().as_bytes());
-        let own = std::process::id();
+        // An id may have come round again in a long run.
+        let recorded = self.recorded();
+        let is_other = |pid: &u32| self.others.contains(pid) && !recorded.contains(pid);
         let mut members = BTreeSet::new();
         let mut parents = Vec::new();
-        for pid in processes().filter(|pid| *pid != own) {
+        for pid in processes().filter(|pid| !is_other(pid)) {
             // A process that is no more, or of somebody else, is none of ours. One that is only
             // waited for has no environment any more.
             let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
