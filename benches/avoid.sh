@@ -23,7 +23,7 @@ failures() { # the rule or nothing
     failed=0
     seed=1
     while [ "$seed" -le "$runs" ]; do
-        SYMBIOSIS_AVOID=$1 SYMBIOSIS_NOISE=random,$seed,20000,200 ./program >out 2>err || failed=$((failed + 1))
+        SYMBIOSIS_AVOID=$1 SYMBIOSIS_NOISE=random,$seed,20000,200,100000 ./program >out 2>err || failed=$((failed + 1))
         grep -q 'let go too early' err && early=$((early + 1))
         seed=$((seed + 1))
     done

@@ -3,7 +3,7 @@
 //! compared with the program's annotations (`fixtures/README.md`). The folders are found, not listed.
 //!
 //! `SYMBIOSIS_FAMILY_LEVELS` gives the optimisation levels (several with spaces between; otherwise
-//! `-O1`, and `-O0` for the standard library of C++), `SYMBIOSIS_REPLAY_RUNS` the number of replays (5),
+//! `-O1`, and `-O0` for the standard library of C++), `SYMBIOSIS_REPLAY_RUNS` the number of replays (3),
 //! and `SYMBIOSIS_FAMILY_TABLE` the name of a Markdown file to write the results to (docs/families.md was
 //! written that way).
 
@@ -143,7 +143,7 @@ fn explain(family: &Family, ending: &str) -> Option<Row> {
     let contradicted = answer.stderr().contains("agrees with the times");
     assert!(!contradicted, "{}", answer.describe());
     check(&solution, &annotations);
-    let runs = env::var("SYMBIOSIS_REPLAY_RUNS").unwrap_or_else(|_| "5".to_owned());
+    let runs = env::var("SYMBIOSIS_REPLAY_RUNS").unwrap_or_else(|_| "3".to_owned());
     let failing = ["replay", "failing.trace", "--runs", &runs];
     let failing = workspace.symbiosis(failing).expect_code(SUCCESS);
     assert!(
@@ -292,7 +292,10 @@ fn trials(family: Family, report: &Arc<Mutex<Report>>) -> [Trial; 2] {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // As with the standard library's harness.
+    let threads = env::var("RUST_TEST_THREADS").ok().and_then(|threads| threads.parse().ok());
+    arguments.test_threads = arguments.test_threads.or(threads);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/families");
     let mut folders: Vec<PathBuf> = fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
@@ -302,7 +305,12 @@ fn main() -> ExitCode {
     folders.sort();
     let levels = env::var("SYMBIOSIS_FAMILY_LEVELS").ok();
     let report = Arc::new(Mutex::new(Report::default()));
-    let mut all = Vec::new();
+    // It takes long, so it begins first.
+    let fingerprinted = FINGERPRINTED.map(|name| Family::new(&folder.join(name), "-O1"));
+    let mut all = vec![Trial::test("fingerprints::stay", move || {
+        also_on_other_runs(|ending| keep_fingerprints(&fingerprinted, ending));
+        Ok(())
+    })];
     for folder in &folders {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         // Without optimisation the standard library's functions are functions.
@@ -311,11 +319,6 @@ fn main() -> ExitCode {
             all.extend(trials(Family::new(folder, level), &report));
         }
     }
-    let fingerprinted = FINGERPRINTED.map(|name| Family::new(&folder.join(name), "-O1"));
-    all.push(Trial::test("fingerprints::stay", move || {
-        also_on_other_runs(|ending| keep_fingerprints(&fingerprinted, ending));
-        Ok(())
-    }));
     let conclusion = libtest_mimic::run(&arguments, all);
     if let Ok(path) = env::var("SYMBIOSIS_FAMILY_TABLE") {
         let table = report.lock().unwrap_or_else(PoisonError::into_inner).table();

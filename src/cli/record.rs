@@ -50,11 +50,12 @@ pub struct Args {
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     pub timeout: Option<Duration>,
     /// Perturb the schedule, to see rare failures sooner. RATE is the chance of a pause at each
-    /// access that other threads may see (0.02 unless given), MICROSECONDS its greatest length (200). With
-    /// pct, threads run one at a time by random priorities that change DEPTH - 1 times among STEPS
+    /// access that other threads may see, for a thread's first GATES of them (100000 unless given), MICROSECONDS
+    /// its greatest length (200). Without settings, runs with even seeds are under 0.02,200 and others
+    /// under 0.3,200,500. With pct, threads run one at a time by random priorities that change DEPTH - 1 times among STEPS
     /// steps [default STEPS: as many as the run before took, 10000 for the first]. Effects of store
     /// buffers cannot be seen under noise
-    #[arg(long, value_name = "RATE,MICROSECONDS | pct,DEPTH,STEPS", num_args = 0..=1,
+    #[arg(long, value_name = "RATE,MICROSECONDS,GATES | pct,DEPTH,STEPS", num_args = 0..=1,
           require_equals = true, default_missing_value = "random")]
     pub noise: Option<Noise>,
     /// The seed of the noise; the second run gets the next one, and so on [default: a random one]

@@ -20,6 +20,12 @@ pub const REPORT_FILE: &str = "report.bin";
 const DEFAULT_PER_MILLION: u32 = 20_000;
 /// Longest pause when none is given.
 const DEFAULT_MICROSECONDS: u32 = 200;
+/// How many gates of a thread are disturbed at the full rate when it is not said.
+const DEFAULT_GATES: u32 = 100_000;
+/// Chance of a pause per million gates, and number of gates, in every second run when nothing is given: a
+/// thread of few gates hardly ever has a pause in the one place where it matters with the others.
+const OFTEN_PER_MILLION: u32 = 300_000;
+const OFTEN_GATES: u32 = 500;
 /// Longest pause that makes sense: ten seconds.
 const MOST_MICROSECONDS: u32 = 10_000_000;
 /// Places at which PCT needs the right order when none is given: enough for an atomicity violation.
@@ -34,12 +40,17 @@ const SEEDS: u64 = 1_000_000_000;
 /// What `--noise` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noise {
+    /// Pauses at random gates: few over the whole run where the seed is even, and many at the beginning of each
+    /// thread where it is odd.
+    Varied,
     /// Pauses at random gates.
     Random {
         /// The chance of a pause, in gates per million; 1 to 1,000,000.
         per_million: u32,
         /// The longest pause in microseconds.
         microseconds: u32,
+        /// So many gates of a thread are disturbed at that rate, later ones the less often; at least 1.
+        gates: u32,
     },
     /// Random priorities that change at a few random places.
     Pct {
@@ -54,7 +65,7 @@ pub enum Noise {
 /// What one run is perturbed by. All numbers are fixed, so that it can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Perturbation {
-    /// How; `steps` is there.
+    /// How; `steps` is there, and nothing is left to vary.
     pub noise: Noise,
     /// The seed.
     pub seed: u64,
@@ -75,14 +86,14 @@ pub enum NoiseError {
         what: &'static str,
     },
     /// There is more text than settings.
-    #[error("{0:?} is one setting too many; use RATE,MICROSECONDS or pct,DEPTH,STEPS")]
+    #[error("{0:?} is one setting too many; use RATE,MICROSECONDS,GATES or pct,DEPTH,STEPS")]
     TooMany(String),
 }
 
 impl FromStr for Noise {
     type Err = NoiseError;
 
-    /// `[random,]RATE[,MICROSECONDS]`, `random`, or `pct[,DEPTH[,STEPS]]`.
+    /// `[random,]RATE[,MICROSECONDS[,GATES]]`, `random`, or `pct[,DEPTH[,STEPS]]`.
     fn from_str(text: &str) -> Result<Self, NoiseError> {
         let mut words = text.split(',').map(str::trim).peekable();
         let noise = match words.next_if(|word| matches!(*word, "random" | "pct")) {
@@ -96,13 +107,19 @@ impl FromStr for Noise {
                     .transpose()?;
                 Self::Pct { depth, steps }
             }
-            _ => {
-                let per_million = words.next().map_or(Ok(DEFAULT_PER_MILLION), rate)?;
-                let microseconds = words.next().map_or(Ok(DEFAULT_MICROSECONDS), |word| {
-                    number(word, MOST_MICROSECONDS, "between 1 and 10000000 microseconds")
-                })?;
-                Self::Random { per_million, microseconds }
-            }
+            _ => match words.next() {
+                Some(word) => {
+                    let per_million = rate(word)?;
+                    let microseconds = words.next().map_or(Ok(DEFAULT_MICROSECONDS), |word| {
+                        number(word, MOST_MICROSECONDS, "between 1 and 10000000 microseconds")
+                    })?;
+                    let gates = words.next().map_or(Ok(DEFAULT_GATES), |word| {
+                        number(word, u32::MAX, "a number of gates above 0")
+                    })?;
+                    Self::Random { per_million, microseconds, gates }
+                }
+                None => Self::Varied,
+            },
         };
         match words.next() {
             None => Ok(noise),
@@ -136,8 +153,10 @@ impl fmt::Display for Noise {
     /// The text that `--noise=` takes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Random { per_million, microseconds } => {
-                write!(f, "random,{},{microseconds}", f64::from(*per_million) / 1e6)
+            Self::Varied => f.write_str("random"),
+            Self::Random { per_million, microseconds, gates } => {
+                write!(f, "random,{},{microseconds}", f64::from(*per_million) / 1e6)?;
+                if *gates != DEFAULT_GATES { write!(f, ",{gates}") } else { Ok(()) }
             }
             Self::Pct { depth, steps: Some(steps) } => write!(f, "pct,{depth},{steps}"),
             Self::Pct { depth, steps: None } => write!(f, "pct,{depth}"),
@@ -154,6 +173,13 @@ impl Noise {
             Self::Pct { depth, steps: given } => {
                 Self::Pct { depth, steps: given.or(steps).or(Some(DEFAULT_STEPS)) }
             }
+            Self::Varied => {
+                let (per_million, gates) = match seed % 2 {
+                    0 => (DEFAULT_PER_MILLION, DEFAULT_GATES),
+                    _ => (OFTEN_PER_MILLION, OFTEN_GATES),
+                };
+                Self::Random { per_million, microseconds: DEFAULT_MICROSECONDS, gates }
+            }
             random @ Self::Random { .. } => random,
         };
         Perturbation { noise, seed }
@@ -162,7 +188,7 @@ impl Noise {
     /// Does it end when it has lasted for long enough?
     #[must_use]
     pub fn ends(self) -> bool {
-        matches!(self, Self::Random { .. })
+        matches!(self, Self::Varied | Self::Random { .. })
     }
 
     /// Must a run be asked how many steps it took?
@@ -178,8 +204,9 @@ impl Perturbation {
     pub fn variable(self) -> OsString {
         let seed = self.seed;
         match self.noise {
-            Noise::Random { per_million, microseconds } => {
-                format!("random,{seed},{per_million},{microseconds}").into()
+            Noise::Varied => self.noise.of_run(seed, None).variable(),
+            Noise::Random { per_million, microseconds, gates } => {
+                format!("random,{seed},{per_million},{microseconds},{gates}").into()
             }
             Noise::Pct { depth, steps } => {
                 format!("pct,{seed},{depth},{}", steps.unwrap_or(DEFAULT_STEPS)).into()
@@ -220,17 +247,18 @@ pub fn take_steps(directory: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
+    fn random(per_million: u32, microseconds: u32, gates: u32) -> Noise {
+        Noise::Random { per_million, microseconds, gates }
+    }
+
     #[test]
     fn settings_are_read_and_written_alike() {
         for (text, noise, written) in [
-            ("random", Noise::Random { per_million: 20_000, microseconds: 200 }, "random,0.02,200"),
-            ("0.001", Noise::Random { per_million: 1_000, microseconds: 200 }, "random,0.001,200"),
-            ("0.25, 7", Noise::Random { per_million: 250_000, microseconds: 7 }, "random,0.25,7"),
-            (
-                "random,1,90",
-                Noise::Random { per_million: 1_000_000, microseconds: 90 },
-                "random,1,90",
-            ),
+            ("random", Noise::Varied, "random"),
+            ("0.001", random(1_000, 200, 100_000), "random,0.001,200"),
+            ("0.25, 7", random(250_000, 7, 100_000), "random,0.25,7"),
+            ("random,1,90", random(1_000_000, 90, 100_000), "random,1,90"),
+            ("0.3,200,500", random(300_000, 200, 500), "random,0.3,200,500"),
             ("pct", Noise::Pct { depth: 3, steps: None }, "pct,3"),
             ("pct,2", Noise::Pct { depth: 2, steps: None }, "pct,2"),
             ("pct,4,77", Noise::Pct { depth: 4, steps: Some(77) }, "pct,4,77"),
@@ -247,10 +275,12 @@ mod tests {
         for text in rates {
             assert_eq!(text.parse::<Noise>(), Err(NoiseError::Rate(text.to_owned())), "{text}");
         }
-        for text in ["0.1,", "0.1,0", "0.1,x", "0.1,10000001", "pct,0", "pct,x", "pct,3,0"] {
+        for text in
+            ["0.1,", "0.1,0", "0.1,x", "0.1,10000001", "0.1,2,0", "pct,0", "pct,x", "pct,3,0"]
+        {
             assert!(matches!(text.parse::<Noise>(), Err(NoiseError::Number { .. })), "{text}");
         }
-        for text in ["0.1,2,3", "pct,1,2,3", "random,0.1,2,3"] {
+        for text in ["0.1,2,3,3", "pct,1,2,3", "random,0.1,2,3,3"] {
             let error = text.parse::<Noise>();
             assert_eq!(error, Err(NoiseError::TooMany("3".to_owned())), "{text}");
         }
@@ -265,8 +295,17 @@ mod tests {
         assert_eq!(open.of_run(1, Some(9)).variable(), "pct,1,2,9");
         assert_eq!(open.of_run(8, None).variable(), "pct,8,2,10000");
         assert_eq!(open.of_run(8, Some(9)).to_string(), "--noise=pct,2,9 --seed 8");
-        let random = Noise::Random { per_million: 2_000, microseconds: 30 };
-        assert_eq!(random.of_run(7, Some(9)).variable(), "random,7,2000,30");
+        let random = random(2_000, 30, 4);
+        assert_eq!(random.of_run(7, Some(9)).variable(), "random,7,2000,30,4");
+    }
+
+    #[test]
+    fn noise_without_settings_goes_by_the_seed_and_can_be_repeated() {
+        let (few, many) = (Noise::Varied.of_run(8, None), Noise::Varied.of_run(9, None));
+        assert_eq!(few.to_string(), "--noise=random,0.02,200 --seed 8");
+        assert_eq!(many.to_string(), "--noise=random,0.3,200,500 --seed 9");
+        assert_eq!(many.noise.of_run(8, None).noise, many.noise, "what is given stays");
+        assert!(Noise::Varied.ends() && !Noise::Varied.learns());
     }
 
     #[test]

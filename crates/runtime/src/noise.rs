@@ -25,6 +25,8 @@ pub enum Config {
         rate: u64,
         /// The longest sleep in microseconds.
         micros: u64,
+        /// So many gates of a thread are disturbed at the full rate; at least 1.
+        dense: u64,
     },
     /// The scheduler runs threads by random priorities.
     Pct {
@@ -45,11 +47,15 @@ impl Config {
         let kind = words.next()?;
         let mut next = || words.next().and_then(|word| number(word.trim_ascii()));
         let (seed, second, third) = (next()?, next()?, next()?);
+        let dense = match kind {
+            b"random" => next()?.max(1),
+            _ => 1,
+        };
         if words.next().is_some() {
             return None;
         }
         match kind {
-            b"random" => Some(Self::Random { seed, rate: second, micros: third }),
+            b"random" => Some(Self::Random { seed, rate: second, micros: third, dense }),
             b"pct" => {
                 let depth = u32::try_from(second).ok().filter(|depth| *depth > 0)?;
                 Some(Self::Pct { seed, depth, steps: third.max(1) })
@@ -64,15 +70,14 @@ const MILLION: u64 = 1_000_000;
 /// many times as often, but never more often than every second time.
 const POINT_FACTOR: u64 = 16;
 
-/// So many gates of a thread are disturbed at the full rate, and those behind them the less often the
-/// more were passed: so that the pauses of a long run grow with the logarithm of its length.
-const DENSE: u64 = 100_000;
-
 /// The disturbances asked for.
 struct Random {
     seed: u64,
     rate: u64,
     micros: u64,
+    /// So many gates of a thread are disturbed at the full rate, and those behind them the less often the
+    /// more were passed: so that the pauses of a long run grow with the logarithm of its length.
+    dense: u64,
     /// 1 / ln(1 - rate), for the distance between disturbed gates.
     scale: f64,
     /// Nothing is disturbed from this moment on, in nanoseconds of the monotonic clock.
@@ -87,15 +92,17 @@ impl Random {
 
 static RANDOM: AtomicPtr<Random> = AtomicPtr::new(null_mut());
 
-/// Turns the disturbances on, for so many milliseconds. To be called once, before the initial thread has its record.
-pub fn start(seed: u64, rate: u64, micros: u64, time: u64) {
+/// Turns the disturbances of [`Config::Random`] on, for so many milliseconds. To be called once, before the
+/// initial thread has its record.
+pub fn start(config: Config, time: u64) {
+    let Config::Random { seed, rate, micros, dense } = config else { return };
     let share = rate.min(MILLION) as f64 / MILLION as f64;
     let scale = if share < 1.0 { 1.0 / logarithm(1.0 - share) } else { 0.0 };
     let until = match time.checked_mul(MILLION) {
         Some(time) => sys::clock(sys::CLOCK_MONOTONIC).saturating_add(time),
         None => u64::MAX,
     };
-    let random = Random { seed, rate: rate.min(MILLION), micros, scale, until };
+    let random = Random { seed, rate: rate.min(MILLION), micros, dense, scale, until };
     if let Some(random) = memory::keep(random) {
         RANDOM.store(core::ptr::from_ref(random).cast_mut(), Ordering::Release);
     }
@@ -199,7 +206,7 @@ unsafe fn stop_after(thread: *mut Thread, random: &Random, passed: u64) {
             0 => u64::MAX,
             _ => {
                 let distance = distance(&mut (*thread).gate.random, random.scale);
-                passed.saturating_add(distance.saturating_mul(1 + passed / DENSE))
+                passed.saturating_add(distance.saturating_mul(1 + passed / random.dense))
             }
         };
         let control: *mut Control = (*thread).control;
@@ -266,13 +273,19 @@ mod tests {
 
     #[test]
     fn both_forms_are_understood_and_others_are_not() {
-        let random = Config::Random { seed: 7, rate: 500, micros: 100 };
-        assert_eq!(Config::parse(b"random,7,500,100"), Some(random));
+        let random = Config::Random { seed: 7, rate: 500, micros: 100, dense: 40 };
+        assert_eq!(Config::parse(b"random,7,500,100,40"), Some(random));
         let pct = Config::Pct { seed: u64::MAX, depth: 3, steps: 1 };
         assert_eq!(Config::parse(b"pct,18446744073709551615,3,0"), Some(pct));
-        for wrong in
-            ["", "random", "random,1,2", "random,1,2,3,4", "random,1,-2,3", "pct,1,0,5", "x,1,2,3"]
-        {
+        for wrong in [
+            "",
+            "random",
+            "random,1,2,3",
+            "random,1,2,3,4,5",
+            "random,1,-2,3,4",
+            "pct,1,0,5",
+            "x,1,2,3",
+        ] {
             assert_eq!(Config::parse(wrong.as_bytes()), None, "{wrong}");
         }
     }

@@ -96,11 +96,8 @@ fn start(environment: *mut *mut c_char) {
         } else if settings.avoid.is_some() {
             gates::start_named();
         }
-        match config.noise {
-            noise::Config::Random { seed, rate, micros } if !scheduled => {
-                noise::start(seed, rate, micros, config.noise_time);
-            }
-            _ => {}
+        if !scheduled {
+            noise::start(config.noise, config.noise_time);
         }
         if process::recording() {
             // Before there is a thread to log that a search in vain allocates.
@@ -220,7 +217,8 @@ impl Settings<'_> {
     fn understand(&self) -> schedule::Config {
         let noise = self.noise.map_or(noise::Config::Off, |text| {
             noise::Config::parse(text).unwrap_or_else(|| {
-                let form = b"`random,SEED,RATE,MICROSECONDS` or `pct,SEED,DEPTH,STEPS` expected";
+                let form =
+                    b"`random,SEED,RATE,MICROSECONDS,GATES` or `pct,SEED,DEPTH,STEPS` expected";
                 refuse(NOISE_VARIABLE.as_bytes(), 0, form)
             })
         });

@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 use trace_format::layout::{REPORT_MAGIC, site_hash};
 
 /// Every gate takes the slow path, and none sleeps.
-const EVERY: &str = "random,1,1000000,0";
+const EVERY: &str = "random,1,1000000,0,100000";
 /// About every tenth gate takes the slow path, and some sleep a little.
-const SOME: &str = "random,5,100000,20";
+const SOME: &str = "random,5,100000,20,100000";
 
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<std::path::PathBuf> = OnceLock::new();
@@ -43,7 +43,7 @@ fn gates_are_closed_unless_asked_for() {
 
 #[test]
 fn open_gates_are_counted_exactly() {
-    for noise in [EVERY, SOME, "random,1,0,0"] {
+    for noise in [EVERY, SOME, "random,1,0,0,1"] {
         let text = output(scenario("counts").env("SYMBIOSIS_NOISE", noise));
         assert_eq!(text, "t0 open 1000\n", "{noise}");
         let traced = run(scenario("counts").env("SYMBIOSIS_NOISE", noise));
@@ -55,7 +55,7 @@ fn open_gates_are_counted_exactly() {
 
 #[test]
 fn a_gate_keeps_all_registers() {
-    for noise in [EVERY, SOME, "random,1,0,0"] {
+    for noise in [EVERY, SOME, "random,1,0,0,1"] {
         let text = output(scenario("registers").env("SYMBIOSIS_NOISE", noise));
         assert_eq!(text, "kept open\n", "{noise}");
     }
@@ -89,8 +89,20 @@ fn debuggers_and_exceptions_find_the_caller_at_every_instruction_of_a_gate() {
 fn noise_takes_its_time() {
     // Half of the 1000 gates sleep, for 50 microseconds on average.
     let started = std::time::Instant::now();
-    output(scenario("counts").env("SYMBIOSIS_NOISE", "random,3,1000000,100"));
+    output(scenario("counts").env("SYMBIOSIS_NOISE", "random,3,1000000,100,100000"));
     assert!(started.elapsed().as_millis() >= 15, "{:?}", started.elapsed());
+}
+
+#[test]
+fn noise_is_rarer_behind_the_first_gates() {
+    // Half of the 1000 gates are disturbed, every second time for 1 millisecond on average; or some forty of them.
+    let time = |gates: u32| {
+        let started = std::time::Instant::now();
+        let noise = format!("random,3,500000,2000,{gates}");
+        output(scenario("counts").env("SYMBIOSIS_NOISE", noise));
+        started.elapsed()
+    };
+    assert!(time(1) * 2 < time(100_000));
 }
 
 #[test]
@@ -98,7 +110,9 @@ fn noise_ends_when_its_time_is_up() {
     // Half of the 1000 gates would sleep, for 5 milliseconds on average. To have the program takes time of its own.
     let mut counts = scenario("counts");
     let started = std::time::Instant::now();
-    counts.env("SYMBIOSIS_NOISE", "random,3,1000000,10000").env("SYMBIOSIS_NOISE_TIME", "100");
+    counts
+        .env("SYMBIOSIS_NOISE", "random,3,1000000,10000,100000")
+        .env("SYMBIOSIS_NOISE_TIME", "100");
     assert_eq!(output(&mut counts), "t0 open 1000\n");
     assert!(started.elapsed().as_millis() < 1_500, "{:?}", started.elapsed());
 }
@@ -116,7 +130,7 @@ fn a_forked_child_passes_its_gates_unhindered() {
 
 #[test]
 fn gates_in_signal_handlers_are_counted_too() {
-    for noise in [EVERY, SOME, "random,1,1000,500"] {
+    for noise in [EVERY, SOME, "random,1,1000,500,100000"] {
         assert_eq!(output(scenario("signals").env("SYMBIOSIS_NOISE", noise)), "exact\n", "{noise}");
     }
 }

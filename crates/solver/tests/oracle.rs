@@ -23,6 +23,7 @@ use solver::{
     Z3Session,
 };
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 const TRACES: u64 = 2_000;
 
@@ -51,9 +52,26 @@ struct Tally {
 fn both_back_ends_agree_with_all_schedules() {
     let first = setting("SYMBIOSIS_ORACLE_SEED", 1);
     let traces = setting("SYMBIOSIS_ORACLE_TRACES", TRACES);
+    let workers = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let each = traces.div_ceil(workers as u64).max(1) as usize;
+    let seeds: Vec<u64> = (first..first + traces).collect();
+    let tally = std::thread::scope(|scope| {
+        let parts = seeds.chunks(each).map(|part| scope.spawn(|| agreement(part)));
+        let parts: Vec<_> = parts.collect();
+        let tallies = parts.into_iter().map(|part| part.join().expect("agreement"));
+        tallies.fold(Tally::default(), Tally::and)
+    });
+    println!("{tally:?}");
+    if traces >= TRACES {
+        tally.is_interesting();
+    }
+}
+
+/// Asks all back ends about the traces of these seeds.
+fn agreement(seeds: &[u64]) -> Tally {
     let mut process = SmtLibProcess::new("z3 -in", Limits::default());
     let mut tally = Tally::default();
-    for seed in first..first + traces {
+    for &seed in seeds {
         let (text, parsed, schedules) = trace_of(seed);
         let trace = &parsed.trace;
         let machine = Machine::new(trace);
@@ -97,10 +115,7 @@ fn both_back_ends_agree_with_all_schedules() {
         }
         process = piped.into_process();
     }
-    println!("{tally:?}");
-    if traces >= TRACES {
-        tally.is_interesting();
-    }
+    tally
 }
 
 /// The trace of a seed. Half of the seeds look for one that can both fail and pass, which few
@@ -134,6 +149,20 @@ fn some_schedule(trace: &EventTrace, schedules: &Schedules, seed: u64) -> Schedu
 }
 
 impl Tally {
+    fn and(self, other: Self) -> Self {
+        Self {
+            traces: self.traces + other.traces,
+            with_schedule: self.with_schedule + other.with_schedule,
+            failing: self.failing + other.failing,
+            failing_and_passing: self.failing_and_passing + other.failing_and_passing,
+            cores: self.cores + other.cores,
+            nonempty_cores: self.nonempty_cores + other.nonempty_cores,
+            counters: self.counters + other.counters,
+            undecided_counters: self.undecided_counters + other.undecided_counters,
+            own_locks: self.own_locks + other.own_locks,
+        }
+    }
+
     fn count(&mut self, schedules: &Schedules) {
         let fails = schedules.satisfiable(Goal::Fail, &[]);
         let passes = schedules.satisfiable(Goal::Pass, &[]);
