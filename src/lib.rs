@@ -6,6 +6,7 @@ pub mod cli;
 pub mod compare;
 pub mod errors;
 pub mod fix;
+pub mod pack;
 pub mod pipeline;
 pub mod record;
 pub mod replay;

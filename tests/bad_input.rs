@@ -258,3 +258,19 @@ fn program_that_is_not_instrumented_is_refused() {
     let outcome = workspace.symbiosis(["record", "-o", "x.trace", "--", "/bin/true"]);
     refused(outcome, USAGE, Path::new("/bin/true"));
 }
+
+#[test]
+fn a_packed_trace_is_named_as_one_and_is_a_trace_again_when_unpacked() {
+    let workspace = recorded("bad-packed");
+    let outcome = workspace.symbiosis(["pack", "good.trace"]).expect_code(SUCCESS);
+    assert_eq!(outcome.stdout(), "good.trace.tar.zst\n");
+    let outcome = workspace.symbiosis(["solve", "good.trace.tar.zst"]).expect_code(BAD_TRACE);
+    assert!(outcome.stderr().contains("symbiosis unpack"), "{}", outcome.describe());
+    let outcome = workspace.symbiosis(["unpack", "good.trace.tar.zst"]).expect_code(USAGE);
+    assert!(outcome.stderr().contains("good.trace: is there already"), "{}", outcome.describe());
+    fs::rename(workspace.path("good.trace"), workspace.path("old")).expect("renamed");
+    let outcome = workspace.symbiosis(["unpack", "good.trace.tar.zst"]).expect_code(SUCCESS);
+    assert_eq!(outcome.stdout(), "good.trace\n");
+    workspace.symbiosis(["check", "good.trace"]).expect_code(SUCCESS);
+    workspace.symbiosis(["unpack", "old/manifest.json"]).expect_code(BAD_TRACE);
+}

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod exit_codes;
 pub mod fix;
 mod output;
+pub mod pack;
 pub mod record;
 pub mod replay;
 pub mod show;
@@ -97,6 +98,10 @@ enum Command {
     TestCase(test_case::Args),
     /// Run a patched program and say whether the recorded cause is still possible
     Verify(verify::Args),
+    /// Make one file of a trace, to be sent or kept by a CI job
+    Pack(pack::PackArgs),
+    /// Make traces of packed ones again
+    Unpack(pack::UnpackArgs),
     /// Say what is found on this machine and what is missing
     Doctor(doctor::Args),
     /// Print a script that completes the command line
@@ -174,6 +179,8 @@ fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Command::Replay(args) => replay::run(&args),
         Command::TestCase(args) => test_case::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Pack(args) => pack::pack(&args),
+        Command::Unpack(args) => pack::unpack(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => completions::man(&args),

@@ -52,7 +52,7 @@ pub struct Args {
     /// Perturb the schedule, to see rare failures sooner. RATE is the chance of a pause at each
     /// access that other threads may see, for a thread's first GATES of them (100000 unless given), MICROSECONDS
     /// its greatest length (200). Without settings, runs with even seeds are under 0.02,200 and others
-    /// under 0.3,200,500. With pct, threads run one at a time by random priorities that change DEPTH - 1 times among STEPS
+    /// under 0.3,200,100. With pct, threads run one at a time by random priorities that change DEPTH - 1 times among STEPS
     /// steps [default STEPS: as many as the run before took, 10000 for the first]. Effects of store
     /// buffers cannot be seen under noise
     #[arg(long, value_name = "RATE,MICROSECONDS,GATES | pct,DEPTH,STEPS", num_args = 0..=1,

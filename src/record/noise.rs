@@ -25,7 +25,7 @@ const DEFAULT_GATES: u32 = 100_000;
 /// Chance of a pause per million gates, and number of gates, in every second run when nothing is given: a
 /// thread of few gates hardly ever has a pause in the one place where it matters with the others.
 const OFTEN_PER_MILLION: u32 = 300_000;
-const OFTEN_GATES: u32 = 500;
+const OFTEN_GATES: u32 = 100;
 /// Longest pause that makes sense: ten seconds.
 const MOST_MICROSECONDS: u32 = 10_000_000;
 /// Places at which PCT needs the right order when none is given: enough for an atomicity violation.
@@ -258,7 +258,7 @@ mod tests {
             ("0.001", random(1_000, 200, 100_000), "random,0.001,200"),
             ("0.25, 7", random(250_000, 7, 100_000), "random,0.25,7"),
             ("random,1,90", random(1_000_000, 90, 100_000), "random,1,90"),
-            ("0.3,200,500", random(300_000, 200, 500), "random,0.3,200,500"),
+            ("0.3,200,100", random(300_000, 200, 100), "random,0.3,200,100"),
             ("pct", Noise::Pct { depth: 3, steps: None }, "pct,3"),
             ("pct,2", Noise::Pct { depth: 2, steps: None }, "pct,2"),
             ("pct,4,77", Noise::Pct { depth: 4, steps: Some(77) }, "pct,4,77"),
@@ -303,7 +303,7 @@ mod tests {
     fn noise_without_settings_goes_by_the_seed_and_can_be_repeated() {
         let (few, many) = (Noise::Varied.of_run(8, None), Noise::Varied.of_run(9, None));
         assert_eq!(few.to_string(), "--noise=random,0.02,200 --seed 8");
-        assert_eq!(many.to_string(), "--noise=random,0.3,200,500 --seed 9");
+        assert_eq!(many.to_string(), "--noise=random,0.3,200,100 --seed 9");
         assert_eq!(many.noise.of_run(8, None).noise, many.noise, "what is given stays");
         assert!(Noise::Varied.ends() && !Noise::Varied.learns());
     }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 pub enum TraceError {
     /// The directory holds no trace.
     #[error(
-        "{}: not a trace directory (no manifest.json in it); traces are made by `symbiosis record`",
+        "{}: not a trace directory (no manifest.json in it); traces are made by `symbiosis record`, and by \
+         `symbiosis unpack` from packed ones",
         path.display()
     )]
     NotATrace {

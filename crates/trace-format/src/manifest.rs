@@ -10,7 +10,7 @@ use crate::origin::ProcessIdentity;
 use crate::version::{FORMAT_VERSION, FormatVersion};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 const FORMAT_NAME: &str = "symbiosis-trace";
@@ -303,7 +303,9 @@ impl Manifest {
         let path = directory.join(files::MANIFEST);
         let text = match fs_err::read(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
                 return Err(TraceError::NotATrace { path: directory.to_owned() });
             }
             Err(error) => return Err(TraceError::io("read", &path, 0, error)),

@@ -1,0 +1,69 @@
+//! `symbiosis pack` and `symbiosis unpack`: a trace as one file.
+
+use super::output::print;
+use super::{Failure, exit_codes};
+use crate::pack::{self, PackError};
+use std::path::PathBuf;
+
+/// Make one file of a trace, to be sent or kept by a CI job.
+///
+/// It is a tape archive compressed with zstd: `tar --zstd -xf` unpacks it too. The trace stays.
+#[derive(Debug, clap::Args)]
+pub struct PackArgs {
+    /// The trace directory
+    trace: PathBuf,
+    /// The file to write; it must not be there yet [default: the trace's name with .tar.zst]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Make traces of packed ones again.
+#[derive(Debug, clap::Args)]
+pub struct UnpackArgs {
+    /// The files that `symbiosis pack` made
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The trace directory to make; it must not be there yet [default: the name that the trace had]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+impl From<PackError> for Failure {
+    fn from(error: PackError) -> Self {
+        let code = match error {
+            PackError::Trace(_) | PackError::Strange(_) | PackError::Archive { .. } => {
+                exit_codes::BAD_TRACE
+            }
+            PackError::Name(_) | PackError::Exists(_) => exit_codes::USAGE,
+            PackError::Io(_) => exit_codes::UNEXPECTED,
+        };
+        Self::new(code, error)
+    }
+}
+
+/// Packs the trace and prints the file's name.
+///
+/// # Errors
+/// When it is no trace, or the file cannot be written.
+pub fn pack(args: &PackArgs) -> Result<u8, Failure> {
+    let file = args.output.clone().unwrap_or_else(|| pack::packed_name(&args.trace));
+    pack::pack(&args.trace, &file)?;
+    print(format!("{}\n", file.display()).as_bytes())?;
+    Ok(exit_codes::SUCCESS)
+}
+
+/// Unpacks the files, one after the other, and prints the traces' names.
+///
+/// # Errors
+/// When one is no packed trace, or a directory cannot be made. What was unpacked before stays.
+pub fn unpack(args: &UnpackArgs) -> Result<u8, Failure> {
+    if args.output.is_some() && args.files.len() > 1 {
+        let error = "-o names the directory of one trace; give one file, or no -o";
+        return Err(Failure::new(exit_codes::USAGE, error));
+    }
+    for file in &args.files {
+        let trace = pack::unpack(file, args.output.as_deref())?;
+        print(format!("{}\n", trace.display()).as_bytes())?;
+    }
+    Ok(exit_codes::SUCCESS)
+}
