@@ -67,3 +67,21 @@ fn a_deadlock_after_very_many_critical_sections_is_explained() {
     assert!(checks["events_at_the_end"].as_u64() > Some(100), "{checks}");
     assert_eq!(checks["replay"]["passed"], 3, "{checks}");
 }
+
+/// Which of hundreds of signals woke which wait has more ways than can be looked at, and no short proof; what
+/// matters is that the last one came too early.
+#[test]
+fn a_lost_wakeup_after_very_many_signals_is_explained() {
+    let workspace = built("closing-queue", "closing_queue.c");
+    let record = ["record", "-q", "--noise", "--until-failure", "500", "--timeout", "1"];
+    workspace.symbiosis(record.iter().chain(&["--", "./program", "300"])).expect_code(SUCCESS);
+    let solve = ["solve", "program.trace", "--format", "json", "--timeout", "60"];
+    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
+    assert!(outcome.stderr().contains("this is a long run"), "{}", outcome.describe());
+    let solution: Value = serde_json::from_str(&outcome.stdout()).expect("JSON");
+    assert_eq!(solution["failure"]["kind"], "hang");
+    assert_eq!(solution["root_cause"]["minimal"], true);
+    let cause = &solution["cause"];
+    assert_eq!(cause["pattern"], "missed-wakeup", "{cause}");
+    assert!(cause["sentence"].as_str().unwrap_or_default().contains("`closed`"), "{cause}");
+}

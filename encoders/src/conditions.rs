@@ -20,6 +20,9 @@ pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) -> Woken {
     let mut woken: BTreeMap<EventId, Vec<(Term, Vec<EventId>)>> = BTreeMap::new();
     for event in &context.trace.events {
         let EventKind::Wake { condition, began } = event.kind else { continue };
+        if context.is_over() {
+            return result;
+        }
         let mut options = Vec::new();
         let mut own = Vec::new();
         for (waker, is_signal) in wakers(context, condition) {
@@ -47,6 +50,9 @@ pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) -> Woken {
         }
     }
     for choices in woken.values() {
+        if context.is_over() {
+            return result;
+        }
         builder.at_most_one(ConstraintKind::Condition, choices);
     }
     result
@@ -65,7 +71,6 @@ fn counts_signals(failure: &FailureCondition, of: ObjectId) -> bool {
 /// A wait that did end.
 struct Ended {
     began: EventId,
-    wake: EventId,
     /// No broadcast lies within it, so it needs a signal.
     needs: Term,
 }
@@ -87,9 +92,9 @@ pub(crate) fn unwoken(
         let outside = of(false).map(|broadcast| {
             Term::any([context.before(broadcast, begin), context.before(wake, broadcast)])
         });
-        Ended { began: begin, wake, needs: Term::all(outside) }
+        (wake, Ended { began: begin, needs: Term::all(outside) })
     });
-    let waits: Vec<Ended> = waits.collect();
+    let waits: BTreeMap<EventId, Ended> = waits.collect();
     let from = |place: EventId| {
         let no_later = |other: EventId| match other == place {
             true => Term::True,
@@ -98,15 +103,16 @@ pub(crate) fn unwoken(
         let needed = |signal: EventId| {
             let choices = woken.choices.get(&signal).into_iter().flatten();
             let takers = choices.filter_map(|(wake, choice)| {
-                let wait = waits.iter().find(|wait| wait.wake == *wake)?;
+                let wait = waits.get(wake)?;
                 Some(Term::all([choice.clone(), wait.needs.clone(), no_later(wait.began)]))
             });
             Term::any(takers.chain([context.before(signal, place)]))
         };
         Term::all([no_later(began)].into_iter().chain(of(true).map(needed)))
     };
-    let places = waits.iter().map(|wait| wait.began).chain([began]);
-    let short = Term::any(places.map(from));
+    // Who asks whether the budget is spent throws the system away then.
+    let places = waits.values().map(|wait| wait.began).chain([began]);
+    let short = Term::any(places.take_while(|_| !context.is_over()).map(from));
     Term::all(of(false).map(|broadcast| context.before(broadcast, began)).chain([short]))
 }
 

@@ -122,6 +122,9 @@ pub(crate) struct Builder {
     pub(crate) system: ConstraintSystem,
 }
 
+/// Of so many choices each two are looked at.
+const FEW_CHOICES: usize = 8;
+
 impl Builder {
     /// Adds a constraint, unless it holds anyway.
     pub(crate) fn add(
@@ -145,15 +148,79 @@ impl Builder {
         Term::Choice(id)
     }
 
-    /// Asserts that at most one of `choices` holds.
+    /// Asserts that at most one of `choices` holds: of each two not both where they are few, and by a chain of
+    /// "one of the first ones holds" where that would be too many constraints.
     pub(crate) fn at_most_one(&mut self, kind: ConstraintKind, choices: &[(Term, Vec<EventId>)]) {
-        for (index, (first, origins)) in choices.iter().enumerate() {
-            for (second, others) in &choices[index + 1..] {
-                let mut origins: Vec<_> = origins.iter().chain(others).copied().collect();
-                origins.sort_unstable();
-                origins.dedup();
-                let term = Term::any([first.clone().negated(), second.clone().negated()]);
-                self.add(kind, origins, term);
+        if choices.len() > FEW_CHOICES {
+            return self.at_most_one_in_chain(kind, choices);
+        }
+        for (index, first) in choices.iter().enumerate() {
+            for second in &choices[index + 1..] {
+                self.not_both(kind, first, second);
+            }
+        }
+    }
+
+    fn not_both(
+        &mut self,
+        kind: ConstraintKind,
+        (first, origins): &(Term, Vec<EventId>),
+        (second, others): &(Term, Vec<EventId>),
+    ) {
+        let mut origins: Vec<_> = origins.iter().chain(others).copied().collect();
+        origins.sort_unstable();
+        origins.dedup();
+        self.add(kind, origins, Term::any([first.clone().negated(), second.clone().negated()]));
+    }
+
+    fn at_most_one_in_chain(&mut self, kind: ConstraintKind, choices: &[(Term, Vec<EventId>)]) {
+        let mut earlier: Option<(Term, Vec<EventId>)> = None;
+        for choice in choices {
+            let (term, origins) = choice;
+            if let Some(earlier) = &earlier {
+                self.not_both(kind, earlier, choice);
+            }
+            let so_far = self.choice();
+            let implied = term.clone().implies(so_far.clone());
+            self.add(kind, origins.iter().copied(), implied);
+            if let Some((earlier, before)) = earlier {
+                let origins = before.iter().chain(origins).copied();
+                self.add(kind, origins, earlier.implies(so_far.clone()));
+            }
+            earlier = Some((so_far, origins.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a term says where these choices hold.
+    fn holds(term: &Term, chosen: &[bool]) -> bool {
+        match term {
+            Term::Choice(id) => chosen[id.0 as usize],
+            Term::Not(inner) => !holds(inner, chosen),
+            Term::Or(parts) => parts.iter().any(|part| holds(part, chosen)),
+            Term::Implies(one, other) => !holds(one, chosen) || holds(other, chosen),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn at_most_one_of_many_choices_holds() {
+        for count in [1, FEW_CHOICES, FEW_CHOICES + 1, 12] {
+            let mut builder = Builder::default();
+            let choices: Vec<_> =
+                (0..count).map(|number| (builder.choice(), vec![EventId(number as u32)])).collect();
+            builder.at_most_one(ConstraintKind::Condition, &choices);
+            let all = builder.system.choices as usize;
+            for bits in 0u32..1 << count {
+                let mut chosen: Vec<bool> = (0..count).map(|bit| bits >> bit & 1 == 1).collect();
+                // What the constraints add is true where they say that it must be, and nowhere else.
+                chosen.extend((0..all - count).map(|so_far| bits & ((2 << so_far) - 1) != 0));
+                let kept = builder.system.constraints.iter().all(|it| holds(&it.term, &chosen));
+                assert_eq!(kept, bits.count_ones() <= 1, "{count} {bits:b}");
             }
         }
     }

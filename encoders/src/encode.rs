@@ -151,6 +151,9 @@ fn encode_with(
     }
     builder.system.determined = resolved.conditions;
     builder.system.failure = bug::encode(&context, &woken);
+    if context.is_over() {
+        return Err(EncodeError::BudgetSpent);
+    }
     builder.system.closure = context.closure;
 
     tracing::debug!(constraints = builder.system.constraints.len(), "encoded");

@@ -72,7 +72,11 @@ impl Work<'_> {
         partial: &mut Option<Explained<'t>>,
     ) -> Result<Option<Explained<'t>>, PipelineError> {
         let sources = encoders::sources(trace);
-        let contended = || sources >= CONTENDED || encoders::section_pairs(trace) >= MANY_SECTIONS;
+        let contended = || {
+            sources >= CONTENDED
+                || encoders::section_pairs(trace) >= MANY_SECTIONS
+                || encoders::is_often_woken(trace)
+        };
         if !self.has_coarse_sessions() || !contended() {
             return Ok(None);
         }

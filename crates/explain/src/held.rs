@@ -1,4 +1,4 @@
-//! What the recorded run says about locks that were held when it ended.
+//! What the recorded run says about locks that were held, and waits that went on, when it ended.
 //!
 //! A thread that holds a lock at the end of its log releases it by a synthetic event ([S] 4.2), so
 //! that other schedules can go on. In the recorded run nobody got the lock after it: every other
@@ -21,7 +21,47 @@ struct Section {
 /// Orders that the recorded run had, besides what its clock shows: for a failing schedule that is to be like it.
 #[must_use]
 pub fn orders_of_run(trace: &EventTrace) -> Vec<Order> {
-    held_orders(trace).into_iter().chain(named_orders(trace)).collect()
+    let unwoken = unwoken_orders(trace);
+    held_orders(trace).into_iter().chain(named_orders(trace)).chain(unwoken).collect()
+}
+
+/// "The signal comes before the wait that never ended", for those that woke nobody else: they would have woken this
+/// one. Where the clock does not tell whether another thread that woke was woken by it, nothing is said.
+fn unwoken_orders(trace: &EventTrace) -> Vec<Order> {
+    let mut waits = Vec::new();
+    let mut open: Vec<&FailureCondition> =
+        trace.failure.iter().map(|failure| &failure.condition).collect();
+    while let Some(condition) = open.pop() {
+        match condition {
+            FailureCondition::Unwoken { condition, began } => waits.push((*condition, *began)),
+            FailureCondition::All(parts) => open.extend(parts),
+            // One of several need not be what the run had.
+            FailureCondition::Value(_)
+            | FailureCondition::Before(..)
+            | FailureCondition::Any(_) => {}
+        }
+    }
+    let interval = |id: EventId| trace.intervals.get(id.index());
+    let mut orders = Vec::new();
+    for (of, began) in waits {
+        let thread = trace.event(began).thread;
+        let wakes = trace.events.iter().filter(|event| {
+            event.thread != thread
+                && matches!(event.kind, EventKind::Wake { condition, .. } if condition == of)
+        });
+        // Until when another thread may have been woken.
+        let until = wakes.map(|wake| interval(wake.id).map_or(u64::MAX, |it| it.latest)).max();
+        let others = trace.events.iter().filter(|event| event.thread != thread);
+        let before = others.filter(|event| match event.kind {
+            EventKind::Broadcast { condition } => condition == of,
+            EventKind::Signal { condition } if condition == of => until.is_none_or(|until| {
+                interval(event.id).is_some_and(|interval| interval.earliest > until)
+            }),
+            _ => false,
+        });
+        orders.extend(before.map(|event| Order { before: event.id, after: began }));
+    }
+    orders
 }
 
 /// The orders that the failure condition names: where one of several is enough, the recorded run

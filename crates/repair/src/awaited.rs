@@ -8,7 +8,7 @@ use crate::{Bug, source::Span};
 use encoders::ConstraintSystem;
 use explain::last_member;
 use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectId, ThreadId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A wait that came to its end.
 struct Wait {
@@ -40,9 +40,15 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
         Err(error) => return Possible::Unknown(error.to_string()),
     };
     let waiting: BTreeSet<ThreadId> = waits.iter().map(|wait| wait.thread).collect();
+    // Those in a loop are alike: who writes what they look at is asked once about all of them.
+    let mut alike: BTreeMap<_, Vec<&Wait>> = BTreeMap::new();
     for wait in &waits {
-        let tested = tested(run, &wait.section, &variables);
-        if let Err(why) = kept(run, &system, &all, (wait, &tested), &waiting) {
+        let site = run.event(wait.section.unlock).site();
+        let key = (tested(run, &wait.section, &variables), wait.section.object, wait.condition);
+        alike.entry((key, &site.function, &site.file)).or_default().push(wait);
+    }
+    for (((tested, ..), ..), waits) in &alike {
+        if let Err(why) = kept(run, &system, &all, (waits, tested), &waiting) {
             return why;
         }
     }
@@ -59,18 +65,19 @@ fn wait(run: &EventTrace, all: &Sections, names: &BTreeSet<String>, event: &Even
     if ![named, object].into_iter().flatten().any(|name| names.contains(&name)) {
         return None;
     }
-    let section = all.iter().find(|section| section.unlock == began).copied()?;
+    let section = all.around(run, began).into_iter().find(|section| section.unlock == began)?;
     Some(Wait { condition, thread: event.thread, section })
 }
 
-/// Does every other thread keep to it?
+/// Does every other thread keep to it? The waits are at one place, for the same, and look at the same.
 fn kept(
     run: &EventTrace,
     system: &ConstraintSystem,
     all: &Sections,
-    (wait, tested): (&Wait, &BTreeSet<CellId>),
+    (waits, tested): (&[&Wait], &BTreeSet<CellId>),
     waiting: &BTreeSet<ThreadId>,
 ) -> Result<(), Possible> {
+    let Some(wait) = waits.first() else { return Ok(()) };
     if tested.is_empty() {
         let place = Span::of(run.event(wait.section.unlock).site()).begin();
         return Err(Possible::Yes {
@@ -81,7 +88,7 @@ fn kept(
     let is_write = |event: &&Event| {
         event.kind.writes().iter().any(|part| tested.contains(&part.cell))
             && !waiting.contains(&event.thread)
-            && !system.surely_before(event.id, wait.section.lock)
+            && !waits.iter().all(|wait| system.surely_before(event.id, wait.section.lock))
     };
     for write in run.events.iter().filter(is_write) {
         let place = || Span::of(write.site()).begin();

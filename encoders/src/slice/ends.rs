@@ -1,10 +1,15 @@
 //! Which parts of a long schedule to look at: windows that end with the failure or with the run.
 
-use model::{EventTrace, FailureCondition, Schedule};
+use model::{EventKind, EventTrace, FailureCondition, Schedule};
 use std::ops::Range;
 
 /// So many events before the failure are looked at, and where these do not explain it, so many...
 const SIZES: [usize; 3] = [600, 3_000, 12_000];
+/// Before all of them, this many where threads are woken often.
+const OFTEN_WOKEN: usize = 250;
+/// With more pairs of a signal and a wake-up on one condition variable, to show that some signal is always left
+/// for a wait, or never, takes a solver too long: it is counting, which has no short proofs.
+const MANY_WAKES: usize = 3_000;
 /// ...of traces that have so many times more...
 const SHORTER: usize = 4;
 /// ...and so many times more than the part has with what decides.
@@ -16,10 +21,29 @@ const BEHIND: usize = 500;
 /// So many events before what decides whether the run fails are part of the end.
 const AHEAD: usize = 200;
 
-/// Is the run so long that its end is looked at first?
+/// Is the run so long, or are its threads woken so often, that its end is looked at first?
 #[must_use]
 pub fn is_long(trace: &EventTrace) -> bool {
-    trace.events.len() >= LONG
+    trace.events.len() >= LONG || is_often_woken(trace)
+}
+
+/// Are threads woken so often that not all ways to pair signals and wake-ups can be looked at?
+#[must_use]
+pub fn is_often_woken(trace: &EventTrace) -> bool {
+    let mut counts = vec![(0usize, 0usize); trace.objects.len()];
+    for event in &trace.events {
+        let (EventKind::Signal { condition } | EventKind::Wake { condition, .. }) = event.kind
+        else {
+            continue;
+        };
+        if let Some((signals, wakes)) = counts.get_mut(condition.index()) {
+            match event.kind {
+                EventKind::Signal { .. } => *signals += 1,
+                _ => *wakes += 1,
+            }
+        }
+    }
+    counts.iter().any(|(signals, wakes)| signals.saturating_mul(*wakes) >= MANY_WAKES)
 }
 
 /// The parts of a failing schedule to make a [`window`](super::window) of, the shorter first: up to the failure, and where
@@ -32,7 +56,8 @@ pub fn ends(trace: &EventTrace, schedule: &Schedule, decides: Option<usize>) -> 
         return Vec::new();
     }
     let until = failed(trace, schedule).filter(|at| events - at > BEHIND).unwrap_or(events);
-    parts(events, until, decides.map_or(events, |at| at.saturating_sub(AHEAD)))
+    let first = is_often_woken(trace).then_some(OFTEN_WOKEN);
+    parts((events, until), first, decides.map_or(events, |at| at.saturating_sub(AHEAD)))
 }
 
 /// How many events of a schedule have happened when it has failed. `None` where that is a matter of all of them.
@@ -59,10 +84,14 @@ fn asks_for_all(condition: &FailureCondition) -> bool {
 }
 
 /// See [`ends`].
-fn parts(events: usize, failed: usize, decides: usize) -> Vec<Range<usize>> {
+fn parts(
+    (events, failed): (usize, usize),
+    first: Option<usize>,
+    decides: usize,
+) -> Vec<Range<usize>> {
     let most = SIZES.iter().max().copied().unwrap_or(0) + AHEAD;
     let mut parts: Vec<Range<usize>> = Vec::new();
-    for size in SIZES.into_iter().filter(|size| events >= size * SHORTER) {
+    for size in first.into_iter().chain(SIZES).filter(|size| events >= size * SHORTER) {
         let from = failed.saturating_sub(size).min(decides);
         for until in [failed, events] {
             let part = from..until;
@@ -76,22 +105,26 @@ fn parts(events: usize, failed: usize, decides: usize) -> Vec<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AHEAD, parts};
+    use super::{AHEAD, OFTEN_WOKEN, parts};
 
     #[test]
     fn the_parts_have_what_decides_and_are_not_too_long() {
-        let one = parts(10_000, 10_000, 10_000);
+        let one = parts((10_000, 10_000), None, 10_000);
         assert_eq!((one.len(), one.first()), (1, Some(&(9_400..10_000))));
         assert_eq!(
-            parts(100_000, 100_000, 99_000),
+            parts((100_000, 100_000), None, 99_000),
             [99_000..100_000, 97_000..100_000, 88_000..100_000]
         );
         // Where other threads went on, both ends are tried, as far as they are near.
-        assert_eq!(parts(20_000, 12_000, 20_000), [11_400..12_000, 11_400..20_000, 9_000..12_000]);
+        assert_eq!(
+            parts((20_000, 12_000), None, 20_000),
+            [11_400..12_000, 11_400..20_000, 9_000..12_000]
+        );
         // Nearly all of the run is no end.
-        assert!(parts(8_000, 8_000, 30).is_empty());
-        assert_eq!(parts(90_000, 12_000, 90_000)[..2], [11_400..12_000, 9_000..12_000]);
-        assert!(parts(100_000, 100_000, 80_000).is_empty());
-        assert_eq!(parts(60_000, 60_000, 48_000 - AHEAD).len(), 1);
+        assert!(parts((8_000, 8_000), None, 30).is_empty());
+        assert_eq!(parts((90_000, 12_000), None, 90_000)[..2], [11_400..12_000, 9_000..12_000]);
+        assert!(parts((100_000, 100_000), None, 80_000).is_empty());
+        assert_eq!(parts((2_000, 2_000), Some(OFTEN_WOKEN), 2_000), [1_750..2_000]);
+        assert_eq!(parts((60_000, 60_000), None, 48_000 - AHEAD).len(), 1);
     }
 }

@@ -24,7 +24,7 @@ use crate::context::{Builder, Context};
 use crate::fork_join;
 use crate::locks::Regions;
 use crate::validate;
-pub use ends::{ends, is_long};
+pub use ends::{ends, is_long, is_often_woken};
 use model::{
     CellId, EventId, EventTrace, ReadRef, Thread, VarId, Variable, VariableOrigin, WriteSource,
 };
