@@ -192,6 +192,9 @@ fn why_none(repair: &Repair) -> &'static str {
         Kind::ReleaseFirst if matches!(repair.rule, Rule::None) => {
             "who is waited for takes the lock at a place at which it had been taken before"
         }
+        Kind::TestBeforeWait if matches!(repair.rule, Rule::None) => {
+            "threads waited at that place before, and that one waits there says nothing of this one"
+        }
         Kind::GiveBack => {
             "that a lock is given back is no order of events that a running program could be held to"
         }

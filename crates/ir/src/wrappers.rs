@@ -113,7 +113,8 @@ fn wrapped(
             }
             (None, None) => {
                 // Of what nobody described it is not known whether it takes locks.
-                if callee.intrinsic || effects::effect(&callee.name).is_some() {
+                let described = callee.intrinsic || effects::effect(&callee.name).is_some();
+                if described && !is_of_threads(&callee.name) {
                     continue;
                 }
                 return None;
@@ -139,7 +140,44 @@ fn wrapped(
             Some(_) => return None,
         };
     }
-    found
+    found.filter(|(kind, _)| *kind != Kind::Tells || !writes(function, |_| true))
+}
+
+/// Does it begin a thread, or wait for the end of one?
+fn is_of_threads(name: &str) -> bool {
+    const OWN: [&str; 5] =
+        ["pthread_create", "pthread_join", "pthread_timedjoin_np", "thrd_create", "thrd_join"];
+    OWN.contains(&name)
+        || ["_ZNSt6thread", "_ZNSt3__16thread"].iter().any(|class| name.starts_with(class))
+}
+
+/// Does a function, where it is asked for, write to what is not its own? Who writes before it tells of it does more than
+/// to tell.
+fn writes(function: &Function, within: impl Fn(Option<LocId>) -> bool) -> bool {
+    function.instructions.iter().any(|it| {
+        let address = match it.kind {
+            InstKind::Store { address, .. }
+            | InstKind::AtomicRmw { address, .. }
+            | InstKind::CmpXchg { address, .. } => address,
+            _ => return false,
+        };
+        within(it.loc) && !is_local(function, address)
+    })
+}
+
+/// Does an address lie in a local variable?
+fn is_local(function: &Function, address: Operand) -> bool {
+    let mut address = address;
+    for _ in 0..LONGEST_CHAIN {
+        let Operand::Inst(id) = address else { return false };
+        address = match function.instructions.get(id.index()).map(|it| &it.kind) {
+            Some(InstKind::Alloca { .. }) => return true,
+            Some(InstKind::Gep { base, .. }) => *base,
+            Some(InstKind::Cast(CastOp::BitCast | CastOp::AddrSpaceCast, inner)) => *inner,
+            _ => return false,
+        };
+    }
+    false
 }
 
 /// Is it in the code of libstdc++'s `condition_variable_any`, wherever that was inlined?
@@ -171,11 +209,13 @@ pub fn inlined(module: &Module, function: &Function, call: InstId, bodies: &dyn 
     }
     let Some(object) = object_of(module, own, bodies) else { return 0 };
     let levels = std::iter::successors(instruction.loc, |loc| called_at(module, Some(*loc)));
+    let tells = does(module, own, bodies) == Some(Kind::Tells);
     let does_no_more = |loc: &LocId| {
         let Some(at) = called_at(module, Some(*loc)) else { return false };
         let mut calls =
             function.instructions.iter().filter_map(|it| Some((it.kind.as_call()?, it.loc)));
         is_given(module, function, *loc, object)
+            && !(tells && writes(function, |loc| is_within(module, loc, at)))
             && calls.all(|(other, loc)| {
                 std::ptr::eq(own, other)
                     || !is_within(module, loc, at)
@@ -184,6 +224,15 @@ pub fn inlined(module: &Module, function: &Function, call: InstId, bodies: &dyn 
             })
     };
     levels.take(DEEPEST_INLINED).take_while(does_no_more).count()
+}
+
+/// What a call does with a lock and the like.
+fn does(module: &Module, call: &Call, bodies: &dyn Bodies) -> Option<Kind> {
+    let Callee::Direct(id) = call.callee else { return None };
+    match body(module, id, bodies) {
+        Some((module, callee)) => Some(wrapped(module, callee, bodies, DEEPEST)?.0),
+        None => kind(&module.functions.get(id.index())?.name),
+    }
 }
 
 /// What a call is about that takes a lock and the like.
@@ -266,7 +315,10 @@ fn is_no_more(module: &Module, own: &Call, other: &Call, bodies: &dyn Bodies) ->
             };
             same_object && own.and_then(|own| kind(&own.name)) == Some(does)
         }
-        (None, None) => callee.intrinsic || effects::effect(&callee.name).is_some(),
+        (None, None) => {
+            let described = callee.intrinsic || effects::effect(&callee.name).is_some();
+            described && !is_of_threads(&callee.name)
+        }
         (None, Some((module, callee))) => match wrapped(module, callee, bodies, DEEPEST) {
             Some(_) => same_call() && own.args == other.args,
             None => !synchronises(module, callee, bodies, DEEPEST),

@@ -201,13 +201,47 @@ fn a_condition_variable_of_the_cpp_library_is_its_callers() {
     }
 }
 
+#[test]
+fn who_writes_or_joins_does_more_than_to_tell() {
+    let source = format!(
+        "{HEAD}
+        static inline void tell(struct lock *l) {{ pthread_cond_broadcast(&l->ready); }}
+        void tell_all(struct lock *l) {{ tell(l); }}
+        void set(struct lock *l) {{ l->owner = 1; pthread_cond_broadcast(&l->ready); }}
+        void end(struct lock *l, pthread_t t) {{
+            pthread_cond_broadcast(&l->ready); pthread_join(t, NULL);
+        }}
+        static inline void set_here(struct lock *l) {{ l->owner = 1; tell(l); }}
+        static inline void end_here(struct lock *l, pthread_t t) {{
+            tell(l); pthread_join(t, NULL);
+        }}
+        void stop(struct lock *l) {{ set_here(l); }}
+        void close(struct lock *l, pthread_t t) {{ end_here(l, t); }}"
+    );
+    for level in ["-O0", "-O2"] {
+        let module = c(level, &source);
+        assert_eq!(of(&module, "tell_all"), at(0, 48, false), "{level}");
+        assert_eq!(of(&module, "set"), None, "{level}");
+        assert_eq!(of(&module, "end"), None, "{level}");
+    }
+    let module = c("-O2", &source);
+    for outer in ["stop", "close"] {
+        assert_eq!(inlined_calls(&module, outer, "pthread_cond_broadcast"), [1], "{outer}");
+    }
+}
+
 /// How many functions that were inlined in `outer` do nothing but take a lock.
 fn inlined_in(module: &Module, outer: &str) -> Vec<usize> {
+    inlined_calls(module, outer, "pthread_mutex_lock")
+}
+
+/// How many functions that were inlined in `outer` do nothing but call this one.
+fn inlined_calls(module: &Module, outer: &str, called: &str) -> Vec<usize> {
     let outer = function(module, outer);
     let takes = |id: &InstId| {
         let instruction = &outer.instructions[id.index()];
         let Some(call) = instruction.kind.as_call() else { return false };
-        matches!(call.callee, Callee::Direct(id) if module.functions[id.index()].name == "pthread_mutex_lock")
+        matches!(call.callee, Callee::Direct(id) if module.functions[id.index()].name == called)
     };
     let ids = (0..outer.instructions.len()).map(|at| InstId(at as u32));
     ids.filter(takes).map(|id| inlined(module, outer, id, &NoBodies)).collect()

@@ -89,12 +89,12 @@ pub(crate) fn parts(
             && here == own.line
             && passed.iter().any(|other| other.line == there)
     };
-    // Whether the other one is reached can only hang on a statement that finds something out: who checks what a lock
-    // or the creation of a thread gave back goes on where it worked.
+    // Whether the other one is reached can only hang on a statement that finds something out, as a call does that leaves
+    // something behind and says how it went: who checks what a lock or the creation of a thread gave back goes on
+    // where it worked.
     let finds_out = |statement: &Statement| {
         let mut kinds = statement.events.iter().map(|id| &trace.event(*id).kind);
-        kinds
-            .any(|kind| !kind.reads().is_empty() || matches!(kind, EventKind::TryLockFailed { .. }))
+        kinds.any(|kind| kind.is_access() || matches!(kind, EventKind::TryLockFailed { .. }))
     };
     let needs = |known: &[LineUse], stops: &dyn Fn(u32) -> bool| {
         leads_to((own.line, direction), known, stops)
@@ -248,6 +248,7 @@ mod tests {
         assert!(is_parted(&[(16, 10, Value)], 16, 10), "what is read there would be overwritten");
         assert!(is_parted(&[(16, 10, Value)], 10, 16));
         assert!(is_parted(&[(10, 16, Decided)], 16, 10), "whether it is reached at all");
+        assert!(is_parted(&[(12, 16, Decided)], 16, 10), "whether a call that writes went well");
         assert!(is_parted(&[(10, 11, Value), (11, 16, Decided)], 16, 10));
         assert!(is_parted(&[(10, 11, Value), (11, 16, Decided)], 10, 16));
         assert!(

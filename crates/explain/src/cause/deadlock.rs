@@ -131,7 +131,7 @@ fn circle_from(story: &Story<'_>, waits: &[Wait], start: ThreadId) -> Option<Vec
 }
 
 fn told(story: &Story<'_>, circle: &[Wait]) -> Found {
-    let clauses: Vec<String> = circle.iter().map(|wait| clause(story, wait)).collect();
+    let clauses: Vec<String> = circle.iter().map(|wait| clause(story, circle, wait)).collect();
     let sentence = match &clauses[..] {
         [] => String::new(),
         [only] => only.clone(),
@@ -148,14 +148,17 @@ fn told(story: &Story<'_>, circle: &[Wait]) -> Found {
 }
 
 /// ``t0.1 waits for `stock` (shop.c:11), which t0.2 took (shop.c:20)``.
-fn clause(story: &Story<'_>, wait: &Wait) -> String {
+fn clause(story: &Story<'_>, circle: &[Wait], wait: &Wait) -> String {
     let me = story.thread(wait.block);
     let other = &story.trace().threads[wait.on.index()].name;
     let Some(held) = wait.held else {
         return format!("{me} waits for the end of {other} ({})", at(story, wait.block));
     };
     let what = quoted(&story.subject(wait.block));
-    let [place, got] = apart(story, wait.block, held);
+    let [place, got] = match apart(story, wait.block, held) {
+        places if places[0] != at(story, wait.block) => places,
+        _ => [wait.block, held].map(|id| among(story, circle, id)),
+    };
     let how = if matches!(story.event(held).kind, EventKind::Block { .. }) {
         format!("which {other} waits for to write ({got})")
     } else if me == other {
@@ -164,6 +167,17 @@ fn clause(story: &Story<'_>, wait: &Wait) -> String {
         format!("which {other} took ({got})")
     };
     format!("{me} waits for {what} ({place}), {how}")
+}
+
+/// The place of an event of a circle. Where one of another lock lies on the same line, with the nearest call that tells
+/// the two apart.
+fn among(story: &Story<'_>, circle: &[Wait], id: EventId) -> String {
+    let plain = at(story, id);
+    let object = story.event(id).kind.object();
+    let events = circle.iter().flat_map(|wait| wait.held.into_iter().chain([wait.block]));
+    let others = events.filter(|other| story.event(*other).kind.object() != object);
+    let mut told = others.map(|other| apart(story, id, other)).map(|[own, _]| own);
+    told.find(|own| *own != plain).unwrap_or(plain)
 }
 
 /// A lock was never given back: whoever took it has ended.
@@ -225,4 +239,68 @@ fn starved(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
     );
     let found = Found::new(Pattern::Deadlock, sentence, &[held, holder, wait.block]);
     Some(Found { case: Some("waits-while-holding"), ..found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Side;
+    use crate::cause::Passing;
+    use encoders::dsl::parse;
+    use model::evaluate::Evaluation;
+    use model::{Schedule, Site};
+
+    /// What is said of two threads that have a lock each and ask for the other's, all at these lines of `lock.c`, called at
+    /// lines of `pool.c`.
+    fn said(lines: [(u32, u32); 4]) -> String {
+        let text = "
+            t0: [one] lock m
+            t0: [ask] W a 1
+            t0: [end] unlock m
+            t0: fail
+            a: [two] lock n
+            a: [want] W b 1
+            a: [over] unlock n
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [one, ask, two, want] = ["one", "ask", "two", "want"].map(|label| parsed.event(label));
+        let [m, n] = [one, two].map(|id| parsed.trace.event(id).kind.object().expect("a lock"));
+        for (id, object) in [(ask, n), (want, m)] {
+            let on = Awaited::Lock { object, mode: LockMode::Exclusive };
+            parsed.trace.events[id.index()].kind = EventKind::Block { on };
+        }
+        for id in ["end", "over"].map(|label| parsed.event(label)) {
+            if let EventKind::Unlock { synthetic, .. } = &mut parsed.trace.events[id.index()].kind {
+                *synthetic = true;
+            }
+        }
+        for (id, (line, caller)) in [one, ask, two, want].into_iter().zip(lines) {
+            let site = |file: &str, line| Site { file: file.to_owned(), line, ..Site::default() };
+            let event = &mut parsed.trace.events[id.index()];
+            event.stack = vec![site("lock.c", line), site("pool.c", caller)].into();
+            event.name = Some("this->mutex".into());
+        }
+        if let Some(failure) = &mut parsed.trace.failure {
+            failure.kind = FailureKind::Deadlock;
+        }
+        let trace = &parsed.trace;
+        let schedule = Schedule { order: trace.events.iter().map(|event| event.id).collect() };
+        let evaluation = Evaluation::default();
+        let side = Side { trace, schedule: &schedule, evaluation: &evaluation, points: None };
+        find(&Story::new(side, None, Passing::None)).expect("they wait for each other").sentence
+    }
+
+    #[test]
+    fn locks_that_are_taken_on_one_line_are_told_apart_by_the_calls() {
+        assert_eq!(
+            said([(9, 30), (8, 31), (8, 40), (8, 41)]),
+            "t0 waits for `this->mutex` (lock.c:8, called at pool.c:31), which t0.1 took (lock.c:8, called at \
+             pool.c:40), while t0.1 waits for `this->mutex` (lock.c:8, called at pool.c:41), which t0 took (lock.c:9)"
+        );
+        assert_eq!(
+            said([(1, 30), (2, 31), (3, 40), (4, 41)]),
+            "t0 waits for `this->mutex` (lock.c:2), which t0.1 took (lock.c:3), while t0.1 waits for `this->mutex` \
+             (lock.c:4), which t0 took (lock.c:1)"
+        );
+    }
 }

@@ -7,7 +7,7 @@ use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{
-    Section, Sections, guard, is_internal, lock_name, sections, sections_and_units,
+    Section, Sections, ends_wait, guard, is_internal, lock_name, sections, sections_and_units,
 };
 use crate::source::{Span, span};
 use crate::uses::is_found_between;
@@ -242,6 +242,10 @@ fn one_at_a_time(bug: &Bug<'_>, all: &Sections, blocks: &[&Event]) -> Option<Can
     let mut places: BTreeSet<Span> = BTreeSet::new();
     for block in blocks {
         let held = held(bug, all, block)?;
+        // Taken before the wait, the new lock would be kept while the thread waits for others that want it.
+        if ends_wait(trace, held.lock) {
+            return None;
+        }
         regions.push((held.lock, held.unlock));
         places.insert(span(trace.event(held.lock), block)?);
     }
@@ -329,7 +333,7 @@ fn in_order(
 ) -> Option<Candidate> {
     let trace = bug.trace;
     let site = |id: EventId| trace.event(id).site();
-    if is_found_between(trace, bug.uses, held.lock, block) {
+    if is_found_between(trace, bug.uses, held.lock, block) || ends_wait(trace, held.lock) {
         return None;
     }
     let mut edit = Edit::new(trace);
@@ -510,6 +514,44 @@ mod tests {
         trace.events[take.index()].words =
             vec![Some("*value".into()), Some("pool.lock".into())].into();
         assert_eq!(known(&trace, "*value").as_deref(), Some("pool.lock"));
+    }
+
+    /// Two threads that ask for each other's lock: what else may be done than to give a lock back, where the first does this
+    /// in the section from `first` on?
+    fn otherwise(first: &str) -> Vec<Kind> {
+        let text = format!(
+            "t0: [one] lock m\n{first}t0: [ask] W a 1\nt0: unlock m\nt0: fail\n\
+             a: [two] lock n\na: [want] W b 1\na: unlock n\n"
+        );
+        let mut parsed = parse(&text).expect("the text is a trace");
+        let [one, ask, two, want] = ["one", "ask", "two", "want"].map(|label| parsed.event(label));
+        let [m, n] = [one, two].map(|id| parsed.trace.event(id).kind.object().expect("a lock"));
+        for (id, object) in [(ask, n), (want, m)] {
+            let on = Awaited::Lock { object, mode: LockMode::Exclusive };
+            parsed.trace.events[id.index()].kind = EventKind::Block { on };
+        }
+        let of_m =
+            |event: &&Event| matches!(event.kind, EventKind::Lock { object, .. } if object == m);
+        let held = parsed.trace.events.iter().rfind(of_m).expect("it is taken").id;
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: explain::Pattern::Deadlock,
+            events: &[two, held, ask, want],
+            schedule: &[],
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        let mut kinds: Vec<Kind> =
+            candidates(&bug).into_iter().map(|found| found.repair.kind).collect();
+        kinds.retain(|kind| *kind != Kind::ReleaseFirst);
+        kinds
+    }
+
+    #[test]
+    fn nothing_is_taken_before_a_lock_that_a_wait_takes_again() {
+        use Kind::{CriticalSection, LockOrder};
+        assert_eq!(otherwise("t0: R c -> x\n"), [LockOrder, LockOrder, CriticalSection]);
+        assert_eq!(otherwise("t0: wait told m\n"), [LockOrder], "the other thread still may");
     }
 
     #[test]

@@ -219,8 +219,12 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             found.extend(order::given_back(bug));
             found.extend(steps::one_unit(bug));
             found.extend(steps::read_once(bug));
-            let instead = steps::one_step(bug).into_iter().chain(compared::candidate(bug));
-            let instead = instead.chain(shared::candidate(bug));
+            let mut instead: Vec<Candidate> = steps::one_step(bug).into_iter().collect();
+            instead.extend(compared::candidate(bug));
+            // To take a lock to write that all of them have is less than to keep it for longer.
+            let is_counter = !instead.is_empty();
+            let to_write = shared::candidate(bug);
+            (if is_counter { &mut instead } else { &mut found }).extend(to_write);
             found.extend(around_new_locks(atomicity::candidates(bug), instead));
             found.extend(order::candidates(bug));
             found.extend(order::waits(bug));
@@ -230,9 +234,9 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             let mut found: Vec<Candidate> = routine().collect();
             found.extend(steps::one_count(bug));
             found.extend(again::candidates(bug));
+            found.extend(shared::candidate(bug));
             found.extend(order::candidates(bug));
-            let instead = shared::candidate(bug).into_iter();
-            found.extend(around_new_locks(atomicity::candidates(bug), instead));
+            found.extend(atomicity::candidates(bug));
             found.extend(order::waits(bug));
             found
         }
@@ -281,11 +285,8 @@ fn is_own_of_library(trace: &EventTrace, event: &Event) -> bool {
     event.depth() > 0 && name.trim_matches(['*', '(', ')']) == "this"
 }
 
-/// One atomic step, or to take a lock to write, is less than a new lock, and more than to use one that is there.
-fn around_new_locks(
-    mut locks: Vec<Candidate>,
-    instead: impl Iterator<Item = Candidate>,
-) -> Vec<Candidate> {
+/// One atomic step is less than a new lock, and more than to use one that is there.
+fn around_new_locks(mut locks: Vec<Candidate>, instead: Vec<Candidate>) -> Vec<Candidate> {
     let is_new = |other: &Candidate| other.repair.lock.as_ref().is_some_and(|lock| lock.new);
     let at = locks.iter().position(is_new).unwrap_or(locks.len());
     locks.splice(at..at, instead);

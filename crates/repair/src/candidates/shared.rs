@@ -118,4 +118,39 @@ mod tests {
                 .is_none()
         );
     }
+
+    #[test]
+    fn to_take_a_lock_to_write_comes_before_keeping_it_for_longer() {
+        let text = "
+            a: rdlock m
+            a: [first] W head 1
+            a: rdunlock m
+            a: rdlock m
+            a: [put] W head 2
+            a: rdunlock m
+            b: rdlock m
+            b: [other] W head 3
+            b: rdunlock m
+        ";
+        let parsed = parse(text).expect("the text is a trace");
+        let kinds = |pattern: Pattern, labels: &[&str]| -> Vec<Kind> {
+            let events: Vec<EventId> = labels.iter().map(|label| parsed.event(label)).collect();
+            let bug = Bug {
+                trace: &parsed.trace,
+                pattern,
+                events: &events,
+                schedule: &events,
+                handlers: &[],
+                uses: crate::Uses::NONE,
+            };
+            super::super::all(&bug).into_iter().map(|found| found.repair.kind).collect()
+        };
+        for kinds in [
+            kinds(Pattern::Order, &["other", "put"]),
+            kinds(Pattern::Atomicity, &["first", "other", "put"]),
+        ] {
+            assert_eq!(kinds.first(), Some(&Kind::TakeToWrite), "{kinds:?}");
+            assert!(kinds.contains(&Kind::HoldAcross), "{kinds:?}");
+        }
+    }
 }

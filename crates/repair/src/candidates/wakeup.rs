@@ -4,7 +4,7 @@ use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::Rule;
-use crate::sections::{Section, Sections, guard, lock_name, sections};
+use crate::sections::{Section, Sections, begins_wait, guard, lock_name, sections};
 use crate::source::{Span, passages, span};
 use model::{
     Awaited, Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, FailureCondition,
@@ -211,7 +211,7 @@ impl<'a> Missed<'a> {
         let here = Span::of(self.wait.site());
         let there = Span::of(self.signal.site());
         let mutex = quoted(&self.name(self.waiting.object));
-        let what = match self.news() {
+        let what = match self.news().or_else(|| self.written()) {
             Some(name) => format!("whether {} says that it has happened", quoted(&name)),
             None => "whether it has happened".to_owned(),
         };
@@ -240,9 +240,13 @@ impl<'a> Missed<'a> {
             event.site() == self.signal.site()
                 && matches!(event.kind, EventKind::Signal { .. } | EventKind::Broadcast { .. })
         });
-        let rule = Rule::After {
-            first: vec![self.waiting.unlock],
-            then: signals.map(|event| self.section_of(event.id)).collect(),
+        // That somebody has come to wait there says nothing where others did, or the thread itself did before.
+        let rule = match self.is_only_wait() {
+            true => Rule::After {
+                first: vec![self.waiting.unlock],
+                then: signals.map(|event| self.section_of(event.id)).collect(),
+            },
+            false => Rule::None,
         };
         let repair = Repair {
             kind: Kind::TestBeforeWait,
@@ -269,6 +273,26 @@ impl<'a> Missed<'a> {
             let mut written = inside.flat_map(|id| trace.event(*id).kind.writes());
             written.any(|part| tested.contains(&part.cell))
         })
+    }
+
+    /// Does no other wait begin where the thread's does?
+    fn is_only_wait(&self) -> bool {
+        let trace = self.trace();
+        let own = trace.event(self.waiting.unlock);
+        let mut others = trace.events.iter().filter(|event| event.id != own.id);
+        !others.any(|event| event.site() == own.site() && begins_wait(trace, event.id))
+    }
+
+    /// What the cause says that the signalling thread wrote before it signalled.
+    fn written(&self) -> Option<String> {
+        let trace = self.trace();
+        let mut named = self.bug.events.iter().map(|id| trace.event(*id));
+        let write = named.find(|event| {
+            event.thread == self.signal.thread
+                && event.index < self.signal.index
+                && !event.kind.writes().is_empty()
+        })?;
+        trace.subject(write).map(str::to_owned)
     }
 
     /// What the signalling thread wrote last in the same section of the mutex before it signalled.
@@ -321,4 +345,66 @@ fn flag(trace: &mut EventTrace, wait: &Event, began: EventId) -> Option<(CellId,
         site: wait.site().clone(),
     });
     Some((cell, var))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+    use explain::Pattern;
+    use model::Site;
+
+    /// What is said to a thread that waits a second time and has looked at `stop` before, without the lock; where it waited
+    /// first lies on this line.
+    fn tested_first(line: u32) -> Repair {
+        let text = "
+            t0: fork a
+            t0: lock m
+            t0: [first] wait told m
+            t0: unlock m
+            t0: [look] R stop -> s
+            t0: assume s == 0
+            t0: lock m
+            t0: [second] unlock m
+            t0: [asleep] W pad 1
+            t0: fail
+            a: signal told
+            a: [end] W stop 1
+            a: [tell] broadcast told
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [first, look, second, asleep, end, tell] =
+            ["first", "look", "second", "asleep", "end", "tell"].map(|label| parsed.event(label));
+        let condition = parsed.trace.event(tell).kind.object().expect("a condition");
+        parsed.trace.events[asleep.index()].kind =
+            EventKind::Block { on: Awaited::Signal { condition } };
+        let wakes = |event: &Event| match event.kind {
+            EventKind::Wake { began, .. } => Some(began),
+            _ => None,
+        };
+        assert_eq!(parsed.trace.events.iter().find_map(wakes), Some(first));
+        for (id, line) in [(first, line), (second, 30)] {
+            let site = Site { file: "pool.c".into(), line, ..Site::default() };
+            parsed.trace.events[id.index()].stack = [site].into();
+        }
+        let events = [look, end, tell, asleep];
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::MissedWakeup,
+            events: &events,
+            schedule: &events,
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        let missed = Missed::of(&bug).expect("a signal was missed");
+        missed.test_first().expect("it may ask first").repair
+    }
+
+    #[test]
+    fn a_place_that_others_waited_at_orders_no_signal_behind_the_wait() {
+        let once = tested_first(20);
+        assert!(matches!(once.rule, Rule::After { .. }), "{once:?}");
+        assert_eq!(tested_first(30).rule, Rule::None);
+        assert!(once.steps[0].contains("whether `stop` says that it has happened"), "{once:?}");
+    }
 }

@@ -268,6 +268,15 @@ pub fn begins_wait(trace: &EventTrace, unlock: EventId) -> bool {
     }) || is_last_release(trace, unlock)
 }
 
+/// Does a wait on a condition variable take the lock again here? Nothing of the program comes between the two.
+pub(crate) fn ends_wait(trace: &EventTrace, lock: EventId) -> bool {
+    let Some(before) = trace.event(lock).index.checked_sub(1) else { return false };
+    let before = trace.thread_of(lock).events.get(before as usize);
+    before.is_some_and(|id| {
+        matches!(trace.event(*id).kind, EventKind::Wake { .. } | EventKind::WaitTimedOut { .. })
+    })
+}
+
 /// Does the thread hold the lock from one of its events to another as it is, but for waits?
 pub(crate) fn is_held(
     trace: &EventTrace,
