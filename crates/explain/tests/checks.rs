@@ -1,0 +1,57 @@
+//! Causes in which a check and what it was for lie in two critical sections, or in two threads.
+
+mod support;
+
+use explain::Pattern;
+use model::FailureKind;
+use support::causes::{events, trace};
+use support::runs::{Run, cause_across};
+
+/// A thread finds that two variables do not fit, and notes that where no event is about it; the initial thread ends with
+/// a bad status. That others made entries in another order has nothing to do with it.
+const NOTED: &str = "
+    cell sum 32 = 0
+    cell count 32 = 0
+    t0: fork a
+    t0: fork b
+    a: R table -> x
+    a: assume x == 0
+    a: W table 1
+    b: R table -> y
+    b: assume y == 1
+    b: W table 2
+    b: [seen] R sum -> s
+    b: [missed] R count -> n
+    b: assume s != n
+    a: [sum] W sum 1
+    a: [count] W count 1
+    t0: join a
+    t0: join b
+    t0: R table -> z
+    t0: assume z == 2
+    t0: fail
+";
+
+#[test]
+fn what_a_run_ended_with_is_told_by_the_check_that_did_not_hold() {
+    let mut failing = trace(NOTED);
+    failing.trace.failure.as_mut().expect("a failure").kind = FailureKind::Exit;
+    let failing = Run::explained(failing);
+    let passing = [
+        ("assume x == 0", "assume x == 3"),
+        ("W table 1", "W table 4"),
+        ("assume y == 1", "assume y == 0"),
+        ("W table 2", "W table 3"),
+        ("assume s != n", "assume s == n"),
+        ("assume z == 2", "assume z == 4"),
+        ("t0: fail", ""),
+    ];
+    let passing = passing.iter().fold(NOTED.to_owned(), |text, (old, new)| text.replace(old, new));
+    let passing = Run::passing(&passing, [2, 1]);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(
+        (cause.pattern, cause.case),
+        (Pattern::SeveralVariables, Some("reads-between-writes"))
+    );
+    assert_eq!(cause.events, events(&failing.parsed, &["seen", "missed", "sum", "count"]));
+}
