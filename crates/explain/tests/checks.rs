@@ -2,6 +2,7 @@
 
 mod support;
 
+use encoders::dsl::parse;
 use explain::Pattern;
 use model::FailureKind;
 use support::causes::{events, trace};
@@ -54,4 +55,37 @@ fn what_a_run_ended_with_is_told_by_the_check_that_did_not_hold() {
         (Pattern::SeveralVariables, Some("reads-between-writes"))
     );
     assert_eq!(cause.events, events(&failing.parsed, &["seen", "missed", "sum", "count"]));
+}
+
+/// What is looked at is the first of a list, and what is used then is the entry: nothing but the pointer leads from the
+/// one to the other.
+#[test]
+fn what_was_looked_at_and_what_is_used_may_be_two_variables_of_one_lock() {
+    let failing = "
+        cell entry 32 = 1
+        t0: W first 1
+        t0: fork a
+        t0: fork b
+        a: lock m
+        a: [look] R first -> f
+        a: unlock m
+        a: lock m
+        a: [use] R entry -> e
+        a: assume e == 0
+        a: unlock m
+        a: fail
+        b: lock m
+        b: [taken] W first 2
+        b: W entry 0
+        b: unlock m
+    ";
+    let passing = failing.replace("R entry -> e", "R next -> e").replace("a: fail", "");
+    let passing = passing + "t0: join a\n t0: join b\n";
+    // `a` begins, `b` has its section and ends, and `a` goes on.
+    let turns = [0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1];
+    let failing = Run::in_order(parse(failing).expect("the text is a trace"), &turns);
+    let passing = Run::passing(&passing, [2, 1]);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-use")));
+    assert_eq!(cause.events, events(&failing.parsed, &["taken", "look", "use"]));
 }

@@ -28,6 +28,7 @@ mod order;
 mod orders;
 mod parted;
 mod posted;
+mod resumed;
 mod rounds;
 mod same_step;
 mod sections;
@@ -213,7 +214,7 @@ fn firmly(story: &Story<'_>, found: Option<Found>) -> Option<Found> {
     };
     match found {
         Some(found) if !is_vague(&found) => Some(found),
-        vague => container::find(story).or(vague),
+        vague => container::find(story).or_else(|| resumed::find(story)).or(vague),
     }
 }
 
