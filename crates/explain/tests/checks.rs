@@ -89,3 +89,32 @@ fn what_was_looked_at_and_what_is_used_may_be_two_variables_of_one_lock() {
     assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-use")));
     assert_eq!(cause.events, events(&failing.parsed, &["taken", "look", "use"]));
 }
+
+/// Somebody takes a token that has gone since the look at it; on the way he writes to a log.
+#[test]
+fn who_uses_what_was_looked_at_is_told_by_that_use() {
+    let failing = "
+        cell tokens 32 = 1
+        t0: fork a
+        t0: fork b
+        a: [look] R tokens -> t
+        a: assume t > 0
+        b: [take] RMW tokens -> u = u - 1
+        b: R lines -> k
+        b: W lines k + 1
+        a: R lines -> l
+        a: W lines l + 1
+        a: [use] RMW tokens -> v = v - 1
+        a: assume v <= 0
+        a: fail
+    ";
+    let passing = failing.replace("v <= 0", "v > 0").replace("a: fail", "");
+    let passing = passing + "t0: join a\n t0: join b\n";
+    // `a` looks, `b` does all that it does, and `a` goes on.
+    let turns = [0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 1, 1, 1, 1];
+    let failing = Run::in_order(parse(failing).expect("the text is a trace"), &turns);
+    let passing = Run::passing(&passing, [1, 2]);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-read")));
+    assert_eq!(cause.events, events(&failing.parsed, &["take", "look", "use"]));
+}

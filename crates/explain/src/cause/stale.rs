@@ -161,6 +161,21 @@ fn overtaken(story: &Story<'_>, end: EventId) -> Option<Found> {
         // Whom the thread waited for had done its part by then, in any schedule.
         (!story.always_before(between, end)).then_some((look, between))
     })?;
+    // Where the thread comes to use what it had looked at, that is the use.
+    let first = look.read.event;
+    let used = later(story, look).find(|id| story.before(between, *id));
+    let used = used.and_then(|second| {
+        let triple = Triple { first, between, second, cell: look.cell };
+        let fits = story.in_one_call(first, second) && story.decides(first, second, look.cell);
+        let case = match story.access(second, look.cell).reads {
+            true => Case::ReadWriteRead,
+            false => Case::ReadWriteWrite,
+        };
+        fits.then(|| self::found(story, triple, case))
+    });
+    if used.is_some() {
+        return used;
+    }
     let (thread, other) = (story.thread(end), story.thread(between));
     let sentence = format!(
         "{other} {} {} ({}) between {thread}'s check of it ({}) and its use of {} ({})",
