@@ -5,7 +5,7 @@ mod support;
 use encoders::dsl::parse;
 use explain::Pattern;
 use model::FailureKind;
-use support::causes::{events, trace};
+use support::causes::{cause_of, events, trace};
 use support::runs::{Run, cause_across};
 
 /// A thread finds that two variables do not fit, and notes that where no event is about it; the initial thread ends with
@@ -117,4 +117,36 @@ fn who_uses_what_was_looked_at_is_told_by_that_use() {
     let cause = cause_across(&failing, &passing);
     assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-read")));
     assert_eq!(cause.events, events(&failing.parsed, &["take", "look", "use"]));
+}
+
+/// A handle's generation is checked in one section, and the object looked at in the next: that the list from which the
+/// handle came was not changed yet by then is no half of that.
+#[test]
+fn a_check_that_another_section_overtook_says_more_than_what_is_not_written_yet() {
+    let parsed = trace(
+        "
+        cell owner 32 = 1
+        cell listed 32 = 1
+        t0: fork a
+        t0: fork b
+        a: lock m
+        a: W owner 0
+        a: [gone] W generation 1
+        a: unlock m
+        b: lock l
+        b: R listed -> i
+        b: unlock l
+        b: lock m
+        b: [check] R generation -> g
+        b: assume g == 0
+        b: unlock m
+        b: lock m
+        b: [use] R owner -> o
+        b: unlock m
+        b: fail o != i
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-use")));
+    assert_eq!(cause.events, events(&parsed, &["gone", "check", "use"]));
 }

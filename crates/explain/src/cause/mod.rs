@@ -254,6 +254,12 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         if let Some(decided) = decided(story, &found) {
             return Some(decided);
         }
+        // Which variables belong together is a guess where one of two is not written yet.
+        if found.case == Some("half-written")
+            && let Some(overtaken) = stale::find_overtaken(story, *pair)
+        {
+            return Some(overtaken);
+        }
         let of_one = found.pattern == Pattern::Atomicity || found.case == Some("looked-too-early");
         if of_one && let Some(claims) = stale::find_claims(story, *pair) {
             return Some(claims);
