@@ -150,3 +150,27 @@ fn a_check_that_another_section_overtook_says_more_than_what_is_not_written_yet(
     assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-use")));
     assert_eq!(cause.events, events(&parsed, &["gone", "check", "use"]));
 }
+
+/// Who draws a number does not look whether somebody else has drawn one.
+#[test]
+fn to_count_is_no_look() {
+    let text = "
+        cell drawn 32 = 0
+        cell served 32 = 5
+        t0: fork a
+        t0: fork b
+        a: [draw] R drawn -> x
+        a: W drawn x + 1
+        a: [told] R served -> s
+        a: assume x < 1
+        a: [early] R written -> w
+        a: fail w == 0
+        b: R drawn -> y
+        b: W drawn y + 1
+        b: W written 1
+    ";
+    let looks = |text: &str| cause_of(&parse(text).expect("the text is a trace")).case;
+    assert_ne!(looks(text), Some("looked-too-early"));
+    let looked = text.replace("a: W drawn x + 1", "");
+    assert_eq!(looks(&looked), Some("looked-too-early"));
+}
