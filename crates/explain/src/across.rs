@@ -219,7 +219,7 @@ impl<'a> View<'a> {
     }
 
     /// The position of an event of the failing run.
-    fn place(&self, id: EventId) -> u32 {
+    pub(crate) fn place(&self, id: EventId) -> u32 {
         self.failing_positions[id.index()]
     }
 
@@ -238,7 +238,7 @@ impl<'a> View<'a> {
     }
 
     /// The read in both runs; `None` when the passing run does not have it.
-    fn flow(&self, read: ReadRef) -> Option<Flow> {
+    pub(crate) fn flow(&self, read: ReadRef) -> Option<Flow> {
         let partner = self.partner(read)?;
         let write = *self.failing.evaluation.reads_from.get(&read)?;
         let other = *self.passing.evaluation.reads_from.get(&partner)?;
@@ -272,7 +272,7 @@ impl<'a> View<'a> {
         value(&self.failing, flow.failing.read) != value(&self.passing, flow.passing.read)
     }
 
-    fn changed(&self, flow: &Flow) -> bool {
+    pub(crate) fn changed(&self, flow: &Flow) -> bool {
         !flow.same_source || self.returns_another_value(flow)
     }
 
@@ -280,7 +280,7 @@ impl<'a> View<'a> {
     /// run; `None` when the passing run does not have one of them. A read that returns the same there
     /// has the failing run's value: an address is another one in every run, and the expression
     /// may compare it with addresses of the failing run.
-    fn evaluated(&self, expr: ExprId) -> Option<u128> {
+    pub(crate) fn evaluated(&self, expr: ExprId) -> Option<u128> {
         let failing = |var: VarId| self.failing.evaluation.values.get(var.index()).copied();
         let value = |var: VarId| match self.failing.trace.variables[var.index()].origin {
             VariableOrigin::Read { event, part } => {
@@ -315,17 +315,6 @@ impl<'a> View<'a> {
         });
         let by_points = last.map(|(i, j)| (i + 1, j + 1));
         by_points.filter(|(own, _)| *own > equal).unwrap_or((equal, equal))
-    }
-
-    /// Has the failing thread nothing behind the path that both runs take but the failure and what that reads
-    /// (`decisive`), for which the passing run need not have events?
-    pub(crate) fn parts_at_failure(&self, thread: ThreadId, decisive: &BTreeSet<ReadRef>) -> bool {
-        let trace = self.failing.trace;
-        let own = &trace.threads[thread.index()].events;
-        let read = |id: EventId| decisive.iter().any(|read| read.event == id);
-        let at_failure =
-            |id: &EventId| read(*id) || matches!(trace.event(*id).kind, EventKind::Failure);
-        own.iter().skip(self.common_path(thread).0).all(at_failure)
     }
 
     /// The branch by which a thread leaves the failing run's path.
@@ -664,6 +653,10 @@ impl Search<'_, '_> {
         if went_there {
             self.reads(decisive.iter().copied().collect());
         }
+        // What a run ends with may only tell what a check had found.
+        if self.flows.is_empty() && (!all || decisive.is_empty()) {
+            self.turn();
+        }
         // A thread that came to where it fails in both runs did not go another way.
         if self.flows.is_empty() && !all && self.view.parts_at_failure(thread, &decisive) {
             self.origins(decisive.iter().copied().collect());
@@ -725,6 +718,14 @@ impl Search<'_, '_> {
             }
         }
         result
+    }
+
+    /// Explains why some thread took a turn that no thread takes in the passing run.
+    fn turn(&mut self) {
+        let Some(turn) = self.view.turn() else { return };
+        let reads = turn.reads.clone();
+        self.branches.push(turn);
+        self.reads(reads);
     }
 
     /// Explains why a thread went another way.

@@ -27,6 +27,7 @@ mod align;
 mod alternates;
 mod ask;
 mod cause;
+mod checked;
 mod cone;
 mod conflict;
 mod consequence;

@@ -27,7 +27,7 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
 }
 
 /// What the thread read of containers in the last lines before the failure, and went by, the last first.
-fn last_reads(story: &Story<'_>, failure: EventId) -> Vec<(EventId, CellId)> {
+pub(super) fn last_reads(story: &Story<'_>, failure: EventId) -> Vec<(EventId, CellId)> {
     let thread = story.event(failure).thread;
     let kinds = [PathConditionKind::Branch, PathConditionKind::Address];
     let ways = story.decided_before(failure, &kinds).into_iter();

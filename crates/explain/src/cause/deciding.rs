@@ -2,8 +2,10 @@
 //! every round has as many reads as branches, and to go through all branches for each of them has no end.
 
 use super::story::Story;
-use model::{CellId, EventId, PathConditionKind, ThreadId};
+use crate::checked::comes_at_the_end;
+use model::{CellId, EventId, ExprId, FailureCondition, PathConditionKind, ReadRef, ThreadId};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
 impl Story<'_> {
     /// The thread's reads of the cell that a condition hangs on (as [`Story::decides`] asks of one read), which the thread came to behind the
@@ -34,5 +36,29 @@ impl Story<'_> {
             }
         }
         deciding
+    }
+
+    /// The branch whose result is all that the run ended with.
+    fn check(&self) -> Option<ExprId> {
+        let (_, across) = self.other_run().filter(|_| comes_at_the_end(self.trace()))?;
+        let branch = across.branches.first()?.condition;
+        Some(self.trace().conditions.get(branch.index())?.expr)
+    }
+
+    /// The reads that the failure's condition names, and those of the check whose result is all that the run ended
+    /// with.
+    pub(super) fn telling_reads(&self) -> BTreeSet<ReadRef> {
+        let mut reads = self.failure_reads();
+        reads.extend(self.check().into_iter().flat_map(|check| self.trace().reads_of(check)));
+        reads
+    }
+
+    /// What holds where the run fails: the failure's condition, or that of the check.
+    pub(super) fn telling_condition(&self) -> Option<ExprId> {
+        let failure = self.trace().failure.as_ref()?;
+        match failure.condition {
+            FailureCondition::Value(condition) => Some(self.check().unwrap_or(condition)),
+            _ => None,
+        }
     }
 }

@@ -73,11 +73,23 @@ fn looks<'t>(
             let event = story.event(read.event);
             let Some(part) = event.kind.reads().get(read.part as usize) else { continue };
             let known = |other: &Look<'_>| other.cell == part.cell;
+            // How much room a container has is the library's affair, and who counts does not look whether another one
+            // is at work.
+            let inside = event.depth() > 0 && condition.site.is_in_library();
+            let counts = || {
+                let own = story.accesses(event.thread, part.cell).into_iter();
+                let next = own.into_iter().find(|id| {
+                    story.event(*id).index >= event.index && story.access(*id, part.cell).writes
+                });
+                next.is_some_and(|next| story.feeds(event.id, next, part.cell))
+            };
             let usable = event.thread == reader.thread
                 && event.index < reader.index
                 && story.is_named(read.event)
                 && !event.is_affair_of_library()
-                && !same_variable(&story.subject(read.event), subject);
+                && !same_variable(&story.subject(read.event), subject)
+                && !inside
+                && !counts();
             if usable && !nearest.iter().any(known) {
                 nearest.push(Look { read, var: part.var, cell: part.cell, condition });
             }

@@ -28,6 +28,7 @@ mod order;
 mod orders;
 mod parted;
 mod posted;
+mod resumed;
 mod rounds;
 mod same_step;
 mod sections;
@@ -213,7 +214,7 @@ fn firmly(story: &Story<'_>, found: Option<Found>) -> Option<Found> {
     };
     match found {
         Some(found) if !is_vague(&found) => Some(found),
-        vague => container::find(story).or(vague),
+        vague => container::find(story).or_else(|| resumed::find(story)).or(vague),
     }
 }
 
@@ -252,6 +253,12 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         }
         if let Some(decided) = decided(story, &found) {
             return Some(decided);
+        }
+        // Which variables belong together is a guess where one of two is not written yet.
+        if found.case == Some("half-written")
+            && let Some(overtaken) = stale::find_overtaken(story, *pair)
+        {
+            return Some(overtaken);
         }
         let of_one = found.pattern == Pattern::Atomicity || found.case == Some("looked-too-early");
         if of_one && let Some(claims) = stale::find_claims(story, *pair) {

@@ -140,7 +140,7 @@ fn mixed(story: &Story<'_>, reads: Reads, own: EventId, other: EventId) -> Optio
 /// The read `own` of one of these cells, and reads of other variables by the same thread, that the
 /// failure's condition names together with it.
 fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
-    let named = story.failure_reads();
+    let named = story.telling_reads();
     let cell_of = |event: EventId, part: u32| {
         story.event(event).kind.reads().get(part as usize).map(|read| read.cell)
     };

@@ -9,7 +9,7 @@
 use super::atomicity::{Case, Triple, found};
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did, quoted};
-use super::{CauseEvent, Found, Pattern};
+use super::{CauseEvent, Found, Pattern, sections};
 use model::trace::ValueDisplay;
 use model::{CellId, EventId, PathCondition, PathConditionKind, ReadRef, VarId};
 use solver::Order;
@@ -66,6 +66,23 @@ pub(super) fn find_wrong_way(story: &Story<'_>) -> Option<Found> {
     // What the thread did in a call that came to its end did not lead to the failure in a later one.
     let mut reads = reads.filter(|read| story.in_one_call(*read, failure.id));
     reads.find_map(|read| overtaken(story, read))
+}
+
+/// The later event of the pair was come to by a check in a critical section before, of what another thread changed under
+/// the same lock, as it did what is read there.
+pub(super) fn find_overtaken(story: &Story<'_>, pair: Pair) -> Option<Found> {
+    let Pair::Reversed(Order { before, after }) = pair else { return None };
+    let found = overtaken(story, after)?;
+    let &[CauseEvent::Failing(between), CauseEvent::Failing(look), _] = found.events.as_slice()
+    else {
+        return None;
+    };
+    let parted = sections::held(story, after).into_iter().any(|(lock, taken)| {
+        let section = |id: EventId| sections::taken(story, id, lock);
+        let checked = section(look).is_some_and(|checked| checked != taken);
+        checked && section(before).is_some() && section(between).is_some()
+    });
+    parted.then_some(found)
 }
 
 fn claimed(story: &Story<'_>, triple: Triple, case: Case) -> Found {
@@ -161,6 +178,21 @@ fn overtaken(story: &Story<'_>, end: EventId) -> Option<Found> {
         // Whom the thread waited for had done its part by then, in any schedule.
         (!story.always_before(between, end)).then_some((look, between))
     })?;
+    // Where the thread comes to use what it had looked at, that is the use.
+    let first = look.read.event;
+    let used = later(story, look).find(|id| story.before(between, *id));
+    let used = used.and_then(|second| {
+        let triple = Triple { first, between, second, cell: look.cell };
+        let fits = story.in_one_call(first, second) && story.decides(first, second, look.cell);
+        let case = match story.access(second, look.cell).reads {
+            true => Case::ReadWriteRead,
+            false => Case::ReadWriteWrite,
+        };
+        fits.then(|| self::found(story, triple, case))
+    });
+    if used.is_some() {
+        return used;
+    }
     let (thread, other) = (story.thread(end), story.thread(between));
     let sentence = format!(
         "{other} {} {} ({}) between {thread}'s check of it ({}) and its use of {} ({})",

@@ -1,7 +1,7 @@
 //! What the failure's condition would say had some writes not been seen.
 
 use super::story::Story;
-use model::{CellId, EventId, FailureCondition, ThreadId, VarId};
+use model::{CellId, EventId, ThreadId, VarId};
 use rustc_hash::FxHashMap;
 
 impl Story<'_> {
@@ -14,12 +14,8 @@ impl Story<'_> {
         (read, cell): (EventId, CellId),
         writer: ThreadId,
     ) -> bool {
-        let failure = self.trace().failure.as_ref();
-        let Some(&FailureCondition::Value(condition)) = failure.map(|failure| &failure.condition)
-        else {
-            return true;
-        };
-        let named = self.failure_reads().into_iter();
+        let Some(condition) = self.telling_condition() else { return true };
+        let named = self.telling_reads().into_iter();
         let named = named.filter_map(|named| {
             let part = self.event(named.event).kind.reads().get(named.part as usize)?;
             Some((named.event, part))

@@ -38,6 +38,7 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     };
     let (mut found, mut wide, mut sides) = (Vec::new(), Vec::new(), Vec::new());
     let parted = matches!(bug.pattern, Pattern::Atomicity | Pattern::SeveralVariables);
+    let apart = super::one_sided::parted(bug);
     for width in [
         Width::Fetched,
         Width::Validated,
@@ -72,7 +73,9 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
                 Planner { trace, system: &system, all: &all, lock, siblings, complete: true };
             let joined = planner.joined(&blocks).and_then(|blocks| planner.plan(&blocks));
             let fewer = Planner { complete: false, ..planner };
-            for plan in planner.one_sided(&blocks).iter().filter_map(|blocks| fewer.plan(blocks)) {
+            for plan in
+                planner.one_sided(&blocks, apart).iter().filter_map(|blocks| fewer.plan(blocks))
+            {
                 sides.extend(candidate(bug, &all, siblings, plan));
             }
             for plan in

@@ -2,17 +2,22 @@
 
 use super::atomicity::cells;
 use super::planner::{Block, Planner};
+use crate::Bug;
 use crate::sections::Section;
 use crate::source::span;
-use model::EventId;
+use explain::Pattern;
+use model::{EventId, ThreadId};
 
 impl Planner<'_> {
     /// The blocks without those of a thread that needs no longer section of the lock, one such thread at a time:
     /// because each of its sections deals with all of the variables by itself, or because its lines have the lock only
     /// by calling a function that takes it, as a user of the other thread's class has, and only for one of the variables.
-    /// Whether that is enough is for the check to say.
-    pub(super) fn one_sided(&self, blocks: &[Block]) -> Vec<Vec<Block>> {
+    /// Whether that is enough is for the check to say. Never without those of the thread whose two steps were `parted`.
+    pub(super) fn one_sided(&self, blocks: &[Block], parted: Option<ThreadId>) -> Vec<Vec<Block>> {
         let spared = |block: &&Block| {
+            if parted == Some(self.trace.event(block.first).thread) {
+                return false;
+            }
             let mut others = blocks.iter().filter(|other| !same(other, block));
             self.is_whole(block) || self.is_user(block) && others.any(|other| self.is_own(other))
         };
@@ -65,6 +70,14 @@ impl Planner<'_> {
     }
 }
 
+/// The thread of the two steps that another thread came between: with what it found at the first, it goes on at the second
+/// whatever sections the other one has.
+pub(super) fn parted(bug: &Bug<'_>) -> Option<ThreadId> {
+    let &[between, first, second] = bug.events else { return None };
+    let [between, first, second] = [between, first, second].map(|id| bug.trace.event(id).thread);
+    (bug.pattern == Pattern::Atomicity && first == second && first != between).then_some(first)
+}
+
 fn same(one: &Block, other: &Block) -> bool {
     (one.first, one.last) == (other.first, other.last)
 }
@@ -79,6 +92,16 @@ mod tests {
 
     /// Of the labelled events' threads, those whose lock is enough with only the others holding it longer.
     fn spared(text: &str, places: &[(&str, &[(&str, u32)])], ends: [(&str, &str); 2]) -> Vec<u32> {
+        spared_with(text, places, ends, &[])
+    }
+
+    /// The same where the sentence about the cause names these events.
+    fn spared_with(
+        text: &str,
+        places: &[(&str, &[(&str, u32)])],
+        ends: [(&str, &str); 2],
+        named: &[&str],
+    ) -> Vec<u32> {
         let mut parsed = parse(text).expect("the text is a trace");
         for (label, frames) in places {
             let site = |(function, line): &(&str, u32)| {
@@ -98,7 +121,16 @@ mod tests {
             let [first, last] = [first, last].map(|label| parsed.event(label));
             Block { first, last, lines: None, counts: false }
         });
-        let rest = planner.one_sided(&blocks);
+        let events: Vec<EventId> = named.iter().map(|label| parsed.event(label)).collect();
+        let bug = Bug {
+            trace,
+            pattern: Pattern::Atomicity,
+            events: &events,
+            schedule: &events,
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        let rest = planner.one_sided(&blocks, parted(&bug));
         let spared = |rest: &Vec<Block>| blocks.iter().position(|block| !same(block, &rest[0]));
         rest.iter().filter_map(spared).map(|at| at as u32).collect()
     }
@@ -154,5 +186,27 @@ mod tests {
         assert_eq!(spared(text, &[], [("low", "high"), ("one", "two")]), [1]);
         let parted = text.replace("b: W low 1\n", "");
         assert!(spared(&parted, &[], [("low", "high"), ("one", "two")]).is_empty());
+    }
+
+    /// A check and its use, each in a section of its own, and two steps of another thread.
+    #[test]
+    fn whose_check_and_use_were_parted_holds_the_lock_for_both() {
+        let text = "
+            a: lock m
+            a: [check] R length -> n
+            a: unlock m
+            a: lock m
+            a: [use] R length -> k
+            a: unlock m
+            b: lock m
+            b: [one] W length 1
+            b: unlock m
+            b: lock m
+            b: [two] W length 0
+            b: unlock m
+        ";
+        let ends = [("check", "use"), ("one", "two")];
+        assert_eq!(spared(text, &[], ends), [0, 1]);
+        assert_eq!(spared_with(text, &[], ends, &["two", "check", "use"]), [1]);
     }
 }

@@ -381,7 +381,9 @@ impl Search<'_> {
         let locks: BTreeSet<EventId> = locks.map(|section| section.lock).collect();
         locks.into_iter().any(|lock| {
             let site = self.new.points.point(lock).map(|point| self.new.points.site(point));
-            site.is_some_and(|site| site.contains("try") || site.contains("timed"))
+            // Behind the file and the function, which may be called `retry` or belong to a `Registry`.
+            let called = site.and_then(|site| site.rsplit(':').next());
+            called.is_some_and(|called| called.contains("try") || called.contains("timed"))
         })
     }
 

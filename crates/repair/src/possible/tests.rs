@@ -64,6 +64,8 @@ fn a_lock_rules_the_order_out_but_not_where_it_is_only_tried() {
     assert_eq!(ask(&run, "work"), Possible::No("`m` is held on both sides".to_owned()));
     let tried = ask(&run, "add.c:work:call:pthread_mutex_trylock");
     assert_eq!(tried, Possible::Unknown(TRIED.to_owned()));
+    let elsewhere = ask(&run, "retry.c:_ZN8Registry3addEv:call:pthread_mutex_lock");
+    assert_eq!(elsewhere, Possible::No("`m` is held on both sides".to_owned()));
 }
 
 /// What leads a thread to the accesses counts: who sees the flag comes behind what it stands for.
