@@ -185,6 +185,15 @@ struct Found {
     /// The first place.
     place: Option<String>,
     ways: Ways,
+    /// So many cannot come up because the thread that makes the first access had seen by then what the other one did.
+    seen_before: u64,
+}
+
+impl Found {
+    /// None of those that were asked about, so far.
+    fn nowhere() -> Self {
+        Self { place: None, ways: Ways::default(), seen_before: 0 }
+    }
 }
 
 impl Search<'_> {
@@ -258,7 +267,8 @@ impl Search<'_> {
                  that were looked at, the order cannot come up"
             )));
         }
-        if self.says_nothing(found) {
+        // That the other one came first in the run, and was seen, is no reason for which it could not come later.
+        if self.says_nothing(found) || open.seen_before == found.all {
             return Ok(Possible::Unknown(APART.to_owned()));
         }
         if self.is_tried(found) {
@@ -275,7 +285,7 @@ impl Search<'_> {
     ) -> Result<Result<Found, String>, SolverError> {
         let (run, limits) = (self.run, self.limits);
         if combinations.is_empty() {
-            return Ok(Ok(Found { place: None, ways: Ways::default() }));
+            return Ok(Ok(Found::nowhere()));
         }
         if contended::is_contended(run) {
             return Ok(Err(contended::TOO_OFTEN.to_owned()));
@@ -322,7 +332,7 @@ impl Search<'_> {
     ) -> Result<Result<Found, String>, SolverError> {
         let (run, limits) = (self.run, self.limits);
         let mut alike: BTreeMap<String, BTreeMap<BTreeSet<CellId>, usize>> = BTreeMap::new();
-        let mut found = Found { place: None, ways: Ways::default() };
+        let mut found = Found::nowhere();
         let failure = self.bug.trace.failure.as_ref();
         let function = failure.map(|f| self.bug.trace.event(f.event).site().function.as_str());
         let mut unshown = false;
@@ -342,7 +352,16 @@ impl Search<'_> {
             };
             let mut session = OrderingSession::new(&there, &there_system, limits.of_question());
             match session.check(Goal::Any, &combination.orders)? {
-                Outcome::Unsat(_) => continue,
+                Outcome::Unsat(_) => {
+                    if let (&[first, other, _], Some(begins)) =
+                        (&events[..], combination.orders.first())
+                        && meet(run, first, other)
+                        && matches!(session.check(Goal::Any, &[*begins])?, Outcome::Unsat(_))
+                    {
+                        found.seen_before += 1;
+                    }
+                    continue;
+                }
                 Outcome::Sat(_) => {}
                 Outcome::Unknown(reason) => return Ok(Err(reason.to_string())),
             }

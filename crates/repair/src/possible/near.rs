@@ -3,7 +3,7 @@
 //! it can come up; that none has shows nothing.
 
 use super::ways::Way;
-use super::{ALIKE, Combination, Found, Run, Search, Ways, place};
+use super::{ALIKE, Combination, Found, Run, Search, place};
 use crate::check::Limits;
 use encoders::Slice;
 use model::evaluate::{Evaluation, Evaluator};
@@ -87,7 +87,7 @@ impl Search<'_> {
         let Some(went) = Went::of(run, self.limits) else {
             return Ok(Err("the log does not tell in which order the run went".to_owned()));
         };
-        let mut near = Near { found: Found { place: None, ways: Ways::default() }, ruled_out: 0 };
+        let mut near = Near { found: Found::nowhere(), ruled_out: 0 };
         let found = &mut near.found;
         let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         for combination in combinations {

@@ -124,6 +124,39 @@ fn who_does_not_come_to_the_second_access_says_nothing() {
     assert!(matches!(ask(&run, "work"), Possible::No(_)));
 }
 
+/// A thread that looks behind the other one's write, and sees it, says nothing about a look before it; one that looks before
+/// it, and is done when it comes, does.
+#[test]
+fn what_was_seen_before_the_first_access_says_nothing() {
+    let text = "t: fork a\n t: fork b\n t: join a\n t: join b\n t: R y -> f\n t: assume f == 0\n\
+                b: [write] W x 1\n";
+    let failing =
+        format!("{text} a: [look] R x -> g\n a: assume g == 0\n a: [use] R x -> u\n a: W y u");
+    let failing = failing.replace("t: assume f == 0", "t: fail f != 0");
+    let failing = parse(&failing).expect("the text is a trace");
+    let events = ["look", "write", "use"].map(|label| failing.event(label));
+    let bug = Bug {
+        trace: &failing.trace,
+        pattern: Pattern::Atomicity,
+        events: &events,
+        schedule: &events,
+        handlers: &[],
+        uses: Uses::NONE,
+    };
+    let asked = |rest: &str| {
+        let run = parse(&format!("{text}{rest}")).expect("the text is a trace");
+        let run =
+            Run { trace: &run.trace, points: &Points::default(), functions: &BTreeSet::new() };
+        possible(&bug, run, LIMITS).expect("an answer")
+    };
+    let behind = asked("a: R x -> g\n a: assume g == 1\n a: R x -> u\n a: W y u + -1");
+    assert_eq!(behind, Possible::Unknown(super::APART.to_owned()));
+    let again = asked(
+        "a: R x -> g\n a: assume g == 0\n a: R x -> u\n a: assume u == 0\n a: R x -> v\n a: W y v",
+    );
+    assert!(!matches!(again, Possible::Unknown(_)), "{again:?}");
+}
+
 /// A run that did not come to a function says nothing about what happens there, and what other functions do to the
 /// variable says nothing either; but a function that is gone may be part of another one.
 #[test]
@@ -135,7 +168,8 @@ fn a_function_that_a_run_did_not_come_to_is_not_taken_for_another_one() {
     };
     let text = "a: [len] R x -> p\n a: [get] R x -> q\n a: fail q < p\n b: [pop] W x 1";
     let mut failing = parse(text).expect("the text is a trace");
-    let text = "a: [len] R x -> p\n a: assume p == 1\n a: [again] R x -> q\n a: assume q == 1\n b: [pop] W x 1";
+    let text = "a: lock m\n a: [len] R x -> p\n a: assume p == 1\n a: [again] R x -> q\n a: unlock m\n b: lock m\n \
+                b: [pop] W x 1\n b: unlock m";
     let mut run = parse(text).expect("the text is a trace");
     for (label, function) in [("len", "len"), ("get", "get"), ("pop", "pop")] {
         place(&mut failing, label, function);
