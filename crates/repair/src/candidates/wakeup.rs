@@ -31,10 +31,12 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     let stolen = bug.events.len() > 2;
     let mut found: Vec<Candidate> = Vec::new();
     found.extend(missed.under_mutex());
+    // What is missing there is not that it is tested.
+    let is_tested = !found.is_empty();
     if stolen {
         found.extend(missed.broadcast());
     }
-    found.extend(missed.test_first());
+    found.extend(missed.test_first().filter(|_| !is_tested));
     if !stolen {
         found.extend(missed.broadcast());
     }
@@ -354,25 +356,30 @@ mod tests {
     use explain::Pattern;
     use model::Site;
 
-    /// What is said to a thread that waits a second time and has looked at `stop` before, without the lock; where it waited
-    /// first lies on this line.
-    fn tested_first(line: u32) -> Repair {
-        let text = "
-            t0: fork a
-            t0: lock m
-            t0: [first] wait told m
-            t0: unlock m
+    /// A thread waits a second time, and has looked at `stop` before.
+    const LOOK: &str = "
             t0: [look] R stop -> s
             t0: assume s == 0
             t0: lock m
+    ";
+
+    /// What comes of such a thread, where it waited first at this line.
+    fn of_second_wait<T>(look: &str, line: u32, asked: impl FnOnce(&Bug<'_>) -> T) -> T {
+        let text = format!(
+            "t0: fork a
+            t0: lock m
+            t0: [first] wait told m
+            t0: unlock m
+            {look}
             t0: [second] unlock m
             t0: [asleep] W pad 1
             t0: fail
             a: signal told
             a: [end] W stop 1
             a: [tell] broadcast told
-        ";
-        let mut parsed = parse(text).expect("the text is a trace");
+        "
+        );
+        let mut parsed = parse(&text).expect("the text is a trace");
         let [first, look, second, asleep, end, tell] =
             ["first", "look", "second", "asleep", "end", "tell"].map(|label| parsed.event(label));
         let condition = parsed.trace.event(tell).kind.object().expect("a condition");
@@ -388,16 +395,32 @@ mod tests {
             parsed.trace.events[id.index()].stack = [site].into();
         }
         let events = [look, end, tell, asleep];
-        let bug = Bug {
+        asked(&Bug {
             trace: &parsed.trace,
             pattern: Pattern::MissedWakeup,
             events: &events,
             schedule: &events,
             handlers: &[],
             uses: crate::Uses::NONE,
+        })
+    }
+
+    fn tested_first(line: u32) -> Repair {
+        of_second_wait(LOOK, line, |bug| {
+            let missed = Missed::of(bug).expect("a signal was missed");
+            missed.test_first().expect("it may ask first").repair
+        })
+    }
+
+    #[test]
+    fn who_tests_under_the_mutex_is_not_told_to() {
+        let kinds = |look: &str| -> Vec<Kind> {
+            let found = of_second_wait(look, 20, candidates);
+            found.into_iter().map(|found| found.repair.kind).collect()
         };
-        let missed = Missed::of(&bug).expect("a signal was missed");
-        missed.test_first().expect("it may ask first").repair
+        assert_eq!(kinds(LOOK), [Kind::TestBeforeWait]);
+        let inside = "t0: lock m\n t0: [look] R stop -> s\n t0: assume s == 0";
+        assert_eq!(kinds(inside), [Kind::CriticalSection]);
     }
 
     #[test]
