@@ -6,10 +6,10 @@ use std::ops::Range;
 /// So many events before the failure are looked at, and where these do not explain it, so many...
 const SIZES: [usize; 3] = [600, 3_000, 12_000];
 /// Before all of them, this many where threads are woken often.
-const OFTEN_WOKEN: usize = 250;
+const OFTEN_WOKEN: usize = 200;
 /// With more pairs of a signal and a wake-up on one condition variable, to show that some signal is always left
 /// for a wait, or never, takes a solver too long: it is counting, which has no short proofs.
-const MANY_WAKES: usize = 3_000;
+const MANY_WAKES: usize = 1_000;
 /// ...of traces that have so many times more...
 const SHORTER: usize = 4;
 /// ...and so many times more than the part has with what decides.
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(parts((90_000, 12_000), None, 90_000)[..2], [11_400..12_000, 9_000..12_000]);
         assert!(parts((100_000, 100_000), None, 80_000).is_empty());
         let woken = parts((2_000, 2_000), Some(OFTEN_WOKEN), 2_000);
-        assert_eq!((woken.len(), woken.first()), (1, Some(&(1_750..2_000))));
+        assert_eq!((woken.len(), woken.first()), (1, Some(&(1_800..2_000))));
         assert_eq!(parts((60_000, 60_000), None, 48_000 - AHEAD).len(), 1);
     }
 }
