@@ -4,8 +4,9 @@
 //! files alone. Names, contents and whether a file may be read by others are kept, nothing else; so the same
 //! trace makes the same archive.
 
+use crate::errors::with_causes;
 use std::collections::BTreeSet;
-use std::io::{self, BufReader, BufWriter, Write as _};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use trace_format::{Manifest, TraceError};
@@ -25,6 +26,9 @@ pub enum PackError {
     /// A path has no name of its own, like `..`.
     #[error("{}: a directory with a name is needed; give its path from elsewhere", .0.display())]
     Name(PathBuf),
+    /// The file would be a part of what it is made of.
+    #[error("{}: lies in the trace itself; give another place with -o", .0.display())]
+    Inside(PathBuf),
     /// In the trace is what no recorder leaves there.
     #[error("{}: neither a file nor a directory; remove it from the trace", .0.display())]
     Strange(PathBuf),
@@ -59,6 +63,9 @@ pub fn packed_name(trace: &Path) -> PathBuf {
 pub fn pack(trace: &Path, file: &Path) -> Result<(), PackError> {
     Manifest::read(trace)?;
     let name = trace.file_name().ok_or_else(|| PackError::Name(trace.to_owned()))?;
+    if fs_err::canonicalize(parent(file))?.starts_with(fs_err::canonicalize(trace)?) {
+        return Err(PackError::Inside(file.to_owned()));
+    }
     // As readable as other files that a user makes.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     let temporary = tempfile::Builder::new().permissions(permissions).tempfile_in(parent(file))?;
@@ -69,7 +76,7 @@ pub fn pack(trace: &Path, file: &Path) -> Result<(), PackError> {
     archive.into_inner()?.finish()?.flush()?;
     match temporary.persist_noclobber(file) {
         Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
             Err(PackError::Exists(file.to_owned()))
         }
         Err(error) => Err(error.error.into()),
@@ -145,18 +152,20 @@ fn extract(file: &Path, below: &Path) -> Result<PathBuf, PackError> {
         if *name.get_or_insert_with(|| first.clone()) != first {
             return Err(bad(format!("`{shown}` is in another directory than what is before it")));
         }
-        if !entry.unpack_in(below).map_err(|error| bad(with_source(&error)))? {
+        let written = entry.unpack_in(below).map_err(|error| match error.kind() {
+            // That has nothing to do with what is in it.
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::PermissionDenied => {
+                PackError::Io(error)
+            }
+            _ => bad(with_causes(&error)),
+        });
+        if !written? {
             return Err(bad(format!("`{shown}` is no path within a trace")));
         }
     }
     // The archive's own end may come before that of the compressed data, whose checksum is last.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(|error| bad(error.to_string()))?;
     name.ok_or_else(|| bad("there is nothing in it".to_owned()))
-}
-
-/// What an error says, with what it comes from.
-fn with_source(error: &io::Error) -> String {
-    crate::errors::with_causes(error)
 }
 
 /// The directory that a path is in.
@@ -199,6 +208,8 @@ mod tests {
         assert!(matches!(pack(&one, &file), Err(PackError::Exists(path)) if path == file));
         assert!(matches!(unpack(&file, Some(&one)), Err(PackError::Exists(path)) if path == one));
         assert!(matches!(pack(&one.join("threads"), &again), Err(PackError::Trace(_))));
+        let inside = one.join("threads/packed");
+        assert!(matches!(pack(&one, &inside), Err(PackError::Inside(path)) if path == inside));
     }
 
     #[test]

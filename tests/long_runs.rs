@@ -77,7 +77,6 @@ fn a_lost_wakeup_after_very_many_signals_is_explained() {
     workspace.symbiosis(record.iter().chain(&["--", "./program", "300"])).expect_code(SUCCESS);
     let solve = ["solve", "program.trace", "--format", "json", "--timeout", "60"];
     let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
-    assert!(outcome.stderr().contains("this is a long run"), "{}", outcome.describe());
     let solution: Value = serde_json::from_str(&outcome.stdout()).expect("JSON");
     assert_eq!(solution["failure"]["kind"], "hang");
     assert_eq!(solution["root_cause"]["minimal"], true);

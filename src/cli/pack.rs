@@ -34,7 +34,7 @@ impl From<PackError> for Failure {
             PackError::Trace(_) | PackError::Strange(_) | PackError::Archive { .. } => {
                 exit_codes::BAD_TRACE
             }
-            PackError::Name(_) | PackError::Exists(_) => exit_codes::USAGE,
+            PackError::Name(_) | PackError::Exists(_) | PackError::Inside(_) => exit_codes::USAGE,
             PackError::Io(_) => exit_codes::UNEXPECTED,
         };
         Self::new(code, error)

@@ -654,8 +654,13 @@ impl Search<'_, '_> {
             self.reads(decisive.iter().copied().collect());
         }
         // What a run ends with may only tell what a check had found.
-        if self.flows.is_empty() && (!all || decisive.is_empty()) {
-            self.turn();
+        if self.flows.is_empty()
+            && (!all || decisive.is_empty())
+            && let Some(turn) = self.view.turn()
+        {
+            let reads = turn.reads.clone();
+            self.branches.push(turn);
+            self.reads(reads);
         }
         // A thread that came to where it fails in both runs did not go another way.
         if self.flows.is_empty() && !all && self.view.parts_at_failure(thread, &decisive) {
@@ -718,14 +723,6 @@ impl Search<'_, '_> {
             }
         }
         result
-    }
-
-    /// Explains why some thread took a turn that no thread takes in the passing run.
-    fn turn(&mut self) {
-        let Some(turn) = self.view.turn() else { return };
-        let reads = turn.reads.clone();
-        self.branches.push(turn);
-        self.reads(reads);
     }
 
     /// Explains why a thread went another way.

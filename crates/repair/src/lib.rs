@@ -64,6 +64,14 @@ pub struct Bug<'a> {
     pub uses: Uses<'a>,
 }
 
+#[cfg(test)]
+impl<'a> Bug<'a> {
+    /// A bug of a trace made by hand, of whose failing schedule nobody asks more than these events.
+    fn by_hand(trace: &'a EventTrace, pattern: Pattern, events: &'a [EventId]) -> Self {
+        Self { trace, pattern, events, schedule: events, handlers: &[], uses: Uses::NONE }
+    }
+}
+
 /// Repairs that passed the checks, the one to try first in front, and how many did not.
 #[derive(Clone, Debug, Default)]
 pub struct Repairs {
@@ -254,14 +262,7 @@ mod tests {
                 [Site { file, line, column: 1, function }].into();
         }
         let events = ["get", "put"].map(|label| parsed.event(label));
-        let bug = Bug {
-            trace: &parsed.trace,
-            pattern: Pattern::Order,
-            events: &events,
-            schedule: &events,
-            handlers: &[],
-            uses: Uses::NONE,
-        };
+        let bug = Bug::by_hand(&parsed.trace, Pattern::Order, &events);
         let limits =
             Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
         let moves = |fail: &[Repair]| -> Vec<Repair> {
@@ -307,14 +308,7 @@ mod tests {
                 [Site { file, line, column: 1, function }].into();
         }
         let events = ["look", "pin", "drop", "use"].map(|label| parsed.event(label));
-        let bug = Bug {
-            trace: &parsed.trace,
-            pattern: Pattern::Order,
-            events: &events,
-            schedule: &events,
-            handlers: &[],
-            uses: Uses::NONE,
-        };
+        let bug = Bug::by_hand(&parsed.trace, Pattern::Order, &events);
         let limits =
             Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
         assert!(parts_two_steps(&bug));

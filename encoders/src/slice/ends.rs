@@ -32,15 +32,13 @@ pub fn is_long(trace: &EventTrace) -> bool {
 pub fn is_often_woken(trace: &EventTrace) -> bool {
     let mut counts = vec![(0usize, 0usize); trace.objects.len()];
     for event in &trace.events {
-        let (EventKind::Signal { condition } | EventKind::Wake { condition, .. }) = event.kind
-        else {
-            continue;
+        let (condition, one) = match event.kind {
+            EventKind::Signal { condition } => (condition, (1, 0)),
+            EventKind::Wake { condition, .. } => (condition, (0, 1)),
+            _ => continue,
         };
         if let Some((signals, wakes)) = counts.get_mut(condition.index()) {
-            match event.kind {
-                EventKind::Signal { .. } => *signals += 1,
-                _ => *wakes += 1,
-            }
+            (*signals, *wakes) = (*signals + one.0, *wakes + one.1);
         }
     }
     counts.iter().any(|(signals, wakes)| signals.saturating_mul(*wakes) >= MANY_WAKES)

@@ -309,14 +309,7 @@ mod tests {
         condition.site = container("push_back");
         let events = ["refill", "look", "push"].map(|label| parsed.event(label));
         let found = |trace: &EventTrace| {
-            let bug = Bug {
-                trace,
-                pattern: Pattern::Atomicity,
-                events: &events,
-                schedule: &events,
-                handlers: &[],
-                uses: crate::Uses::NONE,
-            };
+            let bug = Bug::by_hand(trace, Pattern::Atomicity, &events);
             candidates(&bug).len()
         };
         assert_eq!(found(&parsed.trace), 1);

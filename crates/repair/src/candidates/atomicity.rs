@@ -775,14 +775,7 @@ mod tests {
             parsed.trace.events[id.index()].stack = stack.into();
         }
         let events = ["look2", "use"].map(|label| parsed.event(label));
-        let bug = Bug {
-            trace: &parsed.trace,
-            pattern: Pattern::Order,
-            events: &events,
-            schedule: &events,
-            handlers: &[],
-            uses: crate::Uses::NONE,
-        };
+        let bug = Bug::by_hand(&parsed.trace, Pattern::Order, &events);
         let found = candidates(&bug);
         let functions = |found: &Candidate| -> Vec<String> {
             found.repair.places.iter().map(|place| place.function.clone()).collect()

@@ -184,14 +184,7 @@ mod tests {
             event.name = Some("left".into());
         }
         let events = ["look", "last", "take"].map(|label| parsed.event(label));
-        let bug = Bug {
-            trace: &trace,
-            pattern: Pattern::Atomicity,
-            events: &events,
-            schedule: &events,
-            handlers: &[],
-            uses: crate::Uses::NONE,
-        };
+        let bug = Bug::by_hand(&trace, Pattern::Atomicity, &events);
         candidate(&bug)
     }
 

@@ -358,14 +358,7 @@ mod tests {
         let regions = [region("one", "end1"), region("two", "end2")];
         let several = |labels: [&str; 2]| {
             let events = labels.map(|label| parsed.event(label));
-            let bug = Bug {
-                trace,
-                pattern: Pattern::Atomicity,
-                events: &events,
-                schedule: &events,
-                handlers: &[],
-                uses: crate::Uses::NONE,
-            };
+            let bug = Bug::by_hand(trace, Pattern::Atomicity, &events);
             have_several_locks(&bug, &regions)
         };
         assert!(several(["number1", "number2"]));

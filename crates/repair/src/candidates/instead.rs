@@ -114,14 +114,7 @@ mod tests {
         }
         let [check, clear, expire] = ["check", "clear", "expire"].map(|label| parsed.event(label));
         let events = [clear, expire, check];
-        let bug = Bug {
-            trace: &trace,
-            pattern: Pattern::SeveralVariables,
-            events: &events,
-            schedule: &events,
-            handlers: &[],
-            uses: crate::Uses::NONE,
-        };
+        let bug = Bug::by_hand(&trace, Pattern::SeveralVariables, &events);
         let all = sections(&trace);
         let lines = |first, last| {
             span(trace.event(first), trace.event(last)).expect("both are in one function")

@@ -364,14 +364,7 @@ mod tests {
         parsed.trace.events[made.index()].name = Some("this->table_._M_h._M_buckets".into());
         let events = [write, read];
         fn bug<'b>(trace: &'b EventTrace, events: &'b [model::EventId]) -> Bug<'b> {
-            Bug {
-                trace,
-                pattern: Pattern::Atomicity,
-                events,
-                schedule: events,
-                handlers: &[],
-                uses: crate::Uses::NONE,
-            }
+            Bug::by_hand(trace, Pattern::Atomicity, events)
         }
         assert_eq!(variables(&bug(&parsed.trace, &events)), ["this->table_"]);
         assert!(!is_found_by(&bug(&parsed.trace, &events), "this->m_"));
@@ -400,14 +393,7 @@ mod tests {
             for id in events {
                 trace.events[id.index()].name = Some(name.into());
             }
-            let bug = Bug {
-                trace: &trace,
-                pattern: Pattern::Order,
-                events: &events,
-                schedule: &events,
-                handlers: &[],
-                uses: crate::Uses::NONE,
-            };
+            let bug = Bug::by_hand(&trace, Pattern::Order, &events);
             let found = all(&bug);
             assert!(!found.is_empty());
             found.iter().filter(|found| found.repair.lock.is_some()).count()
@@ -425,14 +411,7 @@ mod tests {
         for (id, name) in events.into_iter().zip(["this->data._M_ptr", "group.data._M_ptr"]) {
             trace.events[id.index()].name = Some(name.into());
         }
-        let bug = Bug {
-            trace: &trace,
-            pattern: Pattern::Order,
-            events: &events,
-            schedule: &events,
-            handlers: &[],
-            uses: crate::Uses::NONE,
-        };
+        let bug = Bug::by_hand(&trace, Pattern::Order, &events);
         assert!(is_found_by(&bug, "group.data->mutex"));
         assert!(is_found_by(&bug, "this->data->mutex"));
         assert!(!is_found_by(&bug, "group.mutex"));

@@ -122,14 +122,7 @@ mod tests {
             Block { first, last, lines: None, counts: false }
         });
         let events: Vec<EventId> = named.iter().map(|label| parsed.event(label)).collect();
-        let bug = Bug {
-            trace,
-            pattern: Pattern::Atomicity,
-            events: &events,
-            schedule: &events,
-            handlers: &[],
-            uses: crate::Uses::NONE,
-        };
+        let bug = Bug::by_hand(trace, Pattern::Atomicity, &events);
         let rest = planner.one_sided(&blocks, parted(&bug));
         let spared = |rest: &Vec<Block>| blocks.iter().position(|block| !same(block, &rest[0]));
         rest.iter().filter_map(spared).map(|at| at as u32).collect()

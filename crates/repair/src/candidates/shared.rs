@@ -97,14 +97,7 @@ mod tests {
         ";
         let parsed = parse(text).expect("the text is a trace");
         let events = ["other", "look", "put"].map(|label| parsed.event(label));
-        let bug = Bug {
-            trace: &parsed.trace,
-            pattern: Pattern::Atomicity,
-            events: &events,
-            schedule: &events,
-            handlers: &[],
-            uses: crate::Uses::NONE,
-        };
+        let bug = Bug::by_hand(&parsed.trace, Pattern::Atomicity, &events);
         let found = candidate(&bug).expect("the lock is held at all of them");
         assert_eq!(found.repair.kind, Kind::TakeToWrite);
         let modes = sections(&found.edited.trace).into_iter().map(|section| section.mode);
@@ -135,14 +128,7 @@ mod tests {
         let parsed = parse(text).expect("the text is a trace");
         let kinds = |pattern: Pattern, labels: &[&str]| -> Vec<Kind> {
             let events: Vec<EventId> = labels.iter().map(|label| parsed.event(label)).collect();
-            let bug = Bug {
-                trace: &parsed.trace,
-                pattern,
-                events: &events,
-                schedule: &events,
-                handlers: &[],
-                uses: crate::Uses::NONE,
-            };
+            let bug = Bug::by_hand(&parsed.trace, pattern, &events);
             super::super::all(&bug).into_iter().map(|found| found.repair.kind).collect()
         };
         for kinds in [

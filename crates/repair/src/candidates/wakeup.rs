@@ -395,14 +395,7 @@ mod tests {
             parsed.trace.events[id.index()].stack = [site].into();
         }
         let events = [look, end, tell, asleep];
-        asked(&Bug {
-            trace: &parsed.trace,
-            pattern: Pattern::MissedWakeup,
-            events: &events,
-            schedule: &events,
-            handlers: &[],
-            uses: crate::Uses::NONE,
-        })
+        asked(&Bug::by_hand(&parsed.trace, Pattern::MissedWakeup, &events))
     }
 
     fn tested_first(line: u32) -> Repair {

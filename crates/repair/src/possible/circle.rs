@@ -205,7 +205,6 @@ fn of_locks(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Uses;
     use encoders::dsl::{Parsed, parse};
     use explain::Pattern;
 
@@ -228,14 +227,7 @@ mod tests {
         let wait = failing.event("wait");
         failing.trace.events[wait.index()].kind = kind;
         let events = [failing.event("take"), wait];
-        let bug = Bug {
-            trace: &failing.trace,
-            pattern: Pattern::Deadlock,
-            events: &events,
-            schedule: &events,
-            handlers: &[],
-            uses: Uses::NONE,
-        };
+        let bug = Bug::by_hand(&failing.trace, Pattern::Deadlock, &events);
         circle(&bug, &parse(run).expect("the text is a trace").trace)
     }
 

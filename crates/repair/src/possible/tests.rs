@@ -1,5 +1,5 @@
 use super::{Possible, Run, TRIED, possible};
-use crate::{Bug, Limits, Uses};
+use crate::{Bug, Limits};
 use encoders::dsl::{Parsed, parse};
 use explain::Pattern;
 use model::{Point, Points, Site};
@@ -25,14 +25,7 @@ const UNLOCKED: &str = "@: [@-look] R x -> @1\n @: [@-write] W x @1 + 1";
 fn ask(run: &Parsed, site: &str) -> Possible {
     let failing = adders(UNLOCKED, "fail f != 2");
     let events = ["a-look", "b-write", "a-write"].map(|label| failing.event(label));
-    let bug = Bug {
-        trace: &failing.trace,
-        pattern: Pattern::Atomicity,
-        events: &events,
-        schedule: &events,
-        handlers: &[],
-        uses: Uses::NONE,
-    };
+    let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
     let points =
         Points { sites: vec![site.to_owned()], of: vec![Point::default(); run.trace.events.len()] };
     let run = Run { trace: &run.trace, points: &points, functions: &BTreeSet::new() };
@@ -80,14 +73,7 @@ fn what_a_thread_saw_on_its_way_there_counts() {
     };
     let failing = text("W flag 1", "[put] W data 7", "fail d != 7");
     let events = ["get", "put"].map(|label| failing.event(label));
-    let bug = Bug {
-        trace: &failing.trace,
-        pattern: Pattern::Order,
-        events: &events,
-        schedule: &events,
-        handlers: &[],
-        uses: Uses::NONE,
-    };
+    let bug = Bug::by_hand(&failing.trace, Pattern::Order, &events);
     let fixed = text("[put] W data 7", "W flag 1", "assume d == 7");
     let (points, functions) = (&Points::default(), &BTreeSet::new());
     let run = Run { trace: &fixed.trace, points, functions };
@@ -135,14 +121,7 @@ fn what_was_seen_before_the_first_access_says_nothing() {
     let failing = failing.replace("t: assume f == 0", "t: fail f != 0");
     let failing = parse(&failing).expect("the text is a trace");
     let events = ["look", "write", "use"].map(|label| failing.event(label));
-    let bug = Bug {
-        trace: &failing.trace,
-        pattern: Pattern::Atomicity,
-        events: &events,
-        schedule: &events,
-        handlers: &[],
-        uses: Uses::NONE,
-    };
+    let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
     let asked = |rest: &str| {
         let run = parse(&format!("{text}{rest}")).expect("the text is a trace");
         let run =
@@ -178,14 +157,7 @@ fn a_function_that_a_run_did_not_come_to_is_not_taken_for_another_one() {
         place(&mut run, label, function);
     }
     let events = ["len", "pop", "get"].map(|label| failing.event(label));
-    let bug = Bug {
-        trace: &failing.trace,
-        pattern: Pattern::Atomicity,
-        events: &events,
-        schedule: &events,
-        handlers: &[],
-        uses: Uses::NONE,
-    };
+    let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
     let functions = ["len", "get", "pop"].map(str::to_owned).into();
     let run = Run { trace: &run.trace, points: &Points::default(), functions: &functions };
     let answer = possible(&bug, run, LIMITS).expect("an answer");
@@ -289,14 +261,7 @@ fn of_two_accesses_each_both_come_in_the_order_of_the_failure() {
     .expect("the text is a trace");
     let ask = |run: &Parsed, order: [&str; 4]| {
         let events = order.map(|label| failing.event(label));
-        let bug = Bug {
-            trace: &failing.trace,
-            pattern: Pattern::SeveralVariables,
-            events: &events,
-            schedule: &events,
-            handlers: &[],
-            uses: Uses::NONE,
-        };
+        let bug = Bug::by_hand(&failing.trace, Pattern::SeveralVariables, &events);
         let (points, functions) = (&Points::default(), &BTreeSet::new());
         let run = Run { trace: &run.trace, points, functions };
         possible(&bug, run, LIMITS).expect("an answer")
