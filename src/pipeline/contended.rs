@@ -168,6 +168,10 @@ impl Work<'_> {
         }
         let coarse = encoders::coarsen_near(trace, NEAR, &failing.schedule);
         let Some(coarse) = coarse else { return Ok(None) };
+        let hardly_fewer = encoders::sources(&coarse.trace) > encoders::sources(trace) / FEWER;
+        if found.is_proposed() && hardly_fewer {
+            return Ok(None);
+        }
         tracing::info!(steps = coarse.trace.events.len(), "looks near the failing schedule");
         let explained = match self.explain_steps(
             trace,
@@ -251,7 +255,10 @@ impl Work<'_> {
             None => {
                 let begins = |phase| clock.enter(phase);
                 let sessions = (&mut session as &mut dyn Session, None);
-                explain::explain_with(trace, &system, sessions, options, &budget, &begins)?
+                let followed = || None;
+                explain::explain_with(
+                    trace, &system, sessions, options, &budget, &begins, &followed,
+                )?
             }
             Some(found) => {
                 clock.enter(Phase::RootCause);

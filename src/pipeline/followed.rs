@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const PART: u32 = 5;
 /// ...and no longer than that.
 const LONGEST: Duration = Duration::from_secs(60);
+/// So long a look near the recorded run may take where one is known that passes.
+const WITH_PASSING: Duration = Duration::from_secs(5);
 /// So many events are executed in search of alternates without the solver, which has few steps to order here.
 const ALTERNATES: u64 = 10_000_000;
 /// So many events are executed to have updates happen without a break.
@@ -54,6 +56,8 @@ pub(super) enum ByUpdate {
     Passing,
     /// By one that passes because one pair comes the other way round.
     Turned,
+    /// By one that passes, and gives up few orders.
+    Near,
     /// By the last update that another thread gets into, or what another thread wrote last.
     Last,
 }
@@ -78,6 +82,10 @@ impl fmt::Display for ByUpdate {
             Self::Turned => {
                 "threads meet so often here that one pair of events alone was turned round, and the run passes then; \
                  that the orderings shown always lead to the failure was not shown"
+            }
+            Self::Near => {
+                "the orderings shown are those that the nearest schedule that passes gives up; that they always lead to \
+                 the failure was not shown in the time that there was"
             }
             Self::Last => {
                 "threads meet so often here that no schedule along these paths was found that passes: the cause is \
@@ -177,19 +185,26 @@ impl Work<'_> {
         self.timing.solve += started.elapsed();
         let options = explain::Options { alternate_work: ALTERNATES, ..self.explain_options(0) };
         let known = Model { schedule, ..Model::default() };
-        let mut explained =
-            match self.explain_steps(trace, (&coarse, Some(known)), &options, budget) {
-                Ok(explained) => explained,
-                // There are other ways, which say so themselves where it is not for this one alone.
-                Err(error) => {
-                    tracing::info!(%error, "no root cause near the recorded run");
-                    self.timing = before;
-                    return Ok(None);
-                }
-            };
+        // One that passes, and has one update more that is whole, is worth more than long questions.
+        let has_passing = self.followed.as_ref().is_some_and(|it| it.passing.is_some());
+        let part = budget.part(if has_passing { WITH_PASSING } else { self.left() });
+        let mut explained = match self.explain_steps(trace, (&coarse, Some(known)), &options, &part)
+        {
+            Ok(explained) => explained,
+            // There are other ways, which say so themselves where it is not for this one alone.
+            Err(error) => {
+                tracing::info!(%error, "no root cause near the recorded run");
+                self.timing = before;
+                return Ok(None);
+            }
+        };
         explained.explanation.clock = Clock::Followed;
         let complete = is_complete(&explained.explanation);
         tracing::info!(complete, "explained near the recorded run");
+        if !complete && has_passing {
+            self.timing = before;
+            return Ok(self.explain_by_update(trace, too_many(), budget));
+        }
         self.few_places = complete.then(|| FewPlaces::of(trace, &coarse));
         Ok(Some(explained))
     }

@@ -210,7 +210,11 @@ impl Work<'_> {
         {
             return Ok(found);
         }
-        Ok(self.explain_near(trace, &explained, &budget)?.unwrap_or(explained))
+        if let Some(near) = self.explain_near(trace, &explained, &budget)? {
+            return Ok(near);
+        }
+        self.by_update = explained.is_proposed().then_some(ByUpdate::Near);
+        Ok(explained)
     }
 
     fn explain_within<'t>(
@@ -262,10 +266,11 @@ impl Work<'_> {
         };
         let all: &mut dyn Session = session.as_mut();
         let sessions = (all, likely);
+        let begins = |phase| clock.enter(phase);
+        // Without one the solver goes on looking.
+        let followed = || self.follow(trace, true, limit).ok().flatten();
         let mut explanation =
-            explain::explain_with(trace, &system, sessions, &options, &budget, &|phase| {
-                clock.enter(phase);
-            })?;
+            explain::explain_with(trace, &system, sessions, &options, &budget, &begins, &followed)?;
         drop((session, recorded));
         limit.name(&mut explanation);
         // With schedules ruled out besides, a contradiction does not show that the clock is wrong.
@@ -293,6 +298,11 @@ impl Explained<'_> {
     /// The same with a trace of its own.
     fn into_owned<'t>(self) -> Explained<'t> {
         Explained { trace: Cow::Owned(self.trace.into_owned()), ..self }
+    }
+
+    /// Is the root cause one that was not shown to lead to the failure?
+    pub(super) fn is_proposed(&self) -> bool {
+        self.explanation.root_cause.as_ref().is_some_and(|cause| !cause.shown)
     }
 
     fn by_inputs(&self) -> bool {

@@ -4,6 +4,7 @@ use crate::context::{Context, InputValues};
 use crate::error::ExplainError;
 use model::{EventId, Schedule};
 use solver::{Goal, Model, Order, Outcome, Session, UnknownReason};
+use std::time::{Duration, Instant};
 
 /// The answer to "is there a schedule that passes, with these orders?".
 pub(crate) enum Answer {
@@ -28,6 +29,8 @@ pub(crate) enum Share {
     First,
     /// The same, where an answer to another question is better.
     Second,
+    /// To one whose answer there is a replacement for.
+    Brief,
 }
 
 impl Share {
@@ -37,9 +40,13 @@ impl Share {
             Self::Small => 24,
             Self::First => 6,
             Self::Second => 12,
+            Self::Brief => 120,
         }
     }
 }
+
+/// So long the questions of a phase may take together whose answer has a replacement.
+const BRIEF: Duration = Duration::from_secs(4);
 
 /// This many questions may stay without answer; later ones of the phase are not asked.
 const UNANSWERED: usize = 4;
@@ -48,6 +55,8 @@ const UNANSWERED: usize = 4;
 pub(crate) struct Asker<'s> {
     session: &'s mut dyn Session,
     pub(crate) calls: usize,
+    /// Until when questions of this phase are asked, where its answer has a replacement.
+    until: Option<Instant>,
     /// Questions of this phase without answer, and why the last one has none.
     unanswered: usize,
     reason: UnknownReason,
@@ -75,12 +84,22 @@ impl Witness {
 impl<'s> Asker<'s> {
     pub(crate) fn new(session: &'s mut dyn Session) -> Self {
         let reason = UnknownReason::TimeOut;
-        Self { session, calls: 0, unanswered: 0, reason, witnesses: Vec::new() }
+        Self { session, calls: 0, until: None, unanswered: 0, reason, witnesses: Vec::new() }
     }
 
     /// A new phase begins: hard questions of the last one are forgotten.
     pub(crate) fn begin(&mut self) {
-        self.unanswered = 0;
+        (self.unanswered, self.until) = (0, None);
+    }
+
+    /// The other questions of this phase get little time.
+    pub(crate) fn be_brief(&mut self) {
+        self.until = Some(Instant::now() + BRIEF);
+    }
+
+    /// Do they?
+    pub(crate) fn is_brief(&self) -> bool {
+        self.until.is_some()
     }
 
     /// The failing schedule is found: later answers are sought near it.
@@ -111,13 +130,15 @@ impl<'s> Asker<'s> {
         if let Some(known) = self.witnesses.iter().find(|w| orders.iter().all(|o| w.keeps(*o))) {
             return Ok(Answer::Passes(known.schedule.clone()));
         }
-        if context.effort.expired() {
+        let is_over = self.until.is_some_and(|until| Instant::now() >= until);
+        if is_over || context.effort.expired() {
             return Ok(Answer::Unknown(UnknownReason::TimeOut));
         }
         if self.unanswered >= UNANSWERED {
             return Ok(Answer::Unknown(self.reason.clone()));
         }
         self.calls += 1;
+        let share = if self.is_brief() { Share::Brief } else { share };
         match self.session.check_within(Goal::Pass, orders, share.divisor())? {
             Outcome::Unsat(core) => {
                 let core = core.into_iter().filter_map(|index| orders.get(index).copied());

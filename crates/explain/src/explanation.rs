@@ -1,17 +1,19 @@
 //! The phases one after the other.
 
 use crate::alternates::{Alternates, Wanted, alternates};
-use crate::ask::{Asker, Share};
+use crate::ask::{Asker, Share, Witness};
 use crate::context::Context;
 use crate::dsp::Dsp;
 use crate::error::ExplainError;
 use crate::failing::Failing;
 use crate::held::{held_orders, named_orders};
-use crate::root_cause::{CauseKind, RootCause, root_cause};
+use crate::nearest::nearest;
+use crate::root_cause::{CauseKind, RootCause, root_cause, witnesses};
 use crate::switches::{context_switches, minimise};
+use crate::turned::turned;
 use encoders::ConstraintSystem;
 use model::evaluate::{Check, Evaluation};
-use model::{EventTrace, Schedule};
+use model::{EventId, EventTrace, Schedule};
 use solver::{Goal, Model, Order, Outcome, Session, UnknownReason};
 
 /// How much to look for, and how hard. Work is counted in executed events, so that results do not
@@ -226,12 +228,13 @@ pub fn explain(
     options: &Options,
     budget: &dyn Fn() -> bool,
 ) -> Result<Explanation, ExplainError> {
-    explain_with(trace, system, (session, None), options, budget, &|_| {})
+    explain_with(trace, system, (session, None), options, budget, &|_| {}, &|| None)
 }
 
 /// [`explain`], which says at the start of each phase that it begins. `recorded` is a session over
 /// the schedules that are like the recorded run as far as its clock tells
-/// ([`encoders::encode_recorded`]): the failing schedule is looked for among them first.
+/// ([`encoders::encode_recorded`]): the failing schedule is looked for among them first. Where that takes long, `followed`
+/// is asked for a failing schedule that follows the recorded run.
 ///
 /// # Errors
 /// As [`explain`].
@@ -242,6 +245,7 @@ pub fn explain_with(
     options: &Options,
     budget: &dyn Fn() -> bool,
     begins: &dyn Fn(Phase),
+    followed: &dyn Fn() -> Option<Schedule>,
 ) -> Result<Explanation, ExplainError> {
     begins(Phase::Schedule);
     work(trace, system, session, budget, |context, asker| {
@@ -250,7 +254,15 @@ pub fn explain_with(
         if let Some(recorded) = recorded {
             let is_open = |answer: &Outcome| matches!(answer, Outcome::Unknown(_));
             let mut recorded = Asker::new(recorded);
-            let mut answer = find(trace, &mut recorded, Some(Share::First))?;
+            let mut answer = find(trace, &mut recorded, Some(Share::Brief))?;
+            if is_open(&answer)
+                && let Some(schedule) = followed()
+            {
+                answer = Outcome::Sat(Model { schedule, ..Model::default() });
+            }
+            if is_open(&answer) {
+                answer = find(trace, &mut recorded, Some(Share::First))?;
+            }
             if is_open(&answer) {
                 // What the recorded run read may be harder to come by than the failure.
                 found = Some(find(trace, asker, Some(Share::Second))?).filter(|any| !is_open(any));
@@ -343,13 +355,27 @@ fn from_model(
         let schedule = found.schedule.clone();
         return Ok(Explanation::cut_short(context.trace, schedule, evaluation));
     }
-    let schedule = fewer_switches(context, &found.schedule, &evaluation, options);
+    let (schedule, whole) = fewer_switches(context, &found.schedule, &evaluation, options);
     let is_cut = context.effort.expired().then_some(UnknownReason::TimeOut);
-    let (failing, mut explanation) = Explanation::begun(context, schedule)?;
+    let (mut failing, mut explanation) = Explanation::begun(context, schedule)?;
+    begins(Phase::RootCause);
+    find_witnesses(context, asker, &failing, options);
+    if asker.witnesses.is_empty()
+        && let Some(passing) = whole
+    {
+        let order = nearest(context, &failing, passing);
+        asker.witnesses.push(Witness::new(context, order));
+    }
+    if asker.witnesses.is_empty()
+        && let Some(apart) = turned(context, &failing)
+    {
+        (failing, explanation) = Explanation::begun(context, Schedule { order: apart.failing })?;
+        asker.witnesses.push(Witness::new(context, apart.passing));
+        find_witnesses(context, asker, &failing, options);
+    }
     explanation.statistics.switches_found = context_switches(context.trace, &found.schedule);
     explanation.limit(Phase::Switches, is_cut);
     asker.look_near(&failing.schedule);
-    begins(Phase::RootCause);
     find_cause(context, asker, &failing, options, &mut explanation);
     begins(Phase::Alternates);
     find_alternates(context, asker, &failing, options, &mut explanation);
@@ -382,10 +408,22 @@ fn fewer_switches(
     schedule: &Schedule,
     evaluation: &Evaluation,
     options: &Options,
-) -> Schedule {
+) -> (Schedule, Option<Vec<EventId>>) {
     let _span = tracing::info_span!("context_switches", events = schedule.order.len()).entered();
     context.effort.allow(options.switch_work);
     minimise(context, schedule, evaluation, Check::Fails)
+}
+
+/// Schedules that pass and are near the failing one.
+fn find_witnesses(
+    context: &mut Context<'_, '_>,
+    asker: &mut Asker<'_>,
+    failing: &Failing,
+    options: &Options,
+) {
+    let _span = tracing::info_span!("witnesses").entered();
+    context.effort.allow(options.cause_work);
+    witnesses(context, asker, failing);
 }
 
 fn find_cause(

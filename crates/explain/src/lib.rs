@@ -49,6 +49,7 @@ mod pairs;
 mod pin;
 mod root_cause;
 mod switches;
+mod turned;
 mod updates;
 mod visible;
 mod widen;

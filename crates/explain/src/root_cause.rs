@@ -30,9 +30,13 @@ pub enum CauseKind {
 pub struct RootCause {
     /// What kind of cause it is.
     pub kind: CauseKind,
-    /// Orders of the failing schedule that together rule out that it passes, in schedule order.
+    /// Orders of the failing schedule that together rule out that it passes, in schedule order
+    /// (see `shown`).
     /// Empty unless `kind` is [`CauseKind::Orders`].
     pub orders: Vec<ConflictOrder>,
+    /// Was it shown that they rule it out? Otherwise they are what a schedule that passes gives up, and differs in
+    /// little else.
+    pub shown: bool,
     /// Can no order be dropped? True only when for each of them a schedule was found that passes
     /// and keeps all others.
     pub minimal: bool,
@@ -51,6 +55,9 @@ pub(crate) struct Found {
 /// More orders than this are halved before they are tried one by one.
 const ONE_BY_ONE: usize = 8;
 
+/// A schedule that passes is near the failing one when it gives up so many orders of it at most.
+const NEAR: usize = 8;
+
 /// How many root causes are proposed before the orders are dropped one by one.
 const PROPOSALS: usize = 48;
 
@@ -59,22 +66,54 @@ pub(crate) fn root_cause(
     asker: &mut Asker<'_>,
     failing: &Failing,
 ) -> Result<Found, ExplainError> {
-    let cone = Cone::new(context.trace, &failing.evaluation);
-    let reaching = failing.conflicts.iter().filter(|o| cone.contains(context.trace, o));
-    let mut orders: Vec<ConflictOrder> = reaching.copied().collect();
-    orders.sort_by_key(|o| drop_first(failing, o));
+    let orders = reaching(context, failing);
+    let in_cone = orders.len();
     let (confirmed, open) = (Vec::new(), Vec::new());
     let mut search = Search { orders, cut: None, confirmed, open };
-    let in_cone = search.orders.len();
-    search.witnesses(context, asker, failing);
     // With inputs, another outcome may have nothing to do with orders.
     let by_hitting = !has_inputs(context.trace) && search.hit(context, asker, failing)?;
-    let kind = if by_hitting { search.kind() } else { search.delete(context, asker)? };
+    let mut shown = true;
+    let kind = match by_hitting {
+        true => search.kind(),
+        false => {
+            let near = search.given_up(asker);
+            if near.is_some() {
+                asker.be_brief();
+            }
+            let kind = search.delete(context, asker)?;
+            let is_better = |orders: &Vec<ConflictOrder>| {
+                search.cut.is_some() && orders.len() < search.orders.len()
+            };
+            if let Some(orders) = near.filter(is_better) {
+                (search.orders, shown) = (orders, false);
+            }
+            kind
+        }
+    };
     let minimal = search.cut.is_none() && kind != CauseKind::Inputs;
     let mut orders = search.orders;
     orders.sort_by_key(|o| (failing.position(o.order.after), failing.position(o.order.before)));
     let of = failing.conflicts.len();
-    Ok(Found { cause: RootCause { kind, orders, minimal, of, in_cone }, cut: search.cut })
+    Ok(Found { cause: RootCause { kind, orders, shown, minimal, of, in_cone }, cut: search.cut })
+}
+
+/// The orders that can reach the failure, first to drop first.
+fn reaching(context: &Context<'_, '_>, failing: &Failing) -> Vec<ConflictOrder> {
+    let cone = Cone::new(context.trace, &failing.evaluation);
+    let reaching = failing.conflicts.iter().filter(|o| cone.contains(context.trace, o));
+    let mut orders: Vec<ConflictOrder> = reaching.copied().collect();
+    orders.sort_by_key(|o| drop_first(failing, o));
+    orders
+}
+
+/// Finds passing schedules by local moves: each answers questions in the solver's place.
+pub(crate) fn witnesses(context: &mut Context<'_, '_>, asker: &mut Asker<'_>, failing: &Failing) {
+    let mut moves = Moves::new(context, failing);
+    for conflict in reaching(context, failing).iter().rev() {
+        if let Some(flip) = moves.cheapest(context, failing, conflict.order) {
+            asker.witnesses.push(Witness::new(context, flip.order));
+        }
+    }
 }
 
 /// What means least to a person is dropped first: synchronisation before memory, what is far from
@@ -176,19 +215,13 @@ impl Search {
         self.orders.retain(|o| core.contains(&o.order));
     }
 
-    /// Finds passing schedules by local moves: each answers questions in the solver's place.
-    fn witnesses(
-        &mut self,
-        context: &mut Context<'_, '_>,
-        asker: &mut Asker<'_>,
-        failing: &Failing,
-    ) {
-        let mut moves = Moves::new(context, failing);
-        for conflict in self.orders.iter().rev() {
-            if let Some(flip) = moves.cheapest(context, failing, conflict.order) {
-                asker.witnesses.push(Witness::new(context, flip.order));
-            }
-        }
+    /// The orders that a passing schedule near the failing one gives up; `None` where it is not near.
+    fn given_up(&self, asker: &Asker<'_>) -> Option<Vec<ConflictOrder>> {
+        let of = |witness: &Witness| -> Vec<ConflictOrder> {
+            self.orders.iter().filter(|o| !witness.keeps(o.order)).copied().collect()
+        };
+        let fewest = asker.witnesses.iter().map(of).min_by_key(Vec::len)?;
+        (!fewest.is_empty() && fewest.len() <= NEAR).then_some(fewest)
     }
 
     /// Drops all orders at once when every schedule fails.
@@ -266,6 +299,9 @@ impl Search {
         context: &mut Context<'_, '_>,
         asker: &mut Asker<'_>,
     ) -> Result<(), ExplainError> {
+        if asker.is_brief() {
+            return Ok(());
+        }
         asker.begin();
         for order in std::mem::take(&mut self.open) {
             let Some(index) = self.orders.iter().position(|o| o.order == order) else { continue };

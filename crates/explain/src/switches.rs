@@ -5,7 +5,7 @@ use crate::conflict::positions;
 use crate::context::Context;
 use crate::extend::{Preference, extend};
 use crate::held::held_orders;
-use crate::updates::whole_updates;
+use crate::updates::{Whole, whole_updates};
 use model::evaluate::{Check, Evaluation};
 use model::{EventId, EventTrace, Schedule};
 use solver::{Goal, Model, Order};
@@ -31,18 +31,19 @@ pub fn with_fewer_switches(
     let found = Model { schedule: schedule.clone(), ..Model::default() };
     let evaluation = context.accept_model(Goal::Fail, &found).ok()?;
     context.effort.allow(work);
-    Some(minimise(&mut context, schedule, &evaluation, Check::Fails))
+    Some(minimise(&mut context, schedule, &evaluation, Check::Fails).0)
 }
 
 /// Reduces the context switches of a schedule that the evaluator accepts, keeping its verdict:
 /// first by a greedy linear extension of its conflict orders, then by merging runs of one thread
-/// wherever the evaluator gives the same verdict.
+/// wherever the evaluator gives the same verdict. With it, one that passes and has an update more whole, where there is
+/// one.
 pub(crate) fn minimise(
     context: &mut Context<'_, '_>,
     schedule: &Schedule,
     evaluation: &Evaluation,
     verdict: Check,
-) -> Schedule {
+) -> (Schedule, Option<Vec<EventId>>) {
     let trace = context.trace;
     let mut keep = held_orders(trace);
     if !keeps(trace, &keep, &schedule.order) {
@@ -54,13 +55,11 @@ pub(crate) fn minimise(
     let keeps = |order: &[EventId]| keeps(trace, &keep, order);
     let merged = merge_runs(context, greedy, verdict, &keeps);
     if verdict != Check::Fails {
-        return Schedule { order: merged };
+        return (Schedule { order: merged }, None);
     }
-    let whole = whole_updates(context, merged.clone(), verdict, &keeps).order;
-    if whole == merged {
-        return Schedule { order: merged };
-    }
-    Schedule { order: merge_runs(context, whole, verdict, &keeps) }
+    let Whole { order, passing } = whole_updates(context, merged.clone(), verdict, &keeps);
+    let order = if order == merged { merged } else { merge_runs(context, order, verdict, &keeps) };
+    (Schedule { order }, passing)
 }
 
 /// Does a schedule keep some orders?

@@ -4,12 +4,12 @@ mod support;
 
 use encoders::dsl::Parsed;
 use explain::{
-    CauseKind, OrderKind, context_switches, explain_by_update, with_fewer_switches,
+    CauseKind, OrderKind, context_switches, explain_by_update, explain_from, with_fewer_switches,
     with_whole_updates,
 };
 use model::evaluate::{Check, Evaluator};
-use model::{EventId, Schedule};
-use solver::{Order, UnknownReason};
+use model::{EventId, Schedule, Site};
+use solver::{Goal, Model, Order, Outcome, Session, SolverError, UnknownReason};
 use support::causes::trace;
 
 /// Two threads add to `n` in each of two phases. What a thread does before its update in a phase has to come before
@@ -43,6 +43,79 @@ const PHASES: &str = "
     t0: [sum] R n -> z
     t0: fail z != 4
 ";
+
+/// A thread writes what another one should have read first, three times: their rounds follow each other.
+const ROUNDS: &str = "
+    cell x 32 = 0
+    sem g 0
+    sem s 0
+    sem t 0
+    a: [g0] post g
+    a: [w0] W x 1
+    a: [p0] post s
+    a: [q0] sem-wait t
+    a: [g1] post g
+    a: [w1] W x 2
+    a: [p1] post s
+    a: [q1] sem-wait t
+    a: [g2] post g
+    a: [w2] W x 3
+    a: [p2] post s
+    a: [q2] sem-wait t
+    b: [h0] sem-wait g
+    b: [r0] R x -> u
+    b: [d0] sem-wait s
+    b: [e0] post t
+    b: [h1] sem-wait g
+    b: [r1] R x -> v
+    b: [d1] sem-wait s
+    b: [e1] post t
+    b: [h2] sem-wait g
+    b: [r2] R x -> w
+    b: [d2] sem-wait s
+    b: [e2] post t
+    b: fail u + v + w != 3
+";
+
+/// Leaves everything open.
+struct Silent;
+
+impl Session for Silent {
+    fn check(&mut self, _: Goal, _: &[Order]) -> Result<Outcome, SolverError> {
+        Ok(Outcome::Unknown(UnknownReason::TimeOut))
+    }
+}
+
+#[test]
+fn of_pairs_that_are_wrong_in_several_rounds_one_is_left() {
+    let mut parsed = trace(ROUNDS);
+    for (label, line) in [("w0", 1), ("w1", 1), ("w2", 1), ("r0", 2), ("r1", 2), ("r2", 2)] {
+        let id = parsed.event(label);
+        let site = Site { file: "rounds.c".to_owned(), line, ..Site::default() };
+        parsed.trace.events[id.index()].stack = vec![site].into();
+    }
+    let labels = [
+        "g0", "w0", "p0", "h0", "r0", "d0", "e0", "q0", "g1", "w1", "p1", "h1", "r1", "d1", "e1",
+        "q1", "g2", "w2", "p2", "h2", "r2", "d2", "e2", "q2",
+    ];
+    let found = Model { schedule: in_order(&parsed, &labels), ..Model::default() };
+    let system = encoders::ConstraintSystem::default();
+    let options = support::options(1);
+    let told = explain_from(&parsed.trace, &system, &mut Silent, &found, &options, &|| true)
+        .expect("it fails");
+    let wrong = |order: &[EventId]| {
+        let place = |label: &str| order.iter().position(|id| *id == parsed.event(label));
+        [("w0", "r0"), ("w1", "r1"), ("w2", "r2")].map(|(write, read)| place(write) < place(read))
+    };
+    let failing = told.failing.expect("a failing schedule");
+    assert_eq!(wrong(&failing.schedule.order), [false, false, true]);
+    let passing = &told.alternates.found.first().expect("one that passes").schedule;
+    assert_eq!(wrong(&passing.order), [false, false, false]);
+    let cause = told.root_cause.expect("a root cause");
+    let orders: Vec<Order> = cause.orders.iter().map(|it| it.order).collect();
+    assert_eq!(orders, [Order { before: parsed.event("w2"), after: parsed.event("r2") }]);
+    assert!(!cause.shown);
+}
 
 /// The schedule in which the events named happen in this order, and a thread's others as soon as they can.
 fn in_order(parsed: &Parsed, labels: &[&str]) -> Schedule {

@@ -53,7 +53,8 @@ fn waits_of(story: &Story<'_>, block: &Event) -> Vec<Wait> {
             waits
         }
         Awaited::Unit { object } => {
-            units(story, object).map(|unit| wait(story.event(unit).thread, Some(unit))).collect()
+            let units = units(story, object).into_iter();
+            units.map(|unit| wait(story.event(unit).thread, Some(unit))).collect()
         }
         Awaited::End { child } => vec![wait(child, None)],
         Awaited::Signal { .. }
@@ -80,21 +81,32 @@ fn holders<'s>(
     })
 }
 
-/// The waits by which threads have units of a semaphore at the end.
-fn units<'s>(story: &'s Story<'_>, semaphore: ObjectId) -> impl Iterator<Item = EventId> + 's {
-    story.trace().threads.iter().flat_map(move |thread| {
+/// The waits by which threads have units of a semaphore at the end. None where units are handed from thread to thread, as
+/// they are by who announces work: a thread that took one has nothing to give back.
+fn units(story: &Story<'_>, semaphore: ObjectId) -> Vec<EventId> {
+    let mut held = Vec::new();
+    let mut given = Vec::new();
+    let mut first_wait: Option<EventId> = None;
+    for thread in &story.trace().threads {
         let mut taken = Vec::new();
         for &id in &thread.events {
             match story.event(id).kind {
-                EventKind::SemaphoreWait { object } if object == semaphore => taken.push(id),
+                EventKind::SemaphoreWait { object } if object == semaphore => {
+                    taken.push(id);
+                    first_wait = first_wait.filter(|first| story.before(*first, id)).or(Some(id));
+                }
                 EventKind::SemaphorePost { object } if object == semaphore => {
-                    taken.pop();
+                    given.extend(taken.pop().is_none().then_some(id));
                 }
                 _ => {}
             }
         }
-        taken
-    })
+        held.extend(taken);
+    }
+    // One that begins without units is opened before anybody takes one.
+    let is_handed =
+        first_wait.is_some_and(|first| given.iter().any(|post| story.before(first, *post)));
+    if is_handed { Vec::new() } else { held }
 }
 
 /// A shortest circle of threads that wait for each other, from its first thread on.
@@ -302,5 +314,40 @@ mod tests {
             "t0 waits for `this->mutex` (lock.c:2), which t0.1 took (lock.c:3), while t0.1 waits for `this->mutex` \
              (lock.c:4), which t0 took (lock.c:1)"
         );
+    }
+
+    /// What is said of a thread that took a unit and asks for another one, after who `posts` a unit, if anybody does.
+    fn asked_again(posts: &str) -> Option<String> {
+        let text = format!(
+            "
+            sem s 1
+            a: [took] sem-wait s
+            {posts}
+            a: [ask] W n 1
+            t0: fail
+        "
+        );
+        let mut parsed = parse(&text).expect("the text is a trace");
+        let [took, ask] = ["took", "ask"].map(|label| parsed.event(label));
+        let object = parsed.trace.event(took).kind.object().expect("a semaphore");
+        let on = Awaited::Unit { object };
+        parsed.trace.events[ask.index()].kind = EventKind::Block { on };
+        if let Some(failure) = &mut parsed.trace.failure {
+            failure.kind = FailureKind::Hang;
+        }
+        let trace = &parsed.trace;
+        let mut order: Vec<EventId> = trace.events.iter().map(|event| event.id).collect();
+        order.sort_by_key(|id| *id == ask);
+        let schedule = Schedule { order };
+        let evaluation = Evaluation::default();
+        let side = Side { trace, schedule: &schedule, evaluation: &evaluation, points: None };
+        find(&Story::new(side, None, Passing::None)).map(|found| found.sentence)
+    }
+
+    #[test]
+    fn who_is_handed_units_by_others_holds_none() {
+        let itself = asked_again("").expect("a thread waits for itself");
+        assert!(itself.contains("which it took itself"), "{itself}");
+        assert_eq!(asked_again("b: post s"), None);
     }
 }

@@ -74,7 +74,8 @@ pub fn explain_by_update(
     if !orders.is_empty() {
         let in_cone = failing.conflicts.iter().filter(|order| cone.contains(trace, order)).count();
         let (kind, of) = (CauseKind::Orders, failing.conflicts.len());
-        explanation.root_cause = Some(RootCause { kind, orders, minimal: false, of, in_cone });
+        explanation.root_cause =
+            Some(RootCause { kind, orders, shown: false, minimal: false, of, in_cone });
     }
     explanation.statistics.evaluated = context.executed;
     Ok(explanation)

@@ -1,0 +1,151 @@
+//! Pairs of two places of the program that are turned round all at once.
+//!
+//! A loop whose rounds race goes wrong in many rounds, and then no single order decides whether the run fails: the others
+//! are still wrong. So all racing pairs of the same two places are turned round together, as a repair of the program
+//! would; where the run passes then, they are turned one after the other until it does, and the failing schedule is the
+//! one before: as with delta debugging of schedules (Choi and Zeller, ISSTA 2002), what is left differs in one pair.
+
+use crate::cone::Cone;
+use crate::conflict::ConflictOrder;
+use crate::context::Context;
+use crate::extend::{Preference, extend};
+use crate::failing::Failing;
+use crate::happens_before::HappensBefore;
+use crate::held::held_orders;
+use crate::switches::{alive, keeps};
+use model::evaluate::Check;
+use model::{EventId, Site};
+use rustc_hash::FxHashSet;
+use solver::Order;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// So many pairs of places are tried, those that meet most often.
+const PLACES: usize = 24;
+/// So many events are executed for that.
+const TURNING: u64 = 20_000_000;
+/// Where a schedule is neither one that fails nor one that passes, so many of its neighbours are tried.
+const NEIGHBOURS: usize = 4;
+
+/// A failing schedule and one that passes, which differ in a pair that is turned round.
+pub(crate) struct Apart {
+    pub(crate) failing: Vec<EventId>,
+    pub(crate) passing: Vec<EventId>,
+}
+
+/// Finds one by turning pairs of two places round. `None` where the run passes with none of them, and where the effort is
+/// spent.
+pub(crate) fn turned(context: &mut Context<'_, '_>, failing: &Failing) -> Option<Apart> {
+    let trace = context.trace;
+    let mut keep = held_orders(trace);
+    if !keeps(trace, &keep, &failing.schedule.order) {
+        keep.clear();
+    }
+    keep.extend(alive(trace, &failing.schedule));
+    context.effort.allow(TURNING);
+    for pairs in by_places(context, failing) {
+        for others in [Others::All, Others::Synchronisation] {
+            let turn = Turn { failing, pairs: &pairs, others };
+            let Some(passing) = turn.schedule(context, pairs.len()) else { continue };
+            if context.check(&passing)? == Check::Passes {
+                let apart = turn.narrow(context, passing, &keep);
+                tracing::debug!(pairs = pairs.len(), found = apart.is_some(), "turned pairs round");
+                if apart.is_some() {
+                    return apart;
+                }
+            }
+        }
+    }
+    None
+}
+
+/// The racing pairs of the failing schedule that can reach the failure, by their places: those that only memory orders,
+/// and no synchronisation. Each group is in schedule order.
+fn by_places(context: &Context<'_, '_>, failing: &Failing) -> Vec<Vec<Order>> {
+    let trace = context.trace;
+    let cone = Cone::new(trace, &failing.evaluation);
+    let of_objects = failing.conflicts.iter().filter(|conflict| conflict.kind.cell().is_none());
+    let synchronised = HappensBefore::with_orders(
+        trace,
+        &failing.schedule.order,
+        of_objects.map(|conflict| conflict.order),
+    );
+    let races = |conflict: &&ConflictOrder| {
+        let Order { before, after } = conflict.order;
+        conflict.kind.cell().is_some()
+            && !synchronised.before(before, after)
+            && cone.contains(trace, conflict)
+    };
+    let mut groups: BTreeMap<(&Site, &Site), Vec<Order>> = BTreeMap::new();
+    for ConflictOrder { order, .. } in failing.conflicts.iter().filter(races) {
+        let place = (trace.event(order.before).site(), trace.event(order.after).site());
+        groups.entry(place).or_default().push(*order);
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_key(|pairs| Reverse(pairs.len()));
+    groups.truncate(PLACES);
+    groups
+}
+
+/// Which other orders of the failing schedule are kept. What they leave open follows it.
+#[derive(Clone, Copy)]
+enum Others {
+    All,
+    /// Those of synchronisation.
+    Synchronisation,
+}
+
+struct Turn<'a> {
+    failing: &'a Failing,
+    pairs: &'a [Order],
+    others: Others,
+}
+
+impl Turn<'_> {
+    /// The schedule in which the first `count` pairs come the other way round; `None` where that contradicts the orders
+    /// that are kept.
+    fn schedule(&self, context: &Context<'_, '_>, count: usize) -> Option<Vec<EventId>> {
+        let (turned, _) = self.pairs.split_at_checked(count)?;
+        let given_up: FxHashSet<Order> = turned.iter().copied().collect();
+        let keeps = |conflict: &&ConflictOrder| match self.others {
+            Others::All => !given_up.contains(&conflict.order),
+            Others::Synchronisation => conflict.kind.cell().is_none(),
+        };
+        let kept = self.failing.conflicts.iter().filter(keeps).map(|conflict| conflict.order);
+        let other_way = |order: &Order| Order { before: order.after, after: order.before };
+        let orders = kept.chain(turned.iter().map(other_way));
+        extend(context.trace, orders, Preference::Reference(&self.failing.positions))
+    }
+
+    /// Turns fewer pairs, until one more or less decides whether the run fails. `passing` has them all.
+    fn narrow(
+        &self,
+        context: &mut Context<'_, '_>,
+        passing: Vec<EventId>,
+        keep: &[Order],
+    ) -> Option<Apart> {
+        let mut apart = Apart { failing: self.failing.schedule.order.clone(), passing };
+        let (mut fails, mut passes) = (0, self.pairs.len());
+        while passes - fails > 1 {
+            let middle = fails + (passes - fails) / 2;
+            let mut decided = false;
+            for count in (fails + 1..=middle).rev().take(NEIGHBOURS) {
+                let Some(order) = self.schedule(context, count) else { continue };
+                match context.check(&order) {
+                    None => return Some(apart),
+                    Some(Check::Passes) => (passes, apart.passing, decided) = (count, order, true),
+                    Some(Check::Fails) if keeps(context.trace, keep, &order) => {
+                        (fails, apart.failing, decided) = (count, order, true);
+                    }
+                    Some(_) => continue,
+                }
+                break;
+            }
+            if !decided {
+                break;
+            }
+        }
+        tracing::debug!(pairs = self.pairs.len(), fails, passes, "narrowed");
+        Some(apart)
+    }
+}
