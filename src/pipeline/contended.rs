@@ -169,7 +169,7 @@ impl Work<'_> {
         let coarse = encoders::coarsen_near(trace, NEAR, &failing.schedule);
         let Some(coarse) = coarse else { return Ok(None) };
         let hardly_fewer = encoders::sources(&coarse.trace) > encoders::sources(trace) / FEWER;
-        if found.is_proposed() && hardly_fewer {
+        if hardly_fewer {
             return Ok(None);
         }
         tracing::info!(steps = coarse.trace.events.len(), "looks near the failing schedule");

@@ -52,7 +52,7 @@ impl Followed {
 /// Says by what a failing schedule was explained where other schedules could not be looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ByUpdate {
-    /// By one that passes because one update is whole.
+    /// By one that passes because one update is whole, or one pair comes the other way round.
     Passing,
     /// By one that passes because one pair comes the other way round.
     Turned,
@@ -76,8 +76,8 @@ impl fmt::Display for ByUpdate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Passing => {
-                "threads meet so often here that one update alone was made whole, and the run passes then; that \
-                 the orderings shown always lead to the failure was not shown"
+                "threads meet so often here that one update alone was made whole, or one pair of events turned \
+                 round, and the run passes then; that the orderings shown always lead to the failure was not shown"
             }
             Self::Turned => {
                 "threads meet so often here that one pair of events alone was turned round, and the run passes then; \
@@ -149,6 +149,10 @@ impl Work<'_> {
         let (whole, passing) = match switch_work {
             0 => (found, None),
             _ => self.with_whole_updates(trace, found, budget),
+        };
+        let (whole, passing) = match (switch_work, passing) {
+            (0, passing) | (_, passing @ Some(_)) => (whole, passing),
+            _ => self.with_turned_pairs(trace, whole, budget),
         };
         if self.is_rejected(&whole) {
             return Ok(None);
@@ -257,6 +261,21 @@ impl Work<'_> {
         let goes_on = self.for_a_share(budget);
         let whole = explain::with_whole_updates(trace, &schedule, WHOLE, &goes_on);
         whole.unwrap_or((schedule, None))
+    }
+
+    /// Turns pairs round that are wrong in many rounds, but for one, and one that passes and differs in that pair, where
+    /// there is one.
+    fn with_turned_pairs(
+        &self,
+        trace: &EventTrace,
+        schedule: Schedule,
+        budget: &Budget,
+    ) -> (Schedule, Option<Schedule>) {
+        let goes_on = self.for_a_share(budget);
+        match explain::with_turned_pairs(trace, &schedule, &goes_on) {
+            Some((failing, passing)) => (failing, Some(passing)),
+            None => (schedule, None),
+        }
     }
 
     /// Takes context switches from a failing schedule: what it does between two of them is moved as a whole.

@@ -74,5 +74,6 @@ pub use late::is_meeting;
 pub use pin::{has_inputs, pin_inputs};
 pub use root_cause::{CauseKind, RootCause};
 pub use switches::{context_switches, with_fewer_switches};
+pub use turned::with_turned_pairs;
 pub use updates::{explain_by_update, with_whole_updates};
 pub use widen::widen;

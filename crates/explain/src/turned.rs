@@ -14,9 +14,9 @@ use crate::happens_before::HappensBefore;
 use crate::held::held_orders;
 use crate::switches::{alive, keeps};
 use model::evaluate::Check;
-use model::{EventId, Site};
+use model::{EventId, EventTrace, Schedule, Site};
 use rustc_hash::FxHashSet;
-use solver::Order;
+use solver::{Goal, Model, Order};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -43,12 +43,44 @@ pub(crate) fn turned(context: &mut Context<'_, '_>, failing: &Failing) -> Option
     }
     keep.extend(alive(trace, &failing.schedule));
     context.effort.allow(TURNING);
-    for pairs in by_places(context, failing) {
+    let racing = by_places(context, failing, Among::Races);
+    together(context, failing, &racing, &keep).or_else(|| {
+        let all = by_places(context, failing, Among::All);
+        one_by_one(context, failing, &all, &keep)
+    })
+}
+
+/// A failing schedule and one that passes, which differ in one pair of events that comes the other way round, with the
+/// recorded inputs. `None` where the schedule does not fail with these inputs, and where no such two are found by
+/// turning all pairs of two places round, or one after the other. `budget` ends
+/// the search by answering false.
+#[must_use]
+pub fn with_turned_pairs(
+    trace: &EventTrace,
+    schedule: &Schedule,
+    budget: &dyn Fn() -> bool,
+) -> Option<(Schedule, Schedule)> {
+    let mut context = Context::new(trace, budget);
+    let found = Model { schedule: schedule.clone(), ..Model::default() };
+    context.accept_model(Goal::Fail, &found).ok()?;
+    let failing = Failing::new(&mut context, found.schedule).ok()?;
+    let apart = turned(&mut context, &failing)?;
+    Some((Schedule { order: apart.failing }, Schedule { order: apart.passing }))
+}
+
+/// Turns all pairs of two places at once, and then fewer of them.
+fn together(
+    context: &mut Context<'_, '_>,
+    failing: &Failing,
+    groups: &[Vec<Order>],
+    keep: &[Order],
+) -> Option<Apart> {
+    for pairs in groups {
         for others in [Others::All, Others::Synchronisation] {
-            let turn = Turn { failing, pairs: &pairs, others };
-            let Some(passing) = turn.schedule(context, pairs.len()) else { continue };
+            let turn = Turn { failing, others };
+            let Some(passing) = turn.schedule(context, pairs) else { continue };
             if context.check(&passing)? == Check::Passes {
-                let apart = turn.narrow(context, passing, &keep);
+                let apart = turn.narrow(context, pairs, passing, keep);
                 tracing::debug!(pairs = pairs.len(), found = apart.is_some(), "turned pairs round");
                 if apart.is_some() {
                     return apart;
@@ -59,9 +91,57 @@ pub(crate) fn turned(context: &mut Context<'_, '_>, failing: &Failing) -> Option
     None
 }
 
-/// The racing pairs of the failing schedule that can reach the failure, by their places: those that only memory orders,
-/// and no synchronisation. Each group is in schedule order.
-fn by_places(context: &Context<'_, '_>, failing: &Failing) -> Vec<Vec<Order>> {
+/// Turns pairs of two places one after the other, as long as the run fails all the same along the recorded paths: a lock
+/// that happened to be taken in some order hides which pairs race. Pairs that cannot be turned stay as they are.
+fn one_by_one(
+    context: &mut Context<'_, '_>,
+    failing: &Failing,
+    groups: &[Vec<Order>],
+    keep: &[Order],
+) -> Option<Apart> {
+    let turn = Turn { failing, others: Others::None };
+    for pairs in groups {
+        let mut turned: Vec<Order> = Vec::new();
+        let mut best = failing.schedule.order.clone();
+        for pair in pairs {
+            turned.push(*pair);
+            let order = turn.schedule(context, &turned);
+            let check = match &order {
+                Some(order) => Some(context.check(order)?),
+                None => None,
+            };
+            match (check, order) {
+                (Some(Check::Passes), Some(passing)) => {
+                    tracing::debug!(
+                        pairs = pairs.len(),
+                        turned = turned.len(),
+                        "turned pairs one by one"
+                    );
+                    return Some(Apart { failing: best, passing });
+                }
+                (Some(Check::Fails), Some(order)) if keeps(context.trace, keep, &order) => {
+                    best = order;
+                }
+                _ => {
+                    turned.pop();
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Which pairs are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Among {
+    /// Those that only memory orders, and no synchronisation.
+    Races,
+    All,
+}
+
+/// The pairs of the failing schedule that memory orders and that can reach the failure, by their places. Each group is in
+/// schedule order.
+fn by_places(context: &Context<'_, '_>, failing: &Failing, among: Among) -> Vec<Vec<Order>> {
     let trace = context.trace;
     let cone = Cone::new(trace, &failing.evaluation);
     let of_objects = failing.conflicts.iter().filter(|conflict| conflict.kind.cell().is_none());
@@ -73,7 +153,7 @@ fn by_places(context: &Context<'_, '_>, failing: &Failing) -> Vec<Vec<Order>> {
     let races = |conflict: &&ConflictOrder| {
         let Order { before, after } = conflict.order;
         conflict.kind.cell().is_some()
-            && !synchronised.before(before, after)
+            && (among == Among::All || !synchronised.before(before, after))
             && cone.contains(trace, conflict)
     };
     let mut groups: BTreeMap<(&Site, &Site), Vec<Order>> = BTreeMap::new();
@@ -93,23 +173,23 @@ enum Others {
     All,
     /// Those of synchronisation.
     Synchronisation,
+    None,
 }
 
 struct Turn<'a> {
     failing: &'a Failing,
-    pairs: &'a [Order],
     others: Others,
 }
 
 impl Turn<'_> {
-    /// The schedule in which the first `count` pairs come the other way round; `None` where that contradicts the orders
-    /// that are kept.
-    fn schedule(&self, context: &Context<'_, '_>, count: usize) -> Option<Vec<EventId>> {
-        let (turned, _) = self.pairs.split_at_checked(count)?;
+    /// The schedule in which these pairs come the other way round; `None` where that contradicts the orders that are
+    /// kept.
+    fn schedule(&self, context: &Context<'_, '_>, turned: &[Order]) -> Option<Vec<EventId>> {
         let given_up: FxHashSet<Order> = turned.iter().copied().collect();
         let keeps = |conflict: &&ConflictOrder| match self.others {
             Others::All => !given_up.contains(&conflict.order),
             Others::Synchronisation => conflict.kind.cell().is_none(),
+            Others::None => false,
         };
         let kept = self.failing.conflicts.iter().filter(keeps).map(|conflict| conflict.order);
         let other_way = |order: &Order| Order { before: order.after, after: order.before };
@@ -121,16 +201,18 @@ impl Turn<'_> {
     fn narrow(
         &self,
         context: &mut Context<'_, '_>,
+        pairs: &[Order],
         passing: Vec<EventId>,
         keep: &[Order],
     ) -> Option<Apart> {
         let mut apart = Apart { failing: self.failing.schedule.order.clone(), passing };
-        let (mut fails, mut passes) = (0, self.pairs.len());
+        let (mut fails, mut passes) = (0, pairs.len());
         while passes - fails > 1 {
             let middle = fails + (passes - fails) / 2;
             let mut decided = false;
             for count in (fails + 1..=middle).rev().take(NEIGHBOURS) {
-                let Some(order) = self.schedule(context, count) else { continue };
+                let turned = pairs.get(..count)?;
+                let Some(order) = self.schedule(context, turned) else { continue };
                 match context.check(&order) {
                     None => return Some(apart),
                     Some(Check::Passes) => (passes, apart.passing, decided) = (count, order, true),
@@ -145,7 +227,7 @@ impl Turn<'_> {
                 break;
             }
         }
-        tracing::debug!(pairs = self.pairs.len(), fails, passes, "narrowed");
+        tracing::debug!(pairs = pairs.len(), fails, passes, "narrowed");
         Some(apart)
     }
 }

@@ -175,7 +175,8 @@ fn parts_of(story: &Story<'_>, look: &PathCondition) -> Vec<(EventId, CellId)> {
     story.trace().reads_of(look.expr).into_iter().filter_map(part).collect()
 }
 
-/// Does the thread look at any of this again between these two of its events, and go by it?
+/// Does the thread look at any of this again between these two of its events, and go by it? Or at anything that it compares
+/// with what was there before it waited, as of a round that is over?
 fn is_tested(story: &Story<'_>, looks: &[&PathCondition], (wake, end): (EventId, EventId)) -> bool {
     let looked = cells_of(story, looks);
     let behind = story.event(wake).index;
@@ -183,9 +184,13 @@ fn is_tested(story: &Story<'_>, looks: &[&PathCondition], (wake, end): (EventId,
     let in_step =
         |read: EventId| story.event(read).depth() > 0 && story.site(read) == story.site(end);
     story.decided_before(end, &[PathConditionKind::Branch]).into_iter().any(|condition| {
+        let parts = parts_of(story, condition);
+        let is_new = |read: EventId| story.event(read).index > behind;
+        let was_seen =
+            |cell: CellId| parts.iter().any(|(read, other)| *other == cell && !is_new(*read));
         condition.position > behind
-            && parts_of(story, condition).into_iter().any(|(read, cell)| {
-                story.event(read).index > behind && looked.contains(&cell) && !in_step(read)
+            && parts.iter().any(|(read, cell)| {
+                is_new(*read) && (looked.contains(cell) || was_seen(*cell)) && !in_step(*read)
             })
     })
 }
