@@ -84,3 +84,20 @@ fn a_lost_wakeup_after_very_many_signals_is_explained() {
     assert_eq!(cause["pattern"], "missed-wakeup", "{cause}");
     assert!(cause["sentence"].as_str().unwrap_or_default().contains("`closed`"), "{cause}");
 }
+
+/// What goes wrong in tens of rounds is left wrong in one: no single order decides as long as there are others.
+#[test]
+fn of_a_barrier_that_is_missing_in_many_rounds_one_round_is_told() {
+    let workspace = built("missing-barrier", "missing_barrier.c");
+    let record = ["record", "-q", "--noise", "--until-failure", "50", "--timeout", "5"];
+    workspace.symbiosis(record.iter().chain(&["--", "./program", "300"])).expect_code(SUCCESS);
+    let solve = ["solve", "program.trace", "--no-replay", "--format", "json", "--timeout", "60"];
+    // Whether values of other rounds could make up for it is a question that may stay open.
+    let outcome = workspace.symbiosis(solve);
+    let solution: Value = serde_json::from_str(&outcome.stdout()).expect("JSON");
+    let orders = solution["root_cause"]["orders"].as_array();
+    assert_eq!(orders.map(Vec::len), Some(1), "{}", outcome.describe());
+    let sentence = solution["cause"]["sentence"].as_str().unwrap_or_default();
+    assert!(sentence.contains("after") && sentence.contains("had overwritten it"), "{sentence}");
+    assert!(!solution["alternates"].as_array().expect("a list").is_empty());
+}

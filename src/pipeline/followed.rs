@@ -38,14 +38,14 @@ pub(super) struct Followed {
     failing: Schedule,
     /// One that passes and differs in one update more that is whole.
     passing: Option<Schedule>,
-    /// Its root cause was looked for near the recorded run, and not found.
-    looked_near: bool,
+    /// Its root cause was looked for near the recorded run, and not found, or there are too many schedules there, too.
+    is_near_no_help: bool,
 }
 
 impl Followed {
     /// Is it hopeless to look at all schedules, whose reads have so many sources?
     pub(super) fn is_all_there_is(&self, sources: u64) -> bool {
-        sources > HOPELESS.1 || (self.looked_near && sources > HOPELESS.0)
+        sources > HOPELESS.1 || (self.is_near_no_help && sources > HOPELESS.0)
     }
 }
 
@@ -160,7 +160,7 @@ impl Work<'_> {
         if let Some(explained) = self.explain_end(trace, &whole, passing.as_ref(), budget)? {
             return Ok(Some(explained));
         }
-        let followed = Followed { failing: whole.clone(), passing, looked_near: false };
+        let followed = Followed { failing: whole.clone(), passing, is_near_no_help: false };
         self.followed = Some(followed);
         let schedule = match switch_work {
             0 => whole,
@@ -179,11 +179,11 @@ impl Work<'_> {
             self.timing.solve += started.elapsed();
             return Ok(self.explain_by_update(trace, too_many(), budget));
         }
+        if let Some(followed) = &mut self.followed {
+            followed.is_near_no_help = !hardly_fewer || of_steps > MANY;
+        }
         if hardly_fewer || of_steps > HOPELESS.1 {
             return Ok(None);
-        }
-        if let Some(followed) = &mut self.followed {
-            followed.looked_near = true;
         }
         let before = self.timing;
         self.timing.solve += started.elapsed();

@@ -463,6 +463,10 @@ fn find_alternates(
     let _span = tracing::info_span!("alternates", core = cause.orders.len()).entered();
     context.effort.allow(options.alternate_work);
     asker.begin();
+    // Who did not find a schedule that passes in all that time hardly finds one with orders besides.
+    if asker.witnesses.is_empty() && !explanation.cut.is_empty() {
+        asker.be_brief();
+    }
     let wanted = Wanted {
         alternates: options.alternates,
         spare: options.spare,
