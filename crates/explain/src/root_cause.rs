@@ -62,6 +62,15 @@ pub(crate) fn root_cause(
     let cone = Cone::new(context.trace, &failing.evaluation);
     let reaching = failing.conflicts.iter().filter(|o| cone.contains(context.trace, o));
     let mut orders: Vec<ConflictOrder> = reaching.copied().collect();
+    let of = failing.conflicts.len();
+    // Nothing that the failure depends on can be otherwise, so that there is nothing to ask.
+    if orders.is_empty() && !cone.has_inputs() {
+        let kind = CauseKind::FailsAlways;
+        return Ok(Found {
+            cause: RootCause { kind, orders, minimal: true, of, in_cone: 0 },
+            cut: None,
+        });
+    }
     orders.sort_by_key(|o| drop_first(failing, o));
     let (confirmed, open) = (Vec::new(), Vec::new());
     let mut search = Search { orders, cut: None, confirmed, open };
@@ -73,7 +82,6 @@ pub(crate) fn root_cause(
     let minimal = search.cut.is_none() && kind != CauseKind::Inputs;
     let mut orders = search.orders;
     orders.sort_by_key(|o| (failing.position(o.order.after), failing.position(o.order.before)));
-    let of = failing.conflicts.len();
     Ok(Found { cause: RootCause { kind, orders, minimal, of, in_cone }, cut: search.cut })
 }
 
