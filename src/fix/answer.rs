@@ -104,6 +104,9 @@ pub struct Checks {
     /// paths, because only the bug made them possible, but the threads' synchronisation lets them
     /// run.
     pub passes_on_recorded_paths: bool,
+    /// Whether a schedule with it keeps to the recorded paths was not found out in time.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub recorded_paths_undecided: bool,
     /// It adds no way for the threads to wait for each other.
     pub no_new_deadlock: bool,
     /// The program under the failing schedule with the repair's order enforced.
@@ -203,6 +206,7 @@ impl Repair {
                 events_at_the_end: checked.and_then(|c| c.end).map(|events| events as u64),
                 with_late_writes: false,
                 passes_on_recorded_paths: checked.is_some_and(|c| c.passing.is_some()),
+                recorded_paths_undecided: checked.is_some_and(|c| c.paths_open),
                 no_new_deadlock: checked.is_some(),
                 replay: None,
                 not_replayed: None,
@@ -249,7 +253,12 @@ impl Repair {
             false => write!(out, "  no schedule of this run{like}{both}{few} fails with it"),
         };
         let _ = writeln!(out, " ({constraints} constraints, unsatisfiable)");
-        if !self.checks.passes_on_recorded_paths {
+        if self.checks.recorded_paths_undecided {
+            let _ = writeln!(
+                out,
+                "  whether the recorded paths are still possible with it was not found out in time"
+            );
+        } else if !self.checks.passes_on_recorded_paths {
             let _ = writeln!(
                 out,
                 "  the recorded paths themselves are no longer possible: the program takes others"
@@ -305,5 +314,24 @@ impl Lines {
             let _ = writeln!(out, "  {line:>5} | {}", text.trim_end());
             last = *line;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Checks, Repair};
+
+    #[test]
+    fn what_was_not_found_out_is_not_said_to_be_so() {
+        let text = |checks: Checks| {
+            let mut text = String::new();
+            Repair { checks, ..Repair::default() }.write(&mut text, 1, &|_, _| None);
+            text
+        };
+        let (gone, open) = ("no longer possible", "not found out in time");
+        assert!(text(Checks::default()).contains(gone));
+        let undecided = Checks { recorded_paths_undecided: true, ..Checks::default() };
+        let undecided = text(undecided);
+        assert!(undecided.contains(open) && !undecided.contains(gone), "{undecided}");
     }
 }

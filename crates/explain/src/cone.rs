@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Cone {
     reads: BTreeSet<ReadRef>,
     cells: BTreeSet<CellId>,
+    inputs: bool,
 }
 
 impl Cone {
@@ -61,9 +62,10 @@ impl Cone {
         }
         let conditions = trace.conditions.iter().filter(|condition| decides(condition));
         conditions.for_each(|condition| search.expression(condition.expr));
-        let mut cone = Self { reads: BTreeSet::new(), cells: BTreeSet::new() };
+        let mut cone = Self { reads: BTreeSet::new(), cells: BTreeSet::new(), inputs: false };
         while let Some(var) = search.variables.pop() {
             let VariableOrigin::Read { event, part } = trace.variables[var.index()].origin else {
+                cone.inputs = true;
                 continue;
             };
             let read = ReadRef { event, part };
@@ -94,6 +96,11 @@ impl Cone {
                 let (a, b) = (self.touches(trace, before, cell), self.touches(trace, after, cell));
                 a.max(b) == Touch::Writes && a.min(b) != Touch::No
             })
+    }
+
+    /// Does the failure depend on an input, or on an initial value that is not known?
+    pub(crate) fn has_inputs(&self) -> bool {
+        self.inputs
     }
 
     /// The cells whose values can reach the failure.

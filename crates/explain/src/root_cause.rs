@@ -66,8 +66,15 @@ pub(crate) fn root_cause(
     asker: &mut Asker<'_>,
     failing: &Failing,
 ) -> Result<Found, ExplainError> {
-    let orders = reaching(context, failing);
-    let in_cone = orders.len();
+    let cone = Cone::new(context.trace, &failing.evaluation);
+    let orders = reaching(context, failing, &cone);
+    let (in_cone, of) = (orders.len(), failing.conflicts.len());
+    // Nothing that the failure depends on can be otherwise, so that there is nothing to ask.
+    if orders.is_empty() && !cone.has_inputs() {
+        let kind = CauseKind::FailsAlways;
+        let cause = RootCause { kind, orders, shown: true, minimal: true, of, in_cone };
+        return Ok(Found { cause, cut: None });
+    }
     let (confirmed, open) = (Vec::new(), Vec::new());
     let mut search = Search { orders, cut: None, confirmed, open };
     // With inputs, another outcome may have nothing to do with orders.
@@ -93,13 +100,11 @@ pub(crate) fn root_cause(
     let minimal = search.cut.is_none() && kind != CauseKind::Inputs;
     let mut orders = search.orders;
     orders.sort_by_key(|o| (failing.position(o.order.after), failing.position(o.order.before)));
-    let of = failing.conflicts.len();
     Ok(Found { cause: RootCause { kind, orders, shown, minimal, of, in_cone }, cut: search.cut })
 }
 
 /// The orders that can reach the failure, first to drop first.
-fn reaching(context: &Context<'_, '_>, failing: &Failing) -> Vec<ConflictOrder> {
-    let cone = Cone::new(context.trace, &failing.evaluation);
+fn reaching(context: &Context<'_, '_>, failing: &Failing, cone: &Cone) -> Vec<ConflictOrder> {
     let reaching = failing.conflicts.iter().filter(|o| cone.contains(context.trace, o));
     let mut orders: Vec<ConflictOrder> = reaching.copied().collect();
     orders.sort_by_key(|o| drop_first(failing, o));
@@ -108,8 +113,13 @@ fn reaching(context: &Context<'_, '_>, failing: &Failing) -> Vec<ConflictOrder> 
 
 /// Finds passing schedules by local moves: each answers questions in the solver's place.
 pub(crate) fn witnesses(context: &mut Context<'_, '_>, asker: &mut Asker<'_>, failing: &Failing) {
+    let cone = Cone::new(context.trace, &failing.evaluation);
+    let orders = reaching(context, failing, &cone);
+    if orders.is_empty() {
+        return;
+    }
     let mut moves = Moves::new(context, failing);
-    for conflict in reaching(context, failing).iter().rev() {
+    for conflict in orders.iter().rev() {
         if let Some(flip) = moves.cheapest(context, failing, conflict.order) {
             asker.witnesses.push(Witness::new(context, flip.order));
         }

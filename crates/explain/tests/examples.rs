@@ -315,19 +315,21 @@ fn unrelated_sections_stay() {
     assert!(!dsp.failing.iter().any(of_log), "{dsp:?}");
 }
 
+/// Never says whether a schedule passes.
+struct Silent<'t>(support::BruteForce<'t>);
+impl Session for Silent<'_> {
+    fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Outcome, solver::SolverError> {
+        match goal {
+            Goal::Pass => Ok(Outcome::Unknown(solver::UnknownReason::TimeOut)),
+            _ => self.0.check(goal, orders),
+        }
+    }
+}
+
 /// A question without answer is no answer: the orders that a schedule gives up which passes are proposed, and are not
 /// called shown or minimal.
 #[test]
 fn without_answers_the_orders_are_a_proposal() {
-    struct Silent<'t>(support::BruteForce<'t>);
-    impl Session for Silent<'_> {
-        fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Outcome, solver::SolverError> {
-            match goal {
-                Goal::Pass => Ok(Outcome::Unknown(solver::UnknownReason::TimeOut)),
-                _ => self.0.check(goal, orders),
-            }
-        }
-    }
     let parsed = trace(TWO_STAGE);
     let mut session = Silent(support::BruteForce::new(&parsed.trace));
     let explanation = support::explain_with(&parsed.trace, &mut session, 1);
@@ -342,6 +344,32 @@ fn without_answers_the_orders_are_a_proposal() {
     };
     assert!(explanation.alternates.found.iter().any(gives_up), "{cause:?}");
     assert!(explanation.statistics.solver_calls < 12, "{:?}", explanation.statistics);
+}
+
+/// What came in which order decided which way a thread went, and nothing behind that: without a question it is known that every
+/// schedule along these paths fails.
+#[test]
+fn a_failure_that_no_order_reaches_needs_no_answer() {
+    let parsed = trace(
+        "
+        t0: fork a
+        t0: fork b
+        b: W done 1
+        a: R done -> d
+        a: assume d == 1
+        a: W torn 1
+        t0: join a
+        t0: join b
+        t0: R torn -> t
+        t0: fail t == 1
+        ",
+    );
+    let mut session = Silent(support::BruteForce::new(&parsed.trace));
+    let explanation = support::explain_with(&parsed.trace, &mut session, 1);
+    let cause = explanation.root_cause.expect("a cause");
+    assert_eq!((cause.kind, cause.minimal), (CauseKind::FailsAlways, true));
+    assert!(cause.orders.is_empty() && explanation.cut.is_empty());
+    assert_eq!(explanation.statistics.solver_calls, 1, "for the failing schedule");
 }
 
 /// What the solver says is never shown unchecked: a schedule that passes is no failing schedule,

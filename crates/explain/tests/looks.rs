@@ -292,3 +292,55 @@ fn what_was_decided_in_front_of_a_search_is_not_too_far_away() {
     assert_eq!(cause.case, Some("decided-too-early"), "{cause:?}");
     assert_eq!(cause.events, events(&parsed, &["check", "enter", "clear", "use"]));
 }
+
+/// A slot is given back, and its generation raised, while who holds it still has looked at the generation and not taken the lock
+/// yet.
+const SLOT: &str = "
+    cell generation 32 = 1
+    cell value 32 = 20
+    t0: fork a
+    t0: fork b
+    t0: fork c
+    b: [check] R generation -> g
+    b: assume g == 1
+    a: lock m
+    a: [drop] W value 0
+    a: [raise] W generation 2
+    a: unlock m
+    b: lock m
+    b: [use] R value -> v
+    b: unlock m
+    b: fail v != 20
+";
+
+/// The generation and the value are parts of one container, which is all that is known of their names.
+fn of_one_variable(text: &str) -> encoders::dsl::Parsed {
+    let mut parsed = trace(text);
+    let is_part = |name: &str| ["generation", "value"].contains(&name);
+    for cell in parsed.trace.cells.iter_mut().filter(|cell| is_part(&cell.name)) {
+        cell.name = "slots".into();
+    }
+    for event in &mut parsed.trace.events {
+        if event.name.as_deref().is_some_and(is_part) {
+            event.name = Some("slots".into());
+        }
+    }
+    parsed
+}
+
+/// The slot has another owner by now, who wrote its value again and did not touch the generation.
+#[test]
+fn what_overtook_a_check_counts_where_another_operation_followed_it() {
+    let text = SLOT.replace(
+        "    b: lock m\n",
+        "    c: lock m\n    c: [make] W value 30\n    c: unlock m\n    b: lock m\n",
+    );
+    let parsed = of_one_variable(&text.replace("v != 20", "v == 30"));
+    let cause = cause_of(&parsed);
+    assert_eq!(
+        (cause.pattern, cause.case),
+        (Pattern::Atomicity, Some("read-write-use")),
+        "{cause:?}"
+    );
+    assert_eq!(cause.events, events(&parsed, &["raise", "check", "use"]), "{cause:?}");
+}

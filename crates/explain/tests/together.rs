@@ -339,3 +339,50 @@ fn a_container_that_was_changed_between_two_sections_is_one_variable() {
     let (case, sentence) = of(false);
     assert_ne!(case, Some("read-write-read"), "members of the program's own: {sentence}");
 }
+
+/// Three threads count and add up in two steps each, and a fourth one compares both while the first is half-way. What the
+/// first had counted the second has counted on since, and the third does its part when the fourth is through.
+#[test]
+fn who_was_half_way_need_not_be_who_came_in_another_order() {
+    let text = "
+        cell count 32 = 0
+        cell sum 32 = 0
+        t0: fork a
+        t0: fork b
+        t0: fork c
+        t0: fork d
+        a: [counted] RMW count -> p = p + 1
+        a: [added] RMW sum -> q = q + 10
+        b: RMW count -> r = r + 1
+        b: RMW sum -> s = s + 10
+        d: RMW count -> u = u + 1
+        d: RMW sum -> v = v + 10
+        c: [first] R count -> x
+        c: [second] R sum -> y
+        c: assume x * 10 != y
+        c: W torn 1
+        t0: join a
+        t0: join b
+        t0: join c
+        t0: join d
+        t0: R torn -> t
+        t0: fail t == 1
+    ";
+    let parsed = |text: &str| encoders::dsl::parse(text).expect("the text is a trace");
+    let turns = |parts: &[(usize, usize)]| -> Vec<usize> {
+        parts.iter().flat_map(|(thread, count)| vec![*thread; *count]).collect()
+    };
+    let order = turns(&[(0, 5), (1, 2), (2, 4), (3, 5), (1, 2), (4, 4), (0, 6)]);
+    let mut fails = parsed(text);
+    fails.trace.failure.as_mut().expect("a failure").kind = model::FailureKind::Exit;
+    let failing = Run::in_order(fails, &order);
+    let passes = text.replace("x * 10 != y", "x * 10 == y").replace("c: W torn 1", "");
+    let passes = passes.replace("fail t == 1", "assume t == 0");
+    let order = turns(&[(0, 5), (1, 2), (2, 4), (1, 2), (4, 4), (3, 4), (0, 6)]);
+    let passing = Run::in_order(parsed(&passes), &order);
+    let cause = cause_across(&failing, &passing);
+    assert_eq!(cause.case, Some("reads-between-writes"), "{cause:?}");
+    let named = ["first", "second", "counted", "added"];
+    let named = named.map(|label| CauseEvent::Failing(failing.event(label)));
+    assert_eq!(cause.events, named);
+}

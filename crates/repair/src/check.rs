@@ -2,6 +2,7 @@
 
 use crate::contended;
 use crate::edit::Edited;
+use crate::runs::run_through;
 use crate::waits::new_circle;
 use encoders::{ConstraintSystem, EncodeError};
 use model::evaluate::Evaluator;
@@ -9,6 +10,10 @@ use model::{EventId, EventTrace, VarId, VariableOrigin};
 use solver::{Goal, Model, OrderingSession, Outcome, Session, SolverError};
 use std::time::Duration;
 use thiserror::Error;
+
+/// The part of a question's time that is spent on whether the recorded paths are still possible with a repair: that
+/// decides what is said of it, and not whether it is one.
+pub(crate) const PATHS: u32 = 16;
 
 /// How much a check may take.
 #[derive(Clone, Copy)]
@@ -72,8 +77,10 @@ pub struct Checked {
     /// The constraints of the system with the repair, no schedule of which fails.
     pub constraints: usize,
     /// A schedule with the repair that passes on the recorded paths, as the recorded run's events;
-    /// `None` where none keeps to the recorded paths, because only the bug made them possible.
+    /// `None` where none keeps to the recorded paths, because only the bug made them possible, or none was found in time.
     pub passing: Option<Vec<EventId>>,
+    /// Whether a schedule with it keeps to the recorded paths was not found out in time.
+    pub paths_open: bool,
     /// Only schedules were looked at that switch threads at few places, since threads meet too often.
     pub at_few_places: bool,
     /// Only schedules were looked at that begin as the recorded run did, and have so many events in an order of their own
@@ -108,7 +115,7 @@ pub(crate) fn check(
         }
     }
     let constraints = system.constraints.len();
-    match session.check(Goal::Pass, &[])? {
+    match session.check_within(Goal::Pass, &[], PATHS)? {
         Outcome::Sat(found) => {
             if !passes(trace, &found) {
                 let why = "the evaluator does not accept the schedule that passes".to_owned();
@@ -117,11 +124,30 @@ pub(crate) fn check(
             let recorded = found.schedule.order.iter();
             let recorded =
                 recorded.filter_map(|id| edited.origin.get(id.index()).copied().flatten());
-            let passing = Some(recorded.collect());
-            Ok(Verdict::Holds(Checked { constraints, passing, at_few_places: false, end: None }))
+            Ok(Verdict::Holds(Checked {
+                passing: Some(recorded.collect()),
+                ..Checked::of(constraints)
+            }))
         }
-        Outcome::Unknown(reason) => Ok(Verdict::Refused(Refusal::Undecided(reason.to_string()))),
+        // That nothing fails is shown already: what is left to see is that the program can run.
+        Outcome::Unknown(_) => Ok(off_path(trace, constraints, limits)?.with_open_paths()),
         Outcome::Unsat(_) => off_path(trace, constraints, limits),
+    }
+}
+
+impl Checked {
+    fn of(constraints: usize) -> Self {
+        Self { constraints, passing: None, paths_open: false, at_few_places: false, end: None }
+    }
+}
+
+impl Verdict {
+    /// The same where nobody knows whether the recorded paths are still possible.
+    pub(crate) fn with_open_paths(self) -> Self {
+        match self {
+            Self::Holds(checked) => Self::Holds(Checked { paths_open: true, ..checked }),
+            refused @ Self::Refused(_) => refused,
+        }
     }
 }
 
@@ -134,15 +160,17 @@ pub(crate) fn off_path(
 ) -> Result<Verdict, SolverError> {
     let mut free = trace.clone();
     free.conditions.clear();
+    // With many units of semaphores the solver takes long to find a run, and any will do.
+    if run_through(&free) {
+        return Ok(Verdict::Holds(Checked::of(constraints)));
+    }
     let system = match limits.encode(&free) {
         Ok(system) => system,
         Err(error) => return Ok(Verdict::Refused(Refusal::Undecided(error.to_string()))),
     };
     let mut session = OrderingSession::new(&free, &system, limits.of_question());
     Ok(match session.check(Goal::Any, &[])? {
-        Outcome::Sat(_) => {
-            Verdict::Holds(Checked { constraints, passing: None, at_few_places: false, end: None })
-        }
+        Outcome::Sat(_) => Verdict::Holds(Checked::of(constraints)),
         Outcome::Unsat(_) => Verdict::Refused(Refusal::Vacuous),
         Outcome::Unknown(reason) => Verdict::Refused(Refusal::Undecided(reason.to_string())),
     })

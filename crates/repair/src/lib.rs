@@ -25,6 +25,7 @@ mod end;
 mod enforce;
 mod ordered;
 mod possible;
+mod runs;
 mod sections;
 mod source;
 mod statements;

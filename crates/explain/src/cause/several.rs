@@ -8,6 +8,7 @@ use super::words::{at, both_named, last_member, quoted, same_variable, whole};
 use super::{Found, Pattern, announced};
 use model::names::is_descriptor;
 use model::{CellId, EventId, PathConditionKind, Site, ThreadId};
+use solver::Order;
 use std::collections::BTreeMap;
 
 /// No more of the reads that a thread's branches depend on are looked at.
@@ -51,7 +52,25 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
             }
         }
     }
-    None
+    half_seen(story, order)
+}
+
+/// The reads of both variables lie between a third thread's writes of them: who came in another order in the passing run
+/// need not be who was half-way, and what it wrote first may have been written again since.
+fn half_seen(story: &Story<'_>, order: Order) -> Option<Found> {
+    [order.before, order.after].into_iter().find_map(|own| {
+        let reader = story.event(own).thread;
+        let cells = story.common_cells(order.before, order.after);
+        let threads = || (0..story.trace().threads.len()).map(ThreadId::from_index);
+        compared(story, own, &cells).into_iter().find_map(|reads| {
+            threads().filter(|writer| *writer != reader).find_map(|writer| {
+                let torn = torn(story, reads, writer)?;
+                let (seen, missed) = (torn.seen.0, torn.missed.1?);
+                let whole = story.in_one_call(seen, missed) || story.in_one_call(missed, seen);
+                whole.then(|| found(story, reads, torn))
+            })
+        })
+    })
 }
 
 /// One read of several cells, a copy of a structure, say, between one thread's writes of two of them, where the

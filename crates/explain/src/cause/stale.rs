@@ -68,7 +68,7 @@ pub(super) fn find_wrong_way(story: &Story<'_>) -> Option<Found> {
     reads.find_map(|read| overtaken(story, read))
 }
 
-/// The later event of the pair was come to by a check in a critical section before, of what another thread changed under
+/// The later event of the pair was come to by a check outside of its critical section, of what another thread changed under
 /// the same lock, as it did what is read there.
 pub(super) fn find_overtaken(story: &Story<'_>, pair: Pair) -> Option<Found> {
     let Pair::Reversed(Order { before, after }) = pair else { return None };
@@ -79,7 +79,7 @@ pub(super) fn find_overtaken(story: &Story<'_>, pair: Pair) -> Option<Found> {
     };
     let parted = sections::held(story, after).into_iter().any(|(lock, taken)| {
         let section = |id: EventId| sections::taken(story, id, lock);
-        let checked = section(look).is_some_and(|checked| checked != taken);
+        let checked = section(look) != Some(taken);
         checked && section(before).is_some() && section(between).is_some()
     });
     parted.then_some(found)
@@ -161,11 +161,20 @@ fn used(story: &Story<'_>, end: EventId, look: Look<'_>) -> Option<Found> {
 fn overtaken(story: &Story<'_>, end: EventId) -> Option<Found> {
     let cells = story.cells(end).into_iter();
     let sources: Vec<EventId> = cells.filter_map(|cell| story.source(end, cell)).collect();
-    let beside = |between: EventId| {
-        sources.iter().any(|source| {
-            story.event(*source).thread == story.event(between).thread
-                && (story.in_one_call(between, *source) || story.in_one_call(*source, between))
+    let of_one = |between: EventId, other: EventId| {
+        story.event(other).thread == story.event(between).thread
+            && (story.in_one_call(between, other) || story.in_one_call(other, between))
+    };
+    // What that operation wrote there may have been written again by another one since.
+    let overwritten = |look: EventId, between: EventId| {
+        story.cells(end).into_iter().any(|cell| {
+            let own = story.accesses(story.event(between).thread, cell).into_iter();
+            let mut writes = own.filter(|id| story.access(*id, cell).writes);
+            writes.any(|id| story.before(look, id) && story.before(id, end) && of_one(between, id))
         })
+    };
+    let beside = |look: EventId, between: EventId| {
+        sources.iter().any(|source| of_one(between, *source)) || overwritten(look, between)
     };
     let mut checks = looks(story, end);
     checks.retain(|look| {
@@ -174,7 +183,10 @@ fn overtaken(story: &Story<'_>, end: EventId) -> Option<Found> {
             && !story.waited_between(look.read.event, end)
     });
     let (look, between) = checks.into_iter().find_map(|look| {
-        let between = last_write(story, look, end).filter(|between| beside(*between))?;
+        let between = last_write(story, look, end)?;
+        if !beside(look.read.event, between) {
+            return None;
+        }
         // Whom the thread waited for had done its part by then, in any schedule.
         (!story.always_before(between, end)).then_some((look, between))
     })?;
