@@ -100,7 +100,6 @@ fn start(environment: *mut *mut c_char) {
             noise::start(config.noise, config.noise_time);
         }
         if process::recording() {
-            // Before there is a thread to log that a search in vain allocates.
             exceptions::start();
         }
         settings.set_readings();
