@@ -79,6 +79,7 @@ fn start(environment: *mut *mut c_char) {
         }
         if let Some(root) = settings.children {
             children::set_root(root);
+            children::set_environment(environment);
             if !process::recording()
                 && let Err(error) = children::open(false)
             {
