@@ -108,6 +108,25 @@ fn a_script_that_becomes_the_program_is_the_program() {
 }
 
 #[test]
+fn what_a_script_says_to_openmp_is_what_its_program_had() {
+    let bench = Bench::new("openmp");
+    bench.script("wrapper", "#!/bin/sh\nOMP_NUM_THREADS=3 exec ./family status\n");
+    bench.record(&["-q", "-o", "w.trace", "--", "./wrapper"]).expect_code(3);
+    let script = "OMP_NUM_THREADS=4 OMP_SCHEDULE=dynamic ./family status; exit 7";
+    bench.record(&["-q", "--", "sh", "-c", script]).expect_code(7);
+    for (trace, had) in [
+        ("w.trace", vec![("OMP_NUM_THREADS", "3")]),
+        ("family.trace", vec![("OMP_NUM_THREADS", "4"), ("OMP_SCHEDULE", "dynamic")]),
+    ] {
+        let manifest = bench.manifest(trace);
+        let settings = manifest.openmp.iter().filter(|(name, _)| name.starts_with("OMP_"));
+        let settings: Vec<_> = settings.map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!(settings, had, "{trace}");
+        assert!(manifest.openmp.contains_key("SYMBIOSIS_OMP_PROCESSORS"), "{trace}");
+    }
+}
+
+#[test]
 fn a_forked_child_has_a_trace_that_begins_with_its_parent() {
     let bench = Bench::new("fork");
     for how in ["fork", "fork-thread"] {

@@ -78,6 +78,20 @@ fn one_command_from_source_to_program() {
     assert_eq!(bench.names(), ["a.out", "hello.c"], "nothing is left behind");
 }
 
+/// As runners of tests have it that count what was allocated.
+const OWN_MALLOC: &str = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+    static void *(*next)(size_t);\nstatic int count;\n\
+    __attribute__((constructor)) static void begin(void) { next = dlsym(RTLD_NEXT, \"malloc\"); }\n\
+    void *malloc(size_t size) { count++; return next(size); }\n\
+    int main(void) { void *volatile one = malloc(9); free(one); return count ? 0 : 1; }\n";
+
+#[test]
+fn a_malloc_that_a_constructor_makes_ready_is_not_called_before() {
+    let bench = Bench::new(&[("own.c", OWN_MALLOC)]);
+    bench.quiet("cc -g -O1 -Wno-all own.c -o own");
+    assert_eq!(bench.output("own"), "");
+}
+
 #[test]
 fn objects_have_the_names_that_clang_gives_them() {
     let bench = Bench::new(&[("square.c", SQUARE), ("main.c", USES_SQUARE)]);

@@ -190,3 +190,24 @@ fn a_search_without_success_names_the_seeds_it_tried() {
     let outcome = workspace.symbiosis(search).expect_code(LIMIT);
     assert!(outcome.stderr().contains("with seeds 5 to 7"), "{}", outcome.describe());
 }
+
+/// Gets a signal twice in a millisecond, in code that passes many gates.
+const TICKS: &str = "#include <signal.h>\n#include <sys/time.h>\n\
+    static volatile int ticks, sum;\n\
+    static void tick(int number) { (void)number; ticks++; }\n\
+    int main(void) {\n\
+    const struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};\n\
+    signal(SIGALRM, tick);\n setitimer(ITIMER_REAL, &often, 0);\n\
+    while (ticks < 400) sum += ticks;\n\
+    setitimer(ITIMER_REAL, &never, 0);\n return 0;\n}\n";
+
+/// A signal waits in single-step mode for a place to be handled at, and a gate keeps the processor's flags.
+#[test]
+fn signals_that_come_just_before_a_gate_end_no_program() {
+    let workspace = Workspace::new("noise-ticks");
+    fs::write(workspace.path("ticks.c"), TICKS).expect("written");
+    workspace.symbiosis(["cc", "-g", "-O1", "ticks.c", "-o", "ticks"]).expect_code(SUCCESS);
+    let often = "--noise=random,0.5,1,100000";
+    let command = ["record", often, "--until-failure", "3", "-o", "t.trace", "--", "./ticks"];
+    workspace.symbiosis(command).expect_code(LIMIT);
+}

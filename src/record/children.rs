@@ -6,6 +6,7 @@
 //! other processes by it, whatever became of their parents.
 
 use crate::record::RecordError;
+use crate::record::openmp;
 use crate::record::time_limit::Ended;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -170,6 +171,7 @@ impl Found {
         manifest.noise.clone_from(&run.noise);
         manifest.seed = run.seed;
         manifest.common_clock = run.common_clock;
+        manifest.openmp = openmp::settings_of(&origin.openmp);
         manifest.process = Some(origin.identity);
         manifest.outcome = origin.exit_status.map(Outcome::Exited);
         if manifest.outcome.is_none() {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
+use trace_format::layout::OPENMP_PREFIX as PREFIX;
 
-/// What OpenMP's variables begin with.
-const PREFIX: &str = "OMP_";
 /// The number of processors, which is the number of threads unless the program or its user says another;
 /// of interest to `src/cc/library/openmp`.
 const PROCESSORS: &str = "SYMBIOSIS_OMP_PROCESSORS";
@@ -21,6 +20,12 @@ pub fn settings() -> BTreeMap<String, String> {
         settings.entry(PROCESSORS.to_owned()).or_insert_with(|| processors.to_string());
     }
     settings
+}
+
+/// The variables of a process that this one started, whose own may have been set on the way there (by a script, say).
+pub fn settings_of(child: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let machine = settings().into_iter().filter(|(name, _)| !name.starts_with(PREFIX));
+    machine.chain(child.clone()).collect()
 }
 
 /// Gives a program these settings and no others.

@@ -229,6 +229,7 @@ fn take_own(
     let own = found.remove(at);
     manifest.command.clone_from(&own.origin.command);
     manifest.directory.clone_from(&own.origin.directory);
+    manifest.openmp = openmp::settings_of(&own.origin.openmp);
     manifest.executable = Program::at(Path::new(&own.origin.executable), Vec::new()).executable();
     manifest.process = Some(own.origin.identity);
     fs_err::remove_dir_all(directory)

@@ -76,7 +76,7 @@ pub fn flips(trace: &EventTrace, schedule: &Schedule, evaluation: &Evaluation) -
     let mut pairs: Vec<(Key, EventId, EventId)> = Vec::new();
     let mut add = |rank: Rank, before: EventId, after: EventId| {
         let [one, other] = [before, after].map(|id| trace.event(id));
-        let internal = (is_of_runtime(one) && is_of_runtime(other))
+        let internal = (one.is_of_openmp() && other.is_of_openmp())
             || one.asks_who_is_left()
             || other.asks_who_is_left();
         let rank = if internal { Rank::Rest } else { rank };
@@ -131,17 +131,6 @@ fn failing_threads(trace: &EventTrace) -> BTreeSet<ThreadId> {
         threads.extend(trace.events.iter().filter(blocked).map(|event| event.thread));
     }
     threads
-}
-
-/// Is it what OpenMP's runtime does for itself? Whose order that is says less than the order of what the
-/// program does, in which it shows as well. Critical sections are the program's.
-fn is_of_runtime(event: &Event) -> bool {
-    let mut inside = event.stack.iter().take_while(|site| site.file.is_empty());
-    inside.any(|site| {
-        let entry = site.function.strip_prefix("__kmpc_");
-        entry.is_some_and(|entry| !entry.contains("critical"))
-            || site.function.starts_with("symbiosis_omp_")
-    })
 }
 
 /// The schedule with a flip: up to `before` as it is, then what does not depend on `before` up to

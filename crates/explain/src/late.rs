@@ -92,9 +92,12 @@ impl<'v, 'a> Lateness<'v, 'a> {
                 _ => 2,
             };
             let there = event.stack.first().map(|site| (&site.function, site.line)) == line;
+            // Who came first to its next iteration, say, is the affair of OpenMP's runtime.
+            let of_runtime = is_of_openmp(passing.trace, conflict.order);
             // The path was left for what was read last on it.
             let away = (event.index as usize).abs_diff(common);
-            (passed_by(conflict) != at_failure, kind, !there, away, conflict.order.before)
+            let differs = passed_by(conflict) != at_failure;
+            (of_runtime, differs, kind, !there, away, conflict.order.before)
         };
         let late = |conflict: &&ConflictOrder| {
             let event = passing.trace.event(conflict.order.after);
@@ -147,6 +150,11 @@ impl<'v, 'a> Lateness<'v, 'a> {
         let alone = own.iter().copied().filter(|id| self.view.matching.in_passing(*id).is_none());
         mark(trace, alone).or(trace.failure.as_ref().map(|failure| failure.event))
     }
+}
+
+/// Are both events of the pair what OpenMP's runtime does for itself?
+fn is_of_openmp(trace: &EventTrace, order: Order) -> bool {
+    [order.before, order.after].iter().all(|id| trace.event(*id).is_of_openmp())
 }
 
 /// Are both the library's own affair, as steps of its synchronisation, or counts of the pointers to an object?

@@ -6,7 +6,7 @@ mod support;
 use encoders::dsl::{Parsed, parse};
 use explain::{CauseEvent, Flipped, Side, across};
 use model::evaluate::Evaluator;
-use model::{EventId, Point, Points, ReadRef, Schedule};
+use model::{EventId, Point, Points, ReadRef, Schedule, Site};
 use solver::Order;
 use support::runs::{Run, cause_across, compared};
 
@@ -479,6 +479,30 @@ fn without_the_read_the_failure_came_too_early() {
     assert_eq!(found.failing, [failing.event("failure")]);
     assert_eq!(found.passing_only, [passing.flow("load", "use")]);
     assert_eq!(found.failing_only, []);
+}
+
+/// Who of a team of OpenMP's threads came first to its next iteration is the runtime's affair, not what was missed.
+#[test]
+fn what_openmps_runtime_passes_on_is_not_what_came_too_late() {
+    let text = TOO_EARLY.replace("a: [use] R conf -> c", "\n").replace("fail c == 0", "fail");
+    let failing = Run::cut(&(text + "b: W loading 1"));
+    let next = IN_TIME.replace("a: [use]", "a: [next] R chunk -> i\n    a: [use]");
+    let next = next.replace("b: [load] W conf 1", "b: [load] W conf 1\n    b: [claim] W chunk 1");
+    let mut passing = Run::passing(&next, [2, 1]);
+    for label in ["next", "claim"] {
+        let event = passing.event(label);
+        let stack = &mut passing.parsed.trace.events[event.index()].stack;
+        let inside = Site { function: "__kmpc_dispatch_next_4".to_owned(), ..Site::default() };
+        let sites: Vec<Site> = std::iter::once(inside).chain(stack.iter().cloned()).collect();
+        *stack = sites.into();
+    }
+    let found = compared(&failing, &passing);
+    let late = Flipped::Late {
+        before: failing.event("failure"),
+        after: passing.event("load"),
+        needs: passing.event("use"),
+    };
+    assert_eq!(found.flipped, late, "{found:?}");
 }
 
 #[test]

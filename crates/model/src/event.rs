@@ -125,15 +125,28 @@ impl Event {
         })
     }
 
-    /// Is it nothing that the program does or goes by: a step of how the library lets threads wait or counts pointers, or
-    /// what Rust's library, or a package, does where no line of the program called it, as a harness of tests does or
-    /// the threads of a pool?
+    /// Is it what OpenMP's runtime does for itself? Whose order that is says less than the order of what the
+    /// program does, in which it shows as well. Critical sections are the program's.
+    #[must_use]
+    pub fn is_of_openmp(&self) -> bool {
+        let mut inside = self.stack.iter().take_while(|site| site.file.is_empty());
+        inside.any(|site| {
+            let entry = site.function.strip_prefix("__kmpc_");
+            entry.is_some_and(|entry| !entry.contains("critical"))
+                || site.function.starts_with("symbiosis_omp_")
+        })
+    }
+
+    /// Is it nothing that the program does or goes by: a step of how the library, or OpenMP's runtime, lets threads wait,
+    /// or counts pointers, or what Rust's library, or a package, does where no line of the program called it, as a harness
+    /// of tests does or the threads of a pool?
     #[must_use]
     pub fn is_affair_of_library(&self) -> bool {
         let site = self.site();
         self.is_in_synchronisation()
             || self.counts_references()
             || self.asks_who_is_left()
+            || self.is_of_openmp()
             || rust_file(site).is_some()
             || package_file(site).is_some()
     }
@@ -636,6 +649,10 @@ mod tests {
         assert!(event(&counted).is_affair_of_library());
         let found = ("/usr/include/c++/12/bits/shared_ptr.h", "get");
         assert!(!event(&[found]).is_affair_of_library());
+        for runtime in ["__kmpc_omp_task", "__kmpc_barrier", "symbiosis_omp_worker"] {
+            assert!(event(&[("", runtime), own]).is_affair_of_library(), "{runtime}");
+        }
+        assert!(!event(&[("", "__kmpc_critical"), own]).is_affair_of_library());
     }
 
     #[test]

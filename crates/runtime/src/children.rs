@@ -2,12 +2,14 @@
 //! the recorder said, and writes down what it is.
 
 use crate::files;
-use crate::layout::ORIGIN_FILE;
+use crate::layout::{OPENMP_FILE, OPENMP_PREFIX, ORIGIN_FILE};
 use crate::process;
 use crate::sys;
 use crate::text::Text;
 use core::cell::UnsafeCell;
-use core::ffi::c_int;
+use core::ffi::{CStr, c_char, c_int};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// The directory for the traces; empty when children are not recorded.
 struct Root(UnsafeCell<Text<4096>>);
@@ -16,6 +18,14 @@ struct Root(UnsafeCell<Text<4096>>);
 unsafe impl Sync for Root {}
 
 static ROOT: Root = Root(UnsafeCell::new(Text::new()));
+
+/// The environment that the process began with.
+static ENVIRONMENT: AtomicPtr<*mut c_char> = AtomicPtr::new(null_mut());
+
+/// Notes the environment that the process began with.
+pub fn set_environment(environment: *mut *mut c_char) {
+    ENVIRONMENT.store(environment, Ordering::Relaxed);
+}
 
 /// So many programs of one process are recorded.
 const MOST_PROGRAMS: u64 = 100_000;
@@ -83,7 +93,7 @@ pub fn claim() -> Result<(), c_int> {
     Err(sys::EEXIST)
 }
 
-/// Writes the executable's path, the working directory and the arguments.
+/// Writes the executable's path, the working directory and the arguments, and what the environment says to OpenMP.
 ///
 /// # Errors
 ///
@@ -112,5 +122,33 @@ pub fn write_origin() -> Result<(), c_int> {
         files::copy(&name, 0, fd, u64::try_from(end).unwrap_or(0), u64::MAX)
     });
     files::close(fd);
-    written
+    written.and_then(|()| write_openmp())
+}
+
+/// Writes the variables of OpenMP, each ended by a zero, if there are any.
+fn write_openmp() -> Result<(), c_int> {
+    let mut fd = None;
+    // SAFETY: the environment is a list of texts that ends with a null pointer, and so does each text with a zero.
+    // libc's pointer is null as long as libc itself has not begun.
+    unsafe {
+        let own = sys::environ;
+        let mut at = if own.is_null() { ENVIRONMENT.load(Ordering::Relaxed) } else { own };
+        while !at.is_null() && !(*at).is_null() {
+            let text = CStr::from_ptr(*at).to_bytes_with_nul();
+            if text.starts_with(OPENMP_PREFIX.as_bytes()) {
+                let name = || files::name(&[OPENMP_FILE.as_bytes()]);
+                let to = match fd {
+                    Some(to) => to,
+                    None => files::open(&name(), sys::O_WRONLY | sys::O_CREAT)?,
+                };
+                fd = Some(to);
+                files::write_all(to, text.as_ptr(), text.len())?;
+            }
+            at = at.add(1);
+        }
+    }
+    if let Some(fd) = fd {
+        files::close(fd);
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@
 //! libstdc++ is asked by name at run time: a C program has none. What the exception says of itself
 //! comes from `std::exception::what`, found through the exception's run-time type as a `catch` would.
 
+use crate::exported;
 use crate::layout::RawFailure;
 use crate::process::{self, Failure};
 use crate::sys;
@@ -44,15 +45,14 @@ const WHAT: usize = 2;
 /// A function of C++'s library, if the program has it.
 fn find(name: &core::ffi::CStr) -> P {
     // SAFETY: the name ends with a zero; a null handle stands for all objects.
-    sys::keeping_errno(|| unsafe { sys::dlsym(null_mut(), name.as_ptr()) })
+    let search = || unsafe { sys::dlsym(null_mut(), name.as_ptr()) };
+    if exported::is_anywhere(name) { sys::keeping_errno(search) } else { null_mut() }
 }
 
 /// Installs the handler, if the program has exceptions.
 pub fn start() {
     let set = find(c"_ZSt13set_terminatePFvvE");
     if set.is_null() {
-        // libc keeps words about a search in vain until the next one; now they go unlogged.
-        find(c"exit");
         return;
     }
     // SAFETY: this is the type of `std::set_terminate`.

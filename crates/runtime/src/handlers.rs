@@ -76,6 +76,8 @@ pub struct State {
     waiting: c_int,
     /// The thread is in single-step mode.
     stepping: bool,
+    /// It was, and a gate that it came to meanwhile may bring the trap flag back with the flags that it kept.
+    stepped: bool,
     steps: u32,
     /// The thread's mask as it was.
     mask: u64,
@@ -207,10 +209,17 @@ pub unsafe fn stepped(code: c_int, context: *mut u8) -> bool {
     // SAFETY: as for `arrived`.
     unsafe {
         let thread = *tls::thread_slot();
-        if code != TRAP_TRACE || thread.is_null() || !(*thread).signals.stepping {
+        if code != TRAP_TRACE || thread.is_null() {
             return false;
         }
         let state = &raw mut (*thread).signals;
+        if !(*state).stepping {
+            let brought_back = core::mem::take(&mut (*state).stepped);
+            if brought_back {
+                set_word(context, FLAGS, word(context, FLAGS) & !TRAP_FLAG);
+            }
+            return brought_back;
+        }
         (*state).steps += 1;
         let over = (*state).waiting == 0
             || (*state).steps > MOST_STEPS
@@ -218,6 +227,7 @@ pub unsafe fn stepped(code: c_int, context: *mut u8) -> bool {
         let leaves = !over && may_interrupt(thread, word(context, PC));
         if over || leaves {
             (*state).stepping = false;
+            (*state).stepped = true;
             set_word(context, FLAGS, word(context, FLAGS) & !TRAP_FLAG);
         }
         if leaves {

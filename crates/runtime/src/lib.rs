@@ -35,6 +35,7 @@ pub mod clocks;
 pub mod emulate;
 pub mod exceptions;
 pub mod exits;
+pub mod exported;
 pub mod fail_at;
 pub mod files;
 pub mod foreign;

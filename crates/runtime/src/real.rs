@@ -1,5 +1,6 @@
 //! The functions behind the interposed ones: the next definition in the dynamic linker's order.
 
+use crate::exported;
 use crate::sys::{self, Pthread};
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use core::ptr::null_mut;
@@ -14,10 +15,19 @@ pub type OnceRoutine = unsafe extern "C" fn();
 type P = *mut c_void;
 type Time = *const c_void;
 
+/// The functions that exist in two versions.
+const VERSIONED: [&CStr; 5] = [
+    c"pthread_cond_init",
+    c"pthread_cond_wait",
+    c"pthread_cond_timedwait",
+    c"pthread_cond_signal",
+    c"pthread_cond_broadcast",
+];
+
 /// Finds a function, once. The condition variables exist in two versions of which only the newer
-/// one fits the program's objects, so that one is asked for first. Nobody else's version is: a search
-/// in vain allocates, and an allocator (jemalloc, say) locks mutexes, whose functions are looked for
-/// here.
+/// one fits the program's objects, so that one is asked for first. Nobody else's version is, nor what no
+/// library has: a search in vain allocates, and an allocator (jemalloc, say) locks mutexes, whose functions
+/// are looked for here; the program's own may not be ready yet.
 pub(crate) fn find(slot: &AtomicUsize, name: *const c_char) -> usize {
     let known = slot.load(Ordering::Relaxed);
     if known != 0 {
@@ -25,7 +35,11 @@ pub(crate) fn find(slot: &AtomicUsize, name: *const c_char) -> usize {
     }
     // SAFETY: both names end with a zero.
     let address = sys::keeping_errno(|| unsafe {
-        let versioned = if CStr::from_ptr(name).to_bytes().starts_with(b"pthread_cond_") {
+        let text = CStr::from_ptr(name);
+        if !exported::is_elsewhere(text) {
+            return null_mut();
+        }
+        let versioned = if VERSIONED.contains(&text) {
             sys::dlvsym(sys::RTLD_NEXT, name, c"GLIBC_2.3.2".as_ptr())
         } else {
             null_mut()

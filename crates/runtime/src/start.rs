@@ -79,6 +79,7 @@ fn start(environment: *mut *mut c_char) {
         }
         if let Some(root) = settings.children {
             children::set_root(root);
+            children::set_environment(environment);
             if !process::recording()
                 && let Err(error) = children::open(false)
             {
@@ -100,7 +101,6 @@ fn start(environment: *mut *mut c_char) {
             noise::start(config.noise, config.noise_time);
         }
         if process::recording() {
-            // Before there is a thread to log that a search in vain allocates.
             exceptions::start();
         }
         settings.set_readings();

@@ -44,6 +44,8 @@ pub mod files {
     pub const PROCESS: &str = "process.bin";
     /// What a child's process ran, until sealing.
     pub const ORIGIN: &str = super::layout::ORIGIN_FILE;
+    /// The variables of OpenMP in the environment of a child's process, until sealing.
+    pub const OPENMP: &str = super::layout::OPENMP_FILE;
     /// The module records, until sealing.
     pub const MODULES: &str = "modules.bin";
     /// The module records after sealing.

@@ -5,6 +5,7 @@ use crate::error::TraceError;
 use crate::files;
 use crate::layout::{PROCESS_FILE_SIZE, PROCESS_MAGIC, Process};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::path::Path;
 
@@ -33,6 +34,8 @@ pub struct Origin {
     pub executable: String,
     /// Its working directory at the beginning.
     pub directory: String,
+    /// Its variables of OpenMP.
+    pub openmp: BTreeMap<String, String>,
     /// Its arguments, the program's name first.
     pub command: Vec<String>,
 }
@@ -52,6 +55,7 @@ pub fn read_origin(directory: &Path) -> Result<Option<Origin>, TraceError> {
     }
     let status = long_at(&bytes, offset_of!(Process, exit_status));
     let text = read(&directory.join(files::ORIGIN))?.unwrap_or_default();
+    let settings = read(&directory.join(files::OPENMP))?.unwrap_or_default();
     let text = text.strip_suffix(&[0]).unwrap_or(&text);
     let mut texts =
         text.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
@@ -65,8 +69,15 @@ pub fn read_origin(directory: &Path) -> Result<Option<Origin>, TraceError> {
         exit_status: status.checked_sub(1).and_then(|status| i32::try_from(status).ok()),
         executable: texts.next().unwrap_or_default(),
         directory: texts.next().unwrap_or_default(),
+        openmp: settings.split(|byte| *byte == 0).filter_map(variable).collect(),
         command: texts.collect(),
     }))
+}
+
+/// A variable's name and value.
+fn variable(text: &[u8]) -> Option<(String, String)> {
+    let (name, value) = str::from_utf8(text).ok()?.split_once('=')?;
+    Some((name.to_owned(), value.to_owned()))
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, TraceError> {

@@ -145,10 +145,11 @@ fn write_sealed(from: impl Read, length: u64, to: &Path) -> Result<(), TraceErro
 
 /// Removes the raw files, those of threads that never started included.
 fn remove_raw(directory: &Path) -> Result<(), TraceError> {
-    let mut raw: Vec<_> = [files::PROCESS, files::MODULES, files::ORDER, files::ORIGIN]
-        .iter()
-        .map(|file| directory.join(file))
-        .collect();
+    let mut raw: Vec<_> =
+        [files::PROCESS, files::MODULES, files::ORDER, files::ORIGIN, files::OPENMP]
+            .iter()
+            .map(|file| directory.join(file))
+            .collect();
     let threads = directory.join(files::THREADS);
     let failed = |error| TraceError::io("list", &threads, 0, error);
     for entry in fs_err::read_dir(&threads).map_err(failed)? {

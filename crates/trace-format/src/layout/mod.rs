@@ -53,6 +53,11 @@ pub const CHILDREN_VARIABLE: &str = "SYMBIOSIS_CHILDREN";
 /// Name of the file with what was run in such a directory: the texts that [`Process::forked`]
 /// explains, each ended by a zero byte.
 pub const ORIGIN_FILE: &str = "origin.bin";
+/// Name of the file with the variables of OpenMP in the environment of what was run there (`NAME=value`), each
+/// ended by a zero byte.
+pub const OPENMP_FILE: &str = "openmp.bin";
+/// What those variables begin with.
+pub const OPENMP_PREFIX: &str = "OMP_";
 
 /// Bytes of the window at the beginning of a stream's file.
 pub const STREAM_WINDOW: usize = STREAM_PIECE + (4 << 10);
