@@ -213,6 +213,11 @@ impl Work<'_> {
         if let Some(near) = self.explain_near(trace, &explained, &budget)? {
             return Ok(near);
         }
+        if explained.tells_little()
+            && let Some(found) = self.explain_by_update(trace, too_many(), &budget)
+        {
+            return Ok(found);
+        }
         self.by_update = explained.is_proposed().then_some(ByUpdate::Near);
         Ok(explained)
     }
@@ -285,6 +290,9 @@ impl Work<'_> {
 /// So many more alternates are kept for when the first ones are not what the program does.
 const SPARE: usize = 5;
 
+/// So many orders can be looked at by a person.
+const FEW: usize = 8;
+
 /// Traces with fewer events are explained as a whole.
 const SLICED: usize = 2_000;
 
@@ -303,6 +311,14 @@ impl Explained<'_> {
     /// Is the root cause one that was not shown to lead to the failure?
     pub(super) fn is_proposed(&self) -> bool {
         self.explanation.root_cause.as_ref().is_some_and(|cause| !cause.shown)
+    }
+
+    /// Are there many orders, of which not all may be needed, and no schedule that passes?
+    fn tells_little(&self) -> bool {
+        let Explanation { root_cause, alternates, .. } = &self.explanation;
+        let many =
+            root_cause.as_ref().is_some_and(|cause| !cause.minimal && cause.orders.len() > FEW);
+        many && alternates.found.is_empty()
     }
 
     fn by_inputs(&self) -> bool {

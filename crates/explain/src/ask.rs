@@ -55,8 +55,10 @@ const UNANSWERED: usize = 4;
 pub(crate) struct Asker<'s> {
     session: &'s mut dyn Session,
     pub(crate) calls: usize,
-    /// Until when questions of this phase are asked, where its answer has a replacement.
+    /// Until when questions of this phase are asked, where that is limited.
     until: Option<Instant>,
+    /// What each of them gets then.
+    share: Option<Share>,
     /// Questions of this phase without answer, and why the last one has none.
     unanswered: usize,
     reason: UnknownReason,
@@ -84,21 +86,34 @@ impl Witness {
 impl<'s> Asker<'s> {
     pub(crate) fn new(session: &'s mut dyn Session) -> Self {
         let reason = UnknownReason::TimeOut;
-        Self { session, calls: 0, until: None, unanswered: 0, reason, witnesses: Vec::new() }
+        Self {
+            session,
+            calls: 0,
+            until: None,
+            share: None,
+            unanswered: 0,
+            reason,
+            witnesses: Vec::new(),
+        }
     }
 
     /// A new phase begins: hard questions of the last one are forgotten.
     pub(crate) fn begin(&mut self) {
-        (self.unanswered, self.until) = (0, None);
+        (self.unanswered, self.until, self.share) = (0, None, None);
     }
 
     /// The other questions of this phase get little time.
     pub(crate) fn be_brief(&mut self) {
-        self.until = Some(Instant::now() + BRIEF);
+        (self.until, self.share) = (Some(Instant::now() + BRIEF), Some(Share::Brief));
     }
 
-    /// Do they?
-    pub(crate) fn is_brief(&self) -> bool {
+    /// The other questions of this phase get no more than that together.
+    pub(crate) fn stop_after(&mut self, time: Duration) {
+        (self.until, self.share) = (Some(Instant::now() + time), Some(Share::Small));
+    }
+
+    /// Has the time of the phase's questions an end of its own?
+    pub(crate) fn is_limited(&self) -> bool {
         self.until.is_some()
     }
 
@@ -138,7 +153,7 @@ impl<'s> Asker<'s> {
             return Ok(Answer::Unknown(self.reason.clone()));
         }
         self.calls += 1;
-        let share = if self.is_brief() { Share::Brief } else { share };
+        let share = self.share.unwrap_or(share);
         match self.session.check_within(Goal::Pass, orders, share.divisor())? {
             Outcome::Unsat(core) => {
                 let core = core.into_iter().filter_map(|index| orders.get(index).copied());

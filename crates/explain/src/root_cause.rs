@@ -12,6 +12,7 @@ use crate::pin::has_inputs;
 use solver::{Order, UnknownReason};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// What kind of cause it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,9 @@ const ONE_BY_ONE: usize = 8;
 /// A schedule that passes is near the failing one when it gives up so many orders of it at most.
 const NEAR: usize = 8;
 
+/// Where no schedule is known that passes, perhaps none does; the orders that are left after this time mean little.
+const WITHOUT: Duration = Duration::from_secs(15);
+
 /// How many root causes are proposed before the orders are dropped one by one.
 const PROPOSALS: usize = 48;
 
@@ -86,6 +90,8 @@ pub(crate) fn root_cause(
             let near = search.given_up(asker);
             if near.is_some() {
                 asker.be_brief();
+            } else if asker.witnesses.is_empty() {
+                asker.stop_after(WITHOUT);
             }
             let kind = search.delete(context, asker)?;
             let is_better = |orders: &Vec<ConflictOrder>| {
@@ -309,7 +315,7 @@ impl Search {
         context: &mut Context<'_, '_>,
         asker: &mut Asker<'_>,
     ) -> Result<(), ExplainError> {
-        if asker.is_brief() {
+        if asker.is_limited() {
             return Ok(());
         }
         asker.begin();
