@@ -386,3 +386,30 @@ fn who_was_half_way_need_not_be_who_came_in_another_order() {
     let named = named.map(|label| CauseEvent::Failing(failing.event(label)));
     assert_eq!(cause.events, named);
 }
+
+/// Each thread counts itself in, as at a barrier, and goes by how many there are; one reads a part that the other writes
+/// before it counts itself.
+#[test]
+fn who_counts_itself_misses_later_counts_as_it_should() {
+    let parsed = trace(
+        "
+        cell part 32 = 4
+        t0: fork a
+        t0: fork b
+        a: [write] W part 5
+        a: lock m
+        a: R in -> p
+        a: [later] W in p + 1
+        a: unlock m
+        b: lock m
+        b: [count] R in -> q
+        b: W in q + 1
+        b: assume q + 1 != 2
+        b: unlock m
+        b: [read] R part -> v
+        b: fail v == 5
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.events, events(&parsed, &["read", "write"]), "{cause:?}");
+}

@@ -182,7 +182,10 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
     // What the thread looked at to get to the read belongs to it, too: "nothing is left, so the
     // sum must be zero".
     // What it looked at in a round before led to that round.
-    let checks = checks(story, own).into_iter().filter(|check| story.in_one_call(*check, own));
+    // Who counts itself misses whoever counts later, which says nothing.
+    let checks = checks(story, own)
+        .into_iter()
+        .filter(|check| story.in_one_call(*check, own) && !counts_itself(story, *check));
     let checks = checks.flat_map(|check| {
         let cells = story.cells(check).into_iter();
         let reads = cells.filter(move |cell| is_last_read(story, check, own, *cell));
@@ -197,6 +200,16 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
         Reads { first, second, check: false }
     });
     others.chain(checks.map(|first| Reads { first, second: mine, check: true })).collect()
+}
+
+/// Does the thread write there what it computes from the read?
+fn counts_itself(story: &Story<'_>, read: EventId) -> bool {
+    story.cells(read).into_iter().any(|cell| {
+        let own = story.accesses(story.event(read).thread, cell).into_iter();
+        let mut behind = own.filter(|id| story.event(*id).index >= story.event(read).index);
+        let next = behind.find(|id| story.access(*id, cell).writes);
+        next.is_some_and(|write| story.computes(read, write, cell))
+    })
 }
 
 /// Is it the same member of two objects, as of two accounts whose balances are added up: does the program write the one
