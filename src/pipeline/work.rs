@@ -91,11 +91,13 @@ impl Work<'_> {
     }
 
     pub(super) fn explain_options(&self, switch_work: u64) -> explain::Options {
+        let limits = Limits { time: Some(self.options.time), memory_mb: None };
         explain::Options {
             alternates: self.options.alternates,
             spare: if self.options.replay.is_some() { SPARE } else { 0 },
             examined: explain::Options::default().examined.max(self.options.alternates),
             switch_work,
+            time: limits.shared().unwrap_or(self.options.time),
             ..explain::Options::default()
         }
     }

@@ -45,8 +45,8 @@ impl Share {
     }
 }
 
-/// So long the questions of a phase may take together whose answer has a replacement.
-const BRIEF: Duration = Duration::from_secs(4);
+/// The part of all the time that the questions of a phase may take together whose answer has a replacement.
+const BRIEF: u32 = 30;
 
 /// This many questions may stay without answer; later ones of the phase are not asked.
 const UNANSWERED: usize = 4;
@@ -55,6 +55,8 @@ const UNANSWERED: usize = 4;
 pub(crate) struct Asker<'s> {
     session: &'s mut dyn Session,
     pub(crate) calls: usize,
+    /// What there is in all.
+    time: Duration,
     /// Until when questions of this phase are asked, where that is limited.
     until: Option<Instant>,
     /// What each of them gets then.
@@ -89,12 +91,18 @@ impl<'s> Asker<'s> {
         Self {
             session,
             calls: 0,
+            time: Duration::MAX,
             until: None,
             share: None,
             unanswered: 0,
             reason,
             witnesses: Vec::new(),
         }
+    }
+
+    /// There is so much time in all.
+    pub(crate) fn within(&mut self, time: Duration) {
+        self.time = time;
     }
 
     /// A new phase begins: hard questions of the last one are forgotten.
@@ -104,17 +112,21 @@ impl<'s> Asker<'s> {
 
     /// The other questions of this phase get little time.
     pub(crate) fn be_brief(&mut self) {
-        (self.until, self.share) = (Some(Instant::now() + BRIEF), Some(Share::Brief));
+        self.get(BRIEF, Share::Brief);
     }
 
-    /// The other questions of this phase get no more than that together.
-    pub(crate) fn stop_after(&mut self, time: Duration) {
-        (self.until, self.share) = (Some(Instant::now() + time), Some(Share::Small));
+    /// The other questions of this phase get no more than this part of all the time together.
+    pub(crate) fn stop_after(&mut self, part: u32) {
+        self.get(part, Share::Small);
+    }
+
+    fn get(&mut self, part: u32, share: Share) {
+        (self.until, self.share) = (Instant::now().checked_add(self.time / part), Some(share));
     }
 
     /// Has the time of the phase's questions an end of its own?
     pub(crate) fn is_limited(&self) -> bool {
-        self.until.is_some()
+        self.share.is_some()
     }
 
     /// The failing schedule is found: later answers are sought near it.

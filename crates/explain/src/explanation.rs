@@ -15,6 +15,7 @@ use encoders::ConstraintSystem;
 use model::evaluate::{Check, Evaluation};
 use model::{EventId, EventTrace, Schedule};
 use solver::{Goal, Model, Order, Outcome, Session, UnknownReason};
+use std::time::Duration;
 
 /// How much to look for, and how hard. Work is counted in executed events, so that results do not
 /// depend on the machine's speed.
@@ -29,6 +30,9 @@ pub struct Options {
     pub examined: usize,
     /// How many pairs to reverse at most.
     pub pairs: usize,
+    /// The time of which searches get a part for whose result something else can stand
+    /// ([`solver::Limits::shared`]).
+    pub time: Duration,
     /// Events to execute for fewer context switches.
     pub switch_work: u64,
     /// Events to execute in search of the root cause without the solver.
@@ -44,6 +48,7 @@ impl Default for Options {
             spare: 0,
             examined: 24,
             pairs: 400,
+            time: Duration::from_secs(120),
             switch_work: 20_000_000,
             cause_work: 10_000_000,
             alternate_work: 40_000_000,
@@ -350,6 +355,7 @@ fn from_model(
     found: &Model,
     begins: &dyn Fn(Phase),
 ) -> Result<Explanation, ExplainError> {
+    asker.within(options.time);
     let evaluation = context.accept_model(Goal::Fail, found)?;
     if context.trace.events.len() > LONG && context.effort.expired() {
         let schedule = found.schedule.clone();

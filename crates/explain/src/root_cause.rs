@@ -12,7 +12,6 @@ use crate::pin::has_inputs;
 use solver::{Order, UnknownReason};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 /// What kind of cause it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +58,9 @@ const ONE_BY_ONE: usize = 8;
 /// A schedule that passes is near the failing one when it gives up so many orders of it at most.
 const NEAR: usize = 8;
 
-/// Where no schedule is known that passes, perhaps none does; the orders that are left after this time mean little.
-const WITHOUT: Duration = Duration::from_secs(15);
+/// Where no schedule is known that passes, perhaps none does; the orders that are left after this part of the time mean
+/// little.
+const WITHOUT: u32 = 8;
 
 /// How many root causes are proposed before the orders are dropped one by one.
 const PROPOSALS: usize = 48;

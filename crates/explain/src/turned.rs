@@ -52,8 +52,7 @@ pub(crate) fn turned(context: &mut Context<'_, '_>, failing: &Failing) -> Option
 
 /// A failing schedule and one that passes, which differ in one pair of events that comes the other way round, with the
 /// recorded inputs. `None` where the schedule does not fail with these inputs, and where no such two are found by
-/// turning all pairs of two places round, or one after the other. `budget` ends
-/// the search by answering false.
+/// turning all pairs of two places round, or one after the other. `budget` ends the search by answering false.
 #[must_use]
 pub fn with_turned_pairs(
     trace: &EventTrace,

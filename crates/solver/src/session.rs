@@ -131,11 +131,16 @@ impl Limits {
     /// The time for one of many questions, each of which gets one part in `parts`. With all of the
     /// time for parts of it hard questions that are not important would take minutes.
     pub(crate) fn share(&self, parts: u32) -> Option<Duration> {
-        let time = self.time?;
         match parts {
-            0 | 1 => Some(time),
-            _ => Some(time.min(SHARED.max(time / SHARED_PART)) / parts),
+            0 | 1 => self.time,
+            _ => Some(self.shared()? / parts),
         }
+    }
+
+    /// The time that questions get parts of which are not important one by one: all of it where that is little.
+    #[must_use]
+    pub fn shared(&self) -> Option<Duration> {
+        self.time.map(|time| time.min(SHARED.max(time / SHARED_PART)))
     }
 }
 
