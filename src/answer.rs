@@ -180,6 +180,7 @@ fn root_cause(cause: &explain::RootCause) -> RootCause {
     RootCause {
         orders: cause.orders.iter().map(pair).collect(),
         minimal: cause.minimal,
+        proposed: !cause.shown,
         fails_always: cause.kind == CauseKind::FailsAlways,
     }
 }

@@ -231,6 +231,14 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     warnings.extend(work.few_places.filter(|_| found).map(|few| few.to_string()));
     warnings.extend(work.end.filter(|_| found).map(|end| end.to_string()));
     warnings.extend(work.by_update.filter(|_| found).map(|by| by.to_string()));
+    let proposed = explained.explanation.root_cause.as_ref().is_some_and(|cause| !cause.shown);
+    if proposed && work.by_update.is_none() {
+        warnings.push(
+            "the orderings shown are those that the nearest schedule that passes gives up; that they always lead \
+             to the failure was not shown in the time that there was"
+                .to_owned(),
+        );
+    }
     if found && work.clock == explain::Clock::Contradicted {
         warnings.push(
             "no failing schedule agrees with the times and the values that the recorded run logged of its \

@@ -36,7 +36,7 @@ const WORTH: usize = 50;
 /// A failing schedule that follows the recorded run, but for updates that were made whole.
 pub(super) struct Followed {
     failing: Schedule,
-    /// One that passes and differs in one update more that is whole.
+    /// One that passes and differs in one update more that is whole, or in one pair.
     passing: Option<Schedule>,
     /// Its root cause was looked for near the recorded run, and not found, or there are too many schedules there, too.
     is_near_no_help: bool,
@@ -56,8 +56,6 @@ pub(super) enum ByUpdate {
     Passing,
     /// By one that passes because one pair comes the other way round.
     Turned,
-    /// By one that passes, and gives up few orders.
-    Near,
     /// By the last update that another thread gets into, or what another thread wrote last.
     Last,
 }
@@ -82,10 +80,6 @@ impl fmt::Display for ByUpdate {
             Self::Turned => {
                 "threads meet so often here that one pair of events alone was turned round, and the run passes then; \
                  that the orderings shown always lead to the failure was not shown"
-            }
-            Self::Near => {
-                "the orderings shown are those that the nearest schedule that passes gives up; that they always lead to \
-                 the failure was not shown in the time that there was"
             }
             Self::Last => {
                 "threads meet so often here that no schedule along these paths was found that passes: the cause is \
@@ -148,11 +142,7 @@ impl Work<'_> {
         let Some(found) = self.follow(trace, is_strict, budget)? else { return Ok(None) };
         let (whole, passing) = match switch_work {
             0 => (found, None),
-            _ => self.with_whole_updates(trace, found, budget),
-        };
-        let (whole, passing) = match (switch_work, passing) {
-            (0, passing) | (_, passing @ Some(_)) => (whole, passing),
-            _ => self.with_turned_pairs(trace, whole, budget),
+            _ => self.wrong_in_one_place(trace, found, budget),
         };
         if self.is_rejected(&whole) {
             return Ok(None);
@@ -251,8 +241,9 @@ impl Work<'_> {
         Ok(Some(schedule))
     }
 
-    /// Makes updates whole that others get into, and one that passes and differs in one of them, where there is one.
-    fn with_whole_updates(
+    /// Makes updates whole that others get into, or turns pairs round that are wrong in many rounds, but for one, and one
+    /// that passes and differs in that, where there is one.
+    fn wrong_in_one_place(
         &self,
         trace: &EventTrace,
         schedule: Schedule,
@@ -260,21 +251,14 @@ impl Work<'_> {
     ) -> (Schedule, Option<Schedule>) {
         let goes_on = self.for_a_share(budget);
         let whole = explain::with_whole_updates(trace, &schedule, WHOLE, &goes_on);
-        whole.unwrap_or((schedule, None))
-    }
-
-    /// Turns pairs round that are wrong in many rounds, but for one, and one that passes and differs in that pair, where
-    /// there is one.
-    fn with_turned_pairs(
-        &self,
-        trace: &EventTrace,
-        schedule: Schedule,
-        budget: &Budget,
-    ) -> (Schedule, Option<Schedule>) {
+        let (whole, passing) = whole.unwrap_or((schedule, None));
+        if passing.is_some() {
+            return (whole, passing);
+        }
         let goes_on = self.for_a_share(budget);
-        match explain::with_turned_pairs(trace, &schedule, &goes_on) {
+        match explain::with_turned_pairs(trace, &whole, &goes_on) {
             Some((failing, passing)) => (failing, Some(passing)),
-            None => (schedule, None),
+            None => (whole, None),
         }
     }
 

@@ -220,7 +220,6 @@ impl Work<'_> {
         {
             return Ok(found);
         }
-        self.by_update = explained.is_proposed().then_some(ByUpdate::Near);
         Ok(explained)
     }
 
@@ -308,11 +307,6 @@ impl Explained<'_> {
     /// The same with a trace of its own.
     fn into_owned<'t>(self) -> Explained<'t> {
         Explained { trace: Cow::Owned(self.trace.into_owned()), ..self }
-    }
-
-    /// Is the root cause one that was not shown to lead to the failure?
-    pub(super) fn is_proposed(&self) -> bool {
-        self.explanation.root_cause.as_ref().is_some_and(|cause| !cause.shown)
     }
 
     /// Are there many orders, of which not all may be needed, and no schedule that passes?

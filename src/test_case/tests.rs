@@ -47,6 +47,7 @@ fn solution() -> Solution {
         root_cause: Some(RootCause {
             orders: vec![["e0".to_owned(), "e1".to_owned()]],
             minimal: true,
+            proposed: false,
             fails_always: false,
         }),
         ..Solution::default()

@@ -120,6 +120,7 @@ fn solution(all: Vec<Event>, schedule: &[usize], (a, b, turns): (usize, usize, u
         root_cause: Some(RootCause {
             orders: vec![[id(a + 2), id(b + 1)]],
             minimal: true,
+            proposed: false,
             fails_always: false,
         }),
         alternates: vec![Alternate {

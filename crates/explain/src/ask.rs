@@ -57,10 +57,8 @@ pub(crate) struct Asker<'s> {
     pub(crate) calls: usize,
     /// What there is in all.
     time: Duration,
-    /// Until when questions of this phase are asked, where that is limited.
-    until: Option<Instant>,
-    /// What each of them gets then.
-    share: Option<Share>,
+    /// Until when questions of this phase are asked, and what each of them gets, where that is limited.
+    limit: Option<(Instant, Share)>,
     /// Questions of this phase without answer, and why the last one has none.
     unanswered: usize,
     reason: UnknownReason,
@@ -92,8 +90,7 @@ impl<'s> Asker<'s> {
             session,
             calls: 0,
             time: Duration::MAX,
-            until: None,
-            share: None,
+            limit: None,
             unanswered: 0,
             reason,
             witnesses: Vec::new(),
@@ -107,7 +104,7 @@ impl<'s> Asker<'s> {
 
     /// A new phase begins: hard questions of the last one are forgotten.
     pub(crate) fn begin(&mut self) {
-        (self.unanswered, self.until, self.share) = (0, None, None);
+        (self.unanswered, self.limit) = (0, None);
     }
 
     /// The other questions of this phase get little time.
@@ -121,12 +118,12 @@ impl<'s> Asker<'s> {
     }
 
     fn get(&mut self, part: u32, share: Share) {
-        (self.until, self.share) = (Instant::now().checked_add(self.time / part), Some(share));
+        self.limit = Instant::now().checked_add(self.time / part).map(|until| (until, share));
     }
 
     /// Has the time of the phase's questions an end of its own?
     pub(crate) fn is_limited(&self) -> bool {
-        self.share.is_some()
+        self.limit.is_some()
     }
 
     /// The failing schedule is found: later answers are sought near it.
@@ -157,7 +154,7 @@ impl<'s> Asker<'s> {
         if let Some(known) = self.witnesses.iter().find(|w| orders.iter().all(|o| w.keeps(*o))) {
             return Ok(Answer::Passes(known.schedule.clone()));
         }
-        let is_over = self.until.is_some_and(|until| Instant::now() >= until);
+        let is_over = self.limit.is_some_and(|(until, _)| Instant::now() >= until);
         if is_over || context.effort.expired() {
             return Ok(Answer::Unknown(UnknownReason::TimeOut));
         }
@@ -165,7 +162,7 @@ impl<'s> Asker<'s> {
             return Ok(Answer::Unknown(self.reason.clone()));
         }
         self.calls += 1;
-        let share = self.share.unwrap_or(share);
+        let share = self.limit.map_or(share, |(_, share)| share);
         match self.session.check_within(Goal::Pass, orders, share.divisor())? {
             Outcome::Unsat(core) => {
                 let core = core.into_iter().filter_map(|index| orders.get(index).copied());

@@ -45,11 +45,7 @@ pub(crate) fn minimise(
     verdict: Check,
 ) -> (Schedule, Option<Vec<EventId>>) {
     let trace = context.trace;
-    let mut keep = held_orders(trace);
-    if !keeps(trace, &keep, &schedule.order) {
-        keep.clear();
-    }
-    keep.extend(alive(trace, schedule));
+    let keep = kept(trace, schedule);
     let greedy = greedy(context, schedule, evaluation, verdict);
     let greedy = if keeps(trace, &keep, &greedy) { greedy } else { schedule.order.clone() };
     let keeps = |order: &[EventId]| keeps(trace, &keep, order);
@@ -60,6 +56,17 @@ pub(crate) fn minimise(
     let Whole { order, passing } = whole_updates(context, merged.clone(), verdict, &keeps);
     let order = if order == merged { merged } else { merge_runs(context, order, verdict, &keeps) };
     (Schedule { order }, passing)
+}
+
+/// The orders of a failing schedule that have to stay as they are: of waits that never ended, where it has these, and of
+/// what leaves objects alive.
+pub(crate) fn kept(trace: &EventTrace, schedule: &Schedule) -> Vec<Order> {
+    let mut kept = held_orders(trace);
+    if !keeps(trace, &kept, &schedule.order) {
+        kept.clear();
+    }
+    kept.extend(alive(trace, schedule));
+    kept
 }
 
 /// Does a schedule keep some orders?

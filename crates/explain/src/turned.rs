@@ -11,8 +11,7 @@ use crate::context::Context;
 use crate::extend::{Preference, extend};
 use crate::failing::Failing;
 use crate::happens_before::HappensBefore;
-use crate::held::held_orders;
-use crate::switches::{alive, keeps};
+use crate::switches::{keeps, kept};
 use model::evaluate::Check;
 use model::{EventId, EventTrace, Schedule, Site};
 use rustc_hash::FxHashSet;
@@ -37,17 +36,19 @@ pub(crate) struct Apart {
 /// spent.
 pub(crate) fn turned(context: &mut Context<'_, '_>, failing: &Failing) -> Option<Apart> {
     let trace = context.trace;
-    let mut keep = held_orders(trace);
-    if !keeps(trace, &keep, &failing.schedule.order) {
-        keep.clear();
-    }
-    keep.extend(alive(trace, &failing.schedule));
+    let keep = kept(trace, &failing.schedule);
     context.effort.allow(TURNING);
-    let racing = by_places(context, failing, Among::Races);
-    together(context, failing, &racing, &keep).or_else(|| {
-        let all = by_places(context, failing, Among::All);
-        one_by_one(context, failing, &all, &keep)
-    })
+    let cone = Cone::new(trace, &failing.evaluation);
+    let (memory, others): (Vec<ConflictOrder>, Vec<ConflictOrder>) =
+        failing.conflicts.iter().partition(|conflict| conflict.kind.cell().is_some());
+    let reaching: Vec<Order> =
+        memory.iter().filter(|it| cone.contains(trace, it)).map(|it| it.order).collect();
+    let others = others.iter().map(|conflict| conflict.order);
+    let synchronised = HappensBefore::with_orders(trace, &failing.schedule.order, others);
+    let races = |order: &&Order| !synchronised.before(order.before, order.after);
+    let racing = by_places(trace, reaching.iter().filter(races));
+    together(context, failing, &racing, &keep)
+        .or_else(|| one_by_one(context, failing, &by_places(trace, reaching.iter()), &keep))
 }
 
 /// A failing schedule and one that passes, which differ in one pair of events that comes the other way round, with the
@@ -79,11 +80,7 @@ fn together(
             let turn = Turn { failing, others };
             let Some(passing) = turn.schedule(context, pairs) else { continue };
             if context.check(&passing)? == Check::Passes {
-                let apart = turn.narrow(context, pairs, passing, keep);
-                tracing::debug!(pairs = pairs.len(), found = apart.is_some(), "turned pairs round");
-                if apart.is_some() {
-                    return apart;
-                }
+                return Some(turn.narrow(context, pairs, passing, keep));
             }
         }
     }
@@ -130,33 +127,10 @@ fn one_by_one(
     None
 }
 
-/// Which pairs are looked at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Among {
-    /// Those that only memory orders, and no synchronisation.
-    Races,
-    All,
-}
-
-/// The pairs of the failing schedule that memory orders and that can reach the failure, by their places. Each group is in
-/// schedule order.
-fn by_places(context: &Context<'_, '_>, failing: &Failing, among: Among) -> Vec<Vec<Order>> {
-    let trace = context.trace;
-    let cone = Cone::new(trace, &failing.evaluation);
-    let of_objects = failing.conflicts.iter().filter(|conflict| conflict.kind.cell().is_none());
-    let synchronised = HappensBefore::with_orders(
-        trace,
-        &failing.schedule.order,
-        of_objects.map(|conflict| conflict.order),
-    );
-    let races = |conflict: &&ConflictOrder| {
-        let Order { before, after } = conflict.order;
-        conflict.kind.cell().is_some()
-            && (among == Among::All || !synchronised.before(before, after))
-            && cone.contains(trace, conflict)
-    };
+/// Pairs by their two places. Each group is in the order of the pairs.
+fn by_places<'o>(trace: &EventTrace, pairs: impl Iterator<Item = &'o Order>) -> Vec<Vec<Order>> {
     let mut groups: BTreeMap<(&Site, &Site), Vec<Order>> = BTreeMap::new();
-    for ConflictOrder { order, .. } in failing.conflicts.iter().filter(races) {
+    for order in pairs {
         let place = (trace.event(order.before).site(), trace.event(order.after).site());
         groups.entry(place).or_default().push(*order);
     }
@@ -203,17 +177,16 @@ impl Turn<'_> {
         pairs: &[Order],
         passing: Vec<EventId>,
         keep: &[Order],
-    ) -> Option<Apart> {
+    ) -> Apart {
         let mut apart = Apart { failing: self.failing.schedule.order.clone(), passing };
         let (mut fails, mut passes) = (0, pairs.len());
         while passes - fails > 1 {
             let middle = fails + (passes - fails) / 2;
             let mut decided = false;
             for count in (fails + 1..=middle).rev().take(NEIGHBOURS) {
-                let turned = pairs.get(..count)?;
-                let Some(order) = self.schedule(context, turned) else { continue };
+                let Some(order) = self.schedule(context, &pairs[..count]) else { continue };
                 match context.check(&order) {
-                    None => return Some(apart),
+                    None => return apart,
                     Some(Check::Passes) => (passes, apart.passing, decided) = (count, order, true),
                     Some(Check::Fails) if keeps(context.trace, keep, &order) => {
                         (fails, apart.failing, decided) = (count, order, true);
@@ -226,7 +199,7 @@ impl Turn<'_> {
                 break;
             }
         }
-        tracing::debug!(pairs = pairs.len(), fails, passes, "narrowed");
-        Some(apart)
+        tracing::debug!(pairs = pairs.len(), fails, passes, "turned pairs round together");
+        apart
     }
 }

@@ -23,7 +23,8 @@ pub const FORMAT: &str = "symbiosis-solution";
 /// * 1.3: how many rounds of waiting are not among the events (`Stats::rounds_left_out`).
 /// * 1.4: the threads that only the run of an alternate has (`Alternate::threads`).
 /// * 1.5: writes that are seen late (`Solution::late_writes`).
-pub const VERSION: &str = "1.5";
+/// * 1.6: orderings that were not shown to make the failure inevitable (`RootCause::proposed`).
+pub const VERSION: &str = "1.6";
 
 /// Everything `symbiosis solve` found out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -235,8 +236,11 @@ pub struct RootCause {
     /// run ended before `after` could happen, `after` is an event of the passing run only, with an
     /// `a` identifier, see [`Alternate::events`].
     pub orders: Vec<[String; 2]>,
-    /// No ordering can be dropped.
+    /// They were shown to make the failure inevitable, and no ordering can be dropped.
     pub minimal: bool,
+    /// They were not shown to make the failure inevitable: a schedule that does not fail gives them up.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub proposed: bool,
     /// Every schedule along the recorded paths fails.
     pub fails_always: bool,
 }

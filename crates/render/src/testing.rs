@@ -78,6 +78,7 @@ pub(crate) fn lost_update() -> Solution {
         root_cause: Some(RootCause {
             orders: vec![["e2".to_owned(), "e1".to_owned()]],
             minimal: true,
+            proposed: false,
             fails_always: false,
         }),
         alternates: vec![Alternate {
@@ -114,6 +115,7 @@ pub(crate) fn other_path() -> Solution {
     solution.root_cause = Some(RootCause {
         orders: vec![["e2".to_owned(), "e1".to_owned()]],
         minimal: false,
+        proposed: false,
         fails_always: true,
     });
     let names = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();

@@ -58,14 +58,8 @@ pub(crate) fn check(edited: &Edited, limits: Limits<'_>) -> Result<Verdict, Solv
             let recorded =
                 recorded.filter_map(|id| edited.origin.get(id.index()).copied().flatten());
             let passing = Some(recorded.collect());
-            let paths_open = false;
-            Ok(Verdict::Holds(Checked {
-                constraints,
-                passing,
-                paths_open,
-                at_few_places: true,
-                end: None,
-            }))
+            let checked = Checked { passing, at_few_places: true, ..Checked::of(constraints) };
+            Ok(Verdict::Holds(checked))
         }
         Outcome::Unsat(_) => undecided(TOO_OFTEN),
         Outcome::Unknown(reason) => undecided(&reason.to_string()),

@@ -205,7 +205,11 @@ fn write_root_cause(out: &mut String, solution: &Solution, options: TextOptions)
     if cause.fails_always {
         return write_unavoidable(out, solution, cause);
     }
-    let minimal = if cause.minimal { "minimal" } else { "not proved minimal" };
+    let minimal = match (cause.minimal, cause.proposed) {
+        (true, _) => "minimal",
+        (false, false) => "not proved minimal",
+        (false, true) => "proposed: not shown to always lead to the failure",
+    };
     let count = cause.orders.len();
     let noun = if count == 1 { "ordering" } else { "orderings" };
     writeln!(out, "\n{} {count} {noun} ({minimal})", heading(options, "root cause:"))?;
