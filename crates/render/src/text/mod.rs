@@ -413,6 +413,15 @@ mod tests {
     }
 
     #[test]
+    fn orderings_that_were_not_shown_to_be_enough_are_a_proposal() {
+        let mut solution = lost_update();
+        let cause = solution.root_cause.as_mut().expect("a root cause");
+        (cause.minimal, cause.proposed) = (false, true);
+        let text = to_text(&solution, TextOptions::default());
+        assert!(text.contains("1 ordering (proposed: not shown to always lead"), "{text}");
+    }
+
+    #[test]
     fn what_a_replay_refuted_is_not_claimed() {
         let mut solution = lost_update();
         solution.alternates.clear();
