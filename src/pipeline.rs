@@ -303,7 +303,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         solution.root_cause = None;
     }
     if let Some(cause) = &mut solution.cause {
-        answer::came_from_outside(cause, &execution.gaps);
+        answer::came_from_outside(cause, &execution.gaps, loaded.unrecorded_threads);
     }
     if let (Some(cause), Some(awaited)) = (&mut solution.cause, &execution.report.awaited_child) {
         cause.sentence = children::awaited(directory, awaited);

@@ -169,6 +169,7 @@ fn a_parent_that_waits_for_a_stuck_child_points_to_it() {
     assert!(ended.stdout().contains("not run: what the awaited process does"));
     let ended = bench.0.symbiosis(["solve", "p-family.trace"]).expect_code(SUCCESS);
     assert!(ended.stdout().contains(" waits for the lock lock"), "{}", ended.describe());
+    assert!(ended.stdout().contains(" when the process forked, "), "{}", ended.describe());
     // Without the child's trace there is nothing to point to.
     fs::remove_dir_all(bench.0.path("p-family.trace")).expect("removed");
     let ended = bench.0.symbiosis(["solve", "p.trace"]).expect_code(SUCCESS);

@@ -121,3 +121,18 @@ fn a_thread_is_told_in_the_call_in_which_it_is_woken() {
     let place = format!("broadcast `wake` (told_in_one_call.c:{told})");
     assert!(cause.sentence.contains(&place), "{}", cause.sentence);
 }
+
+#[test]
+fn a_handler_that_asks_for_what_its_thread_has_is_told_as_one() {
+    let solution = hung("interrupted_holder");
+    let cause = solution.cause.as_ref().expect("a sentence about the cause");
+    let text = include_str!("programs/interrupted_holder.c");
+    let line =
+        |mark: &str| text.lines().position(|line| line.contains(mark)).expect("it is there") + 1;
+    let [asked, held] = ["/* asked for */", "/* held */"].map(line);
+    let said = format!(
+        "t0.1 waits for `lock` (interrupted_holder.c:{asked}) in a handler of SIGUSR1, which interrupted it while it \
+         held that (interrupted_holder.c:{held})"
+    );
+    assert_eq!(cause.sentence, said);
+}

@@ -116,16 +116,24 @@ pub fn passed_elsewhere(cause: &mut Cause, runs: usize) {
 }
 
 /// Where every schedule along the recorded paths fails, but a thread read what no thread of the run had written
-/// there: then it is not known what the failure hangs on.
-pub fn came_from_outside(cause: &mut Cause, gaps: &[Gap]) {
+/// there: then it is not known what the failure hangs on. So many threads of the process were not recorded.
+pub fn came_from_outside(cause: &mut Cause, gaps: &[Gap], unrecorded: u64) {
     let is_read = |gap: &&Gap| matches!(&gap.what, GapKind::WrongValue(kind) if kind == "load");
     let Some(gap) = gaps.iter().find(is_read).filter(|gap| gap.site.line != 0) else { return };
     if cause.pattern == Pattern::EverySchedule.name() {
         let file = gap.site.file.rsplit('/').next().unwrap_or_default();
+        let (whose, why) = match unrecorded {
+            0 => {
+                ("this process alone", "its threads wrote there, as in memory that processes share")
+            }
+            _ => (
+                "the recorded threads",
+                "them wrote there, as one of those that were not recorded may have",
+            ),
+        };
         cause.sentence = format!(
-            "every schedule of this process alone fails, but {} read at {file}:{} what none of its \
-             threads wrote there, as in memory that processes share: what others did in between, and \
-             whether its order is the cause, is not known",
+            "every schedule of {whose} fails, but {} read at {file}:{} what none of {why}: what others did in between, \
+             and whether its order is the cause, is not known",
             gap.thread, gap.site.line
         );
     }
@@ -154,14 +162,22 @@ mod tests {
             detail: String::new(),
             times: 1,
         };
+        let unrecorded = std::cell::Cell::new(0);
         let sentence = |pattern: Pattern, gaps: &[Gap]| {
             let pattern = pattern.name().to_owned();
             let mut cause = Cause { pattern, sentence: "before".to_owned(), ..Cause::default() };
-            came_from_outside(&mut cause, gaps);
+            came_from_outside(&mut cause, gaps, unrecorded.get());
             cause.sentence
         };
         let told = sentence(Pattern::EverySchedule, &[gap("load", 7)]);
-        assert!(told.contains("t0.1 read at jobs.c:7"), "{told}");
+        assert!(
+            told.contains("t0.1 read at jobs.c:7 what none of its threads wrote there"),
+            "{told}"
+        );
+        unrecorded.set(2);
+        let told = sentence(Pattern::EverySchedule, &[gap("load", 7)]);
+        assert!(told.contains("one of those that were not recorded"), "{told}");
+        unrecorded.set(0);
         for gaps in [vec![], vec![gap("call", 7)], vec![gap("load", 0)]] {
             assert_eq!(sentence(Pattern::EverySchedule, &gaps), "before");
         }

@@ -344,8 +344,11 @@ fn warn_of_gaps(name: &str, manifest: &Manifest) {
         ));
     }
     if manifest.unattached_threads > 0 {
-        let count = manifest.unattached_threads;
-        warn(format_args!("{name}: {count} thread(s) ran without being recorded"));
+        let threads = match manifest.unattached_threads {
+            1 => "a thread".to_owned(),
+            number => format!("{number} threads"),
+        };
+        warn(format_args!("{name}: {threads} ran without being recorded"));
     }
     if manifest.cut_writes > 0 {
         let count = manifest.cut_writes;

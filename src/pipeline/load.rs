@@ -14,6 +14,8 @@ pub struct Loaded {
     pub output: String,
     /// Was the heap watched for accesses to freed memory?
     pub watches_heap: bool,
+    /// How many threads ran without being recorded.
+    pub unrecorded_threads: u64,
     /// Oddities that the user should know.
     pub warnings: Vec<String>,
 }
@@ -57,7 +59,8 @@ pub fn load(directory: &Path) -> Result<Loaded, PipelineError> {
     }
     let output = output.into_owned();
     let watches_heap = trace.manifest().detect.is_some();
-    Ok(Loaded { recording, output, watches_heap, warnings: warnings(&trace) })
+    let unrecorded_threads = trace.manifest().unattached_threads;
+    Ok(Loaded { recording, output, watches_heap, unrecorded_threads, warnings: warnings(&trace) })
 }
 
 fn module(trace: &Trace, index: usize) -> Result<RecordedModule, PipelineError> {
@@ -130,10 +133,11 @@ fn warnings(trace: &Trace) -> Vec<String> {
         ));
     }
     if manifest.unattached_threads > 0 {
-        warnings.push(format!(
-            "{} threads ran without being recorded, because they were not made by pthread_create",
-            manifest.unattached_threads
-        ));
+        let threads = match manifest.unattached_threads {
+            1 => "a thread that was not made by pthread_create".to_owned(),
+            number => format!("{number} threads that were not made by pthread_create"),
+        };
+        warnings.push(format!("{threads} ran without being recorded"));
     }
     if manifest.cut_writes > 0 {
         warnings.push(format!(

@@ -62,12 +62,7 @@ fn signal_name(number: i64) -> String {
         libc::SIGFPE => "an arithmetic fault (SIGFPE)",
         libc::SIGILL => "an illegal instruction (SIGILL)",
         libc::SIGTRAP => "a trap (SIGTRAP)",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGINT => "SIGINT",
-        libc::SIGHUP => "SIGHUP",
-        _ => return format!("signal {number}"),
+        other => return model::names::signal(other.cast_unsigned()),
     };
     name.to_owned()
 }

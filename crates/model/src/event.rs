@@ -605,7 +605,8 @@ impl EventKind {
             Self::Block { on: Awaited::Arrivals { .. } } => "wait-for-arrivals",
             Self::Block { on: Awaited::End { .. } } => "wait-for-end",
             Self::Block { on: Awaited::Change } => "wait-for-change",
-            Self::Block { on: Awaited::Call | Awaited::Other } => "wait",
+            Self::Block { on: Awaited::Call } => "wait-in-call",
+            Self::Block { on: Awaited::Other } => "wait",
             Self::Failure => "failure",
         }
     }

@@ -25,7 +25,7 @@ pub use expr::{BinOp, CmpOp, Expr, ExprId, ExprPool, FloatFormat, FloatOp, Float
 pub use ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
 pub use points::{Passage, Point, Points};
 pub use schedule::{Schedule, ScheduleError};
-pub use stack::Stack;
+pub use stack::{Interruption, Stack};
 pub use trace::{
     Cell, EventTrace, Failure, FailureCondition, FailureKind, Interval, Object, ObjectKind,
     PathCondition, PathConditionKind, Thread, Variable, VariableOrigin,

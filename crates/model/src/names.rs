@@ -73,6 +73,23 @@ pub fn outside_of_library(path: &str) -> &str {
     path
 }
 
+/// The signals of Linux, from 1 on.
+const SIGNALS: [&str; 31] = [
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
+    "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
+    "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+];
+
+/// `SIGUSR1`, or `signal 40` where it has no name of its own.
+#[must_use]
+pub fn signal(number: u32) -> String {
+    let at = (number as usize).checked_sub(1);
+    match at.and_then(|at| SIGNALS.get(at)) {
+        Some(name) => format!("SIG{name}"),
+        None => format!("signal {number}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

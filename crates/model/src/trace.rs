@@ -38,6 +38,9 @@ pub struct EventTrace {
     /// Orders of events that every schedule of the trace has, beyond what its events ask for. Only the end of a longer
     /// trace has any: what was open where it begins comes before everything else in it.
     pub given: Vec<(EventId, EventId)>,
+    /// The process began as a fork of another one, of which it has the events until then, but no thread besides the one
+    /// that forked: what the others held they do not give back.
+    pub forked: bool,
 }
 
 /// When an event happened in the recorded run, by a clock that is the same for all threads: not

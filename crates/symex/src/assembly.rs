@@ -56,7 +56,9 @@ impl<'r> Engine<'r> {
             passed: None,
             allocations: self.threads[t].allocations,
         };
-        self.threads[t].frames.push(Frame::External(Box::new(ExternalFrame { call: Some(call) })));
+        self.threads[t]
+            .frames
+            .push(Frame::External(Box::new(ExternalFrame { call: Some(call), signal: None })));
         Ok(())
     }
 

@@ -279,7 +279,7 @@ impl Builder {
     pub fn strip_last_stack(&mut self, thread: usize, is_foreign: &dyn Fn(&str) -> bool) {
         let Some(event) = self.threads[thread].events.last_mut() else { return };
         let kept = event.stack.iter().position(|site| !is_foreign(&site.file));
-        event.stack = event.stack[kept.unwrap_or(0)..].into();
+        event.stack = event.stack.without_innermost(kept.unwrap_or(0));
     }
 
     /// The number of the thread's next event.
@@ -483,6 +483,7 @@ impl Builder {
             intervals,
             lifetimes: Vec::new(),
             given: Vec::new(),
+            forked: false,
         }
     }
 }

@@ -153,6 +153,7 @@ impl<'r> Engine<'r> {
         let text = self.text_before(t, name, &arguments);
         let passed = self.pass_on(t, name, &arguments);
         let frame = ExternalFrame {
+            signal: None,
             call: Some(ExternalCall {
                 name,
                 address,

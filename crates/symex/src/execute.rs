@@ -295,6 +295,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
     engine.learned = Learned::default();
     engine.known = FxHashMap::default();
     let mut trace = engine.out.finish(engine.pool, threads, engine.failure);
+    trace.forked = engine.recording.forked;
     if !engine.recording.common_clock || !is_sorted {
         trace.intervals.clear();
     }

@@ -15,8 +15,9 @@ use ir::name::{self, AccessPart, DisplayKind, Part};
 use ir::types::{BlockId, FuncId, Function, InstId, LocId, Module, Operand};
 use ir::wrappers::{self, Wrapper};
 use model::trace::ValueDisplay;
-use model::{ObjectId, Site, Stack};
+use model::{Interruption, ObjectId, Site, Stack};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The longest chain of inlined calls that is followed.
@@ -26,17 +27,25 @@ const LONGEST_CHAIN: usize = 256;
 /// events.
 #[derive(Default)]
 pub(crate) struct CallPaths {
-    /// (parent plus one or 0, module, function, place in it) to the node's number.
-    numbers: FxHashMap<(u32, usize, FuncId, Option<LocId>), u32>,
+    /// Parent plus one or 0, and what was called, to the node's number.
+    numbers: FxHashMap<(u32, Called), u32>,
     /// Per node: the stack of an event that happens there, once one has.
     stacks: Vec<Option<Stack>>,
 }
 
+/// What a node of [`CallPaths`] stands for.
+#[derive(PartialEq, Eq, Hash)]
+enum Called {
+    /// Module, function, place in it.
+    Code(usize, FuncId, Option<LocId>),
+    /// A handler of this signal, which came in this function of a library.
+    Handler(u32, Option<String>),
+}
+
 impl CallPaths {
-    fn child(&mut self, parent: u32, place: &PlaceInCode<'_>) -> u32 {
-        let key = (parent, place.info.module, place.info.id, place.loc);
+    fn child(&mut self, parent: u32, called: Called) -> u32 {
         let stacks = &mut self.stacks;
-        *self.numbers.entry(key).or_insert_with(|| {
+        *self.numbers.entry((parent, called)).or_insert_with(|| {
             stacks.push(None);
             stacks.len() as u32
         })
@@ -99,32 +108,60 @@ impl<'r> Engine<'r> {
     /// The call stack, innermost first, inlined calls expanded.
     pub fn stack(&mut self, t: usize) -> Stack {
         let mut node = 0;
+        let mut inside = None;
         for frame in &self.threads[t].frames {
-            if let Frame::Code(frame) = frame {
-                node = self.call_paths.child(node, &place_of(frame));
+            let called = match (frame.code().map(place_of), frame.signal()) {
+                (Some(place), _) => Some(Called::Code(place.info.module, place.info.id, place.loc)),
+                (None, Some(signal)) => Some(Called::Handler(signal, inside.map(str::to_owned))),
+                (None, None) => None,
+            };
+            if let Some(called) = called {
+                node = self.call_paths.child(node, called);
             }
+            inside = frame.called();
         }
         let known = (node as usize).checked_sub(1).and_then(|at| self.call_paths.stacks.get(at));
         if let Some(Some(stack)) = known {
             return stack.clone();
         }
-        let code = |frame: &Frame<'r>| match frame {
-            Frame::Code(frame) => Some(place_of(frame)),
-            Frame::External(_) => None,
+        let frames = &self.threads[t].frames;
+        let handler = frames.iter().rposition(|frame| frame.signal().is_some());
+        let places = |range: Range<usize>| -> Vec<PlaceInCode<'r>> {
+            let frames = frames[range].iter().rev();
+            frames.filter_map(Frame::code).map(place_of).collect()
         };
-        let places: Vec<PlaceInCode<'r>> =
-            self.threads[t].frames.iter().rev().filter_map(code).collect();
-        let mut stack = Vec::new();
-        for place in places {
-            stack.extend(self.chain(place).iter().cloned());
-        }
-        openmp::join_frames(&mut stack);
-        let stack = Stack::from(stack);
+        let interrupted = handler.and_then(|at| {
+            let inside = at.checked_sub(1).and_then(|below| frames[below].called());
+            Some((frames[at].signal()?, inside.map(str::to_owned)))
+        });
+        let (inner, outer) = match handler {
+            Some(at) => (places(at..frames.len()), places(0..at)),
+            None => (places(0..frames.len()), Vec::new()),
+        };
+        let mut stack = self.sites(inner);
+        let outer = self.sites(outer);
+        let interruption =
+            interrupted.map(|(signal, inside)| Interruption { signal, inside, outer: outer.len() });
+        stack.extend(outer);
+        let stack = match interruption {
+            Some(interruption) => Stack::from(stack).in_handler(interruption),
+            None => Stack::from(stack),
+        };
         let slot = (node as usize).checked_sub(1).and_then(|at| self.call_paths.stacks.get_mut(at));
         if let Some(slot) = slot {
             *slot = Some(stack.clone());
         }
         stack
+    }
+
+    /// The places of frames, inlined calls expanded.
+    fn sites(&mut self, frames: Vec<PlaceInCode<'r>>) -> Vec<Site> {
+        let mut sites = Vec::new();
+        for place in frames {
+            sites.extend(self.chain(place).iter().cloned());
+        }
+        openmp::join_frames(&mut sites);
+        sites
     }
 
     /// The call stack of an event that is about a lock and the like: from where it is named on.
@@ -136,7 +173,7 @@ impl<'r> Engine<'r> {
         let sites: usize = inside.into_iter().map(|place| self.chain(place).len()).sum();
         let sites = sites + self.inlined_wrappers(t, frames);
         match stack.get(sites) {
-            Some(site) if sites > 0 && site.line != 0 => stack[sites..].into(),
+            Some(site) if sites > 0 && site.line != 0 => stack.without_innermost(sites),
             _ => stack,
         }
     }

@@ -31,10 +31,16 @@ impl<'r> Engine<'r> {
     ///
     /// # Errors
     /// `Left` when the handler did not return: then the thread is where it jumped to.
-    pub fn handle_signal(&mut self, t: usize, info: u64, context: u64) -> Result<(), Stop> {
+    pub fn handle_signal(
+        &mut self,
+        t: usize,
+        signal: u64,
+        [info, context]: [u64; 2],
+    ) -> Result<(), Stop> {
         self.extend_stack(t, info, INFO_BYTES);
         self.extend_stack(t, context, CONTEXT_BYTES);
         let frame = ExternalFrame {
+            signal: u32::try_from(signal).ok(),
             call: Some(ExternalCall {
                 name: "a signal",
                 address: None,

@@ -107,8 +107,8 @@ impl<'r> Engine<'r> {
                 self.threads[t].exited = true;
             }
             (RuntimeEvent::Reading, [tsc]) => self.stamp(t, *tsc),
-            (RuntimeEvent::SignalBegin, [_, _, _, _, info, context]) => {
-                return self.handle_signal(t, *info, *context);
+            (RuntimeEvent::SignalBegin, [signal, _, _, _, info, context]) => {
+                return self.handle_signal(t, *signal, [*info, *context]);
             }
             (RuntimeEvent::SignalEnd, _) => return contradiction("end of no signal handler"),
             (RuntimeEvent::NonLocal, _) => self.threads[t].non_local = true,

@@ -176,12 +176,42 @@ pub(crate) struct ExternalCall<'r> {
 pub(crate) struct ExternalFrame<'r> {
     /// `None` at a thread's bottom.
     pub call: Option<ExternalCall<'r>>,
+    /// Of what calls a signal's handler: the signal.
+    pub signal: Option<u32>,
 }
 
 /// See the module.
 pub(crate) enum Frame<'r> {
     Code(Box<CodeFrame<'r>>),
     External(Box<ExternalFrame<'r>>),
+}
+
+impl<'r> Frame<'r> {
+    pub fn code(&self) -> Option<&CodeFrame<'r>> {
+        match self {
+            Self::Code(frame) => Some(frame),
+            Self::External(_) => None,
+        }
+    }
+
+    /// The signal of which it calls the handler.
+    pub fn signal(&self) -> Option<u32> {
+        match self {
+            Self::Code(_) => None,
+            Self::External(frame) => frame.signal,
+        }
+    }
+
+    /// The function of a library that was called.
+    pub fn called(&self) -> Option<&'r str> {
+        match self {
+            Self::Code(_) => None,
+            Self::External(frame) => {
+                let call = frame.call.as_ref().filter(|_| frame.signal.is_none());
+                call.map(|call| call.name)
+            }
+        }
+    }
 }
 
 /// A lock that the thread holds.

@@ -128,6 +128,7 @@ fn renumbered(
         failure: trace.failure.clone(),
         lifetimes: trace.lifetimes.iter().map(|(a, b)| (place(*a), place(*b))).collect(),
         given: trace.given.iter().map(|(a, b)| (place(*a), place(*b))).collect(),
+        forked: trace.forked,
         ..EventTrace::default()
     };
     made.lifetimes.sort_unstable();

@@ -1,9 +1,38 @@
 //! Threads that wait for each other: what each holds, and what it asks for.
 
 use super::story::Story;
-use super::words::{apart, at, quoted};
+use super::words::{apart, at, place, quoted};
 use super::{Found, Pattern};
+use model::names;
 use model::{Awaited, Event, EventId, EventKind, FailureKind, LockMode, ObjectId, ThreadId};
+
+/// Functions that are async-signal-safe and may take any time.
+const MAY_BLOCK_IN_HANDLERS: [&str; 24] = [
+    "accept",
+    "clock_nanosleep",
+    "connect",
+    "fcntl",
+    "fdatasync",
+    "fsync",
+    "nanosleep",
+    "open",
+    "openat",
+    "pause",
+    "poll",
+    "pselect",
+    "read",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "select",
+    "send",
+    "sendmsg",
+    "sendto",
+    "sigsuspend",
+    "sleep",
+    "tcdrain",
+    "write",
+];
 
 /// A thread that waits for another one.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +53,10 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let waits: Vec<Wait> = blocks(story).flat_map(|block| waits_of(story, block)).collect();
     match circle(story, &waits) {
         Some(circle) => Some(told(story, &circle)),
-        None => starved(story, &waits).or_else(|| abandoned(story, &waits)),
+        None => unsafe_call(story)
+            .or_else(|| starved(story, &waits))
+            .or_else(|| left_behind(story, &waits))
+            .or_else(|| abandoned(story, &waits)),
     }
 }
 
@@ -173,6 +205,13 @@ fn clause(story: &Story<'_>, circle: &[Wait], wait: &Wait) -> String {
     };
     let how = if matches!(story.event(held).kind, EventKind::Block { .. }) {
         format!("which {other} waits for to write ({got})")
+    } else if let Some(signal) = interrupted_by(story, wait.block).filter(|_| me == other)
+        && interrupted_by(story, held).is_none()
+    {
+        return format!(
+            "{me} waits for {what} ({place}) in a handler of {signal}, which interrupted it while it held that \
+             ({got})"
+        );
     } else if me == other {
         format!("which it took itself ({got})")
     } else {
@@ -190,6 +229,59 @@ fn among(story: &Story<'_>, circle: &[Wait], id: EventId) -> String {
     let others = events.filter(|other| story.event(*other).kind.object() != object);
     let mut told = others.map(|other| apart(story, id, other)).map(|[own, _]| own);
     told.find(|own| *own != plain).unwrap_or(plain)
+}
+
+/// The signal in whose handler an event happens.
+fn interrupted_by(story: &Story<'_>, id: EventId) -> Option<String> {
+    story.event(id).stack.interruption().map(|interruption| names::signal(interruption.signal))
+}
+
+/// A signal's handler that interrupted a library's function calls a function that does not come back.
+fn unsafe_call(story: &Story<'_>) -> Option<Found> {
+    blocks(story).find_map(|block| {
+        let interruption = block.stack.interruption()?;
+        let inside = interruption.inside.as_deref()?;
+        let called = block.name.as_deref()?;
+        if !matches!(block.kind, EventKind::Block { on: Awaited::Call })
+            || MAY_BLOCK_IN_HANDLERS.contains(&called)
+        {
+            return None;
+        }
+        let interrupted = block.stack.interrupted().iter().find(|site| !site.is_in_library());
+        let interrupted = interrupted.map_or_else(String::new, |site| format!(" ({})", place(site)));
+        let sentence = format!(
+            "a handler of {} interrupted {} in {}{interrupted}, and does not come back from its own call of {} ({}): \
+             only functions that are async-signal-safe may be called in a handler",
+            names::signal(interruption.signal),
+            story.thread(block.id),
+            quoted(inside),
+            quoted(called),
+            at(story, block.id)
+        );
+        let found = Found::new(Pattern::Deadlock, sentence, &[block.id]);
+        Some(Found { case: Some("unsafe-in-handler"), ..found })
+    })
+}
+
+/// What a thread held when another one forked: the child has the lock, and not the thread.
+fn left_behind(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
+    if !story.trace().forked {
+        return None;
+    }
+    let waits_itself = |thread: ThreadId| blocks(story).any(|block| block.thread == thread);
+    let left = waits.iter().find_map(|wait| Some((wait, wait.held?)));
+    let (wait, held) = left.filter(|(wait, _)| !waits_itself(wait.on))?;
+    let sentence = format!(
+        "{} had taken {} ({}) when the process forked, and {} waits for it in the child ({}), in which {0} does not \
+         exist",
+        story.thread(held),
+        quoted(&story.subject(held)),
+        at(story, held),
+        story.thread(wait.block),
+        at(story, wait.block)
+    );
+    let found = Found::new(Pattern::Deadlock, sentence, &[held, wait.block]);
+    Some(Found { case: Some("held-at-fork"), ..found })
 }
 
 /// A lock was never given back: whoever took it has ended.
@@ -260,7 +352,7 @@ mod tests {
     use crate::cause::Passing;
     use encoders::dsl::parse;
     use model::evaluate::Evaluation;
-    use model::{Schedule, Site};
+    use model::{EventTrace, Interruption, Schedule, Site, Stack};
 
     /// What is said of two threads that have a lock each and ask for the other's, all at these lines of `lock.c`, called at
     /// lines of `pool.c`.
@@ -349,5 +441,68 @@ mod tests {
         let itself = asked_again("").expect("a thread waits for itself");
         assert!(itself.contains("which it took itself"), "{itself}");
         assert_eq!(asked_again("b: post s"), None);
+    }
+
+    /// What is said of a thread of a process that hangs in the call of `called`, in a handler that interrupted `inside`.
+    fn interrupted(inside: Option<&str>, called: &str) -> Option<String> {
+        let mut parsed = parse("a: [ask] W n 1\n t0: fail").expect("the text is a trace");
+        let ask = parsed.event("ask");
+        let event = &mut parsed.trace.events[ask.index()];
+        let site = |line| Site { file: "log.c".to_owned(), line, ..Site::default() };
+        event.kind = EventKind::Block { on: Awaited::Call };
+        event.name = Some(called.into());
+        let inside = inside.map(str::to_owned);
+        let interruption = Interruption { signal: 10, inside, outer: 1 };
+        event.stack = Stack::from([site(3), site(7)]).in_handler(interruption);
+        said_of_hang(&mut parsed.trace)
+    }
+
+    fn said_of_hang(trace: &mut EventTrace) -> Option<String> {
+        if let Some(failure) = &mut trace.failure {
+            failure.kind = FailureKind::Hang;
+        }
+        let schedule = Schedule { order: trace.events.iter().map(|event| event.id).collect() };
+        let evaluation = Evaluation::default();
+        let side = Side { trace, schedule: &schedule, evaluation: &evaluation, points: None };
+        find(&Story::new(side, None, Passing::None)).map(|found| found.sentence)
+    }
+
+    #[test]
+    fn a_handler_that_interrupted_the_library_and_calls_it_is_told() {
+        let told = interrupted(Some("malloc"), "fprintf").expect("the call is told");
+        let said = "a handler of SIGUSR1 interrupted t0 in `malloc` (log.c:7), and does not come back from its own \
+                    call of `fprintf` (log.c:3): only functions that are async-signal-safe may be called in a handler";
+        assert_eq!(told, said);
+        assert_eq!(
+            interrupted(Some("malloc"), "read"),
+            None,
+            "it may be called, and may take its time"
+        );
+        assert_eq!(interrupted(None, "fprintf"), None, "the program's own code was interrupted");
+    }
+
+    #[test]
+    fn a_lock_that_was_held_at_the_fork_is_left_behind() {
+        let text = "a: [took] lock m\n a: [left] unlock m\n t0: [ask] W n 1\n t0: fail";
+        let said = |forked: bool| {
+            let mut parsed = parse(text).expect("the text is a trace");
+            let [took, left, ask] = ["took", "left", "ask"].map(|label| parsed.event(label));
+            let object = parsed.trace.event(took).kind.object().expect("a lock");
+            let on = Awaited::Lock { object, mode: LockMode::Exclusive };
+            parsed.trace.events[ask.index()].kind = EventKind::Block { on };
+            if let EventKind::Unlock { synthetic, .. } = &mut parsed.trace.events[left.index()].kind
+            {
+                *synthetic = true;
+            }
+            parsed.trace.forked = forked;
+            said_of_hang(&mut parsed.trace)
+        };
+        let told = said(true).expect("the lock was left behind");
+        assert!(told.starts_with("t0 had taken "), "{told}");
+        assert!(
+            told.contains("when the process forked, and t0.1 waits for it in the child"),
+            "{told}"
+        );
+        assert!(said(false).is_none_or(|told| !told.contains("forked")));
     }
 }

@@ -90,7 +90,8 @@ pub(super) fn did(event: &Event) -> &'static str {
         EventKind::Join { .. } => "joined",
         EventKind::Allocate { .. } => "allocated",
         EventKind::Free { .. } => "freed",
-        EventKind::Block { on: Awaited::Call | Awaited::Other } => "waited",
+        EventKind::Block { on: Awaited::Call } => "waited in",
+        EventKind::Block { on: Awaited::Other } => "waited",
         EventKind::Block { .. } => "waited for",
         EventKind::Failure => "failed",
     }

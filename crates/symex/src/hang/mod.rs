@@ -178,9 +178,14 @@ impl Engine<'_> {
             (None, Waits::Change(polled)) => {
                 polled.last().map(|last| polling::name(&self.out, t, last))
             }
+            (None, Waits::Call(function)) => Some(function.clone()),
             (None, _) => None,
         };
-        let block = self.event(t, EventKind::Block { on }, name.clone());
+        let object = match &waits {
+            Waits::Call(_) => String::new(),
+            _ => name.clone().unwrap_or_default(),
+        };
+        let block = self.event(t, EventKind::Block { on }, name);
         if let Waits::Change(polled) = &waits
             && let Some(last) = polled.last()
         {
@@ -191,7 +196,7 @@ impl Engine<'_> {
                 let blocked = pending.blocked();
                 (blocked.operation, blocked.object)
             }
-            None => (String::new(), name.unwrap_or_default()),
+            None => (String::new(), object),
         };
         self.release_all(t);
         let stuck = Stuck { thread: t, waits, block, operation, object, initialised };
