@@ -259,6 +259,10 @@ pub fn demangle(symbol: &str) -> String {
             return plain;
         }
     }
+    // Without it this would be a type's name: `f` is `float` there.
+    if !symbol.starts_with("_Z") {
+        return symbol.to_owned();
+    }
     let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
     cpp_demangle::Symbol::new(symbol)
         .ok()

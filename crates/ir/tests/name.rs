@@ -466,6 +466,7 @@ fn values_are_shown_as_the_source_types_them() {
 fn functions_have_readable_names() {
     assert_eq!(demangle("_ZN4bank7Account7depositEi"), "bank::Account::deposit");
     assert_eq!(demangle("main"), "main");
+    assert_eq!(demangle("f"), "f", "it is no type");
     assert_eq!(demangle("_ZZZ"), "_ZZZ");
     let module = cpp("-O1", "namespace n { int g(int x) { return x; } }");
     assert_eq!(function_name(&module, function(&module, "_ZN1n1gEi")), "g");
