@@ -376,3 +376,23 @@ fn the_order_of_a_run_under_pct_needs_no_solver() {
     let outcome = workspace.symbiosis(["replay", "free.trace", "--observed"]).expect_code(2);
     assert!(outcome.stderr().contains("--noise=pct"), "{}", outcome.describe());
 }
+
+/// Threads that the C library makes for a timer are recorded, and made to follow a schedule, although nobody knows when
+/// they will come.
+#[test]
+fn the_threads_of_a_timer_are_followed() {
+    let workspace = Workspace::new("third_ring");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/third_ring.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "--until-failure", "20", "-o", "x.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let outcome =
+        workspace.symbiosis(["solve", "x.trace", "--format", "json"]).expect_code(SUCCESS);
+    let solution: Solution = serde_json::from_str(&outcome.stdout()).expect("a solution");
+    let cause = solution.cause.as_ref().expect("a sentence about the cause");
+    assert!(cause.sentence.starts_with("t0.1.1.1 wrote "), "{}", cause.sentence);
+    assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
+    assert!(solution.replay_notes.is_empty(), "{:?}", solution.replay_notes);
+}

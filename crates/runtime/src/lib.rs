@@ -66,6 +66,7 @@ pub mod sys;
 pub mod syscall;
 pub mod text;
 pub mod threads;
+pub mod timers;
 pub mod tls;
 pub mod writes;
 

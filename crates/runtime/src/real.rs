@@ -15,17 +15,20 @@ pub type OnceRoutine = unsafe extern "C" fn();
 type P = *mut c_void;
 type Time = *const c_void;
 
-/// The functions that exist in two versions.
-const VERSIONED: [&CStr; 5] = [
-    c"pthread_cond_init",
-    c"pthread_cond_wait",
-    c"pthread_cond_timedwait",
-    c"pthread_cond_signal",
-    c"pthread_cond_broadcast",
+/// The functions that exist in several versions, with the one that fits the program's objects.
+const VERSIONED: [(&CStr, &CStr); 8] = [
+    (c"pthread_cond_init", c"GLIBC_2.3.2"),
+    (c"pthread_cond_wait", c"GLIBC_2.3.2"),
+    (c"pthread_cond_timedwait", c"GLIBC_2.3.2"),
+    (c"pthread_cond_signal", c"GLIBC_2.3.2"),
+    (c"pthread_cond_broadcast", c"GLIBC_2.3.2"),
+    (c"timer_create", c"GLIBC_2.3.3"),
+    (c"timer_settime", c"GLIBC_2.3.3"),
+    (c"timer_delete", c"GLIBC_2.3.3"),
 ];
 
-/// Finds a function, once. The condition variables exist in two versions of which only the newer
-/// one fits the program's objects, so that one is asked for first. Nobody else's version is, nor what no
+/// Finds a function, once. Of one that exists in several versions that is asked for first which fits the program's
+/// objects. Nobody else's version is, nor what no
 /// library has: a search in vain allocates, and an allocator (jemalloc, say) locks mutexes, whose functions
 /// are looked for here; the program's own may not be ready yet.
 pub(crate) fn find(slot: &AtomicUsize, name: *const c_char) -> usize {
@@ -39,10 +42,9 @@ pub(crate) fn find(slot: &AtomicUsize, name: *const c_char) -> usize {
         if !exported::is_elsewhere(text) {
             return null_mut();
         }
-        let versioned = if VERSIONED.contains(&text) {
-            sys::dlvsym(sys::RTLD_NEXT, name, c"GLIBC_2.3.2".as_ptr())
-        } else {
-            null_mut()
+        let versioned = match VERSIONED.iter().find(|(name, _)| *name == text) {
+            Some((_, version)) => sys::dlvsym(sys::RTLD_NEXT, name, version.as_ptr()),
+            None => null_mut(),
         };
         if versioned.is_null() { sys::dlsym(sys::RTLD_NEXT, name) } else { versioned }
     }) as usize;
@@ -78,6 +80,10 @@ real! {
     pthread_timedjoin_np(Pthread, *mut P, Time) -> c_int;
     pthread_clockjoin_np(Pthread, *mut P, c_int, Time) -> c_int;
     pthread_exit(P);
+    timer_create(c_int, Time, *mut usize) -> c_int;
+    timer_settime(usize, c_int, Time, P) -> c_int;
+    timer_delete(usize) -> c_int;
+    mq_notify(c_int, Time) -> c_int;
     pthread_cancel(Pthread) -> c_int;
     pthread_mutex_lock(P) -> c_int;
     pthread_mutex_trylock(P) -> c_int;

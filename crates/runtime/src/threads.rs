@@ -250,6 +250,38 @@ pub fn attach_late() {
     }
 }
 
+/// Prepares the record of a thread that the library will make some time, and logs its creation by the calling one; null
+/// when there is no memory.
+///
+/// # Safety
+///
+/// `routine` must be what the thread will call.
+pub unsafe fn prepare_for_later(routine: usize, argument: usize) -> *mut Thread {
+    // SAFETY: nobody else has the record.
+    unsafe {
+        let block = sys::keeping_errno(|| prepare(routine, argument));
+        if !block.is_null() {
+            let child = Child::of(block);
+            schedule::comes_later(child.slot);
+            created(child, Some(0), [routine, argument]);
+        }
+        block
+    }
+}
+
+/// The calling thread, which the library made, is the one of this record.
+///
+/// # Safety
+///
+/// Nobody else may have the record, and the thread none of its own.
+pub unsafe fn begin(thread: *mut Thread) {
+    // SAFETY: the caller vouches for it.
+    unsafe {
+        adopt(thread);
+        schedule::started();
+    }
+}
+
 /// Prepares the record of a thread to be created by the calling one; null when there is no memory.
 unsafe fn prepare(routine: usize, argument: usize) -> *mut Thread {
     // SAFETY: the parent's record is the calling thread's own, the child's is fresh.

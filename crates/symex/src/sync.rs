@@ -85,11 +85,14 @@ impl<'r> Engine<'r> {
         self.check_after_panic(t, event, &words)?;
         match (event, words.as_slice()) {
             (RuntimeEvent::ThreadCreate, [serial, handle, ..]) => {
-                if let Some(call) = self.threads[t].external_call() {
-                    call.created = Some(*handle);
-                }
-                if let Some(&child) = self.serials.get(serial) {
-                    self.learned.thread_pointers.insert(child, *handle);
+                // Of a thread that the library makes later nobody knows the handle.
+                if *handle != 0 {
+                    if let Some(call) = self.threads[t].external_call() {
+                        call.created = Some(*handle);
+                    }
+                    if let Some(&child) = self.serials.get(serial) {
+                        self.learned.thread_pointers.insert(child, *handle);
+                    }
                 }
                 self.pass_sync(t, SyncPoint::Create, None);
                 self.create(t, *serial);

@@ -330,6 +330,10 @@ impl Core {
             self.next_line(true);
             return Choice::Again;
         }
+        if slot.comes_later() {
+            // Its time comes whatever the others do.
+            return Choice::Nobody;
+        }
         let created = |turn: &Turn| self.find(turn.thread).is_some();
         if self.phase == Phase::Script && self.plan.turns.get(self.line).is_some_and(created) {
             self.leave(LeftReason::Blocked);

@@ -315,6 +315,15 @@ pub fn not_created(slot: u32) {
     }
 }
 
+/// A thread that was given a slot is made by the library, when its time has come.
+pub fn comes_later(slot: u32) {
+    if active() && slot != NONE {
+        let mut held = Held::take();
+        held.core().lose(slot);
+        held.release();
+    }
+}
+
 /// A thread was created; the creator tells which.
 pub fn created(slot: u32, pthread: Pthread) {
     if active() && slot != NONE {
@@ -329,6 +338,7 @@ pub fn started() {
     sys::keeping_errno(|| {
         let Some(inside) = Inside::enter() else { return };
         let mut held = Held::take();
+        held.core().back(inside.me);
         let slot = held.core().slots.get_mut(inside.me);
         slot.tid = sys::gettid();
         // SAFETY: takes nothing.

@@ -291,7 +291,7 @@ impl Held {
             let slots = &self.core().slots;
             let running = slots.living().any(|index| {
                 let slot = slots.get(index);
-                slot.state == State::Away && !asleep(slot.tid)
+                slot.state == State::Away && !slot.comes_later() && !asleep(slot.tid)
             });
             if !running {
                 self.end_deadlock();

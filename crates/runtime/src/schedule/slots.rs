@@ -184,6 +184,12 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// Has the library yet to make it, as it makes the threads of timers?
+    #[must_use]
+    pub fn comes_later(&self) -> bool {
+        self.state == State::Away && self.tid == 0
+    }
+
     /// How many gates and sync points the thread has passed.
     #[must_use]
     pub fn passed(&self) -> u64 {
