@@ -334,6 +334,10 @@ impl Checker<'_> {
             self.event_exists("the given orders", before);
             self.event_exists("the given orders", after);
         }
+        for &(access, free) in &self.trace.lifetimes {
+            self.event_exists("the lifetimes", access);
+            self.event_exists("the lifetimes", free);
+        }
     }
 
     fn boundaries(&mut self) {

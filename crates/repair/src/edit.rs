@@ -160,6 +160,9 @@ impl<'t> Edit<'t> {
         let place = |id: EventId| places.get(id.index()).copied().flatten();
         let mut trace = self.trace.clone();
         trace.intervals.clear();
+        let lifetimes = self.trace.lifetimes.iter();
+        trace.lifetimes =
+            lifetimes.filter_map(|(access, free)| place(*access).zip(place(*free))).collect();
         trace.objects.extend(self.objects.iter().cloned());
         for object in &mut trace.objects {
             object.kind = self.changed.get(&object.id).copied().unwrap_or(object.kind);
@@ -284,7 +287,7 @@ mod tests {
 
     /// What the beginning of a run has comes before all that a repair adds.
     #[test]
-    fn given_orders_are_those_of_what_threads_do_now() {
+    fn orders_are_those_of_what_threads_do_now() {
         let text = "
             a: [held] lock m
             a: [first] W x 1
@@ -296,6 +299,7 @@ mod tests {
         let [held, first, begin, next] =
             ["held", "first", "begin", "next"].map(|label| parsed.event(label));
         parsed.trace.given.push((held, begin));
+        parsed.trace.lifetimes.push((first, next));
         let mut edit = Edit::new(&parsed.trace);
         let new = edit.object(ObjectKind::Lock, "new");
         let mode = model::LockMode::Exclusive;
@@ -309,5 +313,6 @@ mod tests {
             EventId::from_index(at.expect("it stays"))
         };
         assert_eq!(edited.trace.given, [(image(held), image(next))]);
+        assert_eq!(edited.trace.lifetimes, [(image(first), image(next))]);
     }
 }
