@@ -670,3 +670,69 @@ fn a_condition_variable_is_initialised_and_waited_for() {
     let sentence = "t0.1 waited for `w->wake` (trace:4) before t0 initialised it (trace:3)";
     assert_eq!(cause.sentence, sentence);
 }
+
+/// Each thread holds a lock where it updates the sum, and it is not the same one.
+#[test]
+fn locks_that_are_not_the_same_are_named() {
+    let updates = |locks: [&str; 2]| {
+        let [one, two] = locks;
+        let text = format!(
+            "
+            cell sum 32 = 0
+            t0: fork a
+            t0: fork b
+            a: lock {one}
+            a: R sum -> x
+            a: W sum x+1
+            a: unlock {one}
+            b: lock {two}
+            b: R sum -> y
+            b: W sum y+1
+            b: unlock {two}
+            t0: join a
+            t0: join b
+            t0: R sum -> s
+            t0: fail s != 2
+            "
+        );
+        text
+    };
+    let sentence = cause_of(&trace(&updates(["m", "n"]))).sentence;
+    let either = [
+        ", where t0.1 holds `m` and t0.2 another lock, `n`",
+        ", where t0.2 holds `n` and t0.1 another lock, `m`",
+    ];
+    assert!(either.iter().any(|end| sentence.ends_with(end)), "{sentence}");
+}
+
+/// The reader looked at a count before, which another thread has changed since; but what it reads and the other one writes
+/// are under different locks.
+#[test]
+fn different_locks_say_more_than_a_check_that_was_overtaken() {
+    let text = |lock: &str| {
+        format!(
+            "
+            cell count 32 = 3
+            cell next 32 = 7
+            t0: fork a
+            t0: fork b
+            a: RMW count -> c = c+1
+            a: assume c == 3
+            a: lock stripe
+            a: [used] R next -> n
+            a: unlock stripe
+            a: fail n == 0
+            b: RMW count -> d = d+1
+            b: lock {lock}
+            b: [moved] W next 0
+            b: unlock {lock}
+            "
+        )
+    };
+    let parsed = trace(&text("resize"));
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.events, events(&parsed, &["used", "moved"]), "{}", cause.sentence);
+    assert!(cause.sentence.contains("another lock"), "{}", cause.sentence);
+    let cause = cause_of(&trace(&text("stripe")));
+    assert!(!cause.sentence.contains("another lock"), "{}", cause.sentence);
+}

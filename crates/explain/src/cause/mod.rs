@@ -22,6 +22,7 @@ mod fingerprint;
 mod glance;
 mod late_write;
 mod lifetime;
+mod locks;
 mod misdirected;
 mod once;
 mod order;
@@ -264,7 +265,7 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         if of_one && let Some(claims) = stale::find_claims(story, *pair) {
             return Some(claims);
         }
-        if found.is_firm() {
+        if found.is_firm() || locks::are_different(story, *pair) {
             return Some(found);
         }
         let together = found.pattern == Pattern::SeveralVariables;
@@ -336,7 +337,8 @@ impl Found {
     }
 
     fn finish(self, story: &Story<'_>) -> Cause {
-        let Self { pattern, case, sentence, events, marks } = self;
+        let Self { pattern, case, mut sentence, events, marks } = self;
+        sentence.extend(locks::told(story, &sentence, &events));
         let mut variables: Vec<String> = Vec::new();
         let names: Vec<String> =
             events.iter().map(|event| story.name(*event).unwrap_or_default()).collect();
