@@ -200,9 +200,10 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     let Replayed { mut explained, failing, notes, mut alternates, across } = replayed;
     let settled = contended::is_complete(&explained.explanation)
         && failing.replay != render::solution::Replay::Diverged;
+    let no_order = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule);
     if !settled
         && !likely
-        && watched::is_possible(&loaded, &execution)
+        && watched::is_possible(&loaded, &execution, no_order)
         && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work)?
     {
         return Ok(answer);

@@ -272,6 +272,22 @@ fn an_event_that_had_not_happened_yet_is_found_to_be_late() {
     }
 }
 
+/// No order of events tells what a thread reads from freed memory, and a failed assertion is no crash. The clock does not
+/// say whether that read came before the free, or when the run ended.
+#[test]
+fn what_no_order_leads_to_is_looked_for_in_freed_memory() {
+    let workspace = Workspace::new("solve-kept-reference");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/kept_reference.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "--until-failure", "20", "-o", "run.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let outcome = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS);
+    let said = outcome.stdout();
+    assert!(said.starts_with("cause: t0.2 freed `*items` (kept_reference.c:21)"), "{said}");
+}
+
 /// The list is nobody's when the reader looks at it, and the order of events says nothing of what it
 /// finds. Where that decides whether its own thread fails, it is told all the same.
 #[test]

@@ -7,8 +7,8 @@ use super::work::{Explained, Work};
 use encoders::ConstraintSystem;
 use explain::{Clock, context_switches};
 use model::evaluate::{Check, Evaluator};
-use model::{EventTrace, Schedule, VarId};
-use solver::{Model, UnknownReason};
+use model::{EventId, EventKind, EventTrace, Schedule, VarId};
+use solver::{Model, Order, UnknownReason};
 use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -224,19 +224,28 @@ impl Work<'_> {
     }
 
     /// A schedule by what the log and the clock tell of the recorded run, whatever it leads to, or its beginning;
-    /// see [`solver::follow_loosely`].
+    /// see [`solver::follow_loosely`]. With the failing thread's last accesses `last`, as far as that may be: the clock does
+    /// not tell whether they came right behind the step before them or when the run ended.
     pub(super) fn follow_loosely(
         &self,
         trace: &EventTrace,
+        last: bool,
         budget: &Budget,
     ) -> Result<Option<Schedule>, PipelineError> {
         if trace.intervals.is_empty() {
             return Ok(None);
         }
-        let system = encoders::encode_recorded_orders(trace)?;
-        let orders = explain::orders_of_run(trace);
+        let mut orders = explain::orders_of_run(trace);
+        let mut trace = Cow::Borrowed(trace);
+        if last {
+            let own = ending(&trace);
+            // Whether they came before the object's end is what is asked.
+            trace.to_mut().lifetimes.retain(|(access, _)| !own.contains(access));
+            orders.extend(behind_others(&trace, &own));
+        }
+        let system = encoders::encode_recorded_orders(&trace)?;
         let goes_on = self.for_a_share(budget);
-        let (schedule, spared) = solver::follow_loosely(trace, &system, &orders, goes_on);
+        let (schedule, spared) = solver::follow_loosely(&trace, &system, &orders, goes_on);
         tracing::info!(events = schedule.order.len(), spared, "followed the recorded run loosely");
         Ok(Some(schedule))
     }
@@ -304,4 +313,29 @@ impl Work<'_> {
     fn share(&self) -> Instant {
         Instant::now() + (self.left() / PART).min(LONGEST)
     }
+}
+/// What the failing thread accessed last, behind all that another thread could have waited for; the last first.
+fn ending(trace: &EventTrace) -> Vec<EventId> {
+    let Some(failure) = &trace.failure else { return Vec::new() };
+    let failing = trace.event(failure.event);
+    let own = &trace.threads[failing.thread.index()].events[..failing.index as usize];
+    let is_access = |id: &EventId| {
+        matches!(trace.event(*id).kind, EventKind::Read { .. } | EventKind::Write { .. })
+    };
+    let accesses = own.iter().rev().copied().skip_while(|id| is_given_up(trace, *id));
+    accesses.take_while(is_access).collect()
+}
+
+/// "What the others did comes before that."
+fn behind_others(trace: &EventTrace, own: &[EventId]) -> Vec<Order> {
+    let Some(&after) = own.last() else { return Vec::new() };
+    let others = trace.threads.iter().filter(|thread| thread.id != trace.event(after).thread);
+    let last =
+        others.filter_map(|thread| thread.events.iter().rfind(|id| !is_given_up(trace, **id)));
+    last.map(|before| Order { before: *before, after }).collect()
+}
+
+/// Is it a lock that a thread still held when the run ended?
+fn is_given_up(trace: &EventTrace, id: EventId) -> bool {
+    matches!(trace.event(id).kind, EventKind::Unlock { synthetic: true, .. })
 }

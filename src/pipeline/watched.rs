@@ -56,16 +56,17 @@ pub(super) fn is_likely(loaded: &Loaded, execution: &Execution) -> bool {
         RecordedFailureKind::Abort => is_long && execution.report.used_after_free.is_some(),
         _ => false,
     };
-    by_heap && is_possible(loaded, execution)
+    by_heap && is_possible(loaded, execution, false)
 }
 
-/// May it have come of what was freed?
-pub(super) fn is_possible(loaded: &Loaded, execution: &Execution) -> bool {
-    use RecordedFailureKind::{Abort, Exception, HeapCorruption, Signal};
+/// May it have come of what was freed? In a run that crashed, or where `no_order` leads to what threads read.
+pub(super) fn is_possible(loaded: &Loaded, execution: &Execution, no_order: bool) -> bool {
+    use RecordedFailureKind::{Abort, Exception, HeapCorruption, Signal, TimedOut};
     let kind = loaded.recording.failure.as_ref().map(|failure| failure.kind);
     let crashed = matches!(kind, Some(Abort | Exception | HeapCorruption | Signal { .. }));
     let used = execution.report.used_after_free.is_some();
-    !loaded.watches_heap && (crashed || used) && frees(&execution.trace)
+    let odd = no_order && kind != Some(TimedOut);
+    !loaded.watches_heap && (crashed || used || odd) && frees(&execution.trace)
 }
 
 fn frees(trace: &EventTrace) -> bool {
@@ -94,16 +95,24 @@ pub(super) fn run_again(
     }
     let confirmer = Confirmer::new(directory, options, work.deadline)?;
     let budget = Budget::new(work.deadline, work.options.memory_mb);
-    let Some(script) = recorded_schedule(&confirmer, loaded, execution, work, &budget)? else {
-        return Ok(None);
-    };
     let place = directory.join(DIRECTORY);
-    // Of a run of solve that was ended.
-    forget(&place)?;
-    let found = confirmer.record_watched(&script, &place)?;
-    tracing::info!(failure = ?found.as_ref().map(ending), "ran again with a watched heap");
-    if found.as_ref().is_some_and(names_misuse) {
-        return Ok(Some(place));
+    let mut before = None;
+    for last in [false, true] {
+        let Some(script) = recorded_schedule(&confirmer, loaded, execution, work, (last, &budget))?
+        else {
+            break;
+        };
+        if before.as_ref() == Some(&script) {
+            break;
+        }
+        // Of a run of solve that was ended.
+        forget(&place)?;
+        let found = confirmer.record_watched(&script, &place)?;
+        tracing::info!(last, failure = ?found.as_ref().map(ending), "ran again with a watched heap");
+        if found.as_ref().is_some_and(names_misuse) {
+            return Ok(Some(place));
+        }
+        before = Some(script);
     }
     forget(&place)?;
     Ok(None)
@@ -122,13 +131,14 @@ pub(super) fn forget(watched: &Path) -> Result<(), PipelineError> {
     }
 }
 
-/// The recorded run's own schedule as text, as far as its scheduler, or its log and clock, tell.
+/// The recorded run's own schedule as text, as far as its scheduler, or its log and clock, tell; where those leave it open,
+/// with the failing thread's last accesses `last`.
 fn recorded_schedule(
     confirmer: &Confirmer,
     loaded: &Loaded,
     execution: &Execution,
     work: &Work<'_>,
-    budget: &Budget,
+    (last, budget): (bool, &Budget),
 ) -> Result<Option<String>, PipelineError> {
     if loaded.recording.scheduled
         && let Some(script) = confirmer.observed()
@@ -136,7 +146,7 @@ fn recorded_schedule(
         return Ok(Some(script));
     }
     let trace = &execution.trace;
-    let Some(schedule) = work.follow_loosely(trace, budget)? else { return Ok(None) };
+    let Some(schedule) = work.follow_loosely(trace, last, budget)? else { return Ok(None) };
     // Behind a beginning, the threads go on as they will.
     let is_whole = schedule.order.len() == trace.events.len();
     let claim = if is_whole { Claim::Fails } else { Claim::Passes };
