@@ -116,6 +116,21 @@ fn what_nobody_wrote_keeps_no_run_from_being_followed_loosely() {
     assert!(spared < 3 * strange, "{spared} reads of {strange} runs");
 }
 
+/// What a thread will find is looked at before its time has come: nobody writes that, whatever the other thread does first.
+#[test]
+fn what_nobody_will_write_is_let_go_before_its_turn() {
+    let text = "t0: fork t1\nt0: [first] W y 1\nt0: [second] W y 2\nt1: [read] R x -> a\nt1: W z a\n";
+    let mut parsed = encoders::dsl::parse(text).expect("it is well formed");
+    let [second, read] = ["second", "read"].map(|label| parsed.event(label));
+    let is_read = |origin| matches!(origin, model::VariableOrigin::Read { .. });
+    let variable = parsed.trace.variables.iter_mut().find(|of| is_read(of.origin));
+    variable.expect("there is a read").recorded = Some(7);
+    let system = encoders::encode_recorded_orders(&parsed.trace).expect("there are orders");
+    let order = solver::Order { before: second, after: read };
+    let (followed, spared) = follow_loosely(&parsed.trace, &system, &[order], || true);
+    assert_eq!((followed.order.len(), spared), (parsed.trace.events.len(), 1));
+}
+
 #[test]
 fn a_run_that_is_cut_short_is_followed_to_where_it_can_be() {
     // A signal that never comes ends the run before its last event.

@@ -38,7 +38,7 @@ impl State<'_, '_> {
     }
 
     /// Does an event read one cell, in which it neither finds nor ever will find what lets its thread go on?
-    fn is_left(&self, thread: usize, op: &Op) -> bool {
+    pub(super) fn is_left(&self, thread: usize, op: &Op) -> bool {
         let [read] = self.program.reads(op) else { return false };
         if self.spared.contains(&op.event) {
             return false;

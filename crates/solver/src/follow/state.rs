@@ -114,13 +114,20 @@ impl<'p, 't> State<'p, 't> {
         threads.iter().filter_map(event).collect()
     }
 
-    /// Lets an event go on whatever it reads, where that alone keeps a thread from going on: the first one by the clock.
-    /// False where there is none.
+    /// Lets an event go on whatever it reads, where that alone keeps a thread from going on, now or once it has waited for
+    /// others: the first one by the clock. False where there is none.
     pub(super) fn spare_first(&mut self) -> bool {
-        let held = (0..self.done.len()).filter_map(|thread| self.next(thread));
-        let held = held.filter(|op| self.is_in_order(op) && !self.is_possible(op));
+        let next = || {
+            let next = (0..self.done.len()).filter_map(|at| Some((at, self.next(at)?)));
+            next.filter(|(_, op)| !self.spared.contains(&op.event))
+        };
         let moment = |op: &&Op| self.moments.get(op.event.index()).copied().unwrap_or(0);
-        let Some(first) = held.min_by_key(moment) else { return false };
+        let held = next().filter(|(_, op)| self.is_in_order(op) && !self.is_possible(op));
+        let first = held.map(|(_, op)| op).min_by_key(moment).or_else(|| {
+            let left = next().filter(|(at, op)| self.is_left(*at, op));
+            left.map(|(_, op)| op).min_by_key(moment)
+        });
+        let Some(first) = first else { return false };
         self.hopeless = None;
         self.spared.insert(first.event)
     }
