@@ -140,7 +140,7 @@ fn wrapped(
             Some(_) => return None,
         };
     }
-    found.filter(|(kind, _)| *kind != Kind::Tells || !writes(function, |_| true))
+    found.filter(|(kind, _)| *kind != Kind::Tells || !writes(function, None, |_| true))
 }
 
 /// Does it begin a thread, or wait for the end of one?
@@ -152,8 +152,13 @@ fn is_of_threads(name: &str) -> bool {
 }
 
 /// Does a function, where it is asked for, write to what is not its own? Who writes before it tells of it does more than
-/// to tell.
-fn writes(function: &Function, within: impl Fn(Option<LocId>) -> bool) -> bool {
+/// to tell. A local variable with the `object` in it is its own only where that is.
+fn writes(
+    function: &Function,
+    object: Option<Operand>,
+    within: impl Fn(Option<LocId>) -> bool,
+) -> bool {
+    let shared = object.and_then(|object| local(function, object));
     function.instructions.iter().any(|it| {
         let address = match it.kind {
             InstKind::Store { address, .. }
@@ -161,23 +166,24 @@ fn writes(function: &Function, within: impl Fn(Option<LocId>) -> bool) -> bool {
             | InstKind::CmpXchg { address, .. } => address,
             _ => return false,
         };
-        within(it.loc) && !is_local(function, address)
+        let local = local(function, address);
+        within(it.loc) && (local.is_none() || local == shared)
     })
 }
 
-/// Does an address lie in a local variable?
-fn is_local(function: &Function, address: Operand) -> bool {
+/// The local variable that an address lies in.
+fn local(function: &Function, address: Operand) -> Option<InstId> {
     let mut address = address;
     for _ in 0..LONGEST_CHAIN {
-        let Operand::Inst(id) = address else { return false };
-        address = match function.instructions.get(id.index()).map(|it| &it.kind) {
-            Some(InstKind::Alloca { .. }) => return true,
-            Some(InstKind::Gep { base, .. }) => *base,
-            Some(InstKind::Cast(CastOp::BitCast | CastOp::AddrSpaceCast, inner)) => *inner,
-            _ => return false,
+        let Operand::Inst(id) = address else { return None };
+        address = match &function.instructions.get(id.index())?.kind {
+            InstKind::Alloca { .. } => return Some(id),
+            InstKind::Gep { base, .. } => *base,
+            InstKind::Cast(CastOp::BitCast | CastOp::AddrSpaceCast, inner) => *inner,
+            _ => return None,
         };
     }
-    false
+    None
 }
 
 /// Is it in the code of libstdc++'s `condition_variable_any`, wherever that was inlined?
@@ -215,7 +221,7 @@ pub fn inlined(module: &Module, function: &Function, call: InstId, bodies: &dyn 
         let mut calls =
             function.instructions.iter().filter_map(|it| Some((it.kind.as_call()?, it.loc)));
         is_given(module, function, *loc, object)
-            && !(tells && writes(function, |loc| is_within(module, loc, at)))
+            && !(tells && writes(function, Some(object), |loc| is_within(module, loc, at)))
             && calls.all(|(other, loc)| {
                 std::ptr::eq(own, other)
                     || !is_within(module, loc, at)

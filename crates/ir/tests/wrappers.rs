@@ -216,6 +216,8 @@ fn who_writes_or_joins_does_more_than_to_tell() {
             tell(l); pthread_join(t, NULL);
         }}
         void stop(struct lock *l) {{ set_here(l); }}
+        void start(struct lock *l);
+        void own(void) {{ struct lock l = {{0}}; start(&l); set_here(&l); }}
         void close(struct lock *l, pthread_t t) {{ end_here(l, t); }}"
     );
     for level in ["-O0", "-O2"] {
@@ -225,7 +227,7 @@ fn who_writes_or_joins_does_more_than_to_tell() {
         assert_eq!(of(&module, "end"), None, "{level}");
     }
     let module = c("-O2", &source);
-    for outer in ["stop", "close"] {
+    for outer in ["stop", "own", "close"] {
         assert_eq!(inlined_calls(&module, outer, "pthread_cond_broadcast"), [1], "{outer}");
     }
 }

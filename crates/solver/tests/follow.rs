@@ -119,7 +119,8 @@ fn what_nobody_wrote_keeps_no_run_from_being_followed_loosely() {
 /// What a thread will find is looked at before its time has come: nobody writes that, whatever the other thread does first.
 #[test]
 fn what_nobody_will_write_is_let_go_before_its_turn() {
-    let text = "t0: fork t1\nt0: [first] W y 1\nt0: [second] W y 2\nt1: [read] R x -> a\nt1: W z a\n";
+    let text =
+        "t0: fork t1\nt0: [first] W y 1\nt0: [second] W y 2\nt1: [read] R x -> a\nt1: W z a\n";
     let mut parsed = encoders::dsl::parse(text).expect("it is well formed");
     let [second, read] = ["second", "read"].map(|label| parsed.event(label));
     let is_read = |origin| matches!(origin, model::VariableOrigin::Read { .. });
