@@ -346,3 +346,26 @@ fn what_came_with_an_earlier_message_announces_no_later_one() {
     assert_eq!(cause.case, Some("use-before-initialisation"), "{cause:?}");
     assert_eq!(cause.events, events(&rounds, &["early", "more"]));
 }
+
+/// A lock of the program's own is taken by an atomic update and given back by a write; who takes it next sees that.
+const OWN_LOCK: &str = "
+    cell locked 32 = 0
+    cell senders 32 = 1
+    a: [take] RMW locked -> x = 1
+    a: assume x == 0
+    a: [give] W locked 0
+    a: [drop] W senders 0
+    b: [look] RMW locked -> y = 1
+    b: assume y == 0
+    b: [get] R senders -> n
+    b: fail n == 1
+";
+
+#[test]
+fn a_lock_that_is_given_back_announces_nothing() {
+    let cause = cause_of(&trace(OWN_LOCK));
+    assert_ne!(cause.case, Some("announced-too-early"), "{cause:?}");
+    // Who takes a step further than it was says something by that.
+    let step = OWN_LOCK.replace("W locked 0", "W locked 2").replace("y == 0", "y == 2");
+    assert_eq!(cause_of(&trace(&step)).case, Some("announced-too-early"));
+}

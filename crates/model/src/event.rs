@@ -125,6 +125,12 @@ impl Event {
         })
     }
 
+    /// Is it what a package of locks, or of channels, keeps so that threads can wait? Nothing of the program's goes through that.
+    #[must_use]
+    pub fn is_waiting_in_package(&self) -> bool {
+        self.library().iter().any(|site| package_file(site).is_some_and(is_waiting_of_package))
+    }
+
     /// Is it what OpenMP's runtime does for itself? Whose order that is says less than the order of what the
     /// program does, in which it shows as well. Critical sections are the program's.
     #[must_use]
@@ -735,6 +741,11 @@ mod tests {
         let of = |file: &str, function| {
             event(&[(&format!("{store}{file}"), function), ("main.rs", "main")])
         };
+        let park = of("parking_lot_core-0.9.3/src/parking_lot.rs", "park");
+        assert!(
+            park.is_waiting_in_package()
+                && !of("bus-2.4.1/src/lib.rs", "send").is_waiting_in_package()
+        );
         assert!(of("lock_api-0.4.14/src/mutex.rs", "lock").is_in_synchronisation());
         assert!(of("crossbeam-channel-0.5.17/src/waker.rs", "notify").is_in_synchronisation());
         assert!(

@@ -240,8 +240,12 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             && announcement.index < writer.index
             && story.event(look.event).index < reader.index
             && story.is_named(look.event)
-            // What a library does outside of any call of the program's says nothing of the program's data.
+            // What a library does outside of any call of the program's, or a package so that threads can wait, says
+            // nothing of the program's data.
             && !announcement.site().is_in_library()
+            && !announcement.is_waiting_in_package()
+            && !story.event(look.event).is_waiting_in_package()
+            && !gives_back(story, announcement.id, look.event)
             // What the reader saw was not written after it was said.
             && !since(announcement.id)
             && !round_before(announcement.id)
@@ -262,6 +266,23 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
         let calls =
             if together { callers_in_common(story.event(*announcement), writer) } else { 0 };
         (together, calls, story.event(*look).index)
+    })
+}
+
+/// Does the thread give back there what it took by an atomic update before, as the reader takes it by its look? A lock of
+/// the program's own that is given back says no more of what the thread writes later than any other lock does.
+fn gives_back(story: &Story<'_>, announcement: EventId, look: EventId) -> bool {
+    let (thread, index) = (story.event(announcement).thread, story.event(announcement).index);
+    story.common_cells(announcement, look).into_iter().any(|cell| {
+        let access = |id: EventId| story.access(id, cell);
+        let takes = |id: EventId| access(id).reads && access(id).writes;
+        let own = story.accesses(thread, cell).into_iter().rev();
+        let mut earlier = own.filter(|id| story.event(*id).index < index && access(*id).writes);
+        let undoes = |took: EventId| {
+            let found = story.found(took, cell);
+            takes(took) && found.is_some() && found == story.left(announcement, cell)
+        };
+        takes(look) && earlier.next().is_some_and(undoes)
     })
 }
 

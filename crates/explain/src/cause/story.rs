@@ -434,7 +434,7 @@ impl<'a> Story<'a> {
     }
 
     /// What an event read from the cell.
-    fn found(&self, read: EventId, cell: CellId) -> Option<u128> {
+    pub(super) fn found(&self, read: EventId, cell: CellId) -> Option<u128> {
         let part = self.event(read).kind.reads().iter().find(|part| part.cell == cell)?;
         self.value(part.var)
     }
