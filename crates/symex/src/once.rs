@@ -31,6 +31,10 @@ impl Engine<'_> {
         let place = Place::new(internal, size, None);
         if ran {
             self.learned.ran_once.insert((t, begun.address, begun.stamp));
+            let call = (t, begun.stamp);
+            if *self.learned.ran_at.entry(begun.address).or_insert(call) != call {
+                self.learned.ran_again.insert(begun.address);
+            }
             if begun.argument == ONCE_WITH_RESULT {
                 let gave = gave.to_le_bytes().map(MemoryByte::Const);
                 let place = Place::new(internal + RESULT_AT, gave.len() as u64, None);
@@ -44,8 +48,25 @@ impl Engine<'_> {
         }
     }
 
+    /// Who runs the routine found that it has not been run: the word may say so again where the program resets it.
+    /// Whether it is run is known at the call's end, and so from an earlier walk. It is found so both when the call begins,
+    /// where a thread can be stopped, and when nobody else runs the routine, where none can.
+    pub(crate) fn expect_not_run(&mut self, t: usize, (address, stamp): (u64, u64), argument: u64) {
+        let ran = self.learned.ran_once.contains(&(t, address, stamp));
+        // A word with which one call ran the routine is as it was before that.
+        if !ran || !self.learned.ran_again.contains(&address) {
+            return;
+        }
+        let Some(internal) = self.resolve(t, address) else { return };
+        let (size, done) = flag(argument);
+        let found = self.read(t, Place::new(internal, size, None), Grain::Access);
+        // What is known without another thread says nothing of the order of threads.
+        if !found.iter().all(|byte| matches!(byte, MemoryByte::Const(_))) {
+            self.assume_bytes(t, &found, u128::from(done), false);
+        }
+    }
+
     /// While the routine of a library's own flag runs, the flag says so, and programs look at these themselves.
-    /// Whether it is run is known at the call's end, and so from an earlier walk.
     pub(crate) fn begin_once(&mut self, t: usize, (address, stamp): (u64, u64), argument: u64) {
         let Some(internal) = self.resolve(t, address) else { return };
         let (size, _) = flag(argument);

@@ -359,7 +359,9 @@ impl<'r> Engine<'r> {
             self.begin_pop(t, address);
         }
         if operation == SyncOp::Once {
+            self.expect_not_run(t, (address, stamp), argument);
             self.acquire(t, address, LockMode::Exclusive, WORD_SIZE);
+            self.expect_not_run(t, (address, stamp), argument);
             self.begin_once(t, (address, stamp), argument);
         }
         Ok(())

@@ -342,6 +342,53 @@ fn recursive_locks_appear_once() {
     assert_eq!(execution.trace.objects[0].name, "mutex");
 }
 
+/// The program writes to the word of a once routine, which so runs a second time.
+#[test]
+fn who_runs_a_once_routine_found_that_nobody_had() {
+    let mut b = ModuleBuilder::new();
+    let control = b.global("control", I32, 4, COUNTER);
+    let once = b.declare("pthread_once", &[PTR, PTR], I32);
+    let nothing = b.int(I32, 0);
+    let null = b.constant(PTR, ir::types::ConstantKind::Null);
+    let create = b.declare("pthread_create", &[PTR, PTR, PTR, PTR], I32);
+    let worker = vec![store(control, nothing), (InstKind::Ret(Some(null)), VOID)];
+    let worker = b.define("worker", &[PTR], PTR, vec![worker]);
+    let start = b.constant(PTR, ir::types::ConstantKind::Function(worker, 0));
+    let routine = b.define("routine", &[], VOID, vec![vec![(InstKind::Ret(None), VOID)]]);
+    let routine = b.constant(PTR, ir::types::ConstantKind::Function(routine, 0));
+    let mut block = vec![(call(create, &[null, null, start, null]), I32)];
+    block.extend(vec![(call(once, &[control, routine]), I32); 3]);
+    block.push((InstKind::Ret(None), VOID));
+    let main = b.define("main", &[], VOID, vec![block]);
+    let mut t0 = Stream::new("t0", 1, 0, None);
+    t0.enter(main, &[]).create(2);
+    for (ran, time) in [(1, 10_000), (0, 30_000), (1, 40_000)] {
+        let once = SyncOp::Once as u64;
+        t0.runtime(RuntimeEvent::SyncBegin, &[once, COUNTER, 0, 0, time]);
+        t0.runtime(RuntimeEvent::SyncEnd, &[once, COUNTER, 0, ran, time + 1_000]).ret_int(0);
+    }
+    t0.runtime(RuntimeEvent::ThreadExit, &[51_000]);
+    let other = Stream::new("t0.1", 2, 1, Some(worker)).enter(worker, &[0]).exit();
+    let threads = vec![t0.end(), other];
+    let recording = Recording {
+        modules: vec![b.finish()],
+        threads,
+        failure: None,
+        common_clock: true,
+        scheduled: false,
+        forked: false,
+        stuck: false,
+    };
+    let execution = run(&recording);
+    assert_eq!(execution.gaps, []);
+    let ran = ["read", "lock", "read", "write", "unlock"];
+    let had_run = ["lock", "read", "unlock"];
+    let calls = [&ran[..], &had_run, &ran].concat();
+    assert_eq!(kinds(&execution, 0), [&["start", "fork"][..], &calls, &["exit"]].concat());
+    let looks = execution.trace.conditions.iter().filter(|it| it.thread.index() == 0);
+    assert_eq!(looks.count(), 5, "one call found 2 there, and the others did not");
+}
+
 #[test]
 fn a_critical_section_of_two_entries_has_its_events_and_times() {
     let mut b = ModuleBuilder::new();

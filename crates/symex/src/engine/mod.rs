@@ -92,6 +92,9 @@ pub(crate) struct Learned {
     pub locals: Locals,
     /// The calls that ran a once routine: thread, flag, and the time stamp before.
     pub ran_once: FxHashSet<(usize, u64, u64)>,
+    /// By the address of a word, the thread and time of a call that ran the routine; and the words with which several did.
+    pub ran_at: FxHashMap<u64, (usize, u64)>,
+    pub ran_again: FxHashSet<u64>,
     /// The log told of writes that are only guessed, which the next survey judges by `writers`.
     pub guesses: bool,
     /// Per thread: where its walk ends before its log does.
