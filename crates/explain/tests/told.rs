@@ -369,3 +369,20 @@ fn a_lock_that_is_given_back_announces_nothing() {
     let step = OWN_LOCK.replace("W locked 0", "W locked 2").replace("y == 0", "y == 2");
     assert_eq!(cause_of(&trace(&step)).case, Some("announced-too-early"));
 }
+
+#[test]
+fn who_finds_a_lock_taken_has_not_come_between() {
+    let text = "
+        cell locked 32 = 0
+        a: [take] RMW locked -> x = 1
+        a: assume x == 0
+        a: [give] W locked 0
+        b: [ask] RMW locked -> y = 1
+        b: fail y == 1
+    ";
+    let cause = cause_of(&trace(text));
+    assert_eq!(cause.pattern, Pattern::Order, "{cause:?}");
+    // Another value is one that was meant for nobody else.
+    let half = cause_of(&trace(&text.replace("W locked 0", "W locked 2")));
+    assert_eq!(half.pattern, Pattern::Atomicity, "{half:?}");
+}

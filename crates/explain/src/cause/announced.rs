@@ -278,11 +278,10 @@ fn gives_back(story: &Story<'_>, announcement: EventId, look: EventId) -> bool {
         let takes = |id: EventId| access(id).reads && access(id).writes;
         let own = story.accesses(thread, cell).into_iter().rev();
         let mut earlier = own.filter(|id| story.event(*id).index < index && access(*id).writes);
-        let undoes = |took: EventId| {
-            let found = story.found(took, cell);
-            takes(took) && found.is_some() && found == story.left(announcement, cell)
-        };
-        takes(look) && earlier.next().is_some_and(undoes)
+        takes(look)
+            && earlier
+                .next()
+                .is_some_and(|took| sections::is_own_lock(story, took, announcement, cell))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did_to, quoted};
-use super::{CauseEvent, Found, Pattern};
+use super::{CauseEvent, Found, Pattern, sections};
 use model::names::is_descriptor;
 use model::{CellId, EventId, ThreadId};
 use std::cell::LazyCell;
@@ -188,6 +188,15 @@ fn widened(story: &Story<'_>, triple: Triple, case: Case) -> (Triple, Case) {
     (found.unwrap_or(triple), case)
 }
 
+/// Who asks for a lock of the program's own and finds it taken has not come into its holder's section.
+pub(super) fn asks_in_vain(story: &Story<'_>, triple: Triple) -> bool {
+    let Triple { first, between, second, cell } = triple;
+    let found = story.found(between, cell);
+    found.is_some()
+        && found == story.left(between, cell)
+        && sections::is_own_lock(story, first, second, cell)
+}
+
 /// Which of the cases it is, provided that the two accesses belong together.
 fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     let Triple { first, between, second, cell } = triple;
@@ -203,6 +212,9 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         || one.asks_who_is_left()
         || (one.is_in_synchronisation() && two.is_in_synchronisation())
     {
+        return None;
+    }
+    if asks_in_vain(story, triple) {
         return None;
     }
     let [a, b, c] = [first, between, second].map(|id| story.access(id, cell));

@@ -2,7 +2,7 @@
 
 use super::story::Story;
 use crate::failing::enclosing_locks;
-use model::{EventId, EventKind, ObjectId};
+use model::{CellId, EventId, EventKind, ObjectId};
 use solver::Order;
 
 /// No more pairs than this stand for two critical sections.
@@ -94,4 +94,12 @@ pub(super) fn open_at(story: &Story<'_>, first: EventId, second: EventId) -> Opt
     }
     let index = |id: EventId| story.event(id).index;
     open.into_iter().map(|(_, lock)| lock).rfind(|lock| index(*lock) < index(first))
+}
+
+/// Does a thread take the cell by an atomic update, and leave it by the second event as it had found it? Then that is a
+/// lock of the program's own.
+pub(super) fn is_own_lock(story: &Story<'_>, took: EventId, gave: EventId, cell: CellId) -> bool {
+    let access = story.access(took, cell);
+    let found = story.found(took, cell);
+    access.reads && access.writes && found.is_some() && found == story.left(gave, cell)
 }

@@ -6,7 +6,7 @@
 //! So this asks why the threads got there: for each branch and each index that led to an event of the
 //! pair, would it be the same with what the variable held when the thread wrote it?
 
-use super::atomicity::{Case, Triple, found};
+use super::atomicity::{Case, Triple, asks_in_vain, found};
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did, quoted};
 use super::{CauseEvent, Found, Pattern, sections};
@@ -290,8 +290,8 @@ fn overwritten(story: &Story<'_>, look: Look<'_>) -> Option<(Triple, Case)> {
         return None;
     }
     let between = last_write(story, look, second)?;
-    let (first, case) = (read.event, Case::ReadWriteWrite);
-    Some((Triple { first, between, second, cell }, case))
+    let triple = Triple { first: read.event, between, second, cell };
+    (!asks_in_vain(story, triple)).then_some((triple, Case::ReadWriteWrite))
 }
 
 /// The thread did the event, a write, and saw only then that what it had looked at is another.
