@@ -386,3 +386,25 @@ fn who_finds_a_lock_taken_has_not_come_between() {
     let half = cause_of(&trace(&text.replace("W locked 0", "W locked 2")));
     assert_eq!(half.pattern, Pattern::Atomicity, "{half:?}");
 }
+
+/// Who waits for the end looks twice, and clears up when it has seen that it is there.
+const WAITED: &str = "
+    cell done 32 = 0
+    cell item 32 = 1
+    a: [look] R done -> d
+    a: assume d == 0
+    a: [again] R done -> e
+    a: assume e == 1
+    a: [clear] W item 0
+    b: [say] W done 1
+    b: [get] R item -> i
+    b: fail i == 0
+";
+
+#[test]
+fn who_has_seen_the_change_decided_by_no_earlier_look() {
+    let cause = cause_of(&trace(WAITED));
+    assert_ne!(cause.case, Some("decided-too-early"), "{cause:?}");
+    let once = WAITED.replace("    a: [again] R done -> e\n    a: assume e == 1\n", "");
+    assert_eq!(cause_of(&trace(&once)).case, Some("decided-too-early"));
+}

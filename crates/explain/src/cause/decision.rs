@@ -62,8 +62,14 @@ fn find_among(story: &Story<'_>, write: EventId, read: EventId, most: usize) -> 
                     .contains(&story.event(id).index)
                 && story.before(id, change)
         });
+        // Who has looked again since, and seen the change, went by that.
+        let seen = story.accesses(writer.thread, part.cell).into_iter().any(|id| {
+            story.access(id, part.cell).reads
+                && story.event(id).index < writer.index
+                && story.before(change, id)
+        });
         let same = story.holds_with(branch, part.var, part.cell, change) == Some(true);
-        (!rewritten && !same).then(|| told(story, [look.event, change, write, read]))
+        (!rewritten && !seen && !same).then(|| told(story, [look.event, change, write, read]))
     })
 }
 
