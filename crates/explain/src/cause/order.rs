@@ -58,6 +58,7 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
             },
             at(story, before),
             sections::open_at(story, before, after)
+                .filter(|lock| !story.event(*lock).is_affair_of_library())
                 .map(|lock| {
                     let name = quoted(&story.subject(lock));
                     format!(", and still held {name} ({})", at(story, lock))

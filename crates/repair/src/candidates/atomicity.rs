@@ -12,8 +12,8 @@ use crate::beside::is_beside;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{
-    Section, Sections, begins_wait, guard, is_end, is_held, is_internal, is_once, lock_name,
-    sections,
+    Section, Sections, begins_wait, guard, is_end, is_held, is_internal, is_once,
+    is_taken_by_program, lock_name, sections,
 };
 use crate::source::{Span, passages, span};
 use crate::words::lock_word;
@@ -386,6 +386,7 @@ fn locks(trace: &EventTrace, all: &Sections, blocks: &[Block]) -> Vec<Option<Obj
         if !objects.contains(&object)
             && !is_internal(&lock_name(trace, object))
             && !is_once(trace, all, object)
+            && is_taken_by_program(trace, object)
         {
             objects.push(object);
         }
@@ -426,7 +427,9 @@ fn elsewhere(bug: &Bug<'_>, all: &Sections) -> Vec<ObjectId> {
         }
     }
     counts.retain(|(object, _)| {
-        !is_internal(&lock_name(trace, *object)) && !is_once(trace, all, *object)
+        !is_internal(&lock_name(trace, *object))
+            && !is_once(trace, all, *object)
+            && is_taken_by_program(trace, *object)
     });
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     counts.into_iter().map(|(object, _)| object).collect()

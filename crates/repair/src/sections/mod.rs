@@ -189,6 +189,14 @@ pub(crate) fn open_units(trace: &EventTrace, thread: &Thread) -> Vec<(ObjectId, 
     open
 }
 
+/// Does any line of the program take the lock, be it by a call of a library? What Rust's harness of tests holds around each of
+/// them is nothing that a test could hold for longer.
+pub(crate) fn is_taken_by_program(trace: &EventTrace, object: ObjectId) -> bool {
+    let takes = |event: &&model::Event| matches!(event.kind, EventKind::Lock { object: taken, .. } if taken == object);
+    let mut taken = trace.events.iter().filter(takes);
+    taken.any(|event| !event.is_affair_of_library() && !event.site().is_in_library())
+}
+
 /// What the program calls a lock: as its acquisitions do, or else as the object is called.
 pub(crate) fn lock_name(trace: &EventTrace, object: ObjectId) -> String {
     named(trace, object, |_| true)
@@ -313,6 +321,7 @@ pub(crate) fn is_end(trace: &EventTrace, id: EventId) -> bool {
 mod tests {
     use super::*;
     use encoders::dsl::parse;
+    use model::Site;
     use std::fmt::Write;
 
     /// Many sections, some within others, some that overlap, and a long one around them.
@@ -327,6 +336,20 @@ mod tests {
                 .expect("text");
         }
         parse(&format!("{text}a: unlock outer\na: W x 1\n")).expect("the text is a trace").trace
+    }
+
+    /// Rust's harness of tests holds a lock of its own around each test.
+    #[test]
+    fn a_lock_of_a_library_alone_is_not_taken_by_the_program() {
+        let mut trace = parse("a: lock m\na: W x 1\na: unlock m\n").expect("a trace").trace;
+        let lock = trace.events.iter().find(|event| taken(event).is_some()).expect("a lock");
+        let (id, object) = (lock.id, taken(lock).expect("its object"));
+        let place = |file: &str| Site { file: file.into(), ..Site::default() };
+        let library = place("/rustc/1/library/core/src/sync/atomic.rs");
+        trace.events[id.index()].stack = [library.clone(), place("bank.rs")].into();
+        assert!(is_taken_by_program(&trace, object), "by a call of the library");
+        trace.events[id.index()].stack = [library].into();
+        assert!(!is_taken_by_program(&trace, object));
     }
 
     #[test]
