@@ -192,7 +192,10 @@ impl<'r> Engine<'r> {
         match next {
             None => self.return_unlogged(t),
             Some(Entry::Runtime(event)) => self.runtime(t, event),
-            Some(Entry::Enter(number)) => self.enter_from_outside(t, number),
+            Some(Entry::Enter(number)) => {
+                self.cancelled_inside(t);
+                self.enter_from_outside(t, number)
+            }
             Some(Entry::Called(number)) => self.enter_called(t, number),
             Some(Entry::Return) if self.threads[t].non_local || self.cancelled(t) => self.jump(t),
             Some(Entry::Return) if self.jumped_here(t) => self.jump(t),
@@ -470,6 +473,7 @@ impl<'r> Engine<'r> {
     fn jump(&mut self, t: usize) -> Result<(), Stop> {
         self.idle.effect();
         self.threads[t].non_local = false;
+        self.threads[t].cancelled_in = None;
         let named = self.threads[t].external_call().and_then(|call| {
             let jumps = call.name.contains("longjmp");
             let buffer = call.arguments.first().filter(|_| jumps).and_then(Value::scalar);

@@ -11,6 +11,7 @@
 //! * Reads that nobody sees do no harm, writes would. So a channel counts only while all writes are seen: its
 //!   descriptors are known from one creation, no other call gave their numbers, and nobody duplicated the
 //!   writing end, passed it on, or made a process that has it, too.
+//! * That a wait ended because the thread was cancelled needs the `pthread_cancel`.
 //! * Of a signal, the k-th wait that takes it, by `sigwait` or a descriptor of `signalfd`, needs k that were sent:
 //!   several may have become one. Signals count only while the program sends them to itself alone; one from
 //!   another process is noticed only where there are more waits than the program sent.
@@ -34,6 +35,8 @@ const CONTROL_LENGTH: u64 = 40;
 const MOST: u64 = 1 << 20;
 /// Signals are channels with these numbers, which no descriptor has.
 const SIGNALS: u64 = 1 << 32;
+/// What threads are asked by `pthread_cancel` goes through channels with these numbers and the thread's `pthread_t`.
+const CANCELLATIONS: u64 = 1 << 62;
 /// The largest signal, and how much of one is read from a descriptor.
 const MOST_SIGNALS: u64 = 64;
 const SIGNAL_SIZE: usize = 128;
@@ -372,6 +375,11 @@ impl<'r> Engine<'r> {
             }
             "pthread_kill" | "pthread_sigqueue" if done => sent = number(self, 1),
             "raise" | "gsignal" if done => sent = number(self, 0),
+            "pthread_cancel" if done => {
+                if let Some(handle) = number(self, 0) {
+                    self.move_through(t, CANCELLATIONS | handle, (true, 1), None);
+                }
+            }
             "signalfd" if !self.symbolic() => {
                 let made = result.filter(|made| *made < MOST);
                 self.learned.channels.signal_descriptors.extend(made);
@@ -399,6 +407,20 @@ impl<'r> Engine<'r> {
                 self.move_through(t, descriptor, (writes, 1), through.filter(|_| !writes));
             }
         }
+    }
+
+    /// A thread's wait was ended because somebody had cancelled the thread.
+    pub fn was_cancelled(&mut self, t: usize) {
+        let Some(&handle) = self.learned.thread_pointers.get(&t) else { return };
+        let descriptor = CANCELLATIONS | handle;
+        if !self.symbolic() && !self.learned.channels.ends.contains_key(&descriptor) {
+            let name = format!("cancellation of {}", self.threads[t].log.name);
+            let channel = self.learned.channels.add(&name, false, 0);
+            self.learned
+                .channels
+                .made(descriptor, End { reads: Some(channel), writes: Some(channel) });
+        }
+        self.move_through(t, descriptor, (false, 1), None);
     }
 
     /// A message that passes no descriptor on is bytes like others. Of one that does the survey has

@@ -18,6 +18,7 @@
 //! | `described`, `strings` | library functions as `ir::effects` describes them |
 //! | `sync`, `once`, `allocations` | what the runtime reported |
 //! | `channels` | pipes and their like, which order threads |
+//! | `cancelled` | threads that are cancelled while they wait |
 //! | `descriptors` | descriptors that are used behind their `close` |
 //! | `initialised` | condition variables that are initialised when threads wait for them |
 //! | `handovers` | objects that threads hand each other inside of uninstrumented code |
@@ -43,6 +44,7 @@ mod assembly;
 mod budget;
 mod builder;
 mod call;
+mod cancelled;
 mod cells;
 mod channels;
 mod choices;

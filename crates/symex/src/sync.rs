@@ -34,6 +34,14 @@ const BARRIER: u8 = 3;
 /// `EOWNERDEAD`: only functions on mutexes give it.
 const OWNER_DEAD: u64 = 130;
 
+/// What ended a wait for a condition.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitEnd {
+    Signalled,
+    TimedOut,
+    Cancelled,
+}
+
 impl<'r> Engine<'r> {
     /// Handles the runtime entry that comes next, and moves past it.
     pub fn runtime(&mut self, t: usize, event: RuntimeEvent) -> Result<(), Stop> {
@@ -83,6 +91,9 @@ impl<'r> Engine<'r> {
         };
         thread.advance();
         self.check_after_panic(t, event, &words)?;
+        if matches!(event, RuntimeEvent::SyncBegin | RuntimeEvent::Locked) {
+            self.cancelled_inside(t);
+        }
         match (event, words.as_slice()) {
             (RuntimeEvent::ThreadCreate, [serial, handle, ..]) => {
                 // Of a thread that the library makes later nobody knows the handle.
@@ -105,6 +116,7 @@ impl<'r> Engine<'r> {
             (RuntimeEvent::ThreadExit, [tsc]) => {
                 self.stamp(t, *tsc);
                 if t != 0 {
+                    self.cancelled(t);
                     self.pass_sync(t, SyncPoint::Exit, None);
                 }
                 self.threads[t].exited = true;
@@ -472,27 +484,6 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// A thread was cancelled in a call that waits: the call has no end. The mutex of a condition
-    /// wait is taken again before the handlers run.
-    pub fn cancelled(&mut self, t: usize) -> bool {
-        let joins = self.threads[t].external_call().is_some_and(|call| call.name.contains("join"));
-        if joins && self.threads[t].joining.take().is_some() {
-            return true;
-        }
-        // A signal handler that interrupted the call has more frames.
-        let depth = self.threads[t].frames.len();
-        let waits =
-            |begun: &&PendingSync| is_cancellation_point(begun.operation) && begun.depth == depth;
-        let Some(begun) = self.threads[t].pending_sync.last().filter(waits).cloned() else {
-            return false;
-        };
-        self.threads[t].pending_sync.pop();
-        if matches!(begun.operation, SyncOp::CondWait | SyncOp::CondTimedWait) {
-            self.ended_wait(t, &begun, begun.second, true);
-        }
-        true
-    }
-
     fn sync_event(&mut self, t: usize, kind: EventKind, begun: &PendingSync) -> u32 {
         self.event(t, kind, begun.name.clone())
     }
@@ -513,12 +504,12 @@ impl<'r> Engine<'r> {
     fn waited(&mut self, t: usize, begun: &PendingSync, mutex: u64, result: u64) {
         let timed_out = begun.operation == SyncOp::CondTimedWait && result == TIMED_OUT;
         if result == 0 || timed_out {
-            self.ended_wait(t, begun, mutex, timed_out);
+            let end = if timed_out { WaitEnd::TimedOut } else { WaitEnd::Signalled };
+            self.ended_wait(t, begun, mutex, end);
         }
     }
 
-    /// Such a wait; `unsignalled`: no signal ended it.
-    fn ended_wait(&mut self, t: usize, begun: &PendingSync, mutex: u64, unsignalled: bool) {
+    pub(crate) fn ended_wait(&mut self, t: usize, begun: &PendingSync, mutex: u64, end: WaitEnd) {
         let condition = self.sync_object(t, begun.address, ObjectKind::Condition);
         // A recursive mutex is released as a whole, whatever its count.
         let internal = self.resolve(t, mutex).unwrap_or(mutex);
@@ -526,12 +517,17 @@ impl<'r> Engine<'r> {
         let count = held.map_or(1, |held| std::mem::replace(&mut held.count, 1));
         let began = self.release(t, mutex, false, MUTEX_SIZE).map(EventId);
         self.pass_sync(t, SyncPoint::Wake, None);
+        if end == WaitEnd::Cancelled {
+            self.was_cancelled(t);
+        }
         // A thread that waits without having the mutex, which is an error of the program and counted as a
         // gap, releases nothing that its wait could begin with.
         if let Some(began) = began {
-            let kind = match unsignalled {
-                true => EventKind::WaitTimedOut { condition, began },
-                false => EventKind::Wake { condition, began },
+            let kind = match end {
+                WaitEnd::Signalled => EventKind::Wake { condition, began },
+                WaitEnd::TimedOut | WaitEnd::Cancelled => {
+                    EventKind::WaitTimedOut { condition, began }
+                }
             };
             self.sync_event(t, kind, begun);
         }
@@ -722,14 +718,6 @@ fn never_waits(operation: SyncOp) -> bool {
 pub(crate) fn is_certain(name: &str) -> bool {
     NEVER_WAIT.iter().any(|(other, _)| *other == name)
         || foreign::operation(name).is_some_and(never_waits)
-}
-
-/// The calls that are cancellation points.
-fn is_cancellation_point(operation: SyncOp) -> bool {
-    matches!(
-        operation,
-        SyncOp::CondWait | SyncOp::CondTimedWait | SyncOp::SemWait | SyncOp::SemTimedWait
-    )
 }
 
 fn barrier_serial(result: u64) -> bool {

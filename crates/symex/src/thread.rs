@@ -293,6 +293,8 @@ pub(crate) struct Thread<'r> {
     pub left_out: bool,
     /// A longjmp or cancellation was seen, and its target not yet.
     pub non_local: bool,
+    /// How many frames the thread had in the wait in which it was cancelled, where that is known before it goes on.
+    pub cancelled_in: Option<usize>,
     /// Where `setjmp` was called: buffer address to (frame serial, instruction).
     pub jump_buffers: FxHashMap<u64, (u64, InstId)>,
     /// Destructors of thread-local objects to come: their addresses, and what they are called with.
@@ -411,6 +413,7 @@ impl<'r> Thread<'r> {
             exited: false,
             left_out: false,
             non_local: false,
+            cancelled_in: None,
             jump_buffers: FxHashMap::default(),
             destructors: Vec::new(),
             cleanup_buffers: Vec::new(),

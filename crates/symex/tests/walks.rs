@@ -342,6 +342,61 @@ fn recursive_locks_appear_once() {
     assert_eq!(execution.trace.objects[0].name, "mutex");
 }
 
+/// A thread that is cancelled in its wait, and has no handlers to run, gave its mutex back for the wait, and has it
+/// again; that it was cancelled needs the call.
+#[test]
+fn a_cancelled_wait_needs_the_cancellation() {
+    let mut b = ModuleBuilder::new();
+    let mutex = b.global("mutex", I64, 40, COUNTER);
+    let bell = b.global("bell", I64, 48, COUNTER + 64);
+    let null = b.constant(PTR, ir::types::ConstantKind::Null);
+    let create = b.declare("pthread_create", &[PTR, PTR, PTR, PTR], I32);
+    let cancel = b.declare("pthread_cancel", &[I64], I32);
+    let lock = b.declare("pthread_mutex_lock", &[PTR], I32);
+    let wait = b.declare("pthread_cond_wait", &[PTR, PTR], I32);
+    let worker = vec![
+        (call(lock, &[mutex]), I32),
+        (call(wait, &[bell, mutex]), I32),
+        (InstKind::Ret(Some(null)), VOID),
+    ];
+    let worker = b.define("worker", &[PTR], PTR, vec![worker]);
+    let start = b.constant(PTR, ir::types::ConstantKind::Function(worker, 0));
+    let handle = b.int(I64, 0x77);
+    let main = vec![
+        (call(create, &[null, null, start, null]), I32),
+        (call(cancel, &[handle]), I32),
+        (InstKind::Ret(None), VOID),
+    ];
+    let main = b.define("main", &[], VOID, vec![main]);
+    let mut t0 = Stream::new("t0", 1, 0, None);
+    t0.enter(main, &[]).create(2).ret_int(0);
+    let mut other = Stream::new("t0.1", 2, 1, Some(worker));
+    other.enter(worker, &[0]);
+    let (take, sleep) = (SyncOp::MutexLock as u64, SyncOp::CondWait as u64);
+    other.runtime(RuntimeEvent::SyncBegin, &[take, COUNTER, 0, 0, 0]);
+    other.runtime(RuntimeEvent::SyncEnd, &[take, COUNTER, 0, 0, 0]).ret_int(0);
+    other.runtime(RuntimeEvent::SyncBegin, &[sleep, COUNTER + 64, COUNTER, 0, 0]);
+    // What takes the thread's frames apart has a lock.
+    other.runtime(RuntimeEvent::Locked, &[COUNTER + 128, 0]);
+    other.runtime(RuntimeEvent::Unlocked, &[COUNTER + 128, 0]);
+    let recording = Recording {
+        modules: vec![b.finish()],
+        threads: vec![t0.exit(), other.exit()],
+        failure: None,
+        common_clock: true,
+        scheduled: false,
+        forked: false,
+        stuck: false,
+    };
+    let execution = run(&recording);
+    assert_eq!(execution.gaps, []);
+    assert_eq!(kinds(&execution, 0), ["start", "fork", "semaphore-post", "exit"]);
+    let waits = ["lock", "unlock", "semaphore-wait", "wait-timed-out", "lock"];
+    let ends = ["lock", "unlock", "still-held", "exit"];
+    assert_eq!(kinds(&execution, 1), [&["start"][..], &waits, &ends].concat());
+    assert!(execution.trace.objects.iter().any(|it| it.name == "cancellation of t0.1"));
+}
+
 /// The program writes to the word of a once routine, which so runs a second time.
 #[test]
 fn who_runs_a_once_routine_found_that_nobody_had() {

@@ -1,0 +1,57 @@
+//! Threads that are cancelled while they wait: nothing in the log says so, but what comes behind the wait does.
+
+use crate::engine::Engine;
+use crate::externals::plain_name;
+use crate::sync::WaitEnd;
+use crate::thread::{ExternalCall, PendingSync};
+use trace_format::layout::SyncOp;
+
+impl Engine<'_> {
+    /// A thread was cancelled in a call that waits: the call has no end. The mutex of a condition
+    /// wait is taken again before the handlers run.
+    pub fn cancelled(&mut self, t: usize) -> bool {
+        let joins = self.threads[t].external_call().is_some_and(|call| call.name.contains("join"));
+        if joins && self.threads[t].joining.take().is_some() {
+            self.was_cancelled(t);
+            return true;
+        }
+        // A signal handler that interrupted the call has more frames.
+        let depth = self.threads[t].frames.len();
+        if self.threads[t].cancelled_in == Some(depth) {
+            return true;
+        }
+        let waits =
+            |begun: &&PendingSync| is_cancellation_point(begun.operation) && begun.depth == depth;
+        let Some(begun) = self.threads[t].pending_sync.last().filter(waits).cloned() else {
+            return false;
+        };
+        self.threads[t].pending_sync.pop();
+        match begun.operation {
+            SyncOp::CondWait | SyncOp::CondTimedWait => {
+                self.ended_wait(t, &begun, begun.second, WaitEnd::Cancelled);
+            }
+            _ => self.was_cancelled(t),
+        }
+        true
+    }
+
+    /// Something happens in a thread that was waiting, and no signal handler does it: a thread that was cancelled takes locks of
+    /// the compiler's library then, and runs the destructors of its own variables.
+    pub fn cancelled_inside(&mut self, t: usize) {
+        let waits = |call: &mut ExternalCall<'_>| {
+            let name = plain_name(call.name);
+            !call.walked && ["pthread_cond_", "sem_"].iter().any(|it| name.starts_with(it))
+        };
+        if self.threads[t].external_call().is_some_and(waits) && self.cancelled(t) {
+            self.threads[t].cancelled_in = Some(self.threads[t].frames.len());
+        }
+    }
+}
+
+/// The calls that are cancellation points.
+fn is_cancellation_point(operation: SyncOp) -> bool {
+    matches!(
+        operation,
+        SyncOp::CondWait | SyncOp::CondTimedWait | SyncOp::SemWait | SyncOp::SemTimedWait
+    )
+}
