@@ -88,6 +88,27 @@ fn of_two_looks_the_last_one_counts() {
     assert_eq!(cause.events, events(&parsed, &["change", "missed", "again", "act"]), "{cause:?}");
 }
 
+/// Who has something looks whether somebody sleeps and then leaves it; who goes to sleep says so and then looks whether
+/// there is something. No lock is in it.
+#[test]
+fn a_sleeper_and_who_wakes_it_miss_each_other_without_locks() {
+    let text = "
+        t0: fork a
+        t0: [look] R sleeping -> s
+        t0: assume s == 0
+        t0: [act] W letters 1
+        a: [change] W sleeping 1
+        a: [missed] R letters -> l
+        a: fail l == 0
+    ";
+    let mut parsed = trace(text);
+    assert_ne!(cause_of(&parsed).case, Some("crossed"), "one lock around both would be known");
+    parsed.trace.failure.as_mut().expect("a failure").kind = model::FailureKind::Hang;
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::SeveralVariables, Some("crossed")));
+    assert_eq!(cause.events, events(&parsed, &["change", "missed", "look", "act"]), "{cause:?}");
+}
+
 #[test]
 fn a_look_and_what_hangs_on_it_in_two_sections_have_another_section_between_them() {
     let parsed = trace(REGISTRATION);

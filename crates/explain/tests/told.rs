@@ -97,6 +97,39 @@ fn a_flag_was_written_before_what_only_the_passing_run_has() {
     );
 }
 
+/// Letters in a stack from which all are taken at once: each says what lies under it before it is there.
+const LETTERS: &str = "
+    cell head 32 = 0
+    cell next 32 = 9
+    t0: fork a
+    t0: fork b
+    a: W next 0
+    a: [first] W head 1
+    a: [second] W head 2
+    b: RMW head -> h = h - h
+    b: assume h == 1
+    b: R next -> n
+    b: assume n == 0
+    b: R head -> e
+    b: fail e == 0
+";
+
+/// What came with the first letter says nothing of the second.
+#[test]
+fn what_came_with_what_was_left_there_before_announces_nothing() {
+    let mut parsed = trace(LETTERS);
+    for (line, label) in (20..).zip(["first", "second"]) {
+        let id = parsed.event(label);
+        let event = &mut parsed.trace.events[id.index()];
+        let called = event.stack[0].clone();
+        let caller = model::Site { line, ..called.clone() };
+        let function = format!("push{line}");
+        event.stack = [model::Site { function, ..called }, caller].into();
+    }
+    let cause = cause_of(&parsed);
+    assert_ne!(cause.case, Some("announced-too-early"), "{cause:?}");
+}
+
 /// Everybody is woken; who comes second finds nothing, and does not look.
 const WOKEN: &str = "
     cell count 32 = 0

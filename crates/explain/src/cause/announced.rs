@@ -205,6 +205,22 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             seen.thread == writer.thread && seen.index > story.event(announcement).index
         })
     };
+    // What was left there behind it has come to the reader already, which may have taken it away since.
+    let came: Vec<u32> = story
+        .cells(read)
+        .into_iter()
+        .flat_map(|cell| {
+            let own = story.accesses(reader.thread, cell).into_iter();
+            own.filter(|id| story.event(*id).index < reader.index)
+                .filter_map(move |id| story.source(id, cell))
+                .map(|id| story.event(id))
+                .filter(|source| source.thread == writer.thread && source.index < writer.index)
+                .map(|source| source.index)
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let came_since =
+        |announcement: EventId| came.iter().any(|index| *index > story.event(announcement).index);
     // What was written and then said, as it should be, before the thread came to its next round.
     let round_before = |announcement: EventId| {
         let mut seen = seen.iter().map(|id| story.event(*id));
@@ -248,6 +264,7 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             && !gives_back(story, announcement.id, look.event)
             // What the reader saw was not written after it was said.
             && !since(announcement.id)
+            && !came_since(announcement.id)
             && !round_before(announcement.id)
             && !answered(look.event)
             && !handed_over(announcement.id, look.event)

@@ -6,7 +6,7 @@ use super::sections::held;
 use super::story::{Pair, Story};
 use super::words::{at, did, quoted};
 use super::{Found, Pattern};
-use model::{CellId, EventId, PathCondition, PathConditionKind, ReadRef};
+use model::{CellId, EventId, FailureKind, PathCondition, PathConditionKind, ReadRef};
 
 /// So many of a thread's later accesses are looked at.
 const LATER: usize = 12;
@@ -96,8 +96,9 @@ fn by_miss(story: &Story<'_>, pair: Pair) -> Option<Found> {
     let mut found_at = looks.filter_map(|(branch, look)| {
         if let Some(change) = overtaken(story, branch, look, (missed, act)) {
             let events = [change, missed, look.event, act];
-            return is_parted(story, look.event, act, (change, missed))
-                .then(|| found(story, events));
+            let parted = is_parted(story, look.event, act, (change, missed))
+                || is_without_locks(story, look.event, act, (change, missed));
+            return parted.then(|| found(story, events));
         }
         let change = announced_to(story, branch, look, (missed, act))?;
         Some(found_by_three(story, [change, missed, look.event, act]))
@@ -194,6 +195,24 @@ fn is_parted(
         let of = |held: &[(_, EventId)]| held.iter().find(|(other, _)| other == lock).copied();
         of(&at_act).is_some_and(|act| of(&at_look) != Some(act))
     })
+}
+
+/// Of a thread that hangs: did it say that it goes to wait and then see nothing, and the other one look whether anybody
+/// waits and then leave something, each in one call and none under any lock?
+fn is_without_locks(
+    story: &Story<'_>,
+    look: EventId,
+    act: EventId,
+    (change, missed): (EventId, EventId),
+) -> bool {
+    let hangs = story.trace().failure.as_ref().is_some_and(|failure| {
+        failure.kind == FailureKind::Hang
+            && story.event(failure.event).thread == story.event(missed).thread
+    });
+    hangs
+        && story.in_one_call(look, act)
+        && story.in_one_call(change, missed)
+        && [look, act, change, missed].into_iter().all(|id| held(story, id).is_empty())
 }
 
 fn found(story: &Story<'_>, [change, missed, look, act]: [EventId; 4]) -> Found {
