@@ -213,7 +213,12 @@ fn clause(story: &Story<'_>, circle: &[Wait], wait: &Wait) -> String {
              ({got})"
         );
     } else if me == other {
-        format!("which it took itself ({got})")
+        let left = story.has_returned(held, wait.block)
+            || story.event(held).stack == story.event(wait.block).stack;
+        match left {
+            true => format!("which it took itself before ({got}) and did not give back"),
+            false => format!("which it took itself ({got})"),
+        }
     } else {
         format!("which {other} took ({got})")
     };

@@ -2,7 +2,7 @@
 //! take them to write from the start, or give one back before waiting. Semaphores whose units are
 //! taken and posted by the same thread are locks like others.
 
-use super::{Candidate, Guard, Kind, Repair, callbacks, quoted};
+use super::{Candidate, Guard, Kind, Repair, callbacks, give_back, quoted};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
@@ -137,6 +137,13 @@ fn again(
     (block, mode): (&Event, LockMode),
     held: Section,
 ) -> Vec<Candidate> {
+    if give_back::is_left(bug.trace, held.lock, block.id) {
+        let found = release_first(bug, all, block, held);
+        return found
+            .map(|found| give_back::on_the_way_out(bug, found, block, held))
+            .into_iter()
+            .collect();
+    }
     let upgrades = held.mode == LockMode::Shared && mode == LockMode::Exclusive;
     let mut found = Vec::new();
     found.extend(if upgrades { to_write(bug, block, held) } else { once(bug, block, held) });

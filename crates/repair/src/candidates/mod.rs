@@ -30,6 +30,7 @@ use crate::Bug;
 use crate::check::Checked;
 use crate::edit::Edited;
 use crate::enforce::Rule;
+use crate::sections::sections;
 use crate::source::Span;
 use explain::Pattern;
 use model::names::{initialised, is_channel, is_descriptor};
@@ -225,8 +226,14 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             let is_counter = !instead.is_empty();
             let to_write = shared::candidate(bug);
             (if is_counter { &mut instead } else { &mut found }).extend(to_write);
-            found.extend(around_new_locks(atomicity::candidates(bug), instead));
-            found.extend(order::candidates(bug));
+            let locks = around_new_locks(atomicity::candidates(bug), instead);
+            // Threads that go without locks on purpose get none where another order of their steps will do.
+            let [first, then] = match miss_each_other_without_locks(bug) {
+                true => [order::candidates(bug), locks],
+                false => [locks, order::candidates(bug)],
+            };
+            found.extend(first);
+            found.extend(then);
             found.extend(order::waits(bug));
             found
         }
@@ -256,6 +263,15 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
         // What a late write needs is no order of events.
         Pattern::LateWrite | Pattern::EverySchedule => Vec::new(),
     }
+}
+
+/// Did a thread that hangs and the one that was to wake it miss each other, and is none of that under a lock?
+fn miss_each_other_without_locks(bug: &Bug<'_>) -> bool {
+    let hangs = bug.trace.failure.as_ref().is_some_and(|f| f.kind == model::FailureKind::Hang);
+    let all = sections(bug.trace);
+    bug.pattern == Pattern::SeveralVariables
+        && hangs
+        && bug.events.iter().all(|id| all.around(bug.trace, *id).is_empty())
 }
 
 /// Does the name of a lock lead through a pointer that the cause is about, and that is written there?
@@ -373,6 +389,31 @@ mod tests {
             parsed.trace.events[id.index()].stack = [site("a.cc", "intern")].into();
         }
         assert!(is_found_by(&bug(&parsed.trace, &events), "this->m_"));
+    }
+
+    /// Who leaves something looks too early whether somebody sleeps.
+    #[test]
+    fn who_goes_without_locks_gets_another_order_first() {
+        let text = "
+            cell letters 32 = 0
+            cell sleeping 32 = 0
+            t0: fork a
+            a: [look] R sleeping -> s
+            a: assume s == 0
+            a: [act] W letters 1
+            t0: [change] W sleeping 1
+            t0: [missed] R letters -> l
+            t0: fail l == 0
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let events = ["change", "missed", "look", "act"].map(|label| parsed.event(label));
+        let first = |trace: &model::EventTrace| {
+            let found = all(&Bug::by_hand(trace, Pattern::SeveralVariables, &events));
+            found.first().map(|found| found.repair.kind)
+        };
+        assert_eq!(first(&parsed.trace), Some(Kind::CriticalSection));
+        parsed.trace.failure.as_mut().expect("a failure").kind = model::FailureKind::Hang;
+        assert_eq!(first(&parsed.trace), Some(Kind::Move));
     }
 
     #[test]
