@@ -70,11 +70,16 @@ pub fn span(one: &Event, other: &Event) -> Option<Span> {
     let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
     let (first, last) = match (a.get(common), b.get(common)) {
         (Some(first), Some(last)) if same_function(first, last) && !first.is_in_library() => {
-            (first, last)
+            (*first, *last)
         }
-        // One line that calls both, or does one and calls the other. In a library's line nobody takes a lock.
+        // One line that calls both.
+        (Some(_), Some(_)) => {
+            let shared = caller(a.get(..common)?)?;
+            (shared, shared)
+        }
+        // Or does one and calls the other. In a library's line nobody takes a lock.
         _ => {
-            let shared = a.get(..common)?.iter().rev().find(|site| !site.is_in_library())?;
+            let shared = *a.get(..common)?.iter().rev().find(|site| !site.is_in_library())?;
             (shared, shared)
         }
     };
@@ -86,6 +91,42 @@ pub fn span(one: &Event, other: &Event) -> Option<Span> {
         last: last.line,
     };
     known.then_some(span)
+}
+
+/// The same, where two functions that are called the same, such as two classes' members, are not taken for one: between
+/// lines of one function there are none of another.
+pub(crate) fn span_in(trace: &EventTrace, one: &Event, other: &Event) -> Option<Span> {
+    let whole = span(one, other)?;
+    let between = |site: &Site| {
+        (whole.first + 1..whole.last).contains(&site.line)
+            && site.function != whole.function
+            && site.file == whole.file
+            && !is_inside(site, &whole.function)
+            && !is_inside(one.site(), &site.function)
+    };
+    let mut events = trace.events.iter();
+    if whole.first == whole.last || !events.any(|event| event.stack.iter().any(between)) {
+        return Some(whole);
+    }
+    let (a, b) = (frames(one), frames(other));
+    let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let shared = caller(a.get(..common)?)?;
+    (shared.line != 0).then(|| Span::of(shared))
+}
+
+/// Is the place in a function that is written inside of another one: a closure or lambda expression?
+fn is_inside(site: &Site, function: &str) -> bool {
+    site.function.split_once(" in ").is_some_and(|(_, outer)| outer == function)
+}
+
+/// The program's own line that calls what comes behind these frames, once or again and again: where a library calls a
+/// closure, say for each element, that is the line of the function in which the closure is written.
+pub(crate) fn caller<'s>(frames: &[&'s Site]) -> Option<&'s Site> {
+    let own = frames.iter().rposition(|site| !site.is_in_library())?;
+    let outer = frames[..own].iter().rposition(|site| !site.is_in_library());
+    let outer =
+        outer.filter(|outer| outer + 1 < own && is_inside(frames[own], &frames[*outer].function));
+    Some(frames[outer.unwrap_or(own)])
 }
 
 /// The frames of an event's stack in the program's own code, outer to inner.

@@ -3,7 +3,7 @@
 use super::atomicity::{cells, touches};
 use super::siblings::Siblings;
 use crate::sections::{Section, Sections};
-use crate::source::{Span, frames, passages, span};
+use crate::source::{Span, caller, frames, passages, span, span_in};
 use encoders::ConstraintSystem;
 use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectId, Site, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +68,7 @@ fn called(one: &Event, other: &Event) -> Option<Span> {
         return span(one, other);
     }
     let function = if common == a.len() { common.checked_sub(1)? } else { common };
-    let caller = a.get(..function)?.iter().rev().find(|site| !site.is_in_library())?;
+    let caller = caller(a.get(..function)?)?;
     (caller.line != 0).then(|| Span::of(caller))
 }
 
@@ -156,7 +156,7 @@ impl Planner<'_> {
 
     /// The plan by the lines of the blocks' first and last events.
     pub(super) fn plan(&self, blocks: &[Block]) -> Option<Plan> {
-        self.plan_by(blocks, &span)
+        self.plan_by(blocks, &|a, b| span_in(self.trace, a, b))
     }
 
     /// The plan by all lines that the blocks come through, where these are more: in a loop, one may end in the line in
