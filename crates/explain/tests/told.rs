@@ -97,6 +97,44 @@ fn a_flag_was_written_before_what_only_the_passing_run_has() {
     );
 }
 
+/// Somebody stops when it is told to, and so tells nobody who waits. Who tells it to looks there as well, to change it.
+#[test]
+fn who_was_stopped_is_why_nobody_was_told() {
+    let text = "
+        cell stop 32 = 0
+        t0: fork a
+        t0: fork b
+        t0: broadcast told
+        t0: [stop] RMW stop -> o = o + 7
+        t0: assume o == 0
+        a: [waits] W waiting 1
+        a: fail
+        b: [look] R stop -> s
+        b: assume s == 7
+        b: R other -> r
+    ";
+    let passes = text.replace("s == 7", "s == 0").replace("b: R other -> r", "b: broadcast told");
+    let passes = passes.replace("        a: fail\n", "\n") + "t0: join a\nt0: join b\n";
+    let [mut failing, passing] =
+        [text, &passes].map(|text| parse(text).expect("the text is a trace"));
+    let objects = &failing.trace.objects;
+    let condition = objects.iter().find(|object| object.name == "told").expect("an object").id;
+    let on = model::Awaited::Signal { condition };
+    let waits = failing.event("waits");
+    failing.trace.events[waits.index()].kind = model::EventKind::Block { on };
+    failing.trace.events[waits.index()].name = Some("told".into());
+    failing.trace.failure.as_mut().expect("a failure").kind = model::FailureKind::Hang;
+    let turns = |parts: &[(usize, usize)]| -> Vec<usize> {
+        parts.iter().flat_map(|(thread, count)| vec![*thread; *count]).collect()
+    };
+    let failing = Run::in_order(failing, &turns(&[(0, 6), (2, 4), (1, 3)]));
+    let passing = Run::in_order(passing, &turns(&[(0, 4), (2, 4), (0, 1), (1, 3), (0, 3)]));
+    let cause = cause_across(&failing, &passing);
+    assert_eq!((cause.pattern, cause.case), (Pattern::MissedWakeup, Some("signal-not-sent")));
+    let sentence = "t0.2 read `stop` (trace:10) after t0 had updated it (trace:6), and so did not broadcast `told`";
+    assert!(cause.sentence.starts_with(sentence), "{}", cause.sentence);
+}
+
 /// Letters in a stack from which all are taken at once: each says what lies under it before it is there.
 const LETTERS: &str = "
     cell head 32 = 0

@@ -116,18 +116,22 @@ pub(super) fn not_sent(story: &Story<'_>) -> Option<Found> {
 fn not_sent_to(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Found> {
     story.pairs().into_iter().find_map(|pair| {
         let Pair::Reversed(order) = pair else { return None };
-        let look = [order.before, order.after].into_iter().find(|id| {
+        let mut looks = [order.before, order.after].into_iter().filter(|id| {
             let event = story.event(*id);
             event.thread != wait.thread
                 && !event.is_in_synchronisation()
                 && story.cells(*id).into_iter().any(|cell| story.decides_something(*id, cell))
-        })?;
+        });
         let name = &story.trace().objects.get(condition.index())?.name;
-        let signal = story.only_when_passing(look, |trace, event| match event.kind {
-            EventKind::Signal { condition } | EventKind::Broadcast { condition } => {
-                trace.objects.get(condition.index()).is_some_and(|object| object.name == *name)
-            }
-            _ => false,
+        // Who writes there may do so by a look of its own, which is not why nobody was told.
+        let (look, signal) = looks.find_map(|look| {
+            let signal = story.only_when_passing(look, |trace, event| match event.kind {
+                EventKind::Signal { condition } | EventKind::Broadcast { condition } => {
+                    trace.objects.get(condition.index()).is_some_and(|object| object.name == *name)
+                }
+                _ => false,
+            })?;
+            Some((look, signal))
         })?;
         let found = order::find(story, pair).filter(|found| found.pattern == Pattern::Order)?;
         let verb =
