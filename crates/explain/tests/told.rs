@@ -97,6 +97,50 @@ fn a_flag_was_written_before_what_only_the_passing_run_has() {
     );
 }
 
+/// A request is answered once: who is late says so by the clock, and both look whether that was done.
+const ANSWERED: &str = "
+    cell clock 32 = 0
+    cell done 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [tick] W clock 1
+    a: [look] R done -> d
+    a: assume d == 0
+    a: [act] W done 1
+    b: [late] R clock -> c
+    b: assume c == 1
+    b: [read] R done -> e
+    b: assume e == 0
+    b: fail
+";
+
+/// That the clock said that it is late is as it should be.
+#[test]
+fn what_both_found_says_more_than_what_brought_one_of_them_there() {
+    let passes = ANSWERED.replace("e == 0", "e == 1").replace("b: fail", "b: W late 1");
+    let passes = passes + "    t0: join a\n    t0: join b\n";
+    let cause = |at_one_place: bool| {
+        let [failing, passing] = [ANSWERED, &passes].map(|text| {
+            let mut parsed = parse(text).expect("the text is a trace");
+            let [look, read] = ["look", "read"].map(|label| parsed.event(label));
+            if at_one_place {
+                parsed.trace.events[read.index()].stack = parsed.trace.event(look).stack.clone();
+            }
+            parsed
+        });
+        let turns: Vec<usize> = [(0, 3), (1, 5), (2, 5), (0, 3)]
+            .iter()
+            .flat_map(|(thread, count)| vec![*thread; *count])
+            .collect();
+        cause_across(&Run::explained(failing), &Run::in_order(passing, &turns))
+    };
+    let found = cause(true);
+    assert_eq!((found.pattern, found.case), (Pattern::Atomicity, Some("found-the-same")));
+    let sentence = "t0.2 read `done` (trace:7) before t0.1, which had found the same there (trace:7), wrote it (trace:9)";
+    assert_eq!(found.sentence, sentence);
+    assert_eq!(cause(false).case, Some("announced-too-early"), "they look at two places");
+}
+
 /// Somebody stops when it is told to, and so tells nobody who waits. Who tells it to looks there as well, to change it.
 #[test]
 fn who_was_stopped_is_why_nobody_was_told() {

@@ -265,6 +265,12 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         if of_one && let Some(claims) = stale::find_claims(story, *pair) {
             return Some(claims);
         }
+        // What else was said by then may be what brought the other thread there.
+        if matches!(found.case, Some("announced-too-early" | "read-before-write"))
+            && let Some(rival) = stale::find_rival(story, *pair)
+        {
+            return Some(rival);
+        }
         if found.is_firm() || locks::are_different(story, *pair) {
             return Some(found);
         }
@@ -332,7 +338,7 @@ impl Found {
             self.case,
             Some("read-write-write" | "write-write-read" | "write-read-write")
                 | Some("use-before-initialisation" | "announced-too-early" | "crossed")
-                | Some("looked-too-early" | "two-moments")
+                | Some("looked-too-early" | "two-moments" | "found-the-same")
         )
     }
 

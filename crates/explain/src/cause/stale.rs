@@ -130,6 +130,47 @@ pub(super) fn find_claims(story: &Story<'_>, pair: Pair) -> Option<Found> {
     }
 }
 
+/// The earlier event of the pair read at the place of the source at which the other thread had found the same before it
+/// wrote there: one of two that both found a variable free, say, which failed before it could take it.
+pub(super) fn find_rival(story: &Story<'_>, pair: Pair) -> Option<Found> {
+    let Pair::Reversed(Order { before: read, after: write }) = pair else { return None };
+    let rival = story.event(write);
+    let cells = story.common_cells(read, write).into_iter();
+    let written = cells.filter(|cell| story.access(write, *cell).writes);
+    let (look, cell) = written.into_iter().find_map(|cell| {
+        let own = story.accesses(rival.thread, cell).into_iter().rev();
+        let mut own = own.filter(|id| story.event(*id).index < rival.index);
+        // Only what it looked at last may have led it there.
+        own.next().map(|look| (look, cell))
+    })?;
+    let looked = |id: EventId| {
+        let event = story.event(id);
+        event.kind.writes().is_empty() && !event.is_affair_of_library()
+    };
+    let fits = [read, look].into_iter().all(looked)
+        && story.site(look) == story.site(read)
+        && story.find_the_same(read, look, cell)
+        && story.in_one_call(look, write)
+        && story.decides(look, write, cell)
+        && story.decide_together(read, read, cell)
+        && !story.find_the_same(read, write, cell)
+        && !story.always_before(read, look)
+        && !story.always_before(look, read);
+    let sentence = format!(
+        "{} read {} ({}) before {}, which had found the same there ({}), {} it ({})",
+        story.thread(read),
+        quoted(&story.subject(read)),
+        at(story, read),
+        story.thread(write),
+        at(story, look),
+        did(rival),
+        at(story, write)
+    );
+    let case = Some("found-the-same");
+    let events = [read, look, write];
+    fits.then(|| Found { case, ..Found::new(Pattern::Atomicity, sentence, &events) })
+}
+
 /// The thread used an index that another thread's write had made another one.
 fn used(story: &Story<'_>, end: EventId, look: Look<'_>) -> Option<Found> {
     let Look { read, cell, condition, .. } = look;

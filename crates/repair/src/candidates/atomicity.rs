@@ -1,6 +1,6 @@
 //! Accesses that belong together: one critical section for them.
 
-use super::checked::{from_check, validated};
+use super::checked::{from_check, up_to_failure, validated};
 use super::held::{
     Region, given_back, have_several_locks, is_ambiguous, taken_inside, without_nested,
 };
@@ -258,7 +258,11 @@ fn telling(bug: &Bug<'_>) -> Vec<Block> {
     let blocks: Vec<Block> = ends(bug).collect();
     let others: Vec<Option<Block>> = blocks
         .iter()
-        .map(|block| from_check(bug.trace, block).or_else(|| to_step(bug, block)))
+        .map(|block| {
+            from_check(bug.trace, block)
+                .or_else(|| to_step(bug, block))
+                .or_else(|| up_to_failure(bug, block))
+        })
         .collect();
     if others.iter().all(Option::is_none) {
         return Vec::new();

@@ -5,7 +5,7 @@ use super::planner::Block;
 use crate::Bug;
 use crate::sections::{Section, Sections};
 use crate::source::frames;
-use model::{CellId, EventId, EventKind, EventTrace, PathConditionKind, Site, WritePart};
+use model::{CellId, Event, EventId, EventKind, EventTrace, PathConditionKind, Site, WritePart};
 use std::collections::BTreeSet;
 
 /// From the check that led a thread to a write to that write, where the cause begins with the write.
@@ -27,6 +27,27 @@ pub(super) fn from_check(trace: &EventTrace, block: &Block) -> Option<Block> {
     let is_check = matches!(trace.event(check).kind, EventKind::Read { .. })
         && decides(trace, check, block.first);
     is_check.then(|| Block { first: check, last: block.first, ..block.clone() })
+}
+
+/// From the look of a thread that found what another one had found before it wrote there, up to what it did because of
+/// that and failed by.
+pub(super) fn up_to_failure(bug: &Bug<'_>, block: &Block) -> Option<Block> {
+    let trace = bug.trace;
+    let &[read, look, write] = bug.events else { return None };
+    let [found, rival, written] = [read, look, write].map(|id| trace.event(id));
+    let only_reads =
+        |event: &Event| !event.kind.reads().is_empty() && event.kind.writes().is_empty();
+    let failure = trace.event(trace.failure.as_ref()?.event);
+    let fits = block.first == read
+        && block.last == read
+        && found.thread == failure.thread
+        && rival.thread == written.thread
+        && only_reads(found)
+        && only_reads(rival)
+        && !written.kind.writes().is_empty();
+    let own = &trace.thread_of(read).events;
+    let last = *own.get((failure.index as usize).checked_sub(1)?)?;
+    (fits && trace.event(last).index > found.index).then(|| Block { last, ..block.clone() })
 }
 
 /// The blocks, some of them only from the last section in which a thread looks at something that the others' section
@@ -147,5 +168,35 @@ mod tests {
     fn a_function_that_decides_for_itself_has_not_asked_for_its_caller() {
         assert_eq!(first("add", 61), None, "the same call goes on");
         assert!(first("reset", 62).is_some(), "the call was over when it was decided");
+    }
+
+    #[test]
+    fn who_fails_by_what_it_did_after_a_look_holds_the_lock_until_then() {
+        let text = "
+            cell done 32 = 0
+            t0: fork a
+            a: [look] R done -> d
+            a: assume d == 0
+            a: [act] W done 1
+            t0: [read] R done -> e
+            t0: [kept] R promise -> p
+            t0: fail e == 0
+        ";
+        let parsed = parse(text).expect("the text is a trace");
+        let [read, look, act, kept] =
+            ["read", "look", "act", "kept"].map(|label| parsed.event(label));
+        let block = |id| Block { first: id, last: id, lines: None, counts: false };
+        let up_to = |events: &[EventId]| {
+            let bug = Bug::by_hand(&parsed.trace, explain::Pattern::Atomicity, events);
+            up_to_failure(&bug, &block(events[0])).map(|block| block.last)
+        };
+        assert_eq!(up_to(&[read, look, act]), Some(kept));
+        assert_eq!(up_to(&[read, act, act]), None, "it lies between two writes");
+        let events = [read, look, act];
+        let found =
+            super::super::all(&Bug::by_hand(&parsed.trace, explain::Pattern::Atomicity, &events));
+        let kept = parsed.trace.event(kept).site().line;
+        let mut places = found.iter().flat_map(|found| &found.repair.places);
+        assert!(places.any(|place| place.last == kept), "both lines are one section");
     }
 }
