@@ -13,8 +13,8 @@ use crate::root_cause::RootCause;
 use model::names::outside_of_library;
 use model::trace::ValueDisplay;
 use model::{
-    CellId, Event, EventId, EventKind, EventTrace, ExprId, PathCondition, PathConditionKind,
-    ReadRef, Site, ThreadId, VarId, WriteSource,
+    Awaited, CellId, Event, EventId, EventKind, EventTrace, ExprId, PathCondition,
+    PathConditionKind, ReadRef, Site, ThreadId, VarId, WriteSource,
 };
 use rustc_hash::FxHashMap;
 use solver::Order;
@@ -219,7 +219,8 @@ impl<'a> Story<'a> {
     /// itself, the name that an event elsewhere has for the same place.
     pub(super) fn name(&self, id: CauseEvent) -> Option<String> {
         let (trace, event) = self.look_up(id);
-        let event = event?;
+        // The function that a thread waits in is no variable.
+        let event = event.filter(|event| event.kind != EventKind::Block { on: Awaited::Call })?;
         let own = trace.subject(event)?;
         let plain = outside_of_library(own);
         if !is_inside(plain) {
