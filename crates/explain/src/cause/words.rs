@@ -46,7 +46,8 @@ pub(super) fn apart(story: &Story<'_>, one: EventId, other: EventId) -> [String;
     with_calls([one, other].map(|id| at(story, id)), first.zip(second))
 }
 
-/// Two places as they are, or where they are the same, with the first of these calls that differ.
+/// Two places as they are, or where they are the same, with the first of these calls by the program that differ: where in
+/// a library the two lie is no place that they were called at.
 fn with_calls<'s>(
     places: [String; 2],
     calls: impl Iterator<Item = (&'s Site, &'s Site)>,
@@ -54,6 +55,7 @@ fn with_calls<'s>(
     if places[0] != places[1] {
         return places;
     }
+    let calls = calls.filter(|(a, b)| !a.is_in_library() && !b.is_in_library());
     let mut calls = calls.map(|(a, b)| [place(a), place(b)]);
     match calls.find(|[a, b]| a != b) {
         Some([a, b]) if a != places[0] && b != places[0] => {
@@ -189,6 +191,11 @@ mod tests {
         assert_eq!(told, ["guard.h:11, called at guard.h:42", "guard.h:11, called at guard.h:50"]);
         assert_eq!(with_calls(places(11, 12), calls(0, 1)), places(11, 12));
         assert_eq!(with_calls(places(11, 11), calls(0, 0)), places(11, 11));
+        // One line calls two functions of a library.
+        let library = |line: u32| Site { file: "/usr/include/string.h".to_owned(), ..site(line) };
+        let stacks = [[site(90), site(11), library(3)], [site(90), site(11), library(7)]];
+        let inside = stacks[0].iter().zip(&stacks[1]);
+        assert_eq!(with_calls(places(11, 11), inside), places(11, 11));
     }
 
     #[test]
