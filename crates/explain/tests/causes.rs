@@ -736,3 +736,27 @@ fn different_locks_say_more_than_a_check_that_was_overtaken() {
     let cause = cause_of(&trace(&text("stripe")));
     assert!(!cause.sentence.contains("another lock"), "{}", cause.sentence);
 }
+
+/// The writer still holds its lock at the read: it is named once.
+#[test]
+fn a_lock_that_is_still_held_is_named_once() {
+    let text = "
+        cell next 32 = 7
+        cell seen 32 = 0
+        t0: fork a
+        t0: fork b
+        a: lock stripe
+        a: R next -> n
+        a: W seen 1
+        a: unlock stripe
+        a: fail n == 0
+        b: lock resize
+        b: W next 0
+        b: R seen -> s
+        b: assume s == 1
+        b: unlock resize
+    ";
+    let sentence = cause_of(&trace(text)).sentence;
+    assert!(sentence.contains("still held `resize`"), "{sentence}");
+    assert!(sentence.ends_with(", while t0.1 holds another lock, `stripe`"), "{sentence}");
+}

@@ -59,13 +59,9 @@ pub(super) fn find_late(story: &Story<'_>, read: EventId, write: EventId) -> Opt
         }
     );
     let [said, look, read] = [said, look, read].map(CauseEvent::Failing);
-    Some(Found {
-        pattern: Pattern::Order,
-        case: Some("announced-too-early"),
-        sentence,
-        events: vec![said, CauseEvent::Passing(write), look, read],
-        marks: Vec::new(),
-    })
+    let events = [said, CauseEvent::Passing(write), look, read];
+    let case = Some("announced-too-early");
+    Some(Found { case, ..Found::of_both(Pattern::Order, sentence, &events) })
 }
 
 /// Where the thread of an event saw, on its way there, what another one wrote, and went by it.

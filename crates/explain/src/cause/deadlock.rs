@@ -268,6 +268,17 @@ fn unsafe_call(story: &Story<'_>) -> Option<Found> {
     })
 }
 
+/// Who has a lock, which, and since where; who waits for it, and where.
+fn parts(story: &Story<'_>, wait: &Wait, held: EventId) -> [String; 5] {
+    [
+        story.thread(held).to_owned(),
+        quoted(&story.subject(held)),
+        at(story, held),
+        story.thread(wait.block).to_owned(),
+        at(story, wait.block),
+    ]
+}
+
 /// What a thread held when another one forked: the child has the lock, and not the thread.
 fn left_behind(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
     if !story.trace().forked {
@@ -276,14 +287,10 @@ fn left_behind(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
     let waits_itself = |thread: ThreadId| blocks(story).any(|block| block.thread == thread);
     let left = waits.iter().find_map(|wait| Some((wait, wait.held?)));
     let (wait, held) = left.filter(|(wait, _)| !waits_itself(wait.on))?;
+    let [holder, lock, taken, waiter, place] = parts(story, wait, held);
     let sentence = format!(
-        "{} had taken {} ({}) when the process forked, and {} waits for it in the child ({}), in which {0} does not \
-         exist",
-        story.thread(held),
-        quoted(&story.subject(held)),
-        at(story, held),
-        story.thread(wait.block),
-        at(story, wait.block)
+        "{holder} had taken {lock} ({taken}) when the process forked, and {waiter} waits for it in the child ({place}), \
+         in which {holder} does not exist"
     );
     let found = Found::new(Pattern::Deadlock, sentence, &[held, wait.block]);
     Some(Found { case: Some("held-at-fork"), ..found })
@@ -297,13 +304,9 @@ fn abandoned(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
     };
     let (wait, held) =
         waits.iter().find_map(|wait| Some((wait, wait.held?)).filter(|_| ended(wait.on)))?;
+    let [holder, lock, taken, waiter, place] = parts(story, wait, held);
     let sentence = format!(
-        "{} took {} ({}) and ended without giving it back, and {} waits for it ({})",
-        story.thread(held),
-        quoted(&story.subject(held)),
-        at(story, held),
-        story.thread(wait.block),
-        at(story, wait.block)
+        "{holder} took {lock} ({taken}) and ended without giving it back, and {waiter} waits for it ({place})"
     );
     let found = Found::new(Pattern::Deadlock, sentence, &[held, wait.block]);
     Some(Found { case: Some("never-given-back"), ..found })

@@ -119,12 +119,7 @@ fn sentence(story: &Story<'_>, events: [CauseEvent; 4]) -> Found {
 impl Found {
     /// Events of which some are of the passing run only.
     fn late(sentence: String, events: &[CauseEvent]) -> Self {
-        Self {
-            pattern: Pattern::Order,
-            case: Some("looked-too-early"),
-            sentence,
-            events: events.to_vec(),
-            marks: Vec::new(),
-        }
+        let case = Some("looked-too-early");
+        Self { case, ..Self::of_both(Pattern::Order, sentence, events) }
     }
 }

@@ -323,12 +323,26 @@ struct Found {
     /// What the fingerprint is made of where that is not the same: where two threads do harm to each
     /// other, which of the two the sentence is about depends on the run.
     marks: Vec<CauseEvent>,
+    /// The acquisition of a lock that the sentence says is held.
+    lock: Option<EventId>,
 }
 
 impl Found {
     fn new(pattern: Pattern, sentence: String, events: &[EventId]) -> Self {
-        let events = events.iter().copied().map(CauseEvent::Failing).collect();
-        Self { pattern, case: None, sentence, events, marks: Vec::new() }
+        let events: Vec<CauseEvent> = events.iter().copied().map(CauseEvent::Failing).collect();
+        Self::of_both(pattern, sentence, &events)
+    }
+
+    /// Of events of which some may be of the passing run only.
+    fn of_both(pattern: Pattern, sentence: String, events: &[CauseEvent]) -> Self {
+        Self {
+            pattern,
+            case: None,
+            sentence,
+            events: events.to_vec(),
+            marks: Vec::new(),
+            lock: None,
+        }
     }
 
     /// Does it say why the threads got where they did harm? What else was read between two accesses, or
@@ -343,8 +357,8 @@ impl Found {
     }
 
     fn finish(self, story: &Story<'_>) -> Cause {
-        let Self { pattern, case, mut sentence, events, marks } = self;
-        sentence.extend(locks::told(story, &sentence, &events));
+        let Self { pattern, case, mut sentence, events, marks, lock } = self;
+        sentence.extend(locks::told(story, lock, &events));
         let mut variables: Vec<String> = Vec::new();
         let names: Vec<String> =
             events.iter().map(|event| story.name(*event).unwrap_or_default()).collect();

@@ -38,9 +38,13 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
         return reason;
     }
     // What was read too late is told from the reader's side.
+    let lock = sections::open_at(story, before, after)
+        .filter(|lock| !story.event(*lock).is_affair_of_library());
+    let mut held = None;
     let sentence = if let Some(told) = of_channel(story, before, after) {
         told
     } else if case == "read-after-write" {
+        held = lock;
         format!(
             "{} {} {} ({}) after {} had {} it ({}){}",
             story.thread(after),
@@ -57,20 +61,17 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
                 _ => "updated",
             },
             at(story, before),
-            sections::open_at(story, before, after)
-                .filter(|lock| !story.event(*lock).is_affair_of_library())
-                .map(|lock| {
-                    let name = quoted(&story.subject(lock));
-                    format!(", and still held {name} ({})", at(story, lock))
-                })
-                .unwrap_or_default()
+            lock.map_or_else(String::new, |lock| {
+                let name = quoted(&story.subject(lock));
+                format!(", and still held {name} ({})", at(story, lock))
+            })
         )
     } else {
         let [before, after] = [before, after].map(CauseEvent::Failing);
         format!("{} before {}", told(story, before), followed(story, after, before))
     };
     let events = if a.writes && !b.writes { [after, before] } else { [before, after] };
-    Some(Found { case: Some(case), ..Found::new(Pattern::Order, sentence, &events) })
+    Some(Found { case: Some(case), lock: held, ..Found::new(Pattern::Order, sentence, &events) })
 }
 
 /// The order of two steps of a channel of Rust's library, which is about what the program sent and received, and not about
@@ -140,13 +141,7 @@ fn late(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found> {
     } else {
         format!("{} before {}", told(story, ends[0]), followed(story, ends[1], ends[0]))
     };
-    Some(Found {
-        pattern: Pattern::Order,
-        case: Some("too-early"),
-        sentence,
-        events: ends.to_vec(),
-        marks: Vec::new(),
-    })
+    Some(Found { case: Some("too-early"), ..Found::of_both(Pattern::Order, sentence, &ends) })
 }
 
 /// [`told`] behind an event that may have named what it is about already:

@@ -49,6 +49,6 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
             events.push(id);
         }
     }
-    let events = events.into_iter().map(CauseEvent::Failing).collect();
-    Some(Found { pattern: Pattern::Orders, case: None, sentence, events, marks: Vec::new() })
+    let events: Vec<CauseEvent> = events.into_iter().map(CauseEvent::Failing).collect();
+    Some(Found::of_both(Pattern::Orders, sentence, &events))
 }

@@ -81,13 +81,8 @@ fn sentence(
         }
     );
     let events = [post_event, write, CauseEvent::Failing(wait), CauseEvent::Failing(read)];
-    Some(Found {
-        pattern: Pattern::Order,
-        case: Some("announced-too-early"),
-        sentence,
-        events: events.to_vec(),
-        marks: Vec::new(),
-    })
+    let case = Some("announced-too-early");
+    Some(Found { case, ..Found::of_both(Pattern::Order, sentence, &events) })
 }
 
 /// The wait of the reader's thread that this post let go on, the last one before the read.
