@@ -193,7 +193,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         followed: None,
     };
     let likely = watched::is_likely(&loaded, &execution);
-    if likely && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work)? {
+    if likely && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work, false)? {
         return Ok(answer);
     }
     let (replayed, late, sought_late) = with_late_writes(directory, &execution, &mut work)?;
@@ -204,7 +204,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     if !settled
         && !likely
         && watched::is_possible(&loaded, &execution, no_order)
-        && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work)?
+        && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work, no_order)?
     {
         return Ok(answer);
     }
@@ -370,8 +370,9 @@ fn by_freed_memory(
     loaded: &Loaded,
     execution: &Execution,
     work: &Work<'_>,
+    no_order: bool,
 ) -> Result<Option<Answer>, PipelineError> {
-    let Some(watched) = watched::run_again(directory, loaded, execution, work)? else {
+    let Some(watched) = watched::run_again(directory, loaded, execution, work, no_order)? else {
         return Ok(None);
     };
     let options = SolveOptions { time: work.left(), ..work.options.clone() };

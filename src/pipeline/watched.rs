@@ -38,8 +38,8 @@ pub(super) fn note(directory: &Path, watched: &Path) -> Option<String> {
     let then = whole_manifest(directory).ok()?;
     let now = whole_manifest(watched).ok()?;
     Some(format!(
-        "the recorded run failed later ({}): the program, run again along the recorded schedule with every access to \
-         freed memory watched, fails so: {}; that run is explained here",
+        "the recorded run failed later ({}): the program, run again in the recorded order, as far as log and clock tell it, with every access \
+         to freed memory watched, fails so: {}; that run is explained here",
         ending(&then),
         ending(&now)
     ))
@@ -79,7 +79,8 @@ fn names_misuse(manifest: &Manifest) -> bool {
 }
 
 /// Runs the program again along the recorded run's schedule with a watched heap. Gives the trace of that run, when it
-/// fails where freed memory is used.
+/// fails where freed memory is used. What the failing thread accessed last may have come before a free, or behind it: that
+/// is tried only where nothing else can be to blame, since `no_order` leads to the failure or the heap was found damaged.
 ///
 /// # Errors
 /// When the trace cannot be read any more, or the user interrupts.
@@ -88,6 +89,7 @@ pub(super) fn run_again(
     loaded: &Loaded,
     execution: &Execution,
     work: &Work<'_>,
+    no_order: bool,
 ) -> Result<Option<PathBuf>, PipelineError> {
     let Some(options) = &work.options.replay else { return Ok(None) };
     if execution.report.awaited_child.is_some() {
@@ -96,8 +98,13 @@ pub(super) fn run_again(
     let confirmer = Confirmer::new(directory, options, work.deadline)?;
     let budget = Budget::new(work.deadline, work.options.memory_mb);
     let place = directory.join(DIRECTORY);
+    let kind = loaded.recording.failure.as_ref().map(|failure| failure.kind);
+    let is_sure = no_order || kind == Some(RecordedFailureKind::HeapCorruption);
     let mut before = None;
     for last in [false, true] {
+        if last && !is_sure {
+            break;
+        }
         let Some(script) = recorded_schedule(&confirmer, loaded, execution, work, (last, &budget))?
         else {
             break;
