@@ -80,10 +80,10 @@ real! {
     pthread_timedjoin_np(Pthread, *mut P, Time) -> c_int;
     pthread_clockjoin_np(Pthread, *mut P, c_int, Time) -> c_int;
     pthread_exit(P);
-    timer_create(c_int, Time, *mut usize) -> c_int;
-    timer_settime(usize, c_int, Time, P) -> c_int;
+    timer_create(c_int, *const c_void, *mut usize) -> c_int;
+    timer_settime(usize, c_int, *const c_void, P) -> c_int;
     timer_delete(usize) -> c_int;
-    mq_notify(c_int, Time) -> c_int;
+    mq_notify(c_int, *const c_void) -> c_int;
     pthread_cancel(Pthread) -> c_int;
     pthread_mutex_lock(P) -> c_int;
     pthread_mutex_trylock(P) -> c_int;

@@ -48,13 +48,16 @@ struct Source {
     value: usize,
     /// The timer's identifier plus one; 0 once it is deleted, and of a message queue.
     timer: AtomicUsize,
-    /// The record of the thread that runs next.
+    /// The record of the thread that runs next, or [`BEING_MADE`].
     next: AtomicPtr<Thread>,
     /// Will there be another one?
     again: AtomicBool,
     /// The source that was made before.
     older: *mut Source,
 }
+
+/// Somebody makes the record.
+const BEING_MADE: *mut Thread = core::ptr::without_provenance_mut(1);
 
 static SOURCES: AtomicPtr<Source> = AtomicPtr::new(null_mut());
 /// Where the next source is taken from.
@@ -98,14 +101,13 @@ unsafe fn source(notice: *const Notice) -> *mut Source {
         }
         let source = sys::keeping_errno(room);
         if !source.is_null() {
-            let older = null_mut();
             source.write(Source {
                 function: (*notice).function,
                 value: (*notice).value,
                 timer: AtomicUsize::new(0),
                 next: AtomicPtr::new(null_mut()),
                 again: AtomicBool::new(false),
-                older,
+                older: null_mut(),
             });
         }
         source
@@ -123,11 +125,33 @@ unsafe fn ours(notice: *const Notice, source: *mut Source) -> Notice {
 unsafe fn arm(source: *mut Source) {
     // SAFETY: sources stay.
     unsafe {
-        if (*source).next.load(Ordering::Acquire).is_null() {
+        let next = &(*source).next;
+        let mine =
+            next.compare_exchange(null_mut(), BEING_MADE, Ordering::AcqRel, Ordering::Relaxed);
+        if mine.is_ok() {
             schedule::at_point(SyncPoint::Create, None);
             let block = threads::prepare_for_later((*source).function, (*source).value);
-            (*source).next.store(block, Ordering::Release);
+            next.store(block, Ordering::Release);
         }
+    }
+}
+
+/// Takes the record of the thread that runs next; null where there is none yet.
+unsafe fn take(source: *mut Source) -> *mut Thread {
+    // SAFETY: sources stay.
+    let next = unsafe { &(*source).next };
+    let taken = next.fetch_update(Ordering::AcqRel, Ordering::Acquire, |block| {
+        (block != BEING_MADE && !block.is_null()).then_some(null_mut())
+    });
+    taken.unwrap_or(null_mut())
+}
+
+/// Will there be a record?
+unsafe fn comes(source: *mut Source) -> bool {
+    // SAFETY: sources stay.
+    unsafe {
+        (*source).again.load(Ordering::Acquire)
+            || (*source).next.load(Ordering::Acquire) == BEING_MADE
     }
 }
 
@@ -149,12 +173,12 @@ unsafe extern "C" fn begin(source: usize) {
     let source = source as *mut Source;
     // SAFETY: the library passes on what it was given, and sources stay.
     unsafe {
-        let mut block = (*source).next.swap(null_mut(), Ordering::AcqRel);
+        let mut block = take(source);
         let mut looks = 0;
-        while block.is_null() && (*source).again.load(Ordering::Acquire) && looks < LOOKS {
+        while block.is_null() && comes(source) && looks < LOOKS {
             sys::keeping_errno(|| sys::sleep_micros(PAUSE));
             looks += 1;
-            block = (*source).next.swap(null_mut(), Ordering::AcqRel);
+            block = take(source);
         }
         let function: Function = core::mem::transmute((*source).function);
         if block.is_null() {
