@@ -162,22 +162,20 @@ mod tests {
             detail: String::new(),
             times: 1,
         };
-        let unrecorded = std::cell::Cell::new(0);
-        let sentence = |pattern: Pattern, gaps: &[Gap]| {
+        let told_with = |pattern: Pattern, gaps: &[Gap], unrecorded: u64| {
             let pattern = pattern.name().to_owned();
             let mut cause = Cause { pattern, sentence: "before".to_owned(), ..Cause::default() };
-            came_from_outside(&mut cause, gaps, unrecorded.get());
+            came_from_outside(&mut cause, gaps, unrecorded);
             cause.sentence
         };
+        let sentence = |pattern: Pattern, gaps: &[Gap]| told_with(pattern, gaps, 0);
         let told = sentence(Pattern::EverySchedule, &[gap("load", 7)]);
         assert!(
             told.contains("t0.1 read at jobs.c:7 what none of its threads wrote there"),
             "{told}"
         );
-        unrecorded.set(2);
-        let told = sentence(Pattern::EverySchedule, &[gap("load", 7)]);
+        let told = told_with(Pattern::EverySchedule, &[gap("load", 7)], 2);
         assert!(told.contains("one of those that were not recorded"), "{told}");
-        unrecorded.set(0);
         for gaps in [vec![], vec![gap("call", 7)], vec![gap("load", 0)]] {
             assert_eq!(sentence(Pattern::EverySchedule, &gaps), "before");
         }

@@ -22,7 +22,7 @@ pub struct Event {
     /// [`Site`] with `line` 0. Shared by all events that come from one place by one way of calls.
     pub stack: Stack,
     /// What the event touches in the source's words, such as `q->filled` or `accounts[3].balance`
-    /// or a mutex's name; `None` when debug information does not tell.
+    /// or a mutex's name, and of a wait in a call the function that was called; `None` when debug information does not tell.
     pub name: Option<Arc<str>>,
     /// Of an acquisition, what the functions of `stack` call the lock, place by place, as far as they have words
     /// for it; empty for any other, and where the first one's word is all that is known.

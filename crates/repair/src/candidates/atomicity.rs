@@ -387,11 +387,7 @@ fn locks(trace: &EventTrace, all: &Sections, blocks: &[Block]) -> Vec<Option<Obj
     let mut objects: Vec<ObjectId> = Vec::new();
     for object in ends.iter().flat_map(held) {
         // What libraries lock inside is not the program's to hold.
-        if !objects.contains(&object)
-            && !is_internal(&lock_name(trace, object))
-            && !is_once(trace, all, object)
-            && is_taken_by_program(trace, object)
-        {
+        if !objects.contains(&object) && is_programs(trace, all, object) {
             objects.push(object);
         }
     }
@@ -399,6 +395,13 @@ fn locks(trace: &EventTrace, all: &Sections, blocks: &[Block]) -> Vec<Option<Obj
         |object: &ObjectId| ends.iter().filter(|id| held(id).any(|other| other == *object)).count();
     objects.sort_by_key(|object| std::cmp::Reverse(count(object)));
     objects.into_iter().map(Some).collect()
+}
+
+/// Is it a lock that the program may hold for longer?
+fn is_programs(trace: &EventTrace, all: &Sections, object: ObjectId) -> bool {
+    !is_internal(&lock_name(trace, object))
+        && !is_once(trace, all, object)
+        && is_taken_by_program(trace, object)
 }
 
 /// The locks that are held at writes of the cause's variables elsewhere, those at most of them first:
@@ -430,11 +433,7 @@ fn elsewhere(bug: &Bug<'_>, all: &Sections) -> Vec<ObjectId> {
             }
         }
     }
-    counts.retain(|(object, _)| {
-        !is_internal(&lock_name(trace, *object))
-            && !is_once(trace, all, *object)
-            && is_taken_by_program(trace, *object)
-    });
+    counts.retain(|(object, _)| is_programs(trace, all, *object));
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     counts.into_iter().map(|(object, _)| object).collect()
 }

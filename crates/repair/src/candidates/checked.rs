@@ -192,11 +192,5 @@ mod tests {
         };
         assert_eq!(up_to(&[read, look, act]), Some(kept));
         assert_eq!(up_to(&[read, act, act]), None, "it lies between two writes");
-        let events = [read, look, act];
-        let found =
-            super::super::all(&Bug::by_hand(&parsed.trace, explain::Pattern::Atomicity, &events));
-        let kept = parsed.trace.event(kept).site().line;
-        let mut places = found.iter().flat_map(|found| &found.repair.places);
-        assert!(places.any(|place| place.last == kept), "both lines are one section");
     }
 }

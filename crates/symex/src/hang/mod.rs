@@ -37,6 +37,7 @@ mod words;
 pub(crate) use orders::HangCondition;
 
 use crate::engine::Engine;
+use crate::externals::plain_name;
 use crate::initialised::Touch;
 use crate::recording::RecordedFailureKind;
 use crate::report::AwaitedChild;
@@ -178,7 +179,7 @@ impl Engine<'_> {
             (None, Waits::Change(polled)) => {
                 polled.last().map(|last| polling::name(&self.out, t, last))
             }
-            (None, Waits::Call(function)) => Some(function.clone()),
+            (None, Waits::Call(function)) => Some(plain_name(function).to_owned()),
             (None, _) => None,
         };
         let object = match &waits {
