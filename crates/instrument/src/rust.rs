@@ -236,7 +236,8 @@ impl<'m, 'c> Rewriter<'m, 'c> {
         unsafe {
             let scope = llvm.LLVMGetSubprogram(function);
             if scope.is_null() {
-                return false;
+                // The library's dependencies come without, and what `symbiosis` has compiled comes with it.
+                return is_of_symboliser(&plain_name(&llvm.value_name(function)));
             }
             let file = llvm.LLVMDIScopeGetFile(scope);
             if file.is_null() {
@@ -676,6 +677,15 @@ fn mentions_symboliser(name: &str) -> bool {
         .any(|module| name.contains(module))
 }
 
+/// Is it a function of a package that finds the names of a call stack, or one for its types?
+fn is_of_symboliser(name: &str) -> bool {
+    let of_package = SYMBOLISERS.iter().any(|package| {
+        let module = name.strip_prefix(package.trim_end_matches('-').replace('-', "_").as_str());
+        module.is_some_and(|rest| rest.starts_with("::"))
+    });
+    of_package || mentions_symboliser(name)
+}
+
 /// Does every panic go through the function of this symbol, before anything is said of it?
 fn begins_panic(symbol: &str) -> bool {
     // Nearly every symbol is none of these.
@@ -689,7 +699,8 @@ fn begins_panic(symbol: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        Role, begins_panic, finds_names, is_about_stacks, mentions_symboliser, plain_name,
+        Role, begins_panic, finds_names, is_about_stacks, is_of_symboliser, mentions_symboliser,
+        plain_name,
     };
 
     #[test]
@@ -701,6 +712,10 @@ mod tests {
         let sorts = "core::slice::sort::stable::driftsort_main::<addr2line::unit::UnitRange>";
         assert!(mentions_symboliser(sorts));
         assert!(!mentions_symboliser("alloc::vec::Vec<app::Job>::push"));
+        assert!(is_of_symboliser("adler2::Adler32::write_slice"));
+        assert!(is_of_symboliser("rustc_demangle::v0::Parser::backref"));
+        assert!(!is_of_symboliser("adler2_store::write_all"));
+        assert!(!is_of_symboliser("core::fmt::write"));
         // Every thread that ends takes itself out of the table.
         assert!(is_about_stacks("std::sys::pal::unix::stack_overflow::imp::drop_handler"));
         assert!(!is_about_stacks("std::sys::pal::unix::stack_overflow::imp::init"));
