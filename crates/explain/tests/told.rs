@@ -523,3 +523,34 @@ fn who_has_seen_the_change_decided_by_no_earlier_look() {
     let once = WAITED.replace("    a: [again] R done -> e\n    a: assume e == 1\n", "");
     assert_eq!(cause_of(&trace(&once)).case, Some("decided-too-early"));
 }
+
+/// One variable and another are written under a lock, each time the whole.
+const STEPS: &str = "
+    cell count 32 = 0
+    cell slot 32 = 0
+    a: lock m
+    a: [first] W count 1
+    a: unlock m
+    a: lock m
+    a: [second] W slot 1
+    a: unlock m
+    b: lock m
+    b: [look] R count -> n
+    b: assume n != 0
+    b: [read] R slot -> s
+    b: unlock m
+    b: fail s == 0
+";
+
+/// The section of an insertion is over when that of the next one begins: what the first has written announces nothing of
+/// what the second writes.
+#[test]
+fn a_step_under_a_lock_does_not_announce_the_next_one() {
+    let mut parsed = trace(STEPS);
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.case, Some("announced-too-early"), "{cause:?}");
+    let [first, second] = ["first", "second"].map(|label| parsed.labels[label].index());
+    parsed.trace.events[second].stack = parsed.trace.events[first].stack.clone();
+    let cause = cause_of(&parsed);
+    assert_ne!(cause.case, Some("announced-too-early"), "{cause:?}");
+}

@@ -264,6 +264,7 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             && !round_before(announcement.id)
             && !answered(look.event)
             && !handed_over(announcement.id, look.event)
+            && !is_step_before(story, announcement.id, write)
             && (!same_variable(&story.subject(announcement.id), &story.subject(write))
                 || says_that_there_is(story, announcement.id, write))
             // Nobody else was there yet when it was said.
@@ -280,6 +281,17 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             if together { callers_in_common(story.event(*announcement), writer) } else { 0 };
         (together, calls, story.event(*look).index)
     })
+}
+
+/// Was the first done at the same place of the program, in a section of a lock that is over by the second, which a
+/// section of that lock does as well? Then it was the step before, which left things as they should be.
+fn is_step_before(story: &Story<'_>, first: EventId, second: EventId) -> bool {
+    let earlier = sections::held(story, first);
+    let mut sections = sections::held(story, second).into_iter();
+    story.site(first) == story.site(second)
+        && sections.any(|(lock, taken)| {
+            earlier.iter().any(|(other, before)| *other == lock && *before != taken)
+        })
 }
 
 /// Does the thread give back there what it took by an atomic update before, as the reader takes it by its look? A lock of
