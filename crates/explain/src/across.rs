@@ -6,8 +6,10 @@
 //! depends on, or the branch by which its thread went another way, and the same for the branches
 //! by which other threads' writes came or did not come to be.
 
+mod search;
+
 use crate::align::{Matching, align, common_points};
-use crate::cone::{Cone, failure_reads};
+use crate::cone::Cone;
 use crate::conflict::{ConflictOrder, conflict_orders, positions};
 use crate::consequence::{Variation, consequences};
 use crate::dsp::{DataFlow, operations};
@@ -15,11 +17,12 @@ use crate::happens_before::HappensBefore;
 use crate::late::{Lateness, is_meeting};
 use model::evaluate::Evaluation;
 use model::{
-    ConditionId, EventId, EventKind, EventTrace, ExprId, FailureCondition, PathCondition,
-    PathConditionKind, Points, ReadRef, Schedule, ThreadId, VarId, VariableOrigin, WriteSource,
+    ConditionId, EventId, EventKind, EventTrace, ExprId, PathCondition, PathConditionKind, Points,
+    ReadRef, Schedule, ThreadId, VarId, VariableOrigin, WriteSource,
 };
+use search::Search;
 use solver::Order;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// No more data flows than this are followed from one value or branch.
 const FLOWS: usize = 3;
@@ -115,7 +118,7 @@ pub struct Across {
 #[must_use]
 pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Option<Across> {
     let view = View::new(failing, passing);
-    let mut search = Search { view: &view, flows: Vec::new(), branches: Vec::new() };
+    let mut search = Search::new(&view);
     search.failure();
     let Search { flows, branches, .. } = search;
     let flipped = Lateness::new(&view).flipped(&flows, forced)?;
@@ -629,170 +632,4 @@ pub(crate) fn mark(trace: &EventTrace, alone: impl Iterator<Item = EventId>) -> 
         !kind.reads().is_empty() || !kind.writes().is_empty()
     };
     first.iter().find(accesses).or(first.first()).copied()
-}
-
-/// Follows what differs from the failure backwards.
-struct Search<'v, 'a> {
-    view: &'v View<'a>,
-    /// Effects before causes.
-    flows: Vec<Flow>,
-    branches: Vec<Divergence>,
-}
-
-impl Search<'_, '_> {
-    /// Begins at the values that the failure depends on, when the passing run has them and they do
-    /// not fail, else at the branch by which the failing thread went another way.
-    fn failure(&mut self) {
-        let trace = self.view.failing.trace;
-        let Some(failure) = &trace.failure else { return };
-        let decisive = failure_reads(trace);
-        let all = decisive.iter().all(|read| self.view.partner(*read).is_some());
-        let thread = trace.event(failure.event).thread;
-        let went_there =
-            all && !decisive.is_empty() && self.holds(&failure.condition) != Some(true);
-        if went_there {
-            self.reads(decisive.iter().copied().collect());
-        }
-        // What a run ends with may only tell what a check had found.
-        if self.flows.is_empty()
-            && (!all || decisive.is_empty())
-            && let Some(turn) = self.view.turn()
-        {
-            let reads = turn.reads.clone();
-            self.branches.push(turn);
-            self.reads(reads);
-        }
-        // A thread that came to where it fails in both runs did not go another way.
-        if self.flows.is_empty() && !all && self.view.parts_at_failure(thread, &decisive) {
-            self.origins(decisive.iter().copied().collect());
-        }
-        if self.flows.is_empty() {
-            self.branch(thread);
-        }
-        if self.flows.is_empty() {
-            self.origins(decisive.into_iter().collect());
-        }
-        if self.flows.is_empty() {
-            // Some thread's branch that goes another way is all there is to show.
-            for thread in self.view.first_to_part() {
-                if self.flows.is_empty() {
-                    self.branch(thread);
-                }
-            }
-        }
-    }
-
-    /// Where the passing run does not tell what the failure depends on (a variable that only one
-    /// thread writes there is no event of its): the branch of the nearest write behind it that only
-    /// the failing run has.
-    fn origins(&mut self, reads: VecDeque<ReadRef>) {
-        let mut queue = reads;
-        let mut seen: BTreeSet<ReadRef> = queue.iter().copied().collect();
-        while let Some(read) = queue.pop_front().filter(|_| self.flows.is_empty()) {
-            let Some(&write) = self.view.failing.evaluation.reads_from.get(&read) else { continue };
-            let Some(event) = event_of(write) else { continue };
-            if self.view.matching.in_passing(event).is_none() {
-                self.branch(self.view.failing.trace.event(event).thread);
-            }
-            let feeding = self.view.feeding(DataFlow { write, read });
-            queue.extend(feeding.into_iter().filter(|earlier| seen.insert(*earlier)));
-        }
-    }
-
-    fn holds(&self, condition: &FailureCondition) -> Option<bool> {
-        match condition {
-            FailureCondition::Value(expr) => self.view.evaluated(*expr).map(|value| value != 0),
-            FailureCondition::Before(a, b) => {
-                let places = self.view.passing_place(*a).zip(self.view.passing_place(*b));
-                places.map(|(a, b)| a < b)
-            }
-            // What else waits and signals in the passing run is not compared.
-            FailureCondition::Unwoken { .. } => None,
-            FailureCondition::All(parts) => self.fold(parts, false),
-            FailureCondition::Any(parts) => self.fold(parts, true),
-        }
-    }
-
-    fn fold(&self, parts: &[FailureCondition], decisive: bool) -> Option<bool> {
-        let mut result = Some(!decisive);
-        for part in parts {
-            match self.holds(part) {
-                Some(value) if value == decisive => return Some(decisive),
-                Some(_) => {}
-                None => result = None,
-            }
-        }
-        result
-    }
-
-    /// Explains why a thread went another way.
-    fn branch(&mut self, thread: ThreadId) {
-        let known = self.branches.iter().any(|branch| branch.thread == thread);
-        if known || self.branches.len() >= BRANCHES {
-            return;
-        }
-        if let Some(divergence) = self.view.divergence(thread) {
-            let reads = divergence.reads.clone();
-            self.branches.push(divergence);
-            self.reads(reads);
-        }
-    }
-
-    /// Explains why these reads return something else.
-    fn reads(&mut self, reads: Vec<ReadRef>) {
-        let mut queue = VecDeque::from([reads]);
-        while let Some(mut reads) = queue.pop_front() {
-            // What happened last decides.
-            reads.sort_by_key(|read| std::cmp::Reverse((self.view.place(read.event), *read)));
-            let known = |flows: &[Flow], read| flows.iter().any(|f| f.failing.read == read);
-            let flows = reads.into_iter().filter_map(|read| self.view.flow(read));
-            let flows: Vec<Flow> = flows
-                .filter(|flow| self.view.changed(flow) && !known(&self.flows, flow.failing.read))
-                .take(FLOWS)
-                .collect();
-            for flow in flows {
-                self.flows.push(flow);
-                queue.push_back(self.view.pointers(&flow));
-                let explained = self.branches.len();
-                self.sources(&flow);
-                // Where both runs have the source, what it writes may be another value, or it may
-                // come at another time because of what it reads.
-                if self.branches.len() == explained {
-                    queue.push_back(self.view.feeding(flow.failing));
-                    self.computed(&flow);
-                }
-            }
-            if self.flows.len() >= SHOWN {
-                return;
-            }
-        }
-    }
-
-    /// Where both runs have the source, and what it reads does not tell why it writes another value
-    /// (a count of what its thread found, say), its thread came there another way.
-    fn computed(&mut self, flow: &Flow) {
-        let Some(write) = event_of(flow.failing.write).filter(|_| flow.same_source) else { return };
-        if self.view.follows_from_reads(flow) == Some(false) {
-            self.branch(self.view.failing.trace.event(write).thread);
-        }
-    }
-
-    /// A source that only one of the runs has is there because of a branch of its thread.
-    fn sources(&mut self, flow: &Flow) {
-        let view = self.view;
-        let failing =
-            event_of(flow.failing.write).filter(|w| view.matching.in_passing(*w).is_none());
-        if let Some(write) = failing {
-            self.branch(view.failing.trace.event(write).thread);
-        }
-        let passing =
-            event_of(flow.passing.write).filter(|w| view.matching.in_failing(*w).is_none());
-        if let Some(write) = passing {
-            let name = &view.passing.trace.thread_of(write).name;
-            let threads = &view.failing.trace.threads;
-            if let Some(thread) = threads.iter().find(|thread| thread.name == *name) {
-                self.branch(thread.id);
-            }
-        }
-    }
 }

@@ -207,8 +207,8 @@ pub struct SourceFile {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
     /// The family: `atomicity`, `multi-variable-atomicity`, `order`, `missed-wakeup`, `deadlock`,
-    /// `use-after-free`, `double-free`; `orders` where no pattern fits, `every-schedule` where the
-    /// order of events is not the cause.
+    /// `use-after-free`, `double-free`; `orders` where no pattern fits, `every-schedule` where all
+    /// along the recorded paths fail, and no run along others is known that passes.
     pub pattern: String,
     /// The member of the family, such as `read-write-read`.
     #[serde(skip_serializing_if = "Option::is_none", default)]

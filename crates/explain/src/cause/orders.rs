@@ -26,8 +26,8 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     }
     if orders.is_empty() {
         let always = story.root_cause.is_some_and(|cause| cause.kind == CauseKind::FailsAlways);
-        let sentence = "every schedule along the recorded paths fails: the order of events is not \
-                        the cause";
+        let sentence = "every schedule along the recorded paths fails, and no run along others is \
+                        known that passes";
         return always.then(|| Found::new(Pattern::EverySchedule, sentence.to_owned(), &[]));
     }
     let more = orders.len().saturating_sub(TOLD);
