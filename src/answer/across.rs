@@ -4,7 +4,7 @@ use super::{Follows, Names, flow_count, reads_behind};
 use crate::replay::across::CrossAlternate;
 use explain::{Across, Flipped, Matching};
 use model::evaluate::Evaluation;
-use model::{Event, EventId, EventTrace, ReadRef, WriteSource};
+use model::{Event, EventId, EventTrace, PathCondition, ReadRef, WriteSource};
 use render::Solution;
 use render::solution::{Alternate, DataFlow, DataFlows, Dsp, EventValue, ValuePair};
 use std::collections::BTreeMap;
@@ -50,11 +50,24 @@ pub fn add_across(
     solution.stats.data_flows = flow_count(failing.1) as u64;
     solution.dsp = Some(dsp);
     solution.alternates = vec![alternate];
+    let check = found.check.and_then(|check| failing.0.conditions.get(check.index()));
+    solution.replay_notes.extend(check.map(|condition| decided(&here, condition)));
     let unexplained = solution.root_cause.as_mut().filter(|cause| cause.orders.is_empty());
     if let Some(root_cause) = unexplained {
         root_cause.orders = vec![cause];
         root_cause.minimal = false;
     }
+}
+
+/// The check that a failure tells of.
+fn decided(here: &Names<'_>, check: &PathCondition) -> String {
+    let file = check.site.file.rsplit('/').next().unwrap_or_default();
+    let thread = &here.trace.threads[check.thread.index()].name;
+    format!(
+        "how the run ends is decided at {file}:{} in {thread}: it failed behind the failing schedule up to there, whatever \
+         came then, and passed where that went the other way",
+        check.site.line
+    )
 }
 
 /// What the events that both runs have read or write in the other run, where that differs.

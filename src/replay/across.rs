@@ -1,13 +1,16 @@
 //! Looking for a run without the failure along other paths, where no schedule of the recorded
 //! paths avoids it: conflicting pairs are tried the other way round on the real program.
 
+mod checks;
 mod compared;
 
 use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script, with_inputs};
 use compared::{Compared, compared};
 use explain::{Across, Flip, Flipped, is_meeting};
 use model::evaluate::Evaluation;
-use model::{EventId, EventKind, EventTrace, FailureKind, Points, Schedule, Thread, ThreadId};
+use model::{
+    ConditionId, EventId, EventKind, EventTrace, FailureKind, Points, Schedule, Thread, ThreadId,
+};
 use render::solution::Replay;
 use schedule::{Built, Script, Target as Place, Turn};
 use solver::Order;
@@ -96,6 +99,8 @@ pub struct CrossAlternate {
     pub replay: Replay,
     /// What there is to say about that.
     pub note: Option<String>,
+    /// The check of the failing run that went the other way in it, where the failure tells of one.
+    pub check: Option<ConditionId>,
 }
 
 /// What came of a search.
@@ -134,6 +139,7 @@ pub fn search(
         steps: 0,
         not_compared: 0,
         passed: vec![],
+        made: vec![],
         long: None,
     };
     let alternate = match search.run() {
@@ -154,6 +160,11 @@ enum Plan {
     Near(Flip),
     /// The failing schedule up to the pair, the pair reversed, and on as the scheduler likes.
     Prefix(Flip),
+    /// The failing schedule up to a check, with the pair reversed so that the check goes the other way, and on as the
+    /// scheduler likes.
+    Check(Flip),
+    /// The failing schedule up to a check, and on as the scheduler likes.
+    Goes(ConditionId),
     /// The failing schedule up to the event at this place of it; then all other threads that have
     /// begun go on to their ends before the event's own.
     Until(usize),
@@ -191,6 +202,8 @@ struct Passed {
     followed: Option<String>,
     /// The pair that was to be reversed, if one was.
     flip: Option<Flip>,
+    /// The check of the failing run that was to go the other way, if one was.
+    check: Option<ConditionId>,
 }
 
 impl Passed {
@@ -225,7 +238,8 @@ impl Passed {
         let events = across.failing.len() + across.passing.len();
         let differs = (alone, flows, across.operations, events, across.distance);
         let distance = across.distance.checked_ilog2().unwrap_or(0);
-        (unexplained, flows == 0, meets, distance, self.flip.is_none(), behind, early, differs)
+        let by = (self.check.is_none(), self.flip.is_none());
+        (by.0, unexplained, flows == 0, meets, distance, by.1, behind, early, differs)
     }
 }
 
@@ -239,6 +253,8 @@ struct Search<'a> {
     steps: u64,
     not_compared: usize,
     passed: Vec<Passed>,
+    /// What was tried before all else.
+    made: Vec<Plan>,
     /// A run that passed after a thread had waited in a loop for long: to look at it takes longer than
     /// all others together.
     long: Option<Waited>,
@@ -258,8 +274,14 @@ impl Search<'_> {
         // The runs that still hang take longest, and what happened last tells most there.
         let hangs = self.hangs();
         let mut switch = if hangs { self.last_switch()? } else { None };
+        if let Some(found) = self.by_checks()? {
+            return Ok(Some(found));
+        }
         let mut more = MORE;
+        // Those that were made to know the checks' ways tell little.
+        let known = self.passed.len();
         let mut plans = VecDeque::from(plans(&flips, trace.threads.len()));
+        plans.retain(|plan| !self.made.contains(plan));
         let mut slow = 0;
         while let Some(plan) = plans.pop_front() {
             if self.attempts >= ATTEMPTS || Instant::now() >= self.end || self.is_beyond_compare() {
@@ -267,7 +289,7 @@ impl Search<'_> {
             }
             let started = Instant::now();
             self.try_out(&plan)?;
-            if !self.passed.is_empty() {
+            if self.passed.len() > known {
                 if more == 0 {
                     break;
                 }
@@ -290,7 +312,7 @@ impl Search<'_> {
         if self.passed.is_empty()
             && let Some(Waited { plan, attempt, text }) = self.long.take()
         {
-            self.keep(&plan, &attempt, text);
+            self.keep(&plan, &attempt, text, None);
         }
         tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
         self.passed.sort_by_cached_key(|passed| passed.key(trace, hung));
@@ -422,13 +444,24 @@ impl Search<'_> {
         if is_long(gates(&attempt.directory), self.failing.trace.events.len()) {
             self.long.get_or_insert(Waited { plan: plan.clone(), attempt, text });
         } else {
-            self.keep(plan, &attempt, text);
+            self.keep(plan, &attempt, text, None);
         }
     }
 
     /// Runs the program once, and gives what it was told; none when it could not be run so.
     fn attempt(&mut self, plan: &Plan) -> Result<Option<(Attempt, String)>, ReplayError> {
-        let Some(text) = self.text(plan) else { return Ok(None) };
+        match self.text(plan) {
+            Some(text) => self.attempt_with(plan, text),
+            None => Ok(None),
+        }
+    }
+
+    /// The same with a text that is known.
+    fn attempt_with(
+        &mut self,
+        plan: &Plan,
+        text: String,
+    ) -> Result<Option<(Attempt, String)>, ReplayError> {
         let noise = match *plan {
             Plan::Shuffled(seed) => Some(self.shuffled(seed)),
             _ => None,
@@ -452,14 +485,15 @@ impl Search<'_> {
         Ok(Some((attempt, text)))
     }
 
-    /// Keeps a run that passed, if it can be compared.
-    fn keep(&mut self, plan: &Plan, attempt: &Attempt, text: String) {
+    /// Keeps a run that passed, if it can be compared; with a check that it was to have go the other way, if it does.
+    fn keep(&mut self, plan: &Plan, attempt: &Attempt, text: String, check: Option<ConditionId>) {
         let flip = match *plan {
-            Plan::Near(flip) | Plan::Prefix(flip) => Some(flip),
+            Plan::Near(flip) | Plan::Prefix(flip) | Plan::Check(flip) => Some(flip),
             Plan::Until(_)
             | Plan::Serial { .. }
             | Plan::Whole(_)
             | Plan::Free
+            | Plan::Goes(_)
             | Plan::Shuffled(_) => None,
         };
         let forced = flip.map(|flip| Order { before: flip.before, after: flip.after });
@@ -469,7 +503,7 @@ impl Search<'_> {
         let shuffled = matches!(plan, Plan::Shuffled(_));
         let followed = !shuffled && (whole || attempt.report.left.is_none());
         let followed = followed.then_some(text);
-        match compared(self.failing, attempt, forced) {
+        match compared(self.failing, attempt, forced, check) {
             Ok(found) => {
                 let across = &found.across;
                 let (flows, distance) = (across.failing_only.len(), across.distance);
@@ -485,6 +519,7 @@ impl Search<'_> {
                     across,
                     followed,
                     flip,
+                    check,
                 });
             }
             Err(why) => {
@@ -502,7 +537,7 @@ impl Search<'_> {
                 let order = explain::flipped_order(trace, schedule, flip);
                 schedule::passing(trace, points, &order)
             }
-            Plan::Prefix(flip) => {
+            Plan::Prefix(flip) | Plan::Check(flip) => {
                 schedule::prefix(trace, points, &schedule.order, flip.before, Some(flip.after))
             }
             Plan::Until(place) => self.until(place)?,
@@ -513,6 +548,7 @@ impl Search<'_> {
                 let script = whole(&trace.threads, threads);
                 return Some(with_inputs(script, inputs).to_string());
             }
+            Plan::Goes(_) => return None,
             Plan::Free => return Some(with_inputs(Script::default(), inputs).to_string()),
             // A run follows either a text or its priorities.
             Plan::Shuffled(_) => return Some(String::new()),
@@ -589,7 +625,8 @@ impl Search<'_> {
     /// Runs the program under the order that was observed, or, when that does not work, under what
     /// led to the run.
     fn confirm(&self, passed: Passed) -> Result<CrossAlternate, ReplayError> {
-        let Passed { trace, points, inputs, schedule, evaluation, across, followed, .. } = passed;
+        let Passed { trace, points, inputs, schedule, evaluation, across, followed, check, .. } =
+            passed;
         let observed = script(Claim::Passes, &trace, &points, &inputs, &schedule).ok();
         let mut verdict = None;
         for text in [&observed, &followed].into_iter().flatten() {
@@ -606,7 +643,7 @@ impl Search<'_> {
             }
         }
         let (replay, note, script) = verdict.unwrap_or_default();
-        Ok(CrossAlternate { trace, schedule, evaluation, across, script, replay, note })
+        Ok(CrossAlternate { trace, schedule, evaluation, across, script, replay, note, check })
     }
 }
 

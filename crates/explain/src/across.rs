@@ -117,9 +117,33 @@ pub struct Across {
 /// the run from failing.
 #[must_use]
 pub fn across(failing: Side<'_>, passing: Side<'_>, forced: Option<Order>) -> Option<Across> {
+    compare(failing, passing, forced, None)
+}
+
+/// The same of a run that was made to have a check of the failing run go the other way: what the check has read is
+/// followed, and not what the failure depends on. `None` also where the check has read the same.
+#[must_use]
+pub fn across_check(
+    failing: Side<'_>,
+    passing: Side<'_>,
+    forced: Option<Order>,
+    check: ConditionId,
+) -> Option<Across> {
+    compare(failing, passing, forced, Some(check))
+}
+
+fn compare(
+    failing: Side<'_>,
+    passing: Side<'_>,
+    forced: Option<Order>,
+    check: Option<ConditionId>,
+) -> Option<Across> {
     let view = View::new(failing, passing);
     let mut search = Search::new(&view);
-    search.failure();
+    match check {
+        Some(check) => search.check(check)?,
+        None => search.failure(),
+    }
     let Search { flows, branches, .. } = search;
     let flipped = Lateness::new(&view).flipped(&flows, forced)?;
     let mut shown: (BTreeSet<EventId>, BTreeSet<EventId>) = Default::default();

@@ -17,6 +17,7 @@
 //! | `alternates`, `nearest` | schedules that do not fail, near the one that does |
 //! | `dsp`, `visible`, `consequence` | the difference, what makes it visible, and what follows from what |
 //! | `across`, `align`, `late` | the same for a run that takes other paths |
+//! | `checked` | checks whose outcome a failure at the end only tells of |
 //! | `cause` | the cause in one sentence |
 //! | `widen` | from the part of a trace that matters to the whole |
 //! | `flips` | which pairs to try the other way round on the real program |
@@ -54,13 +55,14 @@ mod updates;
 mod visible;
 mod widen;
 
-pub use across::{Across, Divergence, Flipped, Side, across};
+pub use across::{Across, Divergence, Flipped, Side, across, across_check};
 pub use align::{Matching, align};
 pub use alternates::{Alternate, Alternates};
 pub use cause::{
     Cause, CauseEvent, Passing, Pattern, cause, last_member, late_write, outside_of_library,
     same_variable,
 };
+pub use checked::{may_tell_of_check, outcomes};
 pub use conflict::{ConflictOrder, OrderKind, conflict_orders};
 pub use dsp::{AtomicBlock, Counts, DataFlow, Dsp, FinalWrite};
 pub use error::ExplainError;

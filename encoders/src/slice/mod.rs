@@ -13,6 +13,7 @@
 //! Of a long run, the end alone may be enough: [`window`].
 
 mod build;
+mod check;
 mod ends;
 mod relevance;
 mod widen;
@@ -24,6 +25,7 @@ use crate::context::{Builder, Context};
 use crate::fork_join;
 use crate::locks::Regions;
 use crate::validate;
+pub use check::up_to_check;
 pub use ends::{ends, is_long, is_often_woken};
 use model::{
     CellId, EventId, EventTrace, ReadRef, Thread, VarId, Variable, VariableOrigin, WriteSource,

@@ -3,7 +3,7 @@
 use super::{BRANCHES, Divergence, FLOWS, Flow, SHOWN, View, event_of};
 use crate::cone::failure_reads;
 use crate::dsp::DataFlow;
-use model::{FailureCondition, ReadRef, ThreadId};
+use model::{ConditionId, FailureCondition, ReadRef, ThreadId};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Is the read, of the failing run, the library's own affair?
@@ -27,6 +27,15 @@ pub(super) struct Search<'v, 'a> {
 impl<'v, 'a> Search<'v, 'a> {
     pub(super) fn new(view: &'v View<'a>) -> Self {
         Self { view, flows: Vec::new(), branches: Vec::new() }
+    }
+
+    /// Begins at what a check has read. `None` where it has read the same in the passing run.
+    pub(super) fn check(&mut self, check: ConditionId) -> Option<()> {
+        let branch = self.view.branch_at(check)?;
+        let reads = branch.reads.clone();
+        self.branches.push(branch);
+        self.reads(reads);
+        (!self.flows.is_empty()).then_some(())
     }
 
     /// Begins at the values that the failure depends on, when the passing run has them and they do

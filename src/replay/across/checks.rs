@@ -1,0 +1,158 @@
+//! Runs in which a check of the program's own goes the other way, where what the failing run ended with is what such a
+//! check had found, whatever its threads did afterwards.
+//!
+//! A program that counts what is inconsistent and exits with a bad status at the end fails under every schedule of the
+//! recorded paths: they count the same. And in a run that passes nearly everything may differ, since its loops go round
+//! another number of times. So a check is looked for that went a way which it goes in no run that passes, and the orders
+//! that lead to it are tried the other way round.
+
+use super::{CrossAlternate, Failing, Plan, Search};
+use crate::replay::ReplayError;
+use crate::replay::script::with_inputs;
+use encoders::Slice;
+use explain::{Explanation, Flip, Options};
+use model::{ConditionId, EventId, EventKind, EventTrace, Schedule};
+use render::solution::Replay;
+use solver::{Limits, Model, OrderingSession};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// So many runs that pass tell the ways that checks go then, ...
+const PASSING: usize = 3;
+/// ... of so many at most.
+const RUNS: u64 = 8;
+/// So many checks at most are tried, ...
+const CHECKS: usize = 3;
+/// ... and so many orders of each.
+const ORDERS: usize = 6;
+/// So many events before a check are looked at, and where none of their orders has it go the other way, so many.
+const EVENTS: [usize; 2] = [600, 3_000];
+/// The orders of one part are looked for no longer than this.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+impl Search<'_> {
+    /// The run that passes and differs least of those in which a check goes the other way, confirmed by another run.
+    /// `None` where there is no such check, or none of these runs passes.
+    pub(super) fn by_checks(&mut self) -> Result<Option<CrossAlternate>, ReplayError> {
+        let failing = self.failing;
+        if !explain::may_tell_of_check(failing.trace) {
+            return Ok(None);
+        }
+        let ordinary = std::iter::once(Plan::Free).chain((1..RUNS).map(Plan::Shuffled));
+        for plan in ordinary {
+            if self.passed.len() >= PASSING || Instant::now() >= self.end {
+                break;
+            }
+            self.try_out(&plan)?;
+            self.made.push(plan);
+        }
+        let known = (failing.schedule, failing.evaluation);
+        let passing: Vec<_> = self.passed.iter().map(|passed| &passed.trace).collect();
+        let checks = explain::outcomes(failing.trace, known, &passing);
+        let all = self.passed.len();
+        for check in checks.into_iter().take(CHECKS) {
+            let Some(Before { goes, orders }) = self.orders_before(check) else { continue };
+            // Where the run may pass although the check went as it did, that is not why it failed.
+            let attempt = self.attempt_with(&Plan::Goes(check), goes)?;
+            if attempt.is_none_or(|(attempt, _)| !super::failed(&attempt)) {
+                continue;
+            }
+            for (flip, text) in orders {
+                if Instant::now() >= self.end {
+                    return Ok(None);
+                }
+                let plan = Plan::Check(flip);
+                if let Some((attempt, text)) = self.attempt_with(&plan, text)?
+                    && !super::failed(&attempt)
+                {
+                    self.keep(&plan, &attempt, text, Some(check));
+                }
+            }
+            let mut found = self.passed.split_off(all);
+            found.sort_by_cached_key(|passed| passed.key(failing.trace, None));
+            for passed in found {
+                let alternate = self.confirm(passed)?;
+                if alternate.replay == Replay::Confirmed {
+                    return Ok(Some(alternate));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What leads to a check of the failing run. `None` where no order has it go the other way.
+    fn orders_before(&self, check: ConditionId) -> Option<Before> {
+        EVENTS.iter().find_map(|most| self.orders_in(check, *most))
+    }
+
+    fn orders_in(&self, check: ConditionId, most: usize) -> Option<Before> {
+        let Failing { trace: whole, points, inputs, schedule, evaluation, .. } = *self.failing;
+        let (part, known) = encoders::up_to_check(whole, schedule, evaluation, check, most)?;
+        let events = part.trace.events.len();
+        let found = match explained(&part.trace, known.clone(), self.end) {
+            Ok(explanation) => explanation.alternates.found,
+            Err(error) => {
+                tracing::debug!(%check, events, error, "what comes before a check is not explained");
+                return None;
+            }
+        };
+        tracing::debug!(%check, events, orders = found.len(), "a check");
+        let begun: BTreeSet<EventId> = part.before().iter().copied().collect();
+        let text = |schedule: &Schedule| {
+            let mut order: Vec<EventId> = part.before().to_vec();
+            let own = schedule.order.iter().filter_map(|id| image(whole, &part, *id));
+            order.extend(own.filter(|id| !begun.contains(id)));
+            let built = schedule::passing(whole, points, &order);
+            with_inputs(built.script, inputs).to_string()
+        };
+        let orders = found.iter().take(ORDERS).map(|alternate| {
+            let [before, after] = [alternate.flipped.after, alternate.flipped.before];
+            let flip = Flip { before: part.event(before), after: part.event(after) };
+            (flip, text(&alternate.schedule))
+        });
+        let orders: Vec<(Flip, String)> = orders.collect();
+        (!orders.is_empty()).then(|| Before { goes: text(&known), orders })
+    }
+}
+
+/// What leads to a check, as texts of schedules behind which all threads go on at will.
+struct Before {
+    /// The failing schedule up to it.
+    goes: String,
+    /// Schedules in which it goes the other way, each with the pair that it reverses; the one that differs least first.
+    orders: Vec<(Flip, String)>,
+}
+
+/// An event of the part up to a check in the whole run; none for the failure. What gives back a lock that the check is
+/// made with stands for the release that comes next.
+fn image(whole: &EventTrace, part: &Slice, id: EventId) -> Option<EventId> {
+    let event = part.event(id);
+    match part.trace.event(id).kind {
+        EventKind::Failure => None,
+        EventKind::Unlock { object, synthetic: true, .. } => {
+            let own = &whole.thread_of(event).events;
+            let mut own = own.iter().copied().skip(whole.event(event).index as usize);
+            let releases = |id: &EventId| {
+                let kind = &whole.event(*id).kind;
+                matches!(kind, EventKind::Unlock { object: other, .. } if *other == object)
+            };
+            own.find(releases)
+        }
+        _ => Some(event),
+    }
+}
+
+/// The explanation of the part of a run up to a check, for its alternates.
+fn explained(trace: &EventTrace, known: Schedule, end: Instant) -> Result<Explanation, String> {
+    let text = |error: &dyn std::error::Error| error.to_string();
+    let until = end.min(Instant::now() + PATIENCE);
+    let budget = || Instant::now() < until;
+    let system = encoders::encode_within(trace, false, &budget).map_err(|error| text(&error))?;
+    let limits = Limits { time: Some(PATIENCE), memory_mb: None };
+    let mut session = OrderingSession::new(trace, &system, limits).ending_at(Some(until));
+    let options =
+        Options { alternates: ORDERS, switch_work: 0, time: PATIENCE, ..Options::default() };
+    let known = Model { schedule: known, ..Model::default() };
+    explain::explain_from(trace, &system, &mut session, &known, &options, &budget)
+        .map_err(|error| text(&error))
+}
