@@ -19,6 +19,10 @@ pub fn add_cause(
     across: Option<(&CrossAlternate, bool)>,
 ) {
     let Some(failing) = &explanation.failing else { return };
+    // What its thread does behind a check has nothing to do with how that goes.
+    let check = across.and_then(|(found, _)| found.check);
+    let at_check = check.and_then(|check| encoders::failing_at_check(trace, check));
+    let trace = at_check.as_ref().unwrap_or(trace);
     let side =
         Side { trace, schedule: &failing.schedule, evaluation: &failing.evaluation, points: None };
     let along = explanation.alternates.found.first().zip(explanation.dsps.first());

@@ -9,7 +9,6 @@
 use super::{CrossAlternate, Failing, Plan, Search};
 use crate::replay::ReplayError;
 use crate::replay::script::with_inputs;
-use encoders::Slice;
 use explain::{Explanation, Flip, Options};
 use model::{ConditionId, EventId, EventKind, EventTrace, Schedule};
 use render::solution::Replay;
@@ -98,9 +97,11 @@ impl Search<'_> {
         };
         tracing::debug!(%check, events, orders = found.len(), "a check");
         let begun: BTreeSet<EventId> = part.before().iter().copied().collect();
+        // What comes behind the check comes as it likes.
         let text = |schedule: &Schedule| {
+            let comes_before = |id: &&EventId| part.trace.event(**id).kind != EventKind::Failure;
+            let own = schedule.order.iter().take_while(comes_before).map(|id| part.event(*id));
             let mut order: Vec<EventId> = part.before().to_vec();
-            let own = schedule.order.iter().filter_map(|id| image(whole, &part, *id));
             order.extend(own.filter(|id| !begun.contains(id)));
             let built = schedule::passing(whole, points, &order);
             with_inputs(built.script, inputs).to_string()
@@ -121,25 +122,6 @@ struct Before {
     goes: String,
     /// Schedules in which it goes the other way, each with the pair that it reverses; the one that differs least first.
     orders: Vec<(Flip, String)>,
-}
-
-/// An event of the part up to a check in the whole run; none for the failure. What gives back a lock that the check is
-/// made with stands for the release that comes next.
-fn image(whole: &EventTrace, part: &Slice, id: EventId) -> Option<EventId> {
-    let event = part.event(id);
-    match part.trace.event(id).kind {
-        EventKind::Failure => None,
-        EventKind::Unlock { object, synthetic: true, .. } => {
-            let own = &whole.thread_of(event).events;
-            let mut own = own.iter().copied().skip(whole.event(event).index as usize);
-            let releases = |id: &EventId| {
-                let kind = &whole.event(*id).kind;
-                matches!(kind, EventKind::Unlock { object: other, .. } if *other == object)
-            };
-            own.find(releases)
-        }
-        _ => Some(event),
-    }
 }
 
 /// The explanation of the part of a run up to a check, for its alternates.
