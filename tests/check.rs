@@ -48,6 +48,7 @@ macro_rules! programs {
 
 programs! {
     assembly: "assembly.c",
+    drained_pipe: "drained_pipe.c",
     language: "language.c",
     library_memory: "library_memory.c",
     mappings: "mappings.c",

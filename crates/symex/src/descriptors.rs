@@ -294,6 +294,10 @@ impl<'r> Engine<'r> {
             }
             return result;
         };
+        // No other thread could close it, and the failure had another reason (`EAGAIN`, say).
+        if open.as_const().is_some() {
+            return result;
+        }
         // -1 when it is closed.
         let width = scalar.width;
         let open = value::resize(&mut self.pool, open, width, false);
