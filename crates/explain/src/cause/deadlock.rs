@@ -5,6 +5,7 @@ use super::words::{apart, at, place, quoted};
 use super::{Found, Pattern};
 use model::names;
 use model::{Awaited, Event, EventId, EventKind, FailureKind, LockMode, ObjectId, ThreadId};
+use std::collections::BTreeSet;
 
 /// Functions that are async-signal-safe and may take any time.
 const MAY_BLOCK_IN_HANDLERS: [&str; 24] = [
@@ -54,7 +55,7 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     match circle(story, &waits) {
         Some(circle) => Some(told(story, &circle)),
         None => unsafe_call(story)
-            .or_else(|| starved(story, &waits))
+            .or_else(|| starved(story, &waits, false))
             .or_else(|| left_behind(story, &waits))
             .or_else(|| abandoned(story, &waits)),
     }
@@ -312,13 +313,45 @@ fn abandoned(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
     Some(Found { case: Some("never-given-back"), ..found })
 }
 
+/// Where nothing else can be said: who waits while it has what another one needs, apart from the failing thread.
+pub(super) fn find_apart(story: &Story<'_>) -> Option<Found> {
+    let failure = story.trace().failure.as_ref()?;
+    if failure.kind != FailureKind::Hang {
+        return None;
+    }
+    let waits: Vec<Wait> = blocks(story).flat_map(|block| waits_of(story, block)).collect();
+    starved(story, &waits, true)
+}
+
+/// Is a wait what the failing thread waits for in the end? Where it waits for a signal that has nothing to do with that,
+/// the two may be idle: of workers that take jobs in turns one waits for the next job, and the others for the lock that
+/// it has meanwhile.
+fn concerns_failure(story: &Story<'_>, waits: &[Wait], wait: &Wait) -> bool {
+    let failing = story.trace().failure.as_ref().map(|failure| story.event(failure.event).thread);
+    let Some(failing) = failing else { return true };
+    let mut reached = BTreeSet::from([failing]);
+    while let Some(next) = waits.iter().find(|next| {
+        reached.contains(&story.event(next.block).thread) && !reached.contains(&next.on)
+    }) {
+        reached.insert(next.on);
+    }
+    let is_signalled = blocks(story).any(|block| {
+        let is_for_signal = matches!(block.kind, EventKind::Block { on: Awaited::Signal { .. } });
+        block.thread == failing && is_for_signal
+    });
+    !is_signalled || reached.contains(&wait.on)
+}
+
 /// No circle of locks: a thread waits for a signal, for others at a barrier, or in a call that does not come back,
-/// and has what others need to go on, who might end that wait.
-fn starved(story: &Story<'_>, waits: &[Wait]) -> Option<Found> {
+/// and has what others need to go on, who might end that wait; or it and they are `idle`.
+fn starved(story: &Story<'_>, waits: &[Wait], idle: bool) -> Option<Found> {
     let starving = waits.iter().find_map(|wait| {
         let held = wait.held?;
         let holder = blocks(story).find(|block| block.thread == wait.on)?;
         let EventKind::Block { on } = holder.kind else { return None };
+        if concerns_failure(story, waits, wait) == idle {
+            return None;
+        }
         let how = match on {
             Awaited::Signal { .. } | Awaited::Arrivals { .. } => {
                 format!(
@@ -487,6 +520,59 @@ mod tests {
             "it may be called, and may take its time"
         );
         assert_eq!(interrupted(None, "fprintf"), None, "the program's own code was interrupted");
+    }
+
+    /// What is said of two workers that wait, one for a job with the lock that the other one asks for, where the thread
+    /// whose wait is the failure waits for a signal or, if it `joins`, for the first of them.
+    fn idle(joins: bool) -> [Option<String>; 2] {
+        let text = "
+            t0: R n -> v
+            a: [took] lock m
+            a: [job] W n 1
+            a: [left] unlock m
+            b: [next] W n 2
+            t0: [wait] W k 1
+            t0: fail
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [took, job, left] = ["took", "job", "left"].map(|label| parsed.event(label));
+        let [next, wait] = ["next", "wait"].map(|label| parsed.event(label));
+        let lock = parsed.trace.event(took).kind.object().expect("a lock");
+        let worker = parsed.trace.event(took).thread;
+        let for_signal = Awaited::Signal { condition: lock };
+        let kinds = [
+            (job, for_signal),
+            (next, Awaited::Lock { object: lock, mode: LockMode::Exclusive }),
+            (wait, if joins { Awaited::End { child: worker } } else { for_signal }),
+        ];
+        for (id, on) in kinds {
+            parsed.trace.events[id.index()].kind = EventKind::Block { on };
+        }
+        if let EventKind::Unlock { synthetic, .. } = &mut parsed.trace.events[left.index()].kind {
+            *synthetic = true;
+        }
+        let trace = &mut parsed.trace;
+        for event in trace.events.iter_mut().filter(|event| event.kind == EventKind::Exit) {
+            event.kind = EventKind::Fence;
+        }
+        let failure = trace.failure.as_mut().expect("a failure");
+        (failure.kind, failure.event) = (FailureKind::Hang, wait);
+        let schedule = Schedule { order: trace.events.iter().map(|event| event.id).collect() };
+        let evaluation = Evaluation::default();
+        let side = Side { trace, schedule: &schedule, evaluation: &evaluation, points: None };
+        let story = Story::new(side, None, Passing::None);
+        [find(&story), find_apart(&story)].map(|found| found.map(|found| found.sentence))
+    }
+
+    #[test]
+    fn workers_that_are_idle_are_no_cause_of_a_wait_for_a_signal() {
+        let [told, in_want_of_more] = idle(false);
+        assert_eq!(told, None);
+        let said = in_want_of_more.expect("nothing else can be said");
+        assert!(said.contains("while it holds"), "{said}");
+        let [told, _] = idle(true);
+        let said = told.expect("it waits for the worker");
+        assert!(said.contains("while it holds"), "{said}");
     }
 
     #[test]

@@ -183,7 +183,8 @@ pub fn cause(
         .or_else(|| lifetime::find(&story))
         .or_else(|| firmly(&story, by_pairs(&story)))
         .or_else(|| lifetime::find_own(&story))
-        .or_else(|| orders::find(&story))?;
+        .or_else(|| orders::find(&story))
+        .or_else(|| deadlock::find_apart(&story))?;
     Some(found.finish(&story))
 }
 
