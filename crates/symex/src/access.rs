@@ -3,7 +3,7 @@
 use crate::builder::{Origin, name_quality};
 use crate::engine::{Engine, Pass, PendingRead, is_private};
 use crate::eval;
-use crate::heap::{HEAP, PRIVATE, USER_END};
+use crate::heap::{HEAP, HeapObject, PRIVATE, USER_END};
 use crate::image::element_offsets;
 use crate::memory::{self, Bytes, MemoryByte};
 use crate::naming::value_display;
@@ -101,13 +101,21 @@ impl Engine<'_> {
         let (from, to) = self.interval(t);
         if let Some(index) = self.learned.heap.find(address, from, to) {
             let object = &self.learned.heap.objects[index];
-            // Mapped by the program, to be a thread's stack.
-            if object.mapped.is_some()
+            // Mapped by the program, to be a thread's stack, or by the C library in place of what was freed.
+            let is_of_stack = self.is_below_stack(object, from);
+            if (is_of_stack || object.mapped.is_some())
                 && let Some(owner) = self.stack_owner(address)
             {
                 return Some(stack_address(owner, address));
             }
-            return Some(object.base + (address - object.address));
+            if !is_of_stack {
+                if object.death < from && !self.symbolic() {
+                    let mut used = self.learned.used_dead.borrow_mut();
+                    let latest = used.entry(index).or_insert(from);
+                    *latest = from.max(*latest);
+                }
+                return Some(object.base + (address - object.address));
+            }
         }
         if let Some(owner) = self.stack_owner(address) {
             return Some(stack_address(owner, address));
@@ -118,6 +126,21 @@ impl Engine<'_> {
     fn in_stack(&self, t: usize, address: u64) -> bool {
         let range = self.learned.stacks.get(t).copied().flatten();
         range.is_some_and(|(low, high)| (low..high).contains(&address))
+    }
+
+    /// Had the object been freed by then, and did a thread begin later whose stack lies there? Large
+    /// objects are mappings of their own, whose place a thread that is created gets for its stack and,
+    /// at the end of that, its thread-local variables, `errno` among them.
+    pub(crate) fn is_below_stack(&self, object: &HeapObject, from: u64) -> bool {
+        if object.mapped.is_some() || object.death >= from {
+            return false;
+        }
+        let lies_there = |low: u64, high: u64| low < object.end() && high > object.address;
+        (0..self.threads.len()).any(|t| {
+            let stack = self.learned.stacks[t].is_some_and(|(low, high)| lies_there(low, high));
+            let errno = self.learned.errno[t].is_some_and(|at| lies_there(at, at + 1));
+            (stack || errno) && self.learned.began[t].is_some_and(|began| began >= object.death)
+        })
     }
 
     /// Another thread whose stack holds the address, preferably one that still runs.

@@ -340,6 +340,7 @@ impl<'r> Engine<'r> {
     /// A call may have set `errno`, of which the compiler knows that it stays where it is.
     pub fn change_errno(&mut self, t: usize, call: &ExternalCall<'r>, result: Option<u64>) {
         if call.name == "__errno_location" {
+            self.learned.errno[t] = result.or(self.learned.errno[t]);
             self.threads[t].errno = result.and_then(|address| self.resolve(t, address));
         } else if effect(call.name).is_none_or(|described| described.kind == Kind::Library)
             && let Some(errno) = self.threads[t].errno

@@ -181,6 +181,7 @@ fn survey<'r>(
     for round in 0..MOST_SURVEYS {
         let pass = Pass::Survey(Box::new(Shadow::new(limits.options.ordered_accesses)));
         learned.unresolved.clear();
+        learned.used_dead.get_mut().clear();
         learned.channels = Channels::default();
         learned.descriptors = Descriptors::default();
         learned.initialisations = Initialisations::default();
@@ -237,12 +238,16 @@ impl Engine<'_> {
         any
     }
 
-    /// Does an address that belonged to nothing when it was accessed belong to something now?
+    /// Does an address that belonged to nothing when it was accessed, or to what had been freed, belong to something now?
     fn resolves_more(&self) -> bool {
         let now_known = |&address: &u64| {
             (0..self.threads.len()).any(|t| self.lookup(t, address) != Some(address))
         };
+        let objects = &self.learned.heap.objects;
+        let now_stack =
+            |(&index, &from): (&usize, &u64)| self.is_below_stack(&objects[index], from);
         self.learned.unresolved.iter().any(now_known)
+            || self.learned.used_dead.borrow().iter().any(now_stack)
     }
 }
 

@@ -62,7 +62,7 @@ impl Mapped {
 
 impl HeapObject {
     /// One past its last recorded address.
-    fn end(&self) -> u64 {
+    pub fn end(&self) -> u64 {
         self.address.saturating_add(self.size)
     }
 

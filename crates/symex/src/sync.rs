@@ -214,6 +214,7 @@ impl<'r> Engine<'r> {
         self.event(t, EventKind::Fork { child: model::ThreadId::from_index(child) }, None);
         let clock = self.threads[t].clock.clone();
         let stamp = self.threads[t].last_stamp;
+        self.learned.began[child] = Some(stamp);
         self.threads[t].clock.tick(t);
         let thread = &mut self.threads[child];
         thread.last_stamp = thread.last_stamp.max(stamp);

@@ -43,6 +43,7 @@ use ir::types::{
 use model::{EventKind, ExprId, ExprPool, Failure, ObjectId, Site, Stack, VarId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trace_format::layout::SyncPoint;
@@ -61,6 +62,10 @@ pub(crate) struct Learned {
     pub heap: Heap,
     /// Per thread: lowest and one past highest address of its stack objects.
     pub stacks: Vec<Option<(u64, u64)>>,
+    /// Per thread: the last time stamp of its creator before it was created.
+    pub began: Vec<Option<u64>>,
+    /// The recorded addresses of the threads' `errno`s, as far as they asked for them.
+    pub errno: Vec<Option<u64>>,
     /// Thread-local variables whose real addresses are known.
     pub thread_locals: Vec<thread_locals::Found>,
     /// By thread: where libraries know it to be, its `pthread_t`, as its creator got it.
@@ -71,6 +76,8 @@ pub(crate) struct Learned {
     pub stamps: Vec<Vec<Stamp>>,
     /// Addresses that belonged to nothing known when they were accessed.
     pub unresolved: FxHashSet<u64>,
+    /// Heap objects that were used when they had been freed, by their indices, and when that was last.
+    pub used_dead: RefCell<FxHashMap<usize, u64>>,
     /// Who wrote what in the last survey.
     pub writers: Writers,
     /// Per thread: how many writes to standard output it made, in a run whose output was wrong.
@@ -265,6 +272,8 @@ impl<'r> Engine<'r> {
             still_running: Vec::new(),
         };
         engine.learned.stacks.resize(engine.threads.len(), None);
+        engine.learned.errno.resize(engine.threads.len(), None);
+        engine.learned.began.resize(engine.threads.len(), None);
         engine.learned.stamps.resize(engine.threads.len(), Vec::new());
         engine.learned.writes.resize(engine.threads.len(), 0);
         for (thread, cut) in engine.threads.iter_mut().zip(&engine.learned.cuts) {
