@@ -100,7 +100,10 @@ fn write_failure(out: &mut String, failure: &Failure, options: TextOptions) -> f
     }
     let location = &failure.location;
     writeln!(out)?;
-    // Of a run that was not walked only the thread is known.
+    // Of a run that was not walked only the thread is known, and of one that hung not even that.
+    if location.file.is_empty() && failure.thread.is_empty() {
+        return Ok(());
+    }
     if location.file.is_empty() {
         return writeln!(out, "  in thread {}", failure.thread);
     }
@@ -441,6 +444,18 @@ mod tests {
         solution.replay = Replay::Diverged;
         let text = to_text(&solution, TextOptions::default());
         assert!(text.starts_with("possible cause: "), "{text}");
+    }
+
+    #[test]
+    fn of_a_hang_that_was_not_walked_no_thread_is_named() {
+        let mut solution = lost_update();
+        let failure = solution.failure.as_mut().expect("a failure");
+        failure.location = crate::solution::Location::default();
+        let text = to_text(&solution, TextOptions::default());
+        assert!(text.contains("  in thread t0"), "{text}");
+        solution.failure.as_mut().expect("a failure").thread.clear();
+        let text = to_text(&solution, TextOptions::default());
+        assert!(!text.contains("in thread"), "{text}");
     }
 
     #[test]
