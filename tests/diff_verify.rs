@@ -11,6 +11,7 @@ use annotations::Annotations;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
@@ -251,4 +252,23 @@ fn what_is_told_to_one_thread_says_nothing_about_what_is_told_to_all() {
     assert!(fixed.stdout().starts_with("no longer possible: "), "{}", fixed.describe());
     let buggy = verify("buggy").expect_code(DIFFERS);
     assert!(buggy.stdout().starts_with("still fails in the same way: "), "{}", buggy.describe());
+}
+
+/// The time that a run is given may be long; one that waits for ever is not waited for.
+#[test]
+fn a_run_that_hangs_is_ended_before_its_time_is_up() {
+    let workspace = Workspace::new("verify-hangs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/never_told.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    workspace.symbiosis(["cc", "-g", "-pthread", source, "-o", "program"]).expect_code(SUCCESS);
+    let record = ["record", "--timeout", "1", "-o", "failing.trace", "--", "./program", "never"];
+    workspace.symbiosis(record);
+    workspace.symbiosis(["solve", "failing.trace", "--no-replay"]);
+    let begun = Instant::now();
+    let under_noise = ["--scheduled", "0", "--noisy", "1"];
+    let verify = ["verify", "failing.trace", "--program", "./program"];
+    let outcome = workspace.symbiosis(verify.into_iter().chain(under_noise)).expect_code(DIFFERS);
+    assert!(outcome.stdout().contains("1 failed"), "{}", outcome.describe());
+    let taken = begun.elapsed();
+    assert!(taken < Duration::from_secs(9), "{taken:?}: {}", outcome.describe());
 }

@@ -181,7 +181,7 @@ impl Runner {
             }),
             perturbation,
             most_bytes: Some(replay::most_bytes(&self.manifest)),
-            ends_when_stuck: false,
+            ends_when_stuck: self.manifest.timed_out,
         };
         let interrupts = Interrupts::catch();
         let run = record::run(&self.program, &directory, &options, &interrupts)
