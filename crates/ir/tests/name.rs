@@ -268,6 +268,21 @@ fn what_lies_in_front_of_an_array() {
     }
 }
 
+/// An element of the array at the end of a structure may be as large as all that stands before it: then an index is none
+/// of an array of structures either.
+#[test]
+fn the_elements_of_an_array_without_a_length() {
+    let body = "struct slot { unsigned next; int owner; int payload; };
+         struct pool { unsigned count, head, failures; struct slot slots[]; };
+         void give(struct pool *p, unsigned h) { p->slots[h].next = p->head; p->slots[h + 1].owner = 1; p->head = h; }";
+    for level in LEVELS {
+        let names = stored(&c(level, body), "give");
+        let names: Vec<&str> =
+            names.iter().map(String::as_str).filter(|n| n.contains("->")).collect();
+        assert_eq!(names, ["p->slots[h].next", "p->slots[h+1].owner", "p->head"], "{level}");
+    }
+}
+
 #[test]
 fn the_holder_of_a_lock_names_the_lock_of_the_object() {
     let source = "#include <mutex>

@@ -123,12 +123,17 @@ impl Place {
         if size == 0 {
             return Some(self.untyped(want));
         }
-        let index = take_index(&mut self.indices, size);
         let step = size.cast_signed();
         let mut place = self.offset.div_euclid(step);
-        if place > 0 && index.is_none() && open_ended(module, self.ty) {
-            place = 0;
-        }
+        // There is no array of what ends in an array without a length: an index is one of that, even where its
+        // elements have the size of the whole.
+        let index = match open_ended(module, self.ty) {
+            true => {
+                place = place.min(0);
+                None
+            }
+            false => take_index(&mut self.indices, size),
+        };
         if place > 0 && index.is_none() && is_head_of_node(module, self.ty) {
             // Not a second node, but the element behind the links of this one.
             let text = format!("*{}", self.text);
