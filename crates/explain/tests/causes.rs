@@ -759,4 +759,12 @@ fn a_lock_that_is_still_held_is_named_once() {
     let sentence = cause_of(&trace(text)).sentence;
     assert!(sentence.contains("still held `resize`"), "{sentence}");
     assert!(sentence.ends_with(", while t0.1 holds another lock, `stripe`"), "{sentence}");
+    // What a library takes of its own around a function that it calls says nothing.
+    let mut parsed = trace(&text.replace("b: lock resize", "b: [take] lock resize"));
+    let file = "/usr/include/c++/12/future".to_owned();
+    let library = Site { file, line: 700, ..Site::default() };
+    let take = parsed.event("take");
+    parsed.trace.events[take.index()].stack = vec![library].into();
+    let sentence = cause_of(&parsed).sentence;
+    assert!(!sentence.contains("resize"), "{sentence}");
 }

@@ -6,13 +6,19 @@ use super::story::{Pair, Story};
 use super::words::quoted;
 use model::{EventId, EventKind, ObjectId};
 
+/// Did the program ask for the lock? Rust's harness of tests has one around each test, and a future of the C++ library's one
+/// around the whole function that it runs.
+pub(super) fn is_own(story: &Story<'_>, lock: EventId) -> bool {
+    let event = story.event(lock);
+    !event.is_affair_of_library() && !event.site().is_in_library()
+}
+
 /// The locks that two conflicting accesses of different threads hold, of each the one that was taken last; `None` where
 /// they conflict nowhere, one of them holds none, or both hold one of them.
 fn differ(story: &Story<'_>, one: EventId, other: EventId) -> Option<[EventId; 2]> {
     let held = [one, other].map(|id| {
         let mut held = sections::held(story, id);
-        // As Rust's harness of tests has one around each test.
-        held.retain(|(_, lock)| !story.event(*lock).is_affair_of_library());
+        held.retain(|(_, lock)| is_own(story, *lock));
         held
     });
     let [mine, its] = &held;

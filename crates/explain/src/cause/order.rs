@@ -2,7 +2,9 @@
 
 use super::story::{Pair, Story};
 use super::words::{at, did_to, place, quoted, same_variable, told};
-use super::{CauseEvent, Found, Pattern, announced, decision, glance, parted, posted, sections};
+use super::{
+    CauseEvent, Found, Pattern, announced, decision, glance, locks, parted, posted, sections,
+};
 use model::names::is_descriptor;
 use model::{CellId, ChannelStep, EventId, EventKind, ReadRef, WriteSource};
 use std::cmp::Ordering;
@@ -38,8 +40,7 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
         return reason;
     }
     // What was read too late is told from the reader's side.
-    let lock = sections::open_at(story, before, after)
-        .filter(|lock| !story.event(*lock).is_affair_of_library());
+    let lock = sections::open_at(story, before, after).filter(|lock| locks::is_own(story, *lock));
     let mut held = None;
     let sentence = if let Some(told) = of_channel(story, before, after) {
         told
