@@ -23,6 +23,7 @@ mod glance;
 mod late_write;
 mod lifetime;
 mod locks;
+mod lost;
 mod misdirected;
 mod once;
 mod order;
@@ -216,7 +217,13 @@ fn firmly(story: &Story<'_>, found: Option<Found>) -> Option<Found> {
     };
     match found {
         Some(found) if !is_vague(&found) => Some(found),
-        vague => container::find(story).or_else(|| resumed::find(story)).or(vague),
+        vague => {
+            let order = vague.as_ref().filter(|found| found.pattern == Pattern::Order);
+            container::find(story)
+                .or_else(|| resumed::find(story))
+                .or_else(|| order.and_then(|order| lost::find(story, order)))
+                .or(vague)
+        }
     }
 }
 

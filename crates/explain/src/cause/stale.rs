@@ -97,6 +97,21 @@ fn claimed(story: &Story<'_>, triple: Triple, case: Case) -> Found {
     Found { marks, ..found(story, triple, case) }
 }
 
+/// A thread came to a write by a look at what it then wrote itself, in one call, although another thread had written it
+/// since and the look would have led it elsewhere.
+pub(super) fn find_way_to(story: &Story<'_>, write: EventId) -> Option<Found> {
+    let (triple, case) = looks(story, write).into_iter().find_map(|look| {
+        let (triple, case) = overwritten(story, look)?;
+        let Triple { first, second, cell, .. } = triple;
+        let fits = look.condition.kind == PathConditionKind::Branch
+            && story.event(second).index <= story.event(write).index
+            && story.is_named(second)
+            && story.decides(first, second, cell);
+        fits.then_some((triple, case))
+    })?;
+    Some(claimed(story, triple, case))
+}
+
 /// Both threads found a variable free, say, and both took it: what they did to each other then, as two owners
 /// of one thing, follows from that.
 pub(super) fn find_claims(story: &Story<'_>, pair: Pair) -> Option<Found> {

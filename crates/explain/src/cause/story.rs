@@ -654,7 +654,7 @@ impl<'a> Story<'a> {
         conditions
     }
 
-    fn value_if(&self, expr: ExprId, var: VarId, then: u128) -> Option<u128> {
+    pub(super) fn value_if(&self, expr: ExprId, var: VarId, then: u128) -> Option<u128> {
         let with = |other: VarId| if other == var { Some(then) } else { self.value(other) };
         self.trace().exprs.evaluate(expr, &with)
     }
