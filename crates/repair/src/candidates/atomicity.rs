@@ -2,7 +2,7 @@
 
 use super::checked::{from_check, up_to_failure, validated};
 use super::held::{
-    Region, given_back, have_several_locks, is_ambiguous, taken_inside, without_nested,
+    Region, end_inside, given_back, have_several_locks, is_ambiguous, taken_inside, without_nested,
 };
 use super::planner::{Block, Plan, Planner};
 use super::siblings::Siblings;
@@ -518,7 +518,7 @@ fn candidate(
         })
         .collect();
     let regions = regions?;
-    if plan.lock.is_some() && have_several_locks(bug, &regions) {
+    if plan.lock.is_some() && (have_several_locks(bug, &regions) || end_inside(trace, &regions)) {
         return None;
     }
     // A wait gives back its own mutex alone: who comes to wake the thread would wait for this one.

@@ -5,7 +5,7 @@ use super::planner::Plan;
 use crate::Bug;
 use crate::sections::{Section, Sections, begins_wait};
 use crate::source::{Span, passages};
-use crate::words::word_in;
+use crate::words::{shares_this, word_in};
 use model::{CellId, EventId, EventTrace, ObjectId};
 use std::collections::BTreeSet;
 
@@ -71,6 +71,27 @@ fn left_to_callers(trace: &EventTrace, plan: &mut Plan) -> Option<Vec<Span>> {
     }
     plan.spans = kept;
     Some(callers)
+}
+
+/// Does the object that a lock is a part of come to its end in a region that is to hold it? What is destroyed keeps nobody
+/// out, and nothing is left to be given back.
+pub(super) fn end_inside(trace: &EventTrace, regions: &[Region]) -> bool {
+    regions.iter().any(|region| {
+        let first = trace.event(region.first);
+        let own = &trace.thread_of(first.id).events;
+        let until = trace.event(region.last).index;
+        let inside = own.iter().skip(first.index as usize).map(|id| trace.event(*id));
+        let inside = inside.take_while(|event| event.index <= until);
+        let mut ended: BTreeSet<Span> = BTreeSet::new();
+        for site in inside.flat_map(|event| event.stack.iter().skip(event.depth())) {
+            // Who begins there is in the object's own destructor.
+            let begun = || first.stack.iter().any(|outer| outer.function == site.function);
+            if site.function.starts_with('~') && !begun() {
+                ended.insert(Span::of(site));
+            }
+        }
+        ended.iter().any(|lines| shares_this(trace, region.lock, lines))
+    })
 }
 
 /// What a thread does under a lock.
@@ -363,5 +384,32 @@ mod tests {
         };
         assert!(several(["number1", "number2"]));
         assert!(!several(["count1", "count2"]));
+    }
+
+    /// `user` makes a panel, whose own functions take its lock, and destroys it in the same lines.
+    #[test]
+    fn no_lock_is_held_until_its_object_is_gone() {
+        let text = "a: [make] W gauge 1\na: [gone] W gauge 0\na: [other] W sum 1\n\
+                    b: [take] lock m\nb: [show] R gauge -> g\nb: unlock m\n";
+        let parsed = parse(text).expect("the text is a trace");
+        let mut trace = parsed.trace.clone();
+        let mut set = |label: &str, name: &str, stack: Vec<Site>| {
+            let event = &mut trace.events[parsed.event(label).index()];
+            (event.name, event.stack) = (Some(name.into()), stack.into());
+        };
+        set("make", "this->gauge_", vec![place(3, "Panel"), place(16, "user")]);
+        set("gone", "this->gauge_", vec![place(7, "~Panel"), place(18, "user")]);
+        set("other", "this->sum_", vec![place(30, "~Total"), place(19, "user")]);
+        set("take", "this->mutex_", vec![place(10, "show")]);
+        set("show", "this->gauge_", vec![place(11, "show")]);
+        let lock = trace.event(parsed.event("take")).kind.object().expect("a lock");
+        let region = |first: &str, last: &str| {
+            let [first, last] = [first, last].map(|label| parsed.event(label));
+            end_inside(&trace, &[Region { first, last, lock }])
+        };
+        assert!(region("make", "gone"));
+        assert!(!region("make", "make"));
+        assert!(!region("other", "other"), "another object's end");
+        assert!(!region("gone", "gone"), "who destroys it may hold its lock");
     }
 }
