@@ -119,6 +119,21 @@ fn is_inside(site: &Site, function: &str) -> bool {
     site.function.split_once(" in ").is_some_and(|(_, outer)| outer == function)
 }
 
+/// Where a thread asked for two locks, the second while it had the first. Where one function of the program takes both,
+/// as the constructor of a guard of its own does, these are the lines that called it.
+pub(crate) fn asked_at<'t>(held: &'t Event, asked: &'t Event) -> [&'t Site; 2] {
+    let sites = [held.site(), asked.site()];
+    if sites[0] != sites[1] {
+        return sites;
+    }
+    let (a, b) = (frames(held), frames(asked));
+    let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    match (a.get(common), b.get(common)) {
+        (Some(first), Some(second)) if same_function(first, second) => [*first, *second],
+        _ => sites,
+    }
+}
+
 /// The program's own line that calls what comes behind these frames, once or again and again: where a library calls a
 /// closure, say for each element, that is the line of the function in which the closure is written.
 pub(crate) fn caller<'s>(frames: &[&'s Site]) -> Option<&'s Site> {
@@ -203,5 +218,27 @@ mod tests {
         let [one, two] = ["one", "two"].map(|label| parsed.trace.event(parsed.event(label)));
         let lines = span(one, two).expect("lines");
         assert_eq!((lines.function.as_str(), lines.first, lines.last), ("rotate", 21, 21));
+    }
+
+    #[test]
+    fn what_a_guard_takes_is_asked_for_where_the_guard_is_made() {
+        let mut parsed = parse("a: [one] W x 1\na: [two] W y 1\n").expect("the text is a trace");
+        let site = |function: &str, line| Site {
+            file: "view.cc".to_owned(),
+            line,
+            column: 1,
+            function: function.to_owned(),
+        };
+        let (guard, main) = (site("Section", 20), site("main", 90));
+        let stacks = [
+            vec![guard.clone(), site("append", 54), main.clone()],
+            vec![guard, site("changed", 101), site("append", 56), main],
+        ];
+        for (label, stack) in ["one", "two"].into_iter().zip(stacks) {
+            parsed.trace.events[parsed.labels[label].index()].stack = stack.into();
+        }
+        let [one, two] = ["one", "two"].map(|label| parsed.trace.event(parsed.event(label)));
+        let lines = asked_at(one, two).map(|site| (site.function.as_str(), site.line));
+        assert_eq!(lines, [("append", 54), ("append", 56)]);
     }
 }

@@ -4,7 +4,7 @@
 use super::{Candidate, Guard, deadlock};
 use crate::Bug;
 use crate::sections::{Section, Sections};
-use crate::source::{Span, frames, span};
+use crate::source::{Span, asked_at, frames, span};
 use crate::words::lock_word;
 use model::{CellId, Event, EventId, EventKind, EventTrace, ThreadId};
 
@@ -17,36 +17,50 @@ pub(super) fn release_first(
     held: Section,
 ) -> Option<Candidate> {
     let trace = bug.trace;
-    let call = span(trace.event(held.lock), block)?;
-    let caller = trace.event(held.lock).site();
-    // The holder's own function calls, not one that it gave back to.
-    let calls_out = call.function == caller.function && block.site().function != caller.function;
+    let lock = trace.event(held.lock);
+    let call = span(lock, block)?;
+    let [caller, _] = asked_at(lock, block);
     let last = Span { first: call.last, ..call.clone() };
+    // By a guard of the program's own, which the function itself may make for the other lock as well.
+    let by_guard = lock.site() == block.site();
+    let first = Span { last: call.first, ..call.clone() };
+    let makes_both = by_guard && callee(lock, &first) == callee(block, &last);
+    // The holder's own function calls, not one that it gave back to.
+    let calls_out =
+        call.function == caller.function && block.site().function != caller.function && !makes_both;
     if !calls_out {
         return None;
     }
-    let rests: Vec<Option<Vec<EventId>>> = all
-        .iter()
-        .filter(|section| trace.event(section.lock).site() == caller)
-        .map(|section| rest(trace, *section, &last))
-        .collect();
+    let is_taken_there = |section: &&Section| match by_guard {
+        true => frames(trace.event(section.lock)).contains(&caller),
+        false => trace.event(section.lock).site() == caller,
+    };
+    let rests: Vec<Option<Vec<EventId>>> =
+        all.iter().filter(is_taken_there).map(|section| rest(trace, *section, &last)).collect();
     rests.iter().any(Option::is_some).then_some(())?;
     if rests.into_iter().flatten().flatten().any(|id| is_contended(trace, all, held, id)) {
         return None;
     }
     let mut candidate = deadlock::release_first(bug, all, block, held)?;
     let callee = callee(block, &last)?;
+    let inner = frames(block).into_iter().rev().nth(usize::from(by_guard)).map(Span::of);
+    let object = deadlock::asked(block).map(|(object, _)| object).filter(|_| by_guard);
+    let asked = match inner.zip(object) {
+        Some((lines, object)) => lock_word(trace, object, &lines, None),
+        None => trace.subject(block).unwrap_or("another lock").to_owned(),
+    };
     let name = lock_word(trace, held.object, &call, Some((held.lock, block.id)));
     candidate.repair.lock = Some(Guard { name: name.clone(), new: false });
+    let own = if asked == name && name.starts_with("this->") { "its own " } else { "" };
     candidate.repair.steps = vec![format!(
-        "in {}, give {} (taken at {}) back before calling {callee} ({}), which takes {}",
+        "in {}, give {} (taken at {}) back before calling {callee} ({}), which takes {own}{}",
         call.function,
         super::quoted(&name),
         call.begin(),
         last.begin(),
-        super::quoted(trace.subject(block).unwrap_or("another lock"))
+        super::quoted(&asked)
     )];
-    candidate.repair.places = vec![last, Span { last: call.first, ..call }];
+    candidate.repair.places = vec![last, first];
     Some(candidate)
 }
 

@@ -9,7 +9,7 @@ use crate::enforce::{Rule, Stretch};
 use crate::sections::{
     Section, Sections, ends_wait, guard, is_internal, lock_name, sections, sections_and_units,
 };
-use crate::source::{Span, span};
+use crate::source::{Span, asked_at, span};
 use crate::uses::is_found_between;
 use crate::words::{shares_this, word_in};
 use model::{
@@ -286,14 +286,20 @@ fn one_order(bug: &Bug<'_>, all: &Sections, blocks: &[&Event]) -> Option<Candida
         return None;
     }
     let mut edit = Edit::new(trace);
-    let mut place = None;
+    let mut places = None;
     for block in blocks {
         let asked = asked(block)?;
         let held = held(bug, all, block)?;
         if asked.0 == held.object {
             return None;
         }
-        place = Some(trace.event(held.lock).site());
+        let lock = trace.event(held.lock);
+        let there = asked_at(lock, block);
+        // A guard's constructor is the same place for all locks of the program: what counts is who called it.
+        if lock.site() == block.site() && places.is_some_and(|other| other != there) {
+            return None;
+        }
+        places = Some(there);
         // The order of the trace's objects stands for any that all threads agree on.
         if asked.0 < held.object {
             edit.before(held.lock, taking(trace, asked));
@@ -302,7 +308,7 @@ fn one_order(bug: &Bug<'_>, all: &Sections, blocks: &[&Event]) -> Option<Candida
     }
     edit.fails_when(at_once(bug, all)?);
     let edited = edit.finish()?;
-    let places = [place?, first.site()].map(Span::of);
+    let places = places?.map(Span::of);
     // Several objects may be called the same where they are taken.
     let mut locks: Vec<String> = Vec::new();
     for lock in blocks.iter().filter_map(|block| Some(lock_name(trace, block.kind.object()?))) {
@@ -343,13 +349,25 @@ fn in_order(
     if is_found_between(trace, bug.uses, held.lock, block) || ends_wait(trace, held.lock) {
         return None;
     }
+    let [outer_at, inner_at] = asked_at(trace.event(held.lock), block);
+    // What a guard of the program's own calls the lock is no name for it where the guard is made.
+    let by_guard = (site(held.lock) == block.site()).then(|| {
+        let word = |event, site| word_in(event, &Span::of(site)).map(str::to_owned);
+        Some([word(block, inner_at)?, word(trace.event(held.lock), outer_at)?])
+    });
+    if by_guard.as_ref().is_some_and(|names| names.as_ref().is_none_or(|[a, b]| a == b)) {
+        return None;
+    }
+    let by_guard = by_guard.flatten();
     let mut edit = Edit::new(trace);
     // Whoever came through here before did it in the same order.
     for inner in all.iter().filter(|section| site(section.lock) == block.site()) {
-        let outer = all
-            .around(trace, inner.lock)
-            .into_iter()
-            .find(|section| site(section.lock) == site(held.lock) && section.lock != inner.lock);
+        let outer = all.around(trace, inner.lock).into_iter().find(|section| {
+            let there = asked_at(trace.event(section.lock), trace.event(inner.lock));
+            site(section.lock) == site(held.lock)
+                && section.lock != inner.lock
+                && (by_guard.is_none() || there == [outer_at, inner_at])
+        });
         if let Some(outer) = outer {
             edit.move_before(inner.lock, outer.lock);
         }
@@ -358,12 +376,14 @@ fn in_order(
     edit.after(held.unlock, giving(trace, asked, true));
     edit.fails_when(at_once(bug, all)?);
     let edited = edit.finish()?;
-    let [mut lock, other] = names_there(trace, [(block.id, asked.0), (held.lock, held.object)]);
-    let places = [block.id, held.lock].map(|id| Span::of(site(id)));
+    let named = by_guard.is_some();
+    let [mut lock, other] = by_guard
+        .unwrap_or_else(|| names_there(trace, [(block.id, asked.0), (held.lock, held.object)]));
+    let places = [inner_at, outer_at].map(Span::of);
     // The function that takes both, itself or in what it calls.
     let both = span(trace.event(held.lock), block);
     // A function of another class may have no name for what is taken in what it calls.
-    let member = lock.strip_prefix("this->").filter(|rest| !rest.contains(['.', '>']));
+    let member = lock.strip_prefix("this->").filter(|rest| !named && !rest.contains(['.', '>']));
     if let Some(member) = member
         && let Some(both) = both.as_ref().filter(|both| both.function != places[0].function)
         && !shares_this(trace, asked.0, both)
@@ -526,6 +546,11 @@ mod tests {
     /// Two threads that ask for each other's lock: what else may be done than to give a lock back, where the first does this
     /// in the section from `first` on?
     fn otherwise(first: &str) -> Vec<Kind> {
+        otherwise_at(first, |_| Vec::new())
+    }
+
+    /// The same, with the stacks of what is asked for: of the first thread's two locks, and then of the other's.
+    fn otherwise_at(first: &str, stack: impl Fn(usize) -> Vec<Site>) -> Vec<Kind> {
         let text = format!(
             "t0: [one] lock m\n{first}t0: [ask] W a 1\nt0: unlock m\nt0: fail\n\
              a: [two] lock n\na: [want] W b 1\na: unlock n\n"
@@ -540,6 +565,12 @@ mod tests {
         let of_m =
             |event: &&Event| matches!(event.kind, EventKind::Lock { object, .. } if object == m);
         let held = parsed.trace.events.iter().rfind(of_m).expect("it is taken").id;
+        for (number, id) in [held, ask, two, want].into_iter().enumerate() {
+            let stack = stack(number);
+            if !stack.is_empty() {
+                parsed.trace.events[id.index()].stack = stack.into();
+            }
+        }
         let bug = Bug {
             trace: &parsed.trace,
             pattern: explain::Pattern::Deadlock,
@@ -559,6 +590,28 @@ mod tests {
         use Kind::{CriticalSection, LockOrder};
         assert_eq!(otherwise("t0: R c -> x\n"), [LockOrder, LockOrder, CriticalSection]);
         assert_eq!(otherwise("t0: wait told m\n"), [LockOrder], "the other thread still may");
+    }
+
+    /// All locks are taken by the constructor of a guard: what counts is who made it.
+    #[test]
+    fn who_makes_a_guard_asks_for_its_lock() {
+        let site = |line, function: &str| Site {
+            file: "view.cc".to_owned(),
+            line,
+            column: 1,
+            function: function.to_owned(),
+        };
+        let made = |callers: [(u32, &'static str); 4]| {
+            otherwise_at("t0: R c -> x\n", |number| {
+                let (line, function) = callers[number];
+                vec![site(20, "Section"), site(line, function)]
+            })
+        };
+        let apart = made([(54, "append"), (58, "append"), (105, "render"), (107, "render")]);
+        assert_eq!(apart, [Kind::CriticalSection]);
+        // The same code, for two pairs of objects.
+        let same = made([(54, "move"), (58, "move"), (54, "move"), (58, "move")]);
+        assert_eq!(same, [Kind::LockOrder, Kind::CriticalSection]);
     }
 
     #[test]
