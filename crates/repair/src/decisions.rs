@@ -1,6 +1,6 @@
 //! The path conditions of each thread, to be looked up by where they stand.
 
-use model::{EventTrace, PathCondition, ThreadId, VarId};
+use model::{EventTrace, FailureKind, PathCondition, PathConditionKind, Site, ThreadId, VarId};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
@@ -9,6 +9,8 @@ pub(crate) struct Decisions<'t> {
     trace: &'t EventTrace,
     /// By thread, in the order of their positions.
     of_threads: Vec<Vec<&'t PathCondition>>,
+    /// Where tests stand behind which an exception was thrown.
+    thrown: Vec<&'t Site>,
 }
 
 impl<'t> Decisions<'t> {
@@ -20,7 +22,14 @@ impl<'t> Decisions<'t> {
             }
         }
         of_threads.iter_mut().for_each(|own| own.sort_by_key(|condition| condition.position));
-        Self { trace, of_threads }
+        let thrown = thrown(trace, &of_threads);
+        Self { trace, of_threads, thrown }
+    }
+
+    /// Is it the place of a test whose other way is the exception that the run failed with? That is said there, not looked
+    /// at, as an assertion is.
+    pub(crate) fn is_thrown_at(&self, site: &Site) -> bool {
+        self.thrown.contains(&site)
     }
 
     /// Those of a thread with one of these positions.
@@ -45,6 +54,28 @@ impl<'t> Decisions<'t> {
         let mut own = self.within(thread, positions).iter();
         own.any(|one| self.trace.exprs.variables(one.expr).iter().any(|var| vars.contains(var)))
     }
+}
+
+/// Where a run failed by an exception, which a thread may have thrown and another one got, as by a future: the places of the
+/// program's last tests of threads that did nothing of their own behind these but give locks back.
+fn thrown<'t>(trace: &'t EventTrace, of_threads: &[Vec<&'t PathCondition>]) -> Vec<&'t Site> {
+    if trace.failure.as_ref().is_none_or(|failure| failure.kind != FailureKind::Exception) {
+        return Vec::new();
+    }
+    let tests = trace.threads.iter().zip(of_threads).filter_map(|(thread, own)| {
+        let is_test = |condition: &&&PathCondition| {
+            condition.kind == PathConditionKind::Branch && !condition.site.is_in_library()
+        };
+        let last = own.iter().rev().find(is_test)?;
+        let behind = thread.events.iter().skip(last.position as usize);
+        let mut behind = behind.map(|id| trace.event(*id));
+        let goes_on = behind.any(|event| {
+            let accesses = !event.kind.reads().is_empty() || !event.kind.writes().is_empty();
+            accesses && !event.site().is_in_library()
+        });
+        (!goes_on).then_some(&last.site)
+    });
+    tests.collect()
 }
 
 #[cfg(test)]

@@ -187,6 +187,7 @@ impl<'t> Wait<'t> {
         behind.any(|condition| {
             condition.kind == PathConditionKind::Branch
                 && asserted != Some(&condition.site)
+                && !self.decisions.is_thrown_at(&condition.site)
                 && !own(&condition.site)
                 && self.trace.exprs.variables(condition.expr).iter().any(|var| vars.contains(var))
         })
@@ -317,5 +318,54 @@ mod tests {
         let condition = parsed.trace.conditions.iter_mut().find(asked).expect("a condition");
         condition.site = site("channel.cc", 17, "send");
         assert_eq!(found(&parsed.trace), 0);
+    }
+
+    /// Who waited for an item takes it, and the taker looks first whether there is one, and throws where there is none: that is
+    /// no second look of the wait's. What is thrown comes out of a future, in another thread.
+    #[test]
+    fn what_throws_is_no_loop() {
+        let text = "
+            cell count 32 = 0
+            t0: fork a
+            t0: fork b
+            a: [lock] lock m
+            a: [look] R count -> c
+            a: assume c == 0
+            a: [wake] wait room m
+            a: [take] R count -> d
+            a: assume d == 0
+            a: unlock m
+            b: lock m
+            b: [put] W count 1
+            b: broadcast room
+            b: unlock m
+            b: lock m
+            b: [rest] W count 0
+            b: unlock m
+            t0: join a
+            t0: join b
+            t0: fail
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let site = |line: u32, function: &str| Site {
+            file: "pool.cc".to_owned(),
+            line,
+            column: 1,
+            function: function.to_owned(),
+        };
+        let [look, take] = ["look", "take"].map(|label| parsed.event(label));
+        parsed.trace.events[look.index()].stack = vec![site(66, "acquire")].into();
+        parsed.trace.events[take.index()].stack =
+            vec![site(81, "take"), site(70, "acquire")].into();
+        let (thread, position) = (parsed.trace.event(take).thread, parsed.trace.event(take).index);
+        let threw = |c: &&mut PathCondition| c.thread == thread && c.position > position;
+        parsed.trace.conditions.iter_mut().find(threw).expect("a test").site = site(81, "take");
+        let events = ["rest", "look", "take"].map(|label| parsed.event(label));
+        let mut offered = |kind: model::FailureKind| {
+            parsed.trace.failure.as_mut().expect("it fails").kind = kind;
+            candidates(&Bug::by_hand(&parsed.trace, Pattern::Atomicity, &events)).len()
+        };
+        assert_eq!(offered(model::FailureKind::Exception), 1);
+        assert_eq!(offered(model::FailureKind::Exit), 0);
     }
 }
