@@ -109,7 +109,7 @@ pub(super) fn find_way_to(story: &Story<'_>, write: EventId) -> Option<Found> {
             && story.decides(first, second, cell);
         fits.then_some((triple, case))
     })?;
-    Some(claimed(story, triple, case))
+    Some(found(story, triple, case))
 }
 
 /// Both threads found a variable free, say, and both took it: what they did to each other then, as two owners
