@@ -121,6 +121,7 @@ pub fn solution(parts: &Parts<'_>) -> Solution {
         replay: Replay::NotRun,
         replay_notes: Vec::new(),
         late_writes: Vec::new(),
+        check: None,
         sources: Vec::new(),
         stats: stats(parts),
     }

@@ -4,9 +4,11 @@ use super::{Follows, Names, flow_count, reads_behind};
 use crate::replay::across::CrossAlternate;
 use explain::{Across, Flipped, Matching};
 use model::evaluate::Evaluation;
-use model::{Event, EventId, EventTrace, PathCondition, ReadRef, WriteSource};
+use model::{Event, EventId, EventTrace, ReadRef, WriteSource};
 use render::Solution;
-use render::solution::{Alternate, DataFlow, DataFlows, Dsp, EventValue, ValuePair};
+use render::solution::{
+    Alternate, Check, DataFlow, DataFlows, Dsp, EventValue, Location, ValuePair,
+};
 use std::collections::BTreeMap;
 
 /// Adds an alternate that was found by running the program along other paths: itself, the
@@ -51,7 +53,12 @@ pub fn add_across(
     solution.dsp = Some(dsp);
     solution.alternates = vec![alternate];
     let check = found.check.and_then(|check| failing.0.conditions.get(check.index()));
-    solution.replay_notes.extend(check.map(|condition| decided(&here, condition)));
+    solution.check = check.map(|condition| Check {
+        condition: condition.id.0,
+        thread: here.trace.threads[condition.thread.index()].name.clone(),
+        location: super::location(&condition.site),
+    });
+    solution.replay_notes.extend(solution.check.as_ref().map(decided));
     let unexplained = solution.root_cause.as_mut().filter(|cause| cause.orders.is_empty());
     if let Some(root_cause) = unexplained {
         root_cause.orders = vec![cause];
@@ -59,14 +66,14 @@ pub fn add_across(
     }
 }
 
-/// The check that a failure tells of.
-fn decided(here: &Names<'_>, check: &PathCondition) -> String {
-    let file = check.site.file.rsplit('/').next().unwrap_or_default();
-    let thread = &here.trace.threads[check.thread.index()].name;
+/// The check that a failure tells of, in words.
+fn decided(check: &Check) -> String {
+    let Location { file, line, .. } = &check.location;
     format!(
-        "how the run ends is decided at {file}:{} in {thread}: it failed behind the failing schedule up to there, whatever \
-         came then, and passed where that went the other way",
-        check.site.line
+        "how the run ends is decided at {}:{line} in {}: it failed behind the failing schedule up to there, whatever came \
+         then, and passed where that went the other way",
+        file.rsplit('/').next().unwrap_or_default(),
+        check.thread
     )
 }
 

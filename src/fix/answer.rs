@@ -97,6 +97,9 @@ pub struct Checks {
     /// order of their own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub events_at_the_end: Option<u64>,
+    /// These come before the check that the failure tells of, and not before the failure.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub before_check: bool,
     /// Only schedules were looked at in which the other writes are all seen at once, or all as late as they may be.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub with_late_writes: bool,
@@ -204,6 +207,7 @@ impl Repair {
                 unsatisfiable_constraints: checked.map_or(0, |c| c.constraints as u64),
                 at_few_places: checked.is_some_and(|c| c.at_few_places),
                 events_at_the_end: checked.and_then(|c| c.end).map(|events| events as u64),
+                before_check: checked.is_some_and(|c| c.before_check),
                 with_late_writes: false,
                 passes_on_recorded_paths: checked.is_some_and(|c| c.passing.is_some()),
                 recorded_paths_undecided: checked.is_some_and(|c| c.paths_open),
@@ -233,13 +237,15 @@ impl Repair {
             unsatisfiable_constraints: constraints,
             at_few_places,
             events_at_the_end,
+            before_check,
             with_late_writes,
             ..
         } = self.checks;
         let few = if at_few_places { " that interrupts threads at few places" } else { "" };
         let like = match events_at_the_end {
             Some(events) => {
-                format!(" that is like it but for {events} events before the failure")
+                let what = if before_check { "check that went wrong" } else { "failure" };
+                format!(" that is like it but for {events} events before the {what}")
             }
             None => String::new(),
         };

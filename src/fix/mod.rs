@@ -180,6 +180,8 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
         handlers: &handlers,
         uses: Uses(recorded),
     };
+    let told_of = solution.check.as_ref().filter(|_| !fixes.other_run);
+    let told_of = told_of.map(|check| model::ConditionId(check.condition));
     let gates = Gates::of(&recorded.recording);
     // Only the recorded run's events have points of the program.
     let own_points = Some(points).filter(|_| subject.ordered.is_none());
@@ -197,7 +199,7 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     let mut fail: Vec<repair::Repair> = Vec::new();
     for _ in 0..ROUNDS {
         let wanted = options.wanted.saturating_add(SPARE);
-        let mut found = repair::repairs(&bug, &fail, wanted, limits)?;
+        let mut found = repair::repairs(&bug, told_of, &fail, wanted, limits)?;
         if fixes.other_run {
             refuse_impossible(&mut found);
         }

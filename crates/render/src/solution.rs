@@ -24,7 +24,8 @@ pub const FORMAT: &str = "symbiosis-solution";
 /// * 1.4: the threads that only the run of an alternate has (`Alternate::threads`).
 /// * 1.5: writes that are seen late (`Solution::late_writes`).
 /// * 1.6: orderings that were not shown to make the failure inevitable (`RootCause::proposed`).
-pub const VERSION: &str = "1.6";
+/// * 1.7: the check that a failure at the end only tells of (`Solution::check`).
+pub const VERSION: &str = "1.7";
 
 /// Everything `symbiosis solve` found out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -69,11 +70,26 @@ pub struct Solution {
     /// the program.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub late_writes: Vec<LateWrite>,
+    /// The check of a thread's own that a failure at the end only tells of, where it was seen that the run fails where
+    /// that goes as it did, whatever comes then, and passes where it goes the other way.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub check: Option<Check>,
     /// The source files that locations name, sorted.
     #[serde(default)]
     pub sources: Vec<SourceFile>,
     /// Figures.
     pub stats: Stats,
+}
+
+/// A check whose outcome decides whether a run fails.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Which of the trace's path conditions it is.
+    pub condition: u32,
+    /// The thread that makes it.
+    pub thread: String,
+    /// Where.
+    pub location: Location,
 }
 
 /// A write that is seen late.

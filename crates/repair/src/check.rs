@@ -86,6 +86,8 @@ pub struct Checked {
     /// Only schedules were looked at that begin as the recorded run did, and have so many events in an order of their own
     /// that came shortly before its failure. `None` where all were.
     pub end: Option<usize>,
+    /// These come before a check that the failure tells of.
+    pub before_check: bool,
 }
 
 /// Where the recorded run is the end of a longer one, that is the `whole`.
@@ -138,7 +140,14 @@ pub(crate) fn check(
 impl Checked {
     /// Of so many constraints, with nothing known besides.
     pub(crate) fn of(constraints: usize) -> Self {
-        Self { constraints, passing: None, paths_open: false, at_few_places: false, end: None }
+        Self {
+            constraints,
+            passing: None,
+            paths_open: false,
+            at_few_places: false,
+            end: None,
+            before_check: false,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::check::Limits;
 use crate::{Bug, Repair};
 use encoders::Slice;
 use model::evaluate::{Evaluation, Evaluator};
-use model::{EventId, Schedule};
+use model::{ConditionId, EventId, Schedule};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
@@ -15,31 +15,52 @@ use std::time::Duration;
 /// One question about an end may take no longer than that.
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// So many events before a check are looked at, and where what the cause is about is not among them, so many.
+const BEFORE_CHECK: [usize; 2] = [600, 3_000];
+
 /// An end of a run, and the cause in it.
 pub(crate) struct End {
     window: Slice,
     events: Vec<EventId>,
     schedule: Vec<EventId>,
+    /// It ends with a check that the failure tells of.
+    before_check: bool,
 }
 
 impl End {
-    /// The ends to look at, one after the other. None where the run is not long or the failing schedule is not one of
-    /// all its events.
-    pub(crate) fn of<'a>(bug: &'a Bug<'a>) -> impl Iterator<Item = Self> + 'a {
-        let known = known(bug);
-        let parts = known.as_ref().map(|(order, _)| parts(bug, order)).unwrap_or_default();
-        parts.into_iter().filter_map(move |part| {
+    /// The ends to look at, one after the other: what came before the check that the failure tells of, where it does, and
+    /// else what came shortly before the failure. None where the run is neither long nor of that kind, or the failing
+    /// schedule is not one of all its events.
+    pub(crate) fn of<'a>(
+        bug: &'a Bug<'a>,
+        told_of: Option<ConditionId>,
+    ) -> impl Iterator<Item = Self> + 'a {
+        let is_long = encoders::is_long(bug.trace);
+        let known = (is_long || told_of.is_some()).then(|| known(bug)).flatten();
+        let before_check = known.as_ref().zip(told_of).and_then(|((order, evaluation), check)| {
+            let mut sizes = BEFORE_CHECK.into_iter();
+            sizes.find_map(|most| {
+                let (window, order) =
+                    encoders::up_to_check(bug.trace, order, evaluation, check, most)?;
+                let end = Self::in_window(bug, window)?;
+                Some(Self { schedule: order.order, before_check: true, ..end })
+            })
+        });
+        let long = known.as_ref().filter(|_| is_long);
+        let parts = long.map(|(order, _)| parts(bug, order)).unwrap_or_default();
+        let windows = parts.into_iter().filter_map(move |part| {
             let (order, evaluation) = known.as_ref()?;
             let window = encoders::window(bug.trace, order, evaluation, part)?;
             Self::in_window(bug, window)
-        })
+        });
+        before_check.into_iter().chain(windows)
     }
 
     /// `None` where not all events of the cause are in the window.
     fn in_window(bug: &Bug<'_>, window: Slice) -> Option<Self> {
         let events: Option<Vec<EventId>> = bug.events.iter().map(|id| window.find(*id)).collect();
         let schedule = bug.schedule.iter().filter_map(|id| window.find(*id)).collect();
-        Some(Self { events: events?, schedule, window })
+        Some(Self { events: events?, schedule, window, before_check: false })
     }
 
     /// How many events it has.
@@ -66,15 +87,16 @@ impl End {
     pub(crate) fn recorded(&self, repair: &mut Repair) {
         if let Some(checked) = &mut repair.checked {
             checked.end = Some(self.len());
+            checked.before_check = self.before_check;
         }
         repair.speak_of(|id| (id.index() < self.len()).then(|| self.window.event(id)));
     }
 }
 
-/// The failing schedule, where it is one of all events of a long run, and what it does.
+/// The failing schedule, where it is one of all events, and what it does.
 fn known(bug: &Bug<'_>) -> Option<(Schedule, Evaluation)> {
     let Bug { trace, schedule, .. } = *bug;
-    if !encoders::is_long(trace) || schedule.len() != trace.events.len() {
+    if schedule.len() != trace.events.len() {
         return None;
     }
     let recorded = |var| Some(trace.recorded_value(var));
@@ -162,7 +184,7 @@ mod tests {
             handlers: &[],
             uses: Uses::NONE,
         };
-        repairs(&bug, &[], 10, limits).expect("the solver answers").found
+        repairs(&bug, None, &[], 10, limits).expect("the solver answers").found
     }
 
     #[test]
@@ -206,5 +228,67 @@ mod tests {
         // A thousand events before the failure; and further away than any end goes.
         assert!(events(Some(5_700)) > 2_000);
         assert!(events(Some(100)) < 1_000);
+    }
+
+    /// A monitor sees the first of two variables that belong together without the second, and the run fails by what it noted.
+    #[test]
+    fn where_the_failure_tells_of_a_check_what_came_before_that_is_the_end() {
+        let text = "
+            t0: fork a
+            t0: fork b
+            a: [take] lock m
+            a: [up] W level 1
+            a: unlock m
+            a: lock m
+            a: [turn] W trend 2
+            a: [done] unlock m
+            b: lock m
+            b: [level] R level -> l
+            b: [trend] R trend -> t
+            b: unlock m
+            b: assume t != l + l
+            b: [more] R work -> w
+            t0: join a
+            t0: W work 1
+            t0: join b
+            t0: fail
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        for event in &mut parsed.trace.events {
+            let function = ["main", "measure", "monitor"][event.thread.index()].to_owned();
+            let line = 10 * event.thread.0 + event.index;
+            event.stack = [Site { file: "gauge.c".to_owned(), line, column: 1, function }].into();
+        }
+        let trace = &parsed.trace;
+        let limits =
+            Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
+        let system = limits.encode(trace).expect("the trace has constraints");
+        let mut session = OrderingSession::new(trace, &system, limits.of_question());
+        let Outcome::Sat(failing) = session.check(Goal::Fail, &[]).expect("an answer") else {
+            panic!("it can fail");
+        };
+        let events = ["up", "level", "trend", "turn"].map(|label| parsed.event(label));
+        let bug = Bug {
+            trace,
+            pattern: Pattern::SeveralVariables,
+            events: &events,
+            schedule: &failing.schedule.order,
+            handlers: &[],
+            uses: Uses::NONE,
+        };
+        let check = trace.conditions[0].id;
+        let found = repairs(&bug, Some(check), &[], 10, limits).expect("an answer").found;
+        let across = found.iter().find(|repair| repair.kind == Kind::HoldAcross);
+        let checked = across.and_then(|repair| repair.checked.as_ref()).expect("the lock is held");
+        assert!(checked.before_check);
+        assert!(checked.end.is_some_and(|events| events < trace.events.len()), "{checked:?}");
+        // A schedule passes on the paths up to there, as none of the whole run does.
+        let passing = checked.passing.as_ref().expect("a schedule that passes");
+        assert!(passing.contains(&parsed.event("trend")));
+        let found = repairs(&bug, None, &[], 10, limits).expect("an answer").found;
+        let whole = found.iter().filter_map(|repair| repair.checked.as_ref());
+        assert!(
+            whole.into_iter().all(|checked| checked.passing.is_none() && checked.end.is_none())
+        );
     }
 }

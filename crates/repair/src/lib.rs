@@ -45,7 +45,7 @@ pub use uses::{How, LineUse, Lines, Uses};
 use closed::Closed;
 use end::End;
 use explain::Pattern;
-use model::{EventId, EventTrace};
+use model::{ConditionId, EventId, EventTrace};
 use solver::SolverError;
 
 /// What is to be repaired: the cause of a failing run, as `explain` found it.
@@ -85,18 +85,20 @@ pub struct Repairs {
 /// Looks for repairs and checks them, until `wanted` have passed or there are no more candidates. Those with which the
 /// program was seen to `fail` are none; what goes further than one of them may be.
 ///
-/// Of a long run the end is looked at first, and the whole of it where no repair holds there.
+/// Of a long run the end is looked at first, and the whole of it where no repair holds there. Where the failure only tells
+/// what a check of the run has found (`told_of`), what came before that is the end.
 ///
 /// # Errors
 /// When the solver breaks. That it gives no answer in time refuses the candidate
 /// ([`Refusal::Undecided`]).
 pub fn repairs(
     bug: &Bug<'_>,
+    told_of: Option<ConditionId>,
     fail: &[Repair],
     wanted: usize,
     limits: Limits<'_>,
 ) -> Result<Repairs, SolverError> {
-    for end in End::of(bug) {
+    for end in End::of(bug, told_of) {
         let search = Search { bug: &end.bug(bug), whole: Some(bug.trace), fail, wanted };
         let mut repairs = of_run(search, End::limits(limits))?;
         tracing::info!(
@@ -267,7 +269,7 @@ mod tests {
         let limits =
             Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
         let moves = |fail: &[Repair]| -> Vec<Repair> {
-            let found = repairs(&bug, fail, 10, limits).expect("the solver answers").found;
+            let found = repairs(&bug, None, fail, 10, limits).expect("the solver answers").found;
             found.into_iter().filter(|repair| repair.kind == Kind::Move).collect()
         };
         let lines = |found: &[Repair]| -> Vec<Vec<u32>> {
@@ -313,7 +315,7 @@ mod tests {
         let limits =
             Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
         assert!(parts_two_steps(&bug));
-        let found = repairs(&bug, &[], 10, limits).expect("the solver answers").found;
+        let found = repairs(&bug, None, &[], 10, limits).expect("the solver answers").found;
         let has = |kind: Kind| found.iter().any(|repair| repair.kind == kind);
         assert!(has(Kind::HoldAcross) || has(Kind::CriticalSection), "{found:?}");
         assert!(!has(Kind::WaitFor), "{found:?}");
