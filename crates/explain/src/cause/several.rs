@@ -234,10 +234,10 @@ fn is_another_object(
         && first.iter().all(|site| !second.contains(site))
 }
 
-/// Are both read at one place, in two rounds of a loop that goes through the elements of one array, say?
+/// Are both read at one place, in two rounds of a loop that goes through the elements of one array, say, or of one that a
+/// library has for that?
 fn is_another_round(story: &Story<'_>, one: EventId, other: EventId) -> bool {
-    let [a, b] = [one, other].map(|id| story.event(id));
-    one != other && a.depth() == 0 && a.stack == b.stack
+    one != other && story.event(one).stack == story.event(other).stack
 }
 
 /// Is the event the last one before another of its thread that reads the cell?
