@@ -95,7 +95,9 @@ fn the_part_up_to_a_check_fails_where_that_goes_as_it_did() {
             ),
             false => COUNTED.to_owned(),
         };
-        let run = failing(&text, FailureKind::Exit);
+        // `a` makes its first step, `b` does all that it does, and then `a` makes its second one.
+        let turns = [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0];
+        let run = Run::in_order(failing(&text, FailureKind::Exit).parsed, &turns);
         let (part, known) = encoders::up_to_check(
             &run.parsed.trace,
             &run.schedule,
@@ -107,7 +109,8 @@ fn the_part_up_to_a_check_fails_where_that_goes_as_it_did() {
         assert_eq!(verify(&part.trace), Ok(()));
         let evaluation = model::evaluate::evaluate(&part.trace, &known, &|_| None);
         assert!(evaluation.expect("it can happen").fails);
-        // What comes behind it is not there.
+        // What comes behind it is not there, but for what another thread does without that.
+        assert!(part.find(run.event("turn")).is_some());
         assert_eq!(part.find(run.event("end")), None);
         assert_eq!(part.find(run.event("close")), None);
         let explanation = support::explained(&part.trace, 4);

@@ -119,21 +119,21 @@ fn without(
                     Some(WriteSource::Init) | None => true,
                 })
             }
-            EventKind::Lock { object, .. } | EventKind::Unlock { object, .. } => {
-                !locks.contains(&object)
-            }
-            EventKind::Write { .. } | EventKind::Fence => true,
+            EventKind::Lock { object, .. } => !locks.contains(&object),
+            EventKind::Write { .. } | EventKind::Unlock { .. } | EventKind::Fence => true,
             _ => false,
         };
         if goes_on && found.len() < BEHIND && !stopped.contains(&event.thread) {
             found.push(*id);
             continue;
         }
-        stopped.insert(event.thread);
-        left_out.insert(*id);
-        if let EventKind::Lock { object, .. } | EventKind::Unlock { object, .. } = event.kind {
-            locks.insert(object);
+        // Who goes no further keeps the locks that it has. The check's thread gives them back.
+        if stopped.insert(event.thread) {
+            let own = &trace.threads[event.thread.index()].events;
+            let before = own.get(..event.index as usize).unwrap_or_default();
+            locks.extend(held(trace, before).into_iter().map(|(object, _)| object));
         }
+        left_out.insert(*id);
     }
     found
 }
