@@ -73,7 +73,7 @@ fn a_deadlock_after_very_many_critical_sections_is_explained() {
 #[test]
 fn a_lost_wakeup_after_very_many_signals_is_explained() {
     let workspace = built("closing-queue", "closing_queue.c");
-    let record = ["record", "-q", "--noise", "--until-failure", "500", "--timeout", "1"];
+    let record = ["record", "-q", "--noise", "--until-failure", "3000", "--timeout", "1"];
     workspace.symbiosis(record.iter().chain(&["--", "./program", "300"])).expect_code(SUCCESS);
     let solve = ["solve", "program.trace", "--format", "json", "--timeout", "60"];
     let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);

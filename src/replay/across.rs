@@ -138,6 +138,7 @@ pub fn search(
         attempts: 0,
         steps: 0,
         not_compared: 0,
+        enough: NOT_COMPARED,
         passed: vec![],
         made: vec![],
         long: None,
@@ -252,6 +253,8 @@ struct Search<'a> {
     /// The most gates that a run passed in which no thread was waited for in vain.
     steps: u64,
     not_compared: usize,
+    /// When so many could not be compared, no more are made.
+    enough: usize,
     passed: Vec<Passed>,
     /// What was tried before all else.
     made: Vec<Plan>,
@@ -279,12 +282,13 @@ impl Search<'_> {
         }
         let mut more = MORE;
         // Those that were made to know the checks' ways tell little.
-        let known = self.passed.len();
+        let (known, most) = (self.passed.len(), ATTEMPTS + self.attempts);
+        self.enough += self.not_compared;
         let mut plans = VecDeque::from(plans(&flips, trace.threads.len()));
         plans.retain(|plan| !self.made.contains(plan));
         let mut slow = 0;
         while let Some(plan) = plans.pop_front() {
-            if self.attempts >= ATTEMPTS || Instant::now() >= self.end || self.is_beyond_compare() {
+            if self.attempts >= most || Instant::now() >= self.end || self.is_beyond_compare() {
                 break;
             }
             let started = Instant::now();
@@ -332,7 +336,7 @@ impl Search<'_> {
 
     /// Did runs pass, and none of them could be compared? The next would be as long.
     fn is_beyond_compare(&self) -> bool {
-        self.passed.is_empty() && self.not_compared >= NOT_COMPARED
+        self.passed.is_empty() && self.not_compared >= self.enough
     }
 
     /// Looks for the last place in the failing schedule up to which a run can follow it and still

@@ -37,9 +37,12 @@ impl Search<'_> {
         if !explain::may_tell_of_check(failing.trace) {
             return Ok(None);
         }
+        // If no check tells, there is time for other ways.
+        let until = Instant::now() + self.end.saturating_duration_since(Instant::now()) / 2;
         let ordinary = std::iter::once(Plan::Free).chain((1..RUNS).map(Plan::Shuffled));
         for plan in ordinary {
-            if self.passed.len() >= PASSING || Instant::now() >= self.end {
+            let passed = self.passed.len() + self.not_compared;
+            if passed >= PASSING || Instant::now() >= until {
                 break;
             }
             self.try_out(&plan)?;
@@ -50,6 +53,9 @@ impl Search<'_> {
         let checks = explain::outcomes(failing.trace, known, &passing);
         let all = self.passed.len();
         for check in checks.into_iter().take(CHECKS) {
+            if Instant::now() >= until {
+                break;
+            }
             let Some(Before { goes, orders }) = self.orders_before(check) else { continue };
             // Where the run may pass although the check went as it did, that is not why it failed.
             let attempt = self.attempt_with(&Plan::Goes(check), goes)?;
@@ -57,8 +63,8 @@ impl Search<'_> {
                 continue;
             }
             for (flip, text) in orders {
-                if Instant::now() >= self.end {
-                    return Ok(None);
+                if Instant::now() >= until {
+                    break;
                 }
                 let plan = Plan::Check(flip);
                 if let Some((attempt, text)) = self.attempt_with(&plan, text)?
