@@ -116,8 +116,7 @@ enum Width {
     Fetched,
     /// From the last look at what somebody else would have changed.
     Validated,
-    /// From the check to the write that it leads to; or only up to the thread's next step that others
-    /// see.
+    /// From the check to the write that it leads to; or only up to the thread's next step that others see.
     Telling,
     /// What the cause names, and a single access with the rest of its critical section.
     Named,
