@@ -70,8 +70,8 @@ pub struct Solution {
     /// the program.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub late_writes: Vec<LateWrite>,
-    /// The check of a thread's own that a failure at the end only tells of, where it was seen that the run fails where
-    /// that goes as it did, whatever comes then, and passes where it goes the other way.
+    /// The check of a thread's own that a failure at the end only tells of: a run that followed the failing schedule up to
+    /// there and went on at will failed, and one in which it went the other way passed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub check: Option<Check>,
     /// The source files that locations name, sorted.
