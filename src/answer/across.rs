@@ -70,8 +70,8 @@ pub fn add_across(
 fn decided(check: &Check) -> String {
     let Location { file, line, .. } = &check.location;
     format!(
-        "how the run ends is decided at {}:{line} in {}: a run that followed the failing schedule up to there and went on \
-         at will failed, and one in which that went the other way passed",
+        "how the run ends is decided at {}:{line} in {}: a run that followed the failing schedule up to there failed, and \
+         one in which that went the other way passed",
         file.rsplit('/').next().unwrap_or_default(),
         check.thread
     )

@@ -71,7 +71,7 @@ pub struct Solution {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub late_writes: Vec<LateWrite>,
     /// The check of a thread's own that a failure at the end only tells of: a run that followed the failing schedule up to
-    /// there and went on at will failed, and one in which it went the other way passed.
+    /// there failed, and one in which it went the other way passed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub check: Option<Check>,
     /// The source files that locations name, sorted.

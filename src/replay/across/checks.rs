@@ -10,8 +10,9 @@ use super::{CrossAlternate, Failing, Plan, Search};
 use crate::replay::ReplayError;
 use crate::replay::script::with_inputs;
 use explain::{Explanation, Flip, Options};
-use model::{ConditionId, EventId, EventKind, EventTrace, Schedule};
+use model::{ConditionId, EventId, EventKind, EventTrace, Schedule, Thread};
 use render::solution::Replay;
+use schedule::{Target, Turn};
 use solver::{Limits, Model, OrderingSession};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -22,8 +23,10 @@ const PASSING: usize = 3;
 const RUNS: u64 = 8;
 /// So many checks at most are tried, ...
 const CHECKS: usize = 3;
-/// ... and so many orders of each.
+/// ... and so many orders of each, ...
 const ORDERS: usize = 6;
+/// ... of so many that are looked for.
+const FOUND: usize = 16;
 /// So many events before a check are looked at, and where none of their orders has it go the other way, so many.
 const EVENTS: [usize; 2] = [600, 3_000];
 /// The orders of one part are looked for no longer than this.
@@ -51,38 +54,81 @@ impl Search<'_> {
         let known = (failing.schedule, failing.evaluation);
         let passing: Vec<_> = self.passed.iter().map(|passed| &passed.trace).collect();
         let checks = explain::outcomes(failing.trace, known, &passing);
-        let all = self.passed.len();
         for check in checks.into_iter().take(CHECKS) {
             if Instant::now() >= until {
                 break;
             }
-            let Some(Before { goes, orders }) = self.orders_before(check) else { continue };
-            // Where the run may pass although the check went as it did, that is not why it failed.
-            let attempt = self.attempt_with(&Plan::Goes(check), goes)?;
-            if attempt.is_none_or(|(attempt, _)| !super::failed(&attempt)) {
-                continue;
-            }
-            for (flip, text) in orders {
-                if Instant::now() >= until {
-                    break;
-                }
-                let plan = Plan::Check(flip);
-                if let Some((attempt, text)) = self.attempt_with(&plan, text)?
-                    && !super::failed(&attempt)
-                {
-                    self.keep(&plan, &attempt, text, Some(check));
-                }
-            }
-            let mut found = self.passed.split_off(all);
-            found.sort_by_cached_key(|passed| passed.key(failing.trace, None));
-            for passed in found {
-                let alternate = self.confirm(passed)?;
-                if alternate.replay == Replay::Confirmed {
-                    return Ok(Some(alternate));
+            let Some(before) = self.orders_before(check) else { continue };
+            // Behind the check the same may happen again when all threads go on at will, and less when one does after the
+            // other.
+            for to_the_end in [false, true] {
+                if let Some(found) = self.by_check(check, &before, to_the_end, until)? {
+                    return Ok(Some(found));
                 }
             }
         }
         Ok(None)
+    }
+
+    /// The confirmed run that passes and differs least, of those in which this check goes the other way. `None` where the
+    /// run may pass although it went as it did, which is not why it failed then. Behind the check other threads go
+    /// `to_the_end`, one after the other, before its own does, or all go on at will.
+    fn by_check(
+        &mut self,
+        check: ConditionId,
+        before: &Before,
+        to_the_end: bool,
+        until: Instant,
+    ) -> Result<Option<CrossAlternate>, ReplayError> {
+        let failing = self.failing;
+        let goes = self.text_up_to(&before.goes, check, to_the_end);
+        let attempt = self.attempt_with(&Plan::Goes(check), goes)?;
+        if attempt.is_none_or(|(attempt, _)| !super::failed(&attempt)) {
+            return Ok(None);
+        }
+        let all = self.passed.len();
+        for (flip, order) in &before.orders {
+            if Instant::now() >= until {
+                break;
+            }
+            let (plan, text) = (Plan::Check(*flip), self.text_up_to(order, check, to_the_end));
+            if let Some((attempt, text)) = self.attempt_with(&plan, text)?
+                && !super::failed(&attempt)
+            {
+                self.keep(&plan, &attempt, text, Some(check));
+            }
+        }
+        let mut found = self.passed.split_off(all);
+        found.sort_by_cached_key(|passed| passed.key(failing.trace, None));
+        for passed in found {
+            let alternate = self.confirm(passed)?;
+            if alternate.replay == Replay::Confirmed {
+                return Ok(Some(alternate));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The text of an order of what comes before a check.
+    fn text_up_to(&self, order: &[EventId], check: ConditionId, to_the_end: bool) -> String {
+        let Failing { trace, points, inputs, .. } = *self.failing;
+        let mut script = schedule::passing(trace, points, order).script;
+        if to_the_end {
+            let own = trace.conditions.get(check.index()).map(|condition| condition.thread);
+            let begun = |thread: &&Thread| {
+                thread.parent.is_some()
+                    && thread.events.first().is_some_and(|first| order.contains(first))
+            };
+            let mut threads: Vec<&Thread> = trace.threads.iter().filter(begun).collect();
+            threads.sort_by_key(|thread| Some(thread.id) == own);
+            let to_its_end = |thread: &Thread| Turn {
+                thread: thread.name.clone(),
+                target: Target::End,
+                comment: None,
+            };
+            script.turns.extend(threads.into_iter().map(to_its_end));
+        }
+        with_inputs(script, inputs).to_string()
     }
 
     /// What leads to a check of the failing run. `None` where no order has it go the other way.
@@ -91,7 +137,7 @@ impl Search<'_> {
     }
 
     fn orders_in(&self, check: ConditionId, most: usize) -> Option<Before> {
-        let Failing { trace: whole, points, inputs, schedule, evaluation, .. } = *self.failing;
+        let Failing { trace: whole, schedule, evaluation, .. } = *self.failing;
         let (part, known) = encoders::up_to_check(whole, schedule, evaluation, check, most)?;
         let events = part.trace.events.len();
         let found = match explained(&part.trace, known.clone(), self.end) {
@@ -103,31 +149,33 @@ impl Search<'_> {
         };
         tracing::debug!(%check, events, orders = found.len(), "a check");
         let begun: BTreeSet<EventId> = part.before().iter().copied().collect();
-        // What comes behind the check comes as it likes.
-        let text = |schedule: &Schedule| {
+        let up_to = |schedule: &Schedule| {
             let comes_before = |id: &&EventId| part.trace.event(**id).kind != EventKind::Failure;
             let own = schedule.order.iter().take_while(comes_before).map(|id| part.event(*id));
             let mut order: Vec<EventId> = part.before().to_vec();
             order.extend(own.filter(|id| !begun.contains(id)));
-            let built = schedule::passing(whole, points, &order);
-            with_inputs(built.script, inputs).to_string()
+            order
         };
-        let orders = found.iter().take(ORDERS).map(|alternate| {
+        let orders = found.iter().map(|alternate| {
             let [before, after] = [alternate.flipped.after, alternate.flipped.before];
             let flip = Flip { before: part.event(before), after: part.event(after) };
-            (flip, text(&alternate.schedule))
+            (flip, up_to(&alternate.schedule))
         });
-        let orders: Vec<(Flip, String)> = orders.collect();
-        (!orders.is_empty()).then(|| Before { goes: text(&known), orders })
+        let mut orders: Vec<(Flip, Vec<EventId>)> = orders.collect();
+        // The more others do first, the more may go wrong that has nothing to do with this check.
+        let near = orders.len().min(ORDERS / 2);
+        orders[near..].sort_by_key(|(_, order)| order.len());
+        orders.truncate(ORDERS);
+        (!orders.is_empty()).then(|| Before { goes: up_to(&known), orders })
     }
 }
 
-/// What leads to a check, as texts of schedules behind which all threads go on at will.
+/// What leads to a check, as orders of the failing run's events.
 struct Before {
-    /// The failing schedule up to it.
-    goes: String,
-    /// Schedules in which it goes the other way, each with the pair that it reverses; the one that differs least first.
-    orders: Vec<(Flip, String)>,
+    /// That of the failing schedule.
+    goes: Vec<EventId>,
+    /// Those in which it goes the other way, each with the pair that it reverses: some that differ least, and the shortest.
+    orders: Vec<(Flip, Vec<EventId>)>,
 }
 
 /// The explanation of the part of a run up to a check, for its alternates.
@@ -139,7 +187,7 @@ fn explained(trace: &EventTrace, known: Schedule, end: Instant) -> Result<Explan
     let limits = Limits { time: Some(PATIENCE), memory_mb: None };
     let mut session = OrderingSession::new(trace, &system, limits).ending_at(Some(until));
     let options =
-        Options { alternates: ORDERS, switch_work: 0, time: PATIENCE, ..Options::default() };
+        Options { alternates: FOUND, switch_work: 0, time: PATIENCE, ..Options::default() };
     let known = Model { schedule: known, ..Model::default() };
     explain::explain_from(trace, &system, &mut session, &known, &options, &budget)
         .map_err(|error| text(&error))
