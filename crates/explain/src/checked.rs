@@ -106,7 +106,7 @@ pub fn may_tell_of_check(trace: &EventTrace) -> bool {
 /// Checks of a failing run whose outcome may be what its failure tells of: branches that hang on what threads share, and
 /// that went a way there which they went in none of these runs that pass. Where the failure reads something, its value has
 /// to have come from what a check's thread did behind it. Of each place the first, in the schedule's order; those that
-/// a passing run came to, too, before others, which mostly have to go the other way in the failing run.
+/// a passing run came to, too, before others, of which only those count that mostly go the other way in the failing run.
 ///
 /// `evaluation` is what the failing schedule does.
 #[must_use]
@@ -120,8 +120,9 @@ pub fn outcomes(
     }
     let sources = sources(failing, evaluation);
     let tells = |condition: &PathCondition| {
-        let behind = |thread, index| thread == condition.thread && index >= condition.position;
-        sources.as_ref().is_none_or(|all| all.iter().any(|(thread, index)| behind(*thread, *index)))
+        let last = |sources: &BTreeMap<ThreadId, u32>| sources.get(&condition.thread).copied();
+        let behind = |last: u32| last >= condition.position;
+        sources.as_ref().is_none_or(|sources| last(sources).is_some_and(behind))
     };
     let taken: BTreeSet<_> = passing.iter().flat_map(|trace| ways(trace)).collect();
     let places: BTreeSet<&Site> = taken.iter().map(|(site, _)| *site).collect();
@@ -157,18 +158,19 @@ pub fn outcomes(
     found.into_iter().map(|(_, _, id)| id).collect()
 }
 
-/// The writes, by thread and place in it, from which what the failure reads has come; none where it reads nothing.
-fn sources(trace: &EventTrace, evaluation: &Evaluation) -> Option<Vec<(ThreadId, u32)>> {
+/// Of each thread the place of its last write from which what the failure reads has come; none where it reads nothing.
+fn sources(trace: &EventTrace, evaluation: &Evaluation) -> Option<BTreeMap<ThreadId, u32>> {
     let mut queue: Vec<ReadRef> = failure_reads(trace).into_iter().collect();
     if queue.is_empty() {
         return None;
     }
     let mut seen: BTreeSet<ReadRef> = queue.iter().copied().collect();
-    let mut found = Vec::new();
+    let mut found: BTreeMap<ThreadId, u32> = BTreeMap::new();
     while let Some(read) = queue.pop() {
         let Some(WriteSource::Write(id)) = evaluation.reads_from.get(&read) else { continue };
         let write = trace.event(*id);
-        found.push((write.thread, write.index));
+        let last = found.entry(write.thread).or_default();
+        *last = write.index.max(*last);
         let part = trace.event(read.event).kind.reads().get(read.part as usize);
         let cell = part.map(|part| part.cell);
         let written = write.kind.writes().iter().find(|other| Some(other.cell) == cell);
