@@ -48,7 +48,8 @@ pub use locks::section_pairs;
 pub use recorded::with_recorded_values;
 pub use size::SystemSize;
 pub use slice::{
-    Slice, ends, failing_at_check, is_long, is_often_woken, slice, slice_below, up_to_check, window,
+    BEFORE_CHECK, Slice, ends, failing_at_check, is_long, is_often_woken, slice, slice_below,
+    up_to_check, window,
 };
 pub use system::{ChoiceId, Constraint, ConstraintId, ConstraintKind, ConstraintSystem, Term};
 #[doc(hidden)]

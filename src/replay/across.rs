@@ -541,7 +541,7 @@ impl Search<'_> {
                 let order = explain::flipped_order(trace, schedule, flip);
                 schedule::passing(trace, points, &order)
             }
-            Plan::Prefix(flip) | Plan::Check(flip) => {
+            Plan::Prefix(flip) => {
                 schedule::prefix(trace, points, &schedule.order, flip.before, Some(flip.after))
             }
             Plan::Until(place) => self.until(place)?,
@@ -552,7 +552,8 @@ impl Search<'_> {
                 let script = whole(&trace.threads, threads);
                 return Some(with_inputs(script, inputs).to_string());
             }
-            Plan::Goes(_) => return None,
+            // Their texts are those of what comes before the check.
+            Plan::Check(_) | Plan::Goes(_) => return None,
             Plan::Free => return Some(with_inputs(Script::default(), inputs).to_string()),
             // A run follows either a text or its priorities.
             Plan::Shuffled(_) => return Some(String::new()),

@@ -216,6 +216,16 @@ pub(crate) fn event_of(source: WriteSource) -> Option<EventId> {
     }
 }
 
+/// The reads that the value which a data flow brings depends on.
+pub(crate) fn feeding(trace: &EventTrace, flow: DataFlow) -> Vec<ReadRef> {
+    let Some(write) = event_of(flow.write) else { return Vec::new() };
+    let reads = trace.event(flow.read.event).kind.reads();
+    let Some(part) = reads.get(flow.read.part as usize) else { return Vec::new() };
+    let mut written = trace.event(write).kind.writes().iter();
+    let value = written.find(|other| other.cell == part.cell).map(|part| part.value);
+    value.map(|value| trace.reads_of(value)).into_iter().flatten().collect()
+}
+
 /// A read of both runs, with its sources.
 #[derive(Clone, Copy)]
 pub(crate) struct Flow {
@@ -536,7 +546,7 @@ impl<'a> View<'a> {
         while let Some(read) = stack.pop() {
             match flows.iter().find(|flow| flow.failing.read == read) {
                 Some(flow) if flow.same_source => {
-                    let earlier = self.feeding(flow.failing).into_iter();
+                    let earlier = feeding(self.failing.trace, flow.failing).into_iter();
                     stack.extend(earlier.filter(|earlier| seen.insert(*earlier)));
                 }
                 Some(_) => {
@@ -560,17 +570,6 @@ impl<'a> View<'a> {
             self.passing.trace.event(partner.event).kind.reads().get(partner.part as usize)?;
         let returned = self.passing.evaluation.values.get(part.var.index()).copied().flatten()?;
         Some(self.evaluated(value)? == returned)
-    }
-
-    /// The reads that the value of a source that both runs have depends on.
-    fn feeding(&self, flow: DataFlow) -> Vec<ReadRef> {
-        let trace = self.failing.trace;
-        let Some(write) = event_of(flow.write) else { return Vec::new() };
-        let reads = trace.event(flow.read.event).kind.reads();
-        let Some(part) = reads.get(flow.read.part as usize) else { return Vec::new() };
-        let mut written = trace.event(write).kind.writes().iter();
-        let value = written.find(|other| other.cell == part.cell).map(|part| part.value);
-        value.map(|value| trace.reads_of(value)).into_iter().flatten().collect()
     }
 
     /// The reads of pointers through which a read that comes from elsewhere went, where they come from elsewhere

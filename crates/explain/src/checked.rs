@@ -5,13 +5,14 @@
 //! another that has waited for its end. So nothing leads from the failure back to the check. But the failing run took a
 //! turn there that the passing run never takes.
 
-use crate::across::{Divergence, View};
+use crate::across::{Divergence, View, event_of, feeding};
 use crate::cone::failure_reads;
 use crate::conflict::positions;
+use crate::dsp::DataFlow;
 use model::evaluate::Evaluation;
 use model::{
     ConditionId, EventId, EventKind, EventTrace, Expr, ExprId, FailureKind, PathCondition,
-    PathConditionKind, ReadRef, Schedule, Site, ThreadId, WriteSource,
+    PathConditionKind, ReadRef, Schedule, Site, ThreadId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,15 +168,12 @@ fn sources(trace: &EventTrace, evaluation: &Evaluation) -> Option<BTreeMap<Threa
     let mut seen: BTreeSet<ReadRef> = queue.iter().copied().collect();
     let mut found: BTreeMap<ThreadId, u32> = BTreeMap::new();
     while let Some(read) = queue.pop() {
-        let Some(WriteSource::Write(id)) = evaluation.reads_from.get(&read) else { continue };
-        let write = trace.event(*id);
+        let Some(&write) = evaluation.reads_from.get(&read) else { continue };
+        let earlier = feeding(trace, DataFlow { write, read }).into_iter();
+        queue.extend(earlier.filter(|earlier| seen.insert(*earlier)));
+        let Some(write) = event_of(write).map(|id| trace.event(id)) else { continue };
         let last = found.entry(write.thread).or_default();
         *last = write.index.max(*last);
-        let part = trace.event(read.event).kind.reads().get(read.part as usize);
-        let cell = part.map(|part| part.cell);
-        let written = write.kind.writes().iter().find(|other| Some(other.cell) == cell);
-        let feeding = written.map(|written| trace.reads_of(written.value)).into_iter().flatten();
-        queue.extend(feeding.filter(|earlier| seen.insert(*earlier)));
     }
     Some(found)
 }

@@ -488,8 +488,12 @@ impl<'t> Evaluator<'t> {
             FailureCondition::Unwoken { condition, began } => {
                 Some(self.is_unwoken(*condition, *began))
             }
-            FailureCondition::All(parts) => self.fold(parts, false),
-            FailureCondition::Any(parts) => self.fold(parts, true),
+            FailureCondition::All(parts) => {
+                FailureCondition::decide(parts, false, |part| self.holds(part))
+            }
+            FailureCondition::Any(parts) => {
+                FailureCondition::decide(parts, true, |part| self.holds(part))
+            }
         }
     }
 
@@ -524,19 +528,5 @@ impl<'t> Evaluator<'t> {
             let needed = waits.iter().filter(|(begin, _)| *begin >= from).count();
             given < needed + 1
         })
-    }
-
-    /// Disjunction when `decisive` is true, conjunction when it is false; one part with the
-    /// decisive value decides whatever is unknown.
-    fn fold(&mut self, parts: &[FailureCondition], decisive: bool) -> Option<bool> {
-        let mut result = Some(!decisive);
-        for part in parts {
-            match self.holds(part) {
-                Some(value) if value == decisive => return Some(decisive),
-                Some(_) => {}
-                None => result = None,
-            }
-        }
-        result
     }
 }

@@ -292,6 +292,24 @@ pub enum FailureCondition {
 }
 
 impl FailureCondition {
+    /// Whether a disjunction (`decisive` true) or a conjunction (`decisive` false) of parts holds, as far as that is known
+    /// of each; one part with the decisive value decides whatever is unknown.
+    pub fn decide(
+        parts: &[Self],
+        decisive: bool,
+        mut holds: impl FnMut(&Self) -> Option<bool>,
+    ) -> Option<bool> {
+        let mut result = Some(!decisive);
+        for part in parts {
+            match holds(part) {
+                Some(value) if value == decisive => return Some(decisive),
+                Some(_) => {}
+                None => result = None,
+            }
+        }
+        result
+    }
+
     /// The expressions that the condition speaks of, wherever in it, for making it speak of others.
     pub fn values_mut(&mut self) -> Vec<&mut ExprId> {
         match self {

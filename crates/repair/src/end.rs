@@ -15,9 +15,6 @@ use std::time::Duration;
 /// One question about an end may take no longer than that.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// So many events before a check are looked at, and where what the cause is about is not among them, so many.
-const BEFORE_CHECK: [usize; 2] = [600, 3_000];
-
 /// An end of a run, and the cause in it.
 pub(crate) struct End {
     window: Slice,
@@ -38,7 +35,7 @@ impl End {
         let is_long = encoders::is_long(bug.trace);
         let known = (is_long || told_of.is_some()).then(|| known(bug)).flatten();
         let before_check = known.as_ref().zip(told_of).and_then(|((order, evaluation), check)| {
-            let mut sizes = BEFORE_CHECK.into_iter();
+            let mut sizes = encoders::BEFORE_CHECK.into_iter();
             sizes.find_map(|most| {
                 let (window, order) =
                     encoders::up_to_check(bug.trace, order, evaluation, check, most)?;

@@ -11,6 +11,8 @@ use model::{
 };
 use rustc_hash::FxHashSet;
 
+/// So many events before a check are looked at, and where they do not explain it, so many.
+pub const BEFORE_CHECK: [usize; 2] = [600, 3_000];
 /// So many events of other threads behind the check are part of what comes before it.
 const BEHIND: usize = 200;
 

@@ -25,7 +25,7 @@ use crate::context::{Builder, Context};
 use crate::fork_join;
 use crate::locks::Regions;
 use crate::validate;
-pub use check::{failing_at_check, up_to_check};
+pub use check::{BEFORE_CHECK, failing_at_check, up_to_check};
 pub use ends::{ends, is_long, is_often_woken};
 use model::{
     CellId, EventId, EventTrace, ReadRef, Thread, VarId, Variable, VariableOrigin, WriteSource,

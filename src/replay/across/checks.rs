@@ -27,8 +27,6 @@ const CHECKS: usize = 3;
 const ORDERS: usize = 6;
 /// ... of so many that are looked for.
 const FOUND: usize = 16;
-/// So many events before a check are looked at, and where none of their orders has it go the other way, so many.
-const EVENTS: [usize; 2] = [600, 3_000];
 /// The orders of one part are looked for no longer than this.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -133,7 +131,7 @@ impl Search<'_> {
 
     /// What leads to a check of the failing run. `None` where no order has it go the other way.
     fn orders_before(&self, check: ConditionId) -> Option<Before> {
-        EVENTS.iter().find_map(|most| self.orders_in(check, *most))
+        encoders::BEFORE_CHECK.iter().find_map(|most| self.orders_in(check, *most))
     }
 
     fn orders_in(&self, check: ConditionId, most: usize) -> Option<Before> {

@@ -1,6 +1,6 @@
 //! From the failure back to what was ordered otherwise.
 
-use super::{BRANCHES, Divergence, FLOWS, Flow, SHOWN, View, event_of};
+use super::{BRANCHES, Divergence, FLOWS, Flow, SHOWN, View, event_of, feeding};
 use crate::cone::failure_reads;
 use crate::dsp::DataFlow;
 use model::{ConditionId, FailureCondition, ReadRef, ThreadId};
@@ -102,7 +102,7 @@ impl<'v, 'a> Search<'v, 'a> {
             if self.view.matching.in_passing(event).is_none() {
                 self.branch(self.view.failing.trace.event(event).thread);
             }
-            let feeding = self.view.feeding(DataFlow { write, read });
+            let feeding = feeding(self.view.failing.trace, DataFlow { write, read });
             queue.extend(feeding.into_iter().filter(|earlier| seen.insert(*earlier)));
         }
     }
@@ -116,21 +116,13 @@ impl<'v, 'a> Search<'v, 'a> {
             }
             // What else waits and signals in the passing run is not compared.
             FailureCondition::Unwoken { .. } => None,
-            FailureCondition::All(parts) => self.fold(parts, false),
-            FailureCondition::Any(parts) => self.fold(parts, true),
-        }
-    }
-
-    fn fold(&self, parts: &[FailureCondition], decisive: bool) -> Option<bool> {
-        let mut result = Some(!decisive);
-        for part in parts {
-            match self.holds(part) {
-                Some(value) if value == decisive => return Some(decisive),
-                Some(_) => {}
-                None => result = None,
+            FailureCondition::All(parts) => {
+                FailureCondition::decide(parts, false, |part| self.holds(part))
+            }
+            FailureCondition::Any(parts) => {
+                FailureCondition::decide(parts, true, |part| self.holds(part))
             }
         }
-        result
     }
 
     /// Explains why a thread went another way.
@@ -166,7 +158,7 @@ impl<'v, 'a> Search<'v, 'a> {
                 // Where both runs have the source, what it writes may be another value, or it may
                 // come at another time because of what it reads.
                 if self.branches.len() == explained {
-                    queue.push_back(self.view.feeding(flow.failing));
+                    queue.push_back(feeding(self.view.failing.trace, flow.failing));
                     self.computed(&flow);
                 }
             }
