@@ -192,7 +192,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         by_update: None,
         followed: None,
     };
-    let likely = watched::is_likely(&loaded, &execution);
+    let likely = watched::is_likely(&loaded, &execution, &work)?;
     if likely && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work, false)? {
         return Ok(answer);
     }
@@ -200,9 +200,11 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     let Replayed { mut explained, failing, notes, mut alternates, across } = replayed;
     let settled = contended::is_complete(&explained.explanation)
         && failing.replay != render::solution::Replay::Diverged;
-    let no_order = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule);
+    let no_order = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule)
+        || failing.replay == render::solution::Replay::Diverged;
+    // The first look was not as far where something else might have been to blame.
     if !settled
-        && !likely
+        && (no_order || !likely)
         && watched::is_possible(&loaded, &execution, no_order)
         && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work, no_order)?
     {

@@ -351,6 +351,24 @@ fn what_damaged_the_heap_is_explained_and_not_the_damage() {
     assert!(fixed.stdout().contains("`given->count`"), "{}", fixed.stdout());
 }
 
+/// Where it crashes has to do with what the allocator gave the memory to, in every run something else.
+#[test]
+fn a_shared_pointer_that_is_assigned_while_it_is_copied_is_told_by_both() {
+    let workspace = Workspace::new("solve-shared-config");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/shared_config.cc");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["c++", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record =
+        ["record", "--noise", "--until-failure", "300", "-o", "run.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let said = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).stdout();
+    let cause = said.lines().next().unwrap_or_default();
+    let by_pointer = ["config_` pointed to (", "config_` had pointed to ("];
+    assert!(by_pointer.iter().any(|words| cause.contains(words)), "{said}");
+    assert!(cause.contains("'s read of that pointer (shared_config.cc:2"), "{said}");
+}
+
 /// What goes wrong in the clean-up behind a thread is that thread's, and not the initial one's.
 #[test]
 fn a_failure_behind_a_threads_end_is_that_threads() {

@@ -7,12 +7,16 @@
 
 use super::budget::Budget;
 use super::confirm::{Confirmer, whole_manifest};
+use super::followed::recorded;
 use super::work::Work;
 use super::{Loaded, PipelineError};
 use crate::record::ending;
 use crate::replay::{self, Claim};
-use model::{Event, EventKind, EventTrace};
+use model::evaluate::evaluate;
+use model::{Event, EventKind, EventTrace, FailureCondition, ReadRef, WriteSource};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use symex::{Execution, RecordedFailureKind};
 use trace_format::{FailureKind, Manifest};
 
@@ -20,6 +24,8 @@ use trace_format::{FailureKind, Manifest};
 const DIRECTORY: &str = "watched";
 /// A run of so many events is a long one.
 const LONG: usize = 20_000;
+/// So long a look may take at whether the recorded run's own order leads to the failure.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// The trace of the same run with a watched heap, where [`solve`](super::solve) has made one, and otherwise the trace
 /// itself: what an answer about the trace is about.
@@ -46,24 +52,69 @@ pub(super) fn note(directory: &Path, watched: &Path) -> Option<String> {
 }
 
 /// Is what was freed looked at first? Where the heap was found damaged, nothing else can be to blame; and in a long run, to
-/// look at the crash itself takes long, while in a short one that tells more.
-pub(super) fn is_likely(loaded: &Loaded, execution: &Execution) -> bool {
-    let Some(failure) = &loaded.recording.failure else { return false };
+/// look at the crash itself takes long, while in a short one that tells more, if what log and clock tell of the recorded
+/// run leads to it: what the allocator put into freed memory is no thread's write.
+///
+/// # Errors
+/// When the trace is none that can be executed.
+pub(super) fn is_likely(
+    loaded: &Loaded,
+    execution: &Execution,
+    work: &Work<'_>,
+) -> Result<bool, PipelineError> {
+    let Some(failure) = &loaded.recording.failure else { return Ok(false) };
+    if !is_possible(loaded, execution, false) {
+        return Ok(false);
+    }
     let is_long = execution.trace.events.len() >= LONG;
-    let by_heap = match failure.kind {
+    let used = execution.report.used_after_free.is_some();
+    Ok(match failure.kind {
         RecordedFailureKind::HeapCorruption => true,
-        RecordedFailureKind::Signal { .. } => is_long,
-        RecordedFailureKind::Abort => is_long && execution.report.used_after_free.is_some(),
-        _ => false,
-    };
-    by_heap && is_possible(loaded, execution, false)
+        // The allocator may have found what others did to it.
+        RecordedFailureKind::DoubleFree { .. } => used,
+        RecordedFailureKind::Signal { .. } => is_long || !is_led_to(&execution.trace, work)?,
+        RecordedFailureKind::Abort if is_long => used,
+        _ => used && !is_long && !is_led_to(&execution.trace, work)?,
+    })
 }
 
-/// May it have come of what was freed? In a run that crashed, or where `no_order` leads to what threads read.
+/// Does what log and clock tell of the recorded run lead to the failure, by what threads or the beginning wrote and not by
+/// what nobody knows of? Where log and clock tell nothing, that is not known.
+fn is_led_to(trace: &EventTrace, work: &Work<'_>) -> Result<bool, PipelineError> {
+    let condition = trace.failure.as_ref().map(|failure| &failure.condition);
+    let reads = match condition {
+        Some(FailureCondition::Value(expr)) => trace.reads_of(*expr),
+        _ => BTreeSet::new(),
+    };
+    if reads.is_empty() && matches!(condition, Some(FailureCondition::Value(_))) {
+        return Ok(false);
+    }
+    if trace.intervals.is_empty() || !work.has_coarse_sessions() {
+        return Ok(true);
+    }
+    let budget = Budget::new(work.deadline, work.options.memory_mb).part(LOOK);
+    let Some(schedule) = work.follow(trace, true, &budget)? else { return Ok(false) };
+    let Ok(evaluation) = evaluate(trace, &schedule, &recorded(trace)) else {
+        return Ok(false);
+    };
+    let is_unknown = |read: &ReadRef| {
+        let part = trace.event(read.event).kind.reads().get(read.part as usize);
+        let init = part.map(|part| trace.cells[part.cell.index()].init);
+        evaluation.reads_from.get(read) == Some(&WriteSource::Init)
+            && init.is_some_and(|init| trace.exprs.as_const(init).is_none())
+    };
+    Ok(!reads.iter().any(is_unknown))
+}
+
+/// May it have come of what was freed? In a run that crashed, or where `no_order` that the program follows leads to what
+/// threads read.
 pub(super) fn is_possible(loaded: &Loaded, execution: &Execution, no_order: bool) -> bool {
-    use RecordedFailureKind::{Abort, Exception, HeapCorruption, Signal, TimedOut};
+    use RecordedFailureKind::{Abort, DoubleFree, Exception, HeapCorruption, Signal, TimedOut};
     let kind = loaded.recording.failure.as_ref().map(|failure| failure.kind);
-    let crashed = matches!(kind, Some(Abort | Exception | HeapCorruption | Signal { .. }));
+    let crashed = matches!(
+        kind,
+        Some(Abort | DoubleFree { .. } | Exception | HeapCorruption | Signal { .. })
+    );
     let used = execution.report.used_after_free.is_some();
     let odd = no_order && kind != Some(TimedOut);
     !loaded.watches_heap && (crashed || used || odd) && frees(&execution.trace)

@@ -344,3 +344,81 @@ fn what_overtook_a_check_counts_where_another_operation_followed_it() {
     );
     assert_eq!(cause.events, events(&parsed, &["raise", "check", "use"]), "{cause:?}");
 }
+
+/// A thread reads a pointer, another one gives up the last reference and frees the object, and the first one counts
+/// itself then.
+#[test]
+fn a_reference_that_was_taken_too_late_is_told_by_the_pointer() {
+    let text = "
+        cell current 32 = 1
+        cell count 32 = 1
+        t0: alloc o
+        t0: fork a
+        t0: fork b
+        a: [get] R current -> c
+        a: assume c == 1
+        a: [take] RMW count -> n = n + 1
+        a: [use] R field -> f
+        a: fail before gone use
+        b: W current 2
+        b: [last] RMW count -> k = k - 1
+        b: assume k == 1
+        b: [gone] free o
+    ";
+    let cause = |text: &str| {
+        let mut parsed = trace(text);
+        let take = parsed.trace.event(parsed.event("take"));
+        let (thread, position) = (take.thread, take.index);
+        let mut conditions = parsed.trace.conditions.iter_mut();
+        let led = conditions.find(|it| it.thread == thread && it.position == position);
+        led.expect("a condition").kind = model::PathConditionKind::Address;
+        let told = events(&parsed, &["last", "get", "take"]);
+        (cause_of(&parsed), told)
+    };
+    let (found, told) = cause(text);
+    assert_eq!((found.pattern, found.case), (Pattern::Atomicity, Some("reference-taken-too-late")));
+    assert_eq!(found.events, told);
+    assert_eq!(found.variables[0], "count");
+    // The same by where the object lay.
+    let (found, told) = cause(&text.replacen("cell", "heap o 1 8\ncell", 1));
+    assert_eq!(found.events, told);
+    // An object that is freed whatever was counted, and one of which another reference is left.
+    for (part, other) in [("b: assume k == 1", ""), ("count 32 = 1", "count 32 = 2")] {
+        let other = text.replace(part, other).replace("k == 1", "k > 0");
+        assert_ne!(cause(&other).0.case, Some("reference-taken-too-late"), "{other}");
+    }
+}
+
+/// A pointer is read, another thread puts another one there and frees what the first one led to, and that is used.
+#[test]
+fn a_use_of_freed_memory_is_told_by_the_pointer_that_was_another_one_by_then() {
+    let text = "
+        heap o 4096 16
+        cell current 32 = 4096
+        t0: alloc o
+        t0: fork a
+        t0: fork b
+        a: [get] R current -> c
+        a: assume c == 4096
+        a: [use] R field -> f
+        a: fail before gone use
+        b: [put] W current 8192
+        b: [gone] free o
+    ";
+    let parsed = trace(text);
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::UseAfterFree, Some("stale-pointer")));
+    assert_eq!(cause.events, events(&parsed, &["gone", "get", "use"]));
+    assert!(cause.sentence.contains("freed what `current` had pointed to ("), "{}", cause.sentence);
+    // Another object's pointer, and one that stays as it was.
+    for (part, other) in [("heap o 4096", "heap o 5000"), ("W current 8192", "W current 4096")] {
+        let other = trace(&text.replace(part, other));
+        assert_eq!(cause_of(&other).events, events(&other, &["gone", "use"]));
+    }
+    // What the reader said before it read the pointer is not what the other one should have waited for.
+    let said = text.replace("a: [get]", "a: [say] W hazard 1\n        a: [get]");
+    let said = said
+        .replace("b: [put]", "b: [look] R hazard -> z\n        b: assume z != 1\n        b: [put]");
+    let said = trace(&said);
+    assert_eq!(cause_of(&said).events, events(&said, &["gone", "get", "use"]));
+}

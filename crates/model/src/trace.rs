@@ -5,6 +5,7 @@ use crate::expr::ExprPool;
 use crate::ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
 use crate::{ExprId, ReadRef, Site};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// The symbolic events of one recorded run, its path conditions and its failure.
 ///
@@ -146,6 +147,9 @@ pub struct Object {
     pub kind: ObjectKind,
     /// The name in the source's words, or an address-like fallback.
     pub name: String,
+    /// Where a heap object lay in the recorded run, from which pointers to it are known; `None` for other kinds, and where
+    /// that is not known.
+    pub addresses: Option<Range<u64>>,
 }
 
 /// Where a value variable comes from.

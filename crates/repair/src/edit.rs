@@ -52,7 +52,7 @@ impl<'t> Edit<'t> {
     /// A new object of synchronisation.
     pub(crate) fn object(&mut self, kind: ObjectKind, name: &str) -> ObjectId {
         let id = ObjectId::from_index(self.trace.objects.len() + self.objects.len());
-        self.objects.push(Object { id, kind, name: name.to_owned() });
+        self.objects.push(Object { id, kind, name: name.to_owned(), addresses: None });
         id
     }
 

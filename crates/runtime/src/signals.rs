@@ -88,7 +88,7 @@ const FRAME: u64 = 4 << 20;
 /// How much of libc's last words is looked at, in bytes.
 const LONGEST_WORDS: usize = 512;
 /// How messages about a damaged heap begin.
-const HEAP_WORDS: [&[u8]; 9] = [
+const HEAP_WORDS: [&[u8]; 12] = [
     b"free(): ",
     b"malloc(): ",
     b"realloc(): ",
@@ -98,6 +98,9 @@ const HEAP_WORDS: [&[u8]; 9] = [
     b"mremap_chunk(): ",
     b"malloc_consolidate(): ",
     b"unaligned ",
+    b"tcache_thread_shutdown(): ",
+    b"int_mallinfo(): ",
+    b"Fatal glibc error: malloc ",
 ];
 
 /// Where libc keeps its last words before it aborts.
@@ -239,6 +242,12 @@ mod tests {
             (b"double free or corruption (out)", RawFailure::HeapCorruption),
             (b"free(): invalid next size (fast)", RawFailure::HeapCorruption),
             (b"corrupted size vs. prev_size", RawFailure::HeapCorruption),
+            (
+                b"tcache_thread_shutdown(): unaligned tcache chunk detected",
+                RawFailure::HeapCorruption,
+            ),
+            (b"Fatal glibc error: malloc assertion failure in free: p", RawFailure::HeapCorruption),
+            (b"Fatal glibc error: array index out of range", RawFailure::Abort),
             (b"*** stack smashing detected ***: terminated", RawFailure::Abort),
         ] {
             assert_eq!(of_words(words), kind, "{}", String::from_utf8_lossy(words));

@@ -132,7 +132,7 @@ impl Engine<'_> {
             return Some(object);
         }
         let heap_object = &self.learned.heap.objects[index];
-        let address = heap_object.address;
+        let (address, size) = (heap_object.address, heap_object.size);
         let what = if heap_object.mapped.is_some() { "mapping" } else { "heap object" };
         // A library's line says nothing of the program.
         let stack = self.stack(t);
@@ -142,7 +142,7 @@ impl Engine<'_> {
             0 => format!("{what} at {address:#x}"),
             line => format!("{what} of {}:{line}", file_name(&site.file)),
         };
-        let object = self.out.object(ObjectKind::Heap, name);
+        let object = self.out.heap_object(name, address..address.saturating_add(size));
         self.heap_objects.insert(index, object);
         Some(object)
     }

@@ -361,7 +361,16 @@ impl Builder {
 
     pub fn object(&mut self, kind: ObjectKind, name: String) -> ObjectId {
         let id = ObjectId::from_index(self.objects.len());
-        self.objects.push(Object { id, kind, name });
+        self.objects.push(Object { id, kind, name, addresses: None });
+        id
+    }
+
+    /// An object of the heap that lay there in the recorded run.
+    pub fn heap_object(&mut self, name: String, addresses: Range<u64>) -> ObjectId {
+        let id = self.object(ObjectKind::Heap, name);
+        if let Some(object) = self.objects.get_mut(id.index()) {
+            object.addresses = Some(addresses);
+        }
         id
     }
 

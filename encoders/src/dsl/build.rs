@@ -108,6 +108,12 @@ impl Builder {
             ["sem", name, initial] => {
                 self.new_object(name, ObjectKind::Semaphore { initial: number(initial)? });
             }
+            ["heap", name, address, size] => {
+                let address = u64::from(number(address)?);
+                let end = address + u64::from(number(size)?);
+                let object = self.new_object(name, ObjectKind::Heap);
+                self.trace.objects[object.index()].addresses = Some(address..end);
+            }
             ["barrier", name, count] => {
                 self.new_object(name, ObjectKind::Barrier { count: number(count)? });
             }
@@ -342,7 +348,7 @@ impl Builder {
 
     fn new_object(&mut self, name: &str, kind: ObjectKind) -> ObjectId {
         let id = ObjectId::from_index(self.trace.objects.len());
-        self.trace.objects.push(Object { id, kind, name: name.to_owned() });
+        self.trace.objects.push(Object { id, kind, name: name.to_owned(), addresses: None });
         self.objects.insert(name.to_owned(), id);
         id
     }

@@ -10,6 +10,7 @@
 //! input i 32            # a value that the trace does not fix
 //! sem s 2               # initial units
 //! barrier b 3           # threads per round
+//! heap h 4096 16        # a heap object's address and size in the recorded run
 //! ```
 //!
 //! Events are `thread: statement`, with an optional label in front of the statement

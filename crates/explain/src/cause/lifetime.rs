@@ -1,9 +1,12 @@
 //! An object was freed before it was used, or freed again.
 
 use super::story::Story;
-use super::words::{at, quoted, whole};
-use super::{Found, Pattern, decision};
-use model::{EventId, EventKind, FailureCondition, FailureKind};
+use super::words::{at, both_at, quoted, whole};
+use super::{CauseEvent, Found, Pattern, decision};
+use model::{CellId, Event, EventId, EventKind, FailureCondition, FailureKind, ObjectId, ReadPart};
+
+/// So many of a thread's events are looked at for the pointer that it used.
+const NEAR: usize = 256;
 
 /// Where another thread freed it than used it.
 pub(super) fn find(story: &Story<'_>) -> Option<Found> {
@@ -25,12 +28,20 @@ fn told(story: &Story<'_>, own: bool) -> Option<Found> {
     let used = story.event(access);
     let twice =
         failure.kind == FailureKind::DoubleFree || matches!(used.kind, EventKind::Free { .. });
-    // Why it was freed says more than that it was.
-    if !own
-        && !twice
-        && let Some(decided) = decision::find_free(story, free, access)
-    {
-        return Some(decided);
+    if !own && !twice {
+        let stale = stale(story, free, access);
+        // Why it was freed says more than that it was, unless it was said before the pointer was read.
+        let said = |change: Option<&CauseEvent>| match (change, &stale) {
+            (Some(CauseEvent::Failing(change)), Some((read, _))) => {
+                story.event(*read).index < story.event(*change).index
+            }
+            _ => true,
+        };
+        let decided = decision::find_free(story, free, access);
+        let decided = decided.filter(|decided| said(decided.events.get(1)));
+        if let Some(told) = decided.or(stale.map(|(_, stale)| stale)) {
+            return Some(told);
+        }
     }
     let (pattern, what) = if twice {
         (Pattern::DoubleFree, format!("{} freed it again", story.thread(access)))
@@ -50,6 +61,34 @@ fn told(story: &Story<'_>, own: bool) -> Option<Found> {
     Some(Found::new(pattern, sentence, &[free, access]))
 }
 
+/// The thread had read the pointer before, in the same call, and it was another one by the time of the use. Gives that read,
+/// too.
+fn stale(story: &Story<'_>, free: EventId, access: EventId) -> Option<(EventId, Found)> {
+    let object = story.event(free).kind.object()?;
+    let (read, cell) = pointer_to(story, object, access)?;
+    let found = story.found(read, cell);
+    let other = |event: &Event| {
+        event.thread != story.event(read).thread
+            && story.access(event.id, cell).writes
+            && story.before(read, event.id)
+            && story.left(event.id, cell) != found
+    };
+    let overwritten = story.last_before(access, other).is_some();
+    if !overwritten || !story.before(read, free) || !story.is_named(read) {
+        return None;
+    }
+    let [one, two] = both_at(story, read, access);
+    let sentence = format!(
+        "{} freed what {} had pointed to ({}) between {}'s read of that pointer ({one}) and its use ({two})",
+        story.thread(free),
+        quoted(&story.subject(read)),
+        at(story, free),
+        story.thread(access),
+    );
+    let found = Found::new(Pattern::UseAfterFree, sentence, &[free, read, access]);
+    Some((read, Found { case: Some("stale-pointer"), ..found }))
+}
+
 /// What the free was. A local variable ends with its function.
 fn freed(story: &Story<'_>, free: EventId) -> String {
     let event = story.event(free);
@@ -64,7 +103,10 @@ fn freed(story: &Story<'_>, free: EventId) -> String {
 }
 
 /// The free and the later use that the failure's condition is about, where it is about that.
-fn freed_before(story: &Story<'_>, condition: &FailureCondition) -> Option<(EventId, EventId)> {
+pub(super) fn freed_before(
+    story: &Story<'_>,
+    condition: &FailureCondition,
+) -> Option<(EventId, EventId)> {
     match condition {
         FailureCondition::Before(free, access) => {
             let is_free = matches!(story.event(*free).kind, EventKind::Free { .. });
@@ -75,4 +117,23 @@ fn freed_before(story: &Story<'_>, condition: &FailureCondition) -> Option<(Even
         }
         FailureCondition::Value(_) | FailureCondition::Unwoken { .. } => None,
     }
+}
+
+/// The last read of a pointer to that object by the event's thread before the event, in the same call, and its cell.
+pub(super) fn pointer_to(
+    story: &Story<'_>,
+    object: ObjectId,
+    event: EventId,
+) -> Option<(EventId, CellId)> {
+    let addresses = story.trace().objects.get(object.index())?.addresses.as_ref()?;
+    let user = story.event(event);
+    let own = story.trace().threads[user.thread.index()].events.get(..user.index as usize)?;
+    let mut near = own.iter().rev().take(NEAR).filter(|id| story.in_one_call(**id, event));
+    near.find_map(|id| {
+        let points = |part: &&ReadPart| {
+            let value = story.value(part.var).and_then(|value| u64::try_from(value).ok());
+            value.is_some_and(|value| addresses.contains(&value))
+        };
+        Some((*id, story.event(*id).kind.reads().iter().find(points)?.cell))
+    })
 }

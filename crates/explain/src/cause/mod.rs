@@ -14,6 +14,7 @@
 mod announced;
 mod atomicity;
 mod container;
+mod counted;
 mod crossed;
 mod deadlock;
 mod deciding;
@@ -181,6 +182,7 @@ pub fn cause(
     let story = Story::new(failing, root_cause, passing);
     let found = deadlock::find(&story)
         .or_else(|| missed(&story))
+        .or_else(|| counted::find(&story))
         .or_else(|| lifetime::find(&story))
         .or_else(|| firmly(&story, by_pairs(&story)))
         .or_else(|| lifetime::find_own(&story))

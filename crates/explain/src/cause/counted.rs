@@ -1,0 +1,141 @@
+//! A reference that was taken when the last one was gone: a thread had read the pointer, and counted itself only behind
+//! another thread's giving up what was the last reference by then.
+
+use super::lifetime::{freed_before, pointer_to};
+use super::story::Story;
+use super::words::{at, both_at, quoted};
+use super::{Found, Pattern};
+use model::trace::ValueDisplay;
+use model::{CellId, Event, EventId, EventKind, PathConditionKind};
+
+/// So many updates of a thread are looked at, the last first.
+const UPDATES: usize = 64;
+/// So much of what is done because a count fell to zero is looked at.
+const ENDS: usize = 256;
+
+/// What was freed because its count fell to zero was counted again, by a thread that had come to it before.
+pub(super) fn find(story: &Story<'_>) -> Option<Found> {
+    let trace = story.trace();
+    let failure = trace.failure.as_ref()?;
+    let freed = freed_before(story, &failure.condition).map(|(free, _)| free);
+    let failing = story.event(failure.event).thread;
+    let read = read_by_failure(story);
+    let others = trace.threads.iter().map(|thread| thread.id).filter(|id| *id != failing);
+    // Who else took a reference is of interest only where the failure is about the object itself.
+    let others = others.filter(|_| freed.is_some());
+    [failing].into_iter().chain(others).find_map(|thread| {
+        let own = trace.threads[thread.index()].events.iter().rev().map(|id| story.event(*id));
+        let updates = own.filter(|event| !event.kind.writes().is_empty()).take(UPDATES);
+        let mut taken = updates.flat_map(|event| {
+            let cells = event.kind.writes().iter().map(|part| part.cell);
+            cells.map(move |cell| (event, cell))
+        });
+        taken.find_map(|(update, cell)| {
+            let concerns = |end: EventId| match freed {
+                Some(freed) => freed == end,
+                None => {
+                    let is_free = matches!(story.event(end).kind, EventKind::Free { .. });
+                    let matters = is_free && story.before(end, failure.event);
+                    (matters || read.contains(&end)) && story.in_one_call(update.id, failure.event)
+                }
+            };
+            too_late(story, update, cell, &concerns)
+        })
+    })
+}
+
+/// The writes that the failure's condition reads.
+fn read_by_failure(story: &Story<'_>) -> Vec<EventId> {
+    let sources = story.failure_reads().into_iter().filter_map(|read| {
+        let part = story.event(read.event).kind.reads().get(read.part as usize)?;
+        story.source(read.event, part.cell)
+    });
+    sources.collect()
+}
+
+/// The update counts one more in an object that was, or is about to be, freed or taken apart because there were none.
+fn too_late(
+    story: &Story<'_>,
+    update: &Event,
+    cell: CellId,
+    concerns: &dyn Fn(EventId) -> bool,
+) -> Option<Found> {
+    if story.trace().cells[cell.index()].display == ValueDisplay::Pointer {
+        return None;
+    }
+    let found = found_before(story, update, cell)?;
+    if story.left(update.id, cell) != found.checked_add(1) {
+        return None;
+    }
+    let was_last = |event: &Event| {
+        event.thread != update.thread
+            && story.left(event.id, cell) == Some(0)
+            && found_before(story, event, cell) == Some(1)
+    };
+    let last = story.event(story.last_before(update.id, was_last)?);
+    let ends = ends(story, last, cell);
+    if !ends.iter().any(|end| concerns(*end)) {
+        return None;
+    }
+    let mut objects = ends.iter().filter_map(|end| story.event(*end).kind.object());
+    let read = objects
+        .find_map(|object| pointer_to(story, object, update.id))
+        .map_or_else(|| pointer_at(story, update), |(read, _)| Some(read))?;
+    story.before(read, last.id).then(|| told(story, read, last.id, update.id))
+}
+
+/// What a count was before the event changed it, as its thread saw that.
+fn found_before(story: &Story<'_>, update: &Event, cell: CellId) -> Option<u128> {
+    if story.access(update.id, cell).reads {
+        return story.found(update.id, cell);
+    }
+    story.found(look_before(story, update, cell)?, cell)
+}
+
+/// The access of the same thread to the cell before this one.
+fn look_before(story: &Story<'_>, event: &Event, cell: CellId) -> Option<EventId> {
+    let own = story.accesses(event.thread, cell).into_iter();
+    own.rev().find(|id| story.event(*id).index < event.index)
+}
+
+/// What the thread did behind its giving up a reference, because of what it found the count to be.
+fn ends(story: &Story<'_>, last: &Event, cell: CellId) -> Vec<EventId> {
+    let look = match story.access(last.id, cell).reads {
+        true => Some(last.id),
+        false => look_before(story, last, cell),
+    };
+    let own = &story.trace().threads[last.thread.index()].events;
+    let later = own.get(last.index as usize + 1..).unwrap_or_default().iter().copied();
+    let changes = |id: &EventId| {
+        let kind = &story.event(*id).kind;
+        matches!(kind, EventKind::Free { .. }) || !kind.writes().is_empty()
+    };
+    let here = later.filter(changes).take(ENDS).take_while(|id| story.in_one_call(last.id, *id));
+    here.filter(|id| look.is_some_and(|look| story.decides(look, *id, cell))).collect()
+}
+
+/// The read, in the same call, of the pointer by which the event, first of all, came to its place: where the object was not
+/// freed yet, nothing tells where it lies.
+fn pointer_at(story: &Story<'_>, event: &Event) -> Option<EventId> {
+    let conditions = story.decided_before(event.id, &[PathConditionKind::Address]);
+    let mut own = conditions.into_iter().filter(|condition| condition.position == event.index);
+    let read = own.find_map(|condition| {
+        let reads = story.trace().reads_of(condition.expr);
+        reads.into_iter().map(|read| read.event).rfind(|read| *read != event.id)
+    })?;
+    story.in_one_call(read, event.id).then_some(read)
+}
+
+fn told(story: &Story<'_>, read: EventId, last: EventId, update: EventId) -> Found {
+    let [one, two] = both_at(story, read, update);
+    let sentence = format!(
+        "{} gave up the last reference to what {} pointed to ({}) between {}'s read of that pointer ({one}) and its taking \
+         a reference ({two})",
+        story.thread(last),
+        quoted(&story.subject(read)),
+        at(story, last),
+        story.thread(read),
+    );
+    let case = Some("reference-taken-too-late");
+    Found { case, ..Found::new(Pattern::Atomicity, sentence, &[last, read, update]) }
+}
