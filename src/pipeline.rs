@@ -191,22 +191,33 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         end: None,
         by_update: None,
         followed: None,
+        may_be_freed: false,
     };
     let likely = watched::is_likely(&loaded, &execution, &work)?;
     if likely && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work, false)? {
         return Ok(answer);
     }
-    let (replayed, late, sought_late) = with_late_writes(directory, &execution, &mut work)?;
+    work.may_be_freed = !likely && watched::is_possible(&loaded, &execution, true);
+    let mut replayed = with_late_writes(directory, &execution, &mut work)?;
+    let diverged =
+        |replayed: &Replayed<'_>| replayed.failing.replay == render::solution::Replay::Diverged;
+    if std::mem::take(&mut work.may_be_freed) && diverged(&replayed.0) {
+        if let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work, true)? {
+            return Ok(answer);
+        }
+        replayed = with_late_writes(directory, &execution, &mut work)?;
+    }
+    let (replayed, late, sought_late) = replayed;
     let Replayed { mut explained, failing, notes, mut alternates, across } = replayed;
-    let settled = contended::is_complete(&explained.explanation)
-        && failing.replay != render::solution::Replay::Diverged;
-    let no_order = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule)
-        || failing.replay == render::solution::Replay::Diverged;
-    // The first look was not as far where something else might have been to blame.
+    let diverged = failing.replay == render::solution::Replay::Diverged;
+    let settled = contended::is_complete(&explained.explanation) && !diverged;
+    let no_order = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule);
+    // What was not followed has been looked at already; where something else might have been to blame, not to the end.
     if !settled
-        && (no_order || !likely)
-        && watched::is_possible(&loaded, &execution, no_order)
-        && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work, no_order)?
+        && (no_order || likely == diverged)
+        && watched::is_possible(&loaded, &execution, no_order || diverged)
+        && let Some(answer) =
+            by_freed_memory(directory, &loaded, &execution, &work, no_order || diverged)?
     {
         return Ok(answer);
     }

@@ -56,7 +56,11 @@ pub(super) fn explain<'t>(
         notes.splice(0..0, heap_hint(&execution.trace));
     }
     let across = across::Found::default();
+    let is_put_off = work.may_be_freed && failing.replay == Replay::Diverged;
     let mut replayed = Replayed { explained, failing, notes, alternates: Vec::new(), across };
+    if is_put_off {
+        return Ok(replayed);
+    }
     replay_alternates(&confirmer, execution, work, &mut replayed)?;
     let none = replayed.explained.explanation.alternates.found.is_empty();
     // An alternate may lead a thread that the failure stopped into a failure of its own, of which
@@ -166,6 +170,9 @@ fn search<'t>(
         // A run that ended here shows that the recorded one may only have been slow.
         if !execution.report.still_running.is_empty() {
             return Ok((explained, finding.clone(), finding.note.into_iter().collect()));
+        }
+        if work.may_be_freed {
+            return Ok((explained, finding, Vec::new()));
         }
         let number = rejected.len() + 1;
         let why = finding.note.as_deref().unwrap_or("the program did not follow it");

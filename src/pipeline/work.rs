@@ -47,6 +47,8 @@ pub(super) struct Work<'a> {
     pub(super) by_update: Option<ByUpdate>,
     /// A failing schedule of the trace that is being explained, for when nothing else is found.
     pub(super) followed: Option<Followed>,
+    /// Where the program does not follow the first failing schedule, what was freed is looked at before others are.
+    pub(super) may_be_freed: bool,
 }
 
 impl Work<'_> {

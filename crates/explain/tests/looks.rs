@@ -410,6 +410,18 @@ fn a_use_of_freed_memory_is_told_by_the_pointer_that_was_another_one_by_then() {
     assert_eq!((cause.pattern, cause.case), (Pattern::UseAfterFree, Some("stale-pointer")));
     assert_eq!(cause.events, events(&parsed, &["gone", "get", "use"]));
     assert!(cause.sentence.contains("freed what `current` had pointed to ("), "{}", cause.sentence);
+    // The pointer stays as it was, and what it lies in was changed under the lock that it was read under.
+    let locked = text
+        .replace(
+            "a: [get] R current -> c",
+            "a: lock m\n        a: R size -> s\n        a: assume s == 0\n        a: [get] R current -> c\n        a: unlock m",
+        )
+        .replace("b: [put] W current 8192", "b: lock m\n        b: W size 1\n        b: unlock m");
+    let other_lock = locked.replace("b: lock m", "b: lock n").replace("b: unlock m", "b: unlock n");
+    let locked = trace(&locked);
+    assert_eq!(cause_of(&locked).events, events(&locked, &["gone", "get", "use"]));
+    let other_lock = trace(&other_lock);
+    assert_eq!(cause_of(&other_lock).events, events(&other_lock, &["gone", "use"]));
     // Another object's pointer, and one that stays as it was.
     for (part, other) in [("heap o 4096", "heap o 5000"), ("W current 8192", "W current 4096")] {
         let other = trace(&text.replace(part, other));

@@ -2,7 +2,7 @@
 
 use super::story::Story;
 use super::words::{at, both_at, quoted, whole};
-use super::{CauseEvent, Found, Pattern, decision};
+use super::{CauseEvent, Found, Pattern, decision, sections};
 use model::{CellId, Event, EventId, EventKind, FailureCondition, FailureKind, ObjectId, ReadPart};
 
 /// So many of a thread's events are looked at for the pointer that it used.
@@ -61,8 +61,8 @@ fn told(story: &Story<'_>, own: bool) -> Option<Found> {
     Some(Found::new(pattern, sentence, &[free, access]))
 }
 
-/// The thread had read the pointer before, in the same call, and it was another one by the time of the use. Gives that read,
-/// too.
+/// The thread had read the pointer before, in the same call, and it was another one by the time of the use, or what it lies in
+/// was changed under the lock that it was read under. Gives that read, too.
 fn stale(story: &Story<'_>, free: EventId, access: EventId) -> Option<(EventId, Found)> {
     let object = story.event(free).kind.object()?;
     let (read, cell) = pointer_to(story, object, access)?;
@@ -74,7 +74,10 @@ fn stale(story: &Story<'_>, free: EventId, access: EventId) -> Option<(EventId, 
             && story.left(event.id, cell) != found
     };
     let overwritten = story.last_before(access, other).is_some();
-    if !overwritten || !story.before(read, free) || !story.is_named(read) {
+    let fits = (overwritten || lock_was_taken(story, read, free, access))
+        && story.before(read, free)
+        && story.is_named(read);
+    if !fits {
         return None;
     }
     let [one, two] = both_at(story, read, access);
@@ -87,6 +90,22 @@ fn stale(story: &Story<'_>, free: EventId, access: EventId) -> Option<(EventId, 
     );
     let found = Found::new(Pattern::UseAfterFree, sentence, &[free, read, access]);
     Some((read, Found { case: Some("stale-pointer"), ..found }))
+}
+
+/// Did the thread read the pointer under a lock that it gave back before the use, and that the other thread took in between,
+/// before its free?
+fn lock_was_taken(story: &Story<'_>, read: EventId, free: EventId, access: EventId) -> bool {
+    let of_other = story.trace().threads[story.event(free).thread.index()].events.iter();
+    let of_other = of_other.take_while(|id| **id != free).filter(|id| story.before(read, **id));
+    let taken: Vec<ObjectId> = of_other
+        .filter_map(|id| match story.event(*id).kind {
+            EventKind::Lock { object, .. } => Some(object),
+            _ => None,
+        })
+        .collect();
+    sections::held(story, read)
+        .into_iter()
+        .any(|(lock, at)| taken.contains(&lock) && sections::taken(story, access, lock) != Some(at))
 }
 
 /// What the free was. A local variable ends with its function.
