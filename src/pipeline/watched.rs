@@ -117,7 +117,9 @@ pub(super) fn is_possible(loaded: &Loaded, execution: &Execution, no_order: bool
     );
     let used = execution.report.used_after_free.is_some();
     let odd = no_order && kind != Some(TimedOut);
-    !loaded.watches_heap && (crashed || used || odd) && frees(&execution.trace)
+    // Of what is freed, the trace has what threads were seen to share alone.
+    let shared = (used || odd) && frees(&execution.trace);
+    !loaded.watches_heap && (crashed || shared)
 }
 
 fn frees(trace: &EventTrace) -> bool {
