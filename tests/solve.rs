@@ -383,11 +383,15 @@ fn a_failure_behind_a_threads_end_is_that_threads() {
     workspace
         .symbiosis(["record", "--until-failure", "2", "-o", "run.trace", "--", "./program"])
         .expect_code(SUCCESS);
-    let answer = workspace.symbiosis(["solve", "run.trace", "--format", "json"]);
+    // With a replay, what damaged the heap is told.
+    let answer = workspace.symbiosis(["solve", "run.trace", "--no-replay", "--format", "json"]);
     let solution: Solution = serde_json::from_str(&answer.stdout()).expect("an answer");
     let failure = solution.failure.expect("a failure");
     assert_eq!(failure.thread, "t0.1");
     assert!(failure.message.contains("when the thread had ended"), "{}", failure.message);
+    let told = workspace.symbiosis(["solve", "run.trace"]).stdout();
+    assert!(told.contains("failure: use-after-free"), "{told}");
+    assert!(told.contains("behind_end.c:9:13 in worker, thread t0.1"), "{told}");
 }
 
 #[test]
