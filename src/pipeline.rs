@@ -201,7 +201,8 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     let mut replayed = with_late_writes(directory, &execution, &mut work)?;
     let diverged =
         |replayed: &Replayed<'_>| replayed.failing.replay == render::solution::Replay::Diverged;
-    if std::mem::take(&mut work.may_be_freed) && diverged(&replayed.0) {
+    let at_once = std::mem::take(&mut work.may_be_freed) && diverged(&replayed.0);
+    if at_once {
         if let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work, true)? {
             return Ok(answer);
         }
@@ -212,9 +213,10 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     let diverged = failing.replay == render::solution::Replay::Diverged;
     let settled = contended::is_complete(&explained.explanation) && !diverged;
     let no_order = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule);
-    // What was not followed has been looked at already; where something else might have been to blame, not to the end.
+    // Where something else might have been to blame, the first look was not to the end.
+    let is_open = !(likely || at_once) || no_order || (likely && diverged);
     if !settled
-        && (no_order || likely == diverged)
+        && is_open
         && watched::is_possible(&loaded, &execution, no_order || diverged)
         && let Some(answer) =
             by_freed_memory(directory, &loaded, &execution, &work, no_order || diverged)?

@@ -16,6 +16,8 @@ const LONG: Duration = Duration::from_secs(20);
 /// ... and so many times as long as the recorded one, no other schedule is tried: what the program waits for outside
 /// of what the scheduler controls is mostly the same.
 const LONGER: u32 = 8;
+/// Where the first runs took longer than this, other schedules are looked for before freed memory is.
+const SOON: Duration = Duration::from_secs(5);
 
 /// An explanation, and what replay says of it.
 pub(super) struct Replayed<'t> {
@@ -171,6 +173,7 @@ fn search<'t>(
         if !execution.report.still_running.is_empty() {
             return Ok((explained, finding.clone(), finding.note.into_iter().collect()));
         }
+        work.may_be_freed &= running < SOON;
         if work.may_be_freed {
             return Ok((explained, finding, Vec::new()));
         }

@@ -74,6 +74,8 @@ pub(super) fn is_likely(
         RecordedFailureKind::DoubleFree { .. } => used,
         RecordedFailureKind::Signal { .. } => is_long || !is_led_to(&execution.trace, work)?,
         RecordedFailureKind::Abort if is_long => used,
+        // It may take as long again.
+        RecordedFailureKind::TimedOut => false,
         _ => used && !is_long && !is_led_to(&execution.trace, work)?,
     })
 }

@@ -10,6 +10,8 @@ use model::{CellId, Event, EventId, EventKind, PathConditionKind};
 
 /// So many updates of a thread are looked at, the last first.
 const UPDATES: usize = 64;
+/// An update of a count writes no more variables than so many.
+const PARTS: usize = 2;
 /// So much of what is done because a count fell to zero is looked at.
 const ENDS: usize = 256;
 
@@ -25,7 +27,9 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let others = others.filter(|_| freed.is_some());
     [failing].into_iter().chain(others).find_map(|thread| {
         let own = trace.threads[thread.index()].events.iter().rev().map(|id| story.event(*id));
-        let updates = own.filter(|event| !event.kind.writes().is_empty()).take(UPDATES);
+        // What writes much at once copies or clears something.
+        let updates = own.filter(|event| (1..=PARTS).contains(&event.kind.writes().len()));
+        let updates = updates.take(UPDATES);
         let mut taken = updates.flat_map(|event| {
             let cells = event.kind.writes().iter().map(|part| part.cell);
             cells.map(move |cell| (event, cell))
