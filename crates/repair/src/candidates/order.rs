@@ -275,12 +275,12 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
                 Direction::Earlier => {
                     // Whoever comes between would see the one without the other.
                     let mut stretches = stretches(trace, &function, line, function.line);
-                    stretches.extend(passages_of(trace, wanted.then));
+                    stretches.extend(passages(trace, wanted.then, wanted.first));
                     Rule::Alone(stretches)
                 }
                 Direction::Later if exchanges(bug, id, &passed) => {
                     let mut stretches = stretches(trace, &function, function.line, line);
-                    stretches.extend(passages_of(trace, wanted.first));
+                    stretches.extend(passages(trace, wanted.first, target.last()));
                     Rule::Alone(stretches)
                 }
                 Direction::Later => after(trace, wanted),
@@ -369,8 +369,16 @@ pub(super) fn like(trace: &EventTrace, id: EventId) -> Vec<EventId> {
     trace.events.iter().filter(same).map(|event| event.id).collect()
 }
 
-fn passages_of(trace: &EventTrace, id: EventId) -> impl Iterator<Item = Stretch> {
-    like(trace, id).into_iter().map(|id| Stretch { first: id, last: id })
+/// The passages of an event like this one, each from where its thread takes a lock that is needed up to the other
+/// one: who waits with that lock for the other step to be made would wait for ever.
+pub(super) fn passages(
+    trace: &EventTrace,
+    id: EventId,
+    up_to: EventId,
+) -> impl Iterator<Item = Stretch> {
+    let (all, needed) = (sections(trace), needed(trace, up_to));
+    let ids = like(trace, id).into_iter();
+    ids.map(move |id| Stretch { first: outer(trace, &all, &needed, id), last: id })
 }
 
 /// The second step is held back, and where its thread would hold a lock by then that the first
@@ -659,90 +667,4 @@ fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use encoders::dsl::parse;
-
-    #[test]
-    fn what_is_written_under_several_locks_at_one_place_is_not_moved_into_one_of_them() {
-        let text = "t0: fork a\nt0: fork b\na: [one] lock m\na: unlock m\na: [log1] W x 1\n\
-                    b: [two] lock n\nb: unlock n\nb: [log2] W x 2\n";
-        let mut parsed = parse(text).expect("the text is a trace");
-        for (label, line) in [("one", 64), ("two", 64), ("log1", 69), ("log2", 69)] {
-            let (file, function) = ("wal.c".to_owned(), "session".to_owned());
-            let site = Site { file, line, column: 1, function };
-            parsed.trace.events[parsed.labels[label].index()].stack = [site].into();
-        }
-        let [one, log, two] = ["one", "log1", "two"].map(|label| parsed.event(label));
-        assert!(has_several_locks(&parsed.trace, one, log));
-        let same = parsed.trace.event(one).kind.clone();
-        parsed.trace.events[two.index()].kind = same;
-        assert!(!has_several_locks(&parsed.trace, one, log));
-    }
-
-    #[test]
-    fn what_goes_through_one_pipe_stays_in_its_order() {
-        let text = "sem s 0\na: [head] post s\na: [body] post s\nb: sem-wait s\n";
-        let mut parsed = parse(text).expect("the text is a trace");
-        let ids = ["head", "body"].map(|label| parsed.event(label));
-        let [head, body] =
-            ids.map(|id| Statement { line: id.index() as u32, events: vec![id], activation: 1 });
-        assert!(!is_same_channel(&parsed.trace, &head, &body), "units of a semaphore are alike");
-        for id in ids {
-            parsed.trace.events[id.index()].name = Some("pipe of server.c:4".into());
-        }
-        assert!(is_same_channel(&parsed.trace, &head, &body));
-        assert_eq!(
-            act(&parsed.trace, ids[0], &Site::default(), true),
-            "writing to the pipe of server.c:4"
-        );
-    }
-
-    /// The kinds of the candidates for a thread that looks at what its creator wrote, and is joined behind that.
-    fn kinds_for(rest: &str) -> Vec<Kind> {
-        let text = format!(
-            "t0: fork a\nt0: [halt] W stop 1\nt0: join a\nt0: fail\na: [look] R stop -> s\n{rest}"
-        );
-        let parsed = parse(&text).expect("the text is a trace");
-        let [halt, look] = ["halt", "look"].map(|label| parsed.event(label));
-        let bug = Bug {
-            trace: &parsed.trace,
-            pattern: Pattern::Order,
-            events: &[look, halt],
-            schedule: &[halt, look],
-            handlers: &[],
-            uses: crate::Uses::NONE,
-        };
-        candidates(&bug).into_iter().map(|found| found.repair.kind).collect()
-    }
-
-    #[test]
-    fn a_thread_that_is_told_to_end_is_not_joined_before_it_is_told() {
-        assert!(kinds_for("a: W seen s\n").contains(&Kind::JoinFirst));
-        assert!(kinds_for("a: assume s == 1\na: W seen 1\n").contains(&Kind::JoinFirst));
-        assert!(!kinds_for("a: assume s == 1\n").contains(&Kind::JoinFirst));
-    }
-
-    #[test]
-    fn who_was_interrupted_is_not_made_to_wait() {
-        let text = "a: [list] R all -> x\nb: [less] W all 1\nb: [shut] W open 1\na: [use] R open -> y\n\
-                    a: fail x == 0 && y == 1\n";
-        let parsed = parse(text).expect("the text is a trace");
-        let waits_for = |events: [&str; 4], schedule: [&str; 4]| {
-            let [events, schedule] =
-                [events, schedule].map(|labels| labels.map(|label| parsed.event(label)));
-            let bug = Bug {
-                trace: &parsed.trace,
-                pattern: Pattern::SeveralVariables,
-                events: &events,
-                schedule: &schedule,
-                handlers: &[],
-                uses: crate::Uses::NONE,
-            };
-            waits(&bug).iter().any(|found| found.repair.kind == Kind::WaitFor)
-        };
-        let named = ["less", "shut", "list", "use"];
-        assert!(!waits_for(named, ["list", "less", "shut", "use"]));
-        assert!(waits_for(named, ["less", "list", "use", "shut"]), "it came too early");
-    }
-}
+mod tests;

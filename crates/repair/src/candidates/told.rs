@@ -1,12 +1,10 @@
 //! A thread tells another one that it can go on before it has done what that one needs: it can tell later.
 
-use super::order::{
-    Wanted, functions, like, lines, moved, needed, outer, own_statements, stretches,
-};
+use super::order::{Wanted, functions, lines, moved, own_statements, passages, stretches};
 use super::{Candidate, Repair};
 use crate::Bug;
-use crate::enforce::{Rule, Stretch};
-use crate::sections::{begins_wait, sections};
+use crate::enforce::Rule;
+use crate::sections::begins_wait;
 use crate::statements::{Direction, Statement, move_line};
 use crate::uses::parts;
 use model::{
@@ -147,19 +145,12 @@ fn behind(
         // Whoever comes between would have been told, and not find what that is about.
         _ => {
             let mut stretches = stretches(trace, place, place.line, line);
-            stretches.extend(passages(trace, wanted));
+            stretches.extend(passages(trace, wanted.then, wanted.first));
             Rule::Alone(stretches)
         }
     };
     let edited = (edit.finish()?, rule);
     Some(moved(bug, (id, place), passed[end], edited, Direction::Later))
-}
-
-/// The other step's passages, from where its thread takes a lock that the first step's needs.
-fn passages(trace: &EventTrace, wanted: Wanted) -> Vec<Stretch> {
-    let (all, needed) = (sections(trace), needed(trace, wanted.first));
-    let ids = like(trace, wanted.then).into_iter();
-    ids.map(|id| Stretch { first: outer(trace, &all, &needed, id), last: id }).collect()
 }
 
 /// Does the other step's thread go on by this event: take the unit, wake up, or read what was written, before its step?

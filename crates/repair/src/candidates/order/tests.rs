@@ -1,0 +1,132 @@
+//! What is offered where two steps came in the wrong order.
+
+use super::*;
+use encoders::dsl::parse;
+
+#[test]
+fn what_is_written_under_several_locks_at_one_place_is_not_moved_into_one_of_them() {
+    let text = "t0: fork a\nt0: fork b\na: [one] lock m\na: unlock m\na: [log1] W x 1\n\
+                b: [two] lock n\nb: unlock n\nb: [log2] W x 2\n";
+    let mut parsed = parse(text).expect("the text is a trace");
+    for (label, line) in [("one", 64), ("two", 64), ("log1", 69), ("log2", 69)] {
+        let (file, function) = ("wal.c".to_owned(), "session".to_owned());
+        let site = Site { file, line, column: 1, function };
+        parsed.trace.events[parsed.labels[label].index()].stack = [site].into();
+    }
+    let [one, log, two] = ["one", "log1", "two"].map(|label| parsed.event(label));
+    assert!(has_several_locks(&parsed.trace, one, log));
+    let same = parsed.trace.event(one).kind.clone();
+    parsed.trace.events[two.index()].kind = same;
+    assert!(!has_several_locks(&parsed.trace, one, log));
+}
+
+#[test]
+fn what_goes_through_one_pipe_stays_in_its_order() {
+    let text = "sem s 0\na: [head] post s\na: [body] post s\nb: sem-wait s\n";
+    let mut parsed = parse(text).expect("the text is a trace");
+    let ids = ["head", "body"].map(|label| parsed.event(label));
+    let [head, body] =
+        ids.map(|id| Statement { line: id.index() as u32, events: vec![id], activation: 1 });
+    assert!(!is_same_channel(&parsed.trace, &head, &body), "units of a semaphore are alike");
+    for id in ids {
+        parsed.trace.events[id.index()].name = Some("pipe of server.c:4".into());
+    }
+    assert!(is_same_channel(&parsed.trace, &head, &body));
+    assert_eq!(
+        act(&parsed.trace, ids[0], &Site::default(), true),
+        "writing to the pipe of server.c:4"
+    );
+}
+
+/// The kinds of the candidates for a thread that looks at what its creator wrote, and is joined behind that.
+fn kinds_for(rest: &str) -> Vec<Kind> {
+    let text = format!(
+        "t0: fork a\nt0: [halt] W stop 1\nt0: join a\nt0: fail\na: [look] R stop -> s\n{rest}"
+    );
+    let parsed = parse(&text).expect("the text is a trace");
+    let [halt, look] = ["halt", "look"].map(|label| parsed.event(label));
+    let bug = Bug {
+        trace: &parsed.trace,
+        pattern: Pattern::Order,
+        events: &[look, halt],
+        schedule: &[halt, look],
+        handlers: &[],
+        uses: crate::Uses::NONE,
+    };
+    candidates(&bug).into_iter().map(|found| found.repair.kind).collect()
+}
+
+#[test]
+fn a_thread_that_is_told_to_end_is_not_joined_before_it_is_told() {
+    assert!(kinds_for("a: W seen s\n").contains(&Kind::JoinFirst));
+    assert!(kinds_for("a: assume s == 1\na: W seen 1\n").contains(&Kind::JoinFirst));
+    assert!(!kinds_for("a: assume s == 1\n").contains(&Kind::JoinFirst));
+}
+
+#[test]
+fn who_was_interrupted_is_not_made_to_wait() {
+    let text = "a: [list] R all -> x\nb: [less] W all 1\nb: [shut] W open 1\na: [use] R open -> y\n\
+                a: fail x == 0 && y == 1\n";
+    let parsed = parse(text).expect("the text is a trace");
+    let waits_for = |events: [&str; 4], schedule: [&str; 4]| {
+        let [events, schedule] =
+            [events, schedule].map(|labels| labels.map(|label| parsed.event(label)));
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::SeveralVariables,
+            events: &events,
+            schedule: &schedule,
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        waits(&bug).iter().any(|found| found.repair.kind == Kind::WaitFor)
+    };
+    let named = ["less", "shut", "list", "use"];
+    assert!(!waits_for(named, ["list", "less", "shut", "use"]));
+    assert!(waits_for(named, ["less", "list", "use", "shut"]), "it came too early");
+}
+
+/// A service says that it is ready before it is in the directory. Who looks there is held back before it takes the
+/// directory's lock, which the service needs to get into it.
+#[test]
+fn who_must_not_come_between_is_held_back_without_the_lock() {
+    let text = "a: [say] W ready 1\na: [take] lock m\na: [put] W table 1\na: [give] unlock m\n\
+                b: [see] R ready -> r\nb: assume r == 1\nb: [hold] lock m\nb: [look] R table -> t\n\
+                b: [let] unlock m\nb: fail t == 0\n";
+    let mut parsed = parse(text).expect("the text is a trace");
+    let site = |function: &str, line| {
+        let (file, function) = ("host.cc".to_owned(), function.to_owned());
+        Site { file, line, column: 1, function }
+    };
+    for (label, line) in [("take", 21), ("put", 22), ("give", 23)] {
+        let id = parsed.event(label);
+        let stack = [site("announce", line), site("start", 60)];
+        parsed.trace.events[id.index()].stack = stack.into();
+    }
+    let own =
+        [("say", "start", 59), ("see", "wait", 86), ("hold", "size", 38), ("look", "size", 39)];
+    for (label, function, line) in own.into_iter().chain([("let", "size", 40)]) {
+        let id = parsed.event(label);
+        parsed.trace.events[id.index()].stack = [site(function, line)].into();
+    }
+    let ids = |labels: &[&str]| -> Vec<EventId> {
+        labels.iter().map(|label| parsed.event(label)).collect()
+    };
+    let (events, schedule) =
+        (ids(&["look", "put"]), ids(&["say", "see", "hold", "look", "let", "take", "put", "give"]));
+    let bug = Bug {
+        trace: &parsed.trace,
+        pattern: Pattern::Order,
+        events: &events,
+        schedule: &schedule,
+        handlers: &[],
+        uses: crate::Uses::NONE,
+    };
+    let found = candidates(&bug);
+    let [first, last] = ["hold", "look"].map(|label| parsed.event(label));
+    let held_back = found.iter().any(|found| {
+        found.repair.kind == Kind::Move
+            && matches!(&found.repair.rule, Rule::Alone(all) if all.contains(&Stretch { first, last }))
+    });
+    assert!(held_back, "{:?}", found.iter().map(|found| &found.repair).collect::<Vec<_>>());
+}
