@@ -768,3 +768,44 @@ fn a_lock_that_is_still_held_is_named_once() {
     let sentence = cause_of(&parsed).sentence;
     assert!(!sentence.contains("resize"), "{sentence}");
 }
+
+/// Who was alone with a place when it looked gave it back, and came round again: what another one does there then comes
+/// behind that look and what hung on it.
+#[test]
+fn a_look_of_the_round_before_is_no_check_of_what_the_thread_has_given_back() {
+    let mut parsed = trace(
+        "
+        t0: fork a
+        t0: fork b
+        a: [took] W owners 1
+        a: [look] R owners -> x
+        a: assume x == 1
+        a: [gave] W owners 0
+        a: [free] R used -> f
+        a: assume f == 0
+        a: [mark] W used 1
+        a: [again] R owners -> y
+        a: [more] W owners y + 1
+        a: [count] R owners -> z
+        b: [rival] R used -> g
+        b: assume g == 0
+        b: [theirs] W used 1
+        b: [other] R owners -> w
+        b: [own] W owners w + 1
+        a: fail z != 1
+        ",
+    );
+    let lines = [("took", 12), ("look", 14), ("gave", 16), ("free", 10), ("mark", 11)];
+    let behind = [("again", 12), ("more", 12), ("count", 14), ("rival", 10), ("theirs", 11)];
+    for (label, line) in lines.into_iter().chain(behind).chain([("other", 12), ("own", 12)]) {
+        let id = parsed.event(label);
+        parsed.trace.events[id.index()].stack = [site("use", line)].into();
+    }
+    let cause = cause_of(&parsed);
+    let [look, more] = ["look", "more"].map(|label| parsed.event(label));
+    assert!(
+        !cause.events.contains(&CauseEvent::Failing(look))
+            || !cause.events.contains(&CauseEvent::Failing(more)),
+        "{cause:?}"
+    );
+}

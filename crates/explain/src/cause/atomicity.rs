@@ -272,7 +272,17 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
                 && story.in_one_call(first, second)
                 && story.passes_on(first, second, cell)
         };
-        if a.reads && c.writes && (linked() || copied() || taken()) && !knew() {
+        // Who has come round again, and changed the variable itself before the other one came, goes by what it left there.
+        let renewed = || {
+            let mut own = story.accesses(story.event(first).thread, cell).into_iter();
+            let inside = |id: &EventId| {
+                story.event(*id).index > story.event(first).index
+                    && story.before(*id, between)
+                    && story.access(*id, cell).writes
+            };
+            !story.forward(first, second) && own.any(|id| inside(&id))
+        };
+        if a.reads && c.writes && (linked() || copied() || taken()) && !knew() && !renewed() {
             return Some(Case::ReadWriteWrite);
         }
     }
