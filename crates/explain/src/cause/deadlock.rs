@@ -345,7 +345,7 @@ fn concerns_failure(story: &Story<'_>, waits: &[Wait], wait: &Wait) -> bool {
 /// No circle of locks: a thread waits for a signal, for others at a barrier, or in a call that does not come back,
 /// and has what others need to go on, who might end that wait; or it and they are `idle`.
 fn starved(story: &Story<'_>, waits: &[Wait], idle: bool) -> Option<Found> {
-    let starving = waits.iter().find_map(|wait| {
+    let starving = waits.iter().filter_map(|wait| {
         let held = wait.held?;
         let holder = blocks(story).find(|block| block.thread == wait.on)?;
         let EventKind::Block { on } = holder.kind else { return None };
@@ -373,7 +373,9 @@ fn starved(story: &Story<'_>, waits: &[Wait], idle: bool) -> Option<Found> {
         };
         Some((wait, held, holder.id, how))
     });
-    let (wait, held, holder, how) = starving?;
+    // Who asks for the lock where its holder took it does what that one does, and would hardly end its wait.
+    let (wait, held, holder, how) =
+        starving.min_by_key(|(wait, held, ..)| at(story, wait.block) == at(story, *held))?;
     let sentence = format!(
         "{} {how} while it holds {} ({}), for which {} waits ({})",
         story.thread(holder),
@@ -573,6 +575,37 @@ mod tests {
         let [told, _] = idle(true);
         let said = told.expect("it waits for the worker");
         assert!(said.contains("while it holds"), "{said}");
+    }
+
+    /// Of those that wait for the lock of a thread in a call, who does the same is not the one that the call waits for.
+    #[test]
+    fn who_asks_for_the_lock_elsewhere_is_told() {
+        let text = "
+            a: [took] lock m
+            a: [call] W n 1
+            a: [left] unlock m
+            b: [same] W n 2
+            c: [other] W n 3
+            t0: fail
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [took, call, left] = ["took", "call", "left"].map(|label| parsed.event(label));
+        let [same, other] = ["same", "other"].map(|label| parsed.event(label));
+        let object = parsed.trace.event(took).kind.object().expect("a lock");
+        let lock = Awaited::Lock { object, mode: LockMode::Exclusive };
+        for (id, on) in [(call, Awaited::Call), (same, lock), (other, lock)] {
+            parsed.trace.events[id.index()].kind = EventKind::Block { on };
+        }
+        if let EventKind::Unlock { synthetic, .. } = &mut parsed.trace.events[left.index()].kind {
+            *synthetic = true;
+        }
+        let place = parsed.trace.event(took).stack.clone();
+        parsed.trace.events[same.index()].stack = place;
+        for event in parsed.trace.events.iter_mut().filter(|event| event.kind == EventKind::Exit) {
+            event.kind = EventKind::Fence;
+        }
+        let told = said_of_hang(&mut parsed.trace).expect("the lock is held over the call");
+        assert!(told.ends_with("for which t0.2 waits (trace:6)"), "{told}");
     }
 
     #[test]
