@@ -122,7 +122,22 @@ impl Event {
             SYNCHRONISATION.contains(&file)
                 || rust_file(site).is_some_and(is_waiting)
                 || package_file(site).is_some_and(is_waiting_of_package)
-        })
+        }) || self.is_in_once()
+    }
+
+    /// Is it how Rust's library has a routine run once, and others wait for that? Who asks whether it has run, or sets what it
+    /// would have made, goes by that.
+    fn is_in_once(&self) -> bool {
+        let runs = |names: &[&str]| {
+            self.library().iter().any(|site| {
+                let name = site.function.split('<').next().unwrap_or_default();
+                rust_file(site).is_some() && names.contains(&name)
+            })
+        };
+        let once = |site: &Site| rust_file(site).is_some_and(|file| file.starts_with(RUST_ONCE));
+        self.library().iter().any(once)
+            && runs(&["call_once", "call_once_force", "get_or_init", "get_or_try_init", "force"])
+            && !runs(&["set", "try_insert"])
     }
 
     /// Is it what a package of locks, or of channels, keeps so that threads can wait? Nothing of the program's goes through that.
@@ -254,6 +269,9 @@ const RUST_SYNCHRONISATION: [&str; 7] = [
     "std/src/thread/scoped.rs",
     "std/src/thread/spawnhook.rs",
 ];
+
+/// The files of Rust's library about what is done once.
+const RUST_ONCE: &str = "std/src/sys/sync/once/";
 
 /// What shared pointers of the C++ library call when they are copied.
 const TAKES: [&str; 3] = ["_M_add_ref_copy", "_M_add_ref_lock_nothrow", "__add_shared"];
@@ -724,6 +742,15 @@ mod tests {
         assert!(event(&[atomic, parks, ("main.rs", "main")]).is_in_synchronisation());
         let sends = ("/rustc/0123/library/std/src/sync/mpmc/list.rs", "send<u32>");
         assert!(!event(&[atomic, sends, ("main.rs", "main")]).is_in_synchronisation());
+        let once = ("/rustc/0123/library/std/src/sys/sync/once/futex.rs", "call");
+        let asks = ("/rustc/0123/library/std/src/sys/sync/once/futex.rs", "is_completed");
+        let cell = "/rustc/0123/library/std/src/sync/once_lock.rs";
+        let made = (cell, "get_or_init<u32, catalog::prices::{closure_env#0}>");
+        let (got, set) = ((cell, "get<u32>"), (cell, "try_insert<u32>"));
+        assert!(event(&[atomic, once, made, ("main.rs", "main")]).is_in_synchronisation());
+        assert!(event(&[atomic, asks, made, ("main.rs", "main")]).is_in_synchronisation());
+        assert!(!event(&[atomic, asks, got, ("main.rs", "main")]).is_in_synchronisation());
+        assert!(!event(&[atomic, once, made, set, ("main.rs", "main")]).is_in_synchronisation());
         let arc = "/rustc/0123/library/alloc/src/sync.rs";
         let dropped = event(&[atomic, (arc, "drop<cache::Cache>"), ("main.rs", "main")]);
         assert!(dropped.gives_up_reference() && dropped.counts_references());
