@@ -49,6 +49,22 @@ fn queue(level: &str, body: &str) -> Module {
     c(level, &format!("{QUEUE} {body}"))
 }
 
+/// A count in front of what a reference leads to belongs to what holds both.
+#[test]
+fn what_lies_in_front_of_a_referred_object_is_no_element_before_it() {
+    for level in LEVELS {
+        let source = "
+            struct host { long name, port, used; };
+            struct counted { long strong, weak; host data; };
+            long f(counted **at) { host &own = (*at)->data; return own.port * (*at)->strong; }
+        ";
+        let module = cpp(level, source);
+        let names = loaded(&module, "_Z1fPP7counted");
+        assert!(names.iter().any(|name| name == "(*at)->strong"), "{level}: {names:?}");
+        assert!(names.iter().all(|name| !name.contains("[-1]")), "{level}: {names:?}");
+    }
+}
+
 #[test]
 fn the_element_behind_the_links_of_a_node() {
     for level in LEVELS {

@@ -145,8 +145,11 @@ impl Place {
             // element before `worker`: what lies in front of an array is found that way, too.
             let known = index.as_ref().is_some_and(|index| index.is_some() || place >= 0);
             let fit = if known { Fit::Exact } else { Fit::Neighbour };
+            let of_one = self.via == Via::Reference;
             self.text = format!("{}{}", grouped(&self.text), bracket(index, place));
             self.via = Via::Object;
+            // A reference leads to one object: what lies in front of that is what holds it, as an `Arc` does beside a count.
+            let fit = if of_one && !known && place < 0 { Fit::Outside } else { fit };
             let found = self.in_object(module, want)?;
             return Some(Found { fit: found.fit.min(fit), ..found });
         }
