@@ -13,10 +13,16 @@ const SUCCESS: i32 = 0;
 
 /// Records, solves and replays a failing run of a test program in `tests/programs`, compiled with
 /// these options, and says which check failed, with this in its message. `header` is what the framework's package installs.
-fn check(name: &str, header: &str, package: &str, options: &[&str], message: &str) {
+fn check(
+    name: &str,
+    header: &str,
+    package: &str,
+    options: &[&str],
+    message: &str,
+) -> Option<Solution> {
     if !Path::new(header).exists() {
         eprintln!("skipped: {header} is missing; install the package {package}");
-        return;
+        return None;
     }
     let workspace = Workspace::new(name);
     let source = format!("{}/tests/programs/{name}.cc", env!("CARGO_MANIFEST_DIR"));
@@ -40,6 +46,7 @@ fn check(name: &str, header: &str, package: &str, options: &[&str], message: &st
     assert_eq!(alternate.replay, Replay::Confirmed, "{:?}", alternate.replay_note);
     let cause = solution.root_cause.as_ref().expect("a root cause");
     assert!(!cause.orders.is_empty(), "{cause:?}");
+    Some(solution)
 }
 
 #[test]
@@ -54,6 +61,18 @@ fn of_google_test_the_check_is_the_failure() {
 fn of_google_test_in_cpp20_the_check_is_the_failure() {
     let options = ["-std=c++20", "-lgtest", "-lgtest_main"];
     check("listener_gtest", "/usr/include/gtest/gtest.h", "libgtest-dev", &options, "Which is: 1");
+}
+
+/// A check that held before it is not taken for it: both write their results in functions that they call.
+#[test]
+fn of_google_test_the_check_that_failed_is_the_failure() {
+    let options = ["-std=c++20", "-lgtest", "-lgtest_main"];
+    let header = "/usr/include/gtest/gtest.h";
+    let solution = check("totals_gtest", header, "libgtest-dev", &options, "totals.pieces");
+    if let Some(solution) = solution {
+        let cause = solution.cause.expect("a cause").sentence;
+        assert!(cause.contains("`totals.pieces`"), "{cause}");
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ const FILES: &[(&str, &str)] = &[
     ("libcxx.effects", include_str!("../../effects/libcxx.effects")),
     ("glib.effects", include_str!("../../effects/glib.effects")),
     ("libevent.effects", include_str!("../../effects/libevent.effects")),
+    ("googletest.effects", include_str!("../../effects/googletest.effects")),
     ("rust.effects", include_str!("../../effects/rust.effects")),
     ("cxx.effects", include_str!("../../effects/cxx.effects")),
 ];

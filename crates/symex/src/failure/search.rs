@@ -63,7 +63,10 @@ impl<'r> Engine<'r> {
         depth: u32,
     ) -> Option<Found> {
         let history = frame.history.as_ref()?;
-        let tree = PostDominators::of(frame.info.function);
+        let function = frame.info.function;
+        // What a call that may throw stands behind is no more decided by that than by what was called before it.
+        let tree = PostDominators::without_exceptions(function, block);
+        let tree = tree.unwrap_or_else(|| PostDominators::of(function));
         let (mut block, mut limit) = (block, limit);
         if depth > DEEPEST {
             return None;
@@ -182,29 +185,44 @@ impl<'r> Engine<'r> {
                 Frame::Code(frame) => Some(&**frame),
                 Frame::External(_) => None,
             }));
-        let writer =
+        let (writer, callers) =
             writer.into_iter().find_map(|frame| find_frame(frame, store.frame, DEEPEST))?;
         let instruction = writer.info.function.instructions.get(store.instruction.index())?;
-        let InstKind::Store { value, .. } = instruction.kind else {
+        let by_value = match instruction.kind {
+            InstKind::Store { value, .. } => self.origin(thread, writer, value, limit, depth),
             // What a call wrote depends on its being made.
-            return self.deciding(thread, writer, store.block, limit, depth);
+            _ => None,
         };
-        let by_value = self.origin(thread, writer, value, limit, depth);
-        by_value.or_else(|| self.deciding(thread, writer, store.block, limit, depth))
+        let decided = || self.deciding(thread, writer, store.block, limit, depth);
+        // Where nothing in the function decided, its call was decided about.
+        let called = || {
+            callers.iter().rev().find_map(|(caller, call)| {
+                let block = caller.info.function.block_of(*call)?;
+                self.deciding(thread, caller, block, limit, depth)
+            })
+        };
+        by_value.or_else(decided).or_else(called)
     }
 }
 
-/// The frame with this number: this one, or one that returned to it.
+/// A frame that called another one, and where.
+type Caller<'f, 'r> = (&'f CodeFrame<'r>, InstId);
+
+/// The frame with this number: this one, or one that returned to it, with those that called it, from this one on.
 fn find_frame<'f, 'r>(
     frame: &'f CodeFrame<'r>,
     serial: u64,
     deepest: u32,
-) -> Option<&'f CodeFrame<'r>> {
+) -> Option<(&'f CodeFrame<'r>, Vec<Caller<'f, 'r>>)> {
     if frame.serial == serial {
-        return Some(frame);
+        return Some((frame, Vec::new()));
     }
     let history = frame.history.as_ref().filter(|_| deepest > 0)?;
-    history.returned.values().find_map(|frame| find_frame(frame, serial, deepest - 1))
+    history.returned.iter().find_map(|(call, returned)| {
+        let (found, mut callers) = find_frame(returned, serial, deepest - 1)?;
+        callers.insert(0, (frame, *call));
+        Some((found, callers))
+    })
 }
 
 /// The operands whose values a value is made of.
