@@ -12,6 +12,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// No variable is taken to be larger.
 const LARGEST: u64 = 1 << 20;
 
+/// What the names of libc++'s functions for streams have in them, and more than a stream has before the part that all
+/// have in common.
+const STREAMS: [&str; 2] = ["St3__113basic_istream", "St3__113basic_ostream"];
+const LARGEST_STREAM: u64 = 1024;
+
 /// What is known of such objects, by internal address.
 #[derive(Default)]
 pub(crate) struct Opaque {
@@ -26,6 +31,7 @@ impl Engine<'_> {
     /// How long the object is that a function of a library changed. A member function of a base class knows of its
     /// own part alone, and what all such classes have in common may lie behind the members of the derived one.
     pub(crate) fn opaque_size(&mut self, internal: u64, size: u64, function: &str) -> u64 {
+        let size = self.size_with_base(internal, size, function);
         match self.opaque.sizes.get(&internal) {
             Some(&known) if known > size && !constructs(function) => known,
             _ => {
@@ -33,6 +39,17 @@ impl Engine<'_> {
                 size
             }
         }
+    }
+
+    /// The same of a stream of libc++, whose constructors are the program's own code: up to the end of the part that
+    /// all streams have in common, which was made before, and is the next one behind where the stream begins.
+    fn size_with_base(&self, internal: u64, size: u64, function: &str) -> u64 {
+        if !STREAMS.iter().any(|class| function.contains(class)) {
+            return size;
+        }
+        let inside = internal + 1..internal.saturating_add(LARGEST_STREAM);
+        let base = self.opaque.sizes.iter().filter(|(at, _)| inside.contains(at)).min();
+        base.map_or(size, |(&at, &length)| size.max((at - internal).saturating_add(length)))
     }
 
     /// As [`Self::forget`], for memory that belongs to a library: what lies there is an input of
