@@ -161,3 +161,21 @@ fn a_copy_of_several_members_shows_each_of_them() {
         assert!(values.as_ref().is_some_and(torn), "{level}: {:?}", last.value);
     }
 }
+
+/// Optimisation would make one of what two branches both begin with, which has a line of neither then.
+#[test]
+fn what_two_branches_both_do_is_in_its_own_lines() {
+    let workspace = Workspace::new("both_ways");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/both_ways.c");
+    let text = std::fs::read_to_string(path).expect("the program can be read");
+    let line = text.lines().position(|line| line.ends_with("// the branch")).expect("a mark") + 1;
+    let compile = ["cc", "-g", "-O1", "-pthread", path, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    workspace.symbiosis(["record", "-o", "run.trace", "--", "./program"]).expect_code(SUCCESS);
+    let loaded = pipeline::load(&workspace.path("run.trace")).expect("the trace can be loaded");
+    let trace = pipeline::execute(&loaded.recording).expect("the trace can be executed").trace;
+    let reads = trace.events.iter().filter(|event| matches!(event.kind, EventKind::Read { .. }));
+    let lines: Vec<Vec<u32>> =
+        reads.map(|event| event.stack.iter().map(|site| site.line).collect()).collect();
+    assert_eq!(lines, [[11, u32::try_from(line).expect("a line")]], "{lines:?}");
+}

@@ -104,7 +104,7 @@ pub fn plain_path(path: &OsStr) -> OsString {
 /// What keeps the IR close to the source: the executor does not follow vector code well, a missing
 /// return must not become a trap, and unoptimised functions must stay open to hook inlining. The
 /// members of a class are to be known in every file that uses them, not only where it is constructed:
-/// its objects are named after them.
+/// its objects are named after them. What two branches both do stays in each of them, where it has its lines.
 fn faithful(level: &str) -> &'static [&'static str] {
     const ALWAYS: &[&str] = &[
         "-fno-vectorize",
@@ -112,6 +112,10 @@ fn faithful(level: &str) -> &'static [&'static str] {
         "-fno-strict-return",
         "-Xclang",
         "-fno-use-ctor-homing",
+        "-mllvm",
+        "-hoist-common-insts=false",
+        "-mllvm",
+        "-sink-common-insts=false",
     ];
     const UNOPTIMISED: &[&str] = &[
         "-fno-vectorize",
