@@ -136,3 +136,19 @@ fn a_handler_that_asks_for_what_its_thread_has_is_told_as_one() {
     );
     assert_eq!(cause.sentence, said);
 }
+
+/// With LLVM's library, as in Rust and Qt, a reader lets a writer go first that waits already; under a scheduler it is that
+/// which knows who waits.
+#[test]
+fn a_lock_that_is_read_twice_around_a_writer_hangs_in_a_replay() {
+    let workspace = Workspace::new("read_twice");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/read_twice.cc");
+    let options = ["-std=c++17", "-stdlib=libc++", "-g", "-pthread"];
+    let compile = ["c++"].into_iter().chain(options).chain([source, "-o", "program"]);
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "--noise", "--until-failure", "500", "--timeout", "1"];
+    let arguments = record.into_iter().chain(["-o", "hang.trace", "--", "./program"]);
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let outcome = workspace.symbiosis(["replay", "hang.trace", "--runs", "2"]).expect_code(SUCCESS);
+    assert!(outcome.stdout().starts_with("reproduced 2 of 2"), "{}", outcome.describe());
+}

@@ -61,6 +61,7 @@ static MUTUAL: Lock = Lock {
     unlock: own::_ZN4absl7debian35Mutex6UnlockEv,
     operations: MUTEX,
     kind: WaitKind::Mutex,
+    yields: false,
     plain: false,
 };
 static READER: Lock = Lock {
@@ -69,6 +70,7 @@ static READER: Lock = Lock {
     unlock: own::_ZN4absl7debian35Mutex12ReaderUnlockEv,
     operations: READING,
     kind: WaitKind::RwLock,
+    yields: false,
     plain: false,
 };
 

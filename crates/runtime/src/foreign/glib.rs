@@ -73,6 +73,7 @@ static PLAIN: Lock = Lock {
     unlock: own::g_mutex_unlock,
     operations: MUTEX,
     kind: WaitKind::Mutex,
+    yields: false,
     plain: true,
 };
 static RECURSIVE: Lock = Lock {
@@ -81,6 +82,7 @@ static RECURSIVE: Lock = Lock {
     unlock: own::g_rec_mutex_unlock,
     operations: MUTEX,
     kind: WaitKind::Mutex,
+    yields: false,
     plain: false,
 };
 static READER: Lock = Lock {
@@ -89,6 +91,7 @@ static READER: Lock = Lock {
     unlock: own::g_rw_lock_reader_unlock,
     operations: READING,
     kind: WaitKind::RwLock,
+    yields: false,
     plain: false,
 };
 static WRITER: Lock = Lock {
@@ -97,6 +100,7 @@ static WRITER: Lock = Lock {
     unlock: own::g_rw_lock_writer_unlock,
     operations: WRITING,
     kind: WaitKind::RwWrite,
+    yields: false,
     plain: false,
 };
 

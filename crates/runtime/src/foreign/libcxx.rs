@@ -36,6 +36,7 @@ static WRITER: Lock = Lock {
     unlock: own::_ZNSt3__119__shared_mutex_base6unlockEv,
     operations: WRITING,
     kind: WaitKind::RwWrite,
+    yields: false,
     plain: false,
 };
 
@@ -45,6 +46,7 @@ static READER: Lock = Lock {
     unlock: own::_ZNSt3__119__shared_mutex_base13unlock_sharedEv,
     operations: READING,
     kind: WaitKind::RwLock,
+    yields: true,
     plain: false,
 };
 

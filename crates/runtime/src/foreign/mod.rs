@@ -78,6 +78,8 @@ pub struct Lock {
     pub operations: [SyncOp; 3],
     /// How the scheduler knows those who wait.
     pub kind: WaitKind,
+    /// Readers let writers go first that wait for the lock already.
+    pub yields: bool,
     /// A mutex that no thread can take twice: a lock of it never finds it the thread's own.
     pub plain: bool,
 }
@@ -130,6 +132,10 @@ pub fn aloud<R>(work: impl FnOnce() -> R) -> R {
 impl Lock {
     /// Tries to take the lock: 0, or `EBUSY`.
     unsafe fn attempt(&self, object: P) -> c_int {
+        // Under a scheduler writers wait there, so that the lock itself does not know of them.
+        if self.yields && schedule::waits_for(WaitKind::RwWrite, object) {
+            return sys::EBUSY;
+        }
         let Some(function) = (self.try_lock)() else { return sys::EBUSY };
         // SAFETY: the caller vouches for the object.
         let taken = quietly(|| unsafe { function(object) }) != 0;

@@ -71,6 +71,7 @@ static MUTUAL: Lock = Lock {
     unlock: own::_ZN6QMutex6unlockEv,
     operations: MUTEX,
     kind: WaitKind::Mutex,
+    yields: false,
     // It may have been made recursive.
     plain: false,
 };
@@ -80,6 +81,7 @@ static READER: Lock = Lock {
     unlock: own::_ZN14QReadWriteLock6unlockEv,
     operations: READING,
     kind: WaitKind::RwLock,
+    yields: true,
     plain: false,
 };
 static WRITER: Lock = Lock {
@@ -88,6 +90,7 @@ static WRITER: Lock = Lock {
     unlock: own::_ZN14QReadWriteLock6unlockEv,
     operations: WRITING,
     kind: WaitKind::RwWrite,
+    yields: false,
     plain: false,
 };
 

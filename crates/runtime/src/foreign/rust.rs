@@ -147,6 +147,7 @@ static MUTEXES: Lock = Lock {
     unlock: || Some(unlock_mutex),
     operations: MUTEX,
     kind: WaitKind::Mutex,
+    yields: false,
     plain: true,
 };
 
@@ -156,6 +157,7 @@ static READER_SIDE: Lock = Lock {
     unlock: || Some(end_read),
     operations: READING,
     kind: WaitKind::RwLock,
+    yields: true,
     plain: false,
 };
 
@@ -165,6 +167,7 @@ static WRITER_SIDE: Lock = Lock {
     unlock: || Some(end_write),
     operations: WRITING,
     kind: WaitKind::RwWrite,
+    yields: false,
     plain: false,
 };
 

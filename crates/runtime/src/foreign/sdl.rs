@@ -26,6 +26,7 @@ static SPIN: Lock = Lock {
     unlock: own::SDL_AtomicUnlock,
     operations: [SyncOp::SpinLock, SyncOp::SpinTryLock, SyncOp::SpinUnlock],
     kind: WaitKind::Spin,
+    yields: false,
     plain: false,
 };
 
