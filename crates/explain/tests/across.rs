@@ -441,6 +441,41 @@ fn what_was_overtaken_in_an_earlier_call_is_not_why() {
     assert!(!cause.variables.contains(&"used".to_owned()), "{cause:?}");
 }
 
+const LEVELS: &str = "
+    cell single 32 = 1
+    cell level 32 = 5
+    t0: fork a
+    t0: fork b
+    a: [own] W level 3
+    a: [look] R single -> s
+    a: assume s == 1
+    a: [check] R level -> l
+    a: fail l != 3
+    b: [two] W single 0
+    b: [other] W level 5
+";
+
+/// The passing run came to the same last look and saw something else there: on what else the thread had looked at on its
+/// way nothing hangs.
+#[test]
+fn the_way_to_a_look_that_is_there_when_passing_does_not_decide() {
+    let mut failing = Run::failing(LEVELS);
+    let passing = LEVELS.replace("fail l != 3", "assume l == 3");
+    let mut passing = Run::passing(&(passing + "t0: join a\nt0: join b\n"), [1, 2]);
+    for run in [&mut failing, &mut passing] {
+        move_to(run, "own", &[("create", 480), ("client", 70)]);
+        move_to(run, "look", &[("rebuild", 546), ("event", 12), ("client", 76)]);
+        move_to(run, "check", &[("client", 81)]);
+    }
+    let end = failing.parsed.trace.failure.as_ref().expect("a failure").event;
+    failing.parsed.trace.events[end.index()].stack = stack(&[("client", 81)]);
+    let cause = cause_across(&failing, &passing);
+    assert_ne!(cause.case, Some("read-write-use"), "{cause:?}");
+    for label in ["other", "check"] {
+        assert!(cause.events.contains(&CauseEvent::Failing(failing.event(label))), "{cause:?}");
+    }
+}
+
 /// What a thread went by before it waited is no longer what it goes by.
 #[test]
 fn who_has_waited_since_its_look_was_not_overtaken() {

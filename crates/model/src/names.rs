@@ -73,6 +73,13 @@ pub fn outside_of_library(path: &str) -> &str {
     path
 }
 
+/// Is the path that of a global variable of the language's own library, such as `std::io::stdio::OUTPUT_CAPTURE_USED.0`?
+#[must_use]
+pub fn is_of_language(path: &str) -> bool {
+    let root = path.trim_start_matches(['*', '(', '&']);
+    ["std::", "core::", "alloc::"].into_iter().any(|library| root.starts_with(library))
+}
+
 /// The signals of Linux, from 1 on.
 const SIGNALS: [&str; 31] = [
     "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",

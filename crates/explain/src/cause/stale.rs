@@ -10,6 +10,7 @@ use super::atomicity::{Case, Triple, asks_in_vain, found};
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did, quoted};
 use super::{CauseEvent, Found, Pattern, sections};
+use model::names::is_of_language;
 use model::trace::ValueDisplay;
 use model::{CellId, EventId, PathCondition, PathConditionKind, ReadRef, VarId};
 use solver::Order;
@@ -63,9 +64,21 @@ pub(super) fn find_wrong_way(story: &Story<'_>) -> Option<Found> {
     let own = &story.trace().threads[failure.thread.index()].events;
     let before = own.iter().copied().take(failure.index as usize).rev();
     let reads = before.filter(|id| !story.event(*id).kind.reads().is_empty()).take(LAST_READS);
-    // What the thread did in a call that came to its end did not lead to the failure in a later one.
-    let mut reads = reads.filter(|read| story.in_one_call(*read, failure.id));
-    reads.find_map(|read| overtaken(story, read))
+    // What the thread did in a call that came to its end did not lead to the failure in a later one, nor did what a
+    // library keeps for itself, as for printing.
+    let of_library = |read: &EventId| {
+        story.event(*read).is_affair_of_library()
+            || story.name(CauseEvent::Failing(*read)).is_some_and(|name| is_of_language(&name))
+    };
+    let mut reads = reads.filter(|read| !of_library(read) && story.in_one_call(*read, failure.id));
+    let found = reads.find_map(|read| overtaken(story, read))?;
+    // Where the passing run came to the same last look, and saw something else there, the way that led to it does not
+    // decide; what was looked at on it may be anything.
+    let sees_otherwise = |read: &ReadRef| {
+        story.place_when_passing(read.event).is_some() && story.reads_otherwise(read.event)
+    };
+    let of_another = found.case == Some("read-write-use");
+    (!of_another || !story.failure_reads().iter().any(sees_otherwise)).then_some(found)
 }
 
 /// The later event of the pair was come to by a check outside of its critical section, of what another thread changed under

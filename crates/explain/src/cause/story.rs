@@ -132,7 +132,7 @@ impl<'a> Story<'a> {
         Some(self.place_when_passing(first)? < self.place_when_passing(second)?)
     }
 
-    fn place_when_passing(&self, id: EventId) -> Option<u32> {
+    pub(super) fn place_when_passing(&self, id: EventId) -> Option<u32> {
         let id = match self.passing {
             Passing::None => return None,
             Passing::SamePaths { .. } => id,
