@@ -371,6 +371,23 @@ fn a_container_that_was_changed_between_two_sections_is_one_variable() {
     assert!(sentence.contains(" between t0.1's check (book.cc:51) and its use (book.cc:76)"));
     let (case, sentence) = of(false);
     assert_ne!(case, Some("read-write-read"), "members of the program's own: {sentence}");
+
+    // Whom the thread has created and joined in between did its part there in any schedule.
+    let text = text.replace("t0: fork b", "t0: fork c").replace(
+        "a: lock m\n        a: [find]",
+        "a: fork b\n        a: join b\n        a: lock m\n        a: [find]",
+    );
+    let looks = "b: R mode -> o\n        b: assume o == 0\n        b: lock m";
+    let text = text.replace("b: lock m", looks) + "c: W mode 1\n";
+    let text = text.replace("t0: fork a", "t0: W mode 0\n        t0: fork a");
+    let passing = text.replace("n == 0", "n == 7").replace("a: fail", "");
+    let passing = passing.replace("o == 0", "o == 1").replace("W node 0", "R node -> q");
+    let [mut failing, mut passing] = [&*text, &*passing].map(trace);
+    in_library(&mut failing, true);
+    in_library(&mut passing, true);
+    let turns = [vec![0; 4], vec![2; 3], vec![1; 5], vec![3; 7], vec![1; 5], vec![0]].concat();
+    let cause = cause_across(&Run::explained(failing), &Run::in_order(passing, &turns));
+    assert_ne!(cause.case, Some("read-write-read"), "{cause:?}");
 }
 
 /// Three threads count and add up in two steps each, and a fourth one compares both while the first is half-way. What the

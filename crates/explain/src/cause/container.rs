@@ -95,7 +95,9 @@ fn parted(story: &Story<'_>, second: EventId, between: EventId) -> Option<Triple
             && story.in_one_call(*id, between)
     };
     let between = other.iter().copied().find(in_section).unwrap_or(between);
-    (!passes).then_some(Triple { first, between, second, cell })
+    // What a thread did that the user has joined since comes before its use in any schedule.
+    let fits = !passes && !story.always_before(between, second);
+    fits.then_some(Triple { first, between, second, cell })
 }
 
 /// What the program calls the container that a library's function reads: all of its elements are one variable.

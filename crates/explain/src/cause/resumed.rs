@@ -58,9 +58,11 @@ fn parted(story: &Story<'_>, second: EventId, cell: CellId) -> Option<Found> {
             && story.is_named(id)
             && !story.event(id).is_affair_of_library()
     };
+    // What a thread did that the user has joined since comes before its use in any schedule.
     let undone = |first: EventId, between: EventId| {
-        story.before_when_passing(first, between) != Some(true)
-            || story.before_when_passing(between, second) != Some(true)
+        let between_when_passing = story.before_when_passing(first, between) == Some(true)
+            && story.before_when_passing(between, second) == Some(true);
+        !between_when_passing && !story.always_before(between, second)
     };
     // What is the same variable at all three says most.
     let same = section.iter().copied().filter(|id| story.access(*id, cell).any() && belongs(*id));
