@@ -20,7 +20,7 @@ fn main() {
     let customers: Vec<_> = (0..2)
         .map(|_| {
             let account = account.clone();
-            thread::spawn(move || account.withdraw(80))
+            thread::spawn(move || (throw(), account.withdraw(80)))
         })
         .collect();
     for customer in customers {
@@ -28,4 +28,9 @@ fn main() {
     }
     let left = *account.balance.lock().unwrap();
     assert!(left >= 0, "overdrawn: {left}");
+}
+
+/// What is thrown and caught is no panic.
+fn throw() {
+    let _ = std::panic::catch_unwind(|| std::panic::resume_unwind(Box::new(())));
 }

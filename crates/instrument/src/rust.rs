@@ -225,8 +225,8 @@ impl<'m, 'c> Rewriter<'m, 'c> {
         }
     }
 
-    /// Is the function's work to find the names of a call stack, or to know the threads' stacks for the case that one
-    /// overflows?
+    /// Is the function's work to find the names of a call stack, to know the threads' stacks for the case that one
+    /// overflows, or to say where a panic arrives?
     ///
     /// # Safety
     /// The function must be alive; likewise below.
@@ -248,9 +248,11 @@ impl<'m, 'c> Rewriter<'m, 'c> {
             let directory = llvm::bytes_to_string(start, of_directory as usize);
             let start = llvm.LLVMDIFileGetFilename(file, &mut of_name);
             let name = llvm::bytes_to_string(start, of_name as usize);
-            finds_names(&directory, &name)
-                || (directory.starts_with(LIBRARY)
-                    && is_about_stacks(&plain_name(&llvm.value_name(function))))
+            if finds_names(&directory, &name) || !directory.starts_with(LIBRARY) {
+                return finds_names(&directory, &name);
+            }
+            let function = plain_name(&llvm.value_name(function));
+            unwinds(&name, &function) || is_about_stacks(&function)
         }
     }
 
@@ -664,6 +666,12 @@ fn finds_names(directory: &str, file: &str) -> bool {
         .unwrap_or_else(|| file.contains("library/std/src/../../backtrace/"))
 }
 
+/// Is the function of the library one that the unwinder calls, to find out where what is thrown arrives, or that gives out
+/// what arrived? In C++ both are in a library of their own.
+fn unwinds(file: &str, name: &str) -> bool {
+    file.contains("std/src/sys/personality/") || name.ends_with("::__rust_panic_cleanup")
+}
+
 /// Is it a function of the library for what finds the names of a call stack, or for its table of the threads' stacks?
 fn is_about_stacks(name: &str) -> bool {
     let of_table = name.contains("::stack_overflow::") && !installs_handler(name);
@@ -700,7 +708,7 @@ fn begins_panic(symbol: &str) -> bool {
 mod tests {
     use super::{
         Role, begins_panic, finds_names, is_about_stacks, is_of_symboliser, mentions_symboliser,
-        plain_name,
+        plain_name, unwinds,
     };
 
     #[test]
@@ -709,6 +717,9 @@ mod tests {
         assert!(finds_names("/rustc/59807", "library/std/src/../../backtrace/src/print.rs"));
         assert!(!finds_names("/rust/deps/hashbrown-0.16.1", "src/map.rs"));
         assert!(!finds_names("/home/me/gimli-0.32.3", "src/read/unit.rs"));
+        assert!(unwinds("library/std/src/sys/personality/gcc.rs", "rust_eh_personality"));
+        assert!(unwinds("library/panic_unwind/src/lib.rs", "__rustc::__rust_panic_cleanup"));
+        assert!(!unwinds("library/std/src/panicking.rs", "std::panicking::catch_unwind::cleanup"));
         let sorts = "core::slice::sort::stable::driftsort_main::<addr2line::unit::UnitRange>";
         assert!(mentions_symboliser(sorts));
         assert!(!mentions_symboliser("alloc::vec::Vec<app::Job>::push"));
