@@ -9,6 +9,7 @@ use super::original::executed_for_failure;
 use crate::record::ending;
 use model::{EventKind, EventTrace, FailureCondition, Site};
 use std::collections::BTreeSet;
+use trace_format::layout::LeftReason;
 use trace_format::{Failure, FailureKind, Manifest, Module, Trace, outcomes};
 
 /// What a schedule is said to do.
@@ -148,7 +149,11 @@ pub fn left_in_earnest(claim: Claim, attempt: &Attempt) -> bool {
         // Nothing fails when a status or the output is what tells: the process just ends.
         let kind = attempt.original.manifest().failure.as_ref().map(|failure| failure.kind);
         let told_by_end = matches!(kind, Some(FailureKind::Output | FailureKind::Exit));
-        return !((attempt.report.deadlock || told_by_end) && last);
+        // Who catches a panic, as a harness of tests does, has the thread go on to its end behind the failure.
+        let caught = kind == Some(FailureKind::Panic)
+            && left.reason == LeftReason::Ended
+            && is_same_failure(attempt.original.manifest(), attempt);
+        return !((attempt.report.deadlock || told_by_end || caught) && last);
     }
     let failure = attempt.original.manifest().failure.as_ref();
     let Some(thread) = failure.and_then(|failure| failure.thread.as_ref()) else { return true };
