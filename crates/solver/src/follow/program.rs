@@ -1,7 +1,7 @@
 //! What each thread did in the recorded run, with the values that its log tells.
 
 use crate::actions::{Action, Actions, needs, reader};
-use model::{EventId, EventTrace, ExprId, VarId, VariableOrigin};
+use model::{EventId, EventTrace, Expr, ExprId, VarId, VariableOrigin};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
@@ -168,19 +168,14 @@ impl<'a> Program<'a> {
         &self,
         value: &impl Fn(ExprId) -> Option<u128>,
     ) -> FxHashMap<EventId, Vec<ExprId>> {
+        let readers = readers(self.trace);
         let mut found: FxHashMap<EventId, Vec<ExprId>> = FxHashMap::default();
         for condition in &self.trace.conditions {
             if value(condition.expr).is_some() {
                 continue;
             }
-            let variables = self.trace.exprs.variables(condition.expr);
-            let read = variables.iter().filter_map(|&var| reader(self.trace, var));
-            let Some(last) = read.clone().max_by_key(|&id| self.trace.event(id).index) else {
-                continue;
-            };
-            let thread = self.trace.event(last).thread;
-            if read.clone().all(|id| self.trace.event(id).thread == thread) {
-                found.entry(last).or_default().push(condition.expr);
+            if let Some(Readers::One(last)) = readers.get(condition.expr.0 as usize) {
+                found.entry(*last).or_default().push(condition.expr);
             }
         }
         found
@@ -195,8 +190,24 @@ impl<'a> Program<'a> {
         let written = self.trace.events.iter().flat_map(|event| event.kind.writes());
         let open = written.map(|part| part.value).filter(|&expr| value(expr).is_none());
         let open = open.chain(conditions.values().flatten().copied());
-        let variables = open.flat_map(|expr| self.trace.exprs.variables(expr));
-        variables.filter(|var| !self.is_known(*var)).collect()
+        // All at once: what a loop computes may hang on all of its rounds.
+        let exprs = &self.trace.exprs;
+        let mut wanted = vec![false; exprs.len()];
+        open.for_each(|expr| wanted[expr.0 as usize] = true);
+        let mut found = FxHashSet::default();
+        for index in (0..exprs.len()).rev() {
+            if !wanted[index] {
+                continue;
+            }
+            let expr = exprs.get(ExprId(index as u32));
+            if let Expr::Var { var, .. } = expr
+                && !self.is_known(var)
+            {
+                found.insert(var);
+            }
+            expr.for_each_operand(|operand| wanted[operand.0 as usize] = true);
+        }
+        found
     }
 
     fn is_known(&self, var: VarId) -> bool {
@@ -257,6 +268,44 @@ impl<'a> Program<'a> {
     }
 }
 
+/// The reads that an expression depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readers {
+    None,
+    /// Those of one thread, by the last of them.
+    One(EventId),
+    OfSeveralThreads,
+}
+
+/// By expression. In one go, since what a loop computes may hang on all of its rounds.
+fn readers(trace: &EventTrace) -> Vec<Readers> {
+    let mut found: Vec<Readers> = Vec::with_capacity(trace.exprs.len());
+    for index in 0..trace.exprs.len() {
+        let expr = trace.exprs.get(ExprId(index as u32));
+        let mut all = match expr {
+            Expr::Var { var, .. } => reader(trace, var).map_or(Readers::None, Readers::One),
+            _ => Readers::None,
+        };
+        expr.for_each_operand(|operand| {
+            let other = found.get(operand.0 as usize).copied().unwrap_or(Readers::None);
+            all = match (all, other) {
+                (one, Readers::None) | (Readers::None, one) => one,
+                (Readers::One(one), Readers::One(other)) => {
+                    let [a, b] = [one, other].map(|id| trace.event(id));
+                    match a.thread == b.thread {
+                        true if a.index < b.index => Readers::One(other),
+                        true => Readers::One(one),
+                        false => Readers::OfSeveralThreads,
+                    }
+                }
+                _ => Readers::OfSeveralThreads,
+            };
+        });
+        found.push(all);
+    }
+    found
+}
+
 fn row<'r, T>(all: &'r [T], range: &Range<u32>) -> &'r [T] {
     all.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
@@ -265,4 +314,30 @@ fn extend<T>(all: &mut Vec<T>, more: impl Iterator<Item = T>) -> Range<u32> {
     let start = all.len() as u32;
     all.extend(more);
     start..all.len() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Program;
+    use model::{BinOp, VarId};
+
+    /// A loop that counts what it reads, and looks at the count in each round.
+    #[test]
+    fn what_hangs_on_all_rounds_of_a_loop_is_gone_through_once() {
+        let text = "cell x 32 = 0\na: R x -> v\na: assume v == 0\na: W x v\n";
+        let mut trace = encoders::dsl::parse(text).expect("the text is a trace").trace;
+        trace.variables.iter_mut().for_each(|variable| variable.recorded = None);
+        let var = trace.exprs.var(VarId(0), 32);
+        let condition = trace.conditions.first().expect("a condition").clone();
+        let mut count = var;
+        for _ in 0..30_000 {
+            count = trace.exprs.bin(BinOp::Add, count, var);
+            let expr = trace.exprs.eq(count, var);
+            trace.conditions.push(model::PathCondition { expr, ..condition.clone() });
+        }
+        let started = std::time::Instant::now();
+        let program = Program::new(&trace, &[], false);
+        assert_eq!(program.conditions.len(), 30_001);
+        assert!(started.elapsed().as_secs() < 2, "{:?}", started.elapsed());
+    }
 }
