@@ -66,12 +66,26 @@ fn writes(trace: &EventTrace) -> BTreeMap<CellId, BTreeMap<usize, Vec<Write>>> {
     found
 }
 
+/// The variables that an expression has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Variables {
+    None,
+    One(VarId),
+    Several,
+}
+
 /// The path conditions that speak of one variable, by variables.
 fn conditions(trace: &EventTrace) -> FxHashMap<VarId, Vec<ExprId>> {
+    let all =
+        trace.exprs.joined(Variables::None, Variables::One, |one, other| match (one, other) {
+            (one, Variables::None) | (Variables::None, one) => one,
+            (Variables::One(one), Variables::One(other)) if one == other => Variables::One(one),
+            _ => Variables::Several,
+        });
     let mut found: FxHashMap<VarId, Vec<ExprId>> = FxHashMap::default();
     for condition in &trace.conditions {
-        if let [var] = trace.exprs.variables(condition.expr)[..] {
-            found.entry(var).or_default().push(condition.expr);
+        if let Some(Variables::One(var)) = all.get(condition.expr.0 as usize) {
+            found.entry(*var).or_default().push(condition.expr);
         }
     }
     found

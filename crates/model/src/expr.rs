@@ -9,6 +9,7 @@ mod fold;
 mod pins;
 mod store;
 mod substitute;
+mod variables;
 
 use crate::ids::VarId;
 pub use compiled::{Compiled, Scratch};
@@ -585,25 +586,6 @@ impl ExprPool {
             found.push(self.intern(expr, width));
         }
         images[root.0 as usize].map_or(root, |image| found[image.0 as usize])
-    }
-
-    /// The variables that an expression depends on, in identifier order, each once.
-    #[must_use]
-    pub fn variables(&self, id: ExprId) -> Vec<VarId> {
-        let mut seen = std::collections::HashSet::new();
-        let mut stack = vec![id];
-        let mut found = std::collections::BTreeSet::new();
-        while let Some(id) = stack.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            let expr = self.get(id);
-            if let Expr::Var { var, .. } = expr {
-                found.insert(var);
-            }
-            expr.for_each_operand(|operand| stack.push(operand));
-        }
-        found.into_iter().collect()
     }
 }
 
