@@ -382,6 +382,12 @@ fn a_reference_that_was_taken_too_late_is_told_by_the_pointer() {
     // The same by where the object lay.
     let (found, told) = cause(&text.replacen("cell", "heap o 1 8\ncell", 1));
     assert_eq!(found.events, told);
+    // Who counted too late gives that up again and frees the object, which the other one is about to take apart.
+    let twice = text
+        .replace("a: [use] R field -> f\n        a: fail before gone use", "a: [gone] free o")
+        .replace("b: [gone] free o", "b: [use] R field -> f\n        b: fail before gone use");
+    let (found, told) = cause(&twice);
+    assert_eq!(found.events, told, "{found:?}");
     // An object that is freed whatever was counted, and one of which another reference is left.
     for (part, other) in [("b: assume k == 1", ""), ("count 32 = 1", "count 32 = 2")] {
         let other = text.replace(part, other).replace("k == 1", "k > 0");

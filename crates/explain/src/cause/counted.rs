@@ -19,7 +19,7 @@ const ENDS: usize = 256;
 pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let trace = story.trace();
     let failure = trace.failure.as_ref()?;
-    let freed = freed_before(story, &failure.condition).map(|(free, _)| free);
+    let freed = freed_before(story, &failure.condition);
     let failing = story.event(failure.event).thread;
     let read = read_by_failure(story);
     let others = trace.threads.iter().map(|thread| thread.id).filter(|id| *id != failing);
@@ -36,14 +36,15 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
         });
         taken.find_map(|(update, cell)| {
             let concerns = |end: EventId| match freed {
-                Some(freed) => freed == end,
+                // Who counted too late may have freed it first, by when the one who gave up the last reference goes on.
+                Some((free, access)) => end == free || end == access,
                 None => {
                     let is_free = matches!(story.event(end).kind, EventKind::Free { .. });
                     let matters = is_free && story.before(end, failure.event);
                     (matters || read.contains(&end)) && story.in_one_call(update.id, failure.event)
                 }
             };
-            too_late(story, update, cell, &concerns)
+            too_late(story, (update, cell), freed, &concerns)
         })
     })
 }
@@ -60,8 +61,8 @@ fn read_by_failure(story: &Story<'_>) -> Vec<EventId> {
 /// The update counts one more in an object that was, or is about to be, freed or taken apart because there were none.
 fn too_late(
     story: &Story<'_>,
-    update: &Event,
-    cell: CellId,
+    (update, cell): (&Event, CellId),
+    freed: Option<(EventId, EventId)>,
     concerns: &dyn Fn(EventId) -> bool,
 ) -> Option<Found> {
     if story.trace().cells[cell.index()].display == ValueDisplay::Pointer {
@@ -77,11 +78,12 @@ fn too_late(
             && found_before(story, event, cell) == Some(1)
     };
     let last = story.event(story.last_before(update.id, was_last)?);
-    let ends = ends(story, last, cell);
+    let ends = ends(story, last, cell, freed.map(|(_, access)| access));
     if !ends.iter().any(|end| concerns(*end)) {
         return None;
     }
-    let mut objects = ends.iter().filter_map(|end| story.event(*end).kind.object());
+    let frees = ends.iter().copied().chain(freed.map(|(free, _)| free));
+    let mut objects = frees.filter_map(|end| story.event(end).kind.object());
     let read = objects
         .find_map(|object| pointer_to(story, object, update.id))
         .map_or_else(|| pointer_at(story, update), |(read, _)| Some(read))?;
@@ -103,7 +105,7 @@ fn look_before(story: &Story<'_>, event: &Event, cell: CellId) -> Option<EventId
 }
 
 /// What the thread did behind its giving up a reference, because of what it found the count to be.
-fn ends(story: &Story<'_>, last: &Event, cell: CellId) -> Vec<EventId> {
+fn ends(story: &Story<'_>, last: &Event, cell: CellId, access: Option<EventId>) -> Vec<EventId> {
     let look = match story.access(last.id, cell).reads {
         true => Some(last.id),
         false => look_before(story, last, cell),
@@ -112,7 +114,8 @@ fn ends(story: &Story<'_>, last: &Event, cell: CellId) -> Vec<EventId> {
     let later = own.get(last.index as usize + 1..).unwrap_or_default().iter().copied();
     let changes = |id: &EventId| {
         let kind = &story.event(*id).kind;
-        matches!(kind, EventKind::Free { .. }) || !kind.writes().is_empty()
+        let is_access = access == Some(*id);
+        is_access || matches!(kind, EventKind::Free { .. }) || !kind.writes().is_empty()
     };
     let here = later.filter(changes).take(ENDS).take_while(|id| story.in_one_call(last.id, *id));
     here.filter(|id| look.is_some_and(|look| story.decides(look, *id, cell))).collect()
