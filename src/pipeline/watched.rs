@@ -95,7 +95,10 @@ fn is_led_to(trace: &EventTrace, work: &Work<'_>) -> Result<bool, PipelineError>
         return Ok(true);
     }
     let budget = Budget::new(work.deadline, work.options.memory_mb).part(LOOK);
-    let Some(schedule) = work.follow(trace, true, &budget)? else { return Ok(false) };
+    let Some(schedule) = work.follow(trace, true, &budget)? else {
+        // With the time up, that is not known either.
+        return Ok(!budget.is_left());
+    };
     let Ok(evaluation) = evaluate(trace, &schedule, &recorded(trace)) else {
         return Ok(false);
     };

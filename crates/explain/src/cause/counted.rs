@@ -92,24 +92,21 @@ fn too_late(
 
 /// What a count was before the event changed it, as its thread saw that.
 fn found_before(story: &Story<'_>, update: &Event, cell: CellId) -> Option<u128> {
-    if story.access(update.id, cell).reads {
-        return story.found(update.id, cell);
-    }
-    story.found(look_before(story, update, cell)?, cell)
+    story.found(look(story, update, cell)?, cell)
 }
 
-/// The access of the same thread to the cell before this one.
-fn look_before(story: &Story<'_>, event: &Event, cell: CellId) -> Option<EventId> {
+/// Where the event's thread saw the cell as it changed it: in the event itself, or before.
+fn look(story: &Story<'_>, event: &Event, cell: CellId) -> Option<EventId> {
+    if story.access(event.id, cell).reads {
+        return Some(event.id);
+    }
     let own = story.accesses(event.thread, cell).into_iter();
     own.rev().find(|id| story.event(*id).index < event.index)
 }
 
 /// What the thread did behind its giving up a reference, because of what it found the count to be.
 fn ends(story: &Story<'_>, last: &Event, cell: CellId, access: Option<EventId>) -> Vec<EventId> {
-    let look = match story.access(last.id, cell).reads {
-        true => Some(last.id),
-        false => look_before(story, last, cell),
-    };
+    let look = look(story, last, cell);
     let own = &story.trace().threads[last.thread.index()].events;
     let later = own.get(last.index as usize + 1..).unwrap_or_default().iter().copied();
     let changes = |id: &EventId| {
