@@ -172,6 +172,16 @@ impl Event {
             || package_file(site).is_some()
     }
 
+    /// Is it part of how a library takes several locks at once, as `std::lock` and `std::scoped_lock` do? Such a library tries
+    /// all locks but one, and who does not get one gives the others back and waits: it has all of them behind the call.
+    #[must_use]
+    pub fn takes_several_locks(&self) -> bool {
+        self.library().iter().any(|site| {
+            let name = site.function.split('<').next().unwrap_or_default();
+            SEVERAL_LOCKS.contains(&name)
+        })
+    }
+
     /// Does a shared pointer give up its part of the object? It has no use of that behind it.
     #[must_use]
     pub fn gives_up_reference(&self) -> bool {
@@ -272,6 +282,10 @@ const RUST_SYNCHRONISATION: [&str; 7] = [
 
 /// The files of Rust's library about what is done once.
 const RUST_ONCE: &str = "std/src/sys/sync/once/";
+
+/// What takes several locks in the C++ libraries and in Boost.
+const SEVERAL_LOCKS: [&str; 6] =
+    ["lock", "scoped_lock", "__lock_impl", "__lock_first", "lock_impl", "lock_range"];
 
 /// What shared pointers of the C++ library call when they are copied.
 const TAKES: [&str; 3] = ["_M_add_ref_copy", "_M_add_ref_lock_nothrow", "__add_shared"];

@@ -1,13 +1,14 @@
 //! After a patch: can a wake-up still get lost? Seen in a run of the new program that passed: it cannot
 //! where a thread decides to wait under the mutex that it gives back by waiting, whoever writes what it
-//! looks at does so under that mutex and signals afterwards, and no signal can wake another one instead.
+//! looks at does so under that mutex and signals afterwards, and no signal can wake another one instead. Where that is what
+//! happened, the signal has to reach all, or those who wait for it have to wait for the same.
 
 use crate::possible::{Possible, Ways};
 use crate::sections::{Section, Sections, lock_name, sections};
 use crate::{Bug, source::Span};
 use encoders::ConstraintSystem;
 use explain::last_member;
-use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectId, ThreadId};
+use model::{Awaited, CellId, Event, EventId, EventKind, EventTrace, ObjectId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A wait that came to its end.
@@ -31,15 +32,38 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
     // be told otherwise.
     let variables = named(&|event| event.kind.is_access());
     let all = sections(run);
-    let waits: Vec<Wait> = run.events.iter().filter_map(|e| wait(run, &all, &names, e)).collect();
+    let waits = || run.events.iter().filter_map(|event| wait(run, &all, event));
+    // The condition may have another name now, or be several.
+    let is_there = |wait: &Wait| {
+        let site = run.event(wait.section.unlock).site();
+        let mut waited = bug
+            .events
+            .iter()
+            .map(|id| bug.trace.event(*id))
+            .filter(|event| is_waiting(&event.kind));
+        waited.any(|event| event.site().function == site.function)
+    };
+    let is_named = |named: &BTreeSet<String>| !named.is_disjoint(&names);
+    let any_named = waits().any(|(named, _)| is_named(&named));
+    let there_too = !any_named || woke_another(bug).is_some();
+    let waits: Vec<Wait> = waits()
+        .filter(|(named, wait)| is_named(named) || there_too && is_there(wait))
+        .map(|(_, wait)| wait)
+        .collect();
     if waits.is_empty() {
         return Possible::Untouched("in the run no thread waits for the signal".to_owned());
+    }
+    if let Err(why) = wakes_the_right_one(bug, run, &waits) {
+        return why;
     }
     let system = match crate::contended::orders(run) {
         Ok(system) => system,
         Err(error) => return Possible::Unknown(error.to_string()),
     };
-    let waiting: BTreeSet<ThreadId> = waits.iter().map(|wait| wait.thread).collect();
+    let mut waiting: BTreeMap<ObjectId, BTreeSet<ThreadId>> = BTreeMap::new();
+    for wait in &waits {
+        waiting.entry(wait.condition).or_default().insert(wait.thread);
+    }
     // Those in a loop are alike: who writes what they look at is asked once about all of them.
     let mut alike: BTreeMap<_, Vec<&Wait>> = BTreeMap::new();
     for wait in &waits {
@@ -47,8 +71,9 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
         let key = (tested(run, &wait.section, &variables), wait.section.object, wait.condition);
         alike.entry((key, &site.function, &site.file)).or_default().push(wait);
     }
-    for (((tested, ..), ..), waits) in &alike {
-        if let Err(why) = kept(run, &system, &all, (waits, tested), &waiting) {
+    for (((tested, _, condition), ..), waits) in &alike {
+        let Some(waiting) = waiting.get(condition) else { continue };
+        if let Err(why) = kept(run, &system, &all, (waits, tested), waiting) {
             return why;
         }
     }
@@ -58,18 +83,71 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
     ))
 }
 
-fn wait(run: &EventTrace, all: &Sections, names: &BTreeSet<String>, event: &Event) -> Option<Wait> {
+/// Is it part of a wait for a signal?
+fn is_waiting(kind: &EventKind) -> bool {
+    let awaits = matches!(kind, EventKind::Block { on: Awaited::Signal { .. } });
+    awaits || matches!(kind, EventKind::Wake { .. })
+}
+
+/// The wait that ends with this event, and what its condition is called.
+fn wait(run: &EventTrace, all: &Sections, event: &Event) -> Option<(BTreeSet<String>, Wait)> {
     let EventKind::Wake { condition, began } = event.kind else { return None };
     let named = run.subject(event).map(last_member);
     let object = run.objects.get(condition.index()).map(|object| last_member(&object.name));
-    if ![named, object].into_iter().flatten().any(|name| names.contains(&name)) {
-        return None;
-    }
+    let names = [named, object].into_iter().flatten().collect();
     let section = all.around(run, began).into_iter().find(|section| section.unlock == began)?;
-    Some(Wait { condition, thread: event.thread, section })
+    Some((names, Wait { condition, thread: event.thread, section }))
 }
 
-/// Does every other thread keep to it? The waits are at one place, for the same, and look at the same.
+/// The signal, where the cause is that it woke one thread and another one went on waiting.
+fn woke_another<'t>(bug: &Bug<'t>) -> Option<&'t Event> {
+    let mut events = bug.events.iter().map(|id| bug.trace.event(*id));
+    let signal = events.clone().find(|event| matches!(event.kind, EventKind::Signal { .. }));
+    signal.filter(|_| events.any(|event| matches!(event.kind, EventKind::Wake { .. })))
+}
+
+/// Where the cause is that a signal woke one thread and another one went on waiting: can a signal that is sent there still do
+/// that?
+fn wakes_the_right_one(bug: &Bug<'_>, run: &EventTrace, waits: &[Wait]) -> Result<(), Possible> {
+    let Some(signal) = woke_another(bug) else { return Ok(()) };
+    let events = || bug.events.iter().map(|id| bug.trace.event(*id));
+    let waits_on = |condition: ObjectId| {
+        let waits = waits.iter().filter(move |wait| wait.condition == condition);
+        waits.map(|wait| (wait.thread, run.event(wait.section.unlock).site()))
+    };
+    // What was given up may be waited for elsewhere now.
+    let function = |event: &Event| event.site().function.clone();
+    let missed: BTreeSet<String> =
+        events().filter(|event| event.id != signal.id).map(function).collect();
+    let seen: BTreeSet<String> =
+        waits.iter().map(|wait| run.event(wait.section.unlock).site().function.clone()).collect();
+    let sends = |event: &&Event| event.site().function == signal.site().function;
+    for event in run.events.iter().filter(sends) {
+        let EventKind::Signal { condition } = event.kind else { continue };
+        let places: BTreeSet<_> = waits_on(condition).map(|(_, site)| site).collect();
+        let threads: BTreeSet<ThreadId> = waits_on(condition).map(|(thread, _)| thread).collect();
+        if threads.len() > 1 && (places.len() > 1 || missed.len() < 2) {
+            let places: Vec<String> =
+                places.into_iter().map(|site| Span::of(site).begin()).collect();
+            return Err(Possible::Yes {
+                place: format!(
+                    "{}, which wakes one of those that wait at {}",
+                    Span::of(event.site()).begin(),
+                    places.join(" and ")
+                ),
+                ways: Ways::default(),
+            });
+        }
+        if !missed.is_subset(&seen) {
+            let unseen = missed.difference(&seen).cloned().collect::<Vec<_>>().join(" and ");
+            return Err(Possible::Untouched(format!("in the run no thread waits in {unseen}")));
+        }
+    }
+    Ok(())
+}
+
+/// Does every other thread keep to it? The waits are at one place, for the same, and look at the same; so many threads wait
+/// for that condition.
 fn kept(
     run: &EventTrace,
     system: &ConstraintSystem,
@@ -85,9 +163,10 @@ fn kept(
             ways: Ways::default(),
         });
     }
+    let waits_alone = |thread: ThreadId| waits.iter().all(|wait| wait.thread == thread);
     let is_write = |event: &&Event| {
         event.kind.writes().iter().any(|part| tested.contains(&part.cell))
-            && !waiting.contains(&event.thread)
+            && !waits_alone(event.thread)
             && !waits.iter().all(|wait| system.surely_before(event.id, wait.section.lock))
     };
     for write in run.events.iter().filter(is_write) {
@@ -101,7 +180,8 @@ fn kept(
         }
         // Who waits there in other runs takes what was waited for.
         let waits = run.event(wait.section.unlock).site();
-        if write.site().function == waits.function && write.site().file == waits.file {
+        let there = write.site().function == waits.function && write.site().file == waits.file;
+        if there || waiting.contains(&write.thread) {
             continue;
         }
         let later = run.thread_of(write.id).events.iter().skip(write.index as usize + 1);
@@ -144,3 +224,6 @@ fn tested(run: &EventTrace, section: &Section, variables: &BTreeSet<String>) -> 
         false => of_cause,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -403,6 +403,7 @@ impl Search<'_> {
             // Behind the file and the function, which may be called `retry` or belong to a `Registry`.
             let called = site.and_then(|site| site.rsplit(':').next());
             called.is_some_and(|called| called.contains("try") || called.contains("timed"))
+                && !self.run.event(lock).takes_several_locks()
         })
     }
 
@@ -568,7 +569,15 @@ impl Search<'_> {
             _ => Form::Crossed,
         };
         let parts = |(first, last): Part| self.parts(&self.like(first), &self.like(last));
-        self.crossings((form, &Shared(shared)), &parts(own), &parts(other))
+        let lasts = shared.contains(&(1, 1));
+        let found = self.crossings((form, &Shared(shared)), &parts(own), &parts(other))?;
+        // Who does it the other way round now, as one that says that something is there when it is, leaves what the other
+        // thread does behind it: that may not come before it.
+        let is_turned = || !parts((own.1, own.0)).is_empty();
+        match found.all == 0 && form == Form::Between && lasts && is_turned() {
+            true => self.pairs(other.1, own.1),
+            false => Ok(found),
+        }
     }
 
     /// What threads do from an event of the one kind to the next one of the other.

@@ -2,7 +2,7 @@ use super::{Possible, Run, TRIED, possible};
 use crate::{Bug, Limits};
 use encoders::dsl::{Parsed, parse};
 use explain::Pattern;
-use model::{Point, Points, Site};
+use model::{EventKind, Point, Points, Site};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -59,6 +59,29 @@ fn a_lock_rules_the_order_out_but_not_where_it_is_only_tried() {
     assert_eq!(tried, Possible::Unknown(TRIED.to_owned()));
     let elsewhere = ask(&run, "retry.c:_ZN8Registry3addEv:call:pthread_mutex_lock");
     assert_eq!(elsewhere, Possible::No("`m` is held on both sides".to_owned()));
+}
+
+/// `std::lock` tries all locks but one, and waits for that where it does not get another.
+#[test]
+fn a_lock_that_a_library_tries_until_it_has_all_of_them_rules_the_order_out() {
+    let locked = format!("@: lock m\n {UNLOCKED}\n @: unlock m");
+    let mut run = adders(&locked, "assume f == 2");
+    let site = |file: &str, function: &str| Site {
+        file: file.to_owned(),
+        line: 1,
+        column: 1,
+        function: function.to_owned(),
+    };
+    for event in &mut run.trace.events {
+        if matches!(event.kind, EventKind::Lock { .. }) {
+            let header = "/usr/include/c++/12/mutex";
+            let inner = site(header, "try_lock");
+            let outer = site(header, "lock<std::mutex, std::mutex>");
+            event.stack = [inner, outer, site("add.cc", "add")].into();
+        }
+    }
+    let answer = ask(&run, "add.cc:add:call:pthread_mutex_trylock");
+    assert_eq!(answer, Possible::No("`m` is held on both sides".to_owned()));
 }
 
 /// What leads a thread to the accesses counts: who sees the flag comes behind what it stands for.
@@ -298,6 +321,42 @@ fn of_two_accesses_each_both_come_in_the_order_of_the_failure() {
     let crossed = ["look", "say", "get", "put"];
     let answer = ask(&buggy, crossed);
     assert!(matches!(answer, Possible::No(_)), "{answer:?}");
+}
+
+/// Who says that something is there when it is there keeps others from taking it before, if they look whether it is.
+#[test]
+fn what_is_announced_when_it_is_there_is_not_taken_before() {
+    let trace = |rounds: usize, steps: [&str; 2], looks: bool, end: &str| {
+        let round = |n: usize| {
+            let [first, then] = steps.map(|step| step.replace('$', &n.to_string()));
+            let look = if looks { format!("b: assume t{n} == 1\n") } else { String::new() };
+            format!(
+                "a: {first}\n a: {then}\n b: [look{n}] R slot{n} -> t{n}\n {look} b: [get{n}] R data{n} -> p{n}\n"
+            )
+        };
+        let text = (0..rounds).map(round).collect::<String>() + end;
+        let mut parsed = parse(&text).expect("the text is a trace");
+        // One name for those of all rounds, as the elements of an array have.
+        for event in &mut parsed.trace.events {
+            let name = event.name.take();
+            event.name = name.map(|name| name.trim_end_matches(['0', '1']).into());
+        }
+        parsed
+    };
+    let (say, put) = ("[say$] W slot$ 1", "[put$] W data$ 7");
+    let failing = trace(1, [say, put], true, "b: fail p0 != 7");
+    let events = ["say0", "look0", "get0", "put0"].map(|label| failing.event(label));
+    let bug = Bug::by_hand(&failing.trace, Pattern::SeveralVariables, &events);
+    let ask = |looks: bool| {
+        let run = trace(2, [put, say], looks, "");
+        let (points, functions) = (&Points::default(), &BTreeSet::new());
+        let run = Run { trace: &run.trace, points, functions };
+        possible(&bug, run, LIMITS).expect("an answer")
+    };
+    let fixed = ask(true);
+    assert!(matches!(fixed, Possible::No(_)), "{fixed:?}");
+    let without_a_look = ask(false);
+    assert!(matches!(without_a_look, Possible::Yes { .. }), "{without_a_look:?}");
 }
 
 /// That a wait behind the accesses came to its end in the run that passed keeps nothing from coming between them: with the

@@ -1,0 +1,109 @@
+use crate::Bug;
+use crate::possible::Possible;
+use encoders::dsl::{Parsed, parse};
+use explain::Pattern;
+use model::{EventId, EventKind, Site};
+
+/// A trace whose threads, the first of which is `t0`, are in these functions.
+fn trace(text: &str, functions: &[(&str, &str)]) -> Parsed {
+    let mut parsed = parse(text).expect("the text is a trace");
+    for event in &mut parsed.trace.events {
+        let thread = &parsed.trace.threads[event.thread.index()].name;
+        if let Some((_, function)) = functions.iter().find(|(name, _)| *name == thread.to_string())
+        {
+            let site = Site { function: (*function).to_owned(), ..Site::default() };
+            event.stack = [site].into();
+        }
+    }
+    parsed
+}
+
+fn all_of(parsed: &Parsed, fits: fn(&EventKind) -> bool) -> Vec<EventId> {
+    parsed.trace.events.iter().filter(|event| fits(&event.kind)).map(|event| event.id).collect()
+}
+
+/// A run in which `p` and `q` wait, and `r` writes what both look at and tells it like this.
+fn told(to_p: &str, to_q: &str, tells: &str) -> String {
+    let waits = |name: &str, on: &str| {
+        format!(
+            "{name}: lock m\n {name}: R x -> {name}1\n {name}: wait {on} m\n {name}: unlock m\n"
+        )
+    };
+    format!("{}{} r: lock m\n r: W x 1\n {tells} r: unlock m\n", waits("p", to_p), waits("q", to_q))
+}
+
+/// Asks about a signal of `r` that woke `q`, while `p` went on waiting.
+fn ask(run: &str, functions: &[(&str, &str)]) -> Possible {
+    let failing = trace(&told("c", "c", "r: signal c\n"), functions);
+    let signal = all_of(&failing, |kind| matches!(kind, EventKind::Signal { .. }));
+    let wakes = all_of(&failing, |kind| matches!(kind, EventKind::Wake { .. }));
+    let events = [signal[0], wakes[1], wakes[0]];
+    let bug = Bug::by_hand(&failing.trace, Pattern::MissedWakeup, &events);
+    super::awaited(&bug, &trace(run, functions).trace)
+}
+
+const APART: [(&str, &str); 3] = [("t0", "push"), ("t0.1", "pop"), ("t0.2", "close")];
+const TOGETHER: [(&str, &str); 3] = [("t0", "pop"), ("t0.1", "pop"), ("t0.2", "close")];
+
+/// A signal wakes one of those that wait, whatever they wait for.
+#[test]
+fn a_signal_that_can_wake_another_one_still_can() {
+    let twice = told("c", "c", "r: signal c\n r: signal c\n");
+    let two = |answer: &Possible| match answer {
+        Possible::Yes { place, .. } => place.contains("wakes one of those that wait"),
+        _ => false,
+    };
+    for functions in [APART, TOGETHER] {
+        let answer = ask(&twice, &functions);
+        assert!(two(&answer), "{answer:?}");
+        let all = ask(&told("c", "c", "r: broadcast c\n"), &functions);
+        assert!(matches!(all, Possible::No(_)), "{all:?}");
+    }
+    // A condition for each of what is waited for.
+    let apart = told("c", "d", "r: signal c\n r: signal d\n");
+    let answer = ask(&apart, &APART);
+    assert!(matches!(answer, Possible::No(_)), "{answer:?}");
+    // One of the two did not wait.
+    let alone = "p: lock m\n p: R x -> p1\n p: wait c m\n p: unlock m\n q: lock m\n q: unlock m\n r: lock m\n \
+                 r: W x 1\n r: signal c\n r: unlock m";
+    let answer = ask(alone, &APART);
+    assert!(matches!(answer, Possible::Untouched(_)), "{answer:?}");
+}
+
+/// Who waits itself at other times has to write under the mutex, too; and who waits for another object counts for nothing.
+#[test]
+fn others_that_wait_keep_to_the_mutex() {
+    let text = |write: &str| {
+        format!(
+            "p: lock m\n p: R x -> p1\n p: wait c m\n p: unlock m\n q: lock m\n q: R x -> q1\n q: wait c m\n q: unlock m\n \
+             {write} r: lock m\n r: W x 1\n r: broadcast c\n r: unlock m\n"
+        )
+    };
+    let failing = trace(&text(""), &APART);
+    let tells = all_of(&failing, |kind| matches!(kind, EventKind::Broadcast { .. }));
+    let bug = Bug::by_hand(&failing.trace, Pattern::MissedWakeup, &tells);
+    let of = |run: &str| super::awaited(&bug, &trace(run, &APART).trace);
+    let guarded = of(&text("q: lock m\n q: W x 2\n q: unlock m\n"));
+    assert!(matches!(guarded, Possible::No(_)), "{guarded:?}");
+    let bare = of(&text("q: W x 2\n"));
+    assert!(matches!(bare, Possible::Yes { .. }), "{bare:?}");
+
+    let pair = |name: &str| {
+        let text = "a: lock m\n a: R x -> a1\n a: wait c m\n a: unlock m\n b: lock m\n b: W x 1\n b: signal c\n b: unlock m\n";
+        let text = text.replace("a:", &format!("a{name}:")).replace("b:", &format!("b{name}:"));
+        let text = text.replace(" m", &format!(" m{name}")).replace(" x", &format!(" x{name}"));
+        text.replace(" c", &format!(" c{name}")).replace("a1", &format!("a1{name}"))
+    };
+    let mut failing = trace(&pair("0"), &[]);
+    let mut run = trace(&(pair("0") + &pair("1")), &[]);
+    for object in failing.trace.objects.iter_mut().chain(&mut run.trace.objects) {
+        object.name = object.name.trim_end_matches(['0', '1']).to_owned();
+    }
+    for event in failing.trace.events.iter_mut().chain(&mut run.trace.events) {
+        event.name = event.name.take().map(|name| name.trim_end_matches(['0', '1']).into());
+    }
+    let tells = all_of(&failing, |kind| matches!(kind, EventKind::Signal { .. }));
+    let bug = Bug::by_hand(&failing.trace, Pattern::MissedWakeup, &tells);
+    let answer = super::awaited(&bug, &run.trace);
+    assert!(matches!(answer, Possible::No(_)), "{answer:?}");
+}
