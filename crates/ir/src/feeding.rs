@@ -5,16 +5,27 @@ use crate::intrinsics::{self, Intrinsic};
 use crate::stack::{StackObjects, copy_ends};
 use crate::types::{CastOp, Function, InstId, InstKind, Module, Operand};
 
-/// Per instruction: may its result become part of an address, leave the function, or be passed on?
+/// What feeds, per instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Feeding {
+    /// May its result become part of an address, leave the function, or be passed on?
+    pub values: Vec<bool>,
+    /// May an integer be made of it that does, or a comparison? Only of these instructions is a floating-point result
+    /// needed: one that is passed on as it is, is logged where it comes.
+    pub converted: Vec<bool>,
+}
+
+/// What may become part of an address, leave the function, or be passed on.
 #[must_use]
-pub fn address_feeding(module: &Module, function: &Function, stack: &StackObjects) -> Vec<bool> {
+pub fn address_feeding(module: &Module, function: &Function, stack: &StackObjects) -> Feeding {
     let count = function.instructions.len();
     let mut flow = Flow {
         module,
         function,
         stack,
         values: vec![false; count],
-        contents: vec![false; count],
+        converted: vec![false; count],
+        contents: vec![Contents::default(); count],
         writers: writers(module, function, stack),
         work: Vec::new(),
     };
@@ -24,7 +35,14 @@ pub fn address_feeding(module: &Module, function: &Function, stack: &StackObject
     while let Some(id) = flow.work.pop() {
         flow.sources(id);
     }
-    flow.values
+    Feeding { values: flow.values, converted: flow.converted }
+}
+
+/// Does what a stack object holds feed, and may it be floating-point numbers of which integers are made?
+#[derive(Clone, Copy, Default)]
+struct Contents {
+    feed: bool,
+    converted: bool,
 }
 
 struct Flow<'m> {
@@ -33,8 +51,10 @@ struct Flow<'m> {
     stack: &'m StackObjects,
     /// The result feeds.
     values: Vec<bool>,
+    /// It does by way of an integer that is made of a floating-point number.
+    converted: Vec<bool>,
     /// By `alloca`: what it holds feeds.
-    contents: Vec<bool>,
+    contents: Vec<Contents>,
     /// By `alloca`: what is written into it.
     writers: Vec<Vec<Written>>,
     work: Vec<InstId>,
@@ -83,10 +103,19 @@ fn writers(module: &Module, function: &Function, stack: &StackObjects) -> Vec<Ve
 
 impl Flow<'_> {
     fn mark(&mut self, operand: Operand) {
-        if let Operand::Inst(id) = operand
-            && let Some(value) = self.values.get_mut(id.index()).filter(|value| !**value)
-        {
+        self.mark_as(operand, false);
+    }
+
+    fn mark_as(&mut self, operand: Operand, converted: bool) {
+        let Operand::Inst(id) = operand else { return };
+        let (Some(value), Some(known)) =
+            (self.values.get_mut(id.index()), self.converted.get_mut(id.index()))
+        else {
+            return;
+        };
+        if !*value || (converted && !*known) {
             *value = true;
+            *known |= converted;
             self.work.push(id);
         }
     }
@@ -124,35 +153,46 @@ impl Flow<'_> {
     /// Marks what the result of an instruction is made of.
     fn sources(&mut self, id: InstId) {
         let Some(instruction) = self.function.instructions.get(id.index()) else { return };
+        let converted = self.converted.get(id.index()).copied().unwrap_or(false);
         match &instruction.kind {
             InstKind::Load { address, .. }
             | InstKind::AtomicRmw { address, .. }
             | InstKind::CmpXchg { address, .. } => {
                 if let Some(object) = self.stack.private_root(*address) {
-                    self.mark_contents(object);
+                    self.mark_contents(object, converted);
                 }
             }
             InstKind::Call(call) => {
                 if intrinsics::called(self.module, call) == Some(Intrinsic::Arithmetic) {
-                    self.mark_all(&call.args);
+                    call.args.iter().for_each(|&argument| self.mark_as(argument, converted));
                 }
             }
             InstKind::Invoke { .. } => {}
-            kind => kind.for_each_operand(&mut |operand| self.mark(operand)),
+            InstKind::Cast(CastOp::FpToSi | CastOp::FpToUi | CastOp::BitCast, value) => {
+                self.mark_as(*value, true);
+            }
+            InstKind::FCmp(_, one, other) => {
+                self.mark_as(*one, true);
+                self.mark_as(*other, true);
+            }
+            kind => kind.for_each_operand(&mut |operand| self.mark_as(operand, converted)),
         }
     }
 
-    fn mark_contents(&mut self, object: InstId) {
+    fn mark_contents(&mut self, object: InstId, converted: bool) {
         let mut objects = vec![object];
         while let Some(object) = objects.pop() {
             match self.contents.get_mut(object.index()) {
-                Some(contents) if !*contents => *contents = true,
+                Some(contents) if !contents.feed || (converted && !contents.converted) => {
+                    contents.feed = true;
+                    contents.converted |= converted;
+                }
                 _ => continue,
             }
             let written = self.writers.get(object.index()).cloned().unwrap_or_default();
             for written in written {
                 match written {
-                    Written::Value(value) => self.mark(value),
+                    Written::Value(value) => self.mark_as(value, converted),
                     Written::Contents(other) => objects.push(other),
                 }
             }

@@ -21,8 +21,8 @@
 //!
 //! An *address-feeding* load reads memory that is not certainly a non-escaping stack object (see
 //! [`StackObjects`]), and either its result holds a pointer, or it holds an integer that may become
-//! part of an address, an argument, or the function's result ([`address_feeding`]). Floating-point
-//! loads are never logged. A load from a stack object that `memcpy` filled from elsewhere counts,
+//! part of an address, an argument, or the function's result ([`address_feeding`]). A floating-point
+//! load is logged where an integer may be made of it that does that, or a comparison. A load from a stack object that `memcpy` filled from elsewhere counts,
 //! because the copied bytes are not logged.
 //!
 //! Atomic read-modify-writes of memory that others may see, and stores that the processor does like
@@ -214,7 +214,11 @@ fn logged_values(module: &Module, function: &Function, stack: &StackObjects) -> 
         | InstKind::CmpXchg { address, .. } => {
             let private = stack.private_root(*address);
             let known = private.is_some_and(|object| !stack.copied_into(object));
-            let feeds = feeding.get(id.index()).copied().unwrap_or(true);
+            let at = id.index();
+            let feeds = Feeds {
+                word: feeding.values.get(at).copied().unwrap_or(true),
+                float: feeding.converted.get(at).copied().unwrap_or(true),
+            };
             !known && feeds_by_type(module, instruction.ty, feeds)
         }
         _ => logged_bytes(module, instruction.ty) > 0 && is_opaque(module, function, instruction),
@@ -227,11 +231,19 @@ fn is_word(module: &Module, ty: TypeId) -> bool {
     matches!(module.types.get(ty.index()), Some(Type::Int(1..=64) | Type::Pointer))
 }
 
-/// Does a loaded value of this type belong into the log, given that its value `feeds` or not?
-fn feeds_by_type(module: &Module, ty: TypeId, feeds: bool) -> bool {
+/// What may become part of an address: an integer of a loaded value, or one that is made of a floating-point number in it.
+#[derive(Clone, Copy)]
+struct Feeds {
+    word: bool,
+    float: bool,
+}
+
+/// Does a loaded value of this type belong into the log, given what of it feeds?
+fn feeds_by_type(module: &Module, ty: TypeId, feeds: Feeds) -> bool {
     match module.types.get(ty.index()) {
         Some(Type::Pointer) => true,
-        Some(Type::Int(_)) => feeds,
+        Some(Type::Int(_)) => feeds.word,
+        Some(Type::Float(_)) => feeds.float,
         Some(Type::Struct { fields, .. }) => {
             fields.iter().any(|&field| feeds_by_type(module, field, feeds))
         }

@@ -69,12 +69,29 @@ fn values_flow_to_addresses_through_locals_arithmetic_and_choices() {
 }
 
 #[test]
-fn pointers_are_always_logged_and_floats_never() {
+fn pointers_are_always_logged_and_floats_that_are_copied_never() {
     let source = "int *p; double d; int *q; double e;
         void f(void) { q = p; e = d; }";
     for level in LEVELS {
         let module = c(level, source);
         assert_eq!(logged_loads(&module, "f"), ["ptr = load @p"], "{level}");
+    }
+}
+
+/// A number of which an index or an argument is made is needed as an integer would be; one that is passed on as it is, is
+/// logged where it arrives, and one that only decides a branch follows from the path.
+#[test]
+fn floats_are_logged_where_integers_that_feed_are_made_of_them() {
+    let source = "double where, sum, passed, limit; float scale; int table[64], out; void take(long, double);
+        void f(void) {
+            double half = where / 2; table[(int)(half * scale)] = 1; take((long)sum, passed);
+            if (limit > 1) out = 1;
+        }";
+    for level in LEVELS {
+        let module = c(level, source);
+        let logged: BTreeSet<String> = logged_loads(&module, "f").into_iter().collect();
+        let expected = ["double = load @where", "single = load @scale", "double = load @sum"];
+        assert_eq!(logged, expected.map(str::to_owned).into(), "{level}");
     }
 }
 

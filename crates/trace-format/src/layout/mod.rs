@@ -40,7 +40,8 @@ pub use sync::*;
 /// * 14: what members of `std::string` change is computed, and not logged.
 /// * 15: what `__builtin_thread_pointer` gives.
 /// * 16: functions that untraced ones of the same module call have an entry.
-pub const INSTRUMENTATION_VERSION: u32 = 16;
+/// * 17: floating-point loads are logged where integers that feed addresses are made of them.
+pub const INSTRUMENTATION_VERSION: u32 = 17;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
