@@ -306,10 +306,23 @@ impl Engine<'_> {
         }
     }
 
+    /// What memory holds. What another thread gets full of zeros in what is still to be walked of it holds zeros.
+    fn bytes_at(&mut self, address: u64, length: u64) -> Bytes {
+        let mut bytes = self.memory.read(address, length);
+        if bytes.contains(&MemoryByte::Fresh) && address >= HEAP {
+            for (at, byte) in (address..).zip(bytes.iter_mut()) {
+                if *byte == MemoryByte::Fresh && self.learned.heap.began_with_zero(at) {
+                    *byte = MemoryByte::Const(0);
+                }
+            }
+        }
+        bytes
+    }
+
     /// Reads bytes; shared cells become read events.
     pub fn read(&mut self, t: usize, place: Place, grain: Grain) -> Bytes {
         self.survey(t, place, false);
-        let mut bytes = self.memory.read(place.address, place.length);
+        let mut bytes = self.bytes_at(place.address, place.length);
         let cells = self.shared_within(place);
         if cells.is_empty() {
             self.note_own(t, place, false);
@@ -534,7 +547,7 @@ impl Engine<'_> {
             self.improve_name(t, id, cell.address, cell.length, place);
             return Some((id, cell.address, cell.length));
         }
-        let bytes = self.memory.read(cell.address, u64::from(cell.length));
+        let bytes = self.bytes_at(cell.address, u64::from(cell.length));
         let init = self.initial_value(&bytes);
         let (name, display) = self.cell_name(t, cell.address, cell.length, place);
         let id = self.out.cell(&mut self.pool, 8 * cell.length, init, name, display);

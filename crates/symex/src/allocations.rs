@@ -23,11 +23,12 @@ impl Engine<'_> {
         let ordinal = self.threads[t].allocations;
         self.threads[t].allocations += 1;
         let index = self.learned.heap.allocate(t, ordinal, address, size, tsc);
-        let object = &self.learned.heap.objects[index];
+        let object = &mut self.learned.heap.objects[index];
         let (base, size) = (object.base, object.size.min(LARGEST_ZEROED));
         if let Some(call) = self.threads[t].external_call() {
             call.allocated = Some(index);
             if call.name == "calloc" || foreign::gives_zeros(call.name) {
+                object.zeros = size;
                 self.memory.fill(base, size, MemoryByte::Const(0));
             }
         }

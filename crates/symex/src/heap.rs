@@ -41,6 +41,9 @@ pub(crate) struct HeapObject {
     pub freed: Option<(usize, u64)>,
     /// Where its internal addresses begin.
     pub base: u64,
+    /// So many of its bytes were zeros when it was obtained: then a thread that is walked before the one that
+    /// obtained it finds zeros, too.
+    pub zeros: u64,
     /// Of a mapping.
     pub mapped: Option<Box<Mapped>>,
 }
@@ -110,6 +113,12 @@ impl Heap {
         index
     }
 
+    /// Was the byte zero when its object was obtained?
+    pub fn began_with_zero(&self, internal: u64) -> bool {
+        let object = self.at_internal(internal).and_then(|index| self.objects.get(index));
+        object.is_some_and(|object| internal.wrapping_sub(object.base) < object.zeros)
+    }
+
     /// Is it a local variable?
     pub fn is_local(&self, index: usize) -> bool {
         self.local_objects.contains(&index)
@@ -135,7 +144,8 @@ impl Heap {
         let base = base + (address & 15);
         let death = u64::MAX;
         let (freed, mapped) = (None, None);
-        self.objects.push(HeapObject { address, size, birth, death, freed, base, mapped });
+        let zeros = 0;
+        self.objects.push(HeapObject { address, size, birth, death, freed, base, zeros, mapped });
         self.allocated.push(index);
         index
     }

@@ -203,6 +203,7 @@ impl Heap {
             death: u64::MAX,
             freed: None,
             base: MAPS + generation * USER_END + address,
+            zeros: if zero { size } else { 0 },
             mapped: Some(Box::new(Mapped { zero, generation, holes: Vec::new() })),
         };
         for &(start, end, death) in self.mappings.gone.iter().filter(|gone| gone.2 > tsc) {
