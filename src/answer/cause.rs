@@ -162,6 +162,7 @@ mod tests {
         let gap = |kind: &str, line: u32| Gap {
             thread: "t0.1".to_owned(),
             site: Site { file: "dir/jobs.c".to_owned(), line, column: 1, function: "f".to_owned() },
+            function: "f".to_owned(),
             what: GapKind::WrongValue(kind.to_owned()),
             detail: String::new(),
             times: 1,

@@ -6,7 +6,7 @@ use crate::pipeline::PipelineError;
 use repair::{APART, Limits, Possible, Run, possible};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use symex::Execution;
+use symex::{Execution, Gap, GapKind};
 
 /// What a run said, with its events; or why it says nothing.
 pub(super) type Answered = Result<(Possible, Execution), String>;
@@ -28,7 +28,7 @@ pub(super) fn asked_of(
         let functions = functions(&recorded);
         let execution = recorded.execution;
         let gaps = execution.report.gap_count();
-        if gaps > 0 {
+        if gaps > 0 && are_in_the_way(bug, &execution) {
             return Ok(Err(format!("a run that passed has {gaps} gaps in the model")));
         }
         let left = || match budget() {
@@ -37,7 +37,7 @@ pub(super) fn asked_of(
         };
         let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &left };
         let (trace, points) = (&execution.trace, &execution.points);
-        let run = Run { trace, points, functions: &functions };
+        let run = Run { trace, points, functions: &functions, incomplete: gaps > 0 };
         Ok(Ok((possible(bug, run, limits)?, execution)))
     };
     let first = ask(Recorded::open(&taken.directory))?;
@@ -56,6 +56,29 @@ pub(super) fn asked_of(
         }
         _ => Ok(first),
     }
+}
+
+/// Could what is not modelled be about the cause: locks and signals, places that are not known, or anything in the cause's
+/// own functions? Elsewhere values alone are missing.
+fn are_in_the_way(bug: &repair::Bug<'_>, execution: &Execution) -> bool {
+    let of_cause: BTreeSet<&str> =
+        bug.events.iter().map(|id| bug.trace.event(*id).site().function.as_str()).collect();
+    let told: u64 = execution.gaps.iter().map(|gap| gap.times).sum();
+    let is_in_the_way = |gap: &Gap| match gap.what {
+        GapKind::Synchronisation
+        | GapKind::NotHeld
+        | GapKind::Failure
+        | GapKind::UnknownAddress => true,
+        GapKind::Instruction(_)
+        | GapKind::Intrinsic(_)
+        | GapKind::External(_)
+        | GapKind::UnknownMemory
+        | GapKind::WrongValue(_)
+        | GapKind::WrongBranch
+        | GapKind::FloatFormat
+        | GapKind::Width => of_cause.contains(gap.function.as_str()),
+    };
+    told < execution.report.gap_count() || execution.gaps.iter().any(is_in_the_way)
 }
 
 /// The functions of the program, also those that are inlined wherever they are called.

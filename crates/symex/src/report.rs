@@ -73,7 +73,7 @@ pub struct Execution {
     pub points: Points,
     /// What calls gave that a replay cannot compute anew, by thread and function.
     pub inputs: Vec<Input>,
-    /// What could not be modelled, once per thread, place and kind; at most [`Options::max_gaps`] of
+    /// What could not be modelled, once per thread, place, function and kind; at most [`Options::max_gaps`] of
     /// them.
     pub gaps: Vec<Gap>,
     /// What lines leave for each other in memory of the thread's own, when [`Options::own_uses`] says so.
@@ -89,6 +89,8 @@ pub struct Gap {
     pub thread: String,
     /// Where.
     pub site: Site,
+    /// The function of the program that is at work there: that of the site, or the one that a library was called from.
+    pub function: String,
     /// What.
     pub what: GapKind,
     /// More, for people: of the first time.

@@ -1,7 +1,7 @@
 //! What the patterns look at: the failing schedule, what it is compared with, and which pairs of
 //! events the two have in another order.
 
-use super::words::without_indices;
+use super::words::{ADDRESS, without_indices};
 use super::{CauseEvent, Passing, sections};
 use crate::across::{Across, Flipped, Side, event_of};
 use crate::cone::{failure_reads, feeds};
@@ -762,9 +762,6 @@ fn cells_of(event: &Event) -> Vec<CellId> {
     let cells: BTreeSet<CellId> = reads.chain(writes).collect();
     cells.into_iter().collect()
 }
-
-/// How the name of a place that has none begins.
-const ADDRESS: &str = "*0x";
 
 /// Does a name say no more than that a member function was called, or where in memory it is?
 fn is_inside(name: &str) -> bool {

@@ -148,15 +148,22 @@ pub(super) fn quoted(name: &str) -> String {
 /// each function, the member has one, and an index may be a variable.
 #[must_use]
 pub fn same_variable(one: &str, other: &str) -> bool {
-    last_member(one) == last_member(other)
+    last_member(one) == last_member(other) && (one == other || !one.starts_with(ADDRESS))
 }
 
-/// What follows the last `->` or `.`, with `[*]` for any index.
+/// What follows the last `->` or `.`, with `[*]` for any index. What has no name but an address, which is another one in each
+/// run, is like all others of that kind.
 #[must_use]
 pub fn last_member(path: &str) -> String {
     let plain = without_indices(path).replace("->", ".");
-    plain.rsplit('.').next().unwrap_or_default().to_owned()
+    match plain.rsplit('.').next().unwrap_or_default() {
+        address if address.starts_with(ADDRESS) => "*".to_owned(),
+        member => member.to_owned(),
+    }
 }
+
+/// How the name of a place that has none begins.
+pub(super) const ADDRESS: &str = "*0x";
 
 /// Any index replaced by `[*]`; an index may be a path itself.
 pub(super) fn without_indices(path: &str) -> String {
@@ -204,5 +211,9 @@ mod tests {
         assert!(same_variable("slots[stack->count]", "stack->slots[3]"));
         assert!(!same_variable("bank->total", "bank->totals"));
         assert_eq!(last_member("a.b[c->d[1]].e"), "e");
+        // Addresses differ from run to run.
+        assert_eq!(last_member("*0x7f5a27c08010"), last_member("*0x7fd3ff016010"));
+        assert!(!same_variable("*0x7f5a27c08010", "*0x7fd3ff016010"));
+        assert_ne!(last_member("*0x7f5a27c08010"), last_member("*node"));
     }
 }

@@ -71,6 +71,9 @@ pub struct Run<'a> {
     pub points: &'a Points,
     /// The functions that the new program has.
     pub functions: &'a BTreeSet<String>,
+    /// What its threads saw is not all known: that their values rule an order out counts for nothing then, only what locks do
+    /// and how threads begin and end.
+    pub incomplete: bool,
 }
 
 /// Can the order of the bug's events come up in another run's schedules? What a thread sees behind the events does not
@@ -95,6 +98,9 @@ pub fn possible(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possi
         ))),
     }
 }
+
+/// A place without a name.
+const UNNAMED: &str = "*0x0";
 
 /// What an event looks like in any build of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +127,9 @@ impl Look {
             || (kind == "read-modify-write" && matches!(self.kind, "read" | "write"));
         let same_function = !in_function || self.function == event.site().function;
         let member = || run.subject(event).map(last_member).unwrap_or_default();
-        same_kind && same_function && self.member == member()
+        // What had no name in the one run may have one in the other.
+        let unnamed = in_function && self.member == last_member(UNNAMED);
+        same_kind && same_function && (unnamed || self.member == member())
     }
 }
 
@@ -166,6 +174,8 @@ enum Asked {
 /// Why nothing can be said of a run.
 pub const APART: &str =
     "in the run the accesses of the cause are not made by several threads to one place";
+/// Why values say nothing.
+const INCOMPLETE: &str = "what its threads saw rules the order out, but is not all known (`symbiosis check` says what is not)";
 /// Why nothing can be said of locks that may not be got.
 const TRIED: &str = "a lock that the accesses of the cause hold is only tried: who does not get it may go another way";
 
@@ -253,7 +263,7 @@ impl Search<'_> {
             Err(why) => return Ok(Possible::Unknown(why)),
         };
         if let Some(place) = open.place {
-            let everywhere = open.ways.everywhere && found.is_all();
+            let everywhere = open.ways.everywhere && found.is_all() && !self.new.incomplete;
             let ways = Ways { everywhere, ..open.ways };
             return Ok(match between {
                 true => Possible::Between(ways),
@@ -270,6 +280,9 @@ impl Search<'_> {
         // That the other one came first in the run, and was seen, is no reason for which it could not come later.
         if self.says_nothing(found) || open.seen_before == found.all {
             return Ok(Possible::Unknown(APART.to_owned()));
+        }
+        if self.new.incomplete && found.open > 0 {
+            return Ok(Possible::Unknown(INCOMPLETE.to_owned()));
         }
         if self.is_tried(found) {
             return Ok(Possible::Unknown(TRIED.to_owned()));

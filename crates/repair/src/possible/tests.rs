@@ -1,4 +1,4 @@
-use super::{Possible, Run, TRIED, possible};
+use super::{INCOMPLETE, Possible, Run, TRIED, possible};
 use crate::{Bug, Limits};
 use encoders::dsl::{Parsed, parse};
 use explain::Pattern;
@@ -23,12 +23,16 @@ const UNLOCKED: &str = "@: [@-look] R x -> @1\n @: [@-write] W x @1 + 1";
 
 /// Asks a run of the new program about a lost update of the old one; each event's site is called like this.
 fn ask(run: &Parsed, site: &str) -> Possible {
+    ask_of(run, site, false)
+}
+
+fn ask_of(run: &Parsed, site: &str, incomplete: bool) -> Possible {
     let failing = adders(UNLOCKED, "fail f != 2");
     let events = ["a-look", "b-write", "a-write"].map(|label| failing.event(label));
     let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
     let points =
         Points { sites: vec![site.to_owned()], of: vec![Point::default(); run.trace.events.len()] };
-    let run = Run { trace: &run.trace, points: &points, functions: &BTreeSet::new() };
+    let run = Run { trace: &run.trace, points: &points, functions: &BTreeSet::new(), incomplete };
     possible(&bug, run, LIMITS).expect("the solver answers")
 }
 
@@ -84,6 +88,23 @@ fn a_lock_that_a_library_tries_until_it_has_all_of_them_rules_the_order_out() {
     assert_eq!(answer, Possible::No("`m` is held on both sides".to_owned()));
 }
 
+/// What had no name but an address when the old program failed is looked for by what is done to it, and where.
+#[test]
+fn what_has_no_name_is_found_again() {
+    let text = format!("@: lock m\n {UNLOCKED}\n @: unlock m");
+    let run = adders(&text, "assume f == 2");
+    let mut failing = adders(UNLOCKED, "fail f != 2");
+    for event in &mut failing.trace.events {
+        event.name = event.name.take().map(|_| "*0x7f5a27c08010".into());
+    }
+    let events = ["a-look", "b-write", "a-write"].map(|label| failing.event(label));
+    let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
+    let (points, functions) = (&Points::default(), &BTreeSet::new());
+    let run = Run { trace: &run.trace, points, functions, incomplete: false };
+    let answer = possible(&bug, run, LIMITS).expect("an answer");
+    assert_eq!(answer, Possible::No("`m` is held on both sides".to_owned()));
+}
+
 /// What leads a thread to the accesses counts: who sees the flag comes behind what it stands for.
 #[test]
 fn what_a_thread_saw_on_its_way_there_counts() {
@@ -99,11 +120,11 @@ fn what_a_thread_saw_on_its_way_there_counts() {
     let bug = Bug::by_hand(&failing.trace, Pattern::Order, &events);
     let fixed = text("[put] W data 7", "W flag 1", "assume d == 7");
     let (points, functions) = (&Points::default(), &BTreeSet::new());
-    let run = Run { trace: &fixed.trace, points, functions };
+    let run = Run { trace: &fixed.trace, points, functions, incomplete: false };
     let answer = possible(&bug, run, LIMITS).expect("an answer");
     assert!(matches!(answer, Possible::No(_)), "{answer:?}");
     let buggy = text("W flag 1", "[put] W data 7", "assume d == 7");
-    let run = Run { trace: &buggy.trace, points, functions };
+    let run = Run { trace: &buggy.trace, points, functions, incomplete: false };
     let answer = possible(&bug, run, LIMITS).expect("an answer");
     assert!(matches!(answer, Possible::Yes { .. }), "{answer:?}");
 }
@@ -147,8 +168,12 @@ fn what_was_seen_before_the_first_access_says_nothing() {
     let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
     let asked = |rest: &str| {
         let run = parse(&format!("{text}{rest}")).expect("the text is a trace");
-        let run =
-            Run { trace: &run.trace, points: &Points::default(), functions: &BTreeSet::new() };
+        let run = Run {
+            trace: &run.trace,
+            points: &Points::default(),
+            functions: &BTreeSet::new(),
+            incomplete: false,
+        };
         possible(&bug, run, LIMITS).expect("an answer")
     };
     let behind = asked("a: R x -> g\n a: assume g == 1\n a: R x -> u\n a: W y u + -1");
@@ -182,7 +207,12 @@ fn a_function_that_a_run_did_not_come_to_is_not_taken_for_another_one() {
     let events = ["len", "pop", "get"].map(|label| failing.event(label));
     let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
     let functions = ["len", "get", "pop"].map(str::to_owned).into();
-    let run = Run { trace: &run.trace, points: &Points::default(), functions: &functions };
+    let run = Run {
+        trace: &run.trace,
+        points: &Points::default(),
+        functions: &functions,
+        incomplete: false,
+    };
     let answer = possible(&bug, run, LIMITS).expect("an answer");
     assert!(matches!(answer, Possible::Untouched(_)), "{answer:?}");
     let merged = Run { functions: &BTreeSet::new(), ..run };
@@ -252,6 +282,12 @@ fn some_of_many_say_nothing_about_the_others() {
         parse(&text).expect("the text is a trace")
     };
     assert!(matches!(ask(&run(3), "work"), Possible::No(_)));
+    // What only values rule out is not ruled out where they are not all known.
+    let unknown = Possible::Unknown(INCOMPLETE.to_owned());
+    assert_eq!(ask_of(&run(3), "work", true), unknown);
+    let locked = adders(&format!("@: lock m\n {UNLOCKED}\n @: unlock m"), "assume f == 2");
+    let held = Possible::No("`m` is held on both sides".to_owned());
+    assert_eq!(ask_of(&locked, "work", true), held);
     let Possible::Unknown(why) = ask(&run(30), "work") else { panic!("not all were asked") };
     assert!(why.contains("in 1800 ways") && why.contains("near 60 of these"), "{why}");
 }
@@ -286,7 +322,7 @@ fn of_two_accesses_each_both_come_in_the_order_of_the_failure() {
         let events = order.map(|label| failing.event(label));
         let bug = Bug::by_hand(&failing.trace, Pattern::SeveralVariables, &events);
         let (points, functions) = (&Points::default(), &BTreeSet::new());
-        let run = Run { trace: &run.trace, points, functions };
+        let run = Run { trace: &run.trace, points, functions, incomplete: false };
         possible(&bug, run, LIMITS).expect("an answer")
     };
     let inside = ["say", "look", "get", "put"];
@@ -350,7 +386,7 @@ fn what_is_announced_when_it_is_there_is_not_taken_before() {
     let ask = |looks: bool| {
         let run = trace(2, [put, say], looks, "");
         let (points, functions) = (&Points::default(), &BTreeSet::new());
-        let run = Run { trace: &run.trace, points, functions };
+        let run = Run { trace: &run.trace, points, functions, incomplete: false };
         possible(&bug, run, LIMITS).expect("an answer")
     };
     let fixed = ask(true);

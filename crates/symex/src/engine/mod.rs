@@ -143,7 +143,7 @@ pub(crate) struct Engine<'r> {
     drains: bool,
     pub gaps: Vec<Gap>,
     /// Thread, place and kind of each of them: its index.
-    gap_places: FxHashMap<(usize, model::Site, GapKind), usize>,
+    gap_places: FxHashMap<(usize, model::Site, String, GapKind), usize>,
     pub gap_counts: BTreeMap<GapKind, u64>,
     /// How often uninstrumented functions were called, by symbol.
     pub functions: BTreeMap<&'r str, (FunctionUse, u64)>,
@@ -649,12 +649,16 @@ impl<'r> Engine<'r> {
         }
         *self.gap_counts.entry(what.clone()).or_default() += 1;
         let site = self.site(t);
-        if let Some(&index) = self.gap_places.get(&(t, site.clone(), what.clone())) {
+        let stack = self.stack(t);
+        let own = stack.iter().find(|site| !site.is_in_library()).unwrap_or(&site);
+        let function = own.function.clone();
+        let place = (t, site.clone(), function.clone(), what.clone());
+        if let Some(&index) = self.gap_places.get(&place) {
             self.gaps[index].times += 1;
         } else if self.gaps.len() < self.options.max_gaps {
-            self.gap_places.insert((t, site.clone(), what.clone()), self.gaps.len());
+            self.gap_places.insert(place, self.gaps.len());
             let thread = self.threads[t].log.name.clone();
-            self.gaps.push(Gap { thread, site, what, detail, times: 1 });
+            self.gaps.push(Gap { thread, site, function, what, detail, times: 1 });
         }
     }
 
