@@ -77,18 +77,45 @@ impl Crossings {
 struct About {
     cells: BTreeSet<CellId>,
     object: Option<ObjectId>,
+    /// It frees an object.
+    is_free: bool,
+    /// It frees one of which it is not known what lies in it.
     frees: bool,
 }
 
-impl About {
-    fn of(event: &Event) -> Self {
-        match event.kind {
-            // Whatever it frees, it may be about what others use.
-            EventKind::Free { .. } => Self { cells: BTreeSet::new(), object: None, frees: true },
-            _ => Self { cells: cells(event), object: event.kind.object(), frees: false },
+/// What lies in objects that are freed: by the event that frees one, what other threads did with it before. Known where the
+/// clock says what came before.
+struct Freed(Option<BTreeMap<EventId, BTreeSet<CellId>>>);
+
+impl Freed {
+    fn of(run: &EventTrace) -> Self {
+        if run.intervals.is_empty() {
+            return Self(None);
         }
+        let mut found: BTreeMap<EventId, BTreeSet<CellId>> = BTreeMap::new();
+        for (access, free) in &run.lifetimes {
+            found.entry(*free).or_default().extend(cells(run.event(*access)));
+        }
+        Self(Some(found))
     }
 
+    fn about(&self, event: &Event) -> About {
+        let object = event.kind.object();
+        match (&event.kind, &self.0) {
+            // Whatever it frees, it may be about what others use.
+            (EventKind::Free { .. }, None) => {
+                About { cells: BTreeSet::new(), object, is_free: true, frees: true }
+            }
+            (EventKind::Free { .. }, Some(known)) => {
+                let cells = known.get(&event.id).cloned().unwrap_or_default();
+                About { cells, object, is_free: true, frees: false }
+            }
+            _ => About { cells: cells(event), object, is_free: false, frees: false },
+        }
+    }
+}
+
+impl About {
     fn meets(&self, other: &Self) -> bool {
         let objects = self.object.is_some() && self.object == other.object;
         objects || self.frees || other.frees || !self.cells.is_disjoint(&other.cells)
@@ -98,7 +125,9 @@ impl About {
 /// Are the events of two threads, and about one place?
 pub(super) fn meet(run: &EventTrace, one: EventId, other: EventId) -> bool {
     let (a, b) = (run.event(one), run.event(other));
-    a.thread != b.thread && About::of(a).meets(&About::of(b))
+    let frees = [a, b].iter().any(|event| matches!(event.kind, EventKind::Free { .. }));
+    let freed = if frees { Freed::of(run) } else { Freed(None) };
+    a.thread != b.thread && freed.about(a).meets(&freed.about(b))
 }
 
 /// The locks that are held, and whether for reading.
@@ -128,14 +157,14 @@ struct Alike {
 }
 
 impl Alike {
-    fn of(run: &EventTrace, sections: &Sections, (first, last): Part) -> Self {
+    fn of(run: &EventTrace, (sections, freed): (&Sections, &Freed), (first, last): Part) -> Self {
         let [begin, end] = [first, last].map(|id| run.event(id));
         let through = |section: &Section| run.event(section.unlock).index >= end.index;
         Self {
             thread: begin.thread,
             at: [first, last].map(|id| locks(sections.touching(run, (id, id)))),
             through: locks(sections.touching(run, (first, first)).filter(through)),
-            about: [About::of(begin), About::of(end)],
+            about: [freed.about(begin), freed.about(end)],
         }
     }
 
@@ -149,10 +178,14 @@ impl Alike {
         }
     }
 
-    fn groups(run: &EventTrace, sections: &Sections, parts: &[Part]) -> Vec<(Self, Vec<Part>)> {
+    fn groups(
+        run: &EventTrace,
+        known: (&Sections, &Freed),
+        parts: &[Part],
+    ) -> Vec<(Self, Vec<Part>)> {
         let mut groups: BTreeMap<Self, Vec<Part>> = BTreeMap::new();
         for part in parts {
-            groups.entry(Self::of(run, sections, *part)).or_default().push(*part);
+            groups.entry(Self::of(run, known, *part)).or_default().push(*part);
         }
         let index = |part: &Part| (run.event(part.0).index, run.event(part.1).index);
         groups.values_mut().for_each(|parts| parts.sort_by_key(index));
@@ -240,10 +273,11 @@ pub(super) fn crossings(
     others: &[Part],
     goes_on: &dyn Fn() -> bool,
 ) -> Option<Crossings> {
-    let sections = sections(run);
+    let (sections, freed) = (sections(run), Freed::of(run));
+    let known = (&sections, &freed);
     let orders = Orders(encoders::encode_orders(run).ok());
-    let others = Others::new(Alike::groups(run, &sections, others));
-    let groups = Alike::groups(run, &sections, owns);
+    let others = Others::new(Alike::groups(run, known, others));
+    let groups = Alike::groups(run, known, owns);
     let mut found = Crossings::default();
     let mut left: Vec<Left<'_>> = Vec::new();
     let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
@@ -260,7 +294,11 @@ pub(super) fn crossings(
             let apart = alike.apart(other, form);
             found.locks.insert(apart);
             let beside = |own: &Part| orders.open(Form::Between, (own.0, own.0), parts);
-            let touches = || other.about.iter().any(|it| it.meets(&alike.about[0]));
+            // What is freed is touched by its use, wherever its pointer was got.
+            let touches = || {
+                let of = |it: &About| if it.is_free { &alike.about[..] } else { &alike.about[..1] };
+                other.about.iter().any(|it| of(it).iter().any(|own| it.meets(own)))
+            };
             found.meets |=
                 form == Form::Pair || (touches() && owns.iter().any(|own| !beside(own).is_empty()));
             if apart.is_some() {

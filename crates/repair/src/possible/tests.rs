@@ -105,6 +105,44 @@ fn what_has_no_name_is_found_again() {
     assert_eq!(answer, Possible::No("`m` is held on both sides".to_owned()));
 }
 
+/// Whatever else a thread frees, it is not what the other one uses.
+#[test]
+fn only_the_object_that_is_used_matters_when_it_is_freed() {
+    let text = |look: &str, unlock: &str, end: &str, more: &str| {
+        format!(
+            "cell p 32 = 1\nt: alloc h\n t: alloc g\n t: fork a\n t: fork b\n {look}\n a: [get] R p -> q\n a: assume q == 1\n \
+             a: [use] R f -> u\n {unlock}\n {end}\n {more}\n b: lock m\n b: W p 0\n b: unlock m\n b: [free] free h"
+        )
+    };
+    // Objects of one kind are called alike.
+    let parsed = |text: String| {
+        let mut parsed = parse(&text).expect("the text is a trace");
+        for event in &mut parsed.trace.events {
+            if matches!(event.kind, EventKind::Free { .. }) {
+                event.name = Some("*entry".into());
+            }
+        }
+        parsed
+    };
+    let failing = parsed(text("a: fence", "a: fence", "a: fail before free use", "b: fence"));
+    let events = ["get", "free", "use"].map(|label| failing.event(label));
+    let bug = Bug::by_hand(&failing.trace, Pattern::UseAfterFree, &events);
+    let mut run = parsed(text("a: lock m", "a: unlock m", "a: fence", "b: [other] free g"));
+    let ask = |run: &Parsed| {
+        let (points, functions) = (&Points::default(), &BTreeSet::new());
+        let run = Run { trace: &run.trace, points, functions, incomplete: false };
+        possible(&bug, run, LIMITS).expect("an answer")
+    };
+    // Where that is not known, any of them may be it.
+    let any = ask(&run);
+    assert!(matches!(any, Possible::Yes { .. }), "{any:?}");
+    run.trace.lifetimes.push((run.event("use"), run.event("free")));
+    run.trace.intervals =
+        vec![model::Interval { earliest: 0, latest: u64::MAX }; run.trace.events.len()];
+    let known = ask(&run);
+    assert!(matches!(known, Possible::No(_)), "{known:?}");
+}
+
 /// What leads a thread to the accesses counts: who sees the flag comes behind what it stands for.
 #[test]
 fn what_a_thread_saw_on_its_way_there_counts() {
