@@ -13,6 +13,7 @@ pub mod replay;
 pub mod runtime_archive;
 pub mod rust;
 pub mod said;
+mod scratch;
 pub mod test_case;
 pub mod triage;
 pub mod verify;

@@ -4,6 +4,7 @@ use super::record::seconds;
 use super::show::{page, sarif_options, sarif_root};
 use super::{Failure, exit_codes, output};
 use crate::said::say;
+use crate::scratch::Scratch;
 use crate::triage::{self, Groups, Known, Options, State, Triage, TriageError};
 use indicatif::{ProgressBar, ProgressStyle};
 use render::Solution;
@@ -96,7 +97,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
         replay: !args.no_replay,
         again: args.again,
     };
-    let scratch = tempfile::tempdir().map_err(TriageError::Start)?;
+    let scratch = Scratch::new("symbiosis-triage").map_err(TriageError::Start)?;
     let progress = Progress::new(traces.len());
     let outcomes =
         triage::solve_all(&traces, &options, scratch.path(), &|trace| progress.done(trace))?;

@@ -1,9 +1,9 @@
 //! One run of the program under a schedule.
 
 use super::departure::Departure;
-use super::scratch::Scratch;
 use super::{Original, ReplayError, Settings, Target};
 use crate::record::{self, Confined, FailAt, Interrupts, Options, RecordError};
+use crate::scratch::Scratch;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::mem::{offset_of, size_of};

@@ -16,6 +16,7 @@ pub use stops::{Marked, Stop, events, marked};
 
 use crate::cli::{self, exit_codes};
 use crate::record::Interrupts;
+use crate::scratch::Scratch;
 use render::solution::Failure;
 use std::ffi::OsString;
 use std::io;
@@ -94,7 +95,7 @@ impl From<GdbError> for cli::Failure {
 /// error.
 pub fn run(session: &Session<'_>) -> Result<ExitStatus, GdbError> {
     let failed = |action| move |source| GdbError::Io { action, source };
-    let scratch = tempfile::Builder::new().prefix("symbiosis-gdb").tempdir();
+    let scratch = Scratch::new("symbiosis-gdb");
     let scratch = scratch.map_err(failed("make a temporary directory"))?;
     let mut command = command(session, scratch.path(), has_python()?)?;
     // A user's Ctrl-C is for the program in gdb's hands, and must not end this process.

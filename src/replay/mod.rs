@@ -21,7 +21,6 @@ mod error;
 pub mod gdb;
 pub mod judge;
 mod original;
-mod scratch;
 mod script;
 mod target;
 

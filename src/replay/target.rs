@@ -1,8 +1,8 @@
 //! Which binary to run, with which arguments, and where.
 
-use super::scratch::Scratch;
 use super::{Original, ReplayError};
 use crate::record::Program;
+use crate::scratch::Scratch;
 use object::{Object, ObjectSection};
 use std::collections::BTreeSet;
 use std::ffi::OsString;

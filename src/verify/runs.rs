@@ -5,11 +5,11 @@ use crate::fix::{FixError, Recorded};
 use crate::pipeline;
 use crate::record::{self, Confined, FailAt, Interrupts, Noise, Program, RecordError, draw_seed};
 use crate::replay::{self, Claim, ReplayError, Report, Settings};
+use crate::scratch::Scratch;
 use model::{EventId, Schedule};
 use render::Solution;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 use trace_format::Manifest;
 use trace_format::layout::{PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_VARIABLE};
 
@@ -42,7 +42,7 @@ pub(super) struct Taken {
     /// The schedule was followed to its end.
     pub(super) followed: bool,
     pub(super) directory: PathBuf,
-    _scratch: TempDir,
+    _scratch: Scratch,
 }
 
 impl Taken {
@@ -134,10 +134,7 @@ impl Runner {
     /// Runs the program, under this schedule where it is to follow one.
     pub(super) fn run(&self, kind: Kind, script: &str) -> Result<Taken, FixError> {
         let io = |action| move |source| ReplayError::Io { action, source };
-        let scratch = tempfile::Builder::new()
-            .prefix("symbiosis-verify")
-            .tempdir()
-            .map_err(io("make a temporary directory"))?;
+        let scratch = Scratch::new("symbiosis-verify").map_err(io("make a temporary directory"))?;
         let directory = scratch.path().join("run.trace");
         let report = scratch.path().join("report");
         let mut environment: Vec<(&'static str, OsString)> = Vec::new();

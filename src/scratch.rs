@@ -12,14 +12,14 @@ const LOCK: &str = "in-use";
 
 /// A directory that goes away with this.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     directory: TempDir,
     _lock: File,
 }
 
 impl Scratch {
     /// A new directory among the temporary ones, whose name begins with `prefix`.
-    pub(super) fn new(prefix: &str) -> io::Result<Self> {
+    pub(crate) fn new(prefix: &str) -> io::Result<Self> {
         let root = std::env::temp_dir();
         sweep(&root, prefix);
         Self::within(&root, prefix)
@@ -35,7 +35,7 @@ impl Scratch {
         Ok(Self { directory, _lock: lock })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 }
