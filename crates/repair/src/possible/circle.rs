@@ -191,11 +191,13 @@ fn of_locks(
         (None, _) if waited => {
             Possible::No("no thread waits for it while it holds one of the locks".to_owned())
         }
-        (None, Some((from, to))) => Possible::No(format!(
-            "the locks are taken in one order, `{}` before `{}`",
-            lock_name(run, *from),
-            lock_name(run, *to)
-        )),
+        (None, Some((from, to))) => {
+            let [from, to] = [from, to].map(|lock| lock_name(run, *lock));
+            Possible::No(match from == to {
+                true => format!("the locks that are called `{to}` are taken in one order"),
+                false => format!("the locks are taken in one order, `{from}` before `{to}`"),
+            })
+        }
         (None, None) => {
             Possible::No("no thread takes one of the locks while it holds another".to_owned())
         }
