@@ -19,7 +19,7 @@ use circle::circle;
 use crossings::{Crossings, Form, Part, SOME, Shared, crossings, meet, some};
 use encoders::ConstraintSystem;
 use explain::{Pattern, last_member};
-use model::{CellId, Event, EventId, EventKind, EventTrace, Points, ThreadId};
+use model::{CellId, Event, EventId, EventKind, EventTrace, Points, Site, ThreadId};
 use solver::{Goal, Order, OrderingSession, Outcome, Session, SolverError};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -431,13 +431,30 @@ impl Search<'_> {
         };
         let near = find(true);
         if !near.is_empty() {
-            return near;
+            return self.at_the_same_place(id, &look, near);
         }
         // Where the function is still there, the run may just not have come to it.
         if self.new.functions.contains(&look.function) {
             self.elsewhere.set(true);
         }
         find(false)
+    }
+
+    /// Those that are at the place of the bug's event, where its function has as many places for such accesses as it had: the
+    /// look before a wait is not the use behind it, although both read one variable.
+    fn at_the_same_place(&self, id: EventId, look: &Look, like: Vec<EventId>) -> Vec<EventId> {
+        let trace = self.bug.trace;
+        let place = |site: &Site| (site.file.clone(), site.line, site.column);
+        let of_bug = trace.events.iter().filter(|event| look.is_of(trace, event, true));
+        let before: BTreeSet<_> = of_bug.map(|event| place(event.site())).collect();
+        let at = |id: &EventId| place(self.run.event(*id).site());
+        let now: BTreeSet<_> = like.iter().map(at).collect();
+        let rank = before.iter().position(|it| *it == place(trace.event(id).site()));
+        let same = rank.filter(|_| before.len() == now.len()).and_then(|rank| now.iter().nth(rank));
+        match same {
+            Some(same) => like.iter().copied().filter(|id| at(id) == *same).collect(),
+            None => like,
+        }
     }
 
     /// The bug's events, by thread and in its order.

@@ -143,6 +143,40 @@ fn only_the_object_that_is_used_matters_when_it_is_freed() {
     assert!(matches!(known, Possible::No(_)), "{known:?}");
 }
 
+/// Who looks again when it was woken looks and uses under one lock: that something came between two looks does no harm.
+#[test]
+fn the_look_before_a_wait_is_not_the_use_behind_it() {
+    let trace = |text: &str| {
+        let mut parsed = parse(text).expect("the text is a trace");
+        let labels: Vec<(String, model::EventId)> =
+            parsed.labels.iter().map(|(label, id)| (label.clone(), *id)).collect();
+        for (label, id) in labels {
+            let line = if label.starts_with("look") { 18 } else { 23 };
+            parsed.trace.events[id.index()].stack = [Site { line, ..Site::default() }].into();
+        }
+        parsed
+    };
+    let other = "b: lock m\n b: [take] W x 0\n b: signal c\n b: unlock m";
+    let text = |again: &str, end: &str| {
+        format!(
+            "cell x 32 = 1\n a: lock m\n a: [look] R x -> p\n a: wait c m\n {again}\n a: [use] R x -> q\n {end}\n \
+             {other}"
+        )
+    };
+    let failing = trace(&text("a: fence", "a: fail q == 0"));
+    let events = ["look", "take", "use"].map(|label| failing.event(label));
+    let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
+    let ask = |run: &Parsed| {
+        let (points, functions) = (&Points::default(), &BTreeSet::new());
+        let run = Run { trace: &run.trace, points, functions, incomplete: false };
+        possible(&bug, run, LIMITS).expect("an answer")
+    };
+    let again = ask(&trace(&text("a: [look2] R x -> r", "a: unlock m")));
+    assert_eq!(again, Possible::No("`m` is held on both sides".to_owned()));
+    let once = ask(&trace(&text("a: fence", "a: unlock m")));
+    assert!(!matches!(once, Possible::No(_)), "{once:?}");
+}
+
 /// What leads a thread to the accesses counts: who sees the flag comes behind what it stands for.
 #[test]
 fn what_a_thread_saw_on_its_way_there_counts() {
