@@ -489,7 +489,7 @@ impl Search<'_> {
         let found = match (&a[..], &b[..]) {
             ([one], [other]) => self.pairs(*one, *other)?,
             ([first, .., last], [other]) | ([other], [first, .., last]) => {
-                let owns = self.parts(&self.like(*first), &self.like(*last));
+                let owns = self.parts((*first, *last));
                 self.crossings((Form::Between, &Shared::ANY), &owns, &alone(&self.like(*other)))?
             }
             (one, other) => self.of_two_each(one, other)?,
@@ -518,7 +518,7 @@ impl Search<'_> {
             .iter()
             .copied()
             .find(|id| both.contains(id) && others.iter().any(|other| meet(self.run, *id, *other)));
-        let (owns, others) = (self.parts(&firsts, &lasts), alone(&others));
+        let (owns, others) = (self.parts((first, last)), alone(&others));
         let found = self.crossings((Form::Between, &Shared::ANY), &owns, &others)?;
         if found.all > 0 {
             return Ok(Asked::Between(found));
@@ -598,7 +598,7 @@ impl Search<'_> {
             ([last, _, other_last], _) if other_last < last => Form::Between,
             _ => Form::Crossed,
         };
-        let parts = |(first, last): Part| self.parts(&self.like(first), &self.like(last));
+        let parts = |part: Part| self.parts(part);
         let lasts = shared.contains(&(1, 1));
         let found = self.crossings((form, &Shared(shared)), &parts(own), &parts(other))?;
         // Who does it the other way round now, as one that says that something is there when it is, leaves what the other
@@ -610,18 +610,27 @@ impl Search<'_> {
         }
     }
 
-    /// What threads do from an event of the one kind to the next one of the other.
-    fn parts(&self, firsts: &[EventId], lasts: &[EventId]) -> Vec<Part> {
+    /// What threads do from an event like the one of the bug to the next one like the other. Where those were at two
+    /// places, one place that a thread comes to again is not both: it looks again there.
+    fn parts(&self, (first, last): Part) -> Vec<Part> {
+        let (firsts, lasts) = (self.like(first), self.like(last));
+        let in_one_place =
+            |trace: &EventTrace, (a, b): Part| trace.event(a).stack == trace.event(b).stack;
+        let apart = !in_one_place(self.bug.trace, (first, last));
+        let is_again =
+            |first, last| apart && first != last && in_one_place(self.run, (first, last));
         let place = |id: &EventId| (self.run.event(*id).thread, self.run.event(*id).index);
         let begins: BTreeMap<(ThreadId, u32), EventId> =
             firsts.iter().map(|id| (place(id), *id)).collect();
         let both: BTreeSet<EventId> = firsts.iter().copied().collect();
         let decisions = Decisions::of(self.run);
         let mut parts = Vec::new();
-        for &last in lasts {
+        for &last in &lasts {
             let (thread, index) = place(&last);
             let before = begins.range((thread, 0)..(thread, index)).next_back();
-            let Some((_, &first)) = before else { continue };
+            let Some((_, &first)) = before.filter(|(_, first)| !is_again(**first, last)) else {
+                continue;
+            };
             if !self.is_one_step(last, &both) || self.follows_from(last, first, &decisions) {
                 parts.push((first, last));
             }
