@@ -120,3 +120,16 @@ fn two_stage_goes_on_in_one_way() {
 fn crasher_goes_on_in_one_way() {
     goes_on_in_one_way("crasher");
 }
+
+/// The dynamic linker notes an error in an object of the heap, which is freed when something is looked up in vain no
+/// more: the runtime looks nothing up meanwhile, so nobody uses that object when it is gone.
+#[test]
+fn a_watched_heap_does_not_disturb_what_the_dynamic_linker_notes() {
+    let workspace = Workspace::new("inputs-missing-library");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/missing_library.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    workspace.symbiosis(["cc", "-g", "-O1", source, "-o", "program"]).expect_code(SUCCESS);
+    let record = ["record", "--detect=use-after-free", "-o", "run.trace", "--", "./program"];
+    let said = workspace.symbiosis(record).stderr();
+    assert!(said.contains("the run passed"), "{said}");
+}

@@ -27,6 +27,12 @@ fn found() -> bool {
     }
 }
 
+/// Looks the functions up now. Behind a guarded heap the first one would be asked for late, perhaps by the
+/// dynamic linker while it notes an error: the look-up would free what it notes it in.
+pub fn prepare() {
+    found();
+}
+
 macro_rules! functions {
     ($($name:ident = $own:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)?;)*) => {
         #[allow(non_upper_case_globals, reason = "named as the functions are")]

@@ -1,5 +1,6 @@
 //! The start: before any constructor of the program, or at the first registration.
 
+use crate::allocator;
 use crate::avoid;
 use crate::children;
 use crate::exceptions;
@@ -201,6 +202,7 @@ impl Settings<'_> {
             if !guard::is_wanted(value) {
                 refuse(DETECT_VARIABLE.as_bytes(), 0, b"`use-after-free` expected");
             }
+            allocator::prepare();
             if !guard::start() {
                 report::complain(b"there is no address space for a guarded heap");
             }
