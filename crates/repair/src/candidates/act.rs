@@ -68,6 +68,10 @@ pub(super) fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -
 
 /// A name that only a library's own code uses.
 fn is_internal(name: &str) -> bool {
+    // Variables of Rust's library, and of C++'s, such as the lock of the environment.
+    if ["std::", "core::", "alloc::"].iter().any(|space| name.starts_with(space)) {
+        return true;
+    }
     let last = explain::outside_of_library(name).rsplit(['.', '>']).next().unwrap_or(name);
     last == "this" || last.starts_with("__")
 }
@@ -110,5 +114,25 @@ mod tests {
         assert_eq!(words("core/src/sync/atomic.rs", "store"), "writing `ready`");
         assert_eq!(words("core/src/mem/mod.rs", "drop_in_place<..>"), "writing `ready`");
         assert_eq!(words("std/src/sync/once_lock.rs", "set<app::Config>"), "calling set");
+    }
+
+    #[test]
+    fn a_lock_of_the_library_is_told_by_the_call_that_takes_it() {
+        let words = |lock: &str| {
+            let mut parsed =
+                parse(&format!("a: [event] lock {lock}")).expect("the text is a trace");
+            let event = parsed.event("event");
+            let site = |file: &str, function: &str| Site {
+                file: file.to_owned(),
+                line: 3,
+                column: 1,
+                function: function.to_owned(),
+            };
+            let library = site("/rustc/0a1b/library/std/src/thread/functions.rs", "spawn<..>");
+            parsed.trace.events[event.index()].stack = [library, site("a.rs", "main")].into();
+            act(&parsed.trace, event, &site("a.rs", "main"), true)
+        };
+        assert_eq!(words("own"), "taking `own`");
+        assert_eq!(words("std::sys::env::unix::ENV_LOCK"), "calling spawn");
     }
 }
