@@ -1,0 +1,63 @@
+//! Threads that only wait a round longer.
+//!
+//! A run is made to pass by any delay of the thread that does the harm. Where it was delayed by having to look once more at
+//! what it waits for, the pair that came the other way round says nothing of the harm: it looks until it sees what it
+//! saw in the failing run, and goes on from there as it did.
+
+use super::{Flipped, View};
+use model::{Event, EventId, EventKind, EventTrace, ReadRef};
+
+/// Does the passing run differ, by the pair that comes the other way round, only in that the thread that reads waits for
+/// longer: until it reads the same, at the same place, with nothing done in between?
+pub(super) fn waits_longer(view: &View<'_>, flipped: Flipped) -> bool {
+    let Flipped::Reversed(order) = flipped else { return false };
+    let only_reads =
+        |id: &EventId| matches!(view.failing.trace.event(*id).kind, EventKind::Read { .. });
+    [order.before, order.after].into_iter().filter(only_reads).any(|event| {
+        let read = ReadRef { event, part: 0 };
+        view.flow(read).is_some_and(|flow| {
+            let looked = flow.passing.read.event;
+            view.returns_another_value(&flow) && again(view, event, looked)
+        })
+    })
+}
+
+/// Does the thread that looked in vain in the passing run look again, until it finds what the failing run found, and do
+/// nothing else meanwhile?
+fn again(view: &View<'_>, found: EventId, looked: EventId) -> bool {
+    let trace = view.passing.trace;
+    let event = trace.event(looked);
+    let behind = trace.thread_of(looked).events.iter().skip(event.index as usize + 1);
+    let behind = behind.map(|id| trace.event(*id));
+    for later in behind {
+        if !is_look(later) {
+            return false;
+        }
+        if later.stack == event.stack && is_read_alike(later, event) {
+            let value = |trace: &EventTrace, values: &[Option<u128>], id: EventId| {
+                let part = trace.event(id).kind.reads().first()?;
+                values.get(part.var.index()).copied().flatten()
+            };
+            let here = value(view.failing.trace, &view.failing.evaluation.values, found);
+            let there = value(trace, &view.passing.evaluation.values, later.id);
+            if here.is_some() && here == there {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// A step that changes nothing for others once it is over.
+fn is_look(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Read { .. } | EventKind::Lock { .. } | EventKind::Unlock { .. })
+}
+
+/// Do both read the same variable?
+fn is_read_alike(one: &Event, other: &Event) -> bool {
+    let cell = |event: &Event| match event.kind {
+        EventKind::Read { .. } => event.kind.reads().first().map(|part| part.cell),
+        _ => None,
+    };
+    cell(one).is_some() && cell(one) == cell(other)
+}

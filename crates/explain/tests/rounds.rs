@@ -1,0 +1,72 @@
+//! Runs that pass because a thread waited a round longer. The lines of the two texts are the places of the events, so
+//! that what both runs have stands on the same lines.
+
+mod support;
+
+use encoders::dsl::parse;
+use support::runs::{Run, compared};
+
+/// A worker has ended, who ends it has waited for that and finds nothing queued; somebody queues all the same.
+const WAITS_ONCE: &str = "
+    cell stopped 32 = 0
+    cell queued 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [stop] W stopped 1
+    b: [look] R stopped -> b0
+    b: assume b0 > 0
+
+    b: [left] R queued -> b1
+    b: assume b1 < 1
+    t0: [queue] W queued 1
+    t0: join a
+    t0: join b
+    t0: [rest] R queued -> sum
+    t0: fail sum > 0
+";
+
+/// Who ends it looks once more before the worker has ended, and by then there is something queued.
+const WAITS_TWICE: &str = "
+    cell stopped 32 = 0
+    cell queued 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [stop] W stopped 1
+    b: [look] R stopped -> b0
+    STEP
+    b: [again] R stopped -> b1
+    b: [left] R queued -> b2
+    b: assume b2 >= 1
+    t0: [queue] W queued 1
+    t0: join a
+    t0: join b
+    t0: [rest] W queued 0
+
+";
+
+#[test]
+fn a_thread_that_only_waits_a_round_longer_is_told_from_one_that_does_something_else() {
+    let failing = Run::failing(WAITS_ONCE);
+    let waits = |step: &str| {
+        let mut parsed = parse(&WAITS_TWICE.replace("STEP", step)).expect("the text is a trace");
+        // Both looks are at one place, in a loop.
+        let looks = ["look", "again"].map(|label| parsed.event(label));
+        parsed.trace.events[looks[1].index()].stack =
+            parsed.trace.events[looks[0].index()].stack.clone();
+        let trace = &parsed.trace;
+        let of = |thread: usize| trace.threads[thread].events.clone();
+        let at = |label: &str| of(2).iter().position(|id| *id == parsed.event(label));
+        let (own, look) = (of(2), at("again").expect("the look"));
+        let joins = of(0).iter().position(|id| trace.event(*id).kind.name() == "join");
+        let joins = joins.expect("a join");
+        let mut order = of(0)[..joins].to_vec();
+        order.extend(&own[..look]);
+        order.extend(of(1));
+        order.extend(&own[look..]);
+        order.extend(&of(0)[joins..]);
+        let turns: Vec<usize> = order.iter().map(|id| trace.event(*id).thread.index()).collect();
+        compared(&failing, &Run::in_order(parsed, &turns)).waits_longer
+    };
+    assert!(waits(""));
+    assert!(!waits("b: W looked 1"));
+}
