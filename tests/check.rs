@@ -49,6 +49,7 @@ macro_rules! programs {
 programs! {
     assembly: "assembly.c",
     drained_pipe: "drained_pipe.c",
+    futex_function: "futex_function.c",
     language: "language.c",
     library_memory: "library_memory.c",
     mappings: "mappings.c",

@@ -6,6 +6,7 @@ use crate::pointees;
 use crate::scan::{self, Conversion};
 use crate::values::underlying_object;
 use ir::assembly::Assembly;
+use ir::effects::futex;
 use ir::effects::{
     Base, Declaration, Extent, Format, Kind, Number, Place, Printed, Region, Success, effect,
     printed,
@@ -67,9 +68,10 @@ impl Returned<'_> {
         let conversions = declaration.format.filter(|format| format.scans);
         let conversions = conversions.map(|format| (format, self.conversions(format)));
         let unknown = matches!(conversions, Some((_, None)));
-        let writes_nothing = name.as_deref() == Some("syscall") && self.is_plain_futex();
-        if (declaration.objects && !writes_nothing) || unknown {
-            self.report_objects(callee);
+        if declaration.objects || unknown {
+            let is_call = name.as_deref() == Some("syscall");
+            let nothing = is_call.then(|| self.is_plain_futex()).flatten();
+            self.report_objects_of(callee, nothing, |_| true);
         }
         let success = declaration.when.map(|when| self.success(when));
         for region in &declaration.writes {
@@ -126,7 +128,7 @@ impl Returned<'_> {
         }
         if assembly.clobbers_memory {
             let elsewhere = |index: u8| assembly.memory_argument(index.into()).is_none();
-            self.report_objects_of(self.builder.null(), elsewhere);
+            self.report_objects_of(self.builder.null(), None, elsewhere);
         }
         // SAFETY: the call is alive.
         for index in 0..unsafe { self.llvm().LLVMGetNumArgOperands(self.call) } {
@@ -389,11 +391,16 @@ impl Returned<'_> {
     /// Reports the objects that the arguments point into: those of known size as a whole, of
     /// others what a C++ reference promises to be there, or what the pointer's type says.
     fn report_objects(&self, callee: LLVMValueRef) {
-        self.report_objects_of(callee, |_| true);
+        self.report_objects_of(callee, None, |_| true);
     }
 
-    /// As [`Self::report_objects`], for the arguments that `wanted` says.
-    fn report_objects_of(&self, callee: LLVMValueRef, wanted: impl Fn(u8) -> bool) {
+    /// As [`Self::report_objects`], for the arguments that `wanted` says; where `nothing` is true, nothing was written.
+    fn report_objects_of(
+        &self,
+        callee: LLVMValueRef,
+        nothing: Option<LLVMValueRef>,
+        wanted: impl Fn(u8) -> bool,
+    ) {
         let llvm = self.llvm();
         // SAFETY: the call is alive.
         let count = unsafe { llvm.LLVMGetNumArgOperands(self.call) };
@@ -425,6 +432,9 @@ impl Returned<'_> {
             };
             reported.push(object);
             let size = self.builder.i64(size.min(LONGEST_FALLBACK));
+            let none =
+                nothing.map(|nothing| self.builder.select(nothing, self.builder.i64(0), size));
+            let size = none.unwrap_or(size);
             let back = self.back.unwrap_or_else(|| self.builder.truth(false));
             self.builder.call(hook, &mut [callee, object, size, back]);
         }
@@ -522,16 +532,18 @@ impl Returned<'_> {
         }
     }
 
-    /// Is this system call an operation on a futex that writes nothing, as its constants say? The
-    /// waits and notifications of C++20's atomic variables are.
-    fn is_plain_futex(&self) -> bool {
-        const FUTEX: u64 = 202;
-        /// Says how the word is shared and which clock is meant.
-        const FLAGS: u64 = 128 | 256;
-        /// To wait, wake, requeue, compare and requeue, and to wait and wake by bits.
-        const PLAIN: [u64; 6] = [0, 1, 3, 4, 9, 10];
-        self.constant(0) == Some(FUTEX)
-            && self.constant(2).is_some_and(|operation| PLAIN.contains(&(operation & !FLAGS)))
+    /// Is this system call an operation on a futex that writes nothing? The waits and notifications of C++20's atomic
+    /// variables are, and what a program's own function for it mostly does, which gets the operation as an argument:
+    /// a truth value, unless it is no call for a futex.
+    fn is_plain_futex(&self) -> Option<LLVMValueRef> {
+        if self.constant(0) != Some(futex::FUTEX) || !self.is_integer(2) {
+            return None;
+        }
+        let builder = self.builder;
+        let operation = builder.and(self.number(2)?, builder.i64(!futex::FLAGS));
+        let is =
+            |plain| builder.compare(LLVMIntPredicate::LLVMIntEQ, operation, builder.i64(plain));
+        futex::PLAIN.into_iter().map(is).reduce(|one, other| builder.or(one, other))
     }
 
     fn argument_kind(&self, index: u8) -> Option<i32> {

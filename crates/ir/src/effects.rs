@@ -9,6 +9,7 @@
 //! Sizes are those of glibc and libstdc++ on x86-64. A line may name more bytes than were written,
 //! never fewer: logging a byte that did not change says nothing false about its value.
 
+pub mod futex;
 mod names;
 mod parse;
 mod printed;

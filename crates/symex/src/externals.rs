@@ -10,6 +10,7 @@ use crate::memory::{self, Bytes, MemoryByte};
 use crate::report::GapKind;
 use crate::thread::{ExternalCall, Stop};
 use crate::value::{self, Scalar, Value};
+use ir::effects::futex::is_plain_futex;
 use ir::effects::{Kind, effect};
 use ir::types::Operand;
 use model::{CmpOp, PathConditionKind};
@@ -162,10 +163,20 @@ impl<'r> Engine<'r> {
                 Some(described) if !described.objects => {}
                 // What the log says of the objects came after that.
                 _ if call.doubted => {}
+                _ if call.name == "syscall" && self.writes_nothing(call) => {}
                 _ => self.unknown_effect(t, call),
             },
         }
         Ok(logged)
+    }
+
+    /// Does a system call only wait for a futex, or wake who waits for it?
+    fn writes_nothing(&self, call: &ExternalCall<'r>) -> bool {
+        let number = |i: usize| {
+            let argument = call.arguments.get(i).and_then(Value::scalar);
+            argument.and_then(Scalar::as_const).and_then(|value| u64::try_from(value).ok())
+        };
+        number(0).zip(number(2)).is_some_and(|(call, operation)| is_plain_futex(call, operation))
     }
 
     /// A function that may have written what its arguments point to. The instrumented code reports
