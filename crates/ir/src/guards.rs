@@ -1,5 +1,6 @@
 //! Which branches decide that a block is reached, as a person reads it: a failed assertion ends the program, and what
-//! stands behind the assertion is not decided by it.
+//! stands behind the assertion is not decided by it. So it is of a check that throws or panics, which leaves the function by
+//! what it cleans up on the way.
 
 use crate::dependence::PostDominators;
 use crate::flow::Flow;
@@ -26,7 +27,8 @@ pub(crate) fn decided(
     branches.into_iter().map(|(block, last)| (last, decided_by(block))).collect()
 }
 
-/// What every way from a block to the function's end passes. Ways that end the program are none.
+/// What every way from a block to the function's end passes. Ways that end the program, or leave the function by an
+/// exception or panic, are none.
 fn to_ends(function: &Function) -> PostDominators {
     let count = function.blocks.len();
     let flow = Flow::of(function);
@@ -35,7 +37,8 @@ fn to_ends(function: &Function) -> PostDominators {
         let block = function.blocks.get(block.index());
         let last = block.and_then(|block| function.instructions.get(block.terminator().index()));
         last.is_some_and(|last| {
-            last.kind.successors().is_empty() && !matches!(last.kind, InstKind::Unreachable)
+            let stops = matches!(last.kind, InstKind::Unreachable | InstKind::Resume(_));
+            last.kind.successors().is_empty() && !stops
         })
     };
     let mut ends: Vec<BlockId> = all().filter(returns).collect();
@@ -71,6 +74,7 @@ fn reach(flow: &Flow, ends: &[BlockId], marked: &mut [bool]) {
 mod tests {
     use super::*;
     use crate::testing;
+    use crate::types::{ConstId, Operand};
 
     /// What the branch of block 0 decides, in a function whose blocks only branch. A block without targets returns, one
     /// that leads to itself alone ends the program.
@@ -97,6 +101,20 @@ mod tests {
     #[test]
     fn what_stands_behind_an_assertion_is_not() {
         assert_eq!(decided_by_first(&[&[1, 2], &[1], &[3], &[]]), Vec::<u32>::new());
+    }
+
+    /// A bounds check of Rust whose panic drops what the function owns.
+    #[test]
+    fn what_stands_behind_a_panic_that_cleans_up_is_not() {
+        let nothing = Operand::Const(ConstId(0));
+        let kinds = vec![
+            testing::terminator(&[1, 2]),
+            testing::terminator(&[3]),
+            testing::terminator(&[]),
+            InstKind::Resume(nothing),
+        ];
+        let function = testing::function(kinds);
+        assert_eq!(decided(&function, &|id| *id == InstId(0)), [(InstId(0), Vec::new())]);
     }
 
     #[test]
