@@ -6,7 +6,7 @@ mod compared;
 
 use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script, with_inputs};
 use compared::{Compared, compared};
-use explain::{Across, Flip, Flipped, is_meeting};
+use explain::{Across, Commuting, Flip, Flipped, is_meeting};
 use model::evaluate::Evaluation;
 use model::{
     ConditionId, EventId, EventKind, EventTrace, FailureKind, Points, Schedule, Thread, ThreadId,
@@ -209,7 +209,8 @@ struct Passed {
 
 impl Passed {
     /// The least explains best: a run that differs in what was read tells more than one that only did
-    /// other things, and that in which order threads came to a barrier tells least, or that a thread waited a round longer; then one that is near to the failing schedule, and, of these, one that was made to
+    /// other things; least tells in which order threads came to a barrier or added to a counter, or that a thread waited
+    /// a round longer; then one that is near to the failing schedule, and, of these, one that was made to
     /// reverse a pair that promised something. Then one in which the failing thread kept to its path
     /// nearly up to the failure, and the fewest data-flows explain best; in a run that hung, before these, what
     /// happened late (`hung`: the failing schedule of one that did), in all or in the thread that hangs, since any
@@ -229,7 +230,11 @@ impl Passed {
         });
         let early = early.checked_ilog2().unwrap_or(0);
         let meets = match across.flipped {
-            Flipped::Reversed(order) => is_meeting(failing, order) || across.waits_longer,
+            Flipped::Reversed(order) => {
+                is_meeting(failing, order)
+                    || across.waits_longer
+                    || Commuting::new(failing).has(order)
+            }
             Flipped::Late { .. } => false,
         };
         let flows = across.failing_only.len().max(across.passing_only.len());

@@ -10,6 +10,7 @@ mod rounds;
 mod search;
 
 use crate::align::{Matching, align, common_points};
+use crate::commuting::Commuting;
 use crate::cone::Cone;
 use crate::conflict::{ConflictOrder, conflict_orders, positions};
 use crate::consequence::{Variation, consequences};
@@ -470,6 +471,11 @@ impl<'a> View<'a> {
         let meets = |conflict: &ConflictOrder| is_meeting(trace, conflict.order);
         if !reversed.iter().all(meets) {
             reversed.retain(|conflict| !meets(conflict));
+        }
+        let commuting = Commuting::new(trace);
+        let commute = |conflict: &ConflictOrder| commuting.has(conflict.order);
+        if !reversed.iter().all(|conflict| conflict.kind.cell().is_none() || commute(conflict)) {
+            reversed.retain(|conflict| !commute(conflict));
         }
         let memory: Vec<&ConflictOrder> =
             reversed.iter().filter(|conflict| conflict.kind.cell().is_some()).collect();

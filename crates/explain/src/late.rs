@@ -2,6 +2,7 @@
 //! run: when the process dies first, the failing run does not have the event at all.
 
 use crate::across::{Flipped, Flow, SHOWN, View, event_of, mark};
+use crate::commuting::Commuting;
 use crate::conflict::{ConflictOrder, OrderKind, conflict_orders};
 use model::{EventId, EventKind, EventTrace, Thread};
 use solver::Order;
@@ -33,9 +34,11 @@ impl<'v, 'a> Lateness<'v, 'a> {
     pub(crate) fn flipped(&self, flows: &[Flow], forced: Option<Order>) -> Option<Flipped> {
         let changed = || flows.iter().take(SHOWN).rev().filter(|flow| !flow.same_source);
         let all = || changed().filter_map(|flow| self.view.reversed_by(flow));
+        let commuting = Commuting::new(self.view.failing.trace);
+        let telling = || all().filter(|order| !commuting.has(*order));
         // In which order threads came to a barrier of the library tells least.
         let meeting = |order: &Order| is_meeting(self.view.failing.trace, *order);
-        let reversed = all().find(|order| !meeting(order)).or_else(|| all().next());
+        let reversed = telling().find(|order| !meeting(order)).or_else(|| telling().next());
         reversed
             .map(Flipped::Reversed)
             .or_else(|| changed().find_map(|flow| self.late_source(flow)))

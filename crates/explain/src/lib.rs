@@ -29,6 +29,7 @@ mod alternates;
 mod ask;
 mod cause;
 mod checked;
+mod commuting;
 mod cone;
 mod conflict;
 mod consequence;
@@ -63,6 +64,7 @@ pub use cause::{
     same_variable,
 };
 pub use checked::{may_tell_of_check, outcomes};
+pub use commuting::Commuting;
 pub use conflict::{ConflictOrder, OrderKind, conflict_orders};
 pub use dsp::{AtomicBlock, Counts, DataFlow, Dsp, FinalWrite};
 pub use error::ExplainError;
