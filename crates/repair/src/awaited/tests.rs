@@ -8,9 +8,8 @@ use model::{EventId, EventKind, Site};
 fn trace(text: &str, functions: &[(&str, &str)]) -> Parsed {
     let mut parsed = parse(text).expect("the text is a trace");
     for event in &mut parsed.trace.events {
-        let thread = &parsed.trace.threads[event.thread.index()].name;
-        if let Some((_, function)) = functions.iter().find(|(name, _)| *name == thread.to_string())
-        {
+        let thread = parsed.trace.threads[event.thread.index()].name.to_string();
+        if let Some((_, function)) = functions.iter().find(|(name, _)| *name == thread) {
             let site = Site { function: (*function).to_owned(), ..Site::default() };
             event.stack = [site].into();
         }
