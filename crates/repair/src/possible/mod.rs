@@ -278,7 +278,9 @@ impl Search<'_> {
             )));
         }
         // That the other one came first in the run, and was seen, is no reason for which it could not come later.
-        if self.says_nothing(found) || open.seen_before == found.all {
+        // Nor is that only those who came before all of this, or behind it, do anything to what is looked at.
+        let nobody = between && !found.meets;
+        if nobody || self.says_nothing(found) || open.seen_before == found.all {
             return Ok(Possible::Unknown(APART.to_owned()));
         }
         if self.new.incomplete && found.open > 0 {

@@ -182,6 +182,47 @@ fn the_look_before_a_wait_is_not_the_use_behind_it() {
     assert!(!matches!(once, Possible::No(_)), "{once:?}");
 }
 
+/// Two jobs, of which the one that was given up was not looked at: that the initial thread had set up the other one before
+/// says nothing about whether that can be given up in between.
+#[test]
+fn who_came_before_all_of_this_says_nothing() {
+    let trace = |given_up: &str, end: &str| {
+        let text = format!(
+            "t: [set-0] W s0 1\n t: [set-1] W s1 1\n t: fork a\n t: fork c\n a: [look] R s0 -> p\n {end}\n \
+             c: [give-up] W {given_up} 3\n t: join a\n t: join c"
+        );
+        let mut parsed = parse(&text).expect("the text is a trace");
+        for event in &mut parsed.trace.events {
+            event.name = event.name.take().map(|name| name.trim_end_matches(['0', '1']).into());
+        }
+        for (label, function) in [
+            ("set-0", "main"),
+            ("set-1", "main"),
+            ("look", "work"),
+            ("mark", "work"),
+            ("give-up", "cancel"),
+        ] {
+            let id = parsed.event(label);
+            let site = Site { function: function.to_owned(), ..Site::default() };
+            parsed.trace.events[id.index()].stack = [site].into();
+        }
+        parsed
+    };
+    let failing = trace("s0", "a: [mark] W s0 2");
+    let events = ["look", "give-up", "mark"].map(|label| failing.event(label));
+    let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
+    let run = trace("s1", "a: [mark] W s0 2");
+    let functions = ["main", "work", "cancel"].map(str::to_owned).into();
+    let run = Run {
+        trace: &run.trace,
+        points: &Points::default(),
+        functions: &functions,
+        incomplete: false,
+    };
+    let answer = possible(&bug, run, LIMITS).expect("an answer");
+    assert_eq!(answer, Possible::Unknown(super::APART.to_owned()));
+}
+
 /// What leads a thread to the accesses counts: who sees the flag comes behind what it stands for.
 #[test]
 fn what_a_thread_saw_on_its_way_there_counts() {
