@@ -167,8 +167,10 @@ enum Asked {
     Like(Crossings),
     /// Any access between the two of the bug's that belong together.
     Between(Crossings),
-    /// The two are one event, at this place.
+    /// The two are one event, about this.
     OneStep(String),
+    /// A thread that was woken looks at this again, and goes by what it sees then.
+    Again(String),
 }
 
 /// Why nothing can be said of a run.
@@ -188,6 +190,8 @@ struct Search<'a> {
     is_part: bool,
     /// Accesses of other functions were taken for those of one that is still there.
     elsewhere: Cell<bool>,
+    /// A thread looked again where it had waited.
+    looks_again: Cell<bool>,
 }
 
 /// Where the order can come up.
@@ -209,8 +213,8 @@ impl Found {
 impl Search<'_> {
     fn ask(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possible, SolverError> {
         let run = new.trace;
-        let elsewhere = Cell::new(false);
-        let search = Search { bug, run, new, limits, is_part: false, elsewhere };
+        let (elsewhere, looks_again) = (Cell::new(false), Cell::new(false));
+        let search = Search { bug, run, new, limits, is_part: false, elsewhere, looks_again };
         Ok(match search.answer()? {
             // What others do there does not rule out what that function does.
             Possible::No(_) if search.elsewhere.get() => {
@@ -236,6 +240,9 @@ impl Search<'_> {
             Asked::Between(found) => (found, true),
             Asked::OneStep(what) => {
                 return Ok(Possible::No(format!("`{what}` is looked at and changed in one step")));
+            }
+            Asked::Again(what) => {
+                return Ok(Possible::No(format!("`{what}` is looked at again behind the wait")));
             }
         };
         tracing::debug!(
@@ -453,7 +460,8 @@ impl Search<'_> {
         let now: BTreeSet<_> = like.iter().map(at).collect();
         let rank = before.iter().position(|it| *it == place(trace.event(id).site()));
         let same = rank.filter(|_| before.len() == now.len()).and_then(|rank| now.iter().nth(rank));
-        match same {
+        // Of what has no name nobody knows how many places there are.
+        match same.filter(|_| look.member != last_member(UNNAMED)) {
             Some(same) => like.iter().copied().filter(|id| at(id) == *same).collect(),
             None => like,
         }
@@ -516,10 +524,6 @@ impl Search<'_> {
         let accesses = self.run.events.iter().filter(|event| !cells(event).is_empty());
         let others: Vec<EventId> = accesses.map(|event| event.id).collect();
         let both: BTreeSet<EventId> = lasts.iter().copied().collect();
-        let merged = firsts
-            .iter()
-            .copied()
-            .find(|id| both.contains(id) && others.iter().any(|other| meet(self.run, *id, *other)));
         let (owns, others) = (self.parts((first, last)), alone(&others));
         let found = self.crossings((Form::Between, &Shared::ANY), &owns, &others)?;
         if found.all > 0 {
@@ -537,11 +541,21 @@ impl Search<'_> {
         if self.crossings((Form::Between, &Shared::ANY), &alone(&left), &others)?.meets {
             return Err(Missing::Places);
         }
-        match merged {
-            Some(id) => {
-                let run = self.run;
-                Ok(Asked::OneStep(run.subject(run.event(id)).unwrap_or_default().to_owned()))
-            }
+        let mut merged = firsts.iter().copied().filter(|id| {
+            both.contains(id) && others.iter().any(|(other, _)| meet(self.run, *id, *other))
+        });
+        let name =
+            |id: EventId| self.run.subject(self.run.event(id)).unwrap_or_default().to_owned();
+        // What is looked at behind a wait, and used, may be one access; otherwise one that does both changes it, too.
+        let is_update =
+            |id: &EventId| matches!(self.run.event(*id).kind, EventKind::ReadModifyWrite { .. });
+        if self.looks_again.get()
+            && let Some(id) = merged.clone().next()
+        {
+            return Ok(Asked::Again(name(id)));
+        }
+        match merged.find(is_update) {
+            Some(id) => Ok(Asked::OneStep(name(id))),
             // Where no thread makes them in this order any more, all that it does there may be one step.
             None => Ok(Asked::Between(self.steps(&firsts, &lasts, &others)?)),
         }
@@ -613,14 +627,22 @@ impl Search<'_> {
     }
 
     /// What threads do from an event like the one of the bug to the next one like the other. Where those were at two
-    /// places, one place that a thread comes to again is not both: it looks again there.
+    /// places, one place that a thread comes to again behind a wait is not both: it looks again there.
     fn parts(&self, (first, last): Part) -> Vec<Part> {
         let (firsts, lasts) = (self.like(first), self.like(last));
         let in_one_place =
             |trace: &EventTrace, (a, b): Part| trace.event(a).stack == trace.event(b).stack;
         let apart = !in_one_place(self.bug.trace, (first, last));
-        let is_again =
-            |first, last| apart && first != last && in_one_place(self.run, (first, last));
+        let is_again = |first: EventId, last: EventId| {
+            let [begin, end] = [first, last].map(|id| self.run.event(id).index as usize);
+            let own = &self.run.thread_of(first).events;
+            let between = own.get(begin + 1..end).into_iter().flatten();
+            let again = apart
+                && in_one_place(self.run, (first, last))
+                && between.map(|id| &self.run.event(*id).kind).any(is_end_of_wait);
+            self.looks_again.set(self.looks_again.get() || again);
+            again
+        };
         let place = |id: &EventId| (self.run.event(*id).thread, self.run.event(*id).index);
         let begins: BTreeMap<(ThreadId, u32), EventId> =
             firsts.iter().map(|id| (place(id), *id)).collect();
@@ -679,6 +701,11 @@ impl Search<'_> {
         let form = (Form::Between, &Shared::ANY);
         self.crossings(form, &alone(&begins), &alone(&writes)).map_or(true, |found| found.meets)
     }
+}
+
+/// Was the thread woken, or had it waited for long enough?
+fn is_end_of_wait(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Wake { .. } | EventKind::WaitTimedOut { .. })
 }
 
 /// Each of the events by itself.

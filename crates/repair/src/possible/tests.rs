@@ -178,6 +178,14 @@ fn the_look_before_a_wait_is_not_the_use_behind_it() {
         text("a: [look2] R x -> q", "a: W y q\n a: unlock m").replace("a: [use] R x -> q\n", "");
     let merged = ask(&trace(&merged));
     assert!(matches!(merged, Possible::No(_)), "{merged:?}");
+    // Who never had to wait says nothing.
+    let call = |look: &str| {
+        format!("a: lock m\n a: [{look}] R x -> {look}\n a: W y {look}\n a: unlock m\n")
+    };
+    for calls in [call("look"), call("look") + &call("look2")] {
+        let never = ask(&trace(&format!("cell x 32 = 1\n{calls}{other}")));
+        assert!(!matches!(never, Possible::No(_)), "{calls}: {never:?}");
+    }
     let once = ask(&trace(&text("a: fence", "a: unlock m")));
     assert!(!matches!(once, Possible::No(_)), "{once:?}");
 }
