@@ -627,7 +627,8 @@ impl Search<'_> {
     }
 
     /// What threads do from an event like the one of the bug to the next one like the other. Where those were at two
-    /// places, one place that a thread comes to again behind a wait is not both: it looks again there.
+    /// places, one place that a thread comes to again behind a wait is not both: it looks again there. And where the thread
+    /// did not change what it had looked at before it came to the other one, it does not here.
     fn parts(&self, (first, last): Part) -> Vec<Part> {
         let (firsts, lasts) = (self.like(first), self.like(last));
         let in_one_place =
@@ -648,13 +649,18 @@ impl Search<'_> {
             firsts.iter().map(|id| (place(id), *id)).collect();
         let both: BTreeSet<EventId> = firsts.iter().copied().collect();
         let decisions = Decisions::of(self.run);
+        let [changed_then, changed] = [self.bug.trace, self.run].map(Changes::of);
+        let is_stale = |part: Part| {
+            changed.between(self.run, part) && !changed_then.between(self.bug.trace, (first, last))
+        };
         let mut parts = Vec::new();
         for &last in &lasts {
             let (thread, index) = place(&last);
             let before = begins.range((thread, 0)..(thread, index)).next_back();
-            let Some((_, &first)) = before.filter(|(_, first)| !is_again(**first, last)) else {
+            let Some((_, &first)) = before else { continue };
+            if is_again(first, last) || is_stale((first, last)) {
                 continue;
-            };
+            }
             if !self.is_one_step(last, &both) || self.follows_from(last, first, &decisions) {
                 parts.push((first, last));
             }
@@ -700,6 +706,27 @@ impl Search<'_> {
         let begins = self.bug.events.first().map(|id| self.like(*id)).unwrap_or_default();
         let form = (Form::Between, &Shared::ANY);
         self.crossings(form, &alone(&begins), &alone(&writes)).map_or(true, |found| found.meets)
+    }
+}
+
+/// What a thread wrote, by thread, variable and number in the thread.
+struct Changes(BTreeSet<(ThreadId, CellId, u32)>);
+
+impl Changes {
+    fn of(trace: &EventTrace) -> Self {
+        let all = trace.events.iter().flat_map(|event| {
+            let parts = event.kind.writes().iter();
+            parts.map(|part| (event.thread, part.cell, event.index))
+        });
+        Self(all.collect())
+    }
+
+    /// Did the thread itself change what the first event is about before it came to the last one?
+    fn between(&self, trace: &EventTrace, (first, last): Part) -> bool {
+        let (first, last) = (trace.event(first), trace.event(last));
+        let (begin, end) = (first.index.saturating_add(1), last.index.max(first.index + 1));
+        let of = |cell| (first.thread, cell, begin)..(first.thread, cell, end);
+        cells(first).into_iter().any(|cell| self.0.range(of(cell)).next().is_some())
     }
 }
 

@@ -171,6 +171,11 @@ fn the_look_before_a_wait_is_not_the_use_behind_it() {
         let run = Run { trace: &run.trace, points, functions, incomplete: false };
         possible(&bug, run, LIMITS).expect("an answer")
     };
+    // What a thread took in one call and looked at in the next one is not what it looked at and took.
+    let more = "a: W x q + -1\n a: unlock m\n a: lock m\n a: [look3] R x -> s\n a: W x s + -1\n a: unlock m";
+    let next = text("a: [look2] R x -> q", more).replace("a: [use] R x -> q\n", "");
+    let next = ask(&trace(&next));
+    assert!(matches!(next, Possible::No(_)), "{next:?}");
     let again = ask(&trace(&text("a: [look2] R x -> r", "a: unlock m")));
     assert_eq!(again, Possible::No("`m` is held on both sides".to_owned()));
     // The compiler may make one access of the second look and the use.
