@@ -90,8 +90,10 @@ fn a_flaky_test_is_told_by_what_the_tests_do() {
     let cause = solved.lines().find(|line| line.contains("cause: ")).unwrap_or_default();
     assert!(cause.contains("`NOTES.len` (flaky.rs:"), "{solved}");
     assert!(!cause.contains("std::"), "{solved}");
-    // The harness catches the panic, so its thread comes to an end.
-    assert!(!solved.contains("the schedule was left"), "{solved}");
+    // The harness catches the panic, so its thread comes to an end. An alternate may be left all the same.
+    let is_left = |line: &&str| line.contains("the schedule was left");
+    let left = solved.lines().filter(is_left).find(|line| !line.contains("the alternate along"));
+    assert_eq!(left, None, "{solved}");
 }
 
 /// A variable of a function of the library that came inline, as what an `Arc` is made of, is no name for what the
