@@ -4,20 +4,9 @@ mod support;
 
 use ir::types::{BinaryOp, InstKind, Operand};
 use model::EventKind;
-use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, inst, load, store};
-use symex::{Execution, Options, RecordedModule, Recording, ThreadLog, execute};
+use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, inst, kinds, load, run, store};
+use symex::{RecordedModule, Recording, ThreadLog};
 use trace_format::layout::{MAPPING_OTHER, MAPPING_ZERO, RuntimeEvent};
-
-fn run(recording: &Recording) -> Execution {
-    let execution = execute(recording, &Options::default()).expect("there are threads");
-    model::verify::verify(&execution.trace).expect("the event trace is valid");
-    execution
-}
-
-fn kinds(execution: &Execution, thread: usize) -> Vec<&'static str> {
-    let events = execution.trace.events.iter().filter(|event| event.thread.index() == thread);
-    events.map(|event| event.kind.name()).collect()
-}
 
 /// A run that did not fail.
 fn passed(module: RecordedModule, threads: Vec<ThreadLog>) -> Recording {

@@ -5,8 +5,8 @@ mod support;
 
 use ir::types::{ConstantKind, InstKind};
 use model::Passage;
-use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, load, store};
-use symex::{Execution, Options, Recording, execute};
+use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, load, run, store};
+use symex::{Execution, Recording};
 use trace_format::layout::{RuntimeEvent, SyncOp};
 
 const COUNTER: u64 = 0x60_0000;
@@ -81,12 +81,6 @@ fn handshake() -> Recording {
         forked: false,
         stuck: false,
     }
-}
-
-fn run(recording: &Recording) -> Execution {
-    let execution = execute(recording, &Options::default()).expect("there are threads");
-    model::verify::verify(&execution.trace).expect("the event trace is valid");
-    execution
 }
 
 /// Per event of a thread: its kind, the sync point that it comes behind, whether it is the first

@@ -6,7 +6,8 @@ use ir::types::{BinaryOp, FuncId, InstKind, IntPredicate, Operand};
 use model::{EventKind, FailureCondition, FailureKind, PathConditionKind, VariableOrigin};
 use std::sync::Arc;
 use support::{
-    I1, I8, I32, I64, ModuleBuilder, PTR, Stream, VOID, branch, call, inst, jump, load, store,
+    I1, I8, I32, I64, ModuleBuilder, PTR, Stream, VOID, branch, call, inst, jump, kinds, load, run,
+    store,
 };
 use symex::{
     Execution, GapKind, Options, RecordedFailure, RecordedFailureKind, Recording, SymexError,
@@ -80,17 +81,6 @@ fn counter(failing: bool) -> Recording {
         forked: false,
         stuck: false,
     }
-}
-
-fn run(recording: &Recording) -> Execution {
-    let execution = execute(recording, &Options::default()).expect("there are threads");
-    model::verify::verify(&execution.trace).expect("the event trace is valid");
-    execution
-}
-
-fn kinds(execution: &Execution, thread: usize) -> Vec<&'static str> {
-    let events = execution.trace.events.iter().filter(|event| event.thread.index() == thread);
-    events.map(|event| event.kind.name()).collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use ir::types::{
     TypeId,
 };
 use std::sync::Arc;
-use symex::{RecordedModule, ThreadLog};
+use symex::{Execution, Options, RecordedModule, Recording, ThreadLog, execute};
 use trace_format::InMemory;
 use trace_format::layout::{RuntimeEvent, SHORT_PAYLOAD, SYNC_PAYLOAD, SyncCoder, tag};
 
@@ -280,4 +280,17 @@ impl Stream {
     pub fn end(&self) -> ThreadLog {
         ThreadLog { streams: Arc::new(self.streams.clone()), ..self.log.clone() }
     }
+}
+
+/// Walks a recording, which gives a valid event trace.
+pub fn run(recording: &Recording) -> Execution {
+    let execution = execute(recording, &Options::default()).expect("there are threads");
+    model::verify::verify(&execution.trace).expect("the event trace is valid");
+    execution
+}
+
+/// What a thread's events are, in its order.
+pub fn kinds(execution: &Execution, thread: usize) -> Vec<&'static str> {
+    let events = execution.trace.events.iter().filter(|event| event.thread.index() == thread);
+    events.map(|event| event.kind.name()).collect()
 }
