@@ -190,8 +190,6 @@ struct Search<'a> {
     is_part: bool,
     /// Accesses of other functions were taken for those of one that is still there.
     elsewhere: Cell<bool>,
-    /// A thread looked again where it had waited.
-    looks_again: Cell<bool>,
 }
 
 /// Where the order can come up.
@@ -213,8 +211,8 @@ impl Found {
 impl Search<'_> {
     fn ask(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possible, SolverError> {
         let run = new.trace;
-        let (elsewhere, looks_again) = (Cell::new(false), Cell::new(false));
-        let search = Search { bug, run, new, limits, is_part: false, elsewhere, looks_again };
+        let elsewhere = Cell::new(false);
+        let search = Search { bug, run, new, limits, is_part: false, elsewhere };
         Ok(match search.answer()? {
             // What others do there does not rule out what that function does.
             Possible::No(_) if search.elsewhere.get() => {
@@ -453,7 +451,9 @@ impl Search<'_> {
     /// look before a wait is not the use behind it, although both read one variable.
     fn at_the_same_place(&self, id: EventId, look: &Look, like: Vec<EventId>) -> Vec<EventId> {
         let trace = self.bug.trace;
-        let place = |site: &Site| (site.file.clone(), site.line, site.column);
+        fn place(site: &Site) -> (&str, u32, u32) {
+            (&site.file, site.line, site.column)
+        }
         let of_bug = trace.events.iter().filter(|event| look.is_of(trace, event, true));
         let before: BTreeSet<_> = of_bug.map(|event| place(event.site())).collect();
         let at = |id: &EventId| place(self.run.event(*id).site());
@@ -524,7 +524,7 @@ impl Search<'_> {
         let accesses = self.run.events.iter().filter(|event| !cells(event).is_empty());
         let others: Vec<EventId> = accesses.map(|event| event.id).collect();
         let both: BTreeSet<EventId> = lasts.iter().copied().collect();
-        let (owns, others) = (self.parts((first, last)), alone(&others));
+        let (owns, others) = (self.parts_of((first, last), &firsts, &lasts), alone(&others));
         let found = self.crossings((Form::Between, &Shared::ANY), &owns, &others)?;
         if found.all > 0 {
             return Ok(Asked::Between(found));
@@ -549,9 +549,8 @@ impl Search<'_> {
         // What is looked at behind a wait, and used, may be one access; otherwise one that does both changes it, too.
         let is_update =
             |id: &EventId| matches!(self.run.event(*id).kind, EventKind::ReadModifyWrite { .. });
-        if self.looks_again.get()
-            && let Some(id) = merged.clone().next()
-        {
+        let behind_wait = self.behind_wait((first, last), &firsts, &lasts);
+        if let Some(id) = merged.clone().find(|id| behind_wait.contains(id)) {
             return Ok(Asked::Again(name(id)));
         }
         match merged.find(is_update) {
@@ -614,12 +613,12 @@ impl Search<'_> {
             ([last, _, other_last], _) if other_last < last => Form::Between,
             _ => Form::Crossed,
         };
-        let parts = |part: Part| self.parts(part);
         let lasts = shared.contains(&(1, 1));
-        let found = self.crossings((form, &Shared(shared)), &parts(own), &parts(other))?;
+        let found =
+            self.crossings((form, &Shared(shared)), &self.parts(own), &self.parts(other))?;
         // Who does it the other way round now, as one that says that something is there when it is, leaves what the other
         // thread does behind it: that may not come before it.
-        let is_turned = || !parts((own.1, own.0)).is_empty();
+        let is_turned = || !self.parts((own.1, own.0)).is_empty();
         match found.all == 0 && form == Form::Between && lasts && is_turned() {
             true => self.pairs(other.1, own.1),
             false => Ok(found),
@@ -629,43 +628,69 @@ impl Search<'_> {
     /// What threads do from an event like the one of the bug to the next one like the other. Where those were at two
     /// places, one place that a thread comes to again behind a wait is not both: it looks again there. And where the thread
     /// did not change what it had looked at before it came to the other one, it does not here.
-    fn parts(&self, (first, last): Part) -> Vec<Part> {
-        let (firsts, lasts) = (self.like(first), self.like(last));
-        let in_one_place =
-            |trace: &EventTrace, (a, b): Part| trace.event(a).stack == trace.event(b).stack;
-        let apart = !in_one_place(self.bug.trace, (first, last));
-        let is_again = |first: EventId, last: EventId| {
-            let [begin, end] = [first, last].map(|id| self.run.event(id).index as usize);
-            let own = &self.run.thread_of(first).events;
-            let between = own.get(begin + 1..end).into_iter().flatten();
-            let again = apart
-                && in_one_place(self.run, (first, last))
-                && between.map(|id| &self.run.event(*id).kind).any(is_end_of_wait);
-            self.looks_again.set(self.looks_again.get() || again);
-            again
-        };
-        let place = |id: &EventId| (self.run.event(*id).thread, self.run.event(*id).index);
-        let begins: BTreeMap<(ThreadId, u32), EventId> =
-            firsts.iter().map(|id| (place(id), *id)).collect();
+    fn parts(&self, of_bug: Part) -> Vec<Part> {
+        self.parts_of(of_bug, &self.like(of_bug.0), &self.like(of_bug.1))
+    }
+
+    fn parts_of(&self, of_bug: Part, firsts: &[EventId], lasts: &[EventId]) -> Vec<Part> {
         let both: BTreeSet<EventId> = firsts.iter().copied().collect();
         let decisions = Decisions::of(self.run);
         let [changed_then, changed] = [self.bug.trace, self.run].map(Changes::of);
         let is_stale = |part: Part| {
-            changed.between(self.run, part) && !changed_then.between(self.bug.trace, (first, last))
+            changed.between(self.run, part) && !changed_then.between(self.bug.trace, of_bug)
         };
-        let mut parts = Vec::new();
-        for &last in &lasts {
-            let (thread, index) = place(&last);
-            let before = begins.range((thread, 0)..(thread, index)).next_back();
-            let Some((_, &first)) = before else { continue };
-            if is_again(first, last) || is_stale((first, last)) {
-                continue;
-            }
-            if !self.is_one_step(last, &both) || self.follows_from(last, first, &decisions) {
-                parts.push((first, last));
-            }
-        }
+        let mut parts = self.nearest(firsts, lasts);
+        parts.retain(|&(first, last)| {
+            !self.is_again(of_bug, (first, last))
+                && !is_stale((first, last))
+                && (!self.is_one_step(last, &both) || self.follows_from(last, first, &decisions))
+        });
         parts
+    }
+
+    /// Each of the last events with the first one that its thread made before it.
+    fn nearest(&self, firsts: &[EventId], lasts: &[EventId]) -> Vec<Part> {
+        let place = |id: &EventId| (self.run.event(*id).thread, self.run.event(*id).index);
+        let begins: BTreeMap<(ThreadId, u32), EventId> =
+            firsts.iter().map(|id| (place(id), *id)).collect();
+        let with_first = |last: &EventId| {
+            let (thread, index) = place(last);
+            let (_, first) = begins.range((thread, 0)..(thread, index)).next_back()?;
+            Some((*first, *last))
+        };
+        lasts.iter().filter_map(with_first).collect()
+    }
+
+    /// Is it one place that the thread comes to again behind a wait, where the bug's events were at two?
+    fn is_again(&self, of_bug: Part, part: Part) -> bool {
+        let in_one_place =
+            |trace: &EventTrace, (a, b): Part| trace.event(a).stack == trace.event(b).stack;
+        let [begin, end] = [part.0, part.1].map(|id| self.run.event(id).index as usize);
+        let own = &self.run.thread_of(part.0).events;
+        let between = own.get(begin + 1..end).into_iter().flatten();
+        !in_one_place(self.bug.trace, of_bug)
+            && in_one_place(self.run, part)
+            && between.map(|id| &self.run.event(*id).kind).any(is_end_of_wait)
+    }
+
+    /// The looks behind a wait that are uses as well: something that is written follows from what they saw. Of others the use
+    /// may be where the run did not come to.
+    fn behind_wait(
+        &self,
+        of_bug: Part,
+        firsts: &[EventId],
+        lasts: &[EventId],
+    ) -> BTreeSet<EventId> {
+        let pairs = self.nearest(firsts, lasts).into_iter();
+        let again = pairs.filter(|part| self.is_again(of_bug, *part)).map(|(_, last)| last);
+        let again: BTreeSet<EventId> = again.collect();
+        if again.is_empty() {
+            return again;
+        }
+        let writes = self.run.events.iter().flat_map(|event| event.kind.writes());
+        let reads = writes.flat_map(|part| self.run.reads_of(part.value));
+        let used: BTreeSet<EventId> = reads.map(|read| read.event).collect();
+        again.intersection(&used).copied().collect()
     }
 
     fn crossings(

@@ -135,7 +135,6 @@ impl Search<'_> {
             limits: Limits { time: self.limits.time.min(LONGEST), ..self.limits },
             is_part: true,
             elsewhere: self.elsewhere.clone(),
-            looks_again: self.looks_again.clone(),
         };
         search.open(&[combination], between)
     }

@@ -183,6 +183,10 @@ fn the_look_before_a_wait_is_not_the_use_behind_it() {
         text("a: [look2] R x -> q", "a: W y q\n a: unlock m").replace("a: [use] R x -> q\n", "");
     let merged = ask(&trace(&merged));
     assert!(matches!(merged, Possible::No(_)), "{merged:?}");
+    // One that only looks may use it where this run did not come to.
+    let looks = text("a: [look2] R x -> q", "a: unlock m").replace("a: [use] R x -> q\n", "");
+    let looks = ask(&trace(&looks));
+    assert!(!matches!(looks, Possible::No(_)), "{looks:?}");
     // Who never had to wait says nothing.
     let call = |look: &str| {
         format!("a: lock m\n a: [{look}] R x -> {look}\n a: W y {look}\n a: unlock m\n")
