@@ -96,7 +96,11 @@ fn witnessed(workspace: &Workspace) -> BTreeMap<u64, Vec<Block>> {
 fn walked(workspace: &Workspace) -> Vec<ThreadReport> {
     let loaded = symbiosis::pipeline::load(&workspace.path("run.trace")).expect("a trace");
     let options = symex::Options { keep_path: true, ..Default::default() };
-    symex::execute(&loaded.recording, &options).expect("walks").report.threads
+    let execution = symex::execute(&loaded.recording, &options).expect("walks");
+    let one_by_one = symex::Options { one_by_one: true, ..options };
+    let other = symex::execute(&loaded.recording, &one_by_one).expect("walks");
+    assert!(format!("{execution:?}") == format!("{other:?}"), "one by one it is something else");
+    execution.report.threads
 }
 
 fn check_entries(workspace: &Workspace, program: &Program) {

@@ -36,6 +36,11 @@ impl<'r> Limits<'r> {
         self.spent.get()
     }
 
+    /// So many steps were made.
+    pub fn steps(&self, count: u32) {
+        self.until.set(self.until.get().saturating_sub(count));
+    }
+
     /// Fails when everything was spent: what was walked until then is no whole run.
     ///
     /// # Errors

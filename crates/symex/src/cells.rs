@@ -50,6 +50,19 @@ impl SharedCells {
         (page[(address % PAGE) as usize] as usize).checked_sub(1)
     }
 
+    /// Does no cell overlap a range?
+    pub fn none_within(&self, address: u64, length: u64) -> bool {
+        let end = (address % PAGE).saturating_add(length);
+        match self.pages.get(&(address / PAGE)) {
+            Some(_) if end > PAGE => self.within(address, length).is_empty(),
+            Some(numbers) => {
+                let mut bytes = numbers[(address % PAGE) as usize..end as usize].iter();
+                bytes.all(|number| *number == 0)
+            }
+            None => end <= PAGE || self.within(address, length).is_empty(),
+        }
+    }
+
     /// The cells that overlap a range, in order.
     pub fn within(&self, address: u64, length: u64) -> Vec<usize> {
         let mut found = Vec::new();

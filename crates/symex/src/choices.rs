@@ -36,6 +36,12 @@ impl Thread<'_> {
         Ok(self.choices.token >> left & ((1 << bits) - 1))
     }
 
+    /// The next choice of one bit, which stays; none where no choice was read that is left.
+    pub fn next_choice(&self) -> Option<u32> {
+        let left = self.choices.left.checked_sub(1)?;
+        Some(self.choices.token >> left & 1)
+    }
+
     fn read_choices(&mut self) -> Result<(), Stop> {
         let Some(token) = self.path_word().and_then(choices) else {
             return contradiction("no choices where a branch is");

@@ -5,6 +5,7 @@ use model::expr::{mask, to_signed};
 use model::{BinOp, CmpOp};
 
 /// `a op b` on `width` bits.
+#[inline]
 pub(crate) fn binary(op: BinOp, width: u32, a: u128, b: u128) -> u128 {
     let signed = |value| to_signed(value, width);
     let shift = u32::try_from(b).ok().filter(|&b| b < width);

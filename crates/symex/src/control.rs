@@ -54,7 +54,9 @@ impl<'r> Engine<'r> {
             return contradiction(format!("{} has no {target}", info.function.name));
         };
         let phis = self.phis(t, info, target);
-        self.note_known_phis(t, info, target);
+        if !phis.is_empty() {
+            self.note_known_phis(t, info, target);
+        }
         let thread = &mut self.threads[t];
         let Some(frame) = thread.code_mut() else { return contradiction("no function") };
         let from = frame.block;
@@ -99,7 +101,7 @@ impl<'r> Engine<'r> {
 
     /// A region ends before an instruction. Only where it may have made choices it has a token, which is empty
     /// where it made none.
-    fn region_ends(&mut self, t: usize, info: &'r FunctionInfo<'r>) -> Result<(), Stop> {
+    pub(crate) fn region_ends(&mut self, t: usize, info: &'r FunctionInfo<'r>) -> Result<(), Stop> {
         let thread = &mut self.threads[t];
         let Some(frame) = thread.code_mut() else { return Ok(()) };
         let block = frame.block.index();
@@ -130,15 +132,6 @@ impl<'r> Engine<'r> {
             }
             _ => Ok(()),
         }
-    }
-
-    /// A region ends before the instruction, or goes on. Where it ends a signal handler may run.
-    pub fn pass_instruction(&mut self, t: usize, inst: &'r Instruction) -> Result<(), Stop> {
-        let Some((info, _)) = self.current(t) else { return Ok(()) };
-        if regions::ends_region(self.image.module(info.module), inst) {
-            self.region_ends(t, info)?;
-        }
-        Ok(())
     }
 
     /// The values of a block's phis; all are read before any is written.
@@ -187,6 +180,17 @@ impl<'r> Engine<'r> {
     /// A conditional branch, switch or indirect branch: the path says where it went.
     pub fn branch(&mut self, t: usize, id: InstId, inst: &'r Instruction) -> Result<(), Stop> {
         let Some((info, _)) = self.current(t) else { return contradiction("no function") };
+        if let InstKind::CondBr(_, then, otherwise) = inst.kind
+            && then != otherwise
+            && !self.threads[t].exhausted()
+            && self.next_entry(t)? == Entry::Choice
+        {
+            let way = self.threads[t].choose(1)?;
+            let target = if way == 0 { then } else { otherwise };
+            let condition = self.branch_condition(t, info, inst, target);
+            self.take_branch(t, condition);
+            return self.enter_block(t, target);
+        }
         let successors = inst.kind.successors();
         let target = match successors.first() {
             Some(&only)

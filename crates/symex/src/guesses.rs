@@ -10,7 +10,7 @@ impl Engine<'_> {
     /// Reads whether the value of the load that comes next was guessed, if it is one of those.
     pub fn read_guess(&mut self, t: usize) -> Result<(), Stop> {
         let Some((info, id)) = self.current(t) else { return Ok(()) };
-        if !info.plan.guesses.loads.contains(&id) {
+        if !info.marks(id).is_guessed() {
             return Ok(());
         }
         let entry = self.next_entry(t)?;

@@ -14,6 +14,7 @@
 
 use crate::mappings::{MAPS, Mapped, Mappings};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
 
 const PAGE: u64 = 4096;
 /// Objects are taken to be no larger: only a damaged log says so.
@@ -66,6 +67,8 @@ pub(crate) struct Heap {
     /// (thread, how many of that thread came before) to a local variable's object.
     locals: FxHashMap<(usize, u64), usize>,
     local_objects: FxHashSet<usize>,
+    /// The object that was asked for last by an internal address.
+    recent: Cell<usize>,
     /// The object freed by each `Free`, for the pass after: (thread, ordinal) to object.
     frees: FxHashMap<(usize, u64), usize>,
 }
@@ -242,9 +245,17 @@ impl Heap {
         if internal >= MAPS {
             return self.mappings.at_internal(internal, &self.objects);
         }
+        let holds = |index: usize| {
+            let object = self.objects.get(index)?;
+            (internal.checked_sub(object.base)? < object.size.max(1)).then_some(index)
+        };
+        if let Some(index) = holds(self.recent.get()) {
+            return Some(index);
+        }
         let base = |&index: &usize| self.objects[index].base <= internal;
         let index = *self.allocated.get(self.allocated.partition_point(base).checked_sub(1)?)?;
-        (internal - self.objects[index].base < self.objects[index].size.max(1)).then_some(index)
+        self.recent.set(index);
+        holds(index)
     }
 }
 

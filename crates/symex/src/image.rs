@@ -3,6 +3,7 @@
 
 use crate::eval;
 use crate::memory::MemoryByte;
+use crate::plain::{self, Marks};
 use crate::recording::{RecordedModule, Recording};
 use crate::report::SymexError;
 use crate::value::Value;
@@ -31,6 +32,8 @@ pub(crate) struct FunctionInfo<'r> {
     pub plan: FunctionPlan,
     /// Per instruction: is it in `plan.values`?
     pub logged: Vec<bool>,
+    /// Per instruction: what it may be.
+    pub marks: Vec<Marks>,
     /// Per instruction: the site of the gate before it.
     gates: Vec<Option<Box<str>>>,
     loops: OnceCell<Loops>,
@@ -48,9 +51,37 @@ impl FunctionInfo<'_> {
         self.gates.get(id.index())?.as_deref()
     }
 
+    /// What an instruction may be.
+    pub fn marks(&self, id: InstId) -> Marks {
+        self.marks[id.index()]
+    }
+
     /// The function's loops.
     pub fn loops(&self) -> &Loops {
         self.loops.get_or_init(|| Loops::of(self.function))
+    }
+}
+
+/// The values of constants that were asked for, by module.
+#[derive(Default)]
+pub(crate) struct Constants {
+    modules: Vec<Vec<Option<Value>>>,
+}
+
+impl Constants {
+    /// The value of a constant of a module.
+    pub fn value(&mut self, image: &Image<'_>, module: usize, id: ConstId) -> Value {
+        let modules = &mut self.modules;
+        if modules.len() <= module {
+            modules.resize_with(module + 1, Vec::new);
+        }
+        let values = &mut modules[module];
+        if values.len() <= id.index() {
+            values.resize(id.index() + 1, None);
+        }
+        let value = &mut values[id.index()];
+        let new = || image.constant_value(&mut ExprPool::default(), module, id);
+        value.get_or_insert_with(new).clone()
     }
 }
 
@@ -220,8 +251,10 @@ impl<'r> Image<'r> {
                     *slot = Some(gate.site.into_boxed_str());
                 }
             }
+            let has_gate = |id: InstId| gates.get(id.index()).is_some_and(Option::is_some);
+            let marks = plain::marks(self.module(module), function, &plan, has_gate);
             let (loops, wrapper) = (OnceCell::new(), OnceCell::new());
-            FunctionInfo { module, id, function, plan, logged, gates, loops, wrapper }
+            FunctionInfo { module, id, function, plan, logged, marks, gates, loops, wrapper }
         }))
     }
 

@@ -80,6 +80,7 @@ mod once;
 mod opaque;
 mod openmp;
 mod own;
+mod plain;
 mod points;
 mod processor;
 mod queues;

@@ -201,6 +201,19 @@ impl<'r> Memory<'r> {
         self.page(address / PAGE).set((address % PAGE) as usize, byte);
     }
 
+    /// The number that a few bytes make, all in one page, where each is a constant and nobody wants to know of it.
+    pub fn number(&mut self, address: u64, length: u64) -> Option<u64> {
+        let from = (address % PAGE) as usize;
+        let bytes = from..from + usize::try_from(length).ok().filter(|length| *length <= 8)?;
+        if self.trail.is_some() || bytes.end > PAGE_BYTES {
+            return None;
+        }
+        let page = self.page(address / PAGE);
+        let known = page.tags[bytes.clone()].iter().all(|tag| *tag == CONST);
+        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, b| (n << 8) | u64::from(*b));
+        known.then(|| number(&page.data[bytes]))
+    }
+
     pub fn read(&mut self, address: u64, length: u64) -> Bytes {
         if let Some(trail) = &mut self.trail {
             trail.read(address, length);

@@ -49,6 +49,9 @@ pub struct Options {
     pub own_uses: bool,
     /// Accesses of several threads to one place are events also where creating and joining threads keeps them in order.
     pub ordered_accesses: bool,
+    /// Walk each instruction by itself, also those that only compute. What comes of it is the same, and takes up to twice as
+    /// long: for comparison.
+    pub one_by_one: bool,
 }
 
 impl Default for Options {
@@ -60,6 +63,7 @@ impl Default for Options {
             cut_endless: true,
             own_uses: false,
             ordered_accesses: false,
+            one_by_one: false,
         }
     }
 }

@@ -375,11 +375,17 @@ pub(crate) fn within_private(address: u64) -> u64 {
 }
 
 impl<'r> Thread<'r> {
-    /// The value, or the constant that a condition says it is.
-    pub fn as_settled(&self, value: Value) -> Value {
-        if self.settled.is_empty() {
-            return value;
+    /// What a register holds, or the constant that a condition says it is.
+    #[inline]
+    pub fn settled_at(&self, register: Option<&Value>) -> Value {
+        let value = register.cloned().unwrap_or_default();
+        match self.settled.is_empty() {
+            true => value,
+            false => self.as_settled(value),
         }
+    }
+
+    fn as_settled(&self, value: Value) -> Value {
         let scalar = value.scalar();
         let settled = scalar.and_then(|scalar| {
             let constant = *self.settled.get(&scalar.as_expr()?)?;
@@ -510,6 +516,14 @@ impl<'r> Thread<'r> {
         }))
     }
 
+    /// Does an event of the runtime come next?
+    pub fn is_at_runtime_event(&self) -> bool {
+        self.choices.left == 0
+            && self.path.first().is_some_and(|word| {
+                !matches!(word >> tag::SHIFT, tag::BLOCK | tag::ENTER | tag::RETURN)
+            })
+    }
+
     /// The next path entry as it is written, which stays.
     pub fn path_word(&self) -> Option<u32> {
         self.path.first()
@@ -615,9 +629,9 @@ impl<'r> Thread<'r> {
 
     /// Have both streams been used up?
     pub fn exhausted(&self) -> bool {
-        self.path.is_over()
+        self.choices.left == 0
+            && self.path.is_over()
             && self.values.is_over()
-            && self.choices.left == 0
             && self.left_over == (0, 0)
     }
 

@@ -112,7 +112,11 @@ impl Scalar {
 
 /// Two operands of one width; the narrower one is zero-extended, so that contradictory input
 /// cannot trip the pool's width checks.
+#[inline]
 fn same_width(pool: &mut ExprPool, a: Scalar, b: Scalar) -> (Scalar, Scalar) {
+    if a.width == b.width {
+        return (a, b);
+    }
     let width = a.width.max(b.width);
     (zext(pool, a, width), zext(pool, b, width))
 }

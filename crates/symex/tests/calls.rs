@@ -5,9 +5,9 @@ mod support;
 use ir::types::{BinaryOp, ConstantKind, FuncId, InstKind, IntPredicate, Operand, Type, TypeId};
 use model::{PathConditionKind, VariableOrigin};
 use support::{
-    CODE, I1, I32, I64, ModuleBuilder, PTR, Stream, VOID, branch, call, inst, load, store,
+    CODE, I1, I32, I64, ModuleBuilder, PTR, Stream, VOID, branch, call, execute, inst, load, store,
 };
-use symex::{Execution, Options, RecordedModule, Recording, execute};
+use symex::{Execution, Options, RecordedModule, Recording};
 
 const COUNTER: u64 = 0x60_0000;
 /// The process-wide number of the second module's first function, `next`.

@@ -5,8 +5,10 @@ mod support;
 
 use ir::types::{BinaryOp, InstKind, IntPredicate};
 use model::FailureKind;
-use support::{I1, I32, ModuleBuilder, PTR, Stream, VOID, branch, call, inst, jump, load, store};
-use symex::{Execution, Options, RecordedFailure, RecordedFailureKind, Recording, execute};
+use support::{
+    I1, I32, ModuleBuilder, PTR, Stream, VOID, branch, call, execute, inst, jump, load, store,
+};
+use symex::{Execution, Options, RecordedFailure, RecordedFailureKind, Recording};
 use trace_format::layout::RuntimeEvent;
 
 const SUM: u64 = 0x60_0000;

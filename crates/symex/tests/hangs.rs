@@ -5,8 +5,8 @@ mod support;
 
 use ir::types::{ConstantKind, InstKind};
 use model::{EventKind, FailureCondition, FailureKind};
-use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call};
-use symex::{Options, RecordedFailure, RecordedFailureKind, Recording, execute};
+use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, execute};
+use symex::{Options, RecordedFailure, RecordedFailureKind, Recording};
 use trace_format::layout::{RuntimeEvent, SyncOp};
 
 const MUTEX: u64 = 0x60_1000;

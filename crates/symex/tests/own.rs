@@ -3,8 +3,8 @@
 mod support;
 
 use ir::types::{InstKind, LocId, Location, Scope, ScopeId};
-use support::{I32, ModuleBuilder, Stream, VOID, load, store};
-use symex::{Options, OwnUse, Recording, execute};
+use support::{I32, ModuleBuilder, Stream, VOID, execute, load, store};
+use symex::{Options, OwnUse, Recording};
 
 const CHOICE: u64 = 0x60_0000;
 

@@ -4,8 +4,10 @@ mod support;
 
 use ir::types::{BinaryOp, BlockId, ConstantKind, InstKind, IntPredicate, Operand};
 use model::EventKind;
-use support::{I1, I32, ModuleBuilder, PTR, Stream, VOID, branch, call, inst, jump, load, store};
-use symex::{Execution, Options, Recording, ThreadLog, execute};
+use support::{
+    I1, I32, ModuleBuilder, PTR, Stream, VOID, branch, call, execute, inst, jump, load, store,
+};
+use symex::{Execution, Options, Recording, ThreadLog};
 use trace_format::layout::RuntimeEvent;
 
 const FLAG: u64 = 0x60_0000;

@@ -4,8 +4,8 @@ mod support;
 
 use ir::types::{InstKind, Operand};
 use model::EventTrace;
-use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, store};
-use symex::{Execution, Options, Recording, execute};
+use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, execute, store};
+use symex::{Execution, Options, Recording};
 
 const NAME: u64 = 0x60_0000;
 const KEY: u64 = 0x60_1000;

@@ -19,7 +19,7 @@ use crate::handovers::Handovers;
 use crate::hang::Waiting;
 use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::idle::{Idle, LeaveOut};
-use crate::image::{FunctionInfo, Image};
+use crate::image::{Constants, FunctionInfo, Image};
 use crate::initialised::{Initialisations, Touch};
 use crate::inputs::Collected;
 use crate::locals::Locals;
@@ -153,7 +153,7 @@ pub(crate) struct Engine<'r> {
     pub known: FxHashMap<ExprId, u128>,
     pub pending_reads: SmallVec<[PendingRead; 4]>,
     pub serials: FxHashMap<u64, usize>,
-    pub constants: FxHashMap<(usize, u32), Value>,
+    pub constants: Constants,
     pub failing: Option<usize>,
     pub failure: Option<(usize, Failure)>,
     pub lifetime: Lifetime,
@@ -242,7 +242,7 @@ impl<'r> Engine<'r> {
             known: FxHashMap::default(),
             pending_reads: SmallVec::new(),
             serials,
-            constants: FxHashMap::default(),
+            constants: Constants::default(),
             failing: None,
             failure: None,
             lifetime: Lifetime::default(),
@@ -388,7 +388,7 @@ impl<'r> Engine<'r> {
             self.event(t, model::EventKind::Start, None);
         }
         loop {
-            match self.step(t) {
+            match self.run_plain(t).and_then(|()| self.step(t)) {
                 Ok(()) | Err(Stop::Left) => {}
                 Err(Stop::Wait(other)) => {
                     self.threads[t].again = self.threads[t].code().is_some();
@@ -427,8 +427,14 @@ impl<'r> Engine<'r> {
         };
         self.check_reached(t, id)?;
         self.pass_gate(t, info, id);
-        self.handle_fault(t, instruction)?;
-        self.pass_instruction(t, instruction)?;
+        let marks = info.marks(id);
+        match marks.may_fault() {
+            true => self.handle_fault(t, instruction)?,
+            false => self.threads[t].pass_repeated(),
+        }
+        if marks.ends_region() {
+            self.region_ends(t, info)?;
+        }
         self.execute(t, id, instruction)
     }
 
@@ -592,7 +598,7 @@ impl<'r> Engine<'r> {
         };
         // A reading stands behind the access.
         let had = self.threads[t].stamps;
-        if info.plan.readings.contains(&id)
+        if info.marks(id).has_reading()
             && let [tsc] = self.threads[t].words(1)?.as_slice()
         {
             self.stamp(t, *tsc);
@@ -700,26 +706,19 @@ pub(crate) fn operand_value<'r>(
     thread: &Thread<'r>,
     frame: &CodeFrame<'r>,
     image: &Image<'r>,
-    constants: &mut FxHashMap<(usize, u32), Value>,
+    constants: &mut Constants,
     operand: Operand,
 ) -> Value {
     match operand {
-        Operand::Inst(id) => {
-            thread.as_settled(frame.registers.get(id.index()).cloned().unwrap_or_default())
-        }
-        Operand::Param(index) => {
-            thread.as_settled(frame.arguments.get(index as usize).cloned().unwrap_or_default())
-        }
+        Operand::Inst(id) => thread.settled_at(frame.registers.get(id.index())),
+        Operand::Param(index) => thread.settled_at(frame.arguments.get(index as usize)),
         Operand::Other => Value::Absent,
         Operand::Const(id) => {
             let m = frame.info.module;
             if let Some(address) = thread_locals::named(thread, frame, id) {
                 return Value::constant(64, u128::from(address));
             }
-            constants
-                .entry((m, id.0))
-                .or_insert_with(|| image.constant_value(&mut ExprPool::default(), m, id))
-                .clone()
+            constants.value(image, m, id)
         }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod float;
 
 use crate::report::GapKind;
 use crate::value::{self, Scalar, Value};
-use ir::types::{GepTerm, InstKind, Module, Operand, Type, TypeId};
+use ir::types::{CastOp, GepTerm, InstKind, Module, Operand, Type, TypeId};
 use model::{BinOp, ExprPool};
 use smallvec::SmallVec;
 
@@ -74,6 +74,48 @@ pub(crate) fn evaluate(
         }
         InstKind::Freeze(a) => Ok(get(*a)),
         _ => Err(GapKind::Instruction("expression".to_owned())),
+    }
+}
+
+/// The same of scalars that are an integer or a pointer of `bits` bits in the end: most instructions of a run. None for what
+/// is not usual.
+pub(crate) fn usual(
+    pool: &mut ExprPool,
+    kind: &InstKind,
+    bits: u32,
+    mut get: impl FnMut(Operand) -> Option<Scalar>,
+) -> Option<Scalar> {
+    match kind {
+        InstKind::Binary(op, a, b) => {
+            let (a, b) = (get(*a)?, get(*b)?);
+            arith::binary(pool, *op, false, a, b).ok()
+        }
+        InstKind::ICmp(predicate, a, b) => {
+            let (a, b) = (get(*a)?, get(*b)?);
+            Some(compare::int(pool, *predicate, a, b))
+        }
+        InstKind::Cast(
+            op @ (CastOp::Trunc
+            | CastOp::ZExt
+            | CastOp::SExt
+            | CastOp::PtrToInt
+            | CastOp::IntToPtr
+            | CastOp::AddrSpaceCast),
+            a,
+        ) => {
+            let a = get(*a)?;
+            Some(value::resize(pool, a, bits, *op == CastOp::SExt))
+        }
+        InstKind::Select(c, a, b) => match get(*c)?.as_const()? {
+            0 => get(*b),
+            _ => get(*a),
+        },
+        InstKind::Gep { base, offset, terms, .. } => {
+            let known = |operand| get(operand).map(Some).ok_or(GapKind::Width);
+            address(pool, known, *base, *offset, terms).ok()?.scalar()
+        }
+        InstKind::Freeze(a) => get(*a),
+        _ => None,
     }
 }
 

@@ -13,6 +13,7 @@ use crate::engine::{Engine, Pass};
 use crate::thread::Frame;
 use crate::value::{Scalar, Value};
 use ir::types::{CastOp, FuncId, InstId, InstKind, Instruction, Operand};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// An access, the same in every walk: thread, entries of its path before, and the instruction.
@@ -35,6 +36,30 @@ impl Known {
             Operand::Const(_) => Some(0),
             Operand::Other => None,
         }
+    }
+
+    /// The same of what an instruction has just computed; `now` is how many time stamps the thread has passed.
+    pub fn of_computed(&self, inst: &Instruction, now: usize) -> usize {
+        let of = |operand: &Operand| self.of(*operand).unwrap_or(now);
+        match &inst.kind {
+            InstKind::Gep { base, .. } => of(base),
+            InstKind::Cast(
+                CastOp::BitCast | CastOp::AddrSpaceCast | CastOp::PtrToInt | CastOp::IntToPtr,
+                inner,
+            )
+            | InstKind::Freeze(inner)
+            | InstKind::ExtractValue(inner, _) => of(inner),
+            InstKind::Select(_, a, b) | InstKind::Binary(_, a, b) => of(a).max(of(b)),
+            _ => now,
+        }
+    }
+
+    /// The thread has had what the register holds since it passed so many time stamps.
+    pub fn set(&mut self, id: InstId, stamps: usize) {
+        if self.registers.len() <= id.index() {
+            self.registers.resize(id.index() + 1, None);
+        }
+        self.registers[id.index()] = Some(stamps);
     }
 }
 
@@ -69,19 +94,10 @@ impl<'r> Engine<'r> {
         let result = self.threads[t].known_result.take();
         let thread = &self.threads[t];
         let Some(frame) = thread.code() else { return };
-        let of = |operand: &Operand| frame.known.of(*operand).unwrap_or(now);
         let known = match &inst.kind {
-            InstKind::Gep { base, .. } => of(base),
-            InstKind::Cast(
-                CastOp::BitCast | CastOp::AddrSpaceCast | CastOp::PtrToInt | CastOp::IntToPtr,
-                inner,
-            )
-            | InstKind::Freeze(inner)
-            | InstKind::ExtractValue(inner, _) => of(inner),
             InstKind::Call(_) | InstKind::Invoke { .. } => result.unwrap_or(now),
-            InstKind::Select(_, a, b) | InstKind::Binary(_, a, b) => of(a).max(of(b)),
             InstKind::Load { address, .. } => self.known_in_memory(t, *address).unwrap_or(now),
-            _ => now,
+            _ => frame.known.of_computed(inst, now),
         };
         self.set_known(t, id, known);
     }
@@ -95,19 +111,15 @@ impl<'r> Engine<'r> {
         &self,
         t: usize,
         incoming: impl Iterator<Item = Operand>,
-    ) -> Vec<usize> {
+    ) -> SmallVec<[usize; 8]> {
         let thread = &self.threads[t];
-        let Some(frame) = thread.code() else { return Vec::new() };
+        let Some(frame) = thread.code() else { return SmallVec::new() };
         incoming.map(|operand| frame.known.of(operand).unwrap_or(thread.stamps)).collect()
     }
 
     pub(crate) fn set_known(&mut self, t: usize, id: InstId, stamps: usize) {
         let Some(frame) = self.threads[t].code_mut() else { return };
-        let registers = &mut frame.known.registers;
-        if registers.len() <= id.index() {
-            registers.resize(id.index() + 1, None);
-        }
-        registers[id.index()] = Some(stamps);
+        frame.known.set(id, stamps);
     }
 
     /// By when the thread had what it is about to store.
@@ -125,7 +137,7 @@ impl<'r> Engine<'r> {
 
     /// The same of what the thread itself stored where an instruction loads, and nobody else can have
     /// written.
-    fn known_in_memory(&self, t: usize, address: Operand) -> Option<usize> {
+    pub(crate) fn known_in_memory(&self, t: usize, address: Operand) -> Option<usize> {
         let thread = &self.threads[t];
         if thread.last_store.is_empty() {
             return None;

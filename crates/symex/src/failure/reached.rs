@@ -25,7 +25,7 @@ impl<'r> Engine<'r> {
     }
 
     /// The line that must not be reached, when a thread reached it.
-    pub(super) fn reached_line(&self) -> Option<(&'r str, u32)> {
+    pub(crate) fn reached_line(&self) -> Option<(&'r str, u32)> {
         self.failing.and_then(|t| self.forbidden(t))
     }
 

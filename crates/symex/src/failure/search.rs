@@ -175,7 +175,7 @@ impl<'r> Engine<'r> {
         limit: u64,
         depth: u32,
     ) -> Option<Found> {
-        let mut constants = rustc_hash::FxHashMap::default();
+        let mut constants = crate::image::Constants::default();
         let pointer = operand_value(thread, frame, self.image, &mut constants, address);
         let recorded = pointer.scalar()?.as_const()? as u64;
         let internal = self.lookup(thread.index, recorded)?;

@@ -7,9 +7,18 @@ use ir::types::{
     TypeId,
 };
 use std::sync::Arc;
-use symex::{Execution, Options, RecordedModule, Recording, ThreadLog, execute};
+use symex::{Execution, Options, RecordedModule, Recording, SymexError, ThreadLog};
 use trace_format::InMemory;
 use trace_format::layout::{RuntimeEvent, SHORT_PAYLOAD, SYNC_PAYLOAD, SyncCoder, tag};
+
+/// Executes a recording, which gives the same where each instruction is walked by itself.
+pub fn execute(recording: &Recording, options: &Options) -> Result<Execution, SymexError> {
+    let execution = symex::execute(recording, options);
+    let one_by_one = Options { one_by_one: true, ..*options };
+    let other = symex::execute(recording, &one_by_one);
+    assert_eq!(format!("{execution:?}"), format!("{other:?}"));
+    execution
+}
 
 pub const VOID: TypeId = TypeId(0);
 pub const I1: TypeId = TypeId(1);

@@ -1,0 +1,409 @@
+//! What is known of each instruction before it is walked, and runs of instructions that do nothing but compute.
+//!
+//! Most instructions of a walk have no effect but their value, and nothing of them stands in the log. A run of them
+//! is walked without asking each for all that an instruction may be: a gate, a place of the log, a fault.
+
+use crate::access::{Grain, Place};
+use crate::engine::{Engine, Pass, is_private, operand_value};
+use crate::eval;
+use crate::heap::USER_END;
+use crate::memory::MemoryByte;
+use crate::recording::RecordedFailureKind;
+use crate::thread::Stop;
+use crate::value::{Scalar, Value};
+use ir::plan::FunctionPlan;
+use ir::regions;
+use ir::types::{
+    BinaryOp, Callee, Function, InstId, InstKind, Instruction, Module, Operand, Type, TypeId,
+};
+
+/// At most so many instructions of a run are walked at once.
+const LONGEST_RUN: u32 = 1 << 12;
+
+/// What an instruction may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Marks {
+    is: u16,
+    /// The width of the integer or pointer that it gives, the number that it loads or the one that it stores, where that
+    /// is the only way it can go; else 0.
+    bits: u8,
+    /// The place whose value it keeps (`ir::guesses`).
+    kept: Option<u8>,
+}
+
+/// It has no effect but its value, of which nothing is logged, and no gate.
+const COMPUTES: u16 = 1;
+/// A load or a store of a number of whole bytes.
+const MOVES: u16 = 2;
+/// Its value is logged.
+const LOGGED: u16 = 4;
+/// Its value is guessed.
+const GUESSED: u16 = 8;
+/// A reading of the clock stands behind it.
+const READING: u16 = 16;
+/// The processor may refuse it.
+const FAULTS: u16 = 32;
+/// A region ends before it.
+const ENDS_REGION: u16 = 64;
+/// There is a gate before it.
+const GATE: u16 = 128;
+/// It goes on in this block or that one, and does nothing else.
+const BRANCHES: u16 = 256;
+
+impl Marks {
+    fn is(self, mark: u16) -> bool {
+        self.is & mark != 0
+    }
+
+    pub fn has_reading(self) -> bool {
+        self.is(READING)
+    }
+
+    pub fn may_fault(self) -> bool {
+        self.is(FAULTS)
+    }
+
+    pub fn ends_region(self) -> bool {
+        self.is(ENDS_REGION)
+    }
+
+    pub fn is_guessed(self) -> bool {
+        self.is(GUESSED)
+    }
+}
+
+/// The marks of a function's instructions. `has_gate`: is there a gate before the instruction?
+pub(crate) fn marks(
+    module: &Module,
+    function: &Function,
+    plan: &FunctionPlan,
+    has_gate: impl Fn(InstId) -> bool,
+) -> Vec<Marks> {
+    let mark = |set: bool, mark: u16| if set { mark } else { 0 };
+    let of = |(id, inst): (InstId, &Instruction)| {
+        let (faults, gate) = (may_fault(&inst.kind), has_gate(id));
+        let (logged, reading) = (plan.values.contains(&id), plan.readings.contains(&id));
+        let bits = match &inst.kind {
+            InstKind::Load { .. } => number_bits(module, inst.ty),
+            InstKind::Store { value, .. } => {
+                operand_type(module, function, *value).map_or(0, |ty| number_bits(module, ty))
+            }
+            _ => integer_bits(module, inst.ty),
+        };
+        let ends = regions::ends_region(module, inst);
+        let computes = is_computed(&inst.kind) && !(faults || gate || logged || reading || ends);
+        let moves = matches!(inst.kind, InstKind::Load { .. } | InstKind::Store { .. })
+            && (bits != 0 && !reading && !ends);
+        let branches =
+            matches!(inst.kind, InstKind::Br(_) | InstKind::CondBr(..)) && !gate && !reading;
+        let is = mark(computes, COMPUTES)
+            | mark(moves, MOVES)
+            | mark(logged, LOGGED)
+            | mark(plan.guesses.loads.contains(&id), GUESSED)
+            | mark(reading, READING)
+            | mark(faults, FAULTS)
+            | mark(ends, ENDS_REGION)
+            | mark(gate, GATE)
+            | mark(branches, BRANCHES);
+        let kept = plan.guesses.kept.get(&id).and_then(|place| u8::try_from(*place).ok());
+        Marks { is, bits, kept }
+    };
+    (0..).map(InstId).zip(&function.instructions).map(of).collect()
+}
+
+/// The width of an integer or a pointer of at most 64 bits, else 0.
+fn integer_bits(module: &Module, ty: TypeId) -> u8 {
+    match module.ty(ty) {
+        Type::Int(_) | Type::Pointer => match module.scalar_bits(ty) {
+            Some(bits @ 1..=64) => bits as u8,
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
+/// The width of a scalar that takes one, two, four or eight bytes in memory and in the log, else 0.
+fn number_bits(module: &Module, ty: TypeId) -> u8 {
+    match module.ty(ty) {
+        Type::Int(_) | Type::Pointer | Type::Float(_) => match module.scalar_bits(ty) {
+            Some(bits @ (8 | 16 | 32 | 64)) => bits as u8,
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
+fn operand_type(module: &Module, function: &Function, operand: Operand) -> Option<TypeId> {
+    Some(match operand {
+        Operand::Inst(id) => function.instructions.get(id.index())?.ty,
+        Operand::Param(index) => function.params.get(index as usize)?.ty,
+        Operand::Const(id) => module.constants.get(id.index())?.ty,
+        Operand::Other => return None,
+    })
+}
+
+/// Does it do nothing but compute its value from its operands?
+fn is_computed(kind: &InstKind) -> bool {
+    matches!(
+        kind,
+        InstKind::Binary(..)
+            | InstKind::FNeg(_)
+            | InstKind::Cast(..)
+            | InstKind::ICmp(..)
+            | InstKind::FCmp(..)
+            | InstKind::Select(..)
+            | InstKind::Gep { .. }
+            | InstKind::ExtractValue(..)
+            | InstKind::InsertValue(..)
+            | InstKind::ExtractElement(..)
+            | InstKind::InsertElement(..)
+            | InstKind::ShuffleVector(..)
+            | InstKind::Freeze(_)
+    )
+}
+
+/// Can the processor refuse it, see [`Engine::handle_fault`]?
+fn may_fault(kind: &InstKind) -> bool {
+    match kind {
+        InstKind::Binary(op, ..) => {
+            matches!(op, BinaryOp::SDiv | BinaryOp::UDiv | BinaryOp::SRem | BinaryOp::URem)
+        }
+        InstKind::Unreachable => true,
+        InstKind::Call(call) => matches!(call.callee, Callee::Direct(_)),
+        kind => kind.address().is_some(),
+    }
+}
+
+impl<'r> Engine<'r> {
+    /// Walks the run of plain instructions and branches that the thread is at. What it does to the thread is what walking
+    /// them one by one does, but that damage in the log is found where something of the log is needed.
+    pub(crate) fn run_plain(&mut self, t: usize) -> Result<(), Stop> {
+        let starts = self.threads[t].code().is_some_and(|frame| {
+            let marks = frame.info.marks.get(frame.next.index());
+            marks.is_some_and(|marks| marks.is(COMPUTES | MOVES | BRANCHES))
+        });
+        let alone = self.options.one_by_one || self.reached_line().is_some();
+        if !starts || alone || self.threads[t].again {
+            return Ok(());
+        }
+        self.pending_reads.clear();
+        let mut walked = 0;
+        let end = self.walk_run(t, &mut walked);
+        if walked > 0 {
+            self.threads[t].report.instructions += u64::from(walked);
+            self.limits.steps(walked);
+        }
+        end
+    }
+
+    fn walk_run(&mut self, t: usize, walked: &mut u32) -> Result<(), Stop> {
+        // Where the log is used up, each instruction counts.
+        let mut read = true;
+        while *walked < LONGEST_RUN {
+            let Some((info, id)) = self.current(t) else { break };
+            let Some(&marks) = info.marks.get(id.index()) else { break };
+            let Some(inst) = info.function.instructions.get(id.index()) else { break };
+            if read || marks.is(BRANCHES) {
+                self.threads[t].pass_repeated();
+                if self.threads[t].exhausted() {
+                    break;
+                }
+            }
+            read = marks.is(LOGGED | BRANCHES);
+            let done = match &inst.kind {
+                _ if marks.is(COMPUTES) => self.plain_compute(t, id, inst, marks),
+                InstKind::Load { address, .. } if marks.is(MOVES) => {
+                    self.plain_load(t, id, inst, *address, marks)
+                }
+                InstKind::Store { address, value, .. } if marks.is(MOVES) => {
+                    self.plain_store(t, id, *address, *value, marks)
+                }
+                InstKind::Br(target) => {
+                    *walked += 1;
+                    self.enter_block(t, *target)?;
+                    continue;
+                }
+                InstKind::CondBr(..) => {
+                    *walked += 1;
+                    self.branch(t, id, inst)?;
+                    continue;
+                }
+                _ => false,
+            };
+            if !done {
+                break;
+            }
+            *walked += 1;
+        }
+        Ok(())
+    }
+
+    /// An instruction that only computes. False where it is to be walked by itself.
+    fn plain_compute(&mut self, t: usize, id: InstId, inst: &'r Instruction, marks: Marks) -> bool {
+        let thread = &self.threads[t];
+        let Some(frame) = thread.code() else { return false };
+        let now = thread.stamps;
+        let (image, constants) = (self.image, &mut self.constants);
+        let pool = &mut self.pool;
+        let usual = match marks.bits {
+            0 => None,
+            bits => {
+                // Most registers hold constants, which need no copy of what holds them.
+                let get = |operand| match operand {
+                    Operand::Inst(id) => match frame.registers.get(id.index()) {
+                        Some(Value::Scalar(scalar)) if scalar.as_const().is_some() => Some(*scalar),
+                        register => thread.settled_at(register).scalar(),
+                    },
+                    _ => operand_value(thread, frame, image, constants, operand).scalar(),
+                };
+                eval::usual(pool, &inst.kind, u32::from(bits), get)
+            }
+        };
+        let value = match usual {
+            Some(scalar) => scalar.into(),
+            None => {
+                let mut get = |operand| operand_value(thread, frame, image, constants, operand);
+                match eval::evaluate(pool, frame.module, &inst.kind, inst.ty, &mut get) {
+                    Ok(value) => value,
+                    // What cannot be computed is said of the instruction when it is walked by itself.
+                    Err(_) => return false,
+                }
+            }
+        };
+        let known = frame.known.of_computed(inst, now);
+        self.walked(t, id, value, known);
+        true
+    }
+
+    /// The plain instruction is over.
+    fn walked(&mut self, t: usize, id: InstId, value: Value, known: usize) {
+        let Some(frame) = self.threads[t].code_mut() else { return };
+        if let Some(register) = frame.registers.get_mut(id.index()) {
+            *register = value;
+        }
+        frame.known.set(id, known);
+        frame.next = InstId(id.0 + 1);
+        self.threads[t].known_result = None;
+    }
+
+    /// Where a plain access goes that nobody else sees; none where it is to be walked by itself.
+    fn plain_place(&mut self, t: usize, pointer: Operand, marks: Marks) -> Option<Place> {
+        let scalar = self.scalar(t, pointer).filter(|scalar| scalar.width == 64)?;
+        let word = u64::try_from(scalar.as_const()?).ok()?;
+        // There may be a fault to handle, and one that the run ended with.
+        if self.threads[t].is_at_runtime_event()
+            || (word >= USER_END && !is_private(word))
+            || matches!(self.failure_kind(t), Some(RecordedFailureKind::UseAfterFree { .. }))
+        {
+            return None;
+        }
+        let address = self.address(t, Some(scalar))?;
+        let length = u64::from(marks.bits / 8);
+        let alone = match &self.pass {
+            Pass::Symbolic(shared) => shared.none_within(address, length),
+            Pass::Survey(_) => true,
+        };
+        alone.then(|| Place::new(address, length, Some(pointer)))
+    }
+
+    /// A load of what memory has, where the log agrees. False where it is to be walked by itself.
+    fn plain_load(
+        &mut self,
+        t: usize,
+        id: InstId,
+        inst: &'r Instruction,
+        pointer: Operand,
+        marks: Marks,
+    ) -> bool {
+        let Some(place) = self.plain_place(t, pointer, marks) else { return false };
+        let Some(number) = self.memory.number(place.address, place.length) else { return false };
+        if marks.is(LOGGED) && (self.in_callback(t) || !self.pass_logged(t, marks, number)) {
+            return false;
+        }
+        if marks.is(GATE) {
+            self.pass_gate_at(t, id);
+        }
+        let held = self.held_pointer(t, inst.ty, pointer);
+        self.survey(t, place, false);
+        self.note_own(t, place, false);
+        let known = self.known_in_memory(t, pointer).unwrap_or(self.threads[t].stamps);
+        self.walked(t, id, Value::constant(u32::from(marks.bits), u128::from(number)), known);
+        if let Some(held) = held {
+            self.reaches(t, id, held);
+        }
+        true
+    }
+
+    /// Passes what the log says of a load, where that is what was computed.
+    fn pass_logged(&mut self, t: usize, marks: Marks, number: u64) -> bool {
+        let thread = &mut self.threads[t];
+        let guess = match marks.is(GUESSED) {
+            true => match thread.next_choice() {
+                Some(wrong) => wrong == 0,
+                None => return false,
+            },
+            false => false,
+        };
+        let bytes = usize::from(marks.bits / 8);
+        let said = match guess {
+            true => thread.code().and_then(|frame| {
+                let place = usize::from(marks.kept?);
+                frame.kept.get(place).copied().flatten()
+            }),
+            false => thread.peek_bytes(bytes).map(|bytes| {
+                bytes.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
+            }),
+        };
+        if said != Some(number) {
+            return false;
+        }
+        let passed = match (marks.is(GUESSED), guess) {
+            (true, true) => thread.choose(1).map(|_| ()),
+            (true, false) => thread.choose(1).and_then(|_| thread.bytes(bytes, |_| ())),
+            (false, _) => thread.bytes(bytes, |_| ()),
+        };
+        self.keep_number(t, marks, number);
+        passed.is_ok()
+    }
+
+    fn keep_number(&mut self, t: usize, marks: Marks, number: u64) {
+        if let Some(place) = marks.kept
+            && let Some(frame) = self.threads[t].code_mut()
+            && let Some(kept) = frame.kept.get_mut(usize::from(place))
+        {
+            *kept = Some(number);
+        }
+    }
+
+    /// A store that nobody else sees. False where it is to be walked by itself.
+    fn plain_store(
+        &mut self,
+        t: usize,
+        id: InstId,
+        pointer: Operand,
+        value: Operand,
+        marks: Marks,
+    ) -> bool {
+        let value = self.scalar(t, value).filter(|value| value.width == u32::from(marks.bits));
+        let number = value.and_then(Scalar::as_const).and_then(|word| u64::try_from(word).ok());
+        let Some(number) = number.filter(|_| self.memory.trail.is_none()) else { return false };
+        let Some(place) = self.plain_place(t, pointer, marks) else { return false };
+        if marks.is(GATE) {
+            self.pass_gate_at(t, id);
+        }
+        self.note_store(t, place.address, id);
+        let bytes = number.to_le_bytes().map(MemoryByte::Const);
+        let length = usize::from(marks.bits / 8);
+        self.write(t, place, &bytes[..length], Grain::Access);
+        self.keep_number(t, marks, number);
+        let now = self.threads[t].stamps;
+        self.walked(t, id, Value::Absent, now);
+        true
+    }
+
+    fn pass_gate_at(&mut self, t: usize, id: InstId) {
+        if let Some((info, _)) = self.current(t) {
+            self.pass_gate(t, info, id);
+        }
+    }
+}
