@@ -298,19 +298,27 @@ fn unknown_calls_keep_their_rounds() {
 
 /// `main` stores these values in `flag`, another thread 0 if `reset`, and the worker sees 0 for ever.
 fn hang(stores: &[u32], reset: bool) -> Execution {
+    hang_behind(stores, reset, |_| Vec::new())
+}
+
+/// The same, where the worker does something before it looks, and `main` writes `other`.
+fn hang_behind(stores: &[u32], reset: bool, before: impl Fn(&Program) -> Vec<Line>) -> Execution {
     let mut p = program();
+    let mut first = before(&p);
+    let number = u32::try_from(first.len()).expect("a few lines");
+    first.push(jump(1));
     let zero = p.b.int(I32, 0);
     let null = p.b.constant(PTR, ir::types::ConstantKind::Null);
     let create = p.b.declare("pthread_create", &[PTR, PTR, PTR, PTR], I32);
     let joins = p.b.declare("pthread_join", &[I32, PTR], I32);
     let body = vec![
         (load(p.flag), I32),
-        (InstKind::ICmp(IntPredicate::Eq, inst(1), zero), I1),
-        branch(inst(2), 3, 2),
+        (InstKind::ICmp(IntPredicate::Eq, inst(number + 1), zero), I1),
+        branch(inst(number + 2), 3, 2),
     ];
     let end = vec![(InstKind::Ret(Some(null)), VOID)];
     let latch = latch(&mut p.b);
-    let blocks = vec![vec![jump(1)], body, end.clone(), latch];
+    let blocks = vec![first, body, end.clone(), latch];
     let worker = p.b.define("worker", &[PTR], PTR, blocks);
     let resets = [vec![store(p.flag, zero)], end].concat();
     let resets = p.b.define("reset", &[PTR], PTR, vec![resets]);
@@ -324,6 +332,9 @@ fn hang(stores: &[u32], reset: bool) -> Execution {
     ];
     for &value in stores {
         main.push(store(p.flag, p.b.int(I32, u64::from(value))));
+    }
+    if number > 0 {
+        main.push(store(p.other, zero));
     }
     main.push((call(joins, &[zero, null]), I32));
     main.push((InstKind::Ret(None), VOID));
@@ -371,6 +382,22 @@ fn a_thread_that_polls_for_ever_waits_for_a_change() {
     let before = FailureCondition::Before(write(0), write(2));
     let all = FailureCondition::All(vec![before]);
     assert_eq!(failure.condition, all);
+}
+
+/// `flag = other;` does not say what is written, but what is read behind it does.
+#[test]
+fn a_thread_may_take_the_change_that_it_waits_for_back_itself() {
+    let copies = |p: &Program| vec![(load(p.other), I32), store(p.flag, inst(0))];
+    let execution = hang_behind(&[1], false, copies);
+    let trace = &execution.trace;
+    let failure = trace.failure.as_ref().expect("a failure");
+    assert_eq!(failure.kind, FailureKind::Hang);
+    let write = |thread: usize| {
+        let mut events = trace.threads[thread].events.iter().copied();
+        events.find(|id| !trace.event(*id).kind.writes().is_empty()).expect("a write")
+    };
+    let before = FailureCondition::Before(write(0), write(1));
+    assert_eq!(failure.condition, FailureCondition::All(vec![before]));
 }
 
 #[test]

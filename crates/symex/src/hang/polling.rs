@@ -30,6 +30,8 @@ pub(super) struct Polled {
 enum Effect {
     Releases,
     Keeps,
+    /// What is written depends on what was read.
+    Unknown,
 }
 
 /// The variables that decide about another round, by the round's reads and conditions.
@@ -59,7 +61,8 @@ pub(super) fn polled<'e>(
     found
 }
 
-/// Where others write the variable, and what that does. A value that nobody knows may release.
+/// Where others write the variable, and what that does: a value that nobody knows may release. Where the thread
+/// itself writes one, it keeps: the thread reads the variable behind that, and what it reads had to keep it.
 fn writes(out: &Builder, pool: &ExprPool, thread: usize, polled: &Polled) -> Vec<(Place, Effect)> {
     let mut found = Vec::new();
     for (other, log) in out.threads.iter().enumerate() {
@@ -67,7 +70,12 @@ fn writes(out: &Builder, pool: &ExprPool, thread: usize, polled: &Polled) -> Vec
             for write in event.kind.writes().iter().filter(|write| write.cell == polled.cell) {
                 let own = event.kind.reads().iter().find(|read| read.cell == write.cell);
                 let own = own.map(|read| read.var);
-                let Some(effect) = effect(pool, polled, write.value, own) else { continue };
+                let effect = match effect(pool, polled, write.value, own) {
+                    Some(Effect::Unknown) if other == thread => Effect::Keeps,
+                    Some(Effect::Unknown) => Effect::Releases,
+                    Some(known) => known,
+                    None => continue,
+                };
                 if other != thread || effect == Effect::Keeps {
                     found.push(((other, event.index), effect));
                 }
@@ -93,7 +101,7 @@ fn effect(pool: &ExprPool, polled: &Polled, value: ExprId, own: Option<VarId>) -
                 }
                 result = Some(Effect::Keeps);
             }
-            _ => return Some(Effect::Releases),
+            _ => return Some(Effect::Unknown),
         }
     }
     result
