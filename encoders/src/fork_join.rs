@@ -1,15 +1,23 @@
-//! φsync: a thread starts after its creation and is joined after its end; and what every schedule of a trace has besides.
+//! φsync: a thread starts after its creation and is joined after its end; an object is obtained before it is given back; and
+//! what every schedule of a trace has besides.
 
 use crate::context::{Builder, Context};
 use crate::system::{ConstraintKind, Term};
-use model::{EventId, EventKind, EventTrace};
+use model::{EventId, EventKind, EventTrace, ObjectId};
+use std::collections::HashMap;
 
-/// One constraint per fork, join and given order. The edges enter the closure.
+/// One constraint per fork, join, given order, and free of an object whose allocation is an event. The edges enter the closure.
 pub(crate) fn encode(context: &mut Context<'_>, builder: &mut Builder) {
-    let edges = edges(context.trace);
-    for &(a, b) in &edges {
-        builder.add(ConstraintKind::ForkJoin, [a, b], Term::Before(a, b));
+    let mut edges = edges(context.trace);
+    let lifetimes = lifetimes(context.trace);
+    for (kind, edges) in
+        [(ConstraintKind::ForkJoin, &edges), (ConstraintKind::Lifetime, &lifetimes)]
+    {
+        for &(a, b) in edges {
+            builder.add(kind, [a, b], Term::Before(a, b));
+        }
     }
+    edges.extend(lifetimes);
     // A cycle here (a thread that joins its creator) makes the system unsatisfiable, which the
     // constraints above say without the closure's help.
     context.closure.add(context.trace, &edges);
@@ -33,4 +41,21 @@ fn edges(trace: &EventTrace) -> Vec<(EventId, EventId)> {
     }
     edges.extend_from_slice(&trace.given);
     edges
+}
+
+/// Mostly the pointer that is freed says so, too; not where a gap hides where that comes from.
+fn lifetimes(trace: &EventTrace) -> Vec<(EventId, EventId)> {
+    let obtained: HashMap<ObjectId, EventId> = trace
+        .events
+        .iter()
+        .filter_map(|event| match event.kind {
+            EventKind::Allocate { object } => Some((object, event.id)),
+            _ => None,
+        })
+        .collect();
+    let freed = trace.events.iter().filter_map(|event| match event.kind {
+        EventKind::Free { object } => Some((*obtained.get(&object)?, event.id)),
+        _ => None,
+    });
+    freed.collect()
 }
