@@ -97,3 +97,20 @@ impl SharedCells {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{PAGE, SharedCells};
+
+    #[test]
+    fn a_range_is_free_of_cells_where_none_is_in_it() {
+        let shared = SharedCells::new(&[(0x100, 8), (2 * PAGE - 4, 4), (2 * PAGE, 2)]);
+        for address in [0xf0, 0xf9, 0x100, 0x107, 0x108, 2 * PAGE - 12, 2 * PAGE - 4, 3 * PAGE] {
+            for length in [0, 1, 7, 8, 9, 64] {
+                let none = shared.within(address, length).is_empty();
+                assert_eq!(shared.none_within(address, length), none, "{address:x} {length}");
+            }
+        }
+        assert!(!shared.none_within(2 * PAGE - 5, 2) && shared.none_within(2 * PAGE + 2, 8));
+    }
+}
