@@ -641,24 +641,9 @@ impl<'f> Look<'f> {
 
 /// Does an instruction do nothing but compute its result, or choose a way?
 fn is_pure(kind: &InstKind) -> bool {
-    matches!(
+    let chooses = matches!(
         kind,
-        InstKind::Binary(..)
-            | InstKind::FNeg(_)
-            | InstKind::Cast(..)
-            | InstKind::ICmp(..)
-            | InstKind::FCmp(..)
-            | InstKind::Select(..)
-            | InstKind::Gep { .. }
-            | InstKind::ExtractValue(..)
-            | InstKind::InsertValue(..)
-            | InstKind::ExtractElement(..)
-            | InstKind::InsertElement(..)
-            | InstKind::ShuffleVector(..)
-            | InstKind::Freeze(_)
-            | InstKind::Fence(_)
-            | InstKind::Br(_)
-            | InstKind::CondBr(..)
-            | InstKind::Switch(..)
-    )
+        InstKind::Fence(_) | InstKind::Br(_) | InstKind::CondBr(..) | InstKind::Switch(..)
+    );
+    kind.only_computes() || chooses
 }

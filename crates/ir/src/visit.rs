@@ -67,6 +67,27 @@ impl InstKind {
         }
     }
 
+    /// Does it do nothing but compute its value from its operands?
+    #[must_use]
+    pub fn only_computes(&self) -> bool {
+        matches!(
+            self,
+            Self::Binary(..)
+                | Self::FNeg(_)
+                | Self::Cast(..)
+                | Self::ICmp(..)
+                | Self::FCmp(..)
+                | Self::Select(..)
+                | Self::Gep { .. }
+                | Self::ExtractValue(..)
+                | Self::InsertValue(..)
+                | Self::ExtractElement(..)
+                | Self::InsertElement(..)
+                | Self::ShuffleVector(..)
+                | Self::Freeze(_)
+        )
+    }
+
     /// The call of a `call` or `invoke`.
     #[must_use]
     pub fn as_call(&self) -> Option<&Call> {

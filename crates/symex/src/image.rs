@@ -53,7 +53,7 @@ impl FunctionInfo<'_> {
 
     /// What an instruction may be.
     pub fn marks(&self, id: InstId) -> Marks {
-        self.marks[id.index()]
+        self.marks.get(id.index()).copied().unwrap_or_default()
     }
 
     /// The function's loops.

@@ -1,7 +1,12 @@
 //! What is known of each instruction before it is walked, and runs of instructions that do nothing but compute.
 //!
-//! Most instructions of a walk have no effect but their value, and nothing of them stands in the log. A run of them
-//! is walked without asking each for all that an instruction may be: a gate, a place of the log, a fault.
+//! Most instructions of a walk have no effect but their value, and nothing of them stands in the log. A run of them, of
+//! branches, and of loads and stores that nobody else sees, is walked without asking each for all that an instruction may
+//! be: a gate, a place of the log, a fault.
+//!
+//! Invariant: what comes of a run is what comes of walking its instructions one by one
+//! ([`crate::Options::one_by_one`]). An instruction that turns out to be more than plain is left as it was, and is walked
+//! by itself.
 
 use crate::access::{Grain, Place};
 use crate::engine::{Engine, Pass, is_private, operand_value};
@@ -11,6 +16,7 @@ use crate::memory::MemoryByte;
 use crate::recording::RecordedFailureKind;
 use crate::thread::Stop;
 use crate::value::{Scalar, Value};
+use ir::name::operand_type;
 use ir::plan::FunctionPlan;
 use ir::regions;
 use ir::types::{
@@ -21,7 +27,7 @@ use ir::types::{
 const LONGEST_RUN: u32 = 1 << 12;
 
 /// What an instruction may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     is: u16,
     /// The width of the integer or pointer that it gives, the number that it loads or the one that it stores, where that
@@ -91,7 +97,7 @@ pub(crate) fn marks(
             _ => integer_bits(module, inst.ty),
         };
         let ends = regions::ends_region(module, inst);
-        let computes = is_computed(&inst.kind) && !(faults || gate || logged || reading || ends);
+        let computes = inst.kind.only_computes() && !(faults || gate || logged || reading || ends);
         let moves = matches!(inst.kind, InstKind::Load { .. } | InstKind::Store { .. })
             && (bits != 0 && !reading && !ends);
         let branches =
@@ -131,35 +137,6 @@ fn number_bits(module: &Module, ty: TypeId) -> u8 {
         },
         _ => 0,
     }
-}
-
-fn operand_type(module: &Module, function: &Function, operand: Operand) -> Option<TypeId> {
-    Some(match operand {
-        Operand::Inst(id) => function.instructions.get(id.index())?.ty,
-        Operand::Param(index) => function.params.get(index as usize)?.ty,
-        Operand::Const(id) => module.constants.get(id.index())?.ty,
-        Operand::Other => return None,
-    })
-}
-
-/// Does it do nothing but compute its value from its operands?
-fn is_computed(kind: &InstKind) -> bool {
-    matches!(
-        kind,
-        InstKind::Binary(..)
-            | InstKind::FNeg(_)
-            | InstKind::Cast(..)
-            | InstKind::ICmp(..)
-            | InstKind::FCmp(..)
-            | InstKind::Select(..)
-            | InstKind::Gep { .. }
-            | InstKind::ExtractValue(..)
-            | InstKind::InsertValue(..)
-            | InstKind::ExtractElement(..)
-            | InstKind::InsertElement(..)
-            | InstKind::ShuffleVector(..)
-            | InstKind::Freeze(_)
-    )
 }
 
 /// Can the processor refuse it, see [`Engine::handle_fault`]?
