@@ -30,8 +30,8 @@ const LONGEST_RUN: u32 = 1 << 12;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     is: u16,
-    /// The width of the integer or pointer that it gives, the number that it loads or the one that it stores, where that
-    /// is the only way it can go; else 0.
+    /// The width of the integer or pointer that it gives, or of the number that it loads or stores; 0 for others, and for
+    /// what is not whole bytes in memory.
     bits: u8,
     /// The place whose value it keeps (`ir::guesses`).
     kept: Option<u8>,
@@ -271,6 +271,8 @@ impl<'r> Engine<'r> {
         if self.threads[t].is_at_runtime_event()
             || (word >= USER_END && !is_private(word))
             || matches!(self.failure_kind(t), Some(RecordedFailureKind::UseAfterFree { .. }))
+            // Each access to these is noted once.
+            || !self.lifetime.freed.suspects.is_empty()
         {
             return None;
         }
