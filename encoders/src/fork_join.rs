@@ -59,3 +59,27 @@ fn lifetimes(trace: &EventTrace) -> Vec<(EventId, EventId)> {
     });
     freed.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::dsl::parse;
+    use crate::{ConstraintKind, Term, encode};
+    use model::EventKind;
+
+    #[test]
+    fn objects_are_obtained_before_they_are_given_back() {
+        let trace = parse("t0: alloc h\nt1: free h\nt1: free g").expect("a trace").trace;
+        let system = encode(&trace).expect("a system");
+        let lifetimes = system.constraints.iter();
+        let lifetimes = lifetimes.filter(|constraint| constraint.kind == ConstraintKind::Lifetime);
+        let terms: Vec<&Term> = lifetimes.map(|constraint| &constraint.term).collect();
+        let [Term::Before(obtains, gives)] = terms[..] else { panic!("{terms:?}") };
+        let of = |event: &EventKind| match *event {
+            EventKind::Allocate { object } | EventKind::Free { object } => Some(object),
+            _ => None,
+        };
+        let [obtains, gives] = [obtains, gives].map(|id| &trace.event(*id).kind);
+        assert!(matches!(obtains, EventKind::Allocate { .. }), "{obtains:?}");
+        assert!(matches!(gives, EventKind::Free { .. }) && of(obtains) == of(gives), "{gives:?}");
+    }
+}

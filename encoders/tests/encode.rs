@@ -30,26 +30,6 @@ fn path_conditions() {
 }
 
 #[test]
-fn objects_are_obtained_before_they_are_given_back() {
-    check(
-        "t0: W x 1\nt0: alloc h\nt1: free h\nt1: free g",
-        |kind| kind == ConstraintKind::Lifetime,
-        expect![[r#"
-            e0 t0 start
-            e1 t0 fork
-            e2 t0 write
-            e3 t0 allocate
-            e4 t0 exit
-            e5 t0.1 start
-            e6 t0.1 free
-            e7 t0.1 free
-            e8 t0.1 exit
-            c8 lifetime [e3 e6]: e3 < e6
-        "#]],
-    );
-}
-
-#[test]
 fn failure_conditions_stay_apart() {
     check(
         "t0: [w] W x 1\nt0: R x -> a\nt0: fail a == 2",

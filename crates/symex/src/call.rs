@@ -515,16 +515,7 @@ impl<'r> Engine<'r> {
     /// The type of an operand of the current function.
     pub fn operand_type(&self, t: usize, operand: Operand) -> Option<TypeId> {
         let frame = self.threads[t].code()?;
-        match operand {
-            Operand::Inst(id) => {
-                frame.info.function.instructions.get(id.index()).map(|inst| inst.ty)
-            }
-            Operand::Param(index) => {
-                frame.info.function.params.get(index as usize).map(|param| param.ty)
-            }
-            Operand::Const(id) => frame.module.constants.get(id.index()).map(|c| c.ty),
-            Operand::Other => None,
-        }
+        ir::name::operand_type(frame.module, frame.info.function, operand)
     }
 
     /// The next logged value, which stays.

@@ -180,6 +180,7 @@ impl<'r> Engine<'r> {
     /// A conditional branch, switch or indirect branch: the path says where it went.
     pub fn branch(&mut self, t: usize, id: InstId, inst: &'r Instruction) -> Result<(), Stop> {
         let Some((info, _)) = self.current(t) else { return contradiction("no function") };
+        // Nearly all branches, without lists of where they go.
         if let InstKind::CondBr(_, then, otherwise) = inst.kind
             && then != otherwise
             && !self.threads[t].exhausted()

@@ -20,8 +20,7 @@ impl Engine<'_> {
         }
         let wrong = self.threads[t].choose(1)? != 0;
         if let Some(frame) = self.threads[t].code_mut() {
-            let place = info.plan.guesses.kept.get(&id);
-            let kept = place.and_then(|&place| frame.kept.get(place).copied().flatten());
+            let kept = frame.kept_of(info.marks(id).kept());
             frame.guess = match (wrong, kept) {
                 (true, _) => Guess::Logged,
                 (false, Some(value)) => Guess::Right(value),
@@ -63,7 +62,7 @@ impl Engine<'_> {
     /// Keeps what the instruction stored, as the recorded run had it.
     pub fn keep_stored(&mut self, t: usize, id: InstId, value: &Value) {
         let Some((info, _)) = self.current(t) else { return };
-        if !info.plan.guesses.kept.contains_key(&id) {
+        if info.marks(id).kept().is_none() {
             return;
         }
         let recorded = match value.scalar().map(|scalar| (scalar.as_const(), scalar.as_expr())) {
@@ -74,9 +73,10 @@ impl Engine<'_> {
         self.keep(t, id, recorded.map(|value| value as u64));
     }
 
-    fn keep(&mut self, t: usize, id: InstId, value: Option<u64>) {
+    /// The place that goes with the instruction, if one does, has this value now.
+    pub(crate) fn keep(&mut self, t: usize, id: InstId, value: Option<u64>) {
         let Some((info, _)) = self.current(t) else { return };
-        let place = info.plan.guesses.kept.get(&id).copied();
+        let place = info.marks(id).kept();
         if let Some(frame) = self.threads[t].code_mut()
             && let Some(kept) = place.and_then(|place| frame.kept.get_mut(place))
         {

@@ -30,10 +30,8 @@ pub(crate) struct FunctionInfo<'r> {
     pub id: FuncId,
     pub function: &'r Function,
     pub plan: FunctionPlan,
-    /// Per instruction: is it in `plan.values`?
-    pub logged: Vec<bool>,
     /// Per instruction: what it may be.
-    pub marks: Vec<Marks>,
+    marks: Vec<Marks>,
     /// Per instruction: the site of the gate before it.
     gates: Vec<Option<Box<str>>>,
     loops: OnceCell<Loops>,
@@ -239,12 +237,6 @@ impl<'r> Image<'r> {
         let cell = self.functions.get(module)?.get(id.index())?;
         Some(cell.get_or_init(|| {
             let plan = ir::plan::plan(self.module(module), function);
-            let mut logged = vec![false; function.instructions.len()];
-            for inst in &plan.values {
-                if let Some(flag) = logged.get_mut(inst.index()) {
-                    *flag = true;
-                }
-            }
             let mut gates = vec![None; function.instructions.len()];
             for gate in ir::gates::gates(self.module(module), function) {
                 if let Some(slot) = gates.get_mut(gate.instruction.index()) {
@@ -254,7 +246,7 @@ impl<'r> Image<'r> {
             let has_gate = |id: InstId| gates.get(id.index()).is_some_and(Option::is_some);
             let marks = plain::marks(self.module(module), function, &plan, has_gate);
             let (loops, wrapper) = (OnceCell::new(), OnceCell::new());
-            FunctionInfo { module, id, function, plan, logged, marks, gates, loops, wrapper }
+            FunctionInfo { module, id, function, plan, marks, gates, loops, wrapper }
         }))
     }
 

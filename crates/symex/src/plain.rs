@@ -12,6 +12,7 @@ use crate::access::{Grain, Place};
 use crate::engine::{Engine, Pass, is_private, operand_value};
 use crate::eval;
 use crate::heap::USER_END;
+use crate::image::FunctionInfo;
 use crate::memory::MemoryByte;
 use crate::recording::RecordedFailureKind;
 use crate::thread::Stop;
@@ -23,7 +24,7 @@ use ir::types::{
     BinaryOp, Callee, Function, InstId, InstKind, Instruction, Module, Operand, Type, TypeId,
 };
 
-/// At most so many instructions of a run are walked at once.
+/// At most so many instructions of a run are walked at once, so that the question of what is left to spend comes in time.
 const LONGEST_RUN: u32 = 1 << 12;
 
 /// What an instruction may be.
@@ -33,7 +34,7 @@ pub(crate) struct Marks {
     /// The width of the integer or pointer that it gives, or of the number that it loads or stores; 0 for others, and for
     /// what is not whole bytes in memory.
     bits: u8,
-    /// The place whose value it keeps (`ir::guesses`).
+    /// See [`Self::kept`]; functions have far fewer places.
     kept: Option<u8>,
 }
 
@@ -73,8 +74,17 @@ impl Marks {
         self.is(ENDS_REGION)
     }
 
+    pub fn is_logged(self) -> bool {
+        self.is(LOGGED)
+    }
+
     pub fn is_guessed(self) -> bool {
         self.is(GUESSED)
+    }
+
+    /// The place whose value it keeps (`ir::guesses`).
+    pub fn kept(self) -> Option<usize> {
+        self.kept.map(usize::from)
     }
 }
 
@@ -151,14 +161,22 @@ fn may_fault(kind: &InstKind) -> bool {
     }
 }
 
+/// The instruction that a thread is at.
+#[derive(Clone, Copy)]
+struct Here<'r> {
+    info: &'r FunctionInfo<'r>,
+    id: InstId,
+    inst: &'r Instruction,
+    marks: Marks,
+}
+
 impl<'r> Engine<'r> {
     /// Walks the run of plain instructions and branches that the thread is at. What it does to the thread is what walking
     /// them one by one does, but that damage in the log is found where something of the log is needed.
     pub(crate) fn run_plain(&mut self, t: usize) -> Result<(), Stop> {
-        let starts = self.threads[t].code().is_some_and(|frame| {
-            let marks = frame.info.marks.get(frame.next.index());
-            marks.is_some_and(|marks| marks.is(COMPUTES | MOVES | BRANCHES))
-        });
+        let starts = self
+            .current(t)
+            .is_some_and(|(info, id)| info.marks(id).is(COMPUTES | MOVES | BRANCHES));
         let alone = self.options.one_by_one || self.reached_line().is_some();
         if !starts || alone || self.threads[t].again {
             return Ok(());
@@ -178,8 +196,9 @@ impl<'r> Engine<'r> {
         let mut read = true;
         while *walked < LONGEST_RUN {
             let Some((info, id)) = self.current(t) else { break };
-            let Some(&marks) = info.marks.get(id.index()) else { break };
             let Some(inst) = info.function.instructions.get(id.index()) else { break };
+            let marks = info.marks(id);
+            let here = Here { info, id, inst, marks };
             if read || marks.is(BRANCHES) {
                 self.threads[t].pass_repeated();
                 if self.threads[t].exhausted() {
@@ -188,12 +207,12 @@ impl<'r> Engine<'r> {
             }
             read = marks.is(LOGGED | BRANCHES);
             let done = match &inst.kind {
-                _ if marks.is(COMPUTES) => self.plain_compute(t, id, inst, marks),
+                _ if marks.is(COMPUTES) => self.plain_compute(t, here),
                 InstKind::Load { address, .. } if marks.is(MOVES) => {
-                    self.plain_load(t, id, inst, *address, marks)
+                    self.plain_load(t, here, *address)
                 }
                 InstKind::Store { address, value, .. } if marks.is(MOVES) => {
-                    self.plain_store(t, id, *address, *value, marks)
+                    self.plain_store(t, here, *address, *value)
                 }
                 InstKind::Br(target) => {
                     *walked += 1;
@@ -216,7 +235,8 @@ impl<'r> Engine<'r> {
     }
 
     /// An instruction that only computes. False where it is to be walked by itself.
-    fn plain_compute(&mut self, t: usize, id: InstId, inst: &'r Instruction, marks: Marks) -> bool {
+    fn plain_compute(&mut self, t: usize, here: Here<'r>) -> bool {
+        let Here { id, inst, marks, .. } = here;
         let thread = &self.threads[t];
         let Some(frame) = thread.code() else { return false };
         let now = thread.stamps;
@@ -286,21 +306,15 @@ impl<'r> Engine<'r> {
     }
 
     /// A load of what memory has, where the log agrees. False where it is to be walked by itself.
-    fn plain_load(
-        &mut self,
-        t: usize,
-        id: InstId,
-        inst: &'r Instruction,
-        pointer: Operand,
-        marks: Marks,
-    ) -> bool {
+    fn plain_load(&mut self, t: usize, here: Here<'r>, pointer: Operand) -> bool {
+        let Here { info, id, inst, marks } = here;
         let Some(place) = self.plain_place(t, pointer, marks) else { return false };
         let Some(number) = self.memory.number(place.address, place.length) else { return false };
-        if marks.is(LOGGED) && (self.in_callback(t) || !self.pass_logged(t, marks, number)) {
+        if marks.is(LOGGED) && (self.in_callback(t) || !self.pass_logged(t, here, number)) {
             return false;
         }
         if marks.is(GATE) {
-            self.pass_gate_at(t, id);
+            self.pass_gate(t, info, id);
         }
         let held = self.held_pointer(t, inst.ty, pointer);
         self.survey(t, place, false);
@@ -314,7 +328,8 @@ impl<'r> Engine<'r> {
     }
 
     /// Passes what the log says of a load, where that is what was computed.
-    fn pass_logged(&mut self, t: usize, marks: Marks, number: u64) -> bool {
+    fn pass_logged(&mut self, t: usize, here: Here<'r>, number: u64) -> bool {
+        let marks = here.marks;
         let thread = &mut self.threads[t];
         let guess = match marks.is(GUESSED) {
             true => match thread.next_choice() {
@@ -325,10 +340,7 @@ impl<'r> Engine<'r> {
         };
         let bytes = usize::from(marks.bits / 8);
         let said = match guess {
-            true => thread.code().and_then(|frame| {
-                let place = usize::from(marks.kept?);
-                frame.kept.get(place).copied().flatten()
-            }),
+            true => thread.code().and_then(|frame| frame.kept_of(marks.kept())),
             false => thread.peek_bytes(bytes).map(|bytes| {
                 bytes.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
             }),
@@ -341,48 +353,27 @@ impl<'r> Engine<'r> {
             (true, false) => thread.choose(1).and_then(|_| thread.bytes(bytes, |_| ())),
             (false, _) => thread.bytes(bytes, |_| ()),
         };
-        self.keep_number(t, marks, number);
+        self.keep(t, here.id, Some(number));
         passed.is_ok()
     }
 
-    fn keep_number(&mut self, t: usize, marks: Marks, number: u64) {
-        if let Some(place) = marks.kept
-            && let Some(frame) = self.threads[t].code_mut()
-            && let Some(kept) = frame.kept.get_mut(usize::from(place))
-        {
-            *kept = Some(number);
-        }
-    }
-
     /// A store that nobody else sees. False where it is to be walked by itself.
-    fn plain_store(
-        &mut self,
-        t: usize,
-        id: InstId,
-        pointer: Operand,
-        value: Operand,
-        marks: Marks,
-    ) -> bool {
+    fn plain_store(&mut self, t: usize, here: Here<'r>, pointer: Operand, value: Operand) -> bool {
+        let Here { info, id, marks, .. } = here;
         let value = self.scalar(t, value).filter(|value| value.width == u32::from(marks.bits));
         let number = value.and_then(Scalar::as_const).and_then(|word| u64::try_from(word).ok());
         let Some(number) = number.filter(|_| self.memory.trail.is_none()) else { return false };
         let Some(place) = self.plain_place(t, pointer, marks) else { return false };
         if marks.is(GATE) {
-            self.pass_gate_at(t, id);
+            self.pass_gate(t, info, id);
         }
         self.note_store(t, place.address, id);
         let bytes = number.to_le_bytes().map(MemoryByte::Const);
         let length = usize::from(marks.bits / 8);
         self.write(t, place, &bytes[..length], Grain::Access);
-        self.keep_number(t, marks, number);
+        self.keep(t, id, Some(number));
         let now = self.threads[t].stamps;
         self.walked(t, id, Value::Absent, now);
         true
-    }
-
-    fn pass_gate_at(&mut self, t: usize, id: InstId) {
-        if let Some((info, _)) = self.current(t) {
-            self.pass_gate(t, info, id);
-        }
     }
 }

@@ -120,6 +120,13 @@ pub(crate) struct CodeFrame<'r> {
     pub round: Option<Round>,
 }
 
+impl CodeFrame<'_> {
+    /// What is kept of a place, if that is known.
+    pub fn kept_of(&self, place: Option<usize>) -> Option<u64> {
+        self.kept.get(place?).copied().flatten()
+    }
+}
+
 /// How the value of a load that is guessed comes to be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guess {
@@ -529,12 +536,12 @@ impl<'r> Thread<'r> {
         self.path.first()
     }
 
-    /// Moves past the entry that `peek` showed, unless that is a choice.
     /// How many entries of the path were passed.
     pub fn path_position(&self) -> usize {
         self.path_at
     }
 
+    /// Moves past the entry that `peek` showed, unless that is a choice.
     pub fn advance(&mut self) {
         self.empty_regions = 0;
         self.path_at += 1;

@@ -147,7 +147,6 @@ fn whole(log: &ThreadLog) -> InMemory {
     streams
 }
 
-/// The streams cut short anywhere, or with any word replaced, give a report and no panic.
 /// Damage is found a few instructions later where not each of them is walked by itself.
 fn damaged_run(recording: &Recording) -> Execution {
     let execution = symex::execute(recording, &Options::default()).expect("there are threads");
@@ -155,6 +154,7 @@ fn damaged_run(recording: &Recording) -> Execution {
     execution
 }
 
+/// The streams cut short anywhere, or with any word replaced, give a report and no panic.
 #[test]
 fn damaged_streams_stop_their_thread() {
     let recording = counter(true);

@@ -568,8 +568,7 @@ impl<'r> Engine<'r> {
 
     /// Will the current instruction's value be in the log?
     pub fn is_logged(&self, t: usize) -> bool {
-        self.current(t)
-            .is_some_and(|(info, id)| info.logged.get(id.index()).copied().unwrap_or(false))
+        self.current(t).is_some_and(|(info, id)| info.marks(id).is_logged())
     }
 
     pub fn operand(&mut self, t: usize, operand: Operand) -> Value {
@@ -603,11 +602,8 @@ impl<'r> Engine<'r> {
         {
             self.stamp(t, *tsc);
         }
-        let value = if info.logged.get(id.index()).copied().unwrap_or(false) {
-            self.reconcile(t, value, id, inst)?
-        } else {
-            value
-        };
+        let value =
+            if info.marks(id).is_logged() { self.reconcile(t, value, id, inst)? } else { value };
         self.pending_reads.clear();
         if let Some(frame) = self.threads[t].code_mut() {
             if let Some(register) = frame.registers.get_mut(id.index()) {

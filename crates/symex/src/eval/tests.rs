@@ -1,7 +1,7 @@
 //! Tests of the side-effect-free instructions.
 
 use super::*;
-use ir::types::{BinaryOp, CastOp, FloatKind, FloatPredicate, GepTerm};
+use ir::types::{BinaryOp, CastOp, FloatKind, FloatPredicate, GepTerm, IntPredicate};
 use model::expr::mask;
 
 const I8: TypeId = TypeId(0);
@@ -158,4 +158,42 @@ fn extended_precision_is_a_gap() {
     let add = InstKind::Binary(BinaryOp::FAdd, A, B);
     let one = Value::constant(80, 1);
     assert_eq!(compute(&add, X87, &[one.clone(), one]), Err(GapKind::FloatFormat));
+}
+
+#[test]
+fn what_is_usual_is_what_the_instruction_gives() {
+    use BinaryOp as B2;
+    use IntPredicate as P;
+    let binary = [B2::Add, B2::Sub, B2::Mul, B2::Shl, B2::LShr, B2::AShr, B2::And, B2::Or, B2::Xor];
+    let predicates = [P::Eq, P::Ne, P::Ult, P::Ule, P::Ugt, P::Uge, P::Slt, P::Sle, P::Sgt, P::Sge];
+    let casts = [CastOp::Trunc, CastOp::ZExt, CastOp::SExt, CastOp::PtrToInt, CastOp::IntToPtr];
+    let mut kinds: Vec<(InstKind, TypeId, u32)> = Vec::new();
+    kinds.extend(binary.map(|op| (InstKind::Binary(op, A, B), I32, 32)));
+    kinds.extend(predicates.map(|p| (InstKind::ICmp(p, A, B), I8, 1)));
+    for (ty, bits) in [(I8, 8), (I32, 32), (I64, 64)] {
+        kinds.extend(casts.map(|op| (InstKind::Cast(op, A), ty, bits)));
+    }
+    kinds.push((InstKind::Select(A, A, B), I32, 32));
+    kinds.push((InstKind::Freeze(B), I32, 32));
+    let terms = vec![GepTerm { index: B, scale: 12 }];
+    kinds.push((InstKind::Gep { base: A, source: I64, offset: -4, terms }, I64, 64));
+    let words = [0, 1, 7, 31, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
+    for (kind, ty, bits) in &kinds {
+        for (a, b) in words.iter().flat_map(|a| words.iter().map(move |b| (*a, *b))) {
+            let values = [a, b].map(|word| Value::constant(32, word));
+            let get = |operand| match operand {
+                Operand::Param(index) => values[index as usize].scalar(),
+                _ => None,
+            };
+            let usual = usual(&mut ExprPool::default(), kind, *bits, get);
+            let whole = compute(kind, *ty, &values);
+            assert_eq!(usual.map(Value::from).ok_or(GapKind::Width), whole, "{kind:?} {a:x} {b:x}");
+        }
+    }
+    // Whether a number is a fraction the width does not tell.
+    let get = |_| Some(Scalar::constant(64, 1));
+    let unusual = [InstKind::Cast(CastOp::FpToSi, A), InstKind::Cast(CastOp::BitCast, A)];
+    for kind in unusual {
+        assert_eq!(usual(&mut ExprPool::default(), &kind, 64, get), None, "{kind:?}");
+    }
 }
