@@ -379,6 +379,23 @@ fn a_shared_pointer_that_is_assigned_while_it_is_copied_is_told_by_both() {
     assert!(told, "the pointer that was copied too early is told in none of four recordings");
 }
 
+/// The item that is copied with its cursor, whole and under the lock, is the new one, though the old one lay at the
+/// same address and the copy lies where the thread had nothing before.
+#[test]
+fn a_pointer_that_was_copied_is_no_older_than_the_copy() {
+    let workspace = Workspace::new("solve-cursor-copy");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/cursor_copy.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O0", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record =
+        ["record", "--noise", "--until-failure", "300", "-o", "run.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let said = workspace.symbiosis(["solve", "run.trace"]).stdout();
+    let cause = said.lines().next().unwrap_or_default();
+    assert!(cause.contains("read `limit` (cursor_copy.c:46)"), "{said}");
+}
+
 /// What goes wrong in the clean-up behind a thread is that thread's, and not the initial one's.
 #[test]
 fn a_failure_behind_a_threads_end_is_that_threads() {

@@ -399,6 +399,7 @@ impl Engine<'_> {
         let cells = self.shared_within(place);
         if cells.is_empty() {
             self.note_own(t, place, true);
+            self.note_overwritten(t, place, grain);
             self.memory.write(place.address, bytes);
             return;
         }
@@ -497,6 +498,7 @@ impl Engine<'_> {
         if cells.is_empty() {
             self.note_own(t, place, false);
             self.note_own(t, place, true);
+            self.note_overwritten(t, place, Grain::Access);
             self.memory.write(place.address, &new_bytes);
             return old;
         }

@@ -439,7 +439,9 @@ impl<'r> Engine<'r> {
         {
             self.begin_own(target, size);
             let bytes = self.read(t, Place::new(source, size, None), Grain::Cell);
+            let stored = self.stored_by(t, source, size);
             self.write(t, Place::new(target, size, None), &bytes, Grain::Cell);
+            self.note_copied(t, target, stored);
         }
         Value::constant(64, u128::from(copy))
     }

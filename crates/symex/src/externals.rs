@@ -232,7 +232,9 @@ impl<'r> Engine<'r> {
             None => (0..length).map(|_| MemoryByte::Unknown).collect(),
         };
         if let Some(target) = target {
+            let stored = source.map(|source| self.stored_by(t, source, length));
             self.write(t, Place::new(target, length, operands.0), &bytes, Grain::Cell);
+            self.note_copied(t, target, stored.unwrap_or_default());
         }
     }
 

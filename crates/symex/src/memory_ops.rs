@@ -167,8 +167,8 @@ impl<'r> Engine<'r> {
         }
         if let Some(address) = self.address(t, address) {
             let bytes = self.value_bytes(module, ty, &value);
-            self.note_store(t, address, id);
             self.write(t, Place::new(address, size, Some(pointer)), &bytes, Grain::Access);
+            self.note_store(t, address, id);
         }
         self.keep_stored(t, id, &value);
         self.finish(t, Value::Absent)

@@ -367,10 +367,10 @@ impl<'r> Engine<'r> {
         if marks.is(GATE) {
             self.pass_gate(t, info, id);
         }
-        self.note_store(t, place.address, id);
         let bytes = number.to_le_bytes().map(MemoryByte::Const);
         let length = usize::from(marks.bits / 8);
         self.write(t, place, &bytes[..length], Grain::Access);
+        self.note_store(t, place.address, id);
         self.keep(t, id, Some(number));
         let now = self.threads[t].stamps;
         self.walked(t, id, Value::Absent, now);

@@ -274,7 +274,6 @@ impl<'r> Engine<'r> {
                 length = length.min(object.base + object.size - internal);
             }
         }
-        self.note_external_store(t, internal, length);
         self.memory.rewrite(internal, length);
         let bytes = written.iter().copied();
         let bytes: Bytes =
@@ -297,6 +296,7 @@ impl<'r> Engine<'r> {
             at += run.max(1);
         }
         self.guessing = false;
+        self.note_external_store(t, internal, length);
     }
 
     /// Forgets what the objects behind a call's arguments hold, before the first word of the log

@@ -150,9 +150,13 @@ impl<'r> Engine<'r> {
         let recorded = u64::try_from(register.scalar()?.as_const()?).ok()?;
         let internal = self.lookup(t, recorded)?;
         let store = thread.last_store.get(&internal)?;
-        let Pass::Symbolic(shared) = &self.pass else { return None };
-        let own = shared.at(internal).is_none() && !self.learned.writers.other_than(t, internal);
-        own.then_some(store.known)
+        self.only_own(t, internal).then_some(store.known)
+    }
+
+    /// Can nobody but the thread have written there? It is known of the last walk alone.
+    pub(crate) fn only_own(&self, t: usize, internal: u64) -> bool {
+        let Pass::Symbolic(shared) = &self.pass else { return false };
+        shared.at(internal).is_none() && !self.learned.writers.other_than(t, internal)
     }
 
     /// The access that the thread is at.

@@ -2,6 +2,7 @@
 //! dependence, and through the values that decided concrete branches.
 
 use super::Found;
+use crate::access::{Grain, Place};
 use crate::engine::{Engine, operand_value};
 use crate::thread::{CodeFrame, Frame, StoreRecord, Thread};
 use ir::dependence::PostDominators;
@@ -9,13 +10,15 @@ use ir::types::{BlockId, InstId, InstKind, Operand};
 
 /// How far values are followed back.
 const DEEPEST: u32 = 32;
-/// Of a write of uninstrumented code, so many bytes are remembered.
+/// Pointers are so long.
+const WORD: usize = 8;
+/// Of a write of uninstrumented code, or a copy, so many bytes are remembered.
 const LONGEST_STORE: u64 = 256;
 
 impl<'r> Engine<'r> {
     /// Remembers which instruction wrote an address last.
     pub fn note_store(&mut self, t: usize, address: u64, id: InstId) {
-        if !self.symbolic() || self.failing != Some(t) {
+        if !self.remembers_stores(t) {
             return;
         }
         let known = self.known_stored(t, id);
@@ -27,9 +30,48 @@ impl<'r> Engine<'r> {
         }
     }
 
+    fn remembers_stores(&self, t: usize) -> bool {
+        self.symbolic() && self.failing == Some(t)
+    }
+
+    /// What stored to these addresses before tells nothing of what is there from now on. Of a single access only
+    /// the beginnings of its words are looked at, since only pointers are asked for.
+    pub fn note_overwritten(&mut self, t: usize, place: Place, grain: Grain) {
+        if !self.remembers_stores(t) {
+            return;
+        }
+        let known = &mut self.threads[t].last_store;
+        let Place { address, length, .. } = place;
+        let all = address..address.saturating_add(length);
+        match grain {
+            Grain::Access => all.step_by(WORD).for_each(|at| _ = known.remove(&at)),
+            Grain::Cell if usize::try_from(length).is_ok_and(|length| length <= known.len()) => {
+                all.for_each(|at| _ = known.remove(&at));
+            }
+            Grain::Cell => known.retain(|at, _| !all.contains(at)),
+        }
+    }
+
+    /// By offset, who stored what lies there, as far as nobody else can have written it.
+    pub fn stored_by(&self, t: usize, address: u64, length: u64) -> Vec<(u64, StoreRecord)> {
+        if !self.remembers_stores(t) {
+            return Vec::new();
+        }
+        let known = &self.threads[t].last_store;
+        let at = |offset: u64| address.wrapping_add(offset);
+        let own = (0..length.min(LONGEST_STORE)).filter(|offset| self.only_own(t, at(*offset)));
+        own.filter_map(|offset| Some((offset, *known.get(&at(offset))?))).collect()
+    }
+
+    /// What was copied to an address was stored by who stored it where it was.
+    pub fn note_copied(&mut self, t: usize, address: u64, stored: Vec<(u64, StoreRecord)>) {
+        let stored = stored.into_iter().map(|(at, store)| (address.wrapping_add(at), store));
+        self.threads[t].last_store.extend(stored);
+    }
+
     /// Remembers which call wrote these addresses last.
     pub fn note_external_store(&mut self, t: usize, address: u64, length: u64) {
-        if !self.symbolic() || self.failing != Some(t) {
+        if !self.remembers_stores(t) {
             return;
         }
         let thread = &mut self.threads[t];
