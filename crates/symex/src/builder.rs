@@ -9,6 +9,7 @@ use model::{
     Thread, ThreadId, VarId, Variable, VariableOrigin,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -416,6 +417,40 @@ impl Builder {
         }
     }
 
+    /// A cell that is a part of a scalar, as where a call changed some bytes of it alone, is called what the accesses
+    /// to the whole scalar call it, unless its own name says something.
+    fn name_parts(&mut self) {
+        /// A scalar has no more bits.
+        const SCALAR: u32 = 64;
+        let mut found: FxHashMap<CellId, (usize, Arc<str>)> = FxHashMap::default();
+        for event in self.threads.iter().flat_map(|log| &log.events) {
+            let Some(name) = event.name.as_ref().filter(|name| name_quality(name) > 0) else {
+                continue;
+            };
+            let reads = event.kind.reads().iter().map(|part| part.cell);
+            let cells = reads.chain(event.kind.writes().iter().map(|part| part.cell));
+            let cells: BTreeSet<CellId> = cells.collect();
+            let widths =
+                cells.iter().filter_map(|id| self.cells.get(id.index())).map(|cell| cell.width);
+            if cells.len() < 2 || widths.sum::<u32>() > SCALAR {
+                continue;
+            }
+            for &id in &cells {
+                let known = found.entry(id).or_insert_with(|| (cells.len(), Arc::clone(name)));
+                if cells.len() < known.0 {
+                    *known = (cells.len(), Arc::clone(name));
+                }
+            }
+        }
+        for (id, (_, name)) in found {
+            if let Some(cell) =
+                self.cells.get_mut(id.index()).filter(|cell| name_quality(&cell.name) == 0)
+            {
+                cell.name = name.to_string();
+            }
+        }
+    }
+
     /// Puts everything together. `threads` are the model's threads without their events.
     pub fn finish(
         mut self,
@@ -429,6 +464,7 @@ impl Builder {
             first.push(total);
             total += thread.events.len() as u32;
         }
+        self.name_parts();
         let numbering = self.numbering();
         let global = |thread: usize, event: u32| {
             EventId(first.get(thread).copied().unwrap_or(0) + numbering.index(thread, event))
@@ -494,5 +530,37 @@ impl Builder {
             given: Vec::new(),
             forked: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{ReadPart, WritePart};
+
+    /// A call changed the first byte of an `int` alone, which is read as a whole.
+    #[test]
+    fn a_part_of_a_scalar_is_called_what_the_scalar_is_called() {
+        let (mut out, mut pool) = (Builder::new(1), ExprPool::default());
+        let named = |name: &str| name.to_owned();
+        let mut cell = |out: &mut Builder, width, name| {
+            out.cell(&mut pool, width, None, named(name), ValueDisplay::Signed)
+        };
+        let first = cell(&mut out, 8, "*0x7f0010");
+        let rest = cell(&mut out, 24, "*0x7f0011");
+        let other = cell(&mut out, 32, "*0x7f0020");
+        let value = pool.constant(8, 3);
+        let mut add = |kind, name: Option<&str>| {
+            let interval = Interval::default();
+            out.event(0, kind, Stack::default(), name.map(named), interval);
+        };
+        let write = |cell| EventKind::Write { parts: vec![WritePart { cell, value }] };
+        add(write(first), None);
+        add(write(other), None);
+        let part = |cell| ReadPart { cell, var: VarId(0) };
+        add(EventKind::Read { parts: vec![part(first), part(rest)] }, Some("tm->tm_hour"));
+        out.name_parts();
+        let names: Vec<&str> = out.cells.iter().map(|cell| &*cell.name).collect();
+        assert_eq!(names, ["tm->tm_hour", "tm->tm_hour", "*0x7f0020"]);
     }
 }
