@@ -215,7 +215,11 @@ impl Passed {
     /// nearly up to the failure, and the fewest data-flows explain best; in a run that hung, before these, what
     /// happened late (`hung`: the failing schedule of one that did), in all or in the thread that hangs, since any
     /// delay before that keeps it from hanging.
-    fn key(&self, failing: &EventTrace, hung: Option<&[EventId]>) -> impl Ord + use<> {
+    fn key(
+        &self,
+        failing: &EventTrace,
+        hung: Option<&[EventId]>,
+    ) -> impl Ord + std::fmt::Debug + use<> {
         let across = &self.across;
         let early = hung.map_or(0, |order| match across.flipped {
             Flipped::Reversed(pair) => {
@@ -325,6 +329,9 @@ impl Search<'_> {
         }
         tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
         self.passed.sort_by_cached_key(|passed| passed.key(trace, hung));
+        for passed in &self.passed {
+            tracing::debug!(key = ?passed.key(trace, hung), flipped = ?passed.across.flipped, flip = ?passed.flip, branches = ?passed.across.branches, "passed");
+        }
         let mut first = None;
         for passed in std::mem::take(&mut self.passed) {
             let alternate = self.confirm(passed)?;

@@ -19,8 +19,8 @@ use crate::happens_before::HappensBefore;
 use crate::late::{Lateness, is_meeting};
 use model::evaluate::Evaluation;
 use model::{
-    ConditionId, EventId, EventKind, EventTrace, ExprId, PathCondition, PathConditionKind, Points,
-    ReadRef, Schedule, ThreadId, VarId, VariableOrigin, WriteSource,
+    CellId, ConditionId, EventId, EventKind, EventTrace, ExprId, PathCondition, PathConditionKind,
+    Points, ReadRef, Schedule, ThreadId, VarId, VariableOrigin, WriteSource,
 };
 use search::Search;
 use solver::Order;
@@ -490,7 +490,20 @@ impl<'a> View<'a> {
                 return Some(found.order);
             }
         }
-        let memory = memory.first().map(|conflict| conflict.order);
+        // Through code that was not walked the failure may depend on what was read all the same: what returned
+        // something else tells most, and a write that nobody reads nothing.
+        let read: BTreeSet<CellId> = trace
+            .events
+            .iter()
+            .flat_map(|event| event.kind.reads())
+            .map(|read| read.cell)
+            .collect();
+        let is_read = |conflict: &&&ConflictOrder| {
+            conflict.kind.cell().is_some_and(|cell| read.contains(&cell))
+        };
+        let telling = memory.iter().find(|conflict| self.reads_otherwise(conflict.order));
+        let telling = telling.or_else(|| memory.iter().find(is_read)).or(memory.first());
+        let memory = telling.map(|conflict| conflict.order);
         let forced = forced.filter(|order| self.reversed(*order));
         memory.or(forced).or_else(|| reversed.first().map(|conflict| conflict.order))
     }
