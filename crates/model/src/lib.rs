@@ -10,6 +10,7 @@ pub mod evaluate;
 pub mod event;
 pub mod expr;
 pub mod ids;
+mod library;
 pub mod names;
 pub mod points;
 pub mod schedule;

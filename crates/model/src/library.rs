@@ -1,0 +1,378 @@
+//! What the libraries of C++ and Rust, and packages, do for themselves: which events are steps of that, told by the
+//! functions and files of their call stacks.
+
+use crate::event::{ChannelStep, Event, EventKind, Site};
+
+impl Event {
+    /// Is it an operation of an atomic variable, as the libraries of C++ and Rust have them?
+    #[must_use]
+    pub fn is_atomic_operation(&self) -> bool {
+        self.library().iter().any(|site| {
+            let file = site.file.rsplit('/').next().unwrap_or_default();
+            ["atomic.rs", "atomic_base.h", "atomic"].contains(&file)
+        })
+    }
+
+    /// The function of Rust's library that the program called at [`site`](Self::site), without the types that it is for;
+    /// `None` for an event of the program's own code.
+    #[must_use]
+    pub fn called_of_rusts_library(&self) -> Option<&str> {
+        let called = self.library().last().filter(|site| rust_file(site).is_some())?;
+        let plain = called.function.split('<').next().unwrap_or_default();
+        (!plain.is_empty()).then_some(plain)
+    }
+
+    /// What the program had a channel of Rust's library do.
+    #[must_use]
+    pub fn channel_step(&self) -> Option<ChannelStep> {
+        let channels = ["std/src/sync/mpmc/", "std/src/sync/mpsc"];
+        let inside = |site: &Site| {
+            rust_file(site).is_some_and(|file| channels.iter().any(|part| file.starts_with(part)))
+        };
+        if !self.library().iter().any(inside) {
+            return None;
+        }
+        match self.called_of_rusts_library()? {
+            "send" | "try_send" | "send_timeout" => Some(ChannelStep::Send),
+            "recv" | "try_recv" | "recv_timeout" | "recv_deadline" | "next" => {
+                Some(ChannelStep::Receive)
+            }
+            "drop" | "drop_in_place" => Some(ChannelStep::Drop),
+            _ => None,
+        }
+    }
+
+    /// Is it a step of a barrier, a latch, a semaphore or a wait of the C++ library, or of how a thread of Rust's
+    /// library, or of a package of locks, sleeps and is woken? What such an object keeps is no variable of the program,
+    /// and that it looks again before it sleeps is its own affair.
+    #[must_use]
+    pub fn is_in_synchronisation(&self) -> bool {
+        self.library().iter().any(|site| {
+            let file = site.file.rsplit('/').next().unwrap_or_default();
+            SYNCHRONISATION.contains(&file)
+                || rust_file(site).is_some_and(is_waiting)
+                || package_file(site).is_some_and(is_waiting_of_package)
+        }) || self.is_in_once()
+    }
+
+    /// Is it how Rust's library has a routine run once, and others wait for that? Who asks whether it has run, or sets what it
+    /// would have made, goes by that.
+    fn is_in_once(&self) -> bool {
+        let runs = |names: &[&str]| {
+            self.library().iter().any(|site| {
+                let name = site.function.split('<').next().unwrap_or_default();
+                rust_file(site).is_some() && names.contains(&name)
+            })
+        };
+        let once = |site: &Site| rust_file(site).is_some_and(|file| file.starts_with(RUST_ONCE));
+        self.library().iter().any(once)
+            && runs(&["call_once", "call_once_force", "get_or_init", "get_or_try_init", "force"])
+            && !runs(&["set", "try_insert"])
+    }
+
+    /// Is it what a package of locks, or of channels, keeps so that threads can wait? Nothing of the program's goes through that.
+    #[must_use]
+    pub fn is_waiting_in_package(&self) -> bool {
+        self.library().iter().any(|site| package_file(site).is_some_and(is_waiting_of_package))
+    }
+
+    /// Is it what OpenMP's runtime does for itself? Whose order that is says less than the order of what the
+    /// program does, in which it shows as well. Critical sections are the program's.
+    #[must_use]
+    pub fn is_of_openmp(&self) -> bool {
+        let mut inside = self.stack.iter().take_while(|site| site.file.is_empty());
+        inside.any(|site| {
+            let entry = site.function.strip_prefix("__kmpc_");
+            entry.is_some_and(|entry| !entry.contains("critical"))
+                || site.function.starts_with("symbiosis_omp_")
+        })
+    }
+
+    /// Is it nothing that the program does or goes by: a step of how the library, or OpenMP's runtime, lets threads wait,
+    /// or counts pointers, or what Rust's library, or a package, does where no line of the program called it, as a harness
+    /// of tests does or the threads of a pool?
+    #[must_use]
+    pub fn is_affair_of_library(&self) -> bool {
+        let site = self.site();
+        self.is_in_synchronisation()
+            || (self.counts_references() && !self.asks_whether_it_is_there())
+            || self.asks_who_is_left()
+            || self.is_of_openmp()
+            || rust_file(site).is_some()
+            || package_file(site).is_some()
+    }
+
+    /// Is it part of how a library takes several locks at once, as `std::lock` and `std::scoped_lock` do? Such a library tries
+    /// all locks but one, and who does not get one gives the others back and waits: it has all of them behind the call.
+    #[must_use]
+    pub fn takes_several_locks(&self) -> bool {
+        self.library().iter().any(|site| {
+            let name = site.function.split('<').next().unwrap_or_default();
+            SEVERAL_LOCKS.contains(&name)
+        })
+    }
+
+    /// Does a shared pointer give up its part of the object? It has no use of that behind it.
+    #[must_use]
+    pub fn gives_up_reference(&self) -> bool {
+        self.library().iter().any(|site| {
+            RELEASES.contains(&site.function.as_str()) || counts(site, &["drop", "release"])
+        })
+    }
+
+    /// Does a weak pointer look whether the object is still there? What the program does next goes by that.
+    #[must_use]
+    pub fn asks_whether_it_is_there(&self) -> bool {
+        let asks = |site: &Site| site.function == LOCKS_WEAK || counts(site, &["upgrade"]);
+        matches!(self.kind, EventKind::Read { .. }) && self.library().iter().any(asks)
+    }
+
+    /// Does a library that destroys an object of its own look whether anybody else still has a part of that, as a
+    /// `packaged_task` does for its future?
+    #[must_use]
+    pub fn asks_who_is_left(&self) -> bool {
+        let library = self.library();
+        library.iter().any(|site| site.function == "_M_get_use_count")
+            && library.last().is_some_and(|site| site.function.starts_with('~'))
+    }
+
+    /// Does it change how many shared pointers an object has? In which order such changes come matters to who
+    /// reads the number alone.
+    #[must_use]
+    pub fn counts_references(&self) -> bool {
+        let takes = |site: &Site| {
+            TAKES.contains(&site.function.as_str())
+                || counts(site, &["clone", "acquire", "upgrade", "downgrade"])
+        };
+        self.gives_up_reference() || self.library().iter().any(takes)
+    }
+
+    /// The places of the stack that are inside of libraries: all of them where the program has no part in it.
+    fn library(&self) -> &[Site] {
+        match self.site().is_in_library() {
+            true => &self.stack,
+            false => self.stack.get(..self.depth()).unwrap_or_default(),
+        }
+    }
+}
+
+/// The place's file in the sources of Rust's library, such as `std/src/thread/scoped.rs`.
+fn rust_file(site: &Site) -> Option<&str> {
+    let path = site.file.strip_prefix("/rustc/")?;
+    path.split_once("/library/").map(|(_, file)| file)
+}
+
+/// The package, with its version, and the file in it, for a place in what cargo got: `lock_api-0.4.14`, `src/mutex.rs`.
+fn package_file(site: &Site) -> Option<(&str, &str)> {
+    let (_, path) = site.file.split_once("/.cargo/registry/src/")?;
+    path.split_once('/')?.1.split_once('/')
+}
+
+/// Is the file of a package of locks, or about how threads wait for channels?
+fn is_waiting_of_package((package, file): (&str, &str)) -> bool {
+    let is = |name: &str| package.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+    ["parking_lot", "parking_lot_core", "lock_api"].into_iter().any(is)
+        || (is("crossbeam-channel") && ["src/context.rs", "src/waker.rs"].contains(&file))
+}
+
+/// Is the file of Rust's library about how threads sleep, are woken, and end?
+fn is_waiting(file: &str) -> bool {
+    RUST_SYNCHRONISATION.iter().any(|part| file.starts_with(part))
+}
+
+/// Is it one of these functions (their names without parameters) of Rust's `Arc` or `Weak`, or of the ends of a
+/// channel?
+fn counts(site: &Site, functions: &[&str]) -> bool {
+    let name = site.function.split('<').next().unwrap_or_default();
+    let counting = ["alloc/src/sync.rs", "std/src/sync/mpmc/counter.rs"];
+    let of_package = |(package, file): (&str, &str)| {
+        package.starts_with("crossbeam-channel-") && file == "src/counter.rs"
+    };
+    functions.contains(&name)
+        && (rust_file(site).is_some_and(|file| counting.contains(&file))
+            || package_file(site).is_some_and(of_package))
+}
+
+/// The headers of the C++ library's synchronisation that is instrumented with the program.
+const SYNCHRONISATION: [&str; 8] = [
+    "barrier",
+    "latch",
+    "semaphore",
+    "semaphore_base.h",
+    "atomic_wait.h",
+    "atomic_timed_wait.h",
+    "atomic_futex.h",
+    "atomic_sync.h",
+];
+
+/// The files, or folders of files, of Rust's library about how threads sleep, are woken, and end. What channels do
+/// with their messages is not among them: in which order two are sent says something about the program.
+const RUST_SYNCHRONISATION: [&str; 7] = [
+    "std/src/sync/mpmc/context.rs",
+    "std/src/sync/mpmc/waker.rs",
+    "std/src/sync/barrier.rs",
+    "std/src/sys/sync/thread_parking/",
+    "std/src/sys/thread_local/",
+    "std/src/thread/scoped.rs",
+    "std/src/thread/spawnhook.rs",
+];
+
+/// The files of Rust's library about what is done once.
+const RUST_ONCE: &str = "std/src/sys/sync/once/";
+
+/// What takes several locks in the C++ libraries and in Boost.
+const SEVERAL_LOCKS: [&str; 6] =
+    ["lock", "scoped_lock", "__lock_impl", "__lock_first", "lock_impl", "lock_range"];
+
+/// What shared pointers of the C++ library call when they are copied.
+const TAKES: [&str; 3] = ["_M_add_ref_copy", LOCKS_WEAK, "__add_shared"];
+
+/// What a weak pointer of the C++ library calls when a shared one is made of it.
+const LOCKS_WEAK: &str = "_M_add_ref_lock_nothrow";
+
+/// What its shared pointers call when they are destroyed or take another object.
+const RELEASES: [&str; 3] = ["_M_release", "_M_weak_release", "__release_shared"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{EventId, ThreadId};
+    use std::sync::Arc;
+
+    fn site(file: &str, line: u32) -> Site {
+        Site { file: file.to_owned(), line, ..Site::default() }
+    }
+
+    #[test]
+    fn what_no_line_of_the_program_called_is_the_librarys_affair() {
+        let harness = ("/rustc/0a1b/library/test/src/lib.rs", "run_test");
+        let atomic = ("/rustc/0a1b/library/core/src/sync/atomic.rs", "atomic_load<u8>");
+        let pool =
+            ("/home/me/.cargo/registry/src/index-0a1b/rayon-core-1.12.1/src/sleep/mod.rs", "sleep");
+        let own = ("src/lib.rs", "lines");
+        assert!(event(&[atomic, harness]).is_affair_of_library());
+        assert!(event(&[atomic, pool]).is_affair_of_library());
+        assert!(!event(&[atomic, own, harness]).is_affair_of_library());
+        let count = ("/usr/include/c++/12/bits/shared_ptr_base.h", "_M_get_use_count");
+        let task = ("/usr/include/c++/12/future", "~packaged_task");
+        assert!(event(&[count, task, own]).is_affair_of_library());
+        let asked = ("/usr/include/c++/12/bits/shared_ptr_base.h", "use_count");
+        assert!(!event(&[count, asked, own]).is_affair_of_library());
+        let counted = [("/rustc/0a1b/library/alloc/src/sync.rs", "drop<App>"), own];
+        assert!(event(&counted).is_affair_of_library());
+        for asks in [(count.0, "_M_add_ref_lock_nothrow"), (counted[0].0, "upgrade<App>")] {
+            let mut asked = event(&[asks, own]);
+            assert!(asked.is_affair_of_library(), "it takes a part");
+            asked.kind = EventKind::Read { parts: Vec::new() };
+            assert!(!asked.is_affair_of_library(), "it looks whether there is one");
+        }
+        let found = ("/usr/include/c++/12/bits/shared_ptr.h", "get");
+        assert!(!event(&[found]).is_affair_of_library());
+        for runtime in ["__kmpc_omp_task", "__kmpc_barrier", "symbiosis_omp_worker"] {
+            assert!(event(&[("", runtime), own]).is_affair_of_library(), "{runtime}");
+        }
+        assert!(!event(&[("", "__kmpc_critical"), own]).is_affair_of_library());
+    }
+
+    #[test]
+    fn what_is_done_with_a_channel_is_told_by_what_the_program_called() {
+        let list = ("/rustc/0a1b/library/std/src/sync/mpmc/list.rs", "start_recv<u32>");
+        let own = ("src/main.rs", "main");
+        let step = |function: &str| {
+            event(&[list, ("/rustc/0a1b/library/std/src/sync/mpsc.rs", function), own])
+                .channel_step()
+        };
+        assert_eq!(step("recv<u32>"), Some(ChannelStep::Receive));
+        assert_eq!(step("send<u32>"), Some(ChannelStep::Send));
+        assert_eq!(step("drop_in_place<std::sync::mpsc::Receiver<u32>>"), Some(ChannelStep::Drop));
+        assert_eq!(step("clone"), None);
+        assert_eq!(event(&[own]).channel_step(), None);
+        let wait = ("/rustc/0a1b/library/std/src/sync/barrier.rs", "wait");
+        assert_eq!(event(&[wait, own]).called_of_rusts_library(), Some("wait"));
+        assert_eq!(event(&[wait, own]).channel_step(), None);
+    }
+
+    fn event(stack: &[(&str, &str)]) -> Event {
+        let place = |(file, function): &(&str, &str)| Site {
+            function: (*function).to_owned(),
+            ..site(file, 1)
+        };
+        let stack: Vec<Site> = stack.iter().map(place).collect();
+        let (id, thread, kind) =
+            (EventId::from_index(0), ThreadId::from_index(0), EventKind::Fence);
+        Event {
+            id,
+            thread,
+            index: 0,
+            stack: stack.into(),
+            name: None,
+            words: Arc::new([]),
+            pieces: Arc::new([]),
+            drains: false,
+            kind,
+        }
+    }
+
+    #[test]
+    fn what_synchronisation_of_the_library_does_inside_is_known() {
+        let base = ("/usr/include/c++/12/bits/atomic_base.h", "compare_exchange_strong");
+        let arrive = ("/usr/include/c++/12/barrier", "_M_arrive");
+        assert!(event(&[base, arrive, ("heat.cpp", "part")]).is_in_synchronisation());
+        assert!(!event(&[base, ("heat.cpp", "part")]).is_in_synchronisation());
+        // A barrier of the program's own is its own.
+        assert!(
+            !event(&[base, ("src/barrier", "arrive"), ("heat.cpp", "part")])
+                .is_in_synchronisation()
+        );
+        let release = ("/usr/include/c++/12/bits/shared_ptr_base.h", "_M_release");
+        assert!(event(&[release, ("pool.cpp", "get")]).gives_up_reference());
+        assert!(!event(&[("pool.cpp", "_M_release")]).gives_up_reference());
+    }
+
+    #[test]
+    fn what_the_library_of_rust_does_inside_is_known() {
+        let atomic = ("/rustc/0123/library/core/src/sync/atomic.rs", "fetch_sub");
+        let parks = ("/rustc/0123/library/std/src/sys/sync/thread_parking/futex.rs", "park");
+        assert!(event(&[atomic, parks, ("main.rs", "main")]).is_in_synchronisation());
+        let sends = ("/rustc/0123/library/std/src/sync/mpmc/list.rs", "send<u32>");
+        assert!(!event(&[atomic, sends, ("main.rs", "main")]).is_in_synchronisation());
+        let once = ("/rustc/0123/library/std/src/sys/sync/once/futex.rs", "call");
+        let asks = ("/rustc/0123/library/std/src/sys/sync/once/futex.rs", "is_completed");
+        let cell = "/rustc/0123/library/std/src/sync/once_lock.rs";
+        let made = (cell, "get_or_init<u32, catalog::prices::{closure_env#0}>");
+        let (got, set) = ((cell, "get<u32>"), (cell, "try_insert<u32>"));
+        assert!(event(&[atomic, once, made, ("main.rs", "main")]).is_in_synchronisation());
+        assert!(event(&[atomic, asks, made, ("main.rs", "main")]).is_in_synchronisation());
+        assert!(!event(&[atomic, asks, got, ("main.rs", "main")]).is_in_synchronisation());
+        assert!(!event(&[atomic, once, made, set, ("main.rs", "main")]).is_in_synchronisation());
+        let arc = "/rustc/0123/library/alloc/src/sync.rs";
+        let dropped = event(&[atomic, (arc, "drop<cache::Cache>"), ("main.rs", "main")]);
+        assert!(dropped.gives_up_reference() && dropped.counts_references());
+        let cloned = event(&[atomic, (arc, "clone<cache::Cache>"), ("main.rs", "main")]);
+        assert!(!cloned.gives_up_reference() && cloned.counts_references());
+        let hooks = event(&[atomic, (arc, "drop<std::thread::spawnhook::SpawnHook>")]);
+        assert!(
+            hooks.counts_references(),
+            "what a thread does before and behind the program's part"
+        );
+        let read = event(&[(arc, "deref<cache::Cache>"), ("main.rs", "main")]);
+        assert!(!read.counts_references());
+        assert!(!event(&[atomic, ("src/sync.rs", "drop")]).gives_up_reference());
+        let store = "/home/me/.cargo/registry/src/index.crates.io-1949/";
+        let of = |file: &str, function| {
+            event(&[(&format!("{store}{file}"), function), ("main.rs", "main")])
+        };
+        let park = of("parking_lot_core-0.9.3/src/parking_lot.rs", "park");
+        assert!(
+            park.is_waiting_in_package()
+                && !of("bus-2.4.1/src/lib.rs", "send").is_waiting_in_package()
+        );
+        assert!(of("lock_api-0.4.14/src/mutex.rs", "lock").is_in_synchronisation());
+        assert!(of("crossbeam-channel-0.5.17/src/waker.rs", "notify").is_in_synchronisation());
+        assert!(
+            !of("crossbeam-channel-0.5.17/src/flavors/list.rs", "send").is_in_synchronisation()
+        );
+        assert!(of("crossbeam-channel-0.5.17/src/counter.rs", "release<u32>").counts_references());
+        assert!(!of("dashmap-6.1.0/src/lib.rs", "get").is_in_synchronisation());
+    }
+}
