@@ -249,7 +249,7 @@ impl Passed {
         let differs = (alone, flows, across.operations, events, across.distance);
         let distance = across.distance.checked_ilog2().unwrap_or(0);
         let by = (self.check.is_none(), self.flip.is_none());
-        (by.0, unexplained, flows == 0, meets, distance, by.1, behind, early, differs)
+        (by.0, unexplained, flows == 0, meets, distance, behind, by.1, early, differs)
     }
 }
 
