@@ -141,6 +141,7 @@ impl Confirmer {
     ) -> Result<Option<Manifest>, ReplayError> {
         let _span = tracing::info_span!("watch_heap").entered();
         let Ok(target) = &self.target else { return Ok(None) };
+        tracing::debug!(script, "the schedule of the recorded run");
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let timeout = left.map_or(self.settings.timeout, |left| left.min(self.settings.timeout));
         let settings = Settings { watches_heap: true, timeout, ..self.settings.clone() };

@@ -7,9 +7,10 @@ use super::work::{Explained, Work};
 use encoders::ConstraintSystem;
 use explain::{Clock, context_switches};
 use model::evaluate::{Check, Evaluator};
-use model::{EventId, EventKind, EventTrace, Schedule, VarId};
+use model::{EventId, EventKind, EventTrace, ObjectId, Schedule, VarId};
 use solver::{Model, Order, UnknownReason};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -322,7 +323,17 @@ fn ending(trace: &EventTrace) -> Vec<EventId> {
     let is_access = |id: &EventId| {
         matches!(trace.event(*id).kind, EventKind::Read { .. } | EventKind::Write { .. })
     };
+    // Nobody waits for a lock that no other thread takes, such as that of who throws an exception.
+    let others = trace.events.iter().filter(|event| event.thread != failing.thread);
+    let shared: BTreeSet<ObjectId> = others.filter_map(|event| event.kind.object()).collect();
+    let is_own = |id: &EventId| match &trace.event(*id).kind {
+        kind @ (EventKind::Lock { .. } | EventKind::Unlock { .. }) => {
+            kind.object().is_some_and(|lock| !shared.contains(&lock))
+        }
+        _ => false,
+    };
     let accesses = own.iter().rev().copied().skip_while(|id| is_given_up(trace, *id));
+    let accesses = accesses.filter(|id| !is_own(id));
     accesses.take_while(is_access).collect()
 }
 
@@ -338,4 +349,39 @@ fn behind_others(trace: &EventTrace, own: &[EventId]) -> Vec<Order> {
 /// Is it a lock that a thread still held when the run ended?
 fn is_given_up(trace: &EventTrace, id: EventId) -> bool {
     matches!(trace.event(id).kind, EventKind::Unlock { synthetic: true, .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn a_lock_that_nobody_else_takes_ends_no_accesses() {
+        let text = |second: &str| {
+            format!(
+                "
+                a: lock names
+                a: [found] R name -> p
+                a: unlock names
+                a: [read] R letters -> c
+                a: lock own
+                a: [count] W count 1
+                a: unlock own
+                a: fail c == 0
+                b: lock {second}
+                b: W letters 0
+                b: unlock {second}
+                "
+            )
+        };
+        let last = |second: &str| {
+            let parsed = parse(&text(second)).expect("the text is a trace");
+            let named = ["found", "read", "count"];
+            let label = |id: &EventId| named.into_iter().find(|name| parsed.event(name) == *id);
+            ending(&parsed.trace).iter().filter_map(label).collect::<Vec<_>>()
+        };
+        assert_eq!(last("names"), ["count", "read"]);
+        assert_eq!(last("own"), Vec::<&str>::new(), "the other thread may have waited for it");
+    }
 }
