@@ -36,6 +36,9 @@ use std::time::{Duration, Instant};
 use symex::{Execution, GapKind, Recording, ThreadReport};
 use work::Work;
 
+/// So many other runs that fail where freed memory is used are explained until the program follows one's schedule.
+const OTHER_RUNS: usize = 3;
+
 /// Which solver answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
@@ -197,31 +200,41 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     if likely && let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work, false)? {
         return Ok(answer);
     }
-    work.may_be_freed = !likely && watched::is_possible(&loaded, &execution, true);
+    work.may_be_freed = watched::is_possible(&loaded, &execution, true);
     let mut replayed = with_late_writes(directory, &execution, &mut work)?;
-    let diverged =
-        |replayed: &Replayed<'_>| replayed.failing.replay == render::solution::Replay::Diverged;
-    let at_once = std::mem::take(&mut work.may_be_freed) && diverged(&replayed.0);
+    let diverged = is_diverged(replayed.0.failing.replay);
+    let at_once = std::mem::take(&mut work.may_be_freed) && diverged;
     if at_once {
-        if let Some(answer) = by_freed_memory(directory, &loaded, &execution, &work, true)? {
+        // The recorded order was tried before where that was likely.
+        let answer = match likely {
+            true => by_other_run(directory, &execution, &work)?,
+            false => by_freed_memory(directory, &loaded, &execution, &work, true)?,
+        };
+        if let Some(answer) = answer {
             return Ok(answer);
         }
         replayed = with_late_writes(directory, &execution, &mut work)?;
     }
     let (replayed, late, sought_late) = replayed;
     let Replayed { mut explained, failing, notes, mut alternates, across } = replayed;
-    let diverged = failing.replay == render::solution::Replay::Diverged;
+    let diverged = is_diverged(failing.replay);
     let settled = contended::is_complete(&explained.explanation) && !diverged;
     let no_order = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule);
     // Where something else might have been to blame, the first look was not to the end.
     let is_open = !(likely || at_once) || no_order || (likely && diverged);
-    if !settled
-        && is_open
-        && watched::is_possible(&loaded, &execution, no_order || diverged)
-        && let Some(answer) =
-            by_freed_memory(directory, &loaded, &execution, &work, no_order || diverged)?
-    {
-        return Ok(answer);
+    if !settled && watched::is_possible(&loaded, &execution, no_order || diverged) {
+        let no_order = no_order || diverged;
+        let again = match is_open {
+            true => by_freed_memory(directory, &loaded, &execution, &work, no_order)?,
+            false => None,
+        };
+        let other = match again {
+            None if no_order && !(likely && at_once) => by_other_run(directory, &execution, &work)?,
+            again => again,
+        };
+        if let Some(answer) = other {
+            return Ok(answer);
+        }
     }
     // A spare alternate is none that was asked for.
     let enough = explained.explanation.alternates.found.len() >= options.alternates;
@@ -390,8 +403,48 @@ fn by_freed_memory(
     let Some(watched) = watched::run_again(directory, loaded, execution, work, no_order)? else {
         return Ok(None);
     };
+    let answer = explain_watched(directory, &watched, work)?;
+    if !answer.as_ref().is_some_and(|answer| is_diverged(answer.failing.replay)) {
+        return Ok(answer);
+    }
+    // What the program does not follow is no answer to be sure of.
+    let other = by_other_run(directory, execution, work)?;
+    if other.is_some() {
+        watched::forget(&watched)?;
+    }
+    Ok(other.or(answer))
+}
+
+fn is_diverged(replay: render::solution::Replay) -> bool {
+    replay == render::solution::Replay::Diverged
+}
+
+/// The answer about another run with a watched heap, where there is one with a failing schedule that the program follows.
+fn by_other_run(
+    directory: &Path,
+    execution: &Execution,
+    work: &Work<'_>,
+) -> Result<Option<Answer>, PipelineError> {
+    let mut runs = watched::Runs::new(directory, execution, work)?;
+    for _ in 0..OTHER_RUNS {
+        let Some(watched) = runs.next_misuse()? else { break };
+        let answer = explain_watched(directory, &watched, work)?;
+        let confirmed = render::solution::Replay::Confirmed;
+        if let Some(answer) = answer.filter(|answer| answer.failing.replay == confirmed) {
+            return Ok(Some(answer));
+        }
+    }
+    runs.forget()?;
+    Ok(None)
+}
+
+fn explain_watched(
+    directory: &Path,
+    watched: &Path,
+    work: &Work<'_>,
+) -> Result<Option<Answer>, PipelineError> {
     let options = SolveOptions { time: work.left(), ..work.options.clone() };
-    match solve_watched(directory, &watched, &options) {
+    match solve_watched(directory, watched, &options) {
         Ok(answer) if answer.solution.verdict == render::solution::Verdict::FailingSchedule => {
             return Ok(Some(answer));
         }
@@ -401,7 +454,7 @@ fn by_freed_memory(
         Err(error @ PipelineError::Replay(_)) => return Err(error),
         Err(error) => tracing::info!(%error, "no use of freed memory is explained"),
     }
-    watched::forget(&watched)?;
+    watched::forget(watched)?;
     Ok(None)
 }
 

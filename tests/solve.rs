@@ -396,6 +396,28 @@ fn a_pointer_that_was_copied_is_no_older_than_the_copy() {
     assert!(cause.contains("read `limit` (cursor_copy.c:46)"), "{said}");
 }
 
+/// Some of the recorded runs fail by what no order of their events leads to, and do not fail again in their own order:
+/// then another run is made.
+#[test]
+fn where_the_recorded_run_tells_nothing_another_one_does() {
+    let workspace = Workspace::new("solve-topic-list");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/topic_list.cc");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["c++", "-g", "-O0", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record =
+        ["record", "--noise", "--until-failure", "300", "-o", "run.trace", "--", "./program"];
+    for _ in 0..3 {
+        let _ = fs::remove_dir_all(workspace.path("run.trace"));
+        workspace.symbiosis(record).expect_code(SUCCESS);
+        let said = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).stdout();
+        let cause = said.lines().next().unwrap_or_default();
+        assert!(cause.contains("`this->subscribers_`") || cause.contains("`one."), "{said}");
+        let other = said.contains("that is another run, which is explained here");
+        assert_eq!(workspace.path("run.trace/watched-other").exists(), other, "{said}");
+    }
+}
+
 /// What goes wrong in the clean-up behind a thread is that thread's, and not the initial one's.
 #[test]
 fn a_failure_behind_a_threads_end_is_that_threads() {

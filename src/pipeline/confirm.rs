@@ -2,6 +2,7 @@
 
 use super::work::Explained;
 use crate::errors::with_causes;
+use crate::record::Noise;
 use crate::replay::{self, Claim, ReplayError, Settings, Target, Verdict, across, judge};
 use model::{EventKind, Schedule, Thread, ThreadId};
 use render::solution::Replay;
@@ -15,6 +16,10 @@ const TAILS: usize = 4;
 /// A failing schedule that is found when the time is nearly up is run all the same, if that takes no longer than
 /// this.
 const GRACE: Duration = Duration::from_secs(5);
+/// A run with pauses may take so long, ...
+const LEAST_RUN: Duration = Duration::from_secs(2);
+/// ... and so many times as long as the recorded one.
+const SLOWER: u32 = 5;
 
 /// How to replay.
 #[derive(Clone, Debug)]
@@ -139,12 +144,33 @@ impl Confirmer {
         script: &str,
         directory: &Path,
     ) -> Result<Option<Manifest>, ReplayError> {
+        tracing::debug!(script, "the recorded run's own schedule");
+        self.record_again(script, self.settings.clone(), directory)
+    }
+
+    /// The same of a run whose threads go on as they will, with random pauses by this seed.
+    pub(super) fn record_watched_with_noise(
+        &self,
+        seed: u64,
+        directory: &Path,
+    ) -> Result<Option<Manifest>, ReplayError> {
+        let noise = Noise::Varied.of_run(seed, None).variable().into_string().ok();
+        let enough = LEAST_RUN.saturating_add(self.recorded().saturating_mul(SLOWER));
+        let timeout = self.settings.timeout.min(enough);
+        self.record_again("", Settings { noise, timeout, ..self.settings.clone() }, directory)
+    }
+
+    fn record_again(
+        &self,
+        script: &str,
+        settings: Settings,
+        directory: &Path,
+    ) -> Result<Option<Manifest>, ReplayError> {
         let _span = tracing::info_span!("watch_heap").entered();
         let Ok(target) = &self.target else { return Ok(None) };
-        tracing::debug!(script, "the schedule of the recorded run");
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let timeout = left.map_or(self.settings.timeout, |left| left.min(self.settings.timeout));
-        let settings = Settings { watches_heap: true, timeout, ..self.settings.clone() };
+        let timeout = left.map_or(settings.timeout, |left| left.min(settings.timeout));
+        let settings = Settings { watches_heap: true, timeout, ..settings };
         match replay::record_again(target, script, &settings, directory) {
             Ok(manifest) => Ok(Some(manifest)),
             Err(error @ ReplayError::Interrupted(_)) => Err(error),

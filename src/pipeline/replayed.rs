@@ -161,9 +161,8 @@ fn search<'t>(
         // run was, as far as its clock tells, keeps to it, and one with fewer context switches may not.
         if rejected.is_empty() && !work.is_over() {
             work.as_found = true;
-            let started = Instant::now();
-            let found = confirm_as_found(confirmer, execution, work, &failing.schedule);
-            running += started.elapsed();
+            let other = &failing.schedule;
+            let found = confirm_as_found(confirmer, execution, work, other, &mut running);
             work.as_found = false;
             if let Some((explained, finding)) = found? {
                 return Ok((explained, finding, Vec::new()));
@@ -209,13 +208,16 @@ fn confirm_as_found<'t>(
     execution: &'t Execution,
     work: &mut Work<'_>,
     other: &Schedule,
+    running: &mut Duration,
 ) -> Result<Option<(Explained<'t>, Finding)>, PipelineError> {
     let explained = work.explain(&execution.trace)?;
     let Some(failing) = &explained.explanation.failing else { return Ok(None) };
     if failing.schedule.order == other.order {
         return Ok(None);
     }
+    let started = Instant::now();
     let finding = confirmer.confirm(Claim::Fails, &explained, execution, &failing.schedule)?;
+    *running += started.elapsed();
     Ok((finding.replay == Replay::Confirmed).then_some((explained, finding)))
 }
 

@@ -4,6 +4,9 @@
 //! crashes the place may have nothing to do with it any more. Along the recorded run's own schedule, and with a
 //! heap that is watched (`record --detect=use-after-free`), the program fails at the first such access. That run is
 //! recorded in the trace's directory, and is the one to explain.
+//!
+//! Where neither the recorded events nor that run lead to an answer, the program is run a few times more with a watched
+//! heap and random pauses. What fails then is another run, and the answer says so.
 
 use super::budget::Budget;
 use super::confirm::{Confirmer, whole_manifest};
@@ -22,6 +25,12 @@ use trace_format::{FailureKind, Manifest};
 
 /// Where, in the directory of a trace, the trace of that run is.
 const DIRECTORY: &str = "watched";
+/// Where the trace of another run is, with random pauses.
+const OTHER_DIRECTORY: &str = "watched-other";
+/// No more runs than this are made in search of such a one, ...
+const RUNS: u64 = 40;
+/// ... and for no longer than that.
+const TIME: Duration = Duration::from_secs(10);
 /// A run of so many events is a long one.
 const LONG: usize = 20_000;
 /// So long a look may take at whether the recorded run's own order leads to the failure.
@@ -31,18 +40,24 @@ const LOOK: Duration = Duration::from_secs(2);
 /// itself: what an answer about the trace is about.
 #[must_use]
 pub fn explained_trace(directory: &Path) -> PathBuf {
-    let watched = directory.join(DIRECTORY);
-    if Manifest::read(&watched).is_ok_and(|manifest| names_misuse(&manifest)) {
-        watched
-    } else {
-        directory.to_owned()
-    }
+    let places = [DIRECTORY, OTHER_DIRECTORY].map(|name| directory.join(name));
+    let is_misuse =
+        |watched: &PathBuf| Manifest::read(watched).is_ok_and(|manifest| names_misuse(&manifest));
+    places.into_iter().find(is_misuse).unwrap_or_else(|| directory.to_owned())
 }
 
 /// What to say of an answer that is about the trace of a run with a watched heap.
 pub(super) fn note(directory: &Path, watched: &Path) -> Option<String> {
     let then = whole_manifest(directory).ok()?;
     let now = whole_manifest(watched).ok()?;
+    if watched.ends_with(OTHER_DIRECTORY) {
+        return Some(format!(
+            "by no order of what was recorded was the recorded failure ({}) reproduced: the program, run again with random pauses \
+             and every access to freed memory watched, fails so: {}; that is another run, which is explained here",
+            ending(&then),
+            ending(&now)
+        ));
+    }
     Some(format!(
         "the recorded run failed later ({}): the program, run again in the recorded order, as far as log and clock tell it, with every access \
          to freed memory watched, fails so: {}; that run is explained here",
@@ -181,6 +196,61 @@ pub(super) fn run_again(
     }
     forget(&place)?;
     Ok(None)
+}
+
+/// Runs of the program with a watched heap and random pauses.
+pub(super) struct Runs {
+    /// None where the program cannot be run, or where nothing would come of it.
+    confirmer: Option<Confirmer>,
+    place: PathBuf,
+    budget: Budget,
+    seeds: std::ops::RangeInclusive<u64>,
+}
+
+impl Runs {
+    /// # Errors
+    /// When the trace cannot be read any more.
+    pub(super) fn new(
+        directory: &Path,
+        execution: &Execution,
+        work: &Work<'_>,
+    ) -> Result<Self, PipelineError> {
+        let options = work.options.replay.as_ref();
+        let options = options.filter(|_| execution.report.awaited_child.is_none());
+        let confirmer =
+            options.map(|options| Confirmer::new(directory, options, work.deadline)).transpose()?;
+        let budget = Budget::new(work.deadline, work.options.memory_mb).part(TIME.min(work.left()));
+        Ok(Self { confirmer, place: directory.join(OTHER_DIRECTORY), budget, seeds: 1..=RUNS })
+    }
+
+    /// Makes runs until one fails where freed memory is used, and gives its trace; none when there were enough.
+    ///
+    /// # Errors
+    /// When the trace of the run before cannot be removed, or the user interrupts.
+    pub(super) fn next_misuse(&mut self) -> Result<Option<PathBuf>, PipelineError> {
+        let Some(confirmer) = &self.confirmer else { return Ok(None) };
+        while self.budget.is_left()
+            && let Some(seed) = self.seeds.next()
+        {
+            forget(&self.place)?;
+            let Some(found) = confirmer.record_watched_with_noise(seed, &self.place)? else {
+                break;
+            };
+            tracing::info!(seed, failure = ending(&found), "ran with pauses and a watched heap");
+            if names_misuse(&found) {
+                return Ok(Some(self.place.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes the trace of the last run.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub(super) fn forget(&self) -> Result<(), PipelineError> {
+        forget(&self.place)
+    }
 }
 
 /// Removes the trace of a run with a watched heap, if there is one.
