@@ -126,6 +126,70 @@ fn listed(solution: &Solution, text: impl Fn(&Event) -> String) -> String {
     words.join(", ")
 }
 
+/// Do the two say the same but for lines and which number a thread has? A patch moves the lines of the function that it
+/// is made in, and a fingerprint knows how far they are from each other.
+#[must_use]
+pub fn alike(one: &Solution, other: &Solution) -> bool {
+    let told = |solution: &Solution| {
+        let cause = solution.cause.as_ref().filter(|cause| !cause.sentence.is_empty())?;
+        Some((cause.pattern.clone(), without_numbers(&cause.sentence)))
+    };
+    told(one).is_some_and(|known| told(other) == Some(known))
+}
+
+/// A sentence with its threads counted as they come, and without lines. What stands in backticks stays.
+fn without_numbers(sentence: &str) -> String {
+    let mut threads: Vec<String> = Vec::new();
+    let mut out = String::new();
+    for (part, quoted) in sentence.split('`').zip([false, true].into_iter().cycle()) {
+        if quoted {
+            let _ = write!(out, "`{part}`");
+            continue;
+        }
+        for (number, word) in part.split(' ').enumerate() {
+            out.push_str(if number == 0 { "" } else { " " });
+            let (name, rest) = at_thread(word);
+            if !name.is_empty() {
+                let known = threads.iter().position(|thread| thread == name);
+                let at = known.unwrap_or_else(|| {
+                    threads.push(name.to_owned());
+                    threads.len() - 1
+                });
+                let _ = write!(out, "t#{at}");
+            }
+            out.push_str(&without_line(rest));
+        }
+    }
+    out
+}
+
+/// The name of a thread that a word begins with, and what follows it: `t0.1's` is `t0.1` and `'s`.
+fn at_thread(word: &str) -> (&str, &str) {
+    let digits = |rest: &str| rest.bytes().take_while(u8::is_ascii_digit).count();
+    let Some(rest) = word.strip_prefix('t').filter(|rest| digits(rest) > 0) else {
+        return ("", word);
+    };
+    let mut end = 1 + digits(rest);
+    while let Some(rest) = word[end..].strip_prefix('.').filter(|rest| digits(rest) > 0) {
+        end += 1 + digits(rest);
+    }
+    match word[end..].starts_with(|next: char| next.is_alphanumeric() || next == '_') {
+        true => ("", word),
+        false => word.split_at(end),
+    }
+}
+
+/// `(queue.c:80)` without its number.
+fn without_line(word: &str) -> String {
+    let mut parts = word.split(':');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push(':');
+        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    out
+}
+
 /// The members that the cause is about, sorted: the pointer that leads there has many names.
 #[must_use]
 pub fn variables(solution: &Solution) -> Vec<String> {
@@ -234,6 +298,32 @@ mod tests {
         assert_eq!(fingerprint(&at("one")), None);
         assert!(compare(&at("one"), &at("one")).same);
         assert!(!compare(&at("one"), &at("two")).same);
+    }
+
+    #[test]
+    fn a_patch_may_part_the_lines_of_a_cause() {
+        let told = |sentence: &str, pattern: &str| {
+            let cause = Cause {
+                pattern: pattern.to_owned(),
+                sentence: sentence.to_owned(),
+                ..Cause::default()
+            };
+            Solution { cause: Some(cause), ..Solution::default() }
+        };
+        let one = "t0.2 waits for `a[1]` (s.rs:24), which t0.3 took (s.rs:36), in t0.2's call";
+        let is_like = |other: &str| alike(&told(one, "deadlock"), &told(other, "deadlock"));
+        assert!(is_like(
+            "t0.1 waits for `a[1]` (s.rs:24), which t0 took (s.rs:42), in t0.1's call"
+        ));
+        assert!(!is_like(
+            "t0.1 waits for `a[2]` (s.rs:24), which t0 took (s.rs:36), in t0.1's call"
+        ));
+        assert!(!is_like("t0.1 waits for `a[1]` (s.rs:24), which t0 took (s.rs:36), in t0's call"));
+        assert!(!is_like(
+            "t0.1 waits for `a[1]` (q.rs:24), which t0 took (s.rs:36), in t0.1's call"
+        ));
+        assert!(!alike(&told(one, "deadlock"), &told(one, "order")));
+        assert!(!alike(&told("", "order"), &told("", "order")));
     }
 
     #[test]

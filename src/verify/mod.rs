@@ -9,7 +9,7 @@ mod asked;
 mod forced;
 mod runs;
 
-use crate::compare::{Comparison, compare};
+use crate::compare::{Comparison, alike, compare};
 use crate::fix::{FixError, Recorded, Unshown, bug, ordered};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use asked::asked_of;
@@ -171,14 +171,13 @@ impl Judge<'_> {
     /// Says of a run that it failed, and whether that was for the same cause.
     fn failed(self, taken: &Taken, found: &mut Verification) -> Result<(), FixError> {
         found.failed_runs += 1;
-        let Some(comparison) = compared(taken, self.solution, self.options.time / 4) else {
+        let Some((comparison, same)) = compared(taken, self.solution, self.options.time / 4) else {
             if found.comparison.is_none() {
                 found.reason = "a run failed, and its cause is not known".to_owned();
             }
             found.verdict = Verdict::FailsOtherwise;
             return Ok(());
         };
-        let same = comparison.same;
         if same || found.comparison.is_none() {
             found.verdict = if same { Verdict::StillFails } else { Verdict::FailsOtherwise };
             let how = match taken.kind {
@@ -195,9 +194,10 @@ impl Judge<'_> {
     }
 }
 
-/// Solves a failing run and compares its cause. `None` when it has no cause. Where every schedule along its paths
+/// Solves a failing run, compares its cause, and says whether it is the same: the patch may have parted the lines that the
+/// fingerprint knows the distance of. `None` when it has no cause. Where every schedule along its paths
 /// fails, and not only along those of the recorded run, a run that passes is looked for, too.
-fn compared(taken: &Taken, solution: &Solution, time: Duration) -> Option<Comparison> {
+fn compared(taken: &Taken, solution: &Solution, time: Duration) -> Option<(Comparison, bool)> {
     let solved = |replay: Option<ReplayOptions>| {
         let options = SolveOptions {
             alternates: 1,
@@ -221,7 +221,9 @@ fn compared(taken: &Taken, solution: &Solution, time: Duration) -> Option<Compar
         true => solved(Some(ReplayOptions::default())).unwrap_or(claimed),
         false => claimed,
     };
-    Some(compare(solution, &other))
+    let comparison = compare(solution, &other);
+    let same = comparison.same || alike(solution, &other);
+    Some((comparison, same))
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
