@@ -53,8 +53,22 @@ pub(crate) fn member(name: String, wraps: bool) -> String {
     }
 }
 
-/// `closure in serve` for the function of a closure in `serve`, by its symbol; `None` for other functions.
-pub(crate) fn closure_name(symbol: &str) -> Option<String> {
+/// What a function that rustc names by its place is called, by its symbol: `closure in serve` for that of a closure in
+/// `serve`, `async block in serve` for what polls one, and `serve` for what polls that as an `async fn`. `None` for other
+/// functions.
+pub(crate) fn made_name(name: &str, symbol: &str) -> Option<String> {
+    const MADE: &[(&str, &str)] = &[
+        ("{closure", "closure in "),
+        ("{async_fn", ""),
+        ("{async_block", "async block in "),
+        ("{async_closure", "async closure in "),
+    ];
+    let (_, what) = MADE.iter().find(|(mark, _)| name.starts_with(mark))?;
+    Some(format!("{what}{}", function_around(symbol)?))
+}
+
+/// The function that a closure is in, by its symbol.
+fn function_around(symbol: &str) -> Option<String> {
     let name = super::demangle(symbol);
     // The older symbols have two braces.
     let end = ["::{closure", "::{{closure"].iter().filter_map(|mark| name.find(mark)).min()?;
@@ -71,7 +85,7 @@ pub(crate) fn closure_name(symbol: &str) -> Option<String> {
         }
     }
     let function = plain.rsplit("::").find(|part| !part.is_empty())?;
-    Some(format!("closure in {function}"))
+    Some(function.to_owned())
 }
 
 fn is_number(text: &str) -> bool {
@@ -114,9 +128,17 @@ mod tests {
     #[test]
     fn closures_are_named_by_the_functions_that_they_stand_in() {
         let older = "_ZN3app5serve28_$u7b$$u7b$closure$u7d$$u7d$17h4106ecb071ae848dE";
-        assert_eq!(closure_name(older).as_deref(), Some("closure in serve"));
-        assert_eq!(closure_name("_RNCNvCs1_3app4main0").as_deref(), Some("closure in main"));
-        assert_eq!(closure_name("_RNvCs1_3app4main"), None);
+        let (newer, main) = ("_RNCNvCs1_3app4main0", "_RNvCs1_3app4main");
+        for (name, symbol, expected) in [
+            ("{closure#0}", older, Some("closure in serve")),
+            ("{closure#0}", newer, Some("closure in main")),
+            ("{closure#0}", main, None),
+            ("{async_fn#0}", newer, Some("main")),
+            ("{async_block#0}", newer, Some("async block in main")),
+            ("{impl#0}", newer, None),
+        ] {
+            assert_eq!(made_name(name, symbol).as_deref(), expected, "{name}");
+        }
     }
 
     #[test]

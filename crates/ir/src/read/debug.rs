@@ -87,9 +87,9 @@ impl Reader<'_> {
                     if name.starts_with("operator()") {
                         let symbol = self.string(&operands, operand::SUBPROGRAM_SYMBOL);
                         name = name::call_name(&symbol).unwrap_or(name);
-                    } else if name.starts_with("{closure") {
+                    } else if name.starts_with('{') {
                         let symbol = self.string(&operands, operand::SUBPROGRAM_SYMBOL);
-                        name = name::rust::closure_name(&symbol).unwrap_or(name);
+                        name = name::rust::made_name(&name, &symbol).unwrap_or(name);
                     }
                     return (name, call!(self, LLVMDISubprogramGetLine(scope)));
                 }
