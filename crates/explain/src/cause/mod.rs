@@ -378,8 +378,12 @@ impl Found {
                 variables.push(name.clone());
             }
         }
-        let marks = if marks.is_empty() { &events } else { &marks };
-        let fingerprint = fingerprint::of(story, pattern, marks);
+        // An object that was freed may be used by another member the next time.
+        let told = Some(sentence.as_str()).filter(|_| pattern == Pattern::UseAfterFree);
+        let fingerprint = match marks.is_empty() {
+            true => fingerprint::of(story, pattern, (&events, told)),
+            false => fingerprint::of(story, pattern, (&marks, None)),
+        };
         Cause { pattern, case, sentence, variables, events, names, fingerprint }
     }
 }
