@@ -218,6 +218,7 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             let mut found: Vec<Candidate> = routine().collect();
             found.extend(again::candidates(bug));
             found.extend(order::given_back(bug));
+            found.extend(order::handed_over(bug));
             found.extend(steps::one_unit(bug));
             found.extend(steps::read_once(bug));
             let mut instead: Vec<Candidate> = steps::one_step(bug).into_iter().collect();

@@ -63,6 +63,30 @@ pub(super) fn given_back(bug: &Bug<'_>) -> Vec<Candidate> {
     wanted(bug).into_iter().flat_map(|wanted| told::given_back_later(bug, wanted)).collect()
 }
 
+/// What a thread writes to a place that it has handed to the other one: that goes by what it wrote there, and wrote to the
+/// place before. The write comes before the hand-over.
+pub(super) fn handed_over(bug: &Bug<'_>) -> Vec<Candidate> {
+    let trace = bug.trace;
+    let mut found = Vec::new();
+    for wanted in wanted(bug) {
+        let writes = |id: EventId| !trace.event(id).kind.writes().is_empty();
+        if bug.pattern != Pattern::Atomicity || !writes(wanted.first) || !writes(wanted.then) {
+            continue;
+        }
+        let before = trace.thread_of(wanted.first).events.iter();
+        let before = before.take(trace.event(wanted.first).index as usize);
+        let handed: Vec<&Event> = before
+            .filter(|id| writes(**id) && told::is_seen_before(bug, **id, wanted.then))
+            .map(|id| trace.event(*id))
+            .collect();
+        found.extend(moves(bug, wanted, Direction::Earlier).into_iter().filter(|candidate| {
+            let target = &candidate.repair.places[1];
+            handed.iter().any(|event| event.stack.iter().any(|site| target.has(site)))
+        }));
+    }
+    found
+}
+
 /// What makes one thread wait for another one: more than to move a line or to hold a lock, and enough
 /// for nearly every cause.
 pub(super) fn waits(bug: &Bug<'_>) -> Vec<Candidate> {

@@ -173,6 +173,23 @@ fn tells(trace: &EventTrace, id: EventId, then: EventId) -> bool {
     }
 }
 
+/// Does the other step's thread read what this event wrote, in the failing schedule, before its step?
+pub(super) fn is_seen_before(bug: &Bug<'_>, id: EventId, then: EventId) -> bool {
+    let (trace, written) = (bug.trace, bug.trace.event(id));
+    let thread = trace.event(then).thread;
+    let place = |id: EventId| bug.schedule.iter().position(|other| *other == id);
+    let (Some(from), Some(to)) = (place(id), place(then)) else { return false };
+    written.kind.writes().iter().any(|part| {
+        let behind = bug.schedule.get(from + 1..to).unwrap_or_default().iter();
+        let mut behind = behind.map(|id| trace.event(*id));
+        let touches =
+            |event: &Event| event.kind.writes().iter().any(|other| other.cell == part.cell);
+        let reads = |event: &Event| event.kind.reads().iter().any(|other| other.cell == part.cell);
+        let next = behind.find(|event| touches(event) || event.thread == thread && reads(event));
+        next.is_some_and(|event| event.thread == thread && reads(event))
+    })
+}
+
 /// Does the other step's thread, woken by this signal, look at what the first one's thread wrote before its step? It is
 /// told by that, with the signal or without.
 fn looks_again(trace: &EventTrace, signal: EventId, wanted: Wanted) -> bool {

@@ -130,3 +130,42 @@ fn who_must_not_come_between_is_held_back_without_the_lock() {
     });
     assert!(held_back, "{:?}", found.iter().map(|found| &found.repair).collect::<Vec<_>>());
 }
+
+/// Who gives a block back clears its owner behind that, when another thread may have it and have written its own there.
+#[test]
+fn what_was_handed_over_is_written_before() {
+    let text = "cell free 32 = 0\ncell owner 32 = 1\n\
+                a: [take] lock m\na: [put] W free 1\na: [give] unlock m\na: [clear] W owner 0\n\
+                b: [hold] lock m\nb: [get] R free -> f\nb: assume f == 1\nb: [let] unlock m\n\
+                b: [own] W owner 2\nb: [check] R owner -> o\nb: fail o != 2\n";
+    let mut parsed = parse(text).expect("the text is a trace");
+    let places =
+        [("take", 60), ("put", 62), ("give", 63), ("clear", 69), ("hold", 41), ("get", 42)];
+    for (label, line) in places.into_iter().chain([("let", 45), ("own", 49), ("check", 50)]) {
+        let function = if line < 60 { "message" } else { "block_put" };
+        let (file, function) = ("pool.c".to_owned(), function.to_owned());
+        let id = parsed.event(label);
+        parsed.trace.events[id.index()].stack = [Site { file, line, column: 1, function }].into();
+    }
+    let ids = |labels: &[&str]| -> Vec<EventId> {
+        labels.iter().map(|label| parsed.event(label)).collect()
+    };
+    let events = ids(&["own", "clear", "check"]);
+    let steps = |schedule: &[&str]| -> Vec<String> {
+        let schedule = ids(schedule);
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::Atomicity,
+            events: &events,
+            schedule: &schedule,
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        handed_over(&bug).into_iter().map(|found| found.repair.steps[0].clone()).collect()
+    };
+    let seen = ["take", "put", "give", "hold", "get", "let", "own", "clear", "check"];
+    let told = "in block_put, write `owner` (pool.c:69) before writing `free` (pool.c:62)";
+    assert_eq!(steps(&seen), [told]);
+    let unseen = ["hold", "get", "let", "own", "take", "put", "give", "clear", "check"];
+    assert_eq!(steps(&unseen), [] as [&str; 0], "nothing was handed to it");
+}
