@@ -149,6 +149,79 @@ fn the_time_goes_for_runs_too() {
     assert_eq!(fixes["repairs"].as_array().map(Vec::len), Some(0), "{}", answer.describe());
 }
 
+/// The compiler writes the rounds of the loop out one behind the other, and the second lock is asked for in each.
+const UNROLLED: &str = r#"
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+static pthread_mutex_t book = PTHREAD_MUTEX_INITIALIZER, shelf = PTHREAD_MUTEX_INITIALIZER;
+static sem_t opened;
+static int orders[4], counts[4];
+static int wanted(int item) {
+    pthread_mutex_lock(&book);
+    int n = orders[item];
+    pthread_mutex_unlock(&book);
+    return n;
+}
+static int missing(void) {
+    int all = 0;
+    pthread_mutex_lock(&shelf);
+#pragma clang loop unroll(full)
+    for (int item = 0; item < 4; item++) {
+        int n = wanted(item);
+        if (n > counts[item])
+            all += n - counts[item];
+        if (item == 0)
+            sem_post(&opened);
+    }
+    pthread_mutex_unlock(&shelf);
+    return all;
+}
+static void ship(int item) {
+    pthread_mutex_lock(&book);
+    pthread_mutex_lock(&shelf);
+    counts[item]--;
+    orders[item]--;
+    pthread_mutex_unlock(&shelf);
+    pthread_mutex_unlock(&book);
+}
+static void *packer(void *argument) {
+    sem_wait(&opened);
+    ship(3);
+    return argument;
+}
+int main(void) {
+    pthread_t thread;
+    sem_init(&opened, 0, 0);
+    pthread_create(&thread, NULL, packer, NULL);
+    int all = missing();
+    pthread_join(thread, NULL);
+    printf("%d\n", all);
+    return 0;
+}
+"#;
+
+/// What `fix` says of a program, run with the repairs' orders enforced.
+fn fixes_of(name: &str, text: &str, (level, options): (&str, &[&str])) -> String {
+    let workspace = Workspace::new(name);
+    fs::write(workspace.path("program.c"), text).expect("the source can be written");
+    workspace
+        .symbiosis(["cc", "-g", level, "-pthread", "program.c", "-o", "program"])
+        .expect_code(SUCCESS);
+    let record = ["record", "--noise", "--until-failure", "2000", "-o", "failing.trace"];
+    let arguments = record.iter().chain(options).chain(&["--", "./program"]);
+    workspace.symbiosis(arguments.copied()).expect_code(SUCCESS);
+    workspace.symbiosis(["fix", "failing.trace", "--runs", "5"]).expect_code(SUCCESS).stdout()
+}
+
+/// Who asks for a lock in each round of a loop, with another one held, is alone until the last round.
+fn an_order_of_locks_holds_for_all_rounds() {
+    let answer = fixes_of("fix-unrolled", UNROLLED, ("-O2", &["--timeout", "1"]));
+    let first = answer.lines().find(|line| line.starts_with("repair 1: ")).unwrap_or_default();
+    assert!(first.contains("in ship, take `shelf` "), "{answer}");
+    assert!(answer.contains("enforced: passed 5 of 5"), "{answer}");
+}
+
 /// Solving this one takes minutes.
 const SLOW: &str = "shards";
 /// Every schedule of this one fails: what is said then has a test of its own.
@@ -193,6 +266,10 @@ fn main() -> ExitCode {
     }));
     trials.push(Trial::test("time::goes_for_runs_too", || {
         the_time_goes_for_runs_too();
+        Ok(())
+    }));
+    trials.push(Trial::test("rounds::an_order_of_locks_holds_for_all", || {
+        an_order_of_locks_holds_for_all_rounds();
         Ok(())
     }));
     libtest_mimic::run(&arguments, trials).exit_code()

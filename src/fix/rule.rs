@@ -2,7 +2,8 @@
 //! The runtime follows it (`crates/runtime/src/avoid.rs`); the form is in docs/fix.md.
 
 use ir::loops::Loops;
-use ir::types::BlockId;
+use ir::types::{BlockId, InstId};
+use ir::ways::leading_to;
 use model::{Awaited, Event, EventId, EventKind, EventTrace, Points, Site};
 use repair::{Kind, Repair, Rule, Span, Stretch, begins_wait, lines};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +17,13 @@ struct Gate {
     frames: Vec<Place>,
     /// The loops that it is in.
     loops: BTreeSet<LoopId>,
+    /// Where it stands in the code.
+    function: FunctionId,
+    instruction: InstId,
 }
+
+/// A function: its module and its place there.
+type FunctionId = (usize, usize);
 
 /// A loop: its module, function, and the block where its rounds begin.
 type LoopId = (usize, usize, BlockId);
@@ -28,12 +35,15 @@ struct Place {
 }
 
 /// The program's gates.
-pub struct Gates(Vec<Gate>);
+pub struct Gates<'r> {
+    all: Vec<Gate>,
+    recording: &'r Recording,
+}
 
-impl Gates {
+impl<'r> Gates<'r> {
     /// Of all modules of a recording.
     #[must_use]
-    pub fn of(recording: &Recording) -> Self {
+    pub fn of(recording: &'r Recording) -> Self {
         let mut all = Vec::new();
         for (m, module) in recording.modules.iter().enumerate() {
             let module = &module.ir;
@@ -57,11 +67,18 @@ impl Gates {
                     }
                     let loops = loops.around(function, gate.instruction);
                     let loops = loops.map(|header| (m, f, header)).collect();
-                    all.push(Gate { site: gate.site, frames, loops });
+                    let instruction = gate.instruction;
+                    all.push(Gate {
+                        site: gate.site,
+                        frames,
+                        loops,
+                        function: (m, f),
+                        instruction,
+                    });
                 }
             }
         }
-        Self(all)
+        Self { all, recording }
     }
 
     /// The gates at an event's place that are for what it does.
@@ -80,8 +97,33 @@ impl Gates {
             EventKind::ReadModifyWrite { .. } => ":update:",
             _ => ":call:",
         };
-        let own = self.0.iter().filter(move |gate| gate.frames.iter().any(here));
+        let own = self.all.iter().filter(move |gate| gate.frames.iter().any(here));
         own.filter(move |gate| gate.site.contains(word))
+    }
+
+    /// The gates from which a thread comes to the end of a stretch again without coming through its beginning: in the
+    /// function that both are in, the compiler may have written a loop's rounds out one behind the other.
+    fn going_on(&self, trace: &EventTrace, stretch: Stretch) -> BTreeSet<(FunctionId, InstId)> {
+        let of = |id: EventId| {
+            let mut found: BTreeMap<FunctionId, BTreeSet<InstId>> = BTreeMap::new();
+            for gate in self.of_event(trace.event(id)) {
+                found.entry(gate.function).or_default().insert(gate.instruction);
+            }
+            found
+        };
+        let (first, last) = (of(stretch.first), of(stretch.last));
+        let both = last.iter().filter_map(|(id, last)| Some((*id, first.get(id)?, last)));
+        // One line that goes round is left when it is done.
+        let both = both.filter(|(_, first, last)| first.is_disjoint(last));
+        let on = both.flat_map(|(id, first, last)| {
+            let module = self.recording.modules.get(id.0);
+            let function = module.and_then(|module| module.ir.functions.get(id.1));
+            let own = self.all.iter().filter(|gate| gate.function == id);
+            let asked: BTreeSet<InstId> = own.map(|gate| gate.instruction).collect();
+            let found = function.map(|function| leading_to(function, &asked, last, first));
+            found.into_iter().flatten().map(move |instruction| (id, instruction))
+        });
+        on.collect()
     }
 
     /// The loops that a stretch ends in and does not begin in. What is done there is done in each of
@@ -98,9 +140,13 @@ impl Gates {
     fn behind(&self, stretches: &BTreeSet<Lines>) -> BTreeSet<&str> {
         let inside = |place: &Place| stretches.iter().any(|lines| lines.has(place));
         let near = |place: &Place| stretches.iter().any(|lines| lines.is_near(place));
-        let goes_on =
-            |gate: &Gate| stretches.iter().any(|lines| !lines.loops.is_disjoint(&gate.loops));
-        let behind = self.0.iter().filter(|gate| {
+        let goes_on = |gate: &Gate| {
+            let at = (gate.function, gate.instruction);
+            stretches
+                .iter()
+                .any(|lines| !lines.loops.is_disjoint(&gate.loops) || lines.on.contains(&at))
+        };
+        let behind = self.all.iter().filter(|gate| {
             gate.frames.iter().any(near) && !gate.frames.iter().any(inside) && !goes_on(gate)
         });
         behind.map(|gate| gate.site.as_str()).collect()
@@ -115,16 +161,19 @@ struct Lines {
     callers: BTreeSet<(String, String)>,
     /// The loops that belong to it as a whole.
     loops: BTreeSet<LoopId>,
+    /// Gates from which a thread comes to its end again.
+    on: BTreeSet<(FunctionId, InstId)>,
 }
 
 impl Lines {
-    fn of(trace: &EventTrace, gates: &Gates, stretch: Stretch) -> Option<Self> {
+    fn of(trace: &EventTrace, gates: &Gates<'_>, stretch: Stretch) -> Option<Self> {
         let (first, last) = (trace.event(stretch.first), trace.event(stretch.last));
         let span = lines(first, last)?;
         let own = |site: &&Site| site.function == span.function && site.file == span.file;
         let outer = first.stack.iter().rev().take_while(|site| !own(site));
         let callers = outer.map(|site| (site.file.clone(), site.function.clone())).collect();
-        Some(Self { span, callers, loops: gates.loops(trace, stretch) })
+        let on = gates.going_on(trace, stretch);
+        Some(Self { span, callers, loops: gates.loops(trace, stretch), on })
     }
 
     fn has(&self, place: &Place) -> bool {
@@ -149,7 +198,7 @@ pub struct Places<'a> {
     /// The points at which the program came to the events, where they are known.
     pub points: Option<&'a Points>,
     /// The program's gates.
-    pub gates: &'a Gates,
+    pub gates: &'a Gates<'a>,
 }
 
 impl Places<'_> {

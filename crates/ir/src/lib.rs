@@ -25,6 +25,7 @@ pub mod stack;
 mod testing;
 pub mod types;
 mod visit;
+pub mod ways;
 pub mod wrappers;
 
 /// The attribute of a function that is neither instrumented nor walked: to its callers it is one of a library. Its
