@@ -201,6 +201,43 @@ int main(void) {
 }
 "#;
 
+/// An object is freed in each round of a loop, and the thread that uses it is joined behind that.
+const FREED_IN_A_LOOP: &str = r#"
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+struct view { int open; int rows; };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct view *shown;
+static void *draw(void *argument) {
+    for (int row = 0; row < 6; row++) {
+        pthread_mutex_lock(&lock);
+        struct view *view = shown;
+        pthread_mutex_unlock(&lock);
+        if (view)
+            view->rows++;
+    }
+    return argument;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, draw, NULL);
+    for (int k = 0; k < 3; k++) {
+        struct view *view = calloc(1, sizeof *view);
+        pthread_mutex_lock(&lock);
+        shown = view;
+        pthread_mutex_unlock(&lock);
+        sched_yield();
+        pthread_mutex_lock(&lock);
+        shown = NULL;
+        pthread_mutex_unlock(&lock);
+        free(view);
+    }
+    pthread_join(thread, NULL);
+    return 0;
+}
+"#;
+
 /// What `fix` says of a program, run with the repairs' orders enforced.
 fn fixes_of(name: &str, text: &str, (level, options): (&str, &[&str])) -> String {
     let workspace = Workspace::new(name);
@@ -220,6 +257,14 @@ fn an_order_of_locks_holds_for_all_rounds() {
     let first = answer.lines().find(|line| line.starts_with("repair 1: ")).unwrap_or_default();
     assert!(first.contains("in ship, take `shelf` "), "{answer}");
     assert!(answer.contains("enforced: passed 5 of 5"), "{answer}");
+}
+
+/// A thread can be joined once, and not in each round.
+fn nobody_is_joined_in_a_loop() {
+    let options = ("-O1", &["--detect=use-after-free"][..]);
+    let answer = fixes_of("fix-freed-in-a-loop", FREED_IN_A_LOOP, options);
+    assert!(answer.contains("repair 1: hold `lock` from "), "{answer}");
+    assert!(!answer.contains("join "), "{answer}");
 }
 
 /// Solving this one takes minutes.
@@ -270,6 +315,10 @@ fn main() -> ExitCode {
     }));
     trials.push(Trial::test("rounds::an_order_of_locks_holds_for_all", || {
         an_order_of_locks_holds_for_all_rounds();
+        Ok(())
+    }));
+    trials.push(Trial::test("rounds::nobody_is_joined_in_each", || {
+        nobody_is_joined_in_a_loop();
         Ok(())
     }));
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -215,6 +215,13 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
             if fixes.repairs.iter().chain(&untried).any(|other| other.is_same_change(&shown)) {
                 continue;
             }
+            if repair.kind == repair::Kind::JoinFirst
+                && repair.rule == Rule::None
+                && repair.places.iter().any(|place| gates.joins_again(looked_at, place))
+            {
+                fixes.refused += 1;
+                continue;
+            }
             let rule = rule::text(&repair, &places);
             match (&mut enforced, &rule) {
                 (Some(enforced), Ok(rule)) => match enforced.runs(rule, options.runs)? {
@@ -242,7 +249,8 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
                 },
                 (Some(_), Err(why)) => {
                     shown.checks.not_replayed = Some((*why).to_owned());
-                    if matches!(repair.rule, Rule::After { .. }) {
+                    let joins = repair.kind == repair::Kind::JoinFirst;
+                    if joins || matches!(repair.rule, Rule::After { .. }) {
                         untried.push(shown);
                         continue;
                     }

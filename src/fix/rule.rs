@@ -126,6 +126,32 @@ impl<'r> Gates<'r> {
         on.collect()
     }
 
+    /// Is it in a loop in which no thread is created? Who joins a thread there joins it again in the next round.
+    #[must_use]
+    pub fn joins_again(&self, trace: &EventTrace, place: &Span) -> bool {
+        let own = |function: &str, file: &str| function == place.function && file == place.file;
+        let here = |frame: &Place| {
+            own(&frame.function, &frame.file) && (place.first..=place.last).contains(&frame.line)
+        };
+        let gates = self.all.iter().filter(|gate| gate.frames.iter().any(here));
+        let loops: BTreeSet<LoopId> = gates.flat_map(|gate| gate.loops.iter().copied()).collect();
+        let forks = trace.events.iter().filter(|event| {
+            let created = matches!(event.kind, EventKind::Fork { .. });
+            created && event.stack.iter().any(|site| own(&site.function, &site.file))
+        });
+        let created: BTreeSet<LoopId> = forks
+            .flat_map(|fork| fork.stack.iter())
+            .filter(|site| own(&site.function, &site.file))
+            .flat_map(|site| {
+                let same =
+                    |frame: &Place| own(&frame.function, &frame.file) && frame.line == site.line;
+                let gates = self.all.iter().filter(move |gate| gate.frames.iter().any(same));
+                gates.flat_map(|gate| gate.loops.iter().copied())
+            })
+            .collect();
+        !loops.is_subset(&created)
+    }
+
     /// The loops that a stretch ends in and does not begin in. What is done there is done in each of
     /// their rounds.
     fn loops(&self, trace: &EventTrace, stretch: Stretch) -> BTreeSet<LoopId> {
