@@ -2,7 +2,7 @@
 
 use super::checked::{from_check, up_to_failure, validated};
 use super::held::{
-    Region, end_inside, given_back, have_several_locks, is_ambiguous, taken_inside, without_nested,
+    Region, are_no_places_for, given_back, is_ambiguous, taken_inside, without_nested,
 };
 use super::planner::{Block, Plan, Planner};
 use super::siblings::Siblings;
@@ -517,7 +517,7 @@ fn candidate(
         })
         .collect();
     let regions = regions?;
-    if plan.lock.is_some() && (have_several_locks(bug, &regions) || end_inside(trace, &regions)) {
+    if plan.lock.is_some() && are_no_places_for(bug, &regions, &plan.spans) {
         return None;
     }
     // A wait gives back its own mutex alone: who comes to wake the thread would wait for this one.

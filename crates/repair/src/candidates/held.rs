@@ -3,10 +3,10 @@
 use super::atomicity::touches;
 use super::planner::Plan;
 use crate::Bug;
-use crate::sections::{Section, Sections, begins_wait};
+use crate::sections::{Section, Sections, begins_wait, taken};
 use crate::source::{Span, passages};
 use crate::words::{shares_this, word_in};
-use model::{CellId, EventId, EventTrace, ObjectId};
+use model::{CellId, Event, EventId, EventKind, EventTrace, ObjectId, ThreadId};
 use std::collections::BTreeSet;
 
 /// So often lines are left to their callers.
@@ -73,9 +73,17 @@ fn left_to_callers(trace: &EventTrace, plan: &mut Plan) -> Option<Vec<Span>> {
     Some(callers)
 }
 
+/// Is a lock that the program has none for these regions: another one for the next writer, or one that is made or comes to its
+/// end in them?
+pub(super) fn are_no_places_for(bug: &Bug<'_>, regions: &[Region], spans: &[Span]) -> bool {
+    have_several_locks(bug, regions)
+        || end_inside(bug.trace, regions)
+        || made_inside(bug.trace, regions, spans)
+}
+
 /// Does the object that a lock is a part of come to its end in a region that is to hold it? What is destroyed keeps nobody
 /// out, and nothing is left to be given back.
-pub(super) fn end_inside(trace: &EventTrace, regions: &[Region]) -> bool {
+fn end_inside(trace: &EventTrace, regions: &[Region]) -> bool {
     regions.iter().any(|region| {
         let first = trace.event(region.first);
         let own = &trace.thread_of(first.id).events;
@@ -91,6 +99,41 @@ pub(super) fn end_inside(trace: &EventTrace, regions: &[Region]) -> bool {
             }
         }
         ended.iter().any(|lines| shares_this(trace, region.lock, lines))
+    })
+}
+
+/// Is a lock made in the regions that are to hold it, by what their lines call? Nobody takes it but these calls, and threads that
+/// are created there: the lines do not have it yet when they begin, nor any more when they end.
+fn made_inside(trace: &EventTrace, regions: &[Region], spans: &[Span]) -> bool {
+    let inside = |event: &Event, lock: ObjectId| {
+        regions.iter().any(|region| {
+            let [first, last] = [region.first, region.last].map(|id| trace.event(id));
+            region.lock == lock
+                && event.thread == first.thread
+                && (first.index..=last.index).contains(&event.index)
+        })
+    };
+    let created = |thread: ThreadId, lock: ObjectId| {
+        trace.events.iter().any(|event| {
+            matches!(event.kind, EventKind::Fork { child } if child == thread)
+                && inside(event, lock)
+        })
+    };
+    // What the lines have a name for, they may have from elsewhere.
+    let is_known = |event: &Event| {
+        let own = event.stack.get(event.depth());
+        own.is_some_and(|site| spans.iter().any(|span| span.has(site)))
+            || spans.iter().any(|span| word_in(event, span).is_some())
+    };
+    let locks: BTreeSet<ObjectId> = regions.iter().map(|region| region.lock).collect();
+    locks.into_iter().any(|lock| {
+        let mut takes = trace.events.iter().filter(|event| taken(event) == Some(lock)).peekable();
+        takes.peek().is_some()
+            && takes.clone().any(|event| inside(event, lock))
+            && takes.all(|event| {
+                let within = inside(event, lock);
+                (within && !is_known(event)) || (!within && created(event.thread, lock))
+            })
     })
 }
 
@@ -135,7 +178,7 @@ pub(super) fn is_ambiguous(
 
 /// Do threads come through the lines with one object's lock and with another's, to write one and the same variable there?
 /// Then none of these locks is for it.
-pub(super) fn have_several_locks(bug: &Bug<'_>, regions: &[Region]) -> bool {
+fn have_several_locks(bug: &Bug<'_>, regions: &[Region]) -> bool {
     let trace = bug.trace;
     let events = bug.events.iter().map(|id| trace.event(*id));
     let written: BTreeSet<CellId> =
@@ -411,5 +454,35 @@ mod tests {
         assert!(!region("make", "make"));
         assert!(!region("other", "other"), "another object's end");
         assert!(!region("gone", "gone"), "who destroys it may hold its lock");
+    }
+
+    /// `main` calls what makes a server in its own stack, with threads that count themselves under its lock.
+    #[test]
+    fn no_lock_is_held_before_it_is_made() {
+        let text = "a: [before] W round 1\na: [take] lock m\na: [add] W active 1\na: unlock m\na: [make] fork b\n\
+                    b: [in] lock m\nb: [less] W active 0\nb: unlock m\nt0: fork a\nt0: fork c\nc: [other] W other 1\n";
+        let parsed = parse(text).expect("the text is a trace");
+        let made = |by_c: bool, word: Option<&str>| {
+            let mut trace = parsed.trace.clone();
+            let mut set = |label: &str, stack: Vec<Site>| {
+                trace.events[parsed.event(label).index()].stack = stack.into();
+            };
+            set("before", vec![place(12, "main")]);
+            for label in ["take", "add", "make"] {
+                set(label, vec![place(85, "serve"), place(12, "main")]);
+            }
+            let taking = trace.events[parsed.event("take").index()].kind.clone();
+            let lock = taking.object().expect("a lock");
+            trace.events[parsed.event("take").index()].words =
+                [None, word.map(std::sync::Arc::from)].into();
+            if by_c {
+                trace.events[parsed.event("other").index()].kind = taking;
+            }
+            let [first, last] = ["before", "make"].map(|label| parsed.event(label));
+            made_inside(&trace, &[Region { first, last, lock }], &[span(12, "main")])
+        };
+        assert!(made(false, None));
+        assert!(!made(true, None), "somebody else has it");
+        assert!(!made(false, Some("server.lock")), "the lines have it");
     }
 }
