@@ -60,6 +60,21 @@ impl fmt::Debug for Uses<'_> {
     }
 }
 
+/// Does a branch between `first` and there decide whether a line is reached, and not whether `own` is? What is done before
+/// such a line, or behind it, is done as seldom.
+pub(crate) fn is_reached_less(
+    uses: Uses<'_>,
+    file: &str,
+    (first, own): (u32, u32),
+    line: u32,
+) -> bool {
+    let known = uses.0.uses(file, first.min(line), own.max(line));
+    let decides = |from: u32, to: u32| {
+        known.iter().any(|it| it.how == How::Decided && (it.from, it.to) == (from, to))
+    };
+    known.iter().any(|it| it.from != line && decides(it.from, line) && !decides(it.from, own))
+}
+
 /// Does a statement that moves past others up to `end`, the last of them, leave behind what it needs, or what needs
 /// it? Moved to an earlier line it cannot use what `end` computes, by whatever lines in between; moved to a later
 /// one, none that it passes can use what it computes. Nor may it overwrite what one that it passes has yet to read, or

@@ -8,7 +8,7 @@ use crate::enforce::{Rule, Stretch};
 use crate::sections::{Sections, sections};
 use crate::source::{Span, frames, span};
 use crate::statements::{Direction, Statement, gives_back_around, move_line, statements};
-use crate::uses::{is_handle_used, parts};
+use crate::uses::{is_handle_used, is_reached_less, parts};
 use explain::Pattern;
 use model::names::is_channel;
 use model::{
@@ -265,7 +265,12 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
             Direction::Earlier => line < function.line,
             Direction::Later => line > function.line,
         };
-        let all_lines = lines(bug, &all[at], direction.passed(&all, at));
+        let mut all_lines = lines(bug, &all[at], direction.passed(&all, at));
+        let passed = direction.passed(&all, at).map(|other| other.line).filter(|line| *line > 0);
+        let first = passed.min().unwrap_or(function.line);
+        all_lines.sort_by_key(|line| {
+            is_reached_less(bug.uses, &function.file, (first, function.line), *line)
+        });
         for line in all_lines.into_iter().filter(|line| ahead(*line)) {
             let edited = move_line((trace, bug.uses), &function, (function.line, line), direction);
             let Some(edited) = edited.and_then(Edit::finish) else { continue };

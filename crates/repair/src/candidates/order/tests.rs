@@ -169,3 +169,40 @@ fn what_was_handed_over_is_written_before() {
     let unseen = ["hold", "get", "let", "own", "take", "put", "give", "clear", "check"];
     assert_eq!(steps(&unseen), [] as [&str; 0], "nothing was handed to it");
 }
+
+/// A thread counts itself out, signals when it is the last, and does something more. What is done before the signal would be
+/// done by the last one alone.
+#[test]
+fn a_line_that_is_reached_sometimes_is_no_place_to_move_to() {
+    let text = "cell active 32 = 1\ncell served 32 = 0\n\
+                a: [take] lock m\na: [less] RMW active -> n = 0\na: [tell] signal c\na: [give] unlock m\n\
+                a: [count] W served 1\nb: [look] R active -> l\nb: assume l == 0\n\
+                b: [end] R served -> s\nb: fail s == 0\n";
+    let mut parsed = parse(text).expect("the text is a trace");
+    let places = [("take", 57), ("less", 58), ("tell", 59), ("give", 60), ("count", 64)];
+    for (label, line) in places.into_iter().chain([("look", 92), ("end", 96)]) {
+        let function = if line < 70 { "connection" } else { "serve" };
+        let (file, function) = ("server.c".to_owned(), function.to_owned());
+        let id = parsed.event(label);
+        parsed.trace.events[id.index()].stack = [Site { file, line, column: 1, function }].into();
+    }
+    let events = ["end", "count"].map(|label| parsed.event(label));
+    let schedule = ["less", "tell", "look", "end", "count"].map(|label| parsed.event(label));
+    let decided = |_: &str, _: u32, _: u32| {
+        vec![crate::LineUse { from: 58, to: 59, how: crate::How::Decided }]
+    };
+    let first = |uses: crate::Uses<'_>| {
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::Order,
+            events: &events,
+            schedule: &schedule,
+            handlers: &[],
+            uses,
+        };
+        let wanted = Wanted { first: events[1], then: events[0] };
+        moves(&bug, wanted, Direction::Earlier)[0].repair.places[1].first
+    };
+    assert_eq!(first(crate::Uses::NONE), 59, "the nearest");
+    assert_eq!(first(crate::Uses(&decided)), 58);
+}
