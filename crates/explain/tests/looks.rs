@@ -395,6 +395,46 @@ fn a_reference_that_was_taken_too_late_is_told_by_the_pointer() {
     }
 }
 
+/// A list counts its elements, and one of them is freed when it is taken off. Only a count that is found by the pointer
+/// to what is freed counts references to it, where the failure is another thing.
+#[test]
+fn how_many_elements_a_list_has_are_no_references() {
+    let text = "
+        heap o 4096 16
+        cell first 32 = 4096
+        cell length 32 = 1
+        t0: alloc o
+        t0: fork a
+        t0: fork b
+        a: [get] R first -> f
+        a: assume f == 4096
+        a: W come 1
+        a: R left -> w
+        a: assume f == 4096
+        a: [take] RMW length -> n = n + 1
+        a: fail w == 1
+        b: R come -> c
+        b: assume c == 1
+        b: [last] RMW length -> k = k - 1
+        b: assume k == 1
+        b: [gone] free o
+        b: W left 1
+    ";
+    let case = |by_pointer: bool| {
+        let mut parsed = trace(text);
+        let take = parsed.trace.event(parsed.event("take"));
+        let (thread, position) = (take.thread, take.index);
+        let mut conditions = parsed.trace.conditions.iter_mut();
+        let led = conditions.find(|it| it.thread == thread && it.position == position);
+        if by_pointer {
+            led.expect("a condition").kind = model::PathConditionKind::Address;
+        }
+        cause_of(&parsed).case
+    };
+    assert_eq!(case(true), Some("reference-taken-too-late"));
+    assert_ne!(case(false), Some("reference-taken-too-late"));
+}
+
 /// A pointer is read, another thread puts another one there and frees what the first one led to, and that is used.
 #[test]
 fn a_use_of_freed_memory_is_told_by_the_pointer_that_was_another_one_by_then() {

@@ -84,9 +84,14 @@ fn too_late(
     }
     let frees = ends.iter().copied().chain(freed.map(|(free, _)| free));
     let mut objects = frees.filter_map(|end| story.event(end).kind.object());
-    let read = objects
-        .find_map(|object| pointer_to(story, object, update.id))
-        .map_or_else(|| pointer_at(story, update), |(read, _)| Some(read))?;
+    let read = match freed {
+        Some(_) => objects
+            .find_map(|object| pointer_to(story, object, update.id))
+            .map_or_else(|| pointer_at(story, update), |(read, _)| Some(read))?,
+        // Nothing else says then that what was counted are references to it: a list counts its elements, too, and frees
+        // them when they are taken off.
+        None => pointer_at(story, update)?,
+    };
     story.before(read, last.id).then(|| told(story, read, last.id, update.id))
 }
 
