@@ -142,11 +142,15 @@ pub unsafe extern "C" fn __symbiosis_register(descriptor: *const ModuleDescripto
         }
         if process::recording() {
             sys::keeping_errno(|| {
+                // Another thread may end the process at any time. A module that is named has its IR then, and one that
+                // is not has run nothing yet.
+                if known {
+                    write_ir(module, base);
+                }
                 if let Err(error) = append_record(module, base, known) {
                     process::note_write_error(b"modules.bin", 0, error);
                 }
                 if known {
-                    write_ir(module, base);
                     reload::register(descriptor as u64);
                 }
             });

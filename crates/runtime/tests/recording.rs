@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Entry, build, operations, run, scenario};
+use common::{Entry, build, operations, run, run_in, scenario, scenarios};
 use std::process::Command;
 use trace_format::ModuleId;
 use trace_format::layout::SyncOp::*;
@@ -324,6 +324,20 @@ fn modules_are_recorded_with_their_addresses_and_bitcode() {
     assert_eq!(fs_err::read(ir).unwrap(), b"bitcode");
     let bad = traced.trace.module_bitcode(ModuleId(0));
     assert!(bad.is_err(), "these bytes are not the ones with that hash");
+}
+
+/// The process ends while a library is being loaded: where its bitcode is not there yet, it has run nothing, and is left
+/// out. Nobody reads what the thread that loads it wants to write.
+#[test]
+fn a_library_is_named_when_its_bitcode_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let ir = directory.path().join("ir");
+    fs_err::create_dir(&ir).unwrap();
+    let made = Command::new("mkfifo").arg(ir.join("partial-3")).status().unwrap();
+    assert!(made.success());
+    let traced = run_in(directory, Command::new(scenarios()).arg("loads"));
+    assert!(traced.trace.failure().is_some());
+    assert_eq!(traced.trace.modules().len(), 1);
 }
 
 #[test]

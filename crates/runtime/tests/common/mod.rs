@@ -81,7 +81,11 @@ pub struct Traced {
 /// programs' hooks say and nothing else; `tests/path.rs` and `tests/clock.rs` of the command line's
 /// package record with readings.
 pub fn run(command: &mut Command) -> Traced {
-    let directory = tempfile::tempdir().unwrap();
+    run_in(tempfile::tempdir().unwrap(), command)
+}
+
+/// The same, into a directory in which something may be already.
+pub fn run_in(directory: TempDir, command: &mut Command) -> Traced {
     prepare(directory.path());
     let output = command
         .env("SYMBIOSIS_TRACE_DIR", directory.path())

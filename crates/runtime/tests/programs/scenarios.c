@@ -187,6 +187,23 @@ static void writes(void) {
   __symbiosis_fallback_write((void *)strlen, text, 5);
 }
 
+/* A library that is loaded as another thread ends the process. */
+static void *loads(void *argument) {
+  static uint32_t its_base;
+  static const uint8_t has[1] = {1};
+  static uint64_t its[1];
+  static struct Module late = {INSTRUMENTATION, 1, 0, 1, {0x77, 0x88}, "late", 4, its, its, &its_base, has};
+  its[0] = (uint64_t)strlen;
+  __symbiosis_register(&late);
+  return argument;
+}
+static void loads_meanwhile(void) {
+  pthread_t thread;
+  pthread_create(&thread, 0, loads, 0);
+  usleep(100000);
+  abort();
+}
+
 static void *asserts(void *argument) { block(1); assert(!argument); return 0; }
 static void *aborts(void *argument) { block(1); abort(); return argument; }
 static void *faults(void *argument) { block(1); *(volatile int *)((char *)argument + 0x18) = 1; return 0; }
@@ -282,6 +299,7 @@ int main(int arguments, char **argument) {
   SCENARIO("_exit", run(exits_at_once, 0)) SCENARIO("thread-exit", run(thread_exits, 0))
   SCENARIO("twice", twice()) SCENARIO("own-handler", own_handler()) SCENARIO("jump", jumps())
   SCENARIO("endless", endless()) SCENARIO("busy-forks", busy_forks()) SCENARIO("return", return 5)
+  SCENARIO("loads", loads_meanwhile())
   SCENARIO("many", run(count, (void *)2000000))
   printf("done %s\n", s);
   return 0;
