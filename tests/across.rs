@@ -131,3 +131,24 @@ fn what_a_run_goes_on_with_behind_the_check_is_not_what_came_too_late() {
     assert_eq!(cause.case.as_deref(), Some("announced-too-early"), "{text}");
     assert_eq!(cause.variables, ["queue.lines", "file.written"]);
 }
+
+/// The failing run ends before the library is loaded, and every run that passes loads it.
+#[test]
+fn a_run_that_passes_may_load_a_library_that_the_failing_one_did_not_come_to() {
+    let workspace = Workspace::new("across-late_library");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/late_library.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let library = ["cc", "-g", "-O1", "-fPIC", "-shared", "-DLIBRARY", source, "-o", "late.so"];
+    workspace.symbiosis(library).expect_code(SUCCESS);
+    let program = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(program).expect_code(SUCCESS);
+    let record = ["record", "--until-failure", "5", "-o", "late.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let json = workspace.symbiosis(["solve", "late.trace", "--format", "json"]);
+    let solution: Solution =
+        serde_json::from_str(&json.expect_code(SUCCESS).stdout()).expect("an answer");
+    let [alternate] = &solution.alternates[..] else { panic!("{:?}", solution.alternates) };
+    assert!(!alternate.same_path);
+    let sentence = &solution.cause.as_ref().expect("a cause").sentence;
+    assert!(sentence.contains("`answer`"), "{sentence}");
+}

@@ -215,13 +215,15 @@ fn run_into(
     Ok((run, report))
 }
 
-/// Fails when the process whose trace this is had other modules than the recorded one: another shared library.
+/// Fails when the process whose trace this is had other modules than the recorded one: another shared library. One that
+/// has all of the recorded ones, and more, has come to load a library that the recorded one had not loaded yet.
 fn check_modules(directory: &Path, target: &Target) -> Result<(), ReplayError> {
     let trace = Trace::open(directory)?;
     let Some(original) = target.original.trace() else { return Ok(()) };
     let known: BTreeSet<[u64; 2]> = original.modules().iter().map(|m| m.hash).collect();
-    let unknown = trace.modules().iter().filter(|m| !known.contains(&m.hash)).count();
-    if unknown == 0 {
+    let here: BTreeSet<[u64; 2]> = trace.modules().iter().map(|m| m.hash).collect();
+    let unknown = here.difference(&known).count();
+    if unknown == 0 || known.is_subset(&here) {
         return Ok(());
     }
     let path = target.program.file.clone();
