@@ -4,7 +4,7 @@
 
 use crate::Solution;
 use crate::lanes::{Lane, Row, lanes, place};
-use crate::solution::{DataFlow, Failure, Replay};
+use crate::solution::{Alternate, DataFlow, Failure, Replay};
 use graphviz_rust::dot_structures::{
     Attribute, Edge, EdgeTy, Graph, GraphAttributes, Id, Node, NodeId, Stmt, Vertex,
 };
@@ -26,7 +26,8 @@ pub fn to_dot(solution: &Solution) -> String {
     let mut stmts = header();
     match lanes(solution) {
         Some([failing, alternate]) => {
-            let replayed = solution.alternates.first().map_or(Replay::NotRun, |a| a.replay);
+            let shown = solution.alternates.first();
+            let replayed = shown.map_or(Replay::NotRun, |alternate| alternate.replay);
             let mut panel = Panel {
                 solution,
                 prefix: "f",
@@ -42,7 +43,7 @@ pub fn to_dot(solution: &Solution) -> String {
                 left: width + PANEL_GAP,
                 colour: ALTERNATE_COLOUR,
                 replay: replayed,
-                end: "does not fail".to_owned(),
+                end: shown.map_or("does not fail", Alternate::outcome).to_owned(),
             };
             panel.draw(&alternate, &mut stmts);
         }

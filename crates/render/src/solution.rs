@@ -292,6 +292,19 @@ pub struct Alternate {
     pub replay_note: Option<String>,
 }
 
+impl Alternate {
+    /// What is known of how it ends: only a replay shows that the program does not fail under it. A run that passed did so
+    /// once.
+    #[must_use]
+    pub fn outcome(&self) -> &'static str {
+        match (self.replay, self.same_path) {
+            (Replay::Confirmed, _) => "does not fail",
+            (_, true) => "does not fail in the model",
+            (_, false) => "did not fail once",
+        }
+    }
+}
+
 /// The value of one event in one schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventValue {

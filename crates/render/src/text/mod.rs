@@ -294,7 +294,7 @@ fn write_alternates(out: &mut String, solution: &Solution, options: TextOptions)
         let [before, after] = &alternate.flipped;
         let path = if alternate.same_path { "" } else { "takes another path and " };
         let title = heading(options, &format!("alternate {index}"));
-        writeln!(out, "\n{title} {path}does not fail ({})", alternate.replay.words())?;
+        writeln!(out, "\n{title} {path}{} ({})", alternate.outcome(), alternate.replay.words())?;
         writeln!(out, "  {}", one_event(solution, before))?;
         writeln!(out, "    now before {}", one_event(solution, after))?;
         if let Some(note) = &alternate.replay_note {
@@ -379,7 +379,7 @@ mod tests {
               t0.2: read bank->total = 0 at bank.c:10 [e2]
                 before t0.1: write bank->total = 1 at bank.c:11 [e1]
 
-            alternate 0 does not fail (replay: not run)
+            alternate 0 does not fail in the model (replay: not run)
               t0.1: write bank->total = 1 at bank.c:11 [e1]
                 now before t0.2: read bank->total = 0 at bank.c:10 [e2]
 
