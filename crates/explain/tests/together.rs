@@ -390,6 +390,76 @@ fn a_container_that_was_changed_between_two_sections_is_one_variable() {
     assert_ne!(cause.case, Some("read-write-read"), "{cause:?}");
 }
 
+/// A queue is asked whether it is empty, another thread takes the last element, and the queue is empty when it is taken
+/// from. A run in which a third thread puts something in meanwhile passes.
+#[test]
+fn what_made_good_for_a_container_that_had_changed_is_not_the_cause() {
+    let text = "
+        cell start 32 = 0
+        cell finish 32 = 0
+        t0: W finish 1
+        t0: fork a
+        t0: fork b
+        t0: fork c
+        a: lock m
+        a: [full] R finish -> f
+        a: [begin] R start -> s
+        a: assume s != f
+        a: unlock m
+        b: lock m
+        b: [taken] W start 1
+        b: unlock m
+        a: lock m
+        a: [end] R finish -> g
+        a: [look] R start -> n
+        a: assume n == g
+        a: unlock m
+        a: fail
+        c: lock m
+        c: [put] W finish 2
+        c: unlock m
+    ";
+    let sites = [
+        ("full", 7, 15),
+        ("begin", 7, 15),
+        ("taken", 8, 16),
+        ("end", 8, 16),
+        ("look", 8, 16),
+        ("put", 6, 24),
+    ];
+    let in_library = |run: &mut Parsed| {
+        for (label, line, call) in sites {
+            let own = |line, function: &str| Site {
+                file: "queue.cc".to_owned(),
+                line,
+                column: 1,
+                function: function.to_owned(),
+            };
+            let deque =
+                Site { file: "/usr/include/c++/12/bits/stl_deque.h".to_owned(), ..own(9, "_M") };
+            let function = ["push", "empty", "pop"][line as usize - 6];
+            let id = run.event(label);
+            run.trace.events[id.index()].stack =
+                vec![deque, own(line, function), own(call, "consume")].into();
+            let member =
+                if ["taken", "begin", "look"].contains(&label) { "_M_start" } else { "_M_finish" };
+            run.trace.events[id.index()].name = Some(format!("q.items_.{member}").into());
+        }
+    };
+    let mut parsed = trace(text);
+    in_library(&mut parsed);
+    let turns = [vec![0; 5], vec![1; 5], vec![2; 5], vec![1; 5], vec![3; 5], vec![0]].concat();
+    let failing = Run::in_order(parsed, &turns);
+    let mut parsed = trace(&text.replace("n == g", "n != g").replace("a: fail", ""));
+    in_library(&mut parsed);
+    let turns = [vec![0; 5], vec![1; 5], vec![2; 5], vec![3; 5], vec![1; 5], vec![0]].concat();
+    let passing = Run::in_order(parsed, &turns);
+    let cause = cause_across(&failing, &passing);
+    let between = |event: &CauseEvent| *event == CauseEvent::Failing(failing.event("taken"));
+    assert_eq!(cause.case, Some("read-write-read"), "{cause:?}");
+    assert!(cause.events.first().is_some_and(between), "{cause:?}");
+}
+
 /// Three threads count and add up in two steps each, and a fourth one compares both while the first is half-way. What the
 /// first had counted the second has counted on since, and the third does its part when the fourth is through.
 #[test]

@@ -21,7 +21,7 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let failure = story.trace().failure.as_ref()?.event;
     last_reads(story, failure).into_iter().find_map(|(second, cell)| {
         let between = story.source(second, cell)?;
-        let triple = parted(story, second, between)?;
+        let triple = parted(story, (second, cell), between)?;
         Some(found(story, triple, Case::ReadWriteRead))
     })
 }
@@ -52,7 +52,11 @@ pub(super) fn last_reads(story: &Story<'_>, failure: EventId) -> Vec<(EventId, C
 
 /// The thread's read of the container in an earlier section of a lock which both it and the other thread's write need, where
 /// it came to this one by that.
-fn parted(story: &Story<'_>, second: EventId, between: EventId) -> Option<Triple> {
+fn parted(
+    story: &Story<'_>,
+    (second, read): (EventId, CellId),
+    between: EventId,
+) -> Option<Triple> {
     let (user, writer) = (story.event(second), story.event(between));
     let container = container(story, second)?;
     if writer.thread == user.thread {
@@ -72,6 +76,7 @@ fn parted(story: &Story<'_>, second: EventId, between: EventId) -> Option<Triple
     let nearest = looks.next()?;
     let its = section(nearest)?;
     let looks = std::iter::once(nearest).chain(looks.take_while(|id| section(*id) == Some(its)));
+    let looks: Vec<EventId> = looks.collect();
     let led = |first: EventId| {
         let cells = story.cells(first).into_iter();
         let mut cells = cells.filter(|cell| {
@@ -79,7 +84,7 @@ fn parted(story: &Story<'_>, second: EventId, between: EventId) -> Option<Triple
         });
         cells.next().map(|cell| (first, cell))
     };
-    let (first, cell) = looks.filter_map(led).find(|(first, _)| {
+    let (first, cell) = looks.iter().copied().filter_map(led).find(|(first, _)| {
         story.before(*first, between)
             && story.site(*first) != story.site(second)
             && story.in_one_call(*first, second)
@@ -95,9 +100,23 @@ fn parted(story: &Story<'_>, second: EventId, between: EventId) -> Option<Triple
             && story.in_one_call(*id, between)
     };
     let between = other.iter().copied().find(in_section).unwrap_or(between);
+    // What came between all the same when it passed decides where the thread would not have failed with what it had seen: then
+    // something else made good for it.
+    let decides = || looks.iter().any(|look| is_undone(story, (second, read), *look));
     // What a thread did that the user has joined since comes before its use in any schedule.
-    let fits = !passes && !story.always_before(between, second);
+    let fits = (!passes || decides()) && !story.always_before(between, second);
     fits.then_some(Triple { first, between, second, cell })
+}
+
+/// Would the thread have gone another way if it had read what it had read there at a look before?
+fn is_undone(story: &Story<'_>, (second, cell): (EventId, CellId), look: EventId) -> bool {
+    let seen = story.found(look, cell);
+    let mut parts = story.event(second).kind.reads().iter();
+    let var = parts.find(|part| part.cell == cell).map(|part| part.var);
+    let Some((seen, var)) = seen.zip(var) else { return false };
+    let Some(failure) = story.trace().failure.as_ref() else { return false };
+    let mut ways = story.decided_before(failure.event, &[PathConditionKind::Branch]).into_iter();
+    ways.any(|condition| story.value_if(condition.expr, var, seen) == Some(0))
 }
 
 /// What the program calls the container that a library's function reads: all of its elements are one variable.

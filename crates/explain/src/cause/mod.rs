@@ -213,14 +213,18 @@ fn missed(story: &Story<'_>) -> Option<Found> {
 /// That one thread was somewhere before another, or what else that one wrote beside, says less than what came between two
 /// sections of the thread that failed.
 fn firmly(story: &Story<'_>, found: Option<Found>) -> Option<Found> {
+    let is_of_passing = |event: &CauseEvent| matches!(event, CauseEvent::Passing(_));
     let is_vague = |found: &Found| {
         found.case == Some("read-write-use")
             || (found.pattern == Pattern::Order && !found.is_firm())
+            // What the failing run did not live to do may only have made good for it.
+            || (found.case == Some("announced-too-early") && found.events.iter().any(is_of_passing))
     };
     match found {
         Some(found) if !is_vague(&found) => Some(found),
         vague => {
             let order = vague.as_ref().filter(|found| found.pattern == Pattern::Order);
+            let order = order.filter(|found| !found.is_firm());
             container::find(story)
                 .or_else(|| resumed::find(story))
                 .or_else(|| order.and_then(|order| lost::find(story, order)))
