@@ -489,3 +489,55 @@ fn a_use_of_freed_memory_is_told_by_the_pointer_that_was_another_one_by_then() {
     let said = trace(&said);
     assert_eq!(cause_of(&said).events, events(&said, &["gone", "get", "use"]));
 }
+
+/// Two threads count themselves in without an atomic step, and one of the counts is lost.
+#[test]
+fn a_count_that_was_lost_is_why_an_object_was_freed() {
+    let text = "
+        heap o 4096 16
+        cell refs 32 = 1
+        t0: alloc o
+        t0: fork a
+        t0: fork b
+        a: [one] R refs -> p
+        a: [add] W refs p + 1
+        b: [other] R refs -> q
+        b: [too] W refs q + 1
+        b: W ready 1
+        a: R ready -> r
+        a: assume r == 1
+        a: R refs -> s
+        a: W refs s - 1
+        a: [last] R refs -> u
+        a: W refs u - 1
+        a: assume u - 1 == 0
+        a: [gone] free o
+        b: [use] R field -> f
+        b: fail before gone use
+    ";
+    let parsed = trace(text);
+    let cause = cause_of(&parsed);
+    assert_eq!((cause.pattern, cause.case), (Pattern::Atomicity, Some("read-write-write")));
+    let mut named = cause.events.clone();
+    named.sort();
+    let known = [["one", "too", "add"], ["other", "add", "too"]].map(|labels| {
+        let mut events = events(&parsed, &labels);
+        events.sort();
+        events
+    });
+    assert!(known.contains(&named), "{cause:?}");
+    // Where none was lost, the count is not to blame.
+    let parsed = trace(
+        &text
+            .replace("cell refs 32 = 1", "cell refs 32 = 0")
+            .replace(
+                "b: [other] R refs -> q\n        b: [too] W refs q + 1",
+                "b: [other] RMW refs -> q = q + 1",
+            )
+            .replace(
+                "a: [one] R refs -> p\n        a: [add] W refs p + 1",
+                "a: [one] RMW refs -> p = p + 1",
+            ),
+    );
+    assert_eq!(cause_of(&parsed).pattern, Pattern::UseAfterFree);
+}

@@ -2,7 +2,7 @@
 
 use super::story::Story;
 use super::words::{at, both_at, quoted, whole};
-use super::{CauseEvent, Found, Pattern, decision, sections};
+use super::{CauseEvent, Found, Pattern, decision, lost, sections};
 use model::{CellId, Event, EventId, EventKind, FailureCondition, FailureKind, ObjectId, ReadPart};
 
 /// So many of a thread's events are looked at for the pointer that it used.
@@ -42,6 +42,10 @@ fn told(story: &Story<'_>, own: bool) -> Option<Found> {
         if let Some(told) = decided.or(stale.map(|(_, stale)| stale)) {
             return Some(told);
         }
+    }
+    // A count that was out of step led there.
+    if !own && let Some(lost) = lost::of_free(story, free) {
+        return Some(lost);
     }
     let (pattern, what) = if twice {
         (Pattern::DoubleFree, format!("{} freed it again", story.thread(access)))

@@ -9,11 +9,14 @@
 use super::atomicity::{Case, Triple, found};
 use super::story::Story;
 use super::{CauseEvent, Found, stale};
-use model::{CellId, EventId, EventKind, PathConditionKind, ReadRef};
+use model::{CellId, EventId, EventKind, PathConditionKind, ReadRef, VarId};
 use std::collections::BTreeSet;
 
 /// So many of the places that the failing thread went by, the last first, are looked at.
 const CELLS: usize = 256;
+
+/// So many branches before a free are looked at.
+const WAYS: usize = 4;
 
 /// So many updates may be missing in what the failure's condition names.
 const MISSING: u128 = 64;
@@ -62,24 +65,54 @@ pub(super) fn find(story: &Story<'_>, known: &Found) -> Option<Found> {
     triple.map(|triple| found(story, triple, Case::ReadWriteWrite)).or_else(on_the_way)
 }
 
+/// The last update that was lost of what a thread went by when it freed something, as a count of references is: with that
+/// update it would not have come there.
+pub(super) fn of_free(story: &Story<'_>, free: EventId) -> Option<Found> {
+    let ways = story.decided_before(free, &[PathConditionKind::Branch]).into_iter().take(WAYS);
+    let looks = ways.flat_map(|way| {
+        let reads = story.trace().reads_of(way.expr).into_iter();
+        reads.map(move |read| (way, read))
+    });
+    let triple = looks.into_iter().find_map(|(way, read)| {
+        if !story.in_one_call(read.event, free) {
+            return None;
+        }
+        let cell = cell_of(story, read)?;
+        let triple = lost(story, read.event, cell)?;
+        let (var, value, delta) = missing(story, read.event, triple)?;
+        let then = story.value_if(way.expr, var, masked(story, var, value.wrapping_add(delta)));
+        (then == Some(0)).then_some(triple)
+    });
+    triple.map(|triple| found(story, triple, Case::ReadWriteWrite))
+}
+
+/// What was read of a place, and what an update of it that was lost had added to that.
+fn missing(story: &Story<'_>, read: EventId, triple: Triple) -> Option<(VarId, u128, u128)> {
+    let Triple { first, between, cell, .. } = triple;
+    let part = story.event(read).kind.reads().iter().find(|part| part.cell == cell)?;
+    let delta = story.left(between, cell)?.wrapping_sub(story.found(first, cell)?);
+    Some((part.var, story.value(part.var)?, delta))
+}
+
+/// A number as wide as a variable.
+fn masked(story: &Story<'_>, var: VarId, value: u128) -> u128 {
+    let width = story.trace().variables[var.index()].width;
+    value & u128::MAX.checked_shr(128_u32.saturating_sub(width)).unwrap_or_default()
+}
+
 /// Would the failure's condition be another one with so many more of what was lost? What it only names beside
 /// something else has not decided it. Yes where that is not known.
 fn hangs_on(story: &Story<'_>, read: EventId, triple: Triple) -> bool {
-    let Triple { first, between, cell, .. } = triple;
-    let part = story.event(read).kind.reads().iter().find(|part| part.cell == cell);
-    let values = part.and_then(|part| {
-        let delta = story.left(between, cell)?.wrapping_sub(story.found(first, cell)?);
-        Some((part.var, story.value(part.var)?, delta))
-    });
-    let (Some((var, value, delta)), Some(failure)) = (values, &story.trace().failure) else {
+    let (Some((var, value, delta)), Some(failure)) =
+        (missing(story, read, triple), &story.trace().failure)
+    else {
         return true;
     };
-    let width = story.trace().variables[var.index()].width;
-    let mask = u128::MAX.checked_shr(128_u32.saturating_sub(width)).unwrap_or_default();
     let mut condition = failure.condition.clone();
     condition.values_mut().into_iter().any(|expr| {
         let now = story.value_if(*expr, var, value);
-        let more = (1..=MISSING).map(|times| value.wrapping_add(delta.wrapping_mul(times)) & mask);
+        let more = (1..=MISSING).map(|times| value.wrapping_add(delta.wrapping_mul(times)));
+        let more = more.map(|value| masked(story, var, value));
         let mut then = more.map(|value| story.value_if(*expr, var, value));
         then.any(|then| then.is_none() || then != now)
     })
