@@ -424,6 +424,10 @@ impl Builder {
         const SCALAR: u32 = 64;
         let mut found: FxHashMap<CellId, (usize, Arc<str>)> = FxHashMap::default();
         for event in self.threads.iter().flat_map(|log| &log.events) {
+            // Most accesses are to one cell.
+            if event.kind.reads().len().max(event.kind.writes().len()) < 2 {
+                continue;
+            }
             let Some(name) = event.name.as_ref().filter(|name| name_quality(name) > 0) else {
                 continue;
             };
