@@ -431,7 +431,7 @@ fn by_other_run(
         let answer = explain_watched(directory, &watched, work)?;
         let confirmed = render::solution::Replay::Confirmed;
         if let Some(answer) = answer.filter(|answer| answer.failing.replay == confirmed) {
-            return Ok(Some(answer));
+            return Ok(Some(Answer { trace: runs.keep()?, ..answer }));
         }
     }
     runs.forget()?;

@@ -415,6 +415,7 @@ fn where_the_recorded_run_tells_nothing_another_one_does() {
         assert!(cause.contains("`this->subscribers_`") || cause.contains("`one."), "{said}");
         let other = said.contains("that is another run, which is explained here");
         assert_eq!(workspace.path("run.trace/watched-other").exists(), other, "{said}");
+        assert!(!workspace.path("run.trace/watched-other.partial").exists(), "{said}");
     }
 }
 

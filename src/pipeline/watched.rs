@@ -27,6 +27,8 @@ use trace_format::{FailureKind, Manifest};
 const DIRECTORY: &str = "watched";
 /// Where the trace of another run is, with random pauses.
 const OTHER_DIRECTORY: &str = "watched-other";
+/// Where it is until the program has followed a failing schedule of it: no answer is about it before that.
+const PENDING_DIRECTORY: &str = "watched-other.partial";
 /// No more runs than this are made in search of such a one, ...
 const RUNS: u64 = 40;
 /// ... and for no longer than that.
@@ -50,7 +52,7 @@ pub fn explained_trace(directory: &Path) -> PathBuf {
 pub(super) fn note(directory: &Path, watched: &Path) -> Option<String> {
     let then = whole_manifest(directory).ok()?;
     let now = whole_manifest(watched).ok()?;
-    if watched.ends_with(OTHER_DIRECTORY) {
+    if !watched.ends_with(DIRECTORY) {
         return Some(format!(
             "by no order of what was recorded was the recorded failure ({}) reproduced: the program, run again with random pauses \
              and every access to freed memory watched, fails so: {}; that is another run, which is explained here",
@@ -220,7 +222,7 @@ impl Runs {
         let confirmer =
             options.map(|options| Confirmer::new(directory, options, work.deadline)).transpose()?;
         let budget = Budget::new(work.deadline, work.options.memory_mb).part(TIME.min(work.left()));
-        Ok(Self { confirmer, place: directory.join(OTHER_DIRECTORY), budget, seeds: 1..=RUNS })
+        Ok(Self { confirmer, place: directory.join(PENDING_DIRECTORY), budget, seeds: 1..=RUNS })
     }
 
     /// Makes runs until one fails where freed memory is used, and gives its trace; none when there were enough.
@@ -242,6 +244,17 @@ impl Runs {
             }
         }
         Ok(None)
+    }
+
+    /// Keeps the trace of the last run as what the answer is about, and says where it is.
+    ///
+    /// # Errors
+    /// When it cannot be put there.
+    pub(super) fn keep(&self) -> Result<PathBuf, PipelineError> {
+        let kept = self.place.with_file_name(OTHER_DIRECTORY);
+        forget(&kept)?;
+        fs_err::rename(&self.place, &kept).map_err(PipelineError::Write)?;
+        Ok(kept)
     }
 
     /// Removes the trace of the last run.

@@ -59,8 +59,9 @@ impl<'r> Engine<'r> {
         }
         let known = &self.threads[t].last_store;
         let at = |offset: u64| address.wrapping_add(offset);
-        let own = (0..length.min(LONGEST_STORE)).filter(|offset| self.only_own(t, at(*offset)));
-        own.filter_map(|offset| Some((offset, *known.get(&at(offset))?))).collect()
+        let stored = |offset: u64| Some((offset, *known.get(&at(offset))?));
+        let stored = (0..length.min(LONGEST_STORE)).filter_map(stored);
+        stored.filter(|(offset, _)| self.only_own(t, at(*offset))).collect()
     }
 
     /// What was copied to an address was stored by who stored it where it was.
