@@ -11,6 +11,7 @@ mod frameworks;
 mod late_writes;
 mod load;
 mod not_walked;
+mod noticed;
 mod replayed;
 mod semaphores;
 mod still_running;
@@ -248,6 +249,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     };
     let (cut_short, broke) = (ended(true) || failing.out_of_time, ended(false));
     let mut warnings = loaded.warnings;
+    warnings.extend(execution.report.ended_by.as_ref().map(noticed::note));
     if work.pinned {
         warnings.push(
             "some values come neither from the program's own writes nor from the log (unknown \

@@ -4,7 +4,7 @@
 mod workspace;
 
 use render::Solution;
-use render::solution::{Event, Verdict};
+use render::solution::{Event, Replay, Verdict};
 use std::path::Path;
 use workspace::Workspace;
 
@@ -151,4 +151,49 @@ fn a_lock_that_is_read_twice_around_a_writer_hangs_in_a_replay() {
     workspace.symbiosis(arguments).expect_code(SUCCESS);
     let outcome = workspace.symbiosis(["replay", "hang.trace", "--runs", "2"]).expect_code(SUCCESS);
     assert!(outcome.stdout().starts_with("reproduced 2 of 2"), "{}", outcome.describe());
+}
+
+/// A watchdog, an alarm and a time limit see the consequence; what is told is why it came to that.
+#[test]
+fn a_hang_that_the_program_notices_is_explained_as_one() {
+    let workspace = Workspace::new("noticed");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/noticed.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    workspace
+        .symbiosis(["cc", "-g", "-O1", "-pthread", source, "-o", "noticed"])
+        .expect_code(SUCCESS);
+    let runs = |command: &[&str], trace: &str| {
+        let record = ["record", "--until-failure", "3", "-o", "noticed.trace", "--"];
+        workspace.symbiosis(record.iter().chain(command)).expect_code(SUCCESS);
+        let outcome =
+            workspace.symbiosis(["solve", trace, "--format", "json"]).expect_code(SUCCESS);
+        let solution: Solution =
+            serde_json::from_str(&outcome.stdout()).expect("the answer is a solution");
+        std::fs::remove_dir_all(workspace.path("noticed.trace")).expect("the trace is removed");
+        (solution, outcome.stderr())
+    };
+    let cause = "t0.2 wrote `full` (noticed.c:47) and signalled `filled` (noticed.c:48) between t0.1's check";
+    for how in ["alarm", "handler", "limit", "watcher"] {
+        let (solution, said) = runs(&["./noticed", how], "noticed.trace");
+        assert_eq!(solution.failure.as_ref().map(|it| it.kind.as_str()), Some("hang"), "{how}");
+        let sentence = solution.cause.as_ref().map_or("", |cause| cause.sentence.as_str());
+        let cause = match how {
+            // The watcher is the first thread.
+            "watcher" => cause.replace("t0.2", "t0.3").replace("t0.1", "t0.2"),
+            _ => cause.to_owned(),
+        };
+        assert!(sentence.starts_with(&cause), "{how}: {sentence}");
+        assert_eq!(solution.replay, Replay::Confirmed, "{how}");
+        assert!(solution.alternates.iter().any(|it| it.replay == Replay::Confirmed), "{how}");
+        // Whom a signal ended has noticed nothing itself.
+        assert_eq!(said.contains("when it hung already"), how != "alarm", "{how}: {said}");
+    }
+    // What ended the program is known to the command alone.
+    let (solution, _) = runs(&["timeout", "1", "./noticed"], "noticed.trace/noticed.trace");
+    let sentence = solution.cause.as_ref().map_or("", |cause| cause.sentence.as_str());
+    assert!(sentence.starts_with(cause), "{sentence}");
+    // Who is late does not hang.
+    let (solution, said) = runs(&["./noticed", "slow"], "noticed.trace");
+    assert_eq!(solution.failure.as_ref().map(|it| it.kind.as_str()), Some("exit"));
+    assert!(!said.contains("hung"), "{said}");
 }

@@ -111,12 +111,15 @@ pub(super) struct Confirmer {
 impl Confirmer {
     pub(super) fn new(
         trace: &Path,
+        execution: &Execution,
         options: &ReplayOptions,
         deadline: Option<Instant>,
     ) -> Result<Self, ReplayError> {
         let manifest = whole_manifest(trace)?;
         let until = deadline.and_then(|deadline| deadline.checked_add(GRACE));
-        let target = options.target(trace, &manifest).map(|target| target.until(until));
+        let hung = execution.report.ended_by.is_some();
+        let target = options.target(trace, &manifest);
+        let target = target.map(|target| target.until(until).knowing(hung));
         let target = target.map_err(|error| with_causes(&error));
         let settings = options.settings(&manifest);
         Ok(Self { manifest, target, settings, deadline })

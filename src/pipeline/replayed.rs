@@ -50,7 +50,7 @@ pub(super) fn explain<'t>(
         let why = "not run: what the awaited process does is no part of the schedule".to_owned();
         return Ok(Replayed { explained, failing, notes: vec![why], alternates, across });
     }
-    let confirmer = Confirmer::new(directory, &options, work.deadline)?;
+    let confirmer = Confirmer::new(directory, execution, &options, work.deadline)?;
     let (explained, failing, mut notes) = search(&confirmer, &options, execution, work)?;
     let none = matches!(explained.explanation.verdict, explain::Verdict::NoSchedule);
     if (failing.replay == Replay::Diverged || none) && confirmer.ordinary_heap() {

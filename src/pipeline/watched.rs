@@ -132,6 +132,9 @@ fn is_led_to(trace: &EventTrace, work: &Work<'_>) -> Result<bool, PipelineError>
 /// threads read.
 pub(super) fn is_possible(loaded: &Loaded, execution: &Execution, no_order: bool) -> bool {
     use RecordedFailureKind::{Abort, DoubleFree, Exception, HeapCorruption, Signal, TimedOut};
+    if execution.report.ended_by.is_some() {
+        return false;
+    }
     let kind = loaded.recording.failure.as_ref().map(|failure| failure.kind);
     let crashed = matches!(
         kind,
@@ -170,7 +173,7 @@ pub(super) fn run_again(
     if execution.report.awaited_child.is_some() {
         return Ok(None);
     }
-    let confirmer = Confirmer::new(directory, options, work.deadline)?;
+    let confirmer = Confirmer::new(directory, execution, options, work.deadline)?;
     let budget = Budget::new(work.deadline, work.options.memory_mb);
     let place = directory.join(DIRECTORY);
     let kind = loaded.recording.failure.as_ref().map(|failure| failure.kind);
@@ -219,8 +222,9 @@ impl Runs {
     ) -> Result<Self, PipelineError> {
         let options = work.options.replay.as_ref();
         let options = options.filter(|_| execution.report.awaited_child.is_none());
-        let confirmer =
-            options.map(|options| Confirmer::new(directory, options, work.deadline)).transpose()?;
+        let confirmer = options
+            .map(|options| Confirmer::new(directory, execution, options, work.deadline))
+            .transpose()?;
         let budget = Budget::new(work.deadline, work.options.memory_mb).part(TIME.min(work.left()));
         Ok(Self { confirmer, place: directory.join(PENDING_DIRECTORY), budget, seeds: 1..=RUNS })
     }

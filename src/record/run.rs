@@ -183,7 +183,11 @@ fn run_in(
         };
         manifest.fail_if = Some(OutputCheck { command: command.clone(), failed });
     }
-    let children = found.iter().map(|found| child_run(found, &manifest, &ended)).collect();
+    let mut children: Vec<Run> =
+        found.iter().map(|found| child_run(found, &manifest, &ended)).collect();
+    if !recorded && manifest.outcome != Some(Outcome::Exited(0)) && !manifest.timed_out {
+        note_ended(&mut children)?;
+    }
     let executable = match &manifest.process {
         Some(_) => PathBuf::from(&manifest.executable.path),
         None => program.file.clone(),
@@ -255,6 +259,27 @@ fn child_run(found: &Found, run: &Manifest, ended: &Ended) -> Run {
         children: Vec::new(),
         _family: None,
     }
+}
+
+/// A command failed that did not record itself. Where no process that did has failed by itself, those whose end left no
+/// trace of its own were ended from outside, by the command's own time limit, say: nobody but their parents saw how.
+fn note_ended(children: &mut [Run]) -> Result<(), RecordError> {
+    for child in children.iter() {
+        if child.failed()? {
+            return Ok(());
+        }
+    }
+    let pids: Vec<_> =
+        children.iter().map(|child| child.manifest.process.map(|it| it.pid)).collect();
+    for (at, child) in children.iter_mut().enumerate() {
+        // A fork may have become another program, and so has a process that recorded again.
+        let forked = child.manifest.process.is_some_and(|process| process.forked);
+        let again = pids.iter().skip(at + 1).any(|pid| *pid == pids[at]);
+        if child.manifest.outcome.is_none() && !forked && !again {
+            child.manifest.outcome = Some(Outcome::Ended);
+        }
+    }
+    Ok(())
 }
 
 fn new_manifest(program: &Program, options: &Options) -> Manifest {
@@ -592,6 +617,7 @@ impl Run {
             }
             Some(Outcome::Exited(status)) => status as u8,
             Some(Outcome::Signalled(signal)) => 128u8.wrapping_add(signal as u8),
+            Some(Outcome::Ended) => 128u8.wrapping_add(libc::SIGKILL as u8),
             None => 0,
         }
     }
@@ -603,7 +629,7 @@ impl Run {
         match self.manifest.outcome {
             Some(Outcome::Signalled(signal)) => is_interrupt(i64::from(signal)),
             Some(Outcome::Exited(_)) => true,
-            None => false,
+            Some(Outcome::Ended) | None => false,
         }
     }
 

@@ -1,6 +1,6 @@
 //! How a run ended, in words.
 
-use trace_format::{FailureKind, Manifest};
+use trace_format::{FailureKind, Manifest, Outcome};
 
 /// One line about how the run ended.
 #[must_use]
@@ -25,11 +25,16 @@ pub fn ending(manifest: &Manifest) -> String {
             };
             format!("ended by the time-out{how}")
         }
-        FailureKind::Hang if is_interrupt(failure.code) => format!(
+        FailureKind::Hang if failure.code != 0 && failure.message.is_empty() => format!(
             "ended by {} before it came to its end; `symbiosis solve` says what its threads waited \
              for, if they did",
             signal_name(failure.code)
         ),
+        FailureKind::Hang if manifest.outcome == Some(Outcome::Ended) => {
+            "ended by another process before it came to its end; `symbiosis solve` says what its threads waited for, if \
+             they did"
+                .to_owned()
+        }
         // The scheduler saw that no thread could go on, and said so.
         FailureKind::Hang if failure.message.starts_with("deadlock") => failure.message.clone(),
         FailureKind::Hang => format!("deadlock: {}", failure.message),

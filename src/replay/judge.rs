@@ -148,17 +148,17 @@ pub fn left_in_earnest(claim: Claim, attempt: &Attempt) -> bool {
         let last = line.is_some_and(|line| line.split(" #").next().unwrap_or("").ends_with('!'));
         // Nothing fails when a status or the output is what tells: the process just ends.
         let kind = attempt.original.manifest().failure.as_ref().map(|failure| failure.kind);
-        let told_by_end = matches!(kind, Some(FailureKind::Output | FailureKind::Exit));
+        let told_by_end = matches!(kind, Some(FailureKind::Output | FailureKind::Exit))
+            || (kind != Some(FailureKind::Hang) && attempt.original.hung());
         // Who catches a panic, as a harness of tests does, has the thread go on to its end behind the failure.
         let caught = kind == Some(FailureKind::Panic)
             && left.reason == LeftReason::Ended
             && is_same_failure(attempt.original.manifest(), attempt);
         return !((attempt.report.deadlock || told_by_end || caught) && last);
     }
-    let failure = attempt.original.manifest().failure.as_ref();
-    let Some(thread) = failure.and_then(|failure| failure.thread.as_ref()) else { return true };
+    let Some(thread) = attempt.original.failing_thread() else { return true };
     let mut lines = attempt.script.lines().zip(1u32..);
-    let own = |line: &str| line.split_whitespace().next() == Some(thread.as_str());
+    let own = |line: &str| line.split_whitespace().next() == Some(thread);
     lines.any(|(line, number)| number >= left.line && own(line))
 }
 
@@ -194,9 +194,11 @@ fn is_of_memory(failure: &Failure) -> bool {
 
 fn is_same_failure(original: &Manifest, attempt: &Attempt) -> bool {
     let Some(recorded) = &original.failure else { return false };
-    // The same threads wait at the same places; another deadlock is another failure.
-    if recorded.kind == FailureKind::Hang && attempt.report.deadlock {
-        return is_same_hang(attempt);
+    // The same threads wait at the same places; another deadlock is another failure. Who noticed does not matter.
+    let noticed = || recorded.kind != FailureKind::Hang && attempt.original.hung();
+    if (recorded.kind == FailureKind::Hang && attempt.report.deadlock) || noticed() {
+        return (attempt.report.deadlock || attempt.manifest.failure.is_some())
+            && is_same_hang(attempt);
     }
     let Some(found) = &attempt.manifest.failure else { return false };
     recorded.thread == found.thread && is_same_but_for_thread(recorded, found, attempt)
@@ -210,7 +212,7 @@ fn is_moved(original: &Manifest, attempt: &Attempt) -> bool {
         return false;
     };
     let whole =
-        matches!(recorded.kind, FailureKind::Exit | FailureKind::Output | FailureKind::Hang);
+        matches!(recorded.kind, FailureKind::Exit | FailureKind::Output) || attempt.original.hung();
     let had = |trace: &Trace| {
         trace.threads().iter().any(|thread| Some(&thread.name) == found.thread.as_ref())
     };
@@ -350,7 +352,8 @@ fn path_of_failing(trace: &Trace, failure: &Failure) -> Option<Vec<u32>> {
 fn went_past(original: &Manifest, attempt: &Attempt) -> bool {
     let Some(failure) = &original.failure else { return true };
     let now = &attempt.manifest;
-    let same = |thread: &&trace_format::Thread| Some(&thread.name) == failure.thread.as_ref();
+    let failing = attempt.original.failing_thread();
+    let same = |thread: &&trace_format::Thread| Some(thread.name.as_str()) == failing;
     let Some(thread) = now.threads.iter().find(same) else { return false };
     let own = now.failure.as_ref().filter(|found| found.thread_serial == Some(thread.serial));
     if thread.ended && own.is_none() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use symex::{Execution, Recording};
-use trace_format::{Manifest, Trace};
+use trace_format::{FailureKind, Manifest, Trace};
 
 /// A log of more bytes than this, ...
 const LONG_LOG: u64 = 4 << 20;
@@ -25,6 +25,7 @@ pub struct Original {
     until: Option<Instant>,
     trace: OnceLock<Option<Trace>>,
     execution: OnceLock<Option<Execution>>,
+    hung: OnceLock<bool>,
 }
 
 impl Original {
@@ -35,12 +36,20 @@ impl Original {
             manifest: manifest.clone(),
             trace: OnceLock::new(),
             execution: OnceLock::new(),
+            hung: OnceLock::new(),
         })
     }
 
     /// The same recorded run, with which nothing is compared behind this moment.
     pub(super) fn until(&self, until: Option<Instant>) -> Arc<Self> {
         Self::new(&self.directory, &self.manifest, until)
+    }
+
+    /// The same, of which it is known whether it hung, see [`Self::hung`].
+    pub(super) fn knowing(&self, hung: bool) -> Arc<Self> {
+        let known = Self::new(&self.directory, &self.manifest, self.until);
+        let _ = known.hung.set(hung);
+        known
     }
 
     /// How much time there is; none for any.
@@ -78,6 +87,27 @@ impl Original {
         self.execution.get_or_init(|| execute_with(self, &self.directory, |_| {})).as_ref()
     }
 
+    /// Did its threads wait for each other for ever? Either it was ended for it, or something of its own noticed: then
+    /// the failure of the manifest is a consequence, and no run is compared with that.
+    #[must_use]
+    pub fn hung(&self) -> bool {
+        let Some(failure) = &self.manifest.failure else { return false };
+        if failure.kind == FailureKind::Hang {
+            return true;
+        }
+        *self.hung.get_or_init(|| {
+            may_have_hung(&self.manifest)
+                && self.execution().is_some_and(|it| it.report.ended_by.is_some())
+        })
+    }
+
+    /// The thread that failed; none where that is not known, or not of one thread.
+    #[must_use]
+    pub fn failing_thread(&self) -> Option<&str> {
+        let thread = self.manifest.failure.as_ref()?.thread.as_deref()?;
+        (!self.hung()).then_some(thread)
+    }
+
     /// A log of more bytes is much longer than what was walked of the recorded run: a loop that the
     /// recorded run did not come out of may end at last, after rounds by the billion; a timer that was held
     /// back makes up for all the rounds that it missed.
@@ -99,6 +129,13 @@ impl Original {
         });
         Some(time.mul_f64(share.reduce(f64::max)?.clamp(0.0, 1.0)))
     }
+}
+
+/// May a run that failed have hung before? Not where no other thread was left.
+fn may_have_hung(manifest: &Manifest) -> bool {
+    let failure = manifest.failure.as_ref();
+    let failing = failure.and_then(|failure| failure.thread_serial);
+    manifest.threads.iter().any(|thread| !thread.ended && Some(thread.serial) != failing)
 }
 
 /// Loads and executes an attempt; none when that is not possible, or would take too long.

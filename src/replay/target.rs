@@ -51,6 +51,12 @@ impl Target {
         Self { original: self.original.until(until), ..self }
     }
 
+    /// The same, where it is known whether the run hung, see [`Original::hung`].
+    #[must_use]
+    pub fn knowing(self, hung: bool) -> Self {
+        Self { original: self.original.knowing(hung), ..self }
+    }
+
     /// Finds the program of a trace: the binary that the user named, or the one at the recorded
     /// path if it is still the same, or else the copy in the trace.
     ///

@@ -63,6 +63,7 @@ fn manifest(outcome: Outcome, arguments: &[&str]) -> Manifest {
         kind: match outcome {
             Outcome::Signalled(_) => FailureKind::Assertion,
             Outcome::Exited(_) => FailureKind::Exit,
+            Outcome::Ended => FailureKind::Hang,
         },
         thread_serial: Some(1),
         thread: Some("t0".to_owned()),

@@ -24,6 +24,9 @@ const STACK_IN_CONTEXT: usize = 40 + 15 * 8;
 /// Offsets in `siginfo_t`.
 const CODE_IN_INFO: usize = 8;
 const ADDRESS_IN_INFO: usize = 16;
+const SENDER_IN_INFO: usize = 16;
+/// `si_code` of what a process sent by `kill`.
+const SENT: c_int = 0;
 
 fn own_action() -> SignalAction {
     SignalAction {
@@ -217,7 +220,12 @@ unsafe extern "C" fn fatal(signal: c_int, info: *const u8, context: *mut u8) {
         let pc = context.add(PC_IN_CONTEXT).cast::<u64>().read();
         let stack = context.add(STACK_IN_CONTEXT).cast::<u64>().read();
         let mut room = Text::new();
-        let (kind, failure) = failure_of(signal, address, pc, stack, &mut room);
+        let (mut kind, failure) = failure_of(signal, address, pc, stack, &mut room);
+        // Somebody lost patience, as with a signal that nothing is to be seen of here.
+        let sender = info.add(SENDER_IN_INFO).cast::<u32>().read();
+        if signal == sys::SIGABRT && code == SENT && sender != sys::getpid() {
+            kind = RawFailure::Deadlock;
+        }
         process::note_failure(kind, &failure);
         schedule::process_ends(true);
         let default = SignalAction { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };

@@ -1,5 +1,8 @@
-//! What an execution may take: who calls it knows the clock and the memory, the executor only asks.
+//! What an execution may take: who calls it knows the clock and the memory, the executor only asks. And which failure
+//! it is about.
 
+use crate::hang::{LastWait, Noticed};
+use crate::recording::{RecordedFailure, RecordedFailureKind, Recording};
 use crate::report::{Options, SymexError};
 use std::cell::Cell;
 
@@ -9,6 +12,14 @@ const STEPS: u32 = 1 << 14;
 /// The options, and the question whether there is anything left to spend.
 pub(crate) struct Limits<'r> {
     pub options: &'r Options,
+    /// The failure that is asked about; none when the run did not fail.
+    pub failure: Option<RecordedFailure>,
+    /// All threads of a run that was ended waited: none went round a loop for ever.
+    pub stuck: bool,
+    /// The serial of the thread that noticed that the run hung: what it did then is no wait of the run.
+    pub watcher: Option<u64>,
+    /// Where the walk of a thread ends that only watched whether the run gets on.
+    pub last_wait: Option<LastWait>,
     is_left: &'r dyn Fn() -> bool,
     /// Steps until the next question, over all walks.
     until: Cell<u32>,
@@ -17,8 +28,33 @@ pub(crate) struct Limits<'r> {
 
 impl<'r> Limits<'r> {
     /// `is_left` is asked every so many steps; once it says no, every walk ends.
-    pub fn new(options: &'r Options, is_left: &'r dyn Fn() -> bool) -> Self {
-        Self { options, is_left, until: Cell::new(STEPS), spent: Cell::new(false) }
+    pub fn new(recording: &Recording, options: &'r Options, is_left: &'r dyn Fn() -> bool) -> Self {
+        Self {
+            options,
+            failure: recording.failure.clone(),
+            stuck: recording.stuck,
+            watcher: None,
+            last_wait: None,
+            is_left,
+            until: Cell::new(STEPS),
+            spent: Cell::new(false),
+        }
+    }
+
+    /// The same for a run that is asked why it did not come to its end, however it was ended.
+    pub fn of_hang(noticed: Noticed, options: &'r Options, is_left: &'r dyn Fn() -> bool) -> Self {
+        let kind = RecordedFailureKind::TimedOut;
+        let failure = RecordedFailure { kind, thread_serial: 0, message: String::new() };
+        Self {
+            options,
+            failure: Some(failure),
+            stuck: true,
+            watcher: Some(noticed.watcher),
+            last_wait: noticed.last_wait,
+            is_left,
+            until: Cell::new(STEPS),
+            spent: Cell::new(false),
+        }
     }
 
     /// A step is about to be made. Is everything spent?
@@ -73,7 +109,7 @@ mod tests {
             asked.set(asked.get() + 1);
             asked.get() < 2
         };
-        let limits = Limits::new(&options, &is_left);
+        let limits = Limits::new(&Recording::default(), &options, &is_left);
         let steps = (0..).take_while(|_| !limits.step()).count();
         assert!(steps >= STEPS as usize && asked.get() == 2, "{steps}, {asked:?}");
         assert!(limits.step() && asked.get() == 2);

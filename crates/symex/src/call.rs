@@ -149,6 +149,10 @@ impl<'r> Engine<'r> {
         self.check_report(t, name, &arguments)?;
         self.note_setjmp(t, id, name, &arguments);
         self.note_thread_exit(t, name, &arguments);
+        if crate::tail::is_sleep(name) && name != "sched_yield" && self.ends_in_sleep(t) {
+            self.threads[t].forget_rest();
+            return Err(Stop::EndOfLog);
+        }
         let reallocated = self.reallocated(t, name, &arguments);
         let text = self.text_before(t, name, &arguments);
         let passed = self.pass_on(t, name, &arguments);

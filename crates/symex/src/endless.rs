@@ -77,9 +77,9 @@ pub(crate) fn find<'r>(
     image: &'r Image<'r>,
     order: &[usize],
 ) -> Result<Vec<Option<Cut>>, SymexError> {
-    let timed_out = recording.failure.as_ref().map(|failure| failure.kind);
+    let timed_out = limits.failure.as_ref().map(|failure| failure.kind);
     if timed_out != Some(RecordedFailureKind::TimedOut)
-        || recording.stuck
+        || limits.stuck
         || !limits.options.cut_endless
     {
         return Ok(Vec::new());
@@ -202,7 +202,7 @@ impl Thread<'_> {
 
     /// When it did something last, but for waiting in rounds that are counted: who polls until the run is ended
     /// does nothing that another thread sees.
-    fn acted_last(&self) -> u64 {
+    pub(crate) fn acted_last(&self) -> u64 {
         let (since, until) = self.waited;
         if until == self.last_stamp { since } else { self.last_stamp }
     }

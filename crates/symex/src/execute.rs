@@ -11,15 +11,16 @@ use crate::endless;
 use crate::engine::{Engine, Learned, Pass};
 use crate::failure::AccessKey;
 use crate::handovers::Handovers;
+use crate::hang::Noticed;
 use crate::idle::LeaveOut;
 use crate::image::Image;
 use crate::initialised::Initialisations;
 use crate::openmp;
 use crate::queues::Queues;
 use crate::recording::{RecordedFailureKind, Recording};
-use crate::report::{Execution, FunctionCalls, Options, Report, SymexError};
+use crate::report::{EndedBy, Execution, FunctionCalls, Options, Report, SymexError};
 use crate::shadow::Shadow;
-use model::{Thread, ThreadId};
+use model::{EventTrace, FailureCondition, FailureKind, Thread, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -50,14 +51,66 @@ pub fn execute_within(
     if recording.threads.is_empty() {
         return Err(SymexError::NoThreads);
     }
-    let limits = &Limits::new(options, is_left);
+    let limits = Limits::new(recording, options, is_left);
     let image = Image::new(recording)?;
+    let (execution, noticed) = walk(recording, &limits, &image)?;
+    match noticed {
+        Some(noticed) => of_hang(recording, noticed, (options, is_left), execution),
+        None => Ok(execution),
+    }
+}
+
+/// Asks a run that failed why it hung before, where it is known what it hung on; gives what is known of the failure otherwise.
+fn of_hang(
+    recording: &Recording,
+    noticed: Noticed,
+    (options, is_left): (&Options, &dyn Fn() -> bool),
+    execution: Execution,
+) -> Result<Execution, SymexError> {
+    tracing::debug!(?noticed, "the run had hung before it failed");
+    let limits = Limits::of_hang(noticed, options, is_left);
+    let image = Image::new(recording)?;
+    let (mut of_hang, _) = walk(recording, &limits, &image)?;
+    let is_known = of_hang.trace.failure.as_ref().is_some_and(|failure| match failure.kind {
+        FailureKind::Deadlock => true,
+        FailureKind::Hang => !noticed.circle && depends(&of_hang.trace, &failure.condition),
+        _ => false,
+    });
+    if !is_known {
+        return Ok(execution);
+    }
+    of_hang.report.ended_by = execution.trace.failure.as_ref().map(|failure| EndedBy {
+        kind: failure.kind,
+        message: failure.message.clone(),
+        thread: execution.trace.thread_of(failure.event).name.clone(),
+        site: execution.trace.event(failure.event).site().clone(),
+    });
+    Ok(of_hang)
+}
+
+/// Does the condition depend on the order of the run?
+fn depends(trace: &EventTrace, condition: &FailureCondition) -> bool {
+    match condition {
+        FailureCondition::Value(value) => trace.exprs.as_const(*value).is_none(),
+        FailureCondition::Before(..) | FailureCondition::Unwoken { .. } => true,
+        FailureCondition::All(parts) | FailureCondition::Any(parts) => {
+            parts.iter().any(|part| depends(trace, part))
+        }
+    }
+}
+
+/// All passes. Says as well whether the run had hung before where it failed in another way.
+fn walk<'r>(
+    recording: &'r Recording,
+    limits: &'r Limits<'r>,
+    image: &'r Image<'r>,
+) -> Result<(Execution, Option<Noticed>), SymexError> {
     let order = thread_order(recording);
-    let (ranges, learned) = survey(recording, limits, &image, &order)?;
+    let (ranges, learned) = survey(recording, limits, image, &order)?;
     tracing::debug!(cells = ranges.len(), "survey done");
     let symbolic = |learned: Learned, leave_out: LeaveOut| {
         let pass = Pass::Symbolic(SharedCells::new(&ranges));
-        let mut engine = Engine::new(&image, recording, limits, pass, learned, &order, leave_out);
+        let mut engine = Engine::new(image, recording, limits, pass, learned, &order, leave_out);
         engine.run().map(|()| engine)
     };
     let mut leave_out = match recording.scheduled {
@@ -81,12 +134,13 @@ pub fn execute_within(
         engine = better;
     }
     limits.ask()?;
+    let noticed = engine.hung_before();
     let hang = engine.explain_hang();
     limits.ask()?;
     let lifetime = std::mem::take(&mut engine.lifetime);
     let numbering = engine.out.numbering();
     let owners = engine.owners();
-    let mut execution = collect(engine, &image);
+    let mut execution = collect(engine, image);
     hang.apply(&mut execution.trace, &numbering);
     lifetime.apply(&mut execution.trace, &numbering);
     lifetime.keep_alive(&mut execution.trace, &numbering, &owners);
@@ -96,7 +150,7 @@ pub fn execute_within(
         gaps = execution.report.gap_count(),
         "symbolic pass done"
     );
-    Ok(execution)
+    Ok((execution, noticed))
 }
 
 /// What is looked for in another walk.
@@ -277,7 +331,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
     let threads = threads.collect();
     let names: Vec<&str> = engine.threads.iter().map(|thread| thread.log.name.as_str()).collect();
     let (inputs, inputs_left_out) = engine.collected.finish(&names);
-    let failure = engine.recording.failure.as_ref();
+    let failure = engine.limits.failure.as_ref();
     let report = Report {
         threads: engine.threads.iter().map(|thread| thread.report.clone()).collect(),
         gaps: engine.gap_counts,
@@ -293,6 +347,7 @@ fn collect(mut engine: Engine<'_>, image: &Image<'_>) -> Execution {
             .used_after_free
             .and_then(|(t, site)| Some((names.get(t)?.to_string(), site))),
         timed_out: failure.is_some_and(|f| f.kind == RecordedFailureKind::TimedOut),
+        ended_by: None,
     };
     std::mem::take(&mut engine.containers).rename(&mut engine.out);
     let is_sorted = engine.learned.stamps.iter().all(|stamps| Stamp::are_sorted(stamps));

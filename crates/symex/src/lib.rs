@@ -103,6 +103,6 @@ pub use inputs::Input;
 pub use own::OwnUse;
 pub use recording::{RecordedFailure, RecordedFailureKind, RecordedModule, Recording, ThreadLog};
 pub use report::{
-    AwaitedChild, BlockedCall, EndlessLoop, Execution, FunctionCalls, FunctionUse, Gap, GapKind,
-    Options, Report, RunningThread, SymexError, ThreadReport,
+    AwaitedChild, BlockedCall, EndedBy, EndlessLoop, Execution, FunctionCalls, FunctionUse, Gap,
+    GapKind, Options, Report, RunningThread, SymexError, ThreadReport,
 };

@@ -2,7 +2,7 @@
 
 use crate::inputs::Input;
 use crate::own::OwnUse;
-use model::{EventTrace, Points, Site};
+use model::{EventTrace, FailureKind, Points, Site};
 use std::collections::BTreeMap;
 use std::fmt;
 use thiserror::Error;
@@ -173,6 +173,22 @@ pub struct Report {
     /// True when the run was ended by a time-out: `trace.failure` is `None`, because what the
     /// threads waited for is not analysed here.
     pub timed_out: bool,
+    /// Of a run whose threads waited for each other for ever, which is what `trace.failure` tells, and which something else
+    /// then ended.
+    pub ended_by: Option<EndedBy>,
+}
+
+/// How a run that hung was ended: by a check of the program's own, a watchdog, an alarm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedBy {
+    /// The failure that was recorded.
+    pub kind: FailureKind,
+    /// What the program said.
+    pub message: String,
+    /// The thread's name.
+    pub thread: String,
+    /// Where.
+    pub site: Site,
 }
 
 impl Report {

@@ -13,7 +13,7 @@ use model::{EventId, EventKind, Interval, LockMode, ObjectId, ObjectKind, Stack}
 use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
 
 /// `ETIMEDOUT` of Linux.
-const TIMED_OUT: u64 = 110;
+pub(crate) const TIMED_OUT: u64 = 110;
 /// `PTHREAD_BARRIER_SERIAL_THREAD` as a payload word.
 const SERIAL_THREAD: u64 = u64::MAX;
 /// Sizes in bytes of glibc's objects on x86-64, which tell a member from the struct around it.
@@ -401,6 +401,12 @@ impl<'r> Engine<'r> {
             self.gap(t, GapKind::Synchronisation, detail);
             return Ok(());
         };
+        if self.ends_in_wait(t, &begun, result) {
+            let thread = &mut self.threads[t];
+            thread.pending_sync.push(begun);
+            thread.forget_rest();
+            return Err(Stop::EndOfLog);
+        }
         self.threads[t].call_time = Some(Interval { earliest: begun.stamp, latest });
         // No instruction of the program gets what the call reads.
         let reads = std::mem::take(&mut self.pending_reads);

@@ -343,6 +343,12 @@ pub(crate) struct Thread<'r> {
     /// Time stamps seen so far.
     pub stamps: usize,
     pub last_stamp: u64,
+    /// The time stamps behind its waits whose time was up.
+    pub timed_out: Vec<u64>,
+    /// The number of its next event behind the last of these waits, or of its sleeps.
+    pub looked: u32,
+    /// How often it has slept for a while.
+    pub sleeps: usize,
     /// The stamp before counted rounds of waiting, and the one behind the last of these.
     pub waited: (u64, u64),
     /// While the end of a call is walked: the time stamps between which its events happened.
@@ -451,6 +457,9 @@ impl<'r> Thread<'r> {
             pushes: 0,
             stamps: 0,
             last_stamp: 0,
+            timed_out: Vec::new(),
+            looked: 0,
+            sleeps: 0,
             waited: (0, 0),
             call_time: None,
             branch_sequence: 0,

@@ -57,6 +57,8 @@ pub enum Outcome {
     Exited(i32),
     /// By this signal.
     Signalled(i32),
+    /// By another process, with a signal that nobody saw: a time limit of the command that started it, say.
+    Ended,
 }
 
 /// The kind of a failure.

@@ -28,10 +28,9 @@ pub fn read_raw(directory: &Path, manifest: &mut Manifest) -> Result<(), TraceEr
     Ok(())
 }
 
-/// Signals by which people and programs end others (numbers of Linux).
-const SIGHUP: i32 = 1;
-const SIGINT: i32 = 2;
-const SIGTERM: i32 = 15;
+/// Signals by which people and programs end others, and those of a timer whose time is up: SIGHUP, SIGINT, SIGQUIT,
+/// SIGKILL, SIGALRM, SIGTERM, SIGXCPU, SIGVTALRM (numbers of Linux).
+const PATIENCE: [i32; 8] = [1, 2, 3, 9, 14, 15, 24, 26];
 
 /// What the runtime saw, or else what the recorder saw: a time-out, or a signal that no handler
 /// gets to see.
@@ -49,9 +48,10 @@ fn failure(seen: Option<Failure>, manifest: &Manifest) -> Option<Failure> {
     let (kind, code) = match manifest.outcome {
         _ if manifest.timed_out => (FailureKind::Hang, 0),
         // Somebody lost patience: what the threads waited for is the question, as for a time-out.
-        Some(Outcome::Signalled(signal @ (SIGHUP | SIGINT | SIGTERM))) => {
+        Some(Outcome::Signalled(signal)) if PATIENCE.contains(&signal) => {
             (FailureKind::Hang, i64::from(signal))
         }
+        Some(Outcome::Ended) => (FailureKind::Hang, 0),
         Some(Outcome::Signalled(signal)) => (FailureKind::Signal, i64::from(signal)),
         Some(Outcome::Exited(status)) if status != 0 => (FailureKind::Exit, i64::from(status)),
         Some(Outcome::Exited(_)) if manifest.fail_if.as_ref().is_some_and(|check| check.failed) => {

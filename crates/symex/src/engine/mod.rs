@@ -16,7 +16,7 @@ use crate::endless::{Cut, Scout};
 use crate::eval;
 use crate::failure::Lifetime;
 use crate::handovers::Handovers;
-use crate::hang::Waiting;
+use crate::hang::{Requests, Waiting};
 use crate::heap::{HEAP, Heap, PRIVATE};
 use crate::idle::{Idle, LeaveOut};
 use crate::image::{Constants, FunctionInfo, Image};
@@ -159,6 +159,8 @@ pub(crate) struct Engine<'r> {
     pub lifetime: Lifetime,
     /// Who waited and who held what when the run was ended.
     pub waiting: Waiting,
+    /// What threads waited for where the run failed in another way.
+    pub requests: Requests,
     /// Initialisations of condition variables that count.
     pub initialised: Vec<Touch>,
     pub sync_objects: FxHashMap<(u64, u8), ObjectId>,
@@ -247,6 +249,7 @@ impl<'r> Engine<'r> {
             failure: None,
             lifetime: Lifetime::default(),
             waiting: Waiting::default(),
+            requests: Requests::default(),
             initialised: Vec::new(),
             sync_objects: FxHashMap::default(),
             heap_objects: FxHashMap::default(),
@@ -294,7 +297,7 @@ impl<'r> Engine<'r> {
     }
 
     fn failing_thread(&self) -> Option<usize> {
-        let failure = self.recording.failure.as_ref()?;
+        let failure = self.limits.failure.as_ref()?;
         if failure.kind == RecordedFailureKind::TimedOut {
             return None;
         }

@@ -43,7 +43,7 @@ impl Engine<'_> {
         if !google && !name.starts_with(CATCH) {
             return Ok(());
         }
-        let kind = self.recording.failure.as_ref().map(|failure| failure.kind);
+        let kind = self.limits.failure.as_ref().map(|failure| failure.kind);
         if !matches!(kind, Some(RecordedFailureKind::Exit { .. })) {
             return Ok(());
         }
@@ -79,7 +79,7 @@ impl Engine<'_> {
 
     /// Is the thread at the check that the framework reported, or in a call from there?
     fn is_reported_check(&self, t: usize) -> bool {
-        let message = self.recording.failure.as_ref().map(|failure| failure.message.as_str());
+        let message = self.limits.failure.as_ref().map(|failure| failure.message.as_str());
         let Some((file, line)) = message.and_then(|message| message.rsplit_once(':')) else {
             return false;
         };

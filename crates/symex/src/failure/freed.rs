@@ -95,7 +95,7 @@ impl Engine<'_> {
         let last = strange.iter().rfind(|read| read.vars.iter().any(|var| decisive.contains(var)));
         // A check fails for other reasons, too, and the clock alone does not tell which crashes are
         // due to what the allocator did.
-        let crashed = self.recording.failure.as_ref().is_some_and(|f| ends_in_crash(f.kind));
+        let crashed = self.limits.failure.as_ref().is_some_and(|f| ends_in_crash(f.kind));
         let first = strange.iter().find(|read| crashed && read.strange);
         let Some(chosen) = last.or(first) else { return false };
         if !self.lifetime.frees.contains_key(&chosen.object) {

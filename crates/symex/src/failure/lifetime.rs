@@ -111,7 +111,7 @@ impl Lifetime {
 impl<'r> Engine<'r> {
     /// The address that a failure of an object's lifetime is about.
     fn lifetime_address(&self) -> Option<u64> {
-        match self.recording.failure.as_ref()?.kind {
+        match self.limits.failure.as_ref()?.kind {
             RecordedFailureKind::UseAfterFree { address }
             | RecordedFailureKind::DoubleFree { address } => Some(address).filter(|a| *a != 0),
             _ => None,
@@ -127,7 +127,7 @@ impl<'r> Engine<'r> {
         if let Some(event) = event {
             self.lifetime.frees.insert(index, (t, event));
             self.lifetime.ends.push((index, (t, event)));
-            let kind = self.recording.failure.as_ref().map(|failure| failure.kind);
+            let kind = self.limits.failure.as_ref().map(|failure| failure.kind);
             let is_double = matches!(kind, Some(RecordedFailureKind::DoubleFree { .. }));
             if failed && is_double {
                 match self.failing == Some(t) {
@@ -185,7 +185,7 @@ impl<'r> Engine<'r> {
 
     /// The address of a fault that ended the run.
     fn fault(&self) -> Option<u64> {
-        match self.recording.failure.as_ref()?.kind {
+        match self.limits.failure.as_ref()?.kind {
             RecordedFailureKind::Signal { signo: SIGSEGV | SIGBUS, fault_address } => {
                 Some(fault_address).filter(|address| *address != 0)
             }
@@ -266,7 +266,7 @@ impl<'r> Engine<'r> {
 
     /// The survey's half of [`Self::touch_freed`], for accesses of uninstrumented code.
     pub fn survey_freed(&mut self, t: usize) {
-        let failure = self.recording.failure.as_ref().map(|failure| failure.kind);
+        let failure = self.limits.failure.as_ref().map(|failure| failure.kind);
         let (address, in_mapping) = match (failure, self.fault()) {
             (Some(RecordedFailureKind::UseAfterFree { address }), _) => (address, false),
             (_, Some(fault)) => (fault, true),

@@ -47,7 +47,7 @@ impl<'r> Engine<'r> {
         if !self.symbolic() || self.failing != Some(t) || self.failure.is_some() {
             return None;
         }
-        self.recording.failure.as_ref().map(|failure| failure.kind)
+        self.limits.failure.as_ref().map(|failure| failure.kind)
     }
 
     fn signal(&self, t: usize) -> Option<(i32, u64)> {
@@ -59,13 +59,14 @@ impl<'r> Engine<'r> {
 
     /// Ends the thread with the failure. `condition` of `None` does not depend on shared data.
     fn fail(&mut self, t: usize, kind: FailureKind, condition: Option<ExprId>) -> Stop {
+        self.note_request(t);
         self.release_all(t);
         let pure = kind == FailureKind::Abort && self.in_pure_call(t);
         self.threads[t].back_to_last_frame();
         let name = None;
         let event = self.event(t, EventKind::Failure, name);
         let condition = condition.unwrap_or_else(|| self.pool.boolean(true));
-        let mut message = self.recording.failure.as_ref().map(|failure| failure.message.clone());
+        let mut message = self.limits.failure.as_ref().map(|failure| failure.message.clone());
         match kind {
             FailureKind::Output => {
                 let taken = "wrong output; what the last write to standard output printed is taken to be the cause";

@@ -33,7 +33,7 @@ const STREAMS: [(&str, usize); 12] = [
 
 impl<'r> Engine<'r> {
     fn output_is_wrong(&self) -> bool {
-        let failure = self.recording.failure.as_ref();
+        let failure = self.limits.failure.as_ref();
         failure.is_some_and(|failure| failure.kind == RecordedFailureKind::Output)
     }
 

@@ -19,7 +19,7 @@ fn is_library(file: &str) -> bool {
 
 impl Engine<'_> {
     fn failed_by_panic(&self) -> bool {
-        let kind = self.recording.failure.as_ref().map(|failure| failure.kind);
+        let kind = self.limits.failure.as_ref().map(|failure| failure.kind);
         kind == Some(RecordedFailureKind::Panic)
     }
 

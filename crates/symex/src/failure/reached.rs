@@ -16,7 +16,7 @@ pub(super) fn is_file(file: &str, named: &str) -> bool {
 impl<'r> Engine<'r> {
     /// The place that must not be reached, in the thread that reached it.
     fn forbidden(&self, t: usize) -> Option<(&'r str, u32)> {
-        let failure = self.recording.failure.as_ref()?;
+        let failure = self.limits.failure.as_ref()?;
         if self.failing != Some(t) || failure.kind != RecordedFailureKind::Reached {
             return None;
         }

@@ -29,11 +29,13 @@
 //! *still running* ([`running`]).
 
 mod graph;
+mod noticed;
 mod orders;
 mod polling;
 mod running;
 mod words;
 
+pub(crate) use noticed::{LastWait, Noticed, Requests};
 pub(crate) use orders::HangCondition;
 
 use crate::engine::Engine;
@@ -115,7 +117,7 @@ type Place = (usize, u32);
 impl Engine<'_> {
     /// Did the recorded run not come to an end?
     pub(crate) fn hung(&self) -> bool {
-        let kind = self.recording.failure.as_ref().map(|failure| &failure.kind);
+        let kind = self.limits.failure.as_ref().map(|failure| &failure.kind);
         kind == Some(&RecordedFailureKind::TimedOut)
     }
 
@@ -139,6 +141,7 @@ impl Engine<'_> {
             _ => (None, None),
         };
         if !self.hangs() {
+            self.note_request(t);
             return false;
         }
         let idle = pending.is_none() && self.threads[t].joining.is_none();
@@ -152,6 +155,10 @@ impl Engine<'_> {
         let held: Vec<Held> = held.collect();
         self.waiting.held.extend(held);
         if self.threads[t].exited {
+            return false;
+        }
+        if idle && self.limits.watcher == Some(self.threads[t].log.serial) {
+            self.note_running(t);
             return false;
         }
         let waits = match (&pending, self.threads[t].joining) {

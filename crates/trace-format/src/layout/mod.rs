@@ -589,7 +589,8 @@ pub enum RawFailure {
     /// `exit`, `_exit` or a return from `main` with a status other than 0.
     Exit = 4,
     /// Under a scheduler, all threads waited for each other, and the runtime ended the process
-    /// with [`DEADLOCK_STATUS`]. The message says what each waits for; there is no failing thread.
+    /// with [`DEADLOCK_STATUS`]. The message says what each waits for; there is no failing thread. Or another process
+    /// sent a signal that is to end this one: then the code is that, and there is no message.
     Deadlock = 5,
     /// An access to a freed object, seen by the guarded heap ([`DETECT_VARIABLE`]): `fault_address`
     /// tells where.
