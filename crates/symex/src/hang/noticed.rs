@@ -201,9 +201,8 @@ impl Engine<'_> {
     fn found_nothing(&self, t: usize) -> bool {
         let logs = self.out.threads.iter().enumerate();
         let others = logs.filter(|(thread, _)| *thread != t).flat_map(|(_, log)| &log.events);
-        let written: BTreeSet<CellId> = others
-            .flat_map(|event| event.kind.writes().iter().map(|part| part.cell))
-            .collect();
+        let written: BTreeSet<CellId> =
+            others.flat_map(|event| event.kind.writes().iter().map(|part| part.cell)).collect();
         let behind = self.out.threads.get(t).into_iter().flat_map(|log| &log.events);
         let behind = behind.filter(|event| event.index >= self.threads[t].looked);
         !behind.flat_map(|event| event.kind.reads()).any(|part| written.contains(&part.cell))
