@@ -175,7 +175,9 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         }
         Err(error) => return Err(error),
     };
-    frameworks::describe(&loaded.output, &mut execution.trace);
+    if execution.report.ended_by.is_none() {
+        frameworks::describe(&loaded.output, &mut execution.trace);
+    }
     let symex = start.elapsed();
     if execution.trace.failure.is_none() {
         return Err(unsolvable(directory, &execution));

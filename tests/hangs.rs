@@ -197,3 +197,22 @@ fn a_hang_that_the_program_notices_is_explained_as_one() {
     assert_eq!(solution.failure.as_ref().map(|it| it.kind.as_str()), Some("exit"));
     assert!(!said.contains("hung"), "{said}");
 }
+
+/// Who has nothing to do waits as well, and a check that fails of what others wrote is no watchdog.
+#[test]
+fn a_time_limit_that_a_lost_update_runs_into_is_no_hang() {
+    let workspace = Workspace::new("idle-pool");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/idle_pool.cc");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["c++", "-g", "-O1", "-pthread", source, "-o", "pool"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let record = ["record", "-q", "--noise", "--until-failure", "2000", "--", "./pool"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let solve = ["solve", "pool.trace", "--format", "json"];
+    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
+    let solution: Solution =
+        serde_json::from_str(&outcome.stdout()).expect("the answer is a solution");
+    assert_eq!(solution.failure.as_ref().map(|it| it.kind.as_str()), Some("exit"));
+    let sentence = solution.cause.as_ref().map_or("", |cause| cause.sentence.as_str());
+    assert!(sentence.contains("wrote `finished`"), "{sentence}");
+}
