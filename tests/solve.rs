@@ -324,6 +324,19 @@ fn a_use_of_freed_memory_is_told_or_the_way_to_record_it() {
     assert!(watched.stdout().starts_with("cause: t0 freed"), "{}", watched.stdout());
 }
 
+/// Nobody else knows where that thread was.
+#[test]
+fn a_crash_of_a_thread_that_begins_with_all_signals_blocked_is_its_own() {
+    let workspace = Workspace::new("solve-timer-crash");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/timer_crash.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let command = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(command).expect_code(SUCCESS);
+    let record = ["record", "--until-failure", "1", "-o", "run.trace", "--", "./program"];
+    let said = workspace.symbiosis(record).expect_code(SUCCESS).stderr();
+    assert!(said.contains("(SIGSEGV) (in thread t0.1)"), "{said}");
+}
+
 /// By when the allocator notices, what it says has nothing to do with it any more: the run is made again with a watched
 /// heap, and everything that is asked of the trace from then on is about that.
 #[test]

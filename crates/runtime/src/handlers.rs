@@ -22,7 +22,7 @@ use crate::threads::Thread;
 use crate::tls;
 use crate::writes;
 use core::ffi::c_int;
-use core::ptr::{null, read_volatile, write_volatile};
+use core::ptr::{null, null_mut, read_volatile, write_volatile};
 use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 const SIGNALS: usize = 65;
@@ -461,6 +461,16 @@ unsafe fn simple(signal: c_int, handler: usize, flags: c_int, masked: bool) -> u
     let mut old = SignalAction { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
     // SAFETY: both are live.
     if unsafe { change(signal, &new, &mut old) } == 0 { old.handler } else { SIG_ERR }
+}
+
+/// Takes the signals of faults out of the calling thread's mask, as [`change_mask`] leaves them out of it: threads that
+/// the C library makes for timers begin with all signals blocked.
+pub fn unblock_faults() {
+    if wanted() {
+        let set = faults();
+        // SAFETY: a live set; only the calling thread's mask changes.
+        unsafe { sys::change_signal_mask(SIG_UNBLOCK, &raw const set, null_mut()) };
+    }
 }
 
 /// What `pthread_sigmask` does for the program. A fault that is blocked ends the process at once, without a

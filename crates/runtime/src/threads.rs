@@ -246,6 +246,7 @@ pub fn attach_late() {
         if !thread.is_null() {
             process::count_unattached();
             adopt(thread);
+            handlers::unblock_faults();
         }
     }
 }
@@ -280,6 +281,7 @@ pub unsafe fn begin(thread: *mut Thread) {
         adopt(thread);
         schedule::started();
     }
+    handlers::unblock_faults();
 }
 
 /// Prepares the record of a thread to be created by the calling one; null when there is no memory.
