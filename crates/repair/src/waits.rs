@@ -1,6 +1,6 @@
 //! Who may wait for whom: does a repair add a way for threads to wait for each other?
 
-use model::{Awaited, EventId, EventKind, EventTrace, ObjectId, ThreadId};
+use model::{Awaited, CellId, Event, EventId, EventKind, EventTrace, ObjectId, Site, ThreadId};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +11,8 @@ enum Awaitable {
     Object(ObjectId),
     /// A thread's end.
     End(ThreadId),
+    /// What another thread writes, where a function of a library goes on looking until it has, as that of a future does.
+    Value(CellId),
 }
 
 /// "Whoever has the first may wait for the second, or the second comes only from whoever gets the
@@ -56,6 +58,9 @@ fn name(trace: &EventTrace, node: Awaitable) -> String {
             let thread = trace.threads.get(id.index());
             format!("the end of {}", thread.map_or("a thread", |thread| &thread.name))
         }
+        Awaitable::Value(id) => {
+            trace.cells.get(id.index()).map_or_else(|| id.to_string(), |cell| cell.name.to_string())
+        }
     }
 }
 
@@ -64,8 +69,15 @@ fn waits(trace: &EventTrace) -> Waits {
     let mut awaiting: BTreeMap<Awaitable, BTreeSet<ThreadId>> = BTreeMap::new();
     for thread in &trace.threads {
         let mut held: Vec<ObjectId> = Vec::new();
+        let mut looks = Looks::default();
         for &id in &thread.events {
-            let awaited = match trace.event(id).kind {
+            let event = trace.event(id);
+            for cell in looks.awaited(trace, event) {
+                let awaited = Awaitable::Value(cell);
+                waits.all(&looks.held_since(&held), awaited, thread.id);
+                awaiting.entry(awaited).or_default().insert(thread.id);
+            }
+            let awaited = match event.kind {
                 EventKind::Lock { object, .. } => {
                     waits.all(&held, Awaitable::Object(object), thread.id);
                     held.push(object);
@@ -73,9 +85,12 @@ fn waits(trace: &EventTrace) -> Waits {
                 }
                 EventKind::Unlock { object, .. } => {
                     held.retain(|other| *other != object);
+                    looks.released(object);
                     continue;
                 }
+                // A thread whose time was up waited, too: nobody could signal before.
                 EventKind::Wake { condition: object, .. }
+                | EventKind::WaitTimedOut { condition: object, .. }
                 | EventKind::SemaphoreWait { object }
                 | EventKind::BarrierLeave { object } => Awaitable::Object(object),
                 EventKind::Join { child } => Awaitable::End(child),
@@ -91,12 +106,16 @@ fn waits(trace: &EventTrace) -> Waits {
         }
     }
     // What has to be taken before it is given. What comes before one of a thread's gifts comes before its last one.
-    let givers = last_givers(trace);
+    let cells = awaiting.keys().filter_map(|awaited| match awaited {
+        Awaitable::Value(cell) => Some(*cell),
+        _ => None,
+    });
+    let givers = last_givers(trace, &cells.collect());
     for (awaited, threads) in awaiting {
         match awaited {
             Awaitable::End(child) => waits.needed(trace, awaited, child, None),
-            Awaitable::Object(object) => {
-                for (giver, last) in givers.get(&object).into_iter().flatten() {
+            Awaitable::Object(_) | Awaitable::Value(_) => {
+                for (giver, last) in givers.get(&awaited).into_iter().flatten() {
                     if threads.iter().any(|thread| thread != giver) {
                         waits.needed(trace, awaited, *giver, Some(*last));
                     }
@@ -107,9 +126,12 @@ fn waits(trace: &EventTrace) -> Waits {
     waits
 }
 
-/// By object and thread, the last event with which it gives what others wait for there.
-fn last_givers(trace: &EventTrace) -> BTreeMap<ObjectId, BTreeMap<ThreadId, EventId>> {
-    let mut givers: BTreeMap<ObjectId, BTreeMap<ThreadId, EventId>> = BTreeMap::new();
+/// By what is waited for and thread, the last event with which it gives that.
+fn last_givers(
+    trace: &EventTrace,
+    cells: &BTreeSet<CellId>,
+) -> BTreeMap<Awaitable, BTreeMap<ThreadId, EventId>> {
+    let mut givers: BTreeMap<Awaitable, BTreeMap<ThreadId, EventId>> = BTreeMap::new();
     for thread in &trace.threads {
         for &id in &thread.events {
             match trace.event(id).kind {
@@ -117,13 +139,76 @@ fn last_givers(trace: &EventTrace) -> BTreeMap<ObjectId, BTreeMap<ThreadId, Even
                 | EventKind::Broadcast { condition: object }
                 | EventKind::SemaphorePost { object }
                 | EventKind::BarrierArrive { object } => {
-                    givers.entry(object).or_default().insert(thread.id, id);
+                    givers.entry(Awaitable::Object(object)).or_default().insert(thread.id, id);
+                }
+                EventKind::Write { ref parts }
+                | EventKind::ReadModifyWrite { writes: ref parts, .. } => {
+                    for part in parts.iter().filter(|part| cells.contains(&part.cell)) {
+                        givers
+                            .entry(Awaitable::Value(part.cell))
+                            .or_default()
+                            .insert(thread.id, id);
+                    }
                 }
                 _ => {}
             }
         }
     }
     givers
+}
+
+/// What a thread sees while it is in one call of a library's function.
+#[derive(Default)]
+struct Looks<'t> {
+    /// The call: where the program is in it.
+    call: &'t [Site],
+    /// By variable, where it was looked at, and what it was when the thread last saw or wrote it.
+    seen: BTreeMap<CellId, (&'t [Site], Option<u128>)>,
+    /// Locks that it gave back in the call.
+    released: BTreeSet<ObjectId>,
+}
+
+impl<'t> Looks<'t> {
+    /// The variables of which this event sees what another thread wrote after an earlier place of the same call had seen
+    /// them otherwise: there the library waits, or tries again.
+    fn awaited(&mut self, trace: &'t EventTrace, event: &'t Event) -> Vec<CellId> {
+        let depth = event.depth();
+        let (inner, call) = event.stack.split_at(depth.min(event.stack.len()));
+        if depth == 0 || call != self.call {
+            self.call = if depth == 0 { &[] } else { call };
+            self.seen.clear();
+            self.released.clear();
+        }
+        if depth == 0 {
+            return Vec::new();
+        }
+        let mut awaited = Vec::new();
+        for part in event.kind.reads() {
+            let value = trace.variables.get(part.var.index()).and_then(|var| var.recorded);
+            let before = self.seen.insert(part.cell, (inner, value));
+            if let (Some((place, Some(before))), Some(now)) = (before, value)
+                && place != inner
+                && before != now
+            {
+                awaited.push(part.cell);
+            }
+        }
+        for part in event.kind.writes() {
+            let recorded = |var| Some(trace.recorded_value(var));
+            let value = trace.exprs.evaluate(part.value, &recorded);
+            self.seen.insert(part.cell, (inner, value));
+        }
+        awaited
+    }
+
+    fn released(&mut self, object: ObjectId) {
+        self.released.insert(object);
+    }
+
+    /// Of these locks, those that the thread has had in all of the call.
+    fn held_since(&self, held: &[ObjectId]) -> Vec<ObjectId> {
+        held.iter().copied().filter(|object| !self.released.contains(object)).collect()
+    }
 }
 
 impl Waits {
@@ -227,6 +312,60 @@ mod tests {
         assert_eq!(found, [pair("s", "m"), pair("s", "n")]);
         let own = parse("a: lock m\na: post s\na: unlock m\na: sem-wait s").expect("a trace");
         assert!(names(&waits(&own.trace), &own.trace).is_empty(), "it gives to nobody else");
+    }
+
+    /// A future's `get` looks, sets a bit, sleeps and looks again: with a lock that its promise is kept under it never comes back.
+    #[test]
+    fn a_library_that_looks_until_another_one_has_written_waits() {
+        let text = "
+            cell ready 32 = 0
+            t: fork w
+            t: lock m
+            t: [look] R ready -> a
+            t: [bit] RMW ready -> b = b + 2
+            t: [again] R ready -> c
+            t: unlock m
+            w: lock m
+            w: W ready 1
+            w: unlock m
+        ";
+        let circle = |again: u128, line: u32| {
+            let mut parsed = parse(text).expect("the text is a trace");
+            let site = |file: &str, line| Site { file: file.to_owned(), line, ..Site::default() };
+            for (label, inner) in [("look", 1), ("bit", 2), ("again", line)] {
+                let library = site("/usr/include/c++/12/bits/atomic_futex.h", inner);
+                let id = parsed.event(label);
+                parsed.trace.events[id.index()].stack = [library, site("a.cc", 10)].into();
+            }
+            let var = |label| parsed.trace.event(parsed.event(label)).kind.reads()[0].var;
+            for (var, value) in [(var("look"), 0), (var("bit"), 0), (var("again"), again)] {
+                parsed.trace.variables[var.index()].recorded = Some(value);
+            }
+            let mut recorded = parsed.trace.clone();
+            for event in &mut recorded.events {
+                if let EventKind::Lock { .. } | EventKind::Unlock { .. } = event.kind {
+                    event.kind = EventKind::Fence;
+                }
+            }
+            new_circle(&recorded, None, &parsed.trace)
+        };
+        assert!(circle(1, 3).is_some(), "the other one's write is what it waited for");
+        assert_eq!(circle(2, 3), None, "that is its own write");
+        assert_eq!(circle(1, 2), None, "a place that looks in each round is the program's affair");
+    }
+
+    /// Who keeps a lock while it waits for so long gets no signal from those who need that.
+    #[test]
+    fn a_wait_with_a_time_limit_is_a_wait() {
+        let locks = ("a: lock n\n", "a: unlock n\n", "b: lock n\n", "b: unlock n\n");
+        let run = |(first, last, other, end): (&str, &str, &str, &str)| {
+            let text = format!(
+                "{first}a: lock m\na: wait-timed-out c m\na: unlock m\n{last}{other}b: lock m\nb: signal c\nb: unlock m\n{end}"
+            );
+            parse(&text).expect("the text is a trace").trace
+        };
+        let circle = new_circle(&run(("", "", "", "")), None, &run(locks));
+        assert!(circle.is_some_and(|names| names.contains(&"n".to_owned())));
     }
 
     /// Each wait beside each gift and all that came before it would take hours.
