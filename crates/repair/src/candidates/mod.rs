@@ -24,6 +24,7 @@ mod steps;
 mod together;
 mod told;
 mod unsignalled;
+mod updated;
 mod wakeup;
 
 use crate::Bug;
@@ -227,7 +228,9 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             let is_counter = !instead.is_empty();
             let to_write = shared::candidate(bug);
             (if is_counter { &mut instead } else { &mut found }).extend(to_write);
-            let locks = around_new_locks(atomicity::candidates(bug), instead);
+            let locks = atomicity::candidates(bug).into_iter();
+            let locks = locks.map(|candidate| updated::without_reading(bug, candidate)).collect();
+            let locks = around_new_locks(locks, instead);
             // Threads that go without locks on purpose get none where another order of their steps will do.
             let [first, then] = match miss_each_other_without_locks(bug) {
                 true => [order::candidates(bug), locks],

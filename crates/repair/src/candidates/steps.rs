@@ -139,7 +139,7 @@ fn is_one_call_of_library(trace: &EventTrace, pair: &Pair) -> bool {
 
 /// Is it a member of a library's own, such as the count of nodes in a `std::set`? The program cannot change that in
 /// an atomic step of its own. What a `std::atomic` holds is the program's.
-fn is_part_of_library(trace: &EventTrace, id: EventId) -> bool {
+pub(super) fn is_part_of_library(trace: &EventTrace, id: EventId) -> bool {
     let Some(name) = trace.subject(trace.event(id)) else { return false };
     let inside = name.strip_prefix(explain::outside_of_library(name)).unwrap_or_default();
     let last = inside.rsplit('.').next().unwrap_or_default();
