@@ -217,6 +217,8 @@ fn killed_program_leaves_a_readable_trace() {
     for thread in ["t0 ", "t0.1 ", "t0.2 "] {
         assert!(report.stdout().contains(thread), "no {thread}in {}", report.describe());
     }
+    let said = workspace.symbiosis(["solve", "--no-replay", "killed.trace"]).stderr();
+    assert!(said.contains("no recorded thread is known to have got signal 9"), "{said}");
 }
 
 #[test]
