@@ -7,7 +7,7 @@ mod kept;
 mod sources;
 
 pub use across::add_across;
-pub use cause::{add_cause, add_late_writes, came_from_outside, passed_elsewhere};
+pub use cause::{add_cause, add_late_writes, came_from_outside, passed_elsewhere, tried_in_vain};
 pub use kept::{KeptError, keep, kept, kept_file};
 pub use sources::add_sources;
 

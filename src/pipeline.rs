@@ -323,6 +323,10 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         alternates = vec![Finding { replay, note, script, ..Finding::default() }];
     } else {
         answer::add_cause(&mut solution, &explained.trace, &explained.explanation, None);
+        // Where it passed on paths that could not be compared, an order decides.
+        let only_failed = across.attempts > 0 && across.not_compared == 0;
+        let other_orders = alternates.iter().all(|alternate| alternate.fails);
+        answer::tried_in_vain(&mut solution, only_failed && other_orders);
         let known =
             across.not_compared > 0 && solution.replay != render::solution::Replay::Diverged;
         if let Some(cause) = solution.cause.as_mut().filter(|_| known) {

@@ -66,6 +66,7 @@ fn told(cause: explain::Cause, identifier: &dyn Fn(&CauseEvent) -> String) -> Ca
         events: cause.events.iter().map(identifier).collect(),
         names: cause.names,
         fingerprint: cause.fingerprint,
+        in_vain: false,
     }
 }
 
@@ -102,6 +103,21 @@ fn doubted(pattern: Pattern, replay: Replay) -> Option<&'static str> {
          paths should fail, but the program did not under the one that it was given. What threads \
          tell each other through pipes, sockets and files is not seen, nor is their order there",
     )
+}
+
+/// No run is known that passes, and the program failed all the same when it was run with other orders, if that is so: then a
+/// sentence about an order is no more than possible. That threads wait in a circle, or that memory was used behind
+/// its end, is a failure by itself.
+pub fn tried_in_vain(solution: &mut Solution, in_vain: bool) {
+    let by_itself = [
+        Pattern::Deadlock,
+        Pattern::UseAfterFree,
+        Pattern::DoubleFree,
+        Pattern::LateWrite,
+        Pattern::EverySchedule,
+    ];
+    let Some(cause) = &mut solution.cause else { return };
+    cause.in_vain = in_vain && by_itself.iter().all(|pattern| pattern.name() != cause.pattern);
 }
 
 /// Where every schedule along the recorded paths fails, but so many runs on other paths passed that could
@@ -147,6 +163,21 @@ pub fn came_from_outside(cause: &mut Cause, gaps: &[Gap], unrecorded: u64) {
 mod tests {
     use super::*;
     use model::Site;
+
+    #[test]
+    fn an_order_is_in_doubt_where_others_were_tried_in_vain() {
+        let mut solution = Solution::default();
+        tried_in_vain(&mut solution, true);
+        assert_eq!(solution.cause, None);
+        for (pattern, doubted) in [("order", true), ("atomicity", true), ("deadlock", false)] {
+            let pattern = pattern.to_owned();
+            solution.cause = Some(Cause { pattern, ..Cause::default() });
+            tried_in_vain(&mut solution, false);
+            assert!(!solution.doubts_cause());
+            tried_in_vain(&mut solution, true);
+            assert_eq!(solution.doubts_cause(), doubted);
+        }
+    }
 
     #[test]
     fn what_a_replay_refutes_is_not_said() {

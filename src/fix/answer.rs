@@ -20,6 +20,9 @@ pub struct Fixes {
     /// The sentence about the cause; absent where none was found.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cause: Option<String>,
+    /// It is no more than a possible one, as where the program did not follow the failing schedule.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub possible: bool,
     /// The cause's fingerprint.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fingerprint: Option<String>,
@@ -140,6 +143,7 @@ impl Fixes {
             format: FORMAT.to_owned(),
             version: VERSION.to_owned(),
             cause: cause.map(|cause| cause.sentence.clone()),
+            possible: solution.doubts_cause(),
             fingerprint: cause.map(|cause| cause.fingerprint.clone()),
             ..Self::default()
         }
@@ -150,7 +154,8 @@ impl Fixes {
     pub fn to_text(&self, source: &dyn Fn(&str, u32) -> Option<String>) -> String {
         let mut out = String::new();
         if let Some(cause) = &self.cause {
-            let _ = writeln!(out, "cause: {cause}\n");
+            let title = if self.possible { "possible cause" } else { "cause" };
+            let _ = writeln!(out, "{title}: {cause}\n");
         }
         if self.other_run && !self.repairs.is_empty() {
             let _ = writeln!(

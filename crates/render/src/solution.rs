@@ -243,6 +243,10 @@ pub struct Cause {
     /// the functions and kinds of the events, how many lines they are apart within a function, and
     /// the variables.
     pub fingerprint: String,
+    /// The program failed all the same when it was run with other orders, those of the sentence the other way
+    /// round among them, and no run is known that passes: the failure may not hang on what the sentence says.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub in_vain: bool,
 }
 
 /// The root cause.
@@ -420,6 +424,18 @@ pub struct Stats {
 }
 
 impl Solution {
+    /// Is the cause no more than a possible one? What is taken from a schedule that the program did not follow may be
+    /// wrong, a run which was ended while it went on might have come to its end, and where the program fails with
+    /// other orders, too, the sentence may be beside the point.
+    #[must_use]
+    pub fn doubts_cause(&self) -> bool {
+        let Some(cause) = self.cause.as_ref().filter(|cause| cause.pattern != STILL_RUNNING) else {
+            return false;
+        };
+        let still_running = self.failure.as_ref().is_some_and(|it| it.kind == STILL_RUNNING);
+        still_running || cause.in_vain || self.replay == Replay::Diverged
+    }
+
     /// The event with this identifier.
     #[must_use]
     pub fn event(&self, id: &str) -> Option<&Event> {

@@ -57,6 +57,7 @@ pub(crate) fn lost_update() -> Solution {
             events: names(&["e1", "e2", "e3"]),
             names: names(&["bank->total"; 3]),
             fingerprint: "0123456789abcdef".to_owned(),
+            in_vain: false,
         }),
         threads: vec![
             Thread { id: "t0".to_owned(), parent: None, entry: "main".to_owned() },

@@ -6,7 +6,7 @@ mod style;
 
 use crate::Solution;
 use crate::lanes::{Lane, describe, lanes, place};
-use crate::solution::{Event, Failure, Replay, RootCause, STILL_RUNNING, Verdict};
+use crate::solution::{Event, Failure, Replay, RootCause, Verdict};
 use std::fmt::{self, Write as _};
 use style::{Paint, paint, wrap};
 
@@ -52,13 +52,7 @@ fn write_text(
     source: &SourceLine<'_>,
 ) -> fmt::Result {
     if let Some(cause) = &solution.cause {
-        // What is taken from a schedule that the program did not follow may be wrong, and so may be that a run
-        // which was ended while it went on would not have come to its end.
-        let still_running =
-            solution.failure.as_ref().is_some_and(|failure| failure.kind == STILL_RUNNING);
-        let is_known = cause.pattern != STILL_RUNNING;
-        let doubted = is_known && (still_running || solution.replay == Replay::Diverged);
-        let title = if doubted { "possible cause:" } else { "cause:" };
+        let title = if solution.doubts_cause() { "possible cause:" } else { "cause:" };
         let sentence = wrap(&cause.sentence, options.width, title.len() + 1, "  ");
         writeln!(out, "{} {sentence}\n", heading(options, title))?;
         steps::write(out, solution, options, source)?;
@@ -442,6 +436,10 @@ mod tests {
         let mut solution = lost_update();
         assert!(to_text(&solution, TextOptions::default()).starts_with("cause: "));
         solution.replay = Replay::Diverged;
+        let text = to_text(&solution, TextOptions::default());
+        assert!(text.starts_with("possible cause: "), "{text}");
+        solution.replay = Replay::Confirmed;
+        solution.cause.as_mut().expect("a cause").in_vain = true;
         let text = to_text(&solution, TextOptions::default());
         assert!(text.starts_with("possible cause: "), "{text}");
     }
