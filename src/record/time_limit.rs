@@ -1,7 +1,8 @@
 //! When a run is ended because its time is up, and whether it was still running then.
 //!
 //! A run whose threads all wait is stuck, or waits for something outside. One with a thread that ran in the
-//! last moments may be on its way to its end: the time limit alone does not tell.
+//! last moments may be on its way to its end: the time limit alone does not tell. So may be one with a thread that
+//! would run if it got a processor, and one that nobody had a look at before, because the whole machine stood still.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -9,6 +10,10 @@ use trace_format::Manifest;
 
 /// For so long before the time is up it is watched whether threads run; for half of the time where that is less.
 const WATCH: Duration = Duration::from_secs(1);
+/// It is looked at no less often than so many times in a row, ...
+const LOOKS: u32 = 4;
+/// ... with so much time between, the last of them when the time is up already, if it has to be.
+const STEP: Duration = Duration::from_millis(50);
 
 /// The processes that the recorder ended because their time was up.
 #[derive(Debug, Default)]
@@ -36,8 +41,8 @@ pub(super) struct TimeLimit {
     deadline: Instant,
     /// A run that is still running gets its time once more.
     may_extend: bool,
-    /// When the watching began, and what the threads had run by then.
-    before: Option<Times>,
+    /// What the threads had run when the watching began, and how often was looked since.
+    before: Option<(Times, u32)>,
     ran: Option<BTreeSet<u32>>,
 }
 
@@ -69,13 +74,22 @@ impl TimeLimit {
         if left > WATCH.min(self.time / 2) {
             return false;
         }
-        if self.before.is_none() {
-            self.before = Some(times(&processes()));
-        }
+        let (before, looks) = self.before.get_or_insert_with(|| (times(&processes()), 0));
+        *looks += 1;
         if !left.is_zero() {
             return false;
         }
-        let ran = self.before.as_ref().and_then(|before| ran_since(before, &times(&processes())));
+        if *looks < LOOKS
+            && let Some(later) = now.checked_add(STEP)
+        {
+            self.deadline = later;
+            return false;
+        }
+        let processes = processes();
+        let mut ran = ran_since(before, &times(&processes));
+        if let Some(ran) = &mut ran {
+            ran.extend(processes.into_iter().filter(|pid| would_run(*pid)));
+        }
         if self.may_extend
             && ran.as_ref().is_some_and(|ran| !ran.is_empty())
             && let Some(later) = now.checked_add(self.time)
@@ -97,6 +111,18 @@ fn ran_since(before: &Times, now: &Times) -> Option<BTreeSet<u32>> {
 /// What the threads of processes have run; nothing of those of which the system does not tell.
 fn times(processes: &[u32]) -> Times {
     processes.iter().filter_map(|&pid| Some((pid, time(pid)?))).collect()
+}
+
+/// Has the process a thread that waits for a processor, or for a disk?
+fn would_run(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    // The name before may have anything in it, parentheses and spaces too.
+    stats.any(|stat| {
+        let behind = stat.rsplit_once(')');
+        let state = behind.and_then(|(_, rest)| rest.split_ascii_whitespace().next());
+        matches!(state, Some("R" | "D"))
+    })
 }
 
 fn time(pid: u32) -> Option<u64> {
@@ -141,6 +167,40 @@ mod tests {
     #[test]
     fn a_process_that_computes_is_still_running() -> io::Result<()> {
         assert_eq!(watched("while :; do :; done", false)?, (Some(true), 1));
+        Ok(())
+    }
+
+    /// Nobody has looked at the process when its time was up, as where the machine stood still: whether it waits
+    /// is seen then.
+    #[test]
+    fn a_process_is_watched_before_it_is_said_to_wait() -> io::Result<()> {
+        let mut child = shell("while :; do sleep 0.01; done")?;
+        let pid = child.id();
+        let time = Duration::from_secs(5);
+        let long_ago = Instant::now().checked_sub(2 * time).ok_or(io::ErrorKind::Other)?;
+        let mut limit = TimeLimit::new(long_ago, time, false).ok_or(io::ErrorKind::Other)?;
+        let mut looks = 1;
+        while !limit.is_up(Instant::now(), &|| vec![pid]) {
+            looks += 1;
+            std::thread::sleep(limit.left(Instant::now()));
+        }
+        child.kill()?;
+        child.wait()?;
+        assert_eq!(looks, LOOKS);
+        assert_eq!(limit.ran().map(|ran| ran.contains(&pid)), Some(true));
+        Ok(())
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_processor_would_run() -> io::Result<()> {
+        for (script, runs) in [("while :; do :; done", true), ("read line", false)] {
+            let mut child = shell(script)?;
+            std::thread::sleep(Duration::from_millis(100));
+            let seen = would_run(child.id());
+            child.kill()?;
+            child.wait()?;
+            assert_eq!(seen, runs, "{script}");
+        }
         Ok(())
     }
 
