@@ -57,16 +57,8 @@ fn candidate(trace: &EventTrace, decisions: &Decisions<'_>, wake: &Event) -> Opt
         edit.after(locked, EventKind::Read { parts });
     }
     let edited = edit.finish()?;
-    let EventKind::Wake { condition, .. } = wake.kind else { return None };
     let place = Span::of(wake.site());
-    let listed: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-    let step = format!(
-        "in {}, test {} again after waiting for {} ({}): wait in a loop",
-        place.function,
-        listed.join(" and "),
-        quoted(&lock_name(trace, condition)),
-        place.begin()
-    );
+    let step = in_words(trace, wake, &names)?;
     let lock = Wait::of(trace, decisions, wake)
         .map(|wait| Guard { name: lock_name(trace, wait.mutex), new: false });
     let repair = Repair {
@@ -80,6 +72,40 @@ fn candidate(trace: &EventTrace, decisions: &Decisions<'_>, wake: &Event) -> Opt
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+fn in_words(trace: &EventTrace, wake: &Event, names: &[String]) -> Option<String> {
+    let EventKind::Wake { condition, .. } = wake.kind else { return None };
+    let place = Span::of(wake.site());
+    let listed: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    Some(format!(
+        "in {}, test {} again after waiting for {} ({}): wait in a loop",
+        place.function,
+        listed.join(" and "),
+        quoted(&lock_name(trace, condition)),
+        place.begin()
+    ))
+}
+
+/// What those need who wait for the condition and go on without another look, where more of them are woken than before:
+/// not all of them will find what they waited for.
+pub(super) fn needed_by_all(trace: &EventTrace, condition: ObjectId) -> Option<String> {
+    let decisions = Decisions::of(trace);
+    trace.events.iter().find_map(|wake| {
+        let is_woken =
+            matches!(wake.kind, EventKind::Wake { condition: other, .. } if other == condition);
+        let wait = Wait::of(trace, &decisions, wake).filter(|_| is_woken)?;
+        let mut names: Vec<String> = Vec::new();
+        for name in wait.tested() {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if wait.is_in_loop() || names.is_empty() {
+            return None;
+        }
+        in_words(trace, wake, &names)
+    })
 }
 
 /// Does anybody signal the condition behind a write of what the wait's thread tests? Otherwise it would wait once
@@ -318,6 +344,39 @@ mod tests {
         let condition = parsed.trace.conditions.iter_mut().find(asked).expect("a condition");
         condition.site = site("channel.cc", 17, "send");
         assert_eq!(found(&parsed.trace), 0);
+    }
+
+    /// Who is woken together with another one needs another look, unless it has one already.
+    #[test]
+    fn all_who_are_woken_look_again() {
+        let step = |behind: &str| {
+            let text = format!(
+                "cell idle 32 = 0
+                t0: fork a
+                t0: fork b
+                a: lock m
+                a: R idle -> i
+                a: assume i == 0
+                a: [wake] wait told m
+                {behind}
+                a: unlock m
+                b: lock m
+                b: W idle 1
+                b: signal told
+                b: unlock m
+                t0: fail"
+            );
+            let parsed = parse(&text).expect("the text is a trace");
+            let wakes = |event: &Event| match event.kind {
+                EventKind::Wake { condition, .. } => Some(condition),
+                _ => None,
+            };
+            let condition = parsed.trace.events.iter().find_map(wakes).expect("a wait");
+            needed_by_all(&parsed.trace, condition)
+        };
+        let without = step("a: W taken 1").expect("a step");
+        assert!(without.contains("test `idle` again after waiting for `told`"), "{without}");
+        assert_eq!(step("a: R idle -> j\n a: assume j != 0"), None);
     }
 
     /// Who waited for an item takes it, and the taker looks first whether there is one, and throws where there is none: that is

@@ -1,6 +1,6 @@
 //! A signal that came too early, or woke another thread.
 
-use super::{Candidate, Guard, Kind, Repair, quoted};
+use super::{Candidate, Guard, Kind, Repair, again, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::Rule;
@@ -170,9 +170,10 @@ impl<'a> Missed<'a> {
             quoted(&self.name(self.condition)),
             place.begin()
         );
+        let steps = [Some(step), again::needed_by_all(trace, self.condition)];
         let repair = Repair {
             kind: Kind::Broadcast,
-            steps: vec![step],
+            steps: steps.into_iter().flatten().collect(),
             lock: None,
             variables: vec![self.name(self.condition)],
             places: vec![place],
