@@ -55,3 +55,20 @@ fn rounds_of_waiting_are_left_out_of_cpp() {
         check("polling.cc", level, 3);
     }
 }
+
+/// A thread that had not come back from a barrier when the run failed counts for those who left it.
+#[test]
+fn who_is_still_in_a_barrier_has_arrived() {
+    let workspace = Workspace::new("left_first");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/left_first.c");
+    let path = path.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O0", "-pthread", path, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    // In some runs the other one comes back before the end.
+    for run in ["1.trace", "2.trace", "3.trace"] {
+        workspace.symbiosis(["record", "-q", "-o", run, "--", "./program"]);
+        let outcome = workspace.symbiosis(["solve", run]).expect_code(SUCCESS);
+        let said = outcome.stdout();
+        assert!(said.contains("`value`") && said.contains("(replay: confirmed)"), "{said}");
+    }
+}

@@ -573,6 +573,15 @@ impl<'r> Engine<'r> {
         self.release(t, begun.second, false, MUTEX_SIZE).map(|began| (condition, began))
     }
 
+    /// A thread that had not come back from a barrier when the run failed has arrived there: others that left it
+    /// may have needed that one.
+    pub fn arrive_at_end(&mut self, t: usize, begun: &PendingSync) {
+        if begun.operation == SyncOp::BarrierWait {
+            let object = self.sync_object(t, begun.address, ObjectKind::Barrier { count: 1 });
+            self.sync_event(t, EventKind::BarrierArrive { object }, begun);
+        }
+    }
+
     fn acquire(&mut self, t: usize, address: u64, mode: LockMode, size: u64) {
         let size = self.lock_size(t, size);
         let object = self.sized_object(t, address, ObjectKind::Lock, size);

@@ -142,6 +142,9 @@ impl Engine<'_> {
         };
         if !self.hangs() {
             self.note_request(t);
+            if let Some(pending) = pending.filter(|_| !self.threads[t].exited) {
+                self.arrive_at_end(t, &pending);
+            }
             return false;
         }
         let idle = pending.is_none() && self.threads[t].joining.is_none();
