@@ -197,6 +197,48 @@ fn two_that_found_the_same_free_are_told_by_the_one_that_was_overtaken() {
     assert!(either.iter().any(|own| cause.events[1..] == events(&parsed, own)), "{cause:?}");
 }
 
+/// Who clears up behind the end of another thread does not go by what was looked at in a call long before, whether that is
+/// cleared, too, or not.
+#[test]
+fn what_is_cleared_behind_a_join_was_not_checked() {
+    let whole = "
+        cell lock 32 = 5
+        cell head 32 = 0
+        t0: fork c
+        t0: fork w
+        t0: [look] R head -> h
+        t0: assume h != 1
+        c: R lock -> q
+        c: assume q != 0
+        c: R head -> x
+        c: W head x + 1
+        w: W done 1
+        t0: join w
+        t0: [clear] W head 0
+        t0: [gone] W lock 0
+        c: [use] R lock -> p
+        c: fail p == 0
+        ";
+    let site = |line: u32, function: &str| model::Site {
+        file: "queue.c".to_owned(),
+        line,
+        column: 1,
+        function: function.to_owned(),
+    };
+    let other = whole.replace("c: R lock -> q\n", "\n").replace("c: assume q != 0\n", "\n");
+    for text in [whole.to_owned(), other.replace("[clear] W head 0", "[clear] W tail 0")] {
+        let mut parsed = trace(&text);
+        for (label, line) in [("clear", 41), ("gone", 42)] {
+            let event = parsed.event(label).index();
+            parsed.trace.events[event].stack = vec![site(line, "main")].into();
+        }
+        let look = parsed.event("look").index();
+        parsed.trace.events[look].stack = vec![site(12, "add"), site(30, "main")].into();
+        let cause = cause_of(&parsed);
+        assert_eq!(cause.variables, ["lock"], "{cause:?}");
+    }
+}
+
 #[test]
 fn a_check_that_is_made_again_is_none_that_was_overtaken() {
     let mut parsed = trace(

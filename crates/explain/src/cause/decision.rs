@@ -47,7 +47,8 @@ fn find_among(story: &Story<'_>, write: EventId, read: EventId, most: usize) -> 
     // How threads wait for each other inside of a library, no line of the program decides.
     let own_affair = |look: ReadRef| story.event(look.event).is_affair_of_library();
     let decisions = decisions.take_while(near).filter(same_activation);
-    decisions.filter(|(_, look)| !own_affair(*look)).find_map(|(branch, look)| {
+    let counts = |look: ReadRef| !own_affair(look) && !story.is_done_with(look.event, write);
+    decisions.filter(|(_, look)| counts(*look)).find_map(|(branch, look)| {
         let part = story.event(look.event).kind.reads().get(look.part as usize)?;
         let writes = |id: &EventId| story.access(*id, part.cell).writes;
         let own = &story.trace().threads[reader.thread.index()].events;

@@ -36,6 +36,16 @@ impl Story<'_> {
         };
         between.iter().any(waits)
     }
+
+    /// Has the thread done with what it looked at? The call of the look has returned, and another thread has ended since:
+    /// it clears up.
+    pub(super) fn is_done_with(&self, look: EventId, event: EventId) -> bool {
+        let [one, other] = [look, event].map(|id| self.event(id));
+        let own = &self.trace().threads[one.thread.index()].events;
+        let between = own.get(one.index as usize..other.index as usize).unwrap_or_default();
+        let joins = |id: &EventId| matches!(self.event(*id).kind, EventKind::Join { .. });
+        self.has_returned(look, event) && between.iter().any(joins)
+    }
 }
 
 /// See [`Story::forward`].

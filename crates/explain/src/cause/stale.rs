@@ -358,6 +358,9 @@ fn overwritten(story: &Story<'_>, look: Look<'_>) -> Option<(Triple, Case)> {
     if self::later(story, look).any(again) {
         return None;
     }
+    if story.is_done_with(read.event, second) {
+        return None;
+    }
     let between = last_write(story, look, second)?;
     let triple = Triple { first: read.event, between, second, cell };
     (!asks_in_vain(story, triple)).then_some((triple, Case::ReadWriteWrite))
