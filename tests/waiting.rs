@@ -72,3 +72,21 @@ fn who_is_still_in_a_barrier_has_arrived() {
         assert!(said.contains("`value`") && said.contains("(replay: confirmed)"), "{said}");
     }
 }
+
+/// A run whose output was wrong went on, and a barrier needed the thread that had printed.
+#[test]
+fn what_came_behind_a_wrong_output_is_no_part_of_the_run() {
+    let workspace = Workspace::new("printed_first");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/printed_first.c");
+    let path = path.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O1", "-pthread", path, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    let check = "grep -q 'total: 0'";
+    let record = ["record", "-q", "--until-failure", "20", "--fail-if", check, "-o", "run.trace"];
+    workspace.symbiosis([&record[..], &["--", "./program"]].concat()).expect_code(SUCCESS);
+    let outcome = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS);
+    let said = outcome.stdout();
+    let cause =
+        "cause: t0.2 read `total` (printed_first.c:18) before t0.1 wrote it (printed_first.c:12)";
+    assert!(said.starts_with(cause) && said.contains("(replay: confirmed)"), "{said}");
+}

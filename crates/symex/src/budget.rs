@@ -16,6 +16,9 @@ pub(crate) struct Limits<'r> {
     pub failure: Option<RecordedFailure>,
     /// All threads of a run that was ended waited: none went round a loop for ever.
     pub stuck: bool,
+    /// Of a run that went on when it had failed: the failing thread's serial, and a time stamp by when it had. No other
+    /// thread is walked beyond a wait that was over later.
+    pub failed_by: Option<(u64, u64)>,
     /// The serial of the thread that noticed that the run hung: what it did then is no wait of the run.
     pub watcher: Option<u64>,
     /// Where the walk of a thread ends that only watched whether the run gets on.
@@ -33,6 +36,7 @@ impl<'r> Limits<'r> {
             options,
             failure: recording.failure.clone(),
             stuck: recording.stuck,
+            failed_by: None,
             watcher: None,
             last_wait: None,
             is_left,
@@ -49,6 +53,7 @@ impl<'r> Limits<'r> {
             options,
             failure: Some(failure),
             stuck: true,
+            failed_by: None,
             watcher: Some(noticed.watcher),
             last_wait: noticed.last_wait,
             is_left,

@@ -51,13 +51,28 @@ pub fn execute_within(
     if recording.threads.is_empty() {
         return Err(SymexError::NoThreads);
     }
-    let limits = Limits::new(recording, options, is_left);
+    let mut limits = Limits::new(recording, options, is_left);
     let image = Image::new(recording)?;
-    let (execution, noticed) = walk(recording, &limits, &image)?;
-    match noticed {
-        Some(noticed) => of_hang(recording, noticed, (options, is_left), execution),
-        None => Ok(execution),
+    let (execution, found) = walk(recording, &limits, &image)?;
+    if let Some(noticed) = found.noticed {
+        return of_hang(recording, noticed, (options, is_left), execution);
     }
+    if found.failed_by.is_some() {
+        tracing::debug!(failed_by = ?found.failed_by, "the run went on");
+        limits.failed_by = found.failed_by;
+        let image = Image::new(recording)?;
+        return Ok(walk(recording, &limits, &image)?.0);
+    }
+    Ok(execution)
+}
+
+/// What a walk finds that calls for another one.
+#[derive(Default)]
+struct Found {
+    /// The run had hung before it failed in another way.
+    noticed: Option<Noticed>,
+    /// See [`Limits::failed_by`].
+    failed_by: Option<(u64, u64)>,
 }
 
 /// Asks a run that failed why it hung before, where it is known what it hung on; gives what is known of the failure otherwise.
@@ -99,12 +114,12 @@ fn depends(trace: &EventTrace, condition: &FailureCondition) -> bool {
     }
 }
 
-/// All passes. Says as well whether the run had hung before where it failed in another way.
+/// All passes.
 fn walk<'r>(
     recording: &'r Recording,
     limits: &'r Limits<'r>,
     image: &'r Image<'r>,
-) -> Result<(Execution, Option<Noticed>), SymexError> {
+) -> Result<(Execution, Found), SymexError> {
     let order = thread_order(recording);
     let (ranges, learned) = survey(recording, limits, image, &order)?;
     tracing::debug!(cells = ranges.len(), "survey done");
@@ -134,7 +149,7 @@ fn walk<'r>(
         engine = better;
     }
     limits.ask()?;
-    let noticed = engine.hung_before();
+    let found = Found { noticed: engine.hung_before(), failed_by: engine.went_on() };
     let hang = engine.explain_hang();
     limits.ask()?;
     let lifetime = std::mem::take(&mut engine.lifetime);
@@ -150,7 +165,7 @@ fn walk<'r>(
         gaps = execution.report.gap_count(),
         "symbolic pass done"
     );
-    Ok((execution, noticed))
+    Ok((execution, found))
 }
 
 /// What is looked for in another walk.

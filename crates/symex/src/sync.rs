@@ -401,7 +401,7 @@ impl<'r> Engine<'r> {
             self.gap(t, GapKind::Synchronisation, detail);
             return Ok(());
         };
-        if self.ends_in_wait(t, &begun, result) {
+        if self.ends_in_wait(t, &begun, result) || self.ends_behind_failure(t, operation, latest) {
             let thread = &mut self.threads[t];
             thread.pending_sync.push(begun);
             thread.forget_rest();

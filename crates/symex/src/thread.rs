@@ -343,6 +343,8 @@ pub(crate) struct Thread<'r> {
     /// Time stamps seen so far.
     pub stamps: usize,
     pub last_stamp: u64,
+    /// By when it had come back from its last wait for what another thread gives.
+    pub received: u64,
     /// The time stamps behind its waits whose time was up.
     pub timed_out: Vec<u64>,
     /// The number of its next event behind the last of these waits, or of its sleeps.
@@ -457,6 +459,7 @@ impl<'r> Thread<'r> {
             pushes: 0,
             stamps: 0,
             last_stamp: 0,
+            received: 0,
             timed_out: Vec::new(),
             looked: 0,
             sleeps: 0,

@@ -3,6 +3,7 @@
 mod dispatch;
 mod frameworks;
 mod freed;
+mod later;
 mod lifetime;
 mod meant;
 mod output;
