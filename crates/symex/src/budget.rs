@@ -46,19 +46,19 @@ impl<'r> Limits<'r> {
     }
 
     /// The same for a run that is asked why it did not come to its end, however it was ended.
-    pub fn of_hang(noticed: Noticed, options: &'r Options, is_left: &'r dyn Fn() -> bool) -> Self {
+    pub fn of_hang(
+        recording: &Recording,
+        noticed: Noticed,
+        (options, is_left): (&'r Options, &'r dyn Fn() -> bool),
+    ) -> Self {
         let kind = RecordedFailureKind::TimedOut;
         let failure = RecordedFailure { kind, thread_serial: 0, message: String::new() };
         Self {
-            options,
             failure: Some(failure),
             stuck: true,
-            failed_by: None,
             watcher: Some(noticed.watcher),
             last_wait: noticed.last_wait,
-            is_left,
-            until: Cell::new(STEPS),
-            spent: Cell::new(false),
+            ..Self::new(recording, options, is_left)
         }
     }
 

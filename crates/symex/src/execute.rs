@@ -79,11 +79,11 @@ struct Found {
 fn of_hang(
     recording: &Recording,
     noticed: Noticed,
-    (options, is_left): (&Options, &dyn Fn() -> bool),
+    budget: (&Options, &dyn Fn() -> bool),
     execution: Execution,
 ) -> Result<Execution, SymexError> {
     tracing::debug!(?noticed, "the run had hung before it failed");
-    let limits = Limits::of_hang(noticed, options, is_left);
+    let limits = Limits::of_hang(recording, noticed, budget);
     let image = Image::new(recording)?;
     let (mut of_hang, _) = walk(recording, &limits, &image)?;
     let is_known = of_hang.trace.failure.as_ref().is_some_and(|failure| match failure.kind {

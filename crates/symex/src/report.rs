@@ -173,8 +173,7 @@ pub struct Report {
     /// True when the run was ended by a time-out: `trace.failure` is `None`, because what the
     /// threads waited for is not analysed here.
     pub timed_out: bool,
-    /// Of a run whose threads waited for each other for ever, which is what `trace.failure` tells, and which something else
-    /// then ended.
+    /// Of a run that hung, which is what `trace.failure` tells, and which something else then ended.
     pub ended_by: Option<EndedBy>,
 }
 

@@ -12,6 +12,7 @@
 //!   to do waits as well.
 
 use crate::engine::Engine;
+use crate::recording::RecordedFailureKind;
 use crate::sync::TIMED_OUT;
 use crate::thread::{Frame, PendingSync};
 use model::{CellId, EventKind, LockMode};
@@ -20,6 +21,8 @@ use trace_format::layout::SyncOp;
 
 /// Signals that say that the time is up, or that somebody lost patience (numbers of Linux).
 const INTERRUPTS: [u32; 7] = [1, 2, 3, 14, 15, 24, 26];
+
+const SIGABRT: i32 = 6;
 
 /// What a thread waits for without an end in time.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +155,9 @@ impl Engine<'_> {
 
     /// Had the run hung before it failed, as far as can be told?
     pub fn hung_before(&mut self) -> Option<Noticed> {
-        let failing = self.failing.filter(|_| self.failure.is_some() && !self.hung())?;
+        let kind = self.limits.failure.as_ref().map(|failure| failure.kind);
+        let failing =
+            self.failing.filter(|_| self.failure.is_some() && kind.is_some_and(is_check))?;
         let watcher = self.threads[failing].log.serial;
         let watches = !self.requests.asked.contains_key(&failing);
         let sleeps = (watches && self.only_looks(failing)).then(|| LastWait {
@@ -228,6 +233,19 @@ impl Engine<'_> {
             && !waits_for_it
             && self.threads[t].sleeps > 0
             && log.is_some_and(|log| log.events.iter().all(|event| harmless(&event.kind)))
+    }
+}
+
+/// May the program have failed so because it looked whether it gets on? What uses memory that is not there does not look.
+fn is_check(kind: RecordedFailureKind) -> bool {
+    use RecordedFailureKind::{Abort, Assertion, Exception, Exit, Panic, Signal, User};
+    match kind {
+        Assertion | Abort | Exit { .. } | Exception | Panic | User => true,
+        // A program that sends itself SIGABRT, and recordings by which the others were no hangs yet.
+        Signal { signo, .. } => {
+            signo == SIGABRT || u32::try_from(signo).is_ok_and(|it| INTERRUPTS.contains(&it))
+        }
+        _ => false,
     }
 }
 
