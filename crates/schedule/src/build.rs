@@ -115,9 +115,17 @@ fn wait_to_the_end(trace: &EventTrace, points: &Points) -> Vec<String> {
             .sites
             .get(site as usize)
             .map_or("", |name| name.rsplit(':').next().unwrap_or(name));
-        ["timedwait", "clockwait", "timedlock", "clocklock", "timedrdlock", "timedwrlock"]
-            .iter()
-            .any(|call| name.split('/').next().is_some_and(|name| name.ends_with(call)))
+        let calls = [
+            "timedwait",
+            "clockwait",
+            "timedlock",
+            "clocklock",
+            "timedrdlock",
+            "timedwrlock",
+            "timedjoin_np",
+            "clockjoin_np",
+        ];
+        calls.iter().any(|call| name.split('/').next().is_some_and(|name| name.ends_with(call)))
     };
     let waits = |event: &&Event| {
         matches!(event.kind, EventKind::Block { .. })

@@ -112,7 +112,13 @@ impl<'r> Engine<'r> {
                 self.pass_sync(t, SyncPoint::Join, None);
                 self.threads[t].joining = self.serials.get(serial).copied();
             }
-            (RuntimeEvent::JoinEnd, [serial, result]) => self.joined(t, *serial, *result),
+            (RuntimeEvent::JoinEnd, [serial, result]) => {
+                if self.ends_in_join(t, *result) {
+                    self.threads[t].forget_rest();
+                    return Err(Stop::EndOfLog);
+                }
+                self.joined(t, *serial, *result);
+            }
             (RuntimeEvent::ThreadExit, [tsc]) => {
                 self.stamp(t, *tsc);
                 if t != 0 {

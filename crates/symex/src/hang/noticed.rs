@@ -134,14 +134,21 @@ impl Engine<'_> {
             SyncOp::FutexWait => result as u32 == u32::MAX,
             _ => false,
         };
-        if !timed_out {
-            return false;
-        }
+        timed_out && self.was_in_vain(t)
+    }
+
+    /// The time of a wait was up. Is that where the walk of a thread ends that only watched?
+    fn was_in_vain(&mut self, t: usize) -> bool {
         let thread = &mut self.threads[t];
         thread.timed_out.push(thread.last_stamp);
         thread.looked = self.out.event_count(t);
         let (serial, number) = (thread.log.serial, thread.timed_out.len());
         self.limits.last_wait == Some(LastWait { serial, of: Watching::Waits, number })
+    }
+
+    /// The same for a thread that waited for the end of another one.
+    pub fn ends_in_join(&mut self, t: usize, result: u64) -> bool {
+        result == TIMED_OUT && self.was_in_vain(t)
     }
 
     /// The thread is about to sleep. Is that where the walk of a thread ends that only watched?
