@@ -251,7 +251,10 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     };
     let (cut_short, broke) = (ended(true) || failing.out_of_time, ended(false));
     let mut warnings = loaded.warnings;
-    warnings.extend(execution.report.ended_by.as_ref().map(noticed::note));
+    warnings.extend(match &execution.report.ended_by {
+        Some(ended) => Some(noticed::note(ended)),
+        None => loaded.recording.failure.as_ref().and_then(noticed::of_unknown),
+    });
     if work.pinned {
         warnings.push(
             "some values come neither from the program's own writes nor from the log (unknown \

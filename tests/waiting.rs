@@ -87,6 +87,6 @@ fn what_came_behind_a_wrong_output_is_no_part_of_the_run() {
     let outcome = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS);
     let said = outcome.stdout();
     let cause =
-        "cause: t0.2 read `total` (printed_first.c:18) before t0.1 wrote it (printed_first.c:12)";
+        "cause: t0.2 read `total` (printed_first.c:17) before t0.1 wrote it (printed_first.c:11)";
     assert!(said.starts_with(cause) && said.contains("(replay: confirmed)"), "{said}");
 }

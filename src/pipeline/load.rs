@@ -132,15 +132,6 @@ fn warnings(trace: &Trace) -> Vec<String> {
             failure.file, failure.offset
         ));
     }
-    let is_nobodys =
-        |failure: &&Failure| failure.kind == FailureKind::Signal && failure.thread.is_none();
-    if let Some(failure) = manifest.failure.as_ref().filter(is_nobodys) {
-        warnings.push(format!(
-            "no recorded thread is known to have got signal {}: another process may have sent it, or a thread may have \
-             crashed that was not recorded. What is shown as the failure is where the initial thread was by then",
-            failure.code
-        ));
-    }
     if manifest.unattached_threads > 0 {
         let threads = match manifest.unattached_threads {
             1 => "a thread that was not made by pthread_create".to_owned(),

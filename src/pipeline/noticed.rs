@@ -1,7 +1,7 @@
 //! Runs that hung and were ended by something of their own, which is what the recording tells of their failure.
 
 use model::FailureKind;
-use symex::EndedBy;
+use symex::{EndedBy, RecordedFailure, RecordedFailureKind};
 
 /// What to say of an answer that is about the hang.
 pub(super) fn note(ended: &EndedBy) -> String {
@@ -18,6 +18,17 @@ pub(super) fn note(ended: &EndedBy) -> String {
     format!(
         "the run was ended by {said} of {thread}{at}, when it hung already: why it hung is explained here"
     )
+}
+
+/// What to say where nobody knows which thread got a signal, and it ended no hang either.
+pub(super) fn of_unknown(failure: &RecordedFailure) -> Option<String> {
+    let RecordedFailureKind::Signal { signo, .. } = failure.kind else { return None };
+    (failure.thread_serial == 0).then(|| {
+        format!(
+            "no recorded thread is known to have got signal {signo}: another process may have sent it, or a thread may have \
+             crashed that was not recorded. What is shown as the failure is where the initial thread was by then"
+        )
+    })
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ fn signals_give_the_status_of_a_shell() {
     let (run, trace) = bench.run("kill", None);
     assert_eq!(run.status(), 137);
     let failure = trace.failure().unwrap();
-    assert_eq!((failure.kind, failure.code), (FailureKind::Hang, 9));
+    assert_eq!((failure.kind, failure.code), (FailureKind::Signal, 9));
     assert!(entered_main(&trace));
 }
 

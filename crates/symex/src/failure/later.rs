@@ -1,4 +1,4 @@
-//! A run that went on when it had failed: its output was wrong, or a panic was caught.
+//! A run that went on when it had failed: its output was wrong.
 //!
 //! The failing thread's walk ends there. What it gave to others later, as when it arrived at a barrier, is no event, so the
 //! waits that were over because of that must not be any either: no order of the rest would lead to them.
@@ -21,9 +21,8 @@ impl Engine<'_> {
 
     /// The failing thread's serial, and by when it had failed, where another thread came back from a wait later.
     pub fn went_on(&self) -> Option<(u64, u64)> {
-        use RecordedFailureKind::{Output, Panic};
         let kind = self.limits.failure.as_ref().map(|failure| failure.kind);
-        if !matches!(kind, Some(Output | Panic)) || !self.recording.common_clock {
+        if kind != Some(RecordedFailureKind::Output) || !self.recording.common_clock {
             return None;
         }
         let (failing, _) = self.failure.as_ref()?;

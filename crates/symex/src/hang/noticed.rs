@@ -23,6 +23,7 @@ use trace_format::layout::SyncOp;
 const INTERRUPTS: [u32; 7] = [1, 2, 3, 14, 15, 24, 26];
 
 const SIGABRT: i32 = 6;
+const SIGKILL: i32 = 9;
 
 /// What a thread waits for without an end in time.
 #[derive(Clone, Copy, Debug)]
@@ -101,8 +102,9 @@ impl Engine<'_> {
         }
         if self.failing == Some(t) {
             let mut signals = self.threads[t].frames.iter().filter_map(Frame::signal);
-            self.requests.interrupted =
-                signals.next_back().is_some_and(|it| INTERRUPTS.contains(&it));
+            let kind = self.limits.failure.as_ref().map(|failure| failure.kind);
+            self.requests.interrupted = kind.is_some_and(is_ended)
+                || signals.next_back().is_some_and(|it| INTERRUPTS.contains(&it));
         }
     }
 
@@ -248,9 +250,17 @@ fn is_check(kind: RecordedFailureKind) -> bool {
     use RecordedFailureKind::{Abort, Assertion, Exception, Exit, Panic, Signal, User};
     match kind {
         Assertion | Abort | Exit { .. } | Exception | Panic | User => true,
-        // A program that sends itself SIGABRT, and recordings by which the others were no hangs yet.
-        Signal { signo, .. } => {
-            signo == SIGABRT || u32::try_from(signo).is_ok_and(|it| INTERRUPTS.contains(&it))
+        // A program may send itself SIGABRT.
+        Signal { signo, .. } => signo == SIGABRT || is_ended(kind),
+        _ => false,
+    }
+}
+
+/// Was the process ended by a signal that says nothing of what it did? By recordings of before these were no hangs.
+fn is_ended(kind: RecordedFailureKind) -> bool {
+    match kind {
+        RecordedFailureKind::Signal { signo, .. } => {
+            signo == SIGKILL || u32::try_from(signo).is_ok_and(|it| INTERRUPTS.contains(&it))
         }
         _ => false,
     }
