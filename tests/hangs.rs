@@ -189,9 +189,13 @@ fn a_hang_that_the_program_notices_is_explained_as_one() {
         assert_eq!(said.contains("when it hung already"), how != "alarm", "{how}: {said}");
     }
     // What ended the program is known to the command alone.
-    let (solution, _) = runs(&["timeout", "1", "./noticed"], "noticed.trace/noticed.trace");
-    let sentence = solution.cause.as_ref().map_or("", |cause| cause.sentence.as_str());
-    assert!(sentence.starts_with(cause), "{sentence}");
+    for signal in ["TERM", "KILL", "ABRT"] {
+        let command = ["timeout", "-s", signal, "0.5", "./noticed"];
+        let (solution, said) = runs(&command, "noticed.trace/noticed.trace");
+        let sentence = solution.cause.as_ref().map_or("", |cause| cause.sentence.as_str());
+        assert!(sentence.starts_with(cause), "{signal}: {sentence}");
+        assert!(!said.contains("when it hung already"), "{signal}: {said}");
+    }
     // Who is late does not hang.
     let (solution, said) = runs(&["./noticed", "slow"], "noticed.trace");
     assert_eq!(solution.failure.as_ref().map(|it| it.kind.as_str()), Some("exit"));

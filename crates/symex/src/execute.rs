@@ -67,7 +67,6 @@ pub fn execute_within(
 }
 
 /// What a walk finds that calls for another one.
-#[derive(Default)]
 struct Found {
     /// The run had hung before it failed in another way.
     noticed: Option<Noticed>,
@@ -85,7 +84,11 @@ fn of_hang(
     tracing::debug!(?noticed, "the run had hung before it failed");
     let limits = Limits::of_hang(recording, noticed, budget);
     let image = Image::new(recording)?;
-    let (mut of_hang, _) = walk(recording, &limits, &image)?;
+    let (mut of_hang, _) = match walk(recording, &limits, &image) {
+        // What is known of the failure is true as well.
+        Err(SymexError::BudgetSpent) => return Ok(execution),
+        walked => walked?,
+    };
     let is_known = of_hang.trace.failure.as_ref().is_some_and(|failure| match failure.kind {
         FailureKind::Deadlock => true,
         FailureKind::Hang => !noticed.circle && depends(&of_hang.trace, &failure.condition),

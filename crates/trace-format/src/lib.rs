@@ -31,7 +31,7 @@ pub use manifest::{
 pub use origin::{Origin, ProcessIdentity, read_origin};
 pub use pieces::{InMemory, Pieces, Streams};
 pub use program::{program_hash, save_program, unpack_program};
-pub use seal::{read_raw, seal};
+pub use seal::{PATIENCE, read_raw, seal};
 pub use streams::{ModuleId, PathEntry, PathReader, ValueReader, outcomes};
 pub use trace::{Module, Thread, Trace};
 pub use version::{FORMAT_VERSION, FormatVersion};

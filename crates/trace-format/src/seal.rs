@@ -30,7 +30,7 @@ pub fn read_raw(directory: &Path, manifest: &mut Manifest) -> Result<(), TraceEr
 
 /// Signals by which people and programs end others, and those of a timer whose time is up: SIGHUP, SIGINT, SIGQUIT,
 /// SIGALRM, SIGTERM, SIGXCPU, SIGVTALRM (numbers of Linux). Not SIGKILL, which may say that the memory was used up.
-const PATIENCE: [i32; 7] = [1, 2, 3, 14, 15, 24, 26];
+pub const PATIENCE: [i32; 7] = [1, 2, 3, 14, 15, 24, 26];
 
 /// What the runtime saw, or else what the recorder saw: a time-out, or a signal that no handler
 /// gets to see.

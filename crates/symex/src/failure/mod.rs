@@ -26,7 +26,7 @@ use model::{BinOp, CmpOp, EventId, EventKind, ExprId, Failure, FailureCondition,
 
 const SIGILL: i32 = 4;
 const SIGTRAP: i32 = 5;
-const SIGABRT: i32 = 6;
+pub(crate) const SIGABRT: i32 = 6;
 const SIGBUS: i32 = 7;
 const SIGFPE: i32 = 8;
 const SIGSEGV: i32 = 11;

@@ -12,17 +12,15 @@
 //!   to do waits as well.
 
 use crate::engine::Engine;
+use crate::failure::SIGABRT;
 use crate::recording::RecordedFailureKind;
 use crate::sync::TIMED_OUT;
 use crate::thread::{Frame, PendingSync};
 use model::{CellId, EventKind, LockMode};
 use std::collections::{BTreeMap, BTreeSet};
+use trace_format::PATIENCE;
 use trace_format::layout::SyncOp;
 
-/// Signals that say that the time is up, or that somebody lost patience (numbers of Linux).
-const INTERRUPTS: [u32; 7] = [1, 2, 3, 14, 15, 24, 26];
-
-const SIGABRT: i32 = 6;
 const SIGKILL: i32 = 9;
 
 /// What a thread waits for without an end in time.
@@ -104,7 +102,10 @@ impl Engine<'_> {
             let mut signals = self.threads[t].frames.iter().filter_map(Frame::signal);
             let kind = self.limits.failure.as_ref().map(|failure| failure.kind);
             self.requests.interrupted = kind.is_some_and(is_ended)
-                || signals.next_back().is_some_and(|it| INTERRUPTS.contains(&it));
+                || signals
+                    .next_back()
+                    .and_then(|it| i32::try_from(it).ok())
+                    .is_some_and(|it| PATIENCE.contains(&it));
         }
     }
 
@@ -259,9 +260,7 @@ fn is_check(kind: RecordedFailureKind) -> bool {
 /// Was the process ended by a signal that says nothing of what it did? By recordings of before these were no hangs.
 fn is_ended(kind: RecordedFailureKind) -> bool {
     match kind {
-        RecordedFailureKind::Signal { signo, .. } => {
-            signo == SIGKILL || u32::try_from(signo).is_ok_and(|it| INTERRUPTS.contains(&it))
-        }
+        RecordedFailureKind::Signal { signo, .. } => signo == SIGKILL || PATIENCE.contains(&signo),
         _ => false,
     }
 }
