@@ -6,7 +6,7 @@ use crate::record::noise::{REPORT_FILE, take_steps};
 use crate::record::openmp;
 use crate::record::stuck::Stuck;
 use crate::record::tee::Tee;
-use crate::record::time_limit::{Ended, TimeLimit};
+use crate::record::time_limit::{Ended, TimeLimit, states};
 use crate::record::words::is_interrupt;
 use crate::record::{FailAt, Instrumented, Interrupts, Noise, Perturbation, Program, RecordError};
 use crate::said::say;
@@ -530,12 +530,7 @@ fn processor_time(pid: libc::pid_t) -> Option<u64> {
 
 /// Does a thread of the process wait for a disk? Then it is not for another thread that it waits.
 fn waits_for_disk(pid: libc::pid_t) -> bool {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok()).any(|stat| {
-        let state =
-            stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().next());
-        state == Some("D")
-    })
+    states(pid.cast_unsigned()).any(|state| state == "D")
 }
 
 /// Waits for recorded processes that go on without the program. An interrupt ends the wait.

@@ -115,13 +115,17 @@ fn times(processes: &[u32]) -> Times {
 
 /// Has the process a thread that waits for a processor, or for a disk?
 fn would_run(pid: u32) -> bool {
+    states(pid).any(|state| matches!(state.as_str(), "R" | "D"))
+}
+
+/// The states of a process's threads, a letter each, as `/proc` has them.
+pub(super) fn states(pid: u32) -> impl Iterator<Item = String> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let mut stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    let stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
     // The name before may have anything in it, parentheses and spaces too.
-    stats.any(|stat| {
-        let behind = stat.rsplit_once(')');
-        let state = behind.and_then(|(_, rest)| rest.split_ascii_whitespace().next());
-        matches!(state, Some("R" | "D"))
+    stats.filter_map(|stat| {
+        let behind = stat.rsplit_once(')')?.1;
+        behind.split_ascii_whitespace().next().map(str::to_owned)
     })
 }
 

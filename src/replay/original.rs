@@ -131,9 +131,15 @@ impl Original {
     }
 }
 
-/// May a run that failed have hung before? Not where no other thread was left.
+/// May a run that failed have hung before? Not where no other thread was left, nor where it used memory that was not there.
 fn may_have_hung(manifest: &Manifest) -> bool {
+    use FailureKind::{DoubleFree, HeapCorruption, Output, StackOverflow, UseAfterFree};
     let failure = manifest.failure.as_ref();
+    let is_other =
+        |kind| matches!(kind, DoubleFree | HeapCorruption | Output | StackOverflow | UseAfterFree);
+    if failure.is_some_and(|failure| is_other(failure.kind)) {
+        return false;
+    }
     let failing = failure.and_then(|failure| failure.thread_serial);
     manifest.threads.iter().any(|thread| !thread.ended && Some(thread.serial) != failing)
 }
