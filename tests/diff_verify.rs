@@ -254,6 +254,28 @@ fn what_is_told_to_one_thread_says_nothing_about_what_is_told_to_all() {
     assert!(buggy.stdout().starts_with("still fails in the same way: "), "{}", buggy.describe());
 }
 
+/// Where runs of the new program say nothing but that none failed, the recorded program is run as often, and says what that
+/// is worth.
+#[test]
+fn what_no_failure_is_worth_is_said_by_the_recorded_program() {
+    let workspace = Workspace::new("verify-beside");
+    compile(&workspace, "trap", "buggy");
+    record(&workspace, "trap", "failing.trace");
+    fs::write(workspace.path("other.c"), "int main(void) { return 0; }\n").expect("a source");
+    workspace.symbiosis(["cc", "-g", "other.c", "-o", "other"]).expect_code(SUCCESS);
+    // The recorded program is taken from the trace.
+    fs::remove_file(workspace.path("buggy")).expect("it was there");
+    let verify = ["verify", "failing.trace", "--program", "other", "--noisy", "5"];
+    let json = verify.into_iter().chain(["--format", "json"]);
+    let answer = workspace.symbiosis(json).expect_code(UNDECIDED);
+    let value: Value = serde_json::from_str(&answer.stdout()).expect("JSON");
+    let number = |path: &str| value.pointer(path).and_then(Value::as_u64);
+    let [runs, failed] =
+        ["runs", "failed"].map(|name| number(&format!("/recorded_program/{name}")));
+    assert!(failed > Some(0) && failed <= runs, "{}", answer.describe());
+    assert!(number("/noisy_runs") >= Some(5), "{}", answer.describe());
+}
+
 /// The time that a run is given may be long; one that waits for ever is not waited for.
 #[test]
 fn a_run_that_hangs_is_ended_before_its_time_is_up() {

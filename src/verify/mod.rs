@@ -6,6 +6,7 @@
 //! claimed that was not seen or shown.
 
 mod asked;
+mod before;
 mod forced;
 mod runs;
 
@@ -13,6 +14,7 @@ use crate::compare::{Comparison, alike, compare};
 use crate::fix::{FixError, Recorded, Unshown, bug, ordered};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use asked::asked_of;
+pub use before::Before;
 use explain::Pattern;
 use forced::{Forced, force};
 use render::Solution;
@@ -27,7 +29,7 @@ use std::time::{Duration, Instant};
 /// The value of [`Verification::format`].
 pub const FORMAT: &str = "symbiosis-verification";
 /// The version of the format.
-pub const VERSION: &str = "1.1";
+pub const VERSION: &str = "1.2";
 
 /// So many runs that passed are asked whether the order could still come up.
 const ASKED: usize = 3;
@@ -98,6 +100,9 @@ pub struct Verification {
     /// In how many runs the program was made to have the order, by schedules of runs that were asked.
     #[serde(default)]
     pub forced_runs: u32,
+    /// What the recorded program does in such runs; only where nothing is known but that none of the new one's failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub recorded_program: Option<Before>,
     /// The comparison with the failure that was found, if one was.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub comparison: Option<Comparison>,
@@ -156,7 +161,11 @@ pub fn verify(
     if found.verdict == Verdict::FailsOtherwise {
         return Ok(found);
     }
+    let took = started.elapsed();
     ask(recorded, judge, (&runner, &passed), &mut found, &budget)?;
+    if found.verdict == Verdict::Undecided && found.unscheduled() > 0 {
+        before::beside(recorded, (judge, &runner), &mut found, took, &budget)?;
+    }
     Ok(found)
 }
 
@@ -359,6 +368,11 @@ fn ask(
 }
 
 impl Verification {
+    /// How many runs were under no schedule.
+    fn unscheduled(&self) -> u32 {
+        self.noisy_runs + self.plain_runs
+    }
+
     /// For a terminal or a log.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -375,7 +389,7 @@ impl Verification {
         if self.plain_runs > 0 {
             let _ =
                 writeln!(out, "  runs: {}, as it is; {} failed", self.plain_runs, self.failed_runs);
-            return out + &self.shown();
+            return out + &self.before() + &self.shown();
         }
         let _ = writeln!(
             out,
@@ -386,7 +400,13 @@ impl Verification {
         if self.forced_runs > 0 {
             let _ = writeln!(out, "  made to have the order: {} runs", self.forced_runs);
         }
-        out + &self.shown()
+        out + &self.before() + &self.shown()
+    }
+
+    /// What the recorded program does in such runs, where that was looked at.
+    fn before(&self) -> String {
+        let before = self.recorded_program;
+        before.map(|before| before.to_text(self.unscheduled())).unwrap_or_default()
     }
 
     /// Where the run that shows it is kept, if it is.

@@ -4,7 +4,7 @@ use super::Options;
 use crate::fix::{FixError, Recorded};
 use crate::pipeline;
 use crate::record::{self, Confined, FailAt, Interrupts, Noise, Program, RecordError, draw_seed};
-use crate::replay::{self, Claim, ReplayError, Report, Settings};
+use crate::replay::{self, Claim, ReplayError, Report, Settings, Target};
 use crate::scratch::Scratch;
 use model::{EventId, Schedule};
 use render::Solution;
@@ -77,9 +77,25 @@ pub(super) struct Runner {
     settings: Settings,
     /// The failure needs a write that is seen late: no run can be made to have it, and noise hides it.
     needs_late_write: bool,
+    /// Where the program comes from; none for the new one.
+    _recorded: Option<Target>,
 }
 
 impl Runner {
+    /// Runs the recorded program instead, under no schedule.
+    pub(super) fn of_recorded(recorded: &Recorded, like: &Self) -> Result<Self, FixError> {
+        let manifest = pipeline::whole_manifest(&recorded.directory).map_err(ReplayError::from)?;
+        let target = Target::of_trace(&recorded.directory, &manifest, None)?;
+        Ok(Self {
+            program: target.program.clone(),
+            script: String::new(),
+            settings: Settings::of(&manifest),
+            needs_late_write: like.needs_late_write,
+            manifest,
+            _recorded: Some(target),
+        })
+    }
+
     pub(super) fn new(
         recorded: &Recorded,
         solution: &Solution,
@@ -113,17 +129,23 @@ impl Runner {
             false => String::new(),
         };
         let program = Program::at(&file, command);
-        Ok(Self { manifest, program, script, settings, needs_late_write })
+        Ok(Self { manifest, program, script, settings, needs_late_write, _recorded: None })
     }
 
     /// The runs to take.
     pub(super) fn plan(&self, options: &Options) -> Vec<Kind> {
-        if self.needs_late_write {
-            return (0..options.noisy).map(|_| Kind::Plain).collect();
-        }
-        let scheduled = if self.script.is_empty() { 0 } else { options.scheduled };
+        let none = self.script.is_empty() || self.needs_late_write;
+        let scheduled = if none { 0 } else { options.scheduled };
         let scheduled = (0..scheduled).map(|_| Kind::Scheduled);
-        scheduled.chain((0..options.noisy).map(|seed| Kind::Noisy(u64::from(seed) + 1))).collect()
+        scheduled.chain((0..options.noisy).map(|run| self.free_kind(run))).collect()
+    }
+
+    /// How runs are taken that are under no schedule, one after the other.
+    pub(super) fn free_kind(&self, run: u32) -> Kind {
+        match self.needs_late_write {
+            true => Kind::Plain,
+            false => Kind::Noisy(u64::from(run) + 1),
+        }
     }
 
     /// The failing schedule as text.

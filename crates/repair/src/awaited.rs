@@ -1,8 +1,11 @@
 //! After a patch: can a wake-up still get lost? Seen in a run of the new program that passed: it cannot
 //! where a thread decides to wait under the mutex that it gives back by waiting, whoever writes what it
-//! looks at does so under that mutex and signals afterwards, and no signal can wake another one instead. Where that is what
-//! happened, the signal has to reach all, or those who wait for it have to wait for the same.
+//! looks at does so under that mutex, or takes it behind the write, and signals afterwards, and no signal can wake another
+//! one instead. Where that is what happened, the signal has to reach all, or those who wait for it have to wait for the same.
 
+mod waiting;
+
+use crate::check::Limits;
 use crate::possible::{Possible, Ways};
 use crate::sections::{Section, Sections, lock_name, sections};
 use crate::{Bug, source::Span};
@@ -10,6 +13,7 @@ use encoders::ConstraintSystem;
 use explain::last_member;
 use model::{Awaited, CellId, Event, EventId, EventKind, EventTrace, ObjectId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
+use waiting::Known;
 
 /// A wait that came to its end.
 struct Wait {
@@ -20,7 +24,7 @@ struct Wait {
 }
 
 /// Can a wake-up of the bug's condition variable get lost along the run's paths?
-pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
+pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace, limits: Limits<'_>) -> Possible {
     let named = |fits: &dyn Fn(&Event) -> bool| -> BTreeSet<String> {
         let events = bug.events.iter().map(|id| bug.trace.event(*id)).filter(|event| fits(event));
         events.filter_map(|event| bug.trace.subject(event).map(last_member)).collect()
@@ -71,9 +75,10 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace) -> Possible {
         let key = (tested(run, &wait.section, &variables), wait.section.object, wait.condition);
         alike.entry((key, &site.function, &site.file)).or_default().push(wait);
     }
+    let known = Known::new(run, limits);
     for (((tested, _, condition), ..), waits) in &alike {
         let Some(waiting) = waiting.get(condition) else { continue };
-        if let Err(why) = kept(run, &system, &all, (waits, tested), waiting) {
+        if let Err(why) = kept(&known, (&system, &all), (waits, tested), waiting) {
             return why;
         }
     }
@@ -149,13 +154,13 @@ fn wakes_the_right_one(bug: &Bug<'_>, run: &EventTrace, waits: &[Wait]) -> Resul
 /// Does every other thread keep to it? The waits are at one place, for the same, and look at the same; so many threads wait
 /// for that condition.
 fn kept(
-    run: &EventTrace,
-    system: &ConstraintSystem,
-    all: &Sections,
+    known: &Known<'_>,
+    (system, all): (&ConstraintSystem, &Sections),
     (waits, tested): (&[&Wait], &BTreeSet<CellId>),
     waiting: &BTreeSet<ThreadId>,
 ) -> Result<(), Possible> {
     let Some(wait) = waits.first() else { return Ok(()) };
+    let run = known.run();
     if tested.is_empty() {
         let place = Span::of(run.event(wait.section.unlock).site()).begin();
         return Err(Possible::Yes {
@@ -171,20 +176,35 @@ fn kept(
     };
     for write in run.events.iter().filter(is_write) {
         let place = || Span::of(write.site()).begin();
-        let guarded = all.around(run, write.id).iter().any(|s| s.object == wait.section.object);
-        if !guarded {
-            return Err(Possible::Yes {
-                place: format!("{}, without the mutex of the wait", place()),
-                ways: Ways::default(),
-            });
-        }
+        let bare = || Possible::Yes {
+            place: format!("{}, without the mutex of the wait", place()),
+            ways: Ways::default(),
+        };
+        let own = &run.thread_of(write.id).events;
+        let is_mutex = |section: &Section| section.object == wait.section.object;
+        let guarded = all.around(run, write.id).iter().any(is_mutex);
+        // Who takes the mutex behind the write finds whoever did not see it waiting.
+        let from = match (guarded, own.last()) {
+            (true, _) => Some(write.id),
+            (false, Some(last)) => {
+                all.touching(run, (write.id, *last)).find(is_mutex).map(|section| section.lock)
+            }
+            (false, None) => None,
+        };
+        let matters = || !known.leaves_waiting(waits, tested, write);
+        let Some(from) = from else {
+            match matters() {
+                true => return Err(bare()),
+                false => continue,
+            }
+        };
         // Who waits there in other runs takes what was waited for.
         let waits = run.event(wait.section.unlock).site();
         let there = write.site().function == waits.function && write.site().file == waits.file;
-        if there || waiting.contains(&write.thread) {
+        if guarded && (there || waiting.contains(&write.thread)) {
             continue;
         }
-        let later = run.thread_of(write.id).events.iter().skip(write.index as usize + 1);
+        let later = own.iter().skip(run.event(from).index as usize + 1);
         let signals = later.map(|id| &run.event(*id).kind).find(|kind| match kind {
             EventKind::Signal { condition } | EventKind::Broadcast { condition } => {
                 *condition == wait.condition
@@ -198,6 +218,8 @@ fn kept(
                 let why = "several threads wait for a signal that wakes one of them";
                 return Err(Possible::Unknown(why.to_owned()));
             }
+            None if !matters() => {}
+            None if !guarded => return Err(bare()),
             None => {
                 return Err(Possible::Yes {
                     place: format!("{}, which is not signalled", place()),

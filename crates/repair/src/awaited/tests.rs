@@ -1,8 +1,12 @@
-use crate::Bug;
 use crate::possible::Possible;
+use crate::{Bug, Limits};
 use encoders::dsl::{Parsed, parse};
 use explain::Pattern;
 use model::{EventId, EventKind, Site};
+use std::time::Duration;
+
+const LIMITS: Limits<'_> =
+    Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
 
 /// A trace whose threads, the first of which is `t0`, are in these functions.
 fn trace(text: &str, functions: &[(&str, &str)]) -> Parsed {
@@ -38,7 +42,7 @@ fn ask(run: &str, functions: &[(&str, &str)]) -> Possible {
     let wakes = all_of(&failing, |kind| matches!(kind, EventKind::Wake { .. }));
     let events = [signal[0], wakes[1], wakes[0]];
     let bug = Bug::by_hand(&failing.trace, Pattern::MissedWakeup, &events);
-    super::awaited(&bug, &trace(run, functions).trace)
+    super::awaited(&bug, &trace(run, functions).trace, LIMITS)
 }
 
 const APART: [(&str, &str); 3] = [("t0", "push"), ("t0.1", "pop"), ("t0.2", "close")];
@@ -81,10 +85,36 @@ fn others_that_wait_keep_to_the_mutex() {
     let failing = trace(&text(""), &APART);
     let tells = all_of(&failing, |kind| matches!(kind, EventKind::Broadcast { .. }));
     let bug = Bug::by_hand(&failing.trace, Pattern::MissedWakeup, &tells);
-    let of = |run: &str| super::awaited(&bug, &trace(run, &APART).trace);
+    let of = |run: &str| super::awaited(&bug, &trace(run, &APART).trace, LIMITS);
     let guarded = of(&text("q: lock m\n q: W x 2\n q: unlock m\n"));
     assert!(matches!(guarded, Possible::No(_)), "{guarded:?}");
     let bare = of(&text("q: W x 2\n"));
+    assert!(matches!(bare, Possible::Yes { .. }), "{bare:?}");
+    // Who takes the mutex behind the write, and signals then, wakes whoever did not see it.
+    let behind = of(&text("q: W x 2\n q: lock m\n q: broadcast c\n q: unlock m\n"));
+    assert!(matches!(behind, Possible::No(_)), "{behind:?}");
+    let after = of(&text("q: W x 2\n q: lock m\n q: unlock m\n q: broadcast c\n"));
+    assert!(matches!(after, Possible::No(_)), "{after:?}");
+    let before = of(&text("q: W x 2\n q: broadcast c\n q: lock m\n q: unlock m\n"));
+    assert!(matches!(before, Possible::Yes { .. }), "{before:?}");
+
+    // What counts something else in the same word leaves them waiting, and is not signalled.
+    let counted = |step: &str| {
+        let waits = |name: &str| {
+            format!(
+                "{name}: lock m\n {name}: R x -> {name}1\n {name}: assume ({name}1 & 1) == 0\n {name}: wait c m\n \
+                 {name}: unlock m\n"
+            )
+        };
+        of(&format!(
+            "{}{} s: RMW x -> s1 = s1 + {step}\n r: lock m\n r: RMW x -> r2 = r2 | 1\n r: broadcast c\n r: unlock m\n",
+            waits("p"),
+            waits("q")
+        ))
+    };
+    let owners = counted("2");
+    assert!(matches!(owners, Possible::No(_)), "{owners:?}");
+    let bare = counted("1");
     assert!(matches!(bare, Possible::Yes { .. }), "{bare:?}");
 
     let pair = |name: &str| {
@@ -103,6 +133,6 @@ fn others_that_wait_keep_to_the_mutex() {
     }
     let tells = all_of(&failing, |kind| matches!(kind, EventKind::Signal { .. }));
     let bug = Bug::by_hand(&failing.trace, Pattern::MissedWakeup, &tells);
-    let answer = super::awaited(&bug, &run.trace);
+    let answer = super::awaited(&bug, &run.trace, LIMITS);
     assert!(matches!(answer, Possible::No(_)), "{answer:?}");
 }

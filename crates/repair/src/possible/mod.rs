@@ -5,14 +5,16 @@
 mod circle;
 mod crossings;
 mod near;
+mod parts;
+mod together;
 mod ways;
 
+pub(crate) use near::Went;
 pub use ways::Way;
 
 use crate::awaited::awaited;
 use crate::check::Limits;
 use crate::contended;
-use crate::decisions::Decisions;
 use crate::sections::{lock_name, sections};
 use crate::{Bug, source::Span};
 use circle::circle;
@@ -91,7 +93,7 @@ pub fn possible(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possi
         | Pattern::UseAfterFree
         | Pattern::DoubleFree => Search::ask(bug, new, limits),
         Pattern::Deadlock => Ok(circle(bug, run)),
-        Pattern::MissedWakeup => Ok(awaited(bug, run)),
+        Pattern::MissedWakeup => Ok(awaited(bug, run, limits)),
         Pattern::LateWrite | Pattern::EverySchedule => Ok(Possible::Unknown(format!(
             "whether a cause of the pattern {} is gone cannot be seen in a run that passes",
             bug.pattern.name()
@@ -213,13 +215,20 @@ impl Search<'_> {
         let run = new.trace;
         let elsewhere = Cell::new(false);
         let search = Search { bug, run, new, limits, is_part: false, elsewhere };
-        Ok(match search.answer()? {
+        let answer = match search.answer()? {
             // What others do there does not rule out what that function does.
             Possible::No(_) if search.elsewhere.get() => {
                 Possible::Untouched("the run did not come to the function of the cause".to_owned())
             }
             answer => answer,
-        })
+        };
+        let says_nothing = match &answer {
+            Possible::Untouched(_) | Possible::Between(_) => true,
+            Possible::Unknown(why) => why == APART,
+            _ => false,
+        };
+        let together = says_nothing.then(|| search.looks_and_writes_together()).flatten();
+        Ok(together.unwrap_or(answer))
     }
 
     fn answer(&self) -> Result<Possible, SolverError> {
@@ -418,13 +427,15 @@ impl Search<'_> {
         let all = sections(self.run);
         let locks = found.events.iter().flat_map(|id| all.around(self.run, *id));
         let locks: BTreeSet<EventId> = locks.map(|section| section.lock).collect();
-        locks.into_iter().any(|lock| {
-            let site = self.new.points.point(lock).map(|point| self.new.points.site(point));
-            // Behind the file and the function, which may be called `retry` or belong to a `Registry`.
-            let called = site.and_then(|site| site.rsplit(':').next());
-            called.is_some_and(|called| called.contains("try") || called.contains("timed"))
-                && !self.run.event(lock).takes_several_locks()
-        })
+        locks.into_iter().any(|lock| self.is_tried_at(lock))
+    }
+
+    fn is_tried_at(&self, lock: EventId) -> bool {
+        let site = self.new.points.point(lock).map(|point| self.new.points.site(point));
+        // Behind the file and the function, which may be called `retry` or belong to a `Registry`.
+        let called = site.and_then(|site| site.rsplit(':').next());
+        called.is_some_and(|called| called.contains("try") || called.contains("timed"))
+            && !self.run.event(lock).takes_several_locks()
     }
 
     /// The events of the run that look like one of the bug's.
@@ -625,74 +636,6 @@ impl Search<'_> {
         }
     }
 
-    /// What threads do from an event like the one of the bug to the next one like the other. Where those were at two
-    /// places, one place that a thread comes to again behind a wait is not both: it looks again there. And where the thread
-    /// did not change what it had looked at before it came to the other one, it does not here.
-    fn parts(&self, of_bug: Part) -> Vec<Part> {
-        self.parts_of(of_bug, &self.like(of_bug.0), &self.like(of_bug.1))
-    }
-
-    fn parts_of(&self, of_bug: Part, firsts: &[EventId], lasts: &[EventId]) -> Vec<Part> {
-        let both: BTreeSet<EventId> = firsts.iter().copied().collect();
-        let decisions = Decisions::of(self.run);
-        let [changed_then, changed] = [self.bug.trace, self.run].map(Changes::of);
-        let is_stale = |part: Part| {
-            changed.between(self.run, part) && !changed_then.between(self.bug.trace, of_bug)
-        };
-        let mut parts = self.nearest(firsts, lasts);
-        parts.retain(|&(first, last)| {
-            !self.is_again(of_bug, (first, last))
-                && !is_stale((first, last))
-                && (!self.is_one_step(last, &both) || self.follows_from(last, first, &decisions))
-        });
-        parts
-    }
-
-    /// Each of the last events with the first one that its thread made before it.
-    fn nearest(&self, firsts: &[EventId], lasts: &[EventId]) -> Vec<Part> {
-        let place = |id: &EventId| (self.run.event(*id).thread, self.run.event(*id).index);
-        let begins: BTreeMap<(ThreadId, u32), EventId> =
-            firsts.iter().map(|id| (place(id), *id)).collect();
-        let with_first = |last: &EventId| {
-            let (thread, index) = place(last);
-            let (_, first) = begins.range((thread, 0)..(thread, index)).next_back()?;
-            Some((*first, *last))
-        };
-        lasts.iter().filter_map(with_first).collect()
-    }
-
-    /// Is it one place that the thread comes to again behind a wait, where the bug's events were at two?
-    fn is_again(&self, of_bug: Part, part: Part) -> bool {
-        let in_one_place =
-            |trace: &EventTrace, (a, b): Part| trace.event(a).stack == trace.event(b).stack;
-        let [begin, end] = [part.0, part.1].map(|id| self.run.event(id).index as usize);
-        let own = &self.run.thread_of(part.0).events;
-        let between = own.get(begin + 1..end).into_iter().flatten();
-        !in_one_place(self.bug.trace, of_bug)
-            && in_one_place(self.run, part)
-            && between.map(|id| &self.run.event(*id).kind).any(is_end_of_wait)
-    }
-
-    /// The looks behind a wait that are uses as well: something that is written follows from what they saw. Of others the use
-    /// may be where the run did not come to.
-    fn behind_wait(
-        &self,
-        of_bug: Part,
-        firsts: &[EventId],
-        lasts: &[EventId],
-    ) -> BTreeSet<EventId> {
-        let pairs = self.nearest(firsts, lasts).into_iter();
-        let again = pairs.filter(|part| self.is_again(of_bug, *part)).map(|(_, last)| last);
-        let again: BTreeSet<EventId> = again.collect();
-        if again.is_empty() {
-            return again;
-        }
-        let writes = self.run.events.iter().flat_map(|event| event.kind.writes());
-        let reads = writes.flat_map(|part| self.run.reads_of(part.value));
-        let used: BTreeSet<EventId> = reads.map(|read| read.event).collect();
-        again.intersection(&used).copied().collect()
-    }
-
     fn crossings(
         &self,
         form: (Form, &Shared),
@@ -701,22 +644,6 @@ impl Search<'_> {
     ) -> Result<Crossings, Missing> {
         let found = crossings(self.run, form, owns, others, &|| self.limits.is_left());
         found.ok_or_else(|| Missing::Other("the time ended".to_owned()))
-    }
-
-    /// Does the event do both, as an atomic update in the place of a read and a write?
-    fn is_one_step(&self, last: EventId, firsts: &BTreeSet<EventId>) -> bool {
-        matches!(self.run.event(last).kind, EventKind::ReadModifyWrite { .. })
-            && firsts.contains(&last)
-    }
-
-    /// Does what a thread wrote, or that it came there, follow from what it had read at an earlier event?
-    fn follows_from(&self, last: EventId, first: EventId, decisions: &Decisions<'_>) -> bool {
-        let run = self.run;
-        let (first, last) = (run.event(first), run.event(last));
-        let written = last.kind.writes().iter().map(|part| part.value);
-        let passed = decisions.within(last.thread, first.index + 1..=last.index).iter();
-        let mut exprs = written.chain(passed.map(|condition| condition.expr));
-        exprs.any(|expr| run.reads_of(expr).iter().any(|read| read.event == first.id))
     }
 
     /// Are all combinations of a thread that was alone then, while others did what begins the bug and went another way
@@ -732,32 +659,6 @@ impl Search<'_> {
         let form = (Form::Between, &Shared::ANY);
         self.crossings(form, &alone(&begins), &alone(&writes)).map_or(true, |found| found.meets)
     }
-}
-
-/// What a thread wrote, by thread, variable and number in the thread.
-struct Changes(BTreeSet<(ThreadId, CellId, u32)>);
-
-impl Changes {
-    fn of(trace: &EventTrace) -> Self {
-        let all = trace.events.iter().flat_map(|event| {
-            let parts = event.kind.writes().iter();
-            parts.map(|part| (event.thread, part.cell, event.index))
-        });
-        Self(all.collect())
-    }
-
-    /// Did the thread itself change what the first event is about before it came to the last one?
-    fn between(&self, trace: &EventTrace, (first, last): Part) -> bool {
-        let (first, last) = (trace.event(first), trace.event(last));
-        let (begin, end) = (first.index.saturating_add(1), last.index.max(first.index + 1));
-        let of = |cell| (first.thread, cell, begin)..(first.thread, cell, end);
-        cells(first).into_iter().any(|cell| self.0.range(of(cell)).next().is_some())
-    }
-}
-
-/// Was the thread woken, or had it waited for long enough?
-fn is_end_of_wait(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::Wake { .. } | EventKind::WaitTimedOut { .. })
 }
 
 /// Each of the events by itself.

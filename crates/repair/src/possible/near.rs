@@ -7,7 +7,7 @@ use super::{ALIKE, Combination, Found, Run, Search, place};
 use crate::check::Limits;
 use encoders::Slice;
 use model::evaluate::{Evaluation, Evaluator};
-use model::{EventId, EventTrace, Schedule};
+use model::{EventId, EventTrace, Schedule, VarId};
 use solver::SolverError;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) struct Near {
 }
 
 /// A run as it went.
-pub(super) struct Went {
+pub(crate) struct Went {
     schedule: Schedule,
     evaluation: Evaluation,
     /// By event, its place in the schedule.
@@ -37,8 +37,13 @@ pub(super) struct Went {
 }
 
 impl Went {
+    /// What the run had for a variable, where that is known.
+    pub(crate) fn value(&self, var: VarId) -> Option<u128> {
+        self.evaluation.values.get(var.index()).copied().flatten()
+    }
+
     /// `None` where its log and clock do not tell.
-    pub(super) fn of(run: &EventTrace, limits: Limits<'_>) -> Option<Self> {
+    pub(crate) fn of(run: &EventTrace, limits: Limits<'_>) -> Option<Self> {
         let system = encoders::encode_recorded_orders(run).ok()?;
         let follow = |strict| solver::follow(run, &system, &[], strict, || limits.is_left());
         let schedule = follow(true).or_else(|| follow(false))?;

@@ -1,4 +1,4 @@
-use super::{INCOMPLETE, Possible, Run, TRIED, possible};
+use super::{INCOMPLETE, Possible, Run, TRIED, cells, possible};
 use crate::{Bug, Limits};
 use encoders::dsl::{Parsed, parse};
 use explain::Pattern;
@@ -549,4 +549,84 @@ fn what_was_waited_for_behind_the_accesses_says_nothing() {
         let Possible::Yes { ways, .. } = &answer else { panic!("{tells}: {answer:?}") };
         assert!(!ways.found.is_empty(), "{tells}: {answer:?}");
     }
+}
+
+/// The trace of a text, whose accesses have this name, in functions by label.
+fn named(text: &str, name: &str, functions: &[(&str, &str)]) -> Parsed {
+    let mut parsed = parse(text).expect("the text is a trace");
+    for event in parsed.trace.events.iter_mut().filter(|event| !cells(event).is_empty()) {
+        event.name = Some(name.into());
+    }
+    for (label, function) in functions {
+        let id = parsed.event(label);
+        let site = Site { function: (*function).to_owned(), ..Site::default() };
+        parsed.trace.events[id.index()].stack = [site].into();
+    }
+    parsed
+}
+
+fn ask_about(failing: &Parsed, events: [&str; 3], run: &Parsed, functions: &[&str]) -> Possible {
+    let events = events.map(|label| failing.event(label));
+    let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
+    let functions = functions.iter().map(|function| (*function).to_owned()).collect();
+    let points = &Points::default();
+    let run = Run { trace: &run.trace, points, functions: &functions, incomplete: false };
+    possible(&bug, run, LIMITS).expect("an answer")
+}
+
+/// Where the cause's accesses are to one place, those of the new program that belong together are, too: an update of one
+/// object's count is not the look before the update of another one's.
+#[test]
+fn two_accesses_of_one_place_are_looked_for_at_one_place() {
+    let down = |who: &str, what: &str| format!("RMW {what} -> {who}{what} = {who}{what} - 1\n");
+    let old = format!(
+        "cell x 32 = 2\n a: [down] {} a: [look] R x -> p\n a: fail p == 0\n b: [other] {}",
+        down("a", "x"),
+        down("b", "x")
+    );
+    let new = format!(
+        "cell x 32 = 2\n cell y 32 = 2\n a: {} a: assume ax == 2\n a: {} b: {} b: {}",
+        down("a", "x"),
+        down("a", "y"),
+        down("b", "x"),
+        down("b", "y")
+    );
+    let [old, new] = [old, new].map(|text| named(&text, "users", &[]));
+    let answer = ask_about(&old, ["down", "other", "look"], &new, &[]);
+    assert_eq!(answer, Possible::No("`users` is looked at and changed in one step".to_owned()));
+}
+
+/// The look was made by a function that others still call, and is made under the lock of the change now.
+#[test]
+fn a_look_that_came_to_the_change_is_found_there() {
+    let functions = [("look", "left"), ("sale", "sell"), ("other", "sell")];
+    let old = "cell x 32 = 1\n a: [look] R x -> p\n a: assume p == 1\n a: [sale] R x -> q\n a: fail q == 0\n \
+               b: [other] W x 0";
+    let old = named(old, "seats", &functions);
+    let ask = |sells: &str| {
+        let again = sells.replace("@1", "@3").replace("@2", "@4").replace("@p", "@q");
+        let twice = format!("{sells}\n {again}");
+        let own = twice.replace('@', "a");
+        let other = twice.replace('@', "b");
+        let new = format!(
+            "cell x 32 = 3\n t: fork a\n t: fork b\n t: join a\n t: join b\n t: [end] R x -> e\n {own}\n {other}"
+        );
+        let sold = ["a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4"].map(|label| (label, "sell"));
+        let new = named(&new, "seats", &[&[("end", "left")], &sold[..]].concat());
+        ask_about(&old, ["look", "other", "sale"], &new, &["left", "sell"])
+    };
+    let together =
+        ask("@: lock m\n @: [@1] R x -> @p\n @: assume @p > 0\n @: [@2] W x @p - 1\n @: unlock m");
+    assert_eq!(
+        together,
+        Possible::No("`m` is held from the look at `seats` to its change".to_owned())
+    );
+    // Looked at in one section, and changed in another one.
+    let apart = ask(
+        "@: lock m\n @: [@1] R x -> @p\n @: assume @p > 0\n @: unlock m\n @: lock m\n @: [@2] W x @p - 1\n @: unlock m",
+    );
+    assert!(!matches!(apart, Possible::No(_)), "{apart:?}");
+    // What is read there is gone by nowhere: the look is elsewhere.
+    let unasked = ask("@: lock m\n @: [@1] R x -> @p\n @: [@2] W x @p - 1\n @: unlock m");
+    assert!(!matches!(unasked, Possible::No(_)), "{unasked:?}");
 }
