@@ -3,7 +3,7 @@
 use super::runs::Taken;
 use crate::fix::{FixError, Recorded};
 use crate::pipeline::PipelineError;
-use repair::{APART, Limits, Possible, Run, possible};
+use repair::{APART, Limits, Possible, Run, possible, possible_elsewhere};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use symex::{Execution, Gap, GapKind};
@@ -15,7 +15,7 @@ pub(super) type Answered = Result<(Possible, Execution), String>;
 /// threads keeps them in order now, with events of these. Gives its events, too. The error says why there is no answer.
 pub(super) fn asked_of(
     bug: &repair::Bug<'_>,
-    taken: &Taken,
+    (taken, elsewhere): (&Taken, bool),
     budget: &dyn Fn() -> bool,
 ) -> Result<Answered, FixError> {
     let ask = |recorded: Result<Recorded, PipelineError>| -> Result<Answered, FixError> {
@@ -38,7 +38,11 @@ pub(super) fn asked_of(
         let limits = Limits { time: Duration::from_secs(60), memory_mb: None, left: &left };
         let (trace, points) = (&execution.trace, &execution.points);
         let run = Run { trace, points, functions: &functions, incomplete: gaps > 0 };
-        Ok(Ok((possible(bug, run, limits)?, execution)))
+        let answer = match elsewhere {
+            true => possible_elsewhere(bug, run, limits)?,
+            false => possible(bug, run, limits)?,
+        };
+        Ok(Ok((answer, execution)))
     };
     let first = ask(Recorded::open(&taken.directory))?;
     let nothing = |answer: &Possible| match answer {

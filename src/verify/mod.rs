@@ -284,16 +284,18 @@ fn ask(
     // One run under the schedule, and others, whose paths may differ.
     let (scheduled, noisy): (Vec<&Taken>, Vec<&Taken>) =
         passed.iter().partition(|taken| taken.kind.is_scheduled());
-    let asked = scheduled.into_iter().take(1).chain(noisy);
+    let mut asked = scheduled.into_iter().take(1).chain(noisy).map(|taken| (taken, false));
+    let mut again = None;
     let mut why = String::new();
     let mut untouched = None;
     let mut harmless = None;
     let mut count: u32 = 0;
-    for taken in asked {
+    let mut apart = false;
+    while let Some((taken, elsewhere)) = again.take().or_else(|| asked.next()) {
         if usize::try_from(count) == Ok(ASKED) || !budget() {
             break;
         }
-        let (answer, execution) = match asked_of(&bug, taken, budget)? {
+        let (answer, execution) = match asked_of(&bug, (taken, elsewhere), budget)? {
             Ok(answer) => answer,
             Err(why) => return undecided(found, why),
         };
@@ -304,6 +306,12 @@ fn ask(
                 continue;
             }
             Possible::Untouched(reason) => {
+                untouched = Some(reason);
+                continue;
+            }
+            // Another run may say more.
+            Possible::Unknown(reason) if reason == APART => {
+                apart = true;
                 untouched = Some(reason);
                 continue;
             }
@@ -324,6 +332,8 @@ fn ask(
         }
         match force((runner, &execution), &ways.found, judge, found, budget)? {
             Forced::Failed => return Ok(()),
+            // At some of the places it does no harm.
+            Forced::Passed if !ways.everywhere && !elsewhere => again = Some((taken, true)),
             Forced::Passed if !ways.everywhere => {
                 return undecided(found, format!("{open}; where it was made to, it passed"));
             }
@@ -336,13 +346,14 @@ fn ask(
             Forced::Not(reason) => return undecided(found, format!("{open}; {reason}")),
         }
     }
-    if count == 0 {
+    let is_few = usize::try_from(count).is_ok_and(|count| count < ASKED);
+    if count == 0 || apart && is_few {
         let reason = untouched.unwrap_or_else(|| "none passed that could be asked".to_owned());
         return undecided(found, format!("no run failed; {reason}"));
     }
     found.asked_runs = count;
     match harmless {
-        Some(places) if usize::try_from(count).is_ok_and(|count| count < ASKED) => {
+        Some(places) if is_few => {
             let reason = format!(
                 "no run failed, but the order of the cause can still come up ({places}), and too few runs \
                  were asked where it does no harm ({count} of {ASKED})"

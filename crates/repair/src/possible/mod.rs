@@ -84,6 +84,28 @@ pub struct Run<'a> {
 /// # Errors
 /// When the solver breaks.
 pub fn possible(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possible, SolverError> {
+    asked(bug, new, limits, false)
+}
+
+/// As [`possible`], where it is known that the program passes where it is made to have the order at some of the places: of
+/// more of them.
+///
+/// # Errors
+/// When the solver breaks.
+pub fn possible_elsewhere(
+    bug: &Bug<'_>,
+    new: Run<'_>,
+    limits: Limits<'_>,
+) -> Result<Possible, SolverError> {
+    asked(bug, new, limits, true)
+}
+
+fn asked(
+    bug: &Bug<'_>,
+    new: Run<'_>,
+    limits: Limits<'_>,
+    elsewhere: bool,
+) -> Result<Possible, SolverError> {
     let run = new.trace;
     match bug.pattern {
         Pattern::Atomicity
@@ -91,7 +113,7 @@ pub fn possible(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possi
         | Pattern::Order
         | Pattern::Orders
         | Pattern::UseAfterFree
-        | Pattern::DoubleFree => Search::ask(bug, new, limits),
+        | Pattern::DoubleFree => Search::ask(bug, new, limits, elsewhere),
         Pattern::Deadlock => Ok(circle(bug, run)),
         Pattern::MissedWakeup => Ok(awaited(bug, run, limits)),
         Pattern::LateWrite | Pattern::EverySchedule => Ok(Possible::Unknown(format!(
@@ -190,6 +212,8 @@ struct Search<'a> {
     limits: Limits<'a>,
     /// It is a part of a longer run, which has a beginning and an end besides.
     is_part: bool,
+    /// All places are asked about, and not some of them first.
+    all: bool,
     /// Accesses of other functions were taken for those of one that is still there.
     elsewhere: Cell<bool>,
 }
@@ -211,10 +235,15 @@ impl Found {
 }
 
 impl Search<'_> {
-    fn ask(bug: &Bug<'_>, new: Run<'_>, limits: Limits<'_>) -> Result<Possible, SolverError> {
+    fn ask(
+        bug: &Bug<'_>,
+        new: Run<'_>,
+        limits: Limits<'_>,
+        all: bool,
+    ) -> Result<Possible, SolverError> {
         let run = new.trace;
         let elsewhere = Cell::new(false);
-        let search = Search { bug, run, new, limits, is_part: false, elsewhere };
+        let search = Search { bug, run, new, limits, is_part: false, all, elsewhere };
         let answer = match search.answer()? {
             // What others do there does not rule out what that function does.
             Possible::No(_) if search.elsewhere.get() => {
@@ -340,7 +369,7 @@ impl Search<'_> {
                 Outcome::Unknown(reason) => return Ok(Err(reason.to_string())),
             }
         }
-        if !self.is_part && open.len() > SOME {
+        if !self.is_part && !self.all && open.len() > SOME {
             // It may take long to ask about all of them, and some are enough where the program fails then.
             let near = self.near(&some(run, open.clone()), between)?;
             if let Ok(near) = near

@@ -139,6 +139,7 @@ impl Search<'_> {
             new: Run { trace: &part.trace, ..self.new },
             limits: Limits { time: self.limits.time.min(LONGEST), ..self.limits },
             is_part: true,
+            all: false,
             elsewhere: self.elsewhere.clone(),
         };
         search.open(&[combination], between)

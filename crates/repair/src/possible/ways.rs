@@ -121,7 +121,7 @@ pub(super) fn ways(
     // What the own thread does behind another one's access of any kind is its own affair.
     let through = events.get(..2).filter(|_| between).unwrap_or(events);
     let ends = ends(run, events);
-    let run = &going_on(run.clone(), &ends);
+    let (recorded, run) = (run, &going_on(run.clone(), &ends));
     let behind = |condition: &PathCondition| {
         if ends.get(&condition.thread).is_some_and(|end| condition.position <= *end) {
             return false;
@@ -139,7 +139,18 @@ pub(super) fn ways(
     let near = |condition: &&PathCondition| Some(&*condition.site.function) == function;
     let enough = enough && run.conditions.iter().any(|condition| near(&condition));
     let focus: Vec<&PathCondition> = dropped.iter().copied().filter(near).collect();
-    let way = |order: &[EventId]| Way { place: place.to_owned(), orders: cut(run, order, through) };
+    // Who went on there without what it had waited for does not come further when the program is made to have the order.
+    let mut waits: BTreeMap<ThreadId, u32> = BTreeMap::new();
+    for (event, before) in run.events.iter().zip(&recorded.events) {
+        if event.kind != before.kind {
+            let at = waits.entry(event.thread).or_insert(event.index);
+            *at = event.index.min(*at);
+        }
+    }
+    let way = |order: &[EventId]| Way {
+        place: place.to_owned(),
+        orders: cut(run, (order, &waits), through),
+    };
     let mut found: Vec<Way> = Vec::new();
     let departures = [Some(&focus), Some(&dropped).filter(|_| !enough)];
     for conditions in departures.into_iter().flatten().filter(|some| !some.is_empty()) {
@@ -229,8 +240,12 @@ fn schedule(
 }
 
 /// The schedule up to the last of these events, and on until a thread sees what leads it away from its path, if one
-/// does; and the selections of it that are more cautious, see [`Way`].
-fn cut(run: &EventTrace, order: &[EventId], events: &[EventId]) -> Vec<Vec<EventId>> {
+/// does; and the selections of it that are more cautious, see [`Way`]. Threads come no further than to these places.
+fn cut(
+    run: &EventTrace,
+    (order, ends): (&[EventId], &BTreeMap<ThreadId, u32>),
+    events: &[EventId],
+) -> Vec<Vec<EventId>> {
     let recorded = |var| Some(run.recorded_value(var));
     let violated = Evaluator::new(run).run(order, &recorded).map(|evaluation| evaluation.violated);
     let violated = violated.unwrap_or_default().into_iter();
@@ -239,6 +254,11 @@ fn cut(run: &EventTrace, order: &[EventId], events: &[EventId]) -> Vec<Vec<Event
         let at = left.entry(condition.thread).or_insert(condition.position);
         *at = condition.position.min(*at);
     }
+    let comes = |id: &EventId| {
+        let event = run.event(*id);
+        ends.get(&event.thread).is_none_or(|at| event.index < *at)
+    };
+    let order: &[EventId] = &order.iter().copied().filter(comes).collect::<Vec<_>>();
     let on_path = |id: &EventId| {
         let event = run.event(*id);
         events.contains(id) || left.get(&event.thread).is_none_or(|at| event.index < *at)

@@ -335,10 +335,23 @@ impl Core {
             return Choice::Nobody;
         }
         let created = |turn: &Turn| self.find(turn.thread).is_some();
-        if self.phase == Phase::Script && self.plan.turns.get(self.line).is_some_and(created) {
+        let is_line = self.plan.turns.get(self.line).is_some_and(created);
+        if self.phase == Phase::Script && is_line && !self.is_kept_by_one_that_is_free(actor) {
             self.leave(LeftReason::Blocked);
         }
         self.helper(actor)
+    }
+
+    /// Does it wait for a lock of a thread that can go on, and has come past the last place that a schedule, behind which all
+    /// do as they like, has for it? What that one does then is nothing that the schedule has an order for.
+    fn is_kept_by_one_that_is_free(&self, actor: u32) -> bool {
+        let blocker = self.blocker(actor);
+        if self.plan.hold || blocker == NONE || !self.can_go(blocker) {
+            return false;
+        }
+        let hash = self.slots.get(blocker).hash;
+        let last = self.plan.turns.iter().enumerate().rfind(|(_, turn)| turn.thread == hash);
+        last.is_some_and(|(line, turn)| line < self.line && turn.past)
     }
 
     /// Is the line's thread to stand before a place, and waits for a futex on the way there? Such a

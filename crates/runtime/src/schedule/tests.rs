@@ -54,6 +54,24 @@ fn a_turn_behind_a_lock_that_another_thread_holds_is_left_and_taken_later() {
     assert_eq!(world.sites(A), [2, 1, 3]);
 }
 
+/// Who has no further line is free to give a lock back that the line's thread waits for.
+#[test]
+fn a_lock_of_a_thread_that_is_done_is_waited_for() {
+    let programs = three(&[Lock(0), Gate(A), Gate(B), Unlock(0)]);
+    let turns = [past("t0.2", A, 1), past("t0.1", B, 1)];
+    let mut world = followed(&programs, &turns);
+    world.owners = Some(Box::new([0; 4]));
+    assert_eq!(world.run(), End::All);
+    assert!(world.core.left.is_none());
+    assert_eq!(world.core.followed, 2);
+    assert_eq!(world.sites(A)[..2], [2, 1]);
+    // Not so where it is to stand before a place, which comes behind the others' lines.
+    let mut world = followed(&programs, &[to("t0.2", B, 1), past("t0.1", B, 1)]);
+    world.owners = Some(Box::new([0; 4]));
+    assert_eq!(world.run(), End::All);
+    assert_eq!(world.core.left.map(|left| left.reason), Some(LeftReason::Blocked));
+}
+
 #[test]
 fn a_thread_that_ends_early_leaves_its_line() {
     let turns = [to("t0.1", A, 9), to("t0.9", A, 1), to("t0.2", A, 2), to("t1", A, 1)];

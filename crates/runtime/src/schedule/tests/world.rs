@@ -4,6 +4,7 @@ use super::super::core::{Core, LONG_LIMIT, Next, Plan};
 use super::super::slots::{NEVER, NONE, Slots, State, Wait, WaitKind, Wake};
 use crate::layout::{Control, OrderRecord, site_hash};
 use crate::script::{Target, Turn, thread_hash};
+use core::ptr::null;
 
 /// A call of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub(super) struct World {
     pub(super) core: Core,
     pub(super) threads: Vec<Runner>,
     pub(super) mutexes: [i32; 4],
+    /// The threads that hold the mutexes, by their numbers, where the scheduler may know them.
+    pub(super) owners: Option<Box<[i32; 4]>>,
     pub(super) semaphores: [u32; 4],
     pub(super) log: Vec<(u32, u64)>,
     pub(super) records: Vec<OrderRecord>,
@@ -143,6 +146,7 @@ impl World {
             core,
             threads,
             mutexes: [-1; 4],
+            owners: None,
             semaphores: [0; 4],
             log: Vec::new(),
             records: Vec::new(),
@@ -317,10 +321,16 @@ impl World {
         match self.threads[index].program[self.threads[index].at] {
             Lock(mutex) => {
                 if self.mutexes[mutex] != -1 {
-                    let wait = Wait::on(WaitKind::Mutex, object(1, mutex));
+                    let mut wait = Wait::on(WaitKind::Mutex, object(1, mutex));
+                    wait.owner =
+                        self.owners.as_ref().map_or(null(), |owners| &raw const owners[mutex]);
                     return self.block(index, wait, 0, Stage::Retry);
                 }
                 self.mutexes[mutex] = slot as i32;
+                if let Some(owners) = &mut self.owners {
+                    owners[mutex] = slot as i32 + 1;
+                    self.core.slots.get_mut(slot).tid = slot as i32 + 1;
+                }
             }
             Unlock(mutex) => {
                 if self.mutexes[mutex] == slot as i32 {
