@@ -202,6 +202,28 @@ fn a_hang_that_the_program_notices_is_explained_as_one() {
     assert!(!said.contains("hung"), "{said}");
 }
 
+/// Along the recorded paths the wait has no end whatever the order. The initial thread waits for it all the same, and so would
+/// the program to this day.
+#[test]
+fn a_hang_that_no_order_of_the_run_avoids_is_seen_through_as_well() {
+    let workspace = Workspace::new("noticed-other");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/noticed.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "noticed"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    for how in ["other", "other-watched"] {
+        let trace = format!("{how}.trace");
+        let record = ["record", "-q", "--until-failure", "3", "-o", &trace, "--", "./noticed", how];
+        workspace.symbiosis(record).expect_code(SUCCESS);
+        let solve = ["solve", &trace, "--no-replay", "--format", "json"];
+        let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
+        let solution: Solution =
+            serde_json::from_str(&outcome.stdout()).expect("the answer is a solution");
+        assert_eq!(solution.failure.as_ref().map(|it| it.kind.as_str()), Some("hang"), "{how}");
+        assert!(outcome.stderr().contains("when it hung already"), "{how}");
+    }
+}
+
 /// Who has nothing to do waits as well, and a check that fails of what others wrote is no watchdog.
 #[test]
 fn a_time_limit_that_a_lost_update_runs_into_is_no_hang() {

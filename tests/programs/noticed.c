@@ -63,6 +63,49 @@ static void *watch(void *unused) {
     abort();
 }
 
+static int made;
+
+/* Waits for the kind of thing that the argument says. */
+static void *take(void *kind) {
+    usleep(kind ? 20000 : 0);
+    pthread_mutex_lock(&mutex);
+    while (made != (kind ? 1 : 2))
+        pthread_cond_wait(&filled, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return kind;
+}
+
+static void *make(void *unused) {
+    usleep(60000);
+    pthread_mutex_lock(&mutex);
+    made = 1;
+    pthread_cond_signal(&filled);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+static void *limit(void *unused) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 1;
+    pthread_mutex_lock(&mutex);
+    while (!done)
+        if (pthread_cond_timedwait(&finished, &mutex, &until) == ETIMEDOUT)
+            abort();
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+/* With `other` and `other-watched`: the signal wakes the one of two that it is not for. */
+static void wakes_another(void) {
+    pthread_t threads[3];
+    pthread_create(&threads[0], NULL, take, NULL);
+    pthread_create(&threads[1], NULL, take, &made);
+    pthread_create(&threads[2], NULL, make, NULL);
+    pthread_join(threads[1], NULL);
+    exit(0);
+}
+
 static void late(int signal) {
     static const char text[] = "out of time\n";
     (void)signal;
@@ -77,10 +120,14 @@ int main(int argc, char **argv) {
     slow = !strcmp(how, "slow");
     if (!strcmp(how, "watcher"))
         pthread_create(&watcher, NULL, watch, NULL);
-    if (!strcmp(how, "handler"))
+    if (!strcmp(how, "handler") || !strcmp(how, "other"))
         signal(SIGALRM, late);
-    if (!strcmp(how, "handler") || !strcmp(how, "alarm"))
+    if (!strcmp(how, "handler") || !strcmp(how, "alarm") || !strcmp(how, "other"))
         setitimer(ITIMER_REAL, &soon, NULL);
+    if (!strcmp(how, "other-watched"))
+        pthread_create(&watcher, NULL, limit, NULL);
+    if (!strncmp(how, "other", 5))
+        wakes_another();
     pthread_create(&threads[0], NULL, consume, NULL);
     pthread_create(&threads[1], NULL, produce, NULL);
     if (!strcmp(how, "limit") || slow) {

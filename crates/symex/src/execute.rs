@@ -91,7 +91,9 @@ fn of_hang(
     };
     let is_known = of_hang.trace.failure.as_ref().is_some_and(|failure| match failure.kind {
         FailureKind::Deadlock => true,
-        FailureKind::Hang => !noticed.circle && depends(&of_hang.trace, &failure.condition),
+        FailureKind::Hang => {
+            !noticed.circle && (noticed.for_ever || depends(&of_hang.trace, &failure.condition))
+        }
         _ => false,
     });
     if !is_known {

@@ -8,8 +8,9 @@
 //! * All other threads waited without an end in time, and the thread that failed only watched: its wait had a time limit,
 //!   which was up when nobody did anything any more; or it slept and looked, and never did anything that another thread
 //!   could see; and then it found nothing that another one had written. Or it was in the handler of a signal that interrupted
-//!   its own wait. Here it counts only where the order of the run is to blame for one of the waits: a worker that has nothing
-//!   to do waits as well.
+//!   its own wait. Here it counts only where the order of the run is to blame for one of the waits, a worker that has nothing
+//!   to do waits as well; or where nobody is left who could end a wait: the thread that failed stood in such a wait itself when
+//!   the signal came, or it never did anything but wait and look, and the initial thread waits, and not for it.
 
 use crate::engine::Engine;
 use crate::failure::SIGABRT;
@@ -71,6 +72,8 @@ pub(crate) enum Watching {
 pub(crate) struct Noticed {
     /// Threads waited for each other in a circle: no order but theirs matters.
     pub circle: bool,
+    /// Nobody was left who could have ended one of the waits, whatever led to them.
+    pub for_ever: bool,
     /// The serial of the thread that failed.
     pub watcher: u64,
     /// Where the walk of that thread ends.
@@ -178,7 +181,7 @@ impl Engine<'_> {
         let last_wait = if watches { self.last_wait(failing) } else { None };
         if self.requests.have_circle() {
             let last_wait = last_wait.or(sleeps);
-            return Some(Noticed { circle: true, watcher, last_wait });
+            return Some(Noticed { circle: true, for_ever: true, watcher, last_wait });
         }
         let others = self.requests.free.iter().all(|&thread| thread == failing);
         let waits = self.requests.asked.keys().any(|&thread| thread != failing);
@@ -188,7 +191,8 @@ impl Engine<'_> {
         let last_wait = last_wait.filter(|_| self.all_was_quiet(failing)).or(sleeps);
         let last_wait = last_wait.filter(|_| self.found_nothing(failing));
         let noticed = if watches { last_wait.is_some() } else { self.requests.interrupted };
-        noticed.then_some(Noticed { circle: false, watcher, last_wait })
+        let for_ever = if watches { self.only_waits(failing) } else { true };
+        noticed.then_some(Noticed { circle: false, for_ever, watcher, last_wait })
     }
 
     /// The last wait of a thread whose time was up, if the thread has given nobody anything since.
@@ -225,25 +229,40 @@ impl Engine<'_> {
 
     /// Did the thread sleep and look, and nothing else, while the initial thread waited, and for another one?
     fn only_looks(&self, t: usize) -> bool {
+        let harmless = |kind: &EventKind| looks(kind) || matches!(kind, EventKind::Failure);
+        self.threads[t].sleeps > 0 && self.stands_aside(t, harmless)
+    }
+
+    /// Did the thread wait and look, and nothing else, while the initial thread waited, and for another one?
+    fn only_waits(&self, t: usize) -> bool {
+        let harmless = |kind: &EventKind| {
+            let waited = matches!(kind, EventKind::Wake { .. } | EventKind::WaitTimedOut { .. });
+            looks(kind) || waited || matches!(kind, EventKind::Failure)
+        };
+        self.stands_aside(t, harmless)
+    }
+
+    /// Did the thread do nothing else than what is harmless, while the initial thread waited, and for another one?
+    fn stands_aside(&self, t: usize, harmless: impl Fn(&EventKind) -> bool) -> bool {
         let waits_for_it =
             self.requests.asked.keys().any(|&thread| self.requests.awaited(thread).contains(&t));
-        let harmless = |kind: &EventKind| {
-            matches!(
-                kind,
-                EventKind::Start
-                    | EventKind::Read { .. }
-                    | EventKind::Fence
-                    | EventKind::Lock { .. }
-                    | EventKind::Unlock { .. }
-                    | EventKind::Failure
-            )
-        };
         let log = self.out.threads.get(t);
         self.requests.asked.contains_key(&0)
             && !waits_for_it
-            && self.threads[t].sleeps > 0
             && log.is_some_and(|log| log.events.iter().all(|event| harmless(&event.kind)))
     }
+}
+
+/// Is it nothing that another thread could see but by a lock that is held?
+fn looks(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::Start
+            | EventKind::Read { .. }
+            | EventKind::Fence
+            | EventKind::Lock { .. }
+            | EventKind::Unlock { .. }
+    )
 }
 
 /// May the program have failed so because it looked whether it gets on? What uses memory that is not there does not look.
