@@ -70,10 +70,15 @@ impl Event {
             && !runs(&["set", "try_insert"])
     }
 
-    /// Is it what a package of locks, or of channels, keeps so that threads can wait? Nothing of the program's goes through that.
+    /// Is it what a package of locks, or of channels, or Rust's library for its channels, keeps so that threads can wait?
+    /// Nothing of the program's goes through that.
     #[must_use]
-    pub fn is_waiting_in_package(&self) -> bool {
-        self.library().iter().any(|site| package_file(site).is_some_and(is_waiting_of_package))
+    pub fn only_lets_threads_wait(&self) -> bool {
+        let of_channels = |file: &str| CHANNELS_WAITING.iter().any(|part| file.starts_with(part));
+        self.library().iter().any(|site| {
+            package_file(site).is_some_and(is_waiting_of_package)
+                || rust_file(site).is_some_and(of_channels)
+        })
     }
 
     /// Is it what OpenMP's runtime does for itself? Whose order that is says less than the order of what the
@@ -216,6 +221,9 @@ const RUST_SYNCHRONISATION: [&str; 7] = [
     "std/src/thread/scoped.rs",
     "std/src/thread/spawnhook.rs",
 ];
+
+/// The files of Rust's library about how threads wait for channels.
+const CHANNELS_WAITING: [&str; 2] = ["std/src/sync/mpmc/context.rs", "std/src/sync/mpmc/waker.rs"];
 
 /// The files of Rust's library about what is done once.
 const RUST_ONCE: &str = "std/src/sys/sync/once/";
@@ -364,9 +372,16 @@ mod tests {
         };
         let park = of("parking_lot_core-0.9.3/src/parking_lot.rs", "park");
         assert!(
-            park.is_waiting_in_package()
-                && !of("bus-2.4.1/src/lib.rs", "send").is_waiting_in_package()
+            park.only_lets_threads_wait()
+                && !of("bus-2.4.1/src/lib.rs", "send").only_lets_threads_wait()
         );
+        let grow = ("/rustc/0123/library/alloc/src/raw_vec/mod.rs", "grow_one");
+        let channel = |file: &str, function| {
+            let file = format!("/rustc/0123/library/std/src/sync/mpmc/{file}");
+            event(&[grow, (&file, function), ("main.rs", "main")])
+        };
+        assert!(channel("waker.rs", "register_with_packet").only_lets_threads_wait());
+        assert!(!channel("list.rs", "send<u32>").only_lets_threads_wait());
         assert!(of("lock_api-0.4.14/src/mutex.rs", "lock").is_in_synchronisation());
         assert!(of("crossbeam-channel-0.5.17/src/waker.rs", "notify").is_in_synchronisation());
         assert!(

@@ -217,12 +217,14 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
         .collect();
     let came_since =
         |announcement: EventId| came.iter().any(|index| *index > story.event(announcement).index);
-    // What was written and then said, as it should be, before the thread came to its next round.
+    // What was written and then said, as it should be, before the thread came to its next round: the reader has seen it, or
+    // another thread has written there since.
     let round_before = |announcement: EventId| {
         let mut seen = seen.iter().map(|id| story.event(*id));
         let index = story.event(announcement).index;
         !story.forward(announcement, write)
-            && seen.any(|seen| seen.thread == writer.thread && seen.index < index)
+            && (seen.any(|seen| seen.thread == writer.thread && seen.index < index)
+                || wrote_there_before(story, announcement, write))
     };
     // Where the reader has itself left there what it reads, since it saw what was said, it has done its part already.
     let answered = |look: EventId| {
@@ -255,8 +257,9 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             // What a library does outside of any call of the program's, or a package so that threads can wait, says
             // nothing of the program's data.
             && !announcement.site().is_in_library()
-            && !announcement.is_waiting_in_package()
-            && !story.event(look.event).is_waiting_in_package()
+            && !announcement.only_lets_threads_wait()
+            && !story.event(look.event).only_lets_threads_wait()
+            && !only_counts(story.event(look.event))
             && !gives_back(story, announcement.id, look.event)
             // What the reader saw was not written after it was said.
             && !since(announcement.id)
@@ -281,6 +284,21 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
             if together { callers_in_common(story.event(*announcement), writer) } else { 0 };
         (together, calls, story.event(*look).index)
     })
+}
+
+/// Had the thread come by the line of its write before it said so, and written the same place?
+fn wrote_there_before(story: &Story<'_>, said: EventId, write: EventId) -> bool {
+    let (said, writer) = (story.event(said), story.event(write));
+    story.cells(write).into_iter().any(|cell| {
+        let own = story.accesses(writer.thread, cell).into_iter().map(|id| story.event(id));
+        let mut earlier = own.filter(|event| event.index < said.index);
+        earlier.any(|event| event.stack == writer.stack && story.access(event.id, cell).writes)
+    })
+}
+
+/// Does a shared pointer count there how many there are? What it finds says no more than that.
+fn only_counts(look: &Event) -> bool {
+    look.counts_references() && !look.asks_whether_it_is_there()
 }
 
 /// Was the first done at the same place of the program, in a section of a lock that is over by the second, which a
