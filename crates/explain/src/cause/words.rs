@@ -105,6 +105,7 @@ pub(super) fn did_to(event: &Event, subject: &str) -> &'static str {
     match event.kind {
         EventKind::SemaphorePost { .. } if is_channel(subject) => "wrote to",
         EventKind::SemaphoreWait { .. } if is_channel(subject) => "read from",
+        EventKind::Block { on: Awaited::Other } if !subject.is_empty() => "waited for",
         EventKind::Read { .. } if is_descriptor(subject) => "used",
         EventKind::Write { .. } if is_descriptor(subject) => "opened",
         EventKind::ReadModifyWrite { .. } if is_descriptor(subject) => "closed",
@@ -187,6 +188,7 @@ pub(super) fn without_indices(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::ThreadId;
 
     #[test]
     fn one_line_that_takes_all_locks_is_told_with_its_calls() {
@@ -203,6 +205,23 @@ mod tests {
         let stacks = [[site(90), site(11), library(3)], [site(90), site(11), library(7)]];
         let inside = stacks[0].iter().zip(&stacks[1]);
         assert_eq!(with_calls(places(11, 11), inside), places(11, 11));
+    }
+
+    #[test]
+    fn a_wait_that_nothing_more_is_known_of_is_a_wait_for_something() {
+        let event = Event {
+            id: EventId::from_index(0),
+            thread: ThreadId::from_index(0),
+            index: 0,
+            stack: [Site { file: "turn.cpp".to_owned(), line: 16, ..Site::default() }].into(),
+            name: None,
+            words: [].into(),
+            pieces: [].into(),
+            drains: false,
+            kind: EventKind::Block { on: Awaited::Other },
+        };
+        assert_eq!(clause("t0.1", Some("turn"), &event), "t0.1 waited for `turn` (turn.cpp:16)");
+        assert_eq!(clause("t0.1", None, &event), "t0.1 waited (turn.cpp:16)");
     }
 
     #[test]
