@@ -10,8 +10,8 @@ use model::{EventId, Schedule};
 use render::Solution;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use trace_format::Manifest;
 use trace_format::layout::{PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_VARIABLE};
+use trace_format::{FailureKind, Manifest};
 
 /// Pauses as `record --noise` has them.
 const NOISE: Noise = Noise::Varied;
@@ -53,6 +53,16 @@ impl Taken {
         copy(&self.directory, place).map_err(failed)?;
         Ok(Some(place.to_owned()))
     }
+}
+
+/// Was the run ended while it still ran, or because its log grew without an end? Who waits for a thread by going round a loop
+/// goes on with that as long as the thread is held back: of a run that was made to have an order that says nothing about
+/// the program. `ends_when_stuck`: it was also ended when all its threads waited, which nobody noted.
+fn is_unfinished(manifest: &Manifest, ends_when_stuck: bool) -> bool {
+    let failure = manifest.failure.as_ref();
+    manifest.timed_out
+        && failure.is_some_and(|failure| failure.kind == FailureKind::Hang)
+        && manifest.still_running.unwrap_or(!ends_when_stuck)
 }
 
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
@@ -221,7 +231,9 @@ impl Runner {
         let report = fs_err::read(&report).ok().and_then(|bytes| Report::decode(&bytes));
         let followed = report.as_ref().is_some_and(|report| report.left.is_none());
         let deadlock = report.as_ref().is_some_and(|report| report.deadlock);
-        let failed = manifest.failure.is_some() || deadlock;
+        let held_up = kind == Kind::Forced && is_unfinished(&manifest, options.ends_when_stuck);
+        let failed = (manifest.failure.is_some() && !held_up) || deadlock;
+        let followed = followed && !held_up;
         let left = report.as_ref().and_then(|report| report.left);
         tracing::debug!(?kind, failed, followed, ?left, "a run of the new program");
         Ok(Taken { kind, failed, followed, directory, _scratch: scratch })
@@ -229,5 +241,36 @@ impl Runner {
 
     fn program_file(&self) -> &Path {
         &self.program.file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::Executable;
+
+    /// A thread that is held back keeps those busy that look for it again and again; a run whose threads all wait hangs.
+    #[test]
+    fn a_run_that_was_held_up_has_not_failed() {
+        let executable = Executable { path: "a".to_owned(), build_id: None };
+        let mut manifest = Manifest::new("1", Vec::new(), String::new(), executable);
+        assert!(!is_unfinished(&manifest, false));
+        manifest.timed_out = true;
+        manifest.failure = Some(trace_format::Failure {
+            kind: FailureKind::Hang,
+            thread_serial: None,
+            thread: None,
+            code: 0,
+            fault_address: 0,
+            fault_pc: 0,
+            message: String::new(),
+            path_bytes: 0,
+            value_bytes: 0,
+        });
+        assert!(is_unfinished(&manifest, false) && !is_unfinished(&manifest, true));
+        for still_running in [true, false] {
+            manifest.still_running = Some(still_running);
+            assert_eq!(is_unfinished(&manifest, true), still_running);
+        }
     }
 }
