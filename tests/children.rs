@@ -156,6 +156,19 @@ fn a_forked_child_has_a_trace_that_begins_with_its_parent() {
     }
 }
 
+/// Sleeps take no time under a scheduler, but what another process does takes some.
+#[test]
+fn a_child_gets_the_time_that_its_parent_gives_it() {
+    let bench = Bench::new("polled");
+    let scheduled = ["--noise=pct", "--seed", "1", "-o", "p.trace", "--", "./family"];
+    bench.record(&[&scheduled[..], &["fork-polled"]].concat()).expect_code(SUCCESS);
+    // Whether a process that was killed would have come to its end, nobody knows.
+    let ended = bench.record(&["--keep-all", "-o", "k.trace", "--", "./family", "fork-killed"]);
+    assert_eq!(ended.code(), SUCCESS, "{}", ended.describe());
+    assert_eq!(ended.stderr().matches("the run passed").count(), 1, "{}", ended.describe());
+    assert!(ended.stderr().contains("how the process ended was not seen"), "{}", ended.describe());
+}
+
 #[test]
 fn a_parent_that_waits_for_a_stuck_child_points_to_it() {
     let bench = Bench::new("held");

@@ -6,7 +6,11 @@ use trace_format::{FailureKind, Manifest, Outcome};
 #[must_use]
 pub fn ending(manifest: &Manifest) -> String {
     let Some(failure) = &manifest.failure else {
-        return "the run passed".to_owned();
+        return match manifest.outcome {
+            // It may have become another program, or have been killed.
+            None if manifest.process.is_some() => "how the process ended was not seen".to_owned(),
+            _ => "the run passed".to_owned(),
+        };
     };
     let what = match failure.kind {
         FailureKind::Assertion => format!("assertion failed: {}", failure.message),

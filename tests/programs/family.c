@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,33 @@ static int forks_while_held(int expected)
     return status_of(pid);
 }
 
+/* Looks whether the child is done, for half a second at most. */
+static int polls(void)
+{
+    pid_t pid = fork();
+    int status, tries;
+    if (pid == 0) {
+        usleep(20000);
+        _exit(0);
+    }
+    for (tries = 0; tries < 100; tries++) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return status;
+        usleep(5000);
+    }
+    return 1;
+}
+
+static int kills(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        pause();
+    usleep(20000);
+    kill(pid, SIGKILL);
+    return status_of(pid) != 128 + SIGKILL;
+}
+
 static int forks(int expected)
 {
     pid_t pid = fork();
@@ -108,6 +136,10 @@ int main(int count, char **arguments)
         status = forks(thirty);
     else if (!strcmp(how, "fork-held"))
         status = forks_while_held(thirty);
+    else if (!strcmp(how, "fork-polled"))
+        status = polls();
+    else if (!strcmp(how, "fork-killed"))
+        status = kills();
     else if (!strcmp(how, "fork-bad"))
         status = forks(thirty_one);
     else if (!strcmp(how, "fork-thread") || !strcmp(how, "fork-thread-bad")) {

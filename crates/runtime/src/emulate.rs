@@ -3,6 +3,7 @@
 //! is the program's own function.
 
 use crate::clocks;
+use crate::forks;
 use crate::layout::SyncPoint;
 use crate::real;
 use crate::schedule::{self, NEVER, Request, WaitKind, Wake};
@@ -484,12 +485,19 @@ pub fn try_join(thread: sys::Pthread, busy: c_int, own: impl FnOnce() -> c_int) 
     result
 }
 
+/// So many microseconds of a sleep pass, at most, where other processes may be waited for.
+const LONGEST_REAL_SLEEP: u64 = 10_000;
+
 /// Sleeps in virtual time; a cancellation point. False when the program's own function has to.
 pub fn sleep(nanoseconds: u64) -> bool {
     if !schedule::decides() {
         return false;
     }
     test_cancel();
+    // Other processes know nothing of virtual time: who sleeps until one has done something would not give it any.
+    if forks::have_children() {
+        sys::sleep_micros((nanoseconds / 1000).min(LONGEST_REAL_SLEEP));
+    }
     let deadline = schedule::deadline(nanoseconds);
     loop {
         let request = Request {

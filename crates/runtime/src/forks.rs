@@ -20,6 +20,7 @@ use crate::threads::Thread;
 use crate::tls;
 use core::ffi::c_int;
 use core::ptr::{read_volatile, write_volatile};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Streams that are longer together, in bytes, are not copied into a child's trace.
 const MOST_BYTES: u64 = 1 << 30;
@@ -28,8 +29,17 @@ const BEHIND: u64 = STREAM_BEHIND as u64;
 /// How often a thread that goes on in the parent is looked at until its streams hold still.
 const MOST_TRIES: u32 = 1000;
 
+/// Has the process made others, as far as `fork` makes them?
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// May other processes that this one made be under way?
+pub fn have_children() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
 /// Runs in the forking thread before the `fork`.
 pub unsafe extern "C" fn before() {
+    FORKED.store(true, Ordering::Relaxed);
     let thread = tls::recording();
     if !thread.is_null() && children::followed() {
         // SAFETY: the record is the calling thread's own. The child still shares the windows, which
