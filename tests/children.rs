@@ -10,6 +10,7 @@ use trace_format::{FailureKind, Manifest, Outcome};
 use workspace::{Outcome as Ended, Workspace};
 
 const SUCCESS: i32 = 0;
+const LIMIT: i32 = 12;
 /// Of a process that SIGABRT ended, as a shell gives it.
 const ABORTED: i32 = 134;
 
@@ -167,6 +168,16 @@ fn a_child_gets_the_time_that_its_parent_gives_it() {
     assert_eq!(ended.code(), SUCCESS, "{}", ended.describe());
     assert_eq!(ended.stderr().matches("the run passed").count(), 1, "{}", ended.describe());
     assert!(ended.stderr().contains("how the process ended was not seen"), "{}", ended.describe());
+}
+
+#[test]
+fn a_command_that_fails_alone_leaves_no_trace() {
+    let bench = Bench::new("alone");
+    let script = "./family ok; exit 7";
+    let ended = bench.record(&["--until-failure", "2", "--", "sh", "-c", script]);
+    assert_eq!(ended.code(), LIMIT, "{}", ended.describe());
+    assert!(ended.stderr().contains("--fail-if"), "{}", ended.describe());
+    assert!(bench.traces("").is_empty(), "{}", ended.describe());
 }
 
 #[test]

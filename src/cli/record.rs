@@ -193,10 +193,12 @@ impl Recorder {
         }
     }
 
-    /// Seals a run, and those of its children that failed, and says what came of them.
-    fn keep(&self, names: &Names, run: &mut Run) -> Result<(), RecordError> {
+    /// Seals a run, and those of its children that failed, and says what came of them. Gives how many traces were kept.
+    fn keep(&self, names: &Names, run: &mut Run) -> Result<usize, RecordError> {
+        let mut kept = 0;
         if run.recorded {
             self.keep_one(run)?;
+            kept += 1;
         }
         let mut dropped = 0;
         let children = std::mem::take(&mut run.children);
@@ -208,13 +210,20 @@ impl Recorder {
             let name = names.of_child(&run.directory, run.recorded, &child.program)?;
             child.move_to(&name)?;
             self.keep_one(&mut child)?;
+            kept += 1;
         }
         if dropped > 0 {
             let traces = if dropped == 1 { "trace" } else { "traces" };
             let text = format!("{dropped} {traces} of processes that did not fail dropped");
             self.say(&format!("{text}; --keep-all keeps them"));
         }
-        Ok(())
+        if dropped > 0 && kept == 0 && run.status() != 0 {
+            self.say(
+                "the command failed, and none of the processes that it recorded: what it finds wrong with a program's result \
+                 can be given to record as --fail-if",
+            );
+        }
+        Ok(kept)
     }
 
     /// Seals one trace and says what came of it.
@@ -273,7 +282,7 @@ impl Recorder {
         };
         let names = &mut names;
         let mut directory = next(names)?;
-        let mut failed = 0;
+        let (mut failed, mut kept) = (0, 0);
         let mut progress = Progress::new(most, self.quiet, self.noise.is_some());
         let mut steps = None;
         let mut longest = Duration::ZERO;
@@ -300,10 +309,10 @@ impl Recorder {
                 progress.finish();
                 show_tails(&run);
                 self.say(&format!("run {number} of {most} failed"));
-                self.keep(names, &mut run)?;
+                kept += self.keep(names, &mut run)?;
                 failed += 1;
                 if failed == wanted {
-                    return Ok(exit_codes::SUCCESS);
+                    return Ok(if kept > 0 { exit_codes::SUCCESS } else { exit_codes::LIMIT });
                 }
                 directory = next(names)?;
                 continue;
@@ -314,7 +323,7 @@ impl Recorder {
         progress.finish();
         if failed > 0 {
             self.say(&format!("{failed} of {most} runs failed, {wanted} were wanted"));
-            return Ok(exit_codes::SUCCESS);
+            return Ok(if kept > 0 { exit_codes::SUCCESS } else { exit_codes::LIMIT });
         }
         let under_noise = self.noise.map_or_else(String::new, |noise| {
             let last = self.seed.wrapping_add(u64::from(most) - 1);
