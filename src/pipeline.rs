@@ -116,6 +116,18 @@ pub fn execute_within(recording: &Recording, budget: &Budget) -> Result<Executio
     executed(recording, &symex::Options::default(), &|| budget.is_left())
 }
 
+/// The same with these options, as long as `is_left` says so.
+///
+/// # Errors
+/// As [`execute_within`].
+pub fn execute_while(
+    recording: &Recording,
+    options: &symex::Options,
+    is_left: &dyn Fn() -> bool,
+) -> Result<Execution, PipelineError> {
+    executed(recording, options, is_left)
+}
+
 /// Executes the recording in this directory, and says for people what there is to do where the budget was spent first.
 ///
 /// # Errors

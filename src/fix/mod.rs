@@ -84,13 +84,20 @@ impl Recorded {
         Self::open_with(directory, &options, budget)
     }
 
-    /// The same with events also of accesses that creating and joining threads keeps in order.
+    /// As [`Self::open`], as long as `is_left` says so. `ordered`: with events also of accesses that creating and joining
+    /// threads keeps in order.
     ///
     /// # Errors
-    /// As [`Self::open`].
-    pub fn open_with_ordered_accesses(directory: &Path) -> Result<Self, PipelineError> {
-        let options = symex::Options { ordered_accesses: true, ..symex::Options::default() };
-        Self::open_with(directory, &options, &Budget::of_walk(None, None))
+    /// As [`Self::open`] and [`pipeline::execute_while`].
+    pub fn open_while(
+        directory: &Path,
+        ordered: bool,
+        is_left: &dyn Fn() -> bool,
+    ) -> Result<Self, PipelineError> {
+        let options = symex::Options { ordered_accesses: ordered, ..symex::Options::default() };
+        let loaded = pipeline::load(directory)?;
+        let execution = pipeline::execute_while(&loaded.recording, &options, is_left)?;
+        Ok(Self { directory: directory.to_owned(), recording: loaded.recording, execution })
     }
 
     fn open_with(

@@ -5,31 +5,50 @@ use crate::fix::{FixError, Recorded};
 use crate::pipeline::PipelineError;
 use repair::{APART, Limits, Possible, Run, possible, possible_elsewhere};
 use std::collections::BTreeSet;
-use std::time::Duration;
-use symex::{Execution, Gap, GapKind};
+use std::time::{Duration, Instant};
+use symex::{Execution, Gap, GapKind, SymexError};
 
 /// What a run said, with its events; or why it says nothing.
-pub(super) type Answered = Result<(Possible, Execution), String>;
+pub(super) type Answered = Result<(Possible, Execution), Unasked>;
+
+/// Why a run says nothing.
+#[derive(Debug)]
+pub(super) enum Unasked {
+    /// It was not walked in its time. Who looks for something again and again fills a log in a run that is held up.
+    TooLong,
+    /// What holds for other runs as well.
+    Unfit(String),
+}
 
 /// Asks a run that passed whether the order can still come up; where it has no such accesses, because creating and joining
 /// threads keeps them in order now, with events of these. Gives its events, too. The error says why there is no answer.
+/// A walk of it takes no longer than `time`.
 pub(super) fn asked_of(
     bug: &repair::Bug<'_>,
     (taken, elsewhere): (&Taken, bool),
+    time: Duration,
     budget: &dyn Fn() -> bool,
 ) -> Result<Answered, FixError> {
+    let open = |ordered: bool| {
+        let began = Instant::now();
+        let is_left = || began.elapsed() < time && budget();
+        Recorded::open_while(&taken.directory, ordered, &is_left)
+    };
     let ask = |recorded: Result<Recorded, PipelineError>| -> Result<Answered, FixError> {
         let recorded = match recorded {
             Ok(recorded) => recorded,
+            Err(PipelineError::Symex(SymexError::BudgetSpent)) => return Ok(Err(Unasked::TooLong)),
             Err(error) => {
-                return Ok(Err(format!("a run that passed cannot be executed: {error}")));
+                let why = format!("a run that passed cannot be executed: {error}");
+                return Ok(Err(Unasked::Unfit(why)));
             }
         };
         let functions = functions(&recorded);
         let execution = recorded.execution;
         let gaps = execution.report.gap_count();
         if gaps > 0 && are_in_the_way(bug, &execution) {
-            return Ok(Err(format!("a run that passed has {gaps} gaps in the model")));
+            let why = format!("a run that passed has {gaps} gaps in the model");
+            return Ok(Err(Unasked::Unfit(why)));
         }
         let left = || match budget() {
             true => Duration::MAX,
@@ -44,7 +63,7 @@ pub(super) fn asked_of(
         };
         Ok(Ok((answer, execution)))
     };
-    let first = ask(Recorded::open(&taken.directory))?;
+    let first = ask(open(false))?;
     let nothing = |answer: &Possible| match answer {
         Possible::Untouched(_) => true,
         Possible::Unknown(why) => why == APART,
@@ -52,7 +71,7 @@ pub(super) fn asked_of(
     };
     match &first {
         Ok((answer, _)) if nothing(answer) && budget() => {
-            let again = ask(Recorded::open_with_ordered_accesses(&taken.directory))?;
+            let again = ask(open(true))?;
             Ok(match again {
                 Ok((answer, execution)) if !nothing(&answer) => Ok((answer, execution)),
                 _ => first,

@@ -13,7 +13,7 @@ mod runs;
 use crate::compare::{Comparison, alike, compare};
 use crate::fix::{FixError, Recorded, Unshown, bug, ordered};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
-use asked::asked_of;
+use asked::{Unasked, asked_of};
 pub use before::Before;
 use explain::Pattern;
 use forced::{Forced, force};
@@ -295,9 +295,15 @@ fn ask(
         if usize::try_from(count) == Ok(ASKED) || !budget() {
             break;
         }
-        let (answer, execution) = match asked_of(&bug, (taken, elsewhere), budget)? {
+        let time = judge.options.time / 4;
+        let (answer, execution) = match asked_of(&bug, (taken, elsewhere), time, budget)? {
             Ok(answer) => answer,
-            Err(why) => return undecided(found, why),
+            Err(Unasked::TooLong) => {
+                untouched
+                    .get_or_insert_with(|| "a run that passed was too long to be asked".to_owned());
+                continue;
+            }
+            Err(Unasked::Unfit(why)) => return undecided(found, why),
         };
         let (open, ways) = match answer {
             Possible::No(how) => {
