@@ -21,6 +21,8 @@ struct Wait {
     thread: ThreadId,
     /// The section of the mutex that it gives back.
     section: Section,
+    /// Where it has come to its end.
+    ended: EventId,
 }
 
 /// Can a wake-up of the bug's condition variable get lost along the run's paths?
@@ -101,7 +103,7 @@ fn wait(run: &EventTrace, all: &Sections, event: &Event) -> Option<(BTreeSet<Str
     let object = run.objects.get(condition.index()).map(|object| last_member(&object.name));
     let names = [named, object].into_iter().flatten().collect();
     let section = all.around(run, began).into_iter().find(|section| section.unlock == began)?;
-    Some((names, Wait { condition, thread: event.thread, section }))
+    Some((names, Wait { condition, thread: event.thread, section, ended: event.id }))
 }
 
 /// The signal, where the cause is that it woke one thread and another one went on waiting.
@@ -169,10 +171,15 @@ fn kept(
         });
     }
     let waits_alone = |thread: ThreadId| waits.iter().all(|wait| wait.thread == thread);
+    // Such as what an object's constructor writes, before the object has threads and behind the end of those that the one
+    // before it at its place had.
+    let is_apart = |write: EventId, wait: &Wait| {
+        system.surely_before(write, wait.section.lock) || system.surely_before(wait.ended, write)
+    };
     let is_write = |event: &&Event| {
         event.kind.writes().iter().any(|part| tested.contains(&part.cell))
             && !waits_alone(event.thread)
-            && !waits.iter().all(|wait| system.surely_before(event.id, wait.section.lock))
+            && !waits.iter().all(|wait| is_apart(event.id, wait))
     };
     for write in run.events.iter().filter(is_write) {
         let place = || Span::of(write.site()).begin();

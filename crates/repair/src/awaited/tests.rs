@@ -136,3 +136,24 @@ fn others_that_wait_keep_to_the_mutex() {
     let answer = super::awaited(&bug, &run.trace, LIMITS);
     assert!(matches!(answer, Possible::No(_)), "{answer:?}");
 }
+
+/// What is written before there are threads, and behind the end of others at the same place, is not waited for.
+#[test]
+fn what_is_written_between_two_lives_of_an_object_needs_no_mutex() {
+    let life = |thread: &str, first: &str| {
+        format!(
+            "t0: {first}\n t0: fork {thread}\n {thread}: lock m\n {thread}: R x -> {thread}1\n {thread}: wait c m\n \
+             {thread}: unlock m\n t0: lock m\n t0: W x 1\n t0: broadcast c\n t0: unlock m\n t0: join {thread}\n"
+        )
+    };
+    let run = life("p", "W x 0") + &life("q", "W x 0");
+    let failing = trace(&run, &[]);
+    let tells = all_of(&failing, |kind| matches!(kind, EventKind::Broadcast { .. }));
+    let bug = Bug::by_hand(&failing.trace, Pattern::MissedWakeup, &tells);
+    let answer = super::awaited(&bug, &failing.trace);
+    assert!(matches!(answer, Possible::No(_)), "{answer:?}");
+    // Threads of the first life that go on may still look at it.
+    let unjoined = trace(&run.replace("t0: join p\n", ""), &[]);
+    let answer = super::awaited(&bug, &unjoined.trace);
+    assert!(matches!(answer, Possible::Yes { .. }), "{answer:?}");
+}
