@@ -309,4 +309,9 @@ fn what_was_made_ready_before_there_were_threads_is_no_first_step() {
     assert_eq!(constructed.pattern, Pattern::Order, "{}", constructed.sentence);
     let own = made(&[("main", 20)]);
     assert_eq!(own.case, Some("write-write-read"), "{}", own.sentence);
+    // Nor is what was put into an object of Rust's library when that was made.
+    let boxed = made(&[("/rustc/0a1b/library/alloc/src/sync.rs:new<Gauge>", 422), ("main", 20)]);
+    assert_eq!(boxed.pattern, Pattern::Order, "{}", boxed.sentence);
+    let stored = made(&[("/rustc/0a1b/library/core/src/sync/atomic.rs:store", 5), ("main", 20)]);
+    assert_eq!(stored.case, Some("write-write-read"), "{}", stored.sentence);
 }

@@ -22,6 +22,13 @@ impl Event {
         (!plain.is_empty()).then_some(plain)
     }
 
+    /// Does Rust's library put something there that it makes for the program, as `Arc::new` and `Box::new` do?
+    #[must_use]
+    pub fn is_in_constructor_of_library(&self) -> bool {
+        matches!(self.kind, EventKind::Write { .. })
+            && self.called_of_rusts_library() == Some("new")
+    }
+
     /// What the program had a channel of Rust's library do.
     #[must_use]
     pub fn channel_step(&self) -> Option<ChannelStep> {

@@ -228,8 +228,10 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         };
         // What a thread made ready, in a constructor, say, before the other one was there at all is no step that the
         // other one could have come into.
-        let made_ready =
-            || story.always_before(first, between) && story.has_returned(first, second);
+        let made_ready = || {
+            story.always_before(first, between)
+                && (story.has_returned(first, second) || one.is_in_constructor_of_library())
+        };
         // Nor is there a step where the other one has ended before the second access: it came there all the same, and
         // the first one was too early.
         let ended = || story.always_before(between, second);
