@@ -3,7 +3,7 @@
 #[path = "fixtures/workspace.rs"]
 mod workspace;
 
-use model::{EventTrace, FailureCondition};
+use model::{EventKind, EventTrace, FailureCondition};
 use std::path::Path;
 use symbiosis::pipeline;
 use workspace::Workspace;
@@ -60,4 +60,20 @@ fn a_pure_virtual_call_hangs_on_the_table_of_the_object() {
         });
         assert!(found, "{level}: none of {RECORDINGS} runs depends on it");
     }
+}
+
+/// Who creates a thread has its handle before the thread begins: glibc writes it first, and a schedule in which somebody saw the
+/// variable without it meanwhile could not be followed.
+#[test]
+fn a_thread_begins_behind_the_write_of_its_handle() {
+    let workspace = Workspace::new("conditions-handle");
+    compile(&workspace, "tests/programs/kept_handle.c", "-O0");
+    let trace = failing_run(&workspace, 0);
+    let own = || trace.threads[0].events.iter().map(|id| trace.event(*id));
+    let writes = |event: &model::Event| {
+        !event.kind.writes().is_empty() && trace.subject(event).is_some_and(|name| name == "worker")
+    };
+    let written = own().position(writes).expect("the write of the handle");
+    let begun = own().rposition(|event| matches!(event.kind, EventKind::Fork { .. }));
+    assert_eq!(Some(written + 1), begun);
 }

@@ -106,7 +106,11 @@ impl<'r> Engine<'r> {
                     }
                 }
                 self.pass_sync(t, SyncPoint::Create, None);
-                self.create(t, *serial);
+                // Who creates a thread is told its handle before that begins.
+                match self.threads[t].is_told_next(*handle)? {
+                    true => self.threads[t].creating = Some(*serial),
+                    false => self.create(t, *serial),
+                }
             }
             (RuntimeEvent::JoinBegin, [serial]) => {
                 self.pass_sync(t, SyncPoint::Join, None);
@@ -178,6 +182,9 @@ impl<'r> Engine<'r> {
                 self.external_write(t, *address, *length, &bytes);
                 if let Some(call) = self.threads[t].external_call() {
                     call.written.get_or_insert((*length, bytes));
+                }
+                if let Some(serial) = self.threads[t].creating.take() {
+                    self.create(t, serial);
                 }
             }
             _ => {}

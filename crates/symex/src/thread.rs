@@ -318,6 +318,8 @@ pub(crate) struct Thread<'r> {
     pub pending_sync: Vec<PendingSync>,
     /// The thread, by index, that it is joining.
     pub joining: Option<usize>,
+    /// The serial of a thread that it creates, where the handle is still to be written.
+    pub creating: Option<u64>,
     /// Expressions that have an address condition.
     pub concretised: FxHashSet<ExprId>,
     /// What these conditions say of long expressions.
@@ -445,6 +447,7 @@ impl<'r> Thread<'r> {
             held: Vec::new(),
             pending_sync: Vec::new(),
             joining: None,
+            creating: None,
             concretised: FxHashSet::default(),
             settled: Settled::default(),
             conditioned: FxHashSet::default(),
@@ -569,6 +572,15 @@ impl<'r> Thread<'r> {
     pub fn peek_word(&mut self, ahead: usize) -> Option<u64> {
         let bytes = self.values.ahead(8 * ahead + 8).get(8 * ahead..)?;
         bytes.first_chunk().map(|word| u64::from_le_bytes(*word))
+    }
+
+    /// Is what the log has next that this handle of a thread was written somewhere?
+    pub fn is_told_next(&mut self, handle: u64) -> Result<bool, Stop> {
+        let next = self.peek()?;
+        Ok(handle != 0
+            && matches!(next, Some(Entry::Runtime(RuntimeEvent::ExternalWrite)))
+            && self.peek_word(1) == Some(8)
+            && self.peek_word(2) == Some(handle))
     }
 
     /// The next bytes of values, which stay.
