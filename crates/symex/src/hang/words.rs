@@ -2,8 +2,27 @@
 
 use super::graph::Graph;
 use super::{Stuck, Waits, polling};
-use crate::builder::Builder;
-use model::{EventKind, ExprPool, ObjectId, ObjectKind};
+use crate::builder::{Builder, says_more};
+use model::{Awaited, EventKind, ExprPool, ObjectId, ObjectKind};
+
+/// What the thread waits for: as others call it, where they say more than the call in which it waits, such as one inside
+/// of a library does.
+fn called<'a>(stuck: &'a Stuck, out: &'a Builder) -> &'a str {
+    let awaited = match out.event_kind(stuck.thread, stuck.block) {
+        Some(EventKind::Block { on }) => Some(on),
+        _ => None,
+    };
+    let object = awaited.and_then(|on| match on {
+        Awaited::Lock { object, .. }
+        | Awaited::Unit { object }
+        | Awaited::Arrivals { object }
+        | Awaited::Signal { condition: object } => Some(object),
+        _ => None,
+    });
+    let named = object.and_then(|object| out.objects.get(object.index()));
+    let other = named.map(|object| object.name.as_str()).filter(|name| !name.is_empty());
+    other.filter(|name| says_more(name, &stuck.object)).unwrap_or(&stuck.object)
+}
 
 /// `t0.1 waits for the lock stock, which t0.2 holds`.
 pub(super) fn of(
@@ -14,7 +33,7 @@ pub(super) fn of(
 ) -> String {
     let stuck = &graph.stuck[at];
     let name = |thread: usize| names.get(thread).copied().unwrap_or("?");
-    let (me, object) = (name(stuck.thread), stuck.object.as_str());
+    let (me, object) = (name(stuck.thread), called(stuck, out));
     match &stuck.waits {
         Waits::Lock { .. } => {
             format!("{me} waits for the lock {object}{}", holder(graph, at, &name))
@@ -131,4 +150,32 @@ fn units(out: &Builder, semaphore: ObjectId) -> String {
 fn count(out: &Builder, matches: impl Fn(&EventKind) -> bool) -> usize {
     let events = out.threads.iter().flat_map(|thread| &thread.events);
     events.filter(|event| matches(&event.kind)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builder::ThreadEvents;
+    use model::{Interval, Stack};
+
+    /// What a library calls its own argument says nothing; what the program calls the condition elsewhere does.
+    #[test]
+    fn what_is_waited_for_is_called_as_others_call_it() {
+        let mut out = Builder::default();
+        out.threads.push(ThreadEvents::default());
+        let condition = out.object(ObjectKind::Condition, "self.idle".to_owned());
+        let kind = EventKind::Block { on: Awaited::Signal { condition } };
+        let block = out.event(0, kind, Stack::default(), None, Interval::default());
+        let mut stuck = Stuck {
+            thread: 0,
+            waits: Waits::Other,
+            block,
+            operation: "CondWait".to_owned(),
+            object: "*self".to_owned(),
+            initialised: None,
+        };
+        assert_eq!(called(&stuck, &out), "self.idle");
+        stuck.object = "pool.idle".to_owned();
+        assert_eq!(called(&stuck, &out), "pool.idle");
+    }
 }
