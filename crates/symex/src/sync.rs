@@ -107,7 +107,7 @@ impl<'r> Engine<'r> {
                 }
                 self.pass_sync(t, SyncPoint::Create, None);
                 // Who creates a thread is told its handle before that begins.
-                match self.threads[t].is_told_next(*handle)? {
+                match self.threads[t].is_told_next(*handle) {
                     true => self.threads[t].creating = Some(*serial),
                     false => self.create(t, *serial),
                 }

@@ -575,12 +575,11 @@ impl<'r> Thread<'r> {
     }
 
     /// Is what the log has next that this handle of a thread was written somewhere?
-    pub fn is_told_next(&mut self, handle: u64) -> Result<bool, Stop> {
-        let next = self.peek()?;
-        Ok(handle != 0
-            && matches!(next, Some(Entry::Runtime(RuntimeEvent::ExternalWrite)))
+    pub fn is_told_next(&mut self, handle: u64) -> bool {
+        handle != 0
+            && matches!(self.peek(), Ok(Some(Entry::Runtime(RuntimeEvent::ExternalWrite))))
             && self.peek_word(1) == Some(8)
-            && self.peek_word(2) == Some(handle))
+            && self.peek_word(2) == Some(handle)
     }
 
     /// The next bytes of values, which stay.

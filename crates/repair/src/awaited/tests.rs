@@ -150,10 +150,10 @@ fn what_is_written_between_two_lives_of_an_object_needs_no_mutex() {
     let failing = trace(&run, &[]);
     let tells = all_of(&failing, |kind| matches!(kind, EventKind::Broadcast { .. }));
     let bug = Bug::by_hand(&failing.trace, Pattern::MissedWakeup, &tells);
-    let answer = super::awaited(&bug, &failing.trace);
+    let answer = super::awaited(&bug, &failing.trace, LIMITS);
     assert!(matches!(answer, Possible::No(_)), "{answer:?}");
     // Threads of the first life that go on may still look at it.
     let unjoined = trace(&run.replace("t0: join p\n", ""), &[]);
-    let answer = super::awaited(&bug, &unjoined.trace);
+    let answer = super::awaited(&bug, &unjoined.trace, LIMITS);
     assert!(matches!(answer, Possible::Yes { .. }), "{answer:?}");
 }
