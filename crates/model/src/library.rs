@@ -49,6 +49,13 @@ impl Event {
         }
     }
 
+    /// Is it a step of what takes something from a channel of Rust's library, and waits until there is something?
+    #[must_use]
+    pub fn waits_for_channel(&self) -> bool {
+        self.channel_step() == Some(ChannelStep::Receive)
+            && matches!(self.called_of_rusts_library(), Some("recv" | "next"))
+    }
+
     /// Is it a step of a barrier, a latch, a semaphore or a wait of the C++ library, or of how a thread of Rust's
     /// library, or of a package of locks, sleeps and is woken? What such an object keeps is no variable of the program,
     /// and that it looks again before it sleeps is its own affair.

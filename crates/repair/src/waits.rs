@@ -72,7 +72,12 @@ fn waits(trace: &EventTrace) -> Waits {
         let mut looks = Looks::default();
         for &id in &thread.events {
             let event = trace.event(id);
-            for cell in looks.awaited(trace, event) {
+            let mut cells = looks.awaited(trace, event);
+            // What was there at once need not be there in another schedule.
+            if event.waits_for_channel() {
+                cells.extend(event.kind.reads().iter().map(|part| part.cell));
+            }
+            for cell in cells {
                 let awaited = Awaitable::Value(cell);
                 waits.all(&looks.held_since(&held), awaited, thread.id);
                 awaiting.entry(awaited).or_default().insert(thread.id);
@@ -352,6 +357,41 @@ mod tests {
         assert!(circle(1, 3).is_some(), "the other one's write is what it waited for");
         assert_eq!(circle(2, 3), None, "that is its own write");
         assert_eq!(circle(1, 2), None, "a place that looks in each round is the program's affair");
+    }
+
+    /// What is taken from a channel with a lock that is needed to send comes never, also where it was there in the run.
+    #[test]
+    fn what_takes_from_a_channel_waits() {
+        let text = "
+            t: fork w
+            t: lock m
+            t: [take] R tail -> a
+            t: unlock m
+            w: lock m
+            w: W tail 1
+            w: unlock m
+        ";
+        let circle = |called: &str| {
+            let mut parsed = parse(text).expect("the text is a trace");
+            let site = |file: &str, function: &str| Site {
+                file: file.to_owned(),
+                function: function.to_owned(),
+                ..Site::default()
+            };
+            let inside = site("/rustc/0/library/std/src/sync/mpmc/list.rs", "read");
+            let library = site("/rustc/0/library/std/src/sync/mpsc.rs", called);
+            let id = parsed.event("take");
+            parsed.trace.events[id.index()].stack = [inside, library, site("a.rs", "main")].into();
+            let mut recorded = parsed.trace.clone();
+            for event in &mut recorded.events {
+                if let EventKind::Lock { .. } | EventKind::Unlock { .. } = event.kind {
+                    event.kind = EventKind::Fence;
+                }
+            }
+            new_circle(&recorded, None, &parsed.trace)
+        };
+        assert!(circle("recv<u32>").is_some());
+        assert_eq!(circle("try_recv<u32>"), None);
     }
 
     /// Who keeps a lock while it waits for so long gets no signal from those who need that.

@@ -153,9 +153,12 @@ pub fn same_variable(one: &str, other: &str) -> bool {
 }
 
 /// What follows the last `->` or `.`, with `[*]` for any index. What has no name but an address, which is another one in each
-/// run, is like all others of that kind.
+/// run, is like all others of that kind; so is a pipe and the like, which is called by the line where it was made.
 #[must_use]
 pub fn last_member(path: &str) -> String {
+    if is_channel(path) {
+        return path.split(" of ").next().unwrap_or_default().to_owned();
+    }
     let plain = without_indices(path).replace("->", ".");
     match plain.rsplit('.').next().unwrap_or_default() {
         address if address.starts_with(ADDRESS) => "*".to_owned(),
@@ -226,6 +229,8 @@ mod tests {
 
     #[test]
     fn the_member_tells_variables_apart() {
+        assert_eq!(last_member("pipe of server.c:12"), last_member("pipe of server.c:13"));
+        assert_ne!(last_member("pipe of server.c:12"), last_member("event counter of server.c:12"));
         assert!(same_variable("queue->filled", "q->filled"));
         assert!(same_variable("slots[stack->count]", "stack->slots[3]"));
         assert!(!same_variable("bank->total", "bank->totals"));

@@ -146,7 +146,8 @@ fn what_is_written_between_two_lives_of_an_object_needs_no_mutex() {
              {thread}: unlock m\n t0: lock m\n t0: W x 1\n t0: broadcast c\n t0: unlock m\n t0: join {thread}\n"
         )
     };
-    let run = life("p", "W x 0") + &life("q", "W x 0");
+    let again = "fork s\n s: W x 0\n t0: join s";
+    let run = life("p", "W x 0") + &life("q", again);
     let failing = trace(&run, &[]);
     let tells = all_of(&failing, |kind| matches!(kind, EventKind::Broadcast { .. }));
     let bug = Bug::by_hand(&failing.trace, Pattern::MissedWakeup, &tells);
