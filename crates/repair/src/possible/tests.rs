@@ -603,7 +603,7 @@ fn a_look_that_came_to_the_change_is_found_there() {
     let old = "cell x 32 = 1\n a: [look] R x -> p\n a: assume p == 1\n a: [sale] R x -> q\n a: fail q == 0\n \
                b: [other] W x 0";
     let old = named(old, "seats", &functions);
-    let ask = |sells: &str| {
+    let ask_in = |sells: &str, function: &'static str, functions: &[&str]| {
         let again = sells.replace("@1", "@3").replace("@2", "@4").replace("@p", "@q");
         let twice = format!("{sells}\n {again}");
         let own = twice.replace('@', "a");
@@ -611,10 +611,11 @@ fn a_look_that_came_to_the_change_is_found_there() {
         let new = format!(
             "cell x 32 = 3\n t: fork a\n t: fork b\n t: join a\n t: join b\n t: [end] R x -> e\n {own}\n {other}"
         );
-        let sold = ["a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4"].map(|label| (label, "sell"));
+        let sold = ["a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4"].map(|label| (label, function));
         let new = named(&new, "seats", &[&[("end", "left")], &sold[..]].concat());
-        ask_about(&old, ["look", "other", "sale"], &new, &["left", "sell"])
+        ask_about(&old, ["look", "other", "sale"], &new, functions)
     };
+    let ask = |sells: &str| ask_in(sells, "sell", &["left", "sell"]);
     let together =
         ask("@: lock m\n @: [@1] R x -> @p\n @: assume @p > 0\n @: [@2] W x @p - 1\n @: unlock m");
     assert_eq!(
@@ -626,6 +627,11 @@ fn a_look_that_came_to_the_change_is_found_there() {
         "@: lock m\n @: [@1] R x -> @p\n @: assume @p > 0\n @: unlock m\n @: lock m\n @: [@2] W x @p - 1\n @: unlock m",
     );
     assert!(!matches!(apart, Possible::No(_)), "{apart:?}");
+    // In a function of another name, when the one of the cause is gone.
+    let renamed =
+        "@: lock m\n @: [@1] R x -> @p\n @: assume @p > 0\n @: [@2] W x @p - 1\n @: unlock m";
+    let renamed = ask_in(renamed, "sell_one", &["left"]);
+    assert!(matches!(renamed, Possible::No(_)), "{renamed:?}");
     // What is read there is gone by nowhere: the look is elsewhere.
     let unasked = ask("@: lock m\n @: [@1] R x -> @p\n @: [@2] W x @p - 1\n @: unlock m");
     assert!(!matches!(unasked, Possible::No(_)), "{unasked:?}");

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 impl Search<'_> {
     /// Where the cause is that another thread came between a look at a variable and what was done by it: does whoever
-    /// writes it in that function look at it, and go by that, while it holds a lock that all who write it hold, and read it
+    /// writes it in that function, or anywhere where that is gone, look at it, and go by that, while it holds a lock that all who write it hold, and read it
     /// nowhere else? None where that is not so, or not seen in this run.
     pub(super) fn looks_and_writes_together(&self) -> Option<Possible> {
         let (trace, run) = (self.bug.trace, self.run);
@@ -34,7 +34,10 @@ impl Search<'_> {
         let mut held: BTreeSet<ObjectId> = BTreeSet::new();
 
         let mut changes = false;
-        let there = |event: &&Event| event.site().function == act.site().function;
+        // Where that function is gone, wherever it is done now.
+        let function = &act.site().function;
+        let is_gone = !self.new.functions.contains(function);
+        let there = |event: &&Event| is_gone || event.site().function == *function;
         for event in run.events.iter().filter(named).filter(there) {
             let about = cells(event);
             let meets = |other: &&&Event| {
