@@ -18,6 +18,7 @@ const SUCCESS: i32 = 0;
 /// Not the same cause; still fails.
 const DIFFERS: i32 = 10;
 const UNDECIDED: i32 = 12;
+const HARMLESS: i32 = 13;
 
 fn source(name: &str, variant: &str) -> PathBuf {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
@@ -103,6 +104,30 @@ fn a_new_lock_rules_the_cause_out() {
 #[test]
 fn a_write_that_comes_earlier_rules_the_cause_out() {
     verify("barrier", "synchronisation rules them out");
+}
+
+/// The function that wrote it is still there, and a run has done all that it does.
+#[test]
+fn a_write_that_came_into_another_function_rules_the_cause_out() {
+    verify("once", "synchronisation rules them out");
+}
+
+/// A pipe or an event counter is called by the line where it is made, which is another one now.
+#[test]
+fn a_post_that_comes_later_rules_the_cause_out() {
+    verify("event_counter", "synchronisation rules them out");
+}
+
+/// Who sees the one value without the other one waits again, and has to give the lock back for that.
+#[test]
+fn a_thread_that_waits_again_is_made_to_have_the_order() {
+    let workspace = Workspace::new("verify-waits-again");
+    compile(&workspace, "c11_threads", "buggy");
+    record(&workspace, "c11_threads", "failing.trace");
+    compile(&workspace, "c11_threads", "fixed");
+    let fixed = ["verify", "failing.trace", "--program", "fixed", "--noisy", "5"];
+    let fixed = workspace.symbiosis(fixed).expect_code(HARMLESS);
+    assert!(fixed.stdout().starts_with("no longer harmful: "), "{}", fixed.describe());
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use super::runs::Taken;
 use crate::fix::{FixError, Recorded};
 use crate::pipeline::PipelineError;
+use ir::gates::gates;
+use ir::intrinsics;
+use ir::types::{InstId, InstKind};
 use repair::{APART, Limits, Possible, Run, possible, possible_elsewhere};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -104,9 +107,43 @@ fn are_in_the_way(bug: &repair::Bug<'_>, execution: &Execution) -> bool {
     told < execution.report.gap_count() || execution.gaps.iter().any(is_in_the_way)
 }
 
-/// The functions of the program, also those that are inlined wherever they are called.
+/// The functions of the program, also those that are inlined wherever they are called; without those of which the run has done
+/// all that another thread could see, and called all that they call. What such a function does not do there it does nowhere.
 fn functions(recorded: &Recorded) -> BTreeSet<String> {
-    let modules = recorded.recording.modules.iter();
-    let scopes = modules.flat_map(|module| &module.ir.debug.scopes);
-    scopes.map(|scope| scope.function.to_string()).collect()
+    let events = recorded.execution.trace.events.iter();
+    let done: BTreeSet<(&str, u32, u32)> = events
+        .flat_map(|event| event.stack.iter())
+        .map(|site| (site.function.as_str(), site.line, site.column))
+        .collect();
+    let mut functions = BTreeSet::new();
+    for recorded in &recorded.recording.modules {
+        let module = &recorded.ir;
+        let debug = &module.debug;
+        for function in &module.functions {
+            let seen: BTreeSet<_> =
+                gates(module, function).into_iter().map(|gate| gate.instruction).collect();
+            for (instruction, id) in function.instructions.iter().zip((0..).map(InstId)) {
+                let calls = match &instruction.kind {
+                    InstKind::Call(call) | InstKind::Invoke { call, .. } => {
+                        intrinsics::called(module, call).is_none()
+                    }
+                    _ => false,
+                };
+                if !calls && !seen.contains(&id) {
+                    continue;
+                }
+                let mut next = instruction.loc;
+                let mut is_done = None;
+                while let Some(place) = next.and_then(|loc| debug.locations.get(loc.index())) {
+                    let Some(scope) = debug.scopes.get(place.scope.index()) else { break };
+                    let key = (scope.function.as_str(), place.line, place.column);
+                    if !*is_done.get_or_insert_with(|| done.contains(&key)) {
+                        functions.insert(scope.function.clone());
+                    }
+                    next = place.inlined_at;
+                }
+            }
+        }
+    }
+    functions
 }

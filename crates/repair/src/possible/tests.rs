@@ -1,4 +1,4 @@
-use super::{INCOMPLETE, Possible, Run, TRIED, cells, possible};
+use super::{INCOMPLETE, Possible, Run, TRIED, cells, possible, possible_elsewhere};
 use crate::{Bug, Limits};
 use encoders::dsl::{Parsed, parse};
 use explain::Pattern;
@@ -397,6 +397,29 @@ fn a_lock_rules_millions_of_combinations_out_and_no_lock_none() {
 }
 
 /// What a thread saw keeps the others out, of which not all are asked.
+/// Where the program passes with some of them, the others are asked about as well.
+#[test]
+fn all_places_are_asked_about_in_the_end() {
+    let run = rounds(7, "@: R x -> @$\n @: W x @$ + 1");
+    let failing = adders(UNLOCKED, "fail f != 2");
+    let events = ["a-look", "b-write", "a-write"].map(|label| failing.event(label));
+    let bug = Bug::by_hand(&failing.trace, Pattern::Atomicity, &events);
+    let points = Points {
+        sites: vec!["work".to_owned()],
+        of: vec![Point::default(); run.trace.events.len()],
+    };
+    let functions = &BTreeSet::new();
+    let run = Run { trace: &run.trace, points: &points, functions, incomplete: false };
+    let ways = |answer| match answer {
+        Possible::Yes { ways, .. } => ways,
+        other => panic!("{other:?}"),
+    };
+    let some = ways(possible(&bug, run, LIMITS).expect("the solver answers"));
+    assert!(!some.everywhere && !some.found.is_empty());
+    let all = ways(possible_elsewhere(&bug, run, LIMITS).expect("the solver answers"));
+    assert!(all.everywhere && !all.found.is_empty());
+}
+
 #[test]
 fn some_of_many_say_nothing_about_the_others() {
     let turns = |round: usize, number: usize, other: &str| {
