@@ -103,7 +103,33 @@ fn wait(run: &EventTrace, all: &Sections, event: &Event) -> Option<(BTreeSet<Str
     let object = run.objects.get(condition.index()).map(|object| last_member(&object.name));
     let names = [named, object].into_iter().flatten().collect();
     let section = all.around(run, began).into_iter().find(|section| section.unlock == began)?;
+    let section = handed_over(run, all, (condition, section)).unwrap_or(section);
     Some((names, Wait { condition, thread: event.thread, section, ended: event.id }))
+}
+
+/// The section of another lock that the thread has left in the one of the mutex that it gives back by waiting: as
+/// `std::condition_variable_any` does, which has a mutex of its own for that. Who signals takes that, so that what was decided
+/// under the other lock was decided under it.
+fn handed_over(
+    run: &EventTrace,
+    all: &Sections,
+    (condition, own): (ObjectId, Section),
+) -> Option<Section> {
+    let index = |id: EventId| run.event(id).index;
+    let mut around = all.touching(run, (own.lock, own.unlock));
+    let other = around.find(|section| {
+        section.object != own.object
+            && index(section.lock) < index(own.lock)
+            && (index(own.lock)..index(own.unlock)).contains(&index(section.unlock))
+    })?;
+    let mut signals = run.events.iter().filter(|event| match event.kind {
+        EventKind::Signal { condition: object } | EventKind::Broadcast { condition: object } => {
+            object == condition
+        }
+        _ => false,
+    });
+    let holds = |event: &Event| all.around(run, event.id).iter().any(|s| s.object == own.object);
+    signals.all(holds).then_some(other)
 }
 
 /// The signal, where the cause is that it woke one thread and another one went on waiting.

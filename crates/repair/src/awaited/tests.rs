@@ -158,3 +158,29 @@ fn what_is_written_between_two_lives_of_an_object_needs_no_mutex() {
     let answer = super::awaited(&bug, &unjoined.trace, LIMITS);
     assert!(matches!(answer, Possible::Yes { .. }), "{answer:?}");
 }
+
+/// `std::condition_variable_any` waits with a mutex of its own, and gives the program's lock back under that.
+#[test]
+fn a_lock_that_is_handed_over_is_the_one_of_the_wait() {
+    let text = |signal: &str, write: &str| {
+        format!(
+            "p: lock m\n p: R x -> p1\n p: lock i\n p: unlock m\n p: wait c i\n p: unlock i\n p: lock m\n p: unlock m\n \
+             {write}{signal}"
+        )
+    };
+    let of = |signal: &str, write: &str| {
+        let run = trace(&text(signal, write), &[]);
+        let tells = all_of(&run, |kind| matches!(kind, EventKind::Broadcast { .. }));
+        let bug = Bug::by_hand(&run.trace, Pattern::MissedWakeup, &tells);
+        super::awaited(&bug, &run.trace, LIMITS)
+    };
+    let guarded = "r: lock m\n r: W x 1\n r: unlock m\n ";
+    let told = "r: lock i\n r: unlock i\n r: lock i\n r: broadcast c\n r: unlock i\n";
+    let answer = of(told, guarded);
+    assert!(matches!(answer, Possible::No(_)), "{answer:?}");
+    let bare = of(told, "r: W x 1\n ");
+    assert!(matches!(bare, Possible::Yes { .. }), "{bare:?}");
+    // Who signals without that mutex may come before the wait has begun.
+    let outside = of("r: broadcast c\n", guarded);
+    assert!(matches!(outside, Possible::Yes { .. }), "{outside:?}");
+}

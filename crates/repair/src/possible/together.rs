@@ -64,8 +64,9 @@ impl Search<'_> {
             return None;
         }
         let names: BTreeSet<String> = held.into_iter().map(|lock| lock_name(run, lock)).collect();
-        let names = names.into_iter().collect::<Vec<_>>().join("`, `");
-        Some(Possible::No(format!("`{names}` is held from the look at `{name}` to its change")))
+        let is = if names.len() == 1 { "is" } else { "are" };
+        let names = names.into_iter().collect::<Vec<_>>().join("` and `");
+        Some(Possible::No(format!("`{names}` {is} held from the look at `{name}` to its change")))
     }
 
     /// The section that an access lies in, alone with its lock, in which its thread goes by a look at the same: by an earlier
