@@ -2,6 +2,7 @@
 //! one? Asked of a run of the new program that passed, whose events are found again by kind, function
 //! and variable.
 
+mod alone;
 mod circle;
 mod crossings;
 mod near;
@@ -267,7 +268,9 @@ impl Search<'_> {
         };
         let asked = match asked {
             Ok(asked) => asked,
-            Err(Missing::Accesses(why)) => return Ok(Possible::Untouched(why)),
+            Err(Missing::Accesses(why)) => {
+                return Ok(self.is_done_alone().unwrap_or(Possible::Untouched(why)));
+            }
             Err(Missing::Other(why)) => return Ok(Possible::Unknown(why)),
             Err(Missing::Places) => return Ok(Possible::Unknown(APART.to_owned())),
         };

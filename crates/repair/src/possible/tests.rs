@@ -659,3 +659,33 @@ fn a_look_that_came_to_the_change_is_found_there() {
     let unasked = ask("@: lock m\n @: [@1] R x -> @p\n @: [@2] W x @p - 1\n @: unlock m");
     assert!(!matches!(unasked, Possible::No(_)), "{unasked:?}");
 }
+
+/// What all threads had is each thread's own now, and the function that used it has done all that it does.
+#[test]
+fn what_nobody_else_uses_any_more_is_not_overwritten() {
+    let of = |text: &str, look: &str| named(text, "buffer", &[("look", look), ("write", "fill")]);
+    let old =
+        of("a: [first] R x -> f\n a: [look] R x -> p\n a: fail p == 1\n b: [write] W x 1", "tell");
+    let ask = |run: &str, functions: &[&str]| {
+        let mut run = named(run, "buffer", &[("own", "tell"), ("write", "fill")]);
+        let own = run.event("own");
+        run.trace.events[own.index()].name = Some("mine".into());
+        let events = ["write", "look"].map(|label| old.event(label));
+        let bug = Bug::by_hand(&old.trace, Pattern::Order, &events);
+        let functions = functions.iter().map(|function| (*function).to_owned()).collect();
+        let points = &Points::default();
+        let run = Run { trace: &run.trace, points, functions: &functions, incomplete: false };
+        possible(&bug, run, LIMITS).expect("an answer")
+    };
+    let alone = ask("a: [own] R y -> p\n b: [write] W x 1", &[]);
+    assert_eq!(
+        alone,
+        Possible::No("what `tell` uses is used by no other thread at the same time".to_owned())
+    );
+    let unfinished = ask("a: [own] R y -> p\n b: [write] W x 1", &["tell"]);
+    assert!(matches!(unfinished, Possible::Untouched(_)), "{unfinished:?}");
+    let shared = ask("a: [own] R y -> p\n b: [write] W x 1\n b: W y 2", &[]);
+    assert!(matches!(shared, Possible::Untouched(_)), "{shared:?}");
+    let elsewhere = ask("a: [own] R y -> p\n b: [write] W x 1\n c: R x -> q", &[]);
+    assert!(!matches!(elsewhere, Possible::No(_)), "{elsewhere:?}");
+}
