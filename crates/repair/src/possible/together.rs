@@ -54,7 +54,7 @@ impl Search<'_> {
                 let mut around = all.around(run, other.id).into_iter();
                 around.any(|it| it.object == section.object && it.mode == LockMode::Exclusive)
             };
-            if !others.all(|other| holds(other)) {
+            if !others.all(holds) {
                 return None;
             }
             held.insert(section.object);
