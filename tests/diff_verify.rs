@@ -112,6 +112,26 @@ fn a_write_that_came_into_another_function_rules_the_cause_out() {
     verify("once", "synchronisation rules them out");
 }
 
+/// The places of the failing schedule are named by their file, which the patch has given another name: a thread that is to come to
+/// one is not taken to wait too long.
+#[test]
+fn a_place_that_is_gone_is_not_waited_for() {
+    let workspace = Workspace::new("verify-renamed");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/families/std_semaphore");
+    for (source, program) in [("buggy.cc", "buggy"), ("fixed.cc", "fixed")] {
+        let source = folder.join(source);
+        let source = source.to_str().expect("a path in UTF-8");
+        let arguments = ["c++", "-std=c++20", "-g", "-O1", "-pthread", source, "-o", program];
+        workspace.symbiosis(arguments).expect_code(SUCCESS);
+    }
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
+    let record = until.into_iter().chain(["-o", "failing.trace", "--", "./buggy"]);
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let fixed = ["verify", "failing.trace", "--program", "fixed", "--noisy", "5"];
+    let fixed = workspace.symbiosis(fixed).expect_code(SUCCESS);
+    assert!(fixed.stdout().contains(" 0 failed"), "{}", fixed.describe());
+}
+
 /// A pipe or an event counter is called by the line where it is made, which is another one now.
 #[test]
 fn a_post_that_comes_later_rules_the_cause_out() {

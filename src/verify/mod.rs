@@ -128,15 +128,19 @@ pub fn verify(
         cause: solution.cause.as_ref().map(|cause| cause.sentence.clone()).unwrap_or_default(),
         ..Verification::default()
     };
-    let runner = Runner::new(recorded, solution, options)?;
+    let mut runner = Runner::new(recorded, solution, options)?;
     let judge = Judge { solution, options };
     let plan = runner.plan(options);
     let mut passed: Vec<Taken> = Vec::new();
+    let mut is_first = true;
     for kind in plan {
         if !budget() {
             break;
         }
         let taken = runner.run(kind, runner.failing())?;
+        if std::mem::take(&mut is_first) && !kind.is_scheduled() {
+            runner.keep_known_places(&taken);
+        }
         match kind {
             Kind::Noisy(_) => found.noisy_runs += 1,
             Kind::Plain => found.plain_runs += 1,

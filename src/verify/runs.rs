@@ -6,8 +6,11 @@ use crate::pipeline;
 use crate::record::{self, Confined, FailAt, Interrupts, Noise, Program, RecordError, draw_seed};
 use crate::replay::{self, Claim, ReplayError, Report, Settings, Target};
 use crate::scratch::Scratch;
+use ir::gates::gates;
 use model::{EventId, Schedule};
 use render::Solution;
+use schedule::Target as Place;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use trace_format::layout::{PATIENCE_VARIABLE, REPORT_VARIABLE, SCHEDULE_VARIABLE};
@@ -63,6 +66,11 @@ fn is_unfinished(manifest: &Manifest, ends_when_stuck: bool) -> bool {
     manifest.timed_out
         && failure.is_some_and(|failure| failure.kind == FailureKind::Hang)
         && manifest.still_running.unwrap_or(!ends_when_stuck)
+}
+
+/// Is the place one of a call that every program has, such as `~mutex_lock`?
+fn is_of_library(site: &str) -> bool {
+    site.starts_with('~')
 }
 
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
@@ -147,7 +155,34 @@ impl Runner {
         let none = self.script.is_empty() || self.needs_late_write;
         let scheduled = if none { 0 } else { options.scheduled };
         let scheduled = (0..scheduled).map(|_| Kind::Scheduled);
-        scheduled.chain((0..options.noisy).map(|run| self.free_kind(run))).collect()
+        // The first run tells which places the program has.
+        let mut free = (0..options.noisy).map(|run| self.free_kind(run));
+        let first = free.next();
+        first.into_iter().chain(scheduled).chain(free).collect()
+    }
+
+    /// Leaves the lines of the failing schedule out whose places the new program, which this is a run of, does not have: a thread
+    /// that is to come to one would run on until it waits, and be taken to wait too long where that has a limit.
+    pub(super) fn keep_known_places(&mut self, taken: &Taken) {
+        let script = schedule::parse(&self.script).ok();
+        let loaded = pipeline::load(&taken.directory).ok();
+        let (Some(mut script), Some(loaded)) = (script, loaded) else { return };
+        let mut known: BTreeSet<String> = BTreeSet::new();
+        for module in &loaded.recording.modules {
+            for function in &module.ir.functions {
+                known.extend(gates(&module.ir, function).into_iter().map(|gate| gate.site));
+            }
+        }
+        let count = script.turns.len();
+        script.turns.retain(|turn| match &turn.target {
+            Place::Site { site, .. } => is_of_library(site) || known.contains(site),
+            Place::End | Place::Failure => true,
+        });
+        let dropped = count - script.turns.len();
+        tracing::debug!(count, dropped, "lines of the failing schedule whose places are gone");
+        if dropped > 0 {
+            self.script = script.to_string();
+        }
     }
 
     /// How runs are taken that are under no schedule, one after the other.
