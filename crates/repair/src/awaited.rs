@@ -37,6 +37,10 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace, limits: Limits<'_>) -> Po
     // What the cause says that was written between check and wait. Other things that are waited for there, too, may
     // be told otherwise.
     let variables = named(&|event| event.kind.is_access());
+    if is_undone(bug) {
+        let why = "whether what a thread was woken for still holds when it looks again is not seen in a run that passes";
+        return Possible::Unknown(why.to_owned());
+    }
     let all = sections(run);
     let waits = || run.events.iter().filter_map(|event| wait(run, &all, event));
     // The condition may have another name now, or be several.
@@ -62,7 +66,7 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace, limits: Limits<'_>) -> Po
     if let Err(why) = wakes_the_right_one(bug, run, &waits) {
         return why;
     }
-    let system = match crate::contended::orders(run) {
+    let system = match encoders::encode_orders(run) {
         Ok(system) => system,
         Err(error) => return Possible::Unknown(error.to_string()),
     };
@@ -78,16 +82,42 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace, limits: Limits<'_>) -> Po
         alike.entry((key, &site.function, &site.file)).or_default().push(wait);
     }
     let known = Known::new(run, limits);
+    let mut writes = false;
     for (((tested, _, condition), ..), waits) in &alike {
         let Some(waiting) = waiting.get(condition) else { continue };
-        if let Err(why) = kept(&known, (&system, &all), (waits, tested), waiting) {
-            return why;
+        match kept(&known, (&system, &all), (waits, tested), waiting) {
+            Ok(some) => writes |= some,
+            Err(why) => return why,
         }
+    }
+    // Those who wait may be others than whom it is about, such as a worker that goes on when another one is ended.
+    if !writes {
+        let why = "in the run nobody writes what a thread that waits for the signal looks at";
+        return Possible::Untouched(why.to_owned());
     }
     let mutex = lock_name(run, waits[0].section.object);
     Possible::No(format!(
         "what is tested before the wait is written under `{mutex}` and signalled afterwards"
     ))
+}
+
+/// Is the cause that what a thread was told was undone before it looked: was it written behind the signal, and looked at
+/// behind that?
+fn is_undone(bug: &Bug<'_>) -> bool {
+    let time = |id: EventId| bug.schedule.iter().position(|event| *event == id);
+    let times = |fits: &dyn Fn(&EventKind) -> bool| -> Vec<Option<usize>> {
+        let events = bug.events.iter().filter(|id| fits(&bug.trace.event(**id).kind));
+        events.map(|id| time(*id)).collect()
+    };
+    let is_signal =
+        |kind: &EventKind| matches!(kind, EventKind::Signal { .. } | EventKind::Broadcast { .. });
+    let signalled = times(&is_signal).into_iter().min().flatten();
+    let written = times(&|kind| !kind.writes().is_empty());
+    let looked = times(&|kind| matches!(kind, EventKind::Read { .. }));
+    signalled.is_some_and(|signalled| {
+        let mut behind = written.into_iter().flatten().filter(|at| *at > signalled);
+        behind.any(|at| looked.iter().flatten().any(|look| *look > at))
+    })
 }
 
 /// Is it part of a wait for a signal?
@@ -180,15 +210,16 @@ fn wakes_the_right_one(bug: &Bug<'_>, run: &EventTrace, waits: &[Wait]) -> Resul
 }
 
 /// Does every other thread keep to it? The waits are at one place, for the same, and look at the same; so many threads wait
-/// for that condition.
+/// for that condition. Gives whether there are such writes.
 fn kept(
     known: &Known<'_>,
     (system, all): (&ConstraintSystem, &Sections),
     (waits, tested): (&[&Wait], &BTreeSet<CellId>),
     waiting: &BTreeSet<ThreadId>,
-) -> Result<(), Possible> {
-    let Some(wait) = waits.first() else { return Ok(()) };
+) -> Result<bool, Possible> {
+    let Some(wait) = waits.first() else { return Ok(false) };
     let run = known.run();
+    let mut writes = false;
     if tested.is_empty() {
         let place = Span::of(run.event(wait.section.unlock).site()).begin();
         return Err(Possible::Yes {
@@ -208,6 +239,7 @@ fn kept(
             && !waits.iter().all(|wait| is_apart(event.id, wait))
     };
     for write in run.events.iter().filter(is_write) {
+        writes = true;
         let place = || Span::of(write.site()).begin();
         let bare = || Possible::Yes {
             place: format!("{}, without the mutex of the wait", place()),
@@ -261,7 +293,7 @@ fn kept(
             }
         }
     }
-    Ok(())
+    Ok(writes)
 }
 
 /// What the thread looked at in the section that it gave back: of these variables, if it looked at one of them.

@@ -184,3 +184,45 @@ fn a_lock_that_is_handed_over_is_the_one_of_the_wait() {
     let outside = of("r: broadcast c\n", guarded);
     assert!(matches!(outside, Possible::Yes { .. }), "{outside:?}");
 }
+
+/// Of two workers that look at a flag each, the one that is not ended waits.
+#[test]
+fn who_waits_for_something_else_says_nothing() {
+    let named = |text: &str| {
+        let mut parsed = trace(text, &[]);
+        for event in parsed.trace.events.iter_mut().filter(|event| event.kind.is_access()) {
+            event.name = Some("stop".into());
+        }
+        parsed
+    };
+    let text = |other: &str| {
+        format!(
+            "p: lock m\n p: R x -> p1\n p: wait c m\n p: unlock m\n r: lock m\n r: W {other} 1\n r: broadcast c\n r: unlock m\n"
+        )
+    };
+    let [own, other] = ["x", "y"].map(|cell| named(&text(cell)));
+    let mut events = all_of(&own, |kind| matches!(kind, EventKind::Broadcast { .. }));
+    events.extend(all_of(&own, |kind| matches!(kind, EventKind::Write { .. })));
+    let bug = Bug::by_hand(&own.trace, Pattern::MissedWakeup, &events);
+    let answer = super::awaited(&bug, &own.trace, LIMITS);
+    assert!(matches!(answer, Possible::No(_)), "{answer:?}");
+    let answer = super::awaited(&bug, &other.trace, LIMITS);
+    assert!(matches!(answer, Possible::Untouched(_)), "{answer:?}");
+}
+
+/// A thread that is woken for what is there no more when it looks is not told too early.
+#[test]
+fn what_is_undone_before_it_is_looked_at_is_another_matter() {
+    let text = "p: lock m\n p: [check] R x -> p1\n p: wait c m\n p: [look] R x -> p2\n p: unlock m\n r: lock m\n \
+                r: [tell] W x 1\n r: [signal] broadcast c\n r: unlock m\n r: lock m\n r: [undo] W x 0\n r: unlock m";
+    let run = trace(text, &[]);
+    let of = |labels: &[&str]| {
+        let events: Vec<EventId> = labels.iter().map(|label| run.event(label)).collect();
+        let bug = Bug::by_hand(&run.trace, Pattern::MissedWakeup, &events);
+        super::awaited(&bug, &run.trace, LIMITS)
+    };
+    let undone = of(&["signal", "undo", "look"]);
+    assert!(matches!(undone, Possible::Unknown(_)), "{undone:?}");
+    let early = of(&["check", "tell", "signal"]);
+    assert!(!matches!(early, Possible::Unknown(_)), "{early:?}");
+}
