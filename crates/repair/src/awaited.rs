@@ -83,10 +83,17 @@ pub(crate) fn awaited(bug: &Bug<'_>, run: &EventTrace, limits: Limits<'_>) -> Po
     }
     let known = Known::new(run, limits);
     let mut writes = false;
+    // What the cause names, if the run has writes of it, and anything else otherwise: it may have another name now.
+    let of_cause = |event: &Event| {
+        let name = run.subject(event).map(last_member);
+        !event.kind.writes().is_empty() && name.is_some_and(|name| variables.contains(&name))
+    };
+    let has_name = run.events.iter().any(of_cause);
+    let is_about = |event: &Event| !has_name || of_cause(event);
     for (((tested, _, condition), ..), waits) in &alike {
         let Some(waiting) = waiting.get(condition) else { continue };
         match kept(&known, (&system, &all), (waits, tested), waiting) {
-            Ok(some) => writes |= some,
+            Ok(some) => writes |= some.into_iter().any(is_about),
             Err(why) => return why,
         }
     }
@@ -210,16 +217,16 @@ fn wakes_the_right_one(bug: &Bug<'_>, run: &EventTrace, waits: &[Wait]) -> Resul
 }
 
 /// Does every other thread keep to it? The waits are at one place, for the same, and look at the same; so many threads wait
-/// for that condition. Gives whether there are such writes.
-fn kept(
-    known: &Known<'_>,
+/// for that condition. Gives what is written.
+fn kept<'t>(
+    known: &Known<'t>,
     (system, all): (&ConstraintSystem, &Sections),
     (waits, tested): (&[&Wait], &BTreeSet<CellId>),
     waiting: &BTreeSet<ThreadId>,
-) -> Result<bool, Possible> {
-    let Some(wait) = waits.first() else { return Ok(false) };
+) -> Result<Vec<&'t Event>, Possible> {
+    let Some(wait) = waits.first() else { return Ok(Vec::new()) };
     let run = known.run();
-    let mut writes = false;
+    let mut writes = Vec::new();
     if tested.is_empty() {
         let place = Span::of(run.event(wait.section.unlock).site()).begin();
         return Err(Possible::Yes {
@@ -239,7 +246,7 @@ fn kept(
             && !waits.iter().all(|wait| is_apart(event.id, wait))
     };
     for write in run.events.iter().filter(is_write) {
-        writes = true;
+        writes.push(write);
         let place = || Span::of(write.site()).begin();
         let bare = || Possible::Yes {
             place: format!("{}, without the mutex of the wait", place()),

@@ -208,6 +208,17 @@ fn who_waits_for_something_else_says_nothing() {
     assert!(matches!(answer, Possible::No(_)), "{answer:?}");
     let answer = super::awaited(&bug, &other.trace, LIMITS);
     assert!(matches!(answer, Possible::Untouched(_)), "{answer:?}");
+    // Nor where it looks at jobs besides, and nobody writes its own flag.
+    let mut jobs = named(&format!("r: lock m\n r: [job] W x 1\n r: unlock m\n {}", text("y")));
+    let id = jobs.event("job");
+    jobs.trace.events[id.index()].name = Some("jobs".into());
+    for event in &mut jobs.trace.events {
+        if matches!(event.kind, EventKind::Read { .. }) {
+            event.name = Some("jobs".into());
+        }
+    }
+    let answer = super::awaited(&bug, &jobs.trace, LIMITS);
+    assert!(matches!(answer, Possible::Untouched(_)), "{answer:?}");
 }
 
 /// A thread that is woken for what is there no more when it looks is not told too early.
