@@ -132,6 +132,9 @@ fn functions(recorded: &Recorded) -> BTreeSet<String> {
                 if !calls && !seen.contains(&id) {
                     continue;
                 }
+                if instruction.loc.is_none() {
+                    functions.insert(ir::name::function_name(module, function));
+                }
                 let mut next = instruction.loc;
                 let mut is_done = None;
                 while let Some(place) = next.and_then(|loc| debug.locations.get(loc.index())) {

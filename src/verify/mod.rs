@@ -132,13 +132,13 @@ pub fn verify(
     let judge = Judge { solution, options };
     let plan = runner.plan(options);
     let mut passed: Vec<Taken> = Vec::new();
-    let mut is_first = true;
     for kind in plan {
         if !budget() {
             break;
         }
         let taken = runner.run(kind, runner.failing())?;
-        if std::mem::take(&mut is_first) && !kind.is_scheduled() {
+        let is_first = found.noisy_runs + found.scheduled_runs == 0;
+        if is_first && !kind.is_scheduled() {
             runner.keep_known_places(&taken);
         }
         match kind {
@@ -294,8 +294,12 @@ fn ask(
     let mut untouched = None;
     let mut harmless = None;
     let mut count: u32 = 0;
-    let mut apart = false;
+    // A run was passed over that may have more to say than it did.
+    let mut passed_over = false;
     while let Some((taken, elsewhere)) = again.take().or_else(|| asked.next()) {
+        if elsewhere && !budget() {
+            return undecided(found, "no run failed; the time ended".to_owned());
+        }
         if usize::try_from(count) == Ok(ASKED) || !budget() {
             break;
         }
@@ -303,6 +307,7 @@ fn ask(
         let (answer, execution) = match asked_of(&bug, (taken, elsewhere), time, budget)? {
             Ok(answer) => answer,
             Err(Unasked::TooLong) => {
+                passed_over = true;
                 untouched
                     .get_or_insert_with(|| "a run that passed was too long to be asked".to_owned());
                 continue;
@@ -321,7 +326,7 @@ fn ask(
             }
             // Another run may say more.
             Possible::Unknown(reason) if reason == APART => {
-                apart = true;
+                passed_over = true;
                 untouched = Some(reason);
                 continue;
             }
@@ -357,7 +362,7 @@ fn ask(
         }
     }
     let is_few = usize::try_from(count).is_ok_and(|count| count < ASKED);
-    if count == 0 || apart && is_few {
+    if count == 0 || passed_over && is_few {
         let reason = untouched.unwrap_or_else(|| "none passed that could be asked".to_owned());
         return undecided(found, format!("no run failed; {reason}"));
     }

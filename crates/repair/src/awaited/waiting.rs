@@ -36,7 +36,7 @@ impl<'a> Known<'a> {
         let Some(went) = went.as_ref() else { return false };
         let parts = write.kind.writes().iter().filter(|part| tested.contains(&part.cell));
         parts.into_iter().all(|part| {
-            let held = self.held(went, part.cell);
+            let Some(held) = self.held(went, part.cell) else { return false };
             waits.iter().filter(|wait| wait.thread != write.thread).all(|wait| {
                 let decided = self.decided(wait, part.cell);
                 let waits = |value: u128| self.hold(went, &decided, part.cell, value);
@@ -44,19 +44,19 @@ impl<'a> Known<'a> {
                     && held
                         .iter()
                         .filter(|value| waits(**value))
-                        .all(|value| self.written(went, (write, part), *value).is_some_and(waits))
+                        .all(|value| self.written((write, part), *value).is_some_and(waits))
             })
         })
     }
 
-    /// What the cell held in the run.
-    fn held(&self, went: &Went, cell: CellId) -> BTreeSet<u128> {
+    /// What the cell held in the run; none where some of it is not known.
+    fn held(&self, went: &Went, cell: CellId) -> Option<BTreeSet<u128>> {
         let run = self.run;
         let value = |expr| run.exprs.evaluate(expr, &|var| went.value(var));
         let parts = run.events.iter().flat_map(|event| event.kind.writes());
         let written = parts.filter(|part| part.cell == cell).map(|part| part.value);
         let first = run.cells.get(cell.index()).map(|cell| cell.init);
-        written.chain(first).filter_map(value).collect()
+        written.chain(first).map(value).collect()
     }
 
     /// By what the thread decided to wait, of what it saw of the cell.
@@ -84,21 +84,15 @@ impl<'a> Known<'a> {
         conditions.iter().all(|one| self.run.exprs.evaluate(one.expr, &with) == Some(1))
     }
 
-    /// What is written where the event finds this value in the cell. None where it goes by an earlier look at it.
-    fn written(
-        &self,
-        went: &Went,
-        (event, part): (&Event, &WritePart),
-        found: u128,
-    ) -> Option<u128> {
+    /// What is written where the event finds this value in the cell. None where that depends on anything else, such as an
+    /// earlier look at it.
+    fn written(&self, (event, part): (&Event, &WritePart), found: u128) -> Option<u128> {
         let variables = self.run.exprs.variables(part.value);
         let is_own = |var: VarId| self.is_read_of(var, part.cell, Some(event));
-        let earlier = |var: &VarId| self.is_read_of(*var, part.cell, None) && !is_own(*var);
-        if variables.iter().any(earlier) {
+        if !variables.into_iter().all(is_own) {
             return None;
         }
-        let with = |var: VarId| if is_own(var) { Some(found) } else { went.value(var) };
-        self.run.exprs.evaluate(part.value, &with)
+        self.run.exprs.evaluate(part.value, &|_| Some(found))
     }
 
     /// Is the variable what a read of the cell returned, that of this event where one is given?

@@ -1,9 +1,10 @@
 //! Accesses of the cause that nobody makes any more: a buffer that all threads had is each thread's own now, say.
 
+use super::crossings::{common, locks};
+use super::together::are_beside;
 use super::{Look, Possible, Search, cells};
-use crate::sections::{Sections, sections};
-use encoders::ConstraintSystem;
-use model::{CellId, Event, LockMode, ObjectId};
+use crate::sections::sections;
+use model::{CellId, Event, EventId};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Search<'_> {
@@ -14,6 +15,11 @@ impl Search<'_> {
         let (bug, run) = (self.bug, self.run);
         let mut functions: BTreeSet<String> = BTreeSet::new();
         let mut asked: Vec<&Event> = Vec::new();
+        // What is freed is about more than it touches, and where something is not known others may touch it.
+        let is_access = |id: &EventId| bug.trace.event(*id).kind.is_access();
+        if self.new.incomplete || !bug.events.iter().all(is_access) {
+            return None;
+        }
         for id in bug.events {
             let like = self.like(*id);
             if like.is_empty() {
@@ -40,8 +46,13 @@ impl Search<'_> {
         }
         let meets = |event: &Event| {
             let cells = cells(event);
+            let held = |event: &Event| locks(all.touching(run, (event.id, event.id)));
+            let own = held(event);
             let mut others = cells.iter().filter_map(|cell| of_cell.get(cell)).flatten();
-            others.any(|other| are_beside(&orders, &all, self, event, other))
+            others.any(|other| {
+                let writes = !event.kind.writes().is_empty() || !other.kind.writes().is_empty();
+                writes && are_beside(&orders, event, other) && common(&own, &held(other)).is_none()
+            })
         };
         let names = functions.iter().cloned().collect::<Vec<_>>().join("` and `");
         let alone = !functions.is_empty() && self.limits.is_left() && !asked.into_iter().any(meets);
@@ -49,31 +60,4 @@ impl Search<'_> {
             Possible::No(format!("what `{names}` uses is used by no other thread at the same time"))
         })
     }
-
-    /// The locks that are held at an event, and whether alone.
-    fn held(&self, all: &Sections, event: &Event) -> BTreeMap<ObjectId, bool> {
-        let around = all.around(self.run, event.id).into_iter();
-        around.map(|section| (section.object, section.mode == LockMode::Exclusive)).collect()
-    }
-}
-
-/// Can they come at the same time, one of them a write?
-fn are_beside(
-    orders: &ConstraintSystem,
-    all: &Sections,
-    search: &Search<'_>,
-    one: &Event,
-    other: &Event,
-) -> bool {
-    let writes = !one.kind.writes().is_empty() || !other.kind.writes().is_empty();
-    if one.thread == other.thread || !writes {
-        return false;
-    }
-    if orders.surely_before(one.id, other.id) || orders.surely_before(other.id, one.id) {
-        return false;
-    }
-    let held = search.held(all, one);
-    let apart =
-        |(object, alone): (ObjectId, bool)| held.get(&object).is_some_and(|own| alone || *own);
-    !search.held(all, other).into_iter().any(apart)
 }

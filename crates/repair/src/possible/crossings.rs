@@ -131,14 +131,14 @@ pub(super) fn meet(run: &EventTrace, one: EventId, other: EventId) -> bool {
 }
 
 /// The locks that are held, and whether for reading.
-type Locks = BTreeSet<(ObjectId, bool)>;
+pub(super) type Locks = BTreeSet<(ObjectId, bool)>;
 
-fn locks(sections: impl Iterator<Item = Section>) -> Locks {
+pub(super) fn locks(sections: impl Iterator<Item = Section>) -> Locks {
     sections.map(|section| (section.object, section.mode == LockMode::Shared)).collect()
 }
 
 /// A lock that both hold, one of them alone.
-fn common(one: &Locks, other: &Locks) -> Option<ObjectId> {
+pub(super) fn common(one: &Locks, other: &Locks) -> Option<ObjectId> {
     let apart = |(object, shared): &(ObjectId, bool)| {
         other.contains(&(*object, false)) || (!shared && other.contains(&(*object, true)))
     };

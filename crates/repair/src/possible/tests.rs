@@ -655,6 +655,18 @@ fn a_look_that_came_to_the_change_is_found_there() {
         "@: lock m\n @: [@1] R x -> @p\n @: assume @p > 0\n @: [@2] W x @p - 1\n @: unlock m";
     let renamed = ask_in(renamed, "sell_one", &["left"]);
     assert!(matches!(renamed, Possible::No(_)), "{renamed:?}");
+    // Somebody writes it by another name, and without the lock.
+    let held =
+        "@: lock m\n @: [@1] R x -> @p\n @: assume @p > 0\n @: [@2] W x @p - 1\n @: unlock m";
+    let mut aliased = named(
+        &format!("{}\n b: [alias] W x 7", held.replace('@', "a")),
+        "seats",
+        &[("a1", "sell"), ("a2", "sell"), ("alias", "left")],
+    );
+    let alias = aliased.event("alias");
+    aliased.trace.events[alias.index()].name = Some("*pointer".into());
+    let aliased = ask_about(&old, ["look", "other", "sale"], &aliased, &["left", "sell"]);
+    assert!(!matches!(aliased, Possible::No(_)), "{aliased:?}");
     // What is read there is gone by nowhere: the look is elsewhere.
     let unasked = ask("@: lock m\n @: [@1] R x -> @p\n @: [@2] W x @p - 1\n @: unlock m");
     assert!(!matches!(unasked, Possible::No(_)), "{unasked:?}");

@@ -3,16 +3,27 @@
 
 use super::{Possible, Search, cells};
 use crate::sections::{Section, Sections, lock_name, sections};
-use explain::last_member;
+use encoders::ConstraintSystem;
+use explain::{Pattern, last_member};
 use model::{CellId, Event, EventId, EventKind, LockMode, ObjectId, PathConditionKind};
 use std::collections::BTreeSet;
 
+/// Are they of two threads, and come in any order?
+pub(super) fn are_beside(orders: &ConstraintSystem, one: &Event, other: &Event) -> bool {
+    one.thread != other.thread
+        && !orders.surely_before(one.id, other.id)
+        && !orders.surely_before(other.id, one.id)
+}
+
 impl Search<'_> {
-    /// Where the cause is that another thread came between a look at a variable and what was done by it: does whoever
-    /// writes it in that function, or anywhere where that is gone, look at it, and go by that, while it holds a lock that all who write it hold, and read it
-    /// nowhere else? None where that is not so, or not seen in this run.
+    /// Where the cause is that another thread came between a look at a variable and what was done by it: does whoever writes
+    /// it in that function, or anywhere where that is gone, look at it, and go by that, while it holds a lock that all who
+    /// write it hold, and read it nowhere else? None where that is not so, or not seen in this run.
     pub(super) fn looks_and_writes_together(&self) -> Option<Possible> {
         let (trace, run) = (self.bug.trace, self.run);
+        if self.bug.pattern != Pattern::Atomicity {
+            return None;
+        }
         let groups = self.groups();
         let (look, act) = groups.iter().find_map(|group| match group[..] {
             [first, .., last] => Some((trace.event(first), trace.event(last))),
@@ -24,15 +35,12 @@ impl Search<'_> {
         }
         let name = last_member(trace.subject(look)?);
         let named = |event: &&Event| run.subject(event).is_some_and(|it| last_member(it) == name);
+        // Others may have other names for it.
         let writes: Vec<&Event> =
-            run.events.iter().filter(named).filter(|e| !e.kind.writes().is_empty()).collect();
+            run.events.iter().filter(|event| !event.kind.writes().is_empty()).collect();
         let orders = encoders::encode_orders(run).ok()?;
-        let beside = |one: EventId, other: EventId| {
-            !orders.surely_before(one, other) && !orders.surely_before(other, one)
-        };
         let all = sections(run);
         let mut held: BTreeSet<ObjectId> = BTreeSet::new();
-
         let mut changes = false;
         // Where that function is gone, wherever it is done now.
         let function = &act.site().function;
@@ -41,9 +49,7 @@ impl Search<'_> {
         for event in run.events.iter().filter(named).filter(there) {
             let about = cells(event);
             let meets = |other: &&&Event| {
-                other.thread != event.thread
-                    && !cells(other).is_disjoint(&about)
-                    && beside(event.id, other.id)
+                !cells(other).is_disjoint(&about) && are_beside(&orders, event, other)
             };
             let mut others = writes.iter().filter(meets).peekable();
             if others.peek().is_none() {
