@@ -150,6 +150,39 @@ fn a_thread_that_waits_again_is_made_to_have_the_order() {
     assert!(fixed.stdout().starts_with("no longer harmful: "), "{}", fixed.describe());
 }
 
+/// Who sees half of what is written looks again, for as long as the failing schedule holds the writer back: such a run has not
+/// failed.
+#[test]
+fn a_thread_that_looks_again_while_it_is_held_up_has_not_failed() {
+    let workspace = Workspace::new("verify-looks-again");
+    compile(&workspace, "atomic_orders", "buggy");
+    record(&workspace, "atomic_orders", "failing.trace");
+    compile(&workspace, "atomic_orders", "fixed");
+    let fixed = ["verify", "failing.trace", "--program", "fixed", "--noisy", "5"];
+    let fixed = workspace.symbiosis(fixed);
+    assert!(fixed.stdout().contains(" 0 failed"), "{}", fixed.describe());
+}
+
+/// In all runs that pass, the limit was there before the thread gave up: that rules the order out along their paths, with the
+/// program that was recorded as well.
+#[test]
+fn an_answer_that_the_recorded_program_gives_as_well_is_none() {
+    let workspace = Workspace::new("verify-control");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/bounded_wait.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let arguments = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    fs::write(workspace.path("slow"), "").expect("a file");
+    let record = ["record", "--until-failure", "20", "-o", "failing.trace", "--", "./program"];
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    fs::remove_file(workspace.path("slow")).expect("no file");
+    let runs = ["--scheduled", "0", "--noisy", "4", "--timeout", "6"];
+    let verify = ["verify", "failing.trace", "--program", "program"].into_iter().chain(runs);
+    let verify = workspace.symbiosis(verify);
+    // Of the runs that it takes then one may fail.
+    assert!([UNDECIDED, DIFFERS].contains(&verify.code()), "{}", verify.describe());
+}
+
 #[test]
 fn locks_in_one_order_rule_the_circle_out() {
     verify("deadlock_mutex", "`stock` before `orders`");

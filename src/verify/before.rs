@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// No more runs are taken where a patch that changes nothing would pass in fewer than one of so many.
-const ENOUGH: f64 = 1000.0;
+pub(super) const ENOUGH: f64 = 1000.0;
 /// Fewer than one of so many is told as more than chance.
 const CHANCE: f64 = 20.0;
 /// So long may it take where the new program's runs took less.
@@ -43,7 +43,7 @@ pub(super) fn beside(
         return Ok(());
     };
     let until = Instant::now() + took.max(LEAST);
-    let mut before = Before::default();
+    let mut before = found.recorded_program.unwrap_or_default();
     while budget() && Instant::now() < until {
         let taken = match old.run(runner.free_kind(before.runs), "") {
             Ok(taken) => taken,
@@ -79,7 +79,7 @@ pub(super) fn beside(
 impl Before {
     /// If the patch changed nothing, and all runs failed equally often: once in how many times would none of these of the new
     /// program be among those that failed? (Fisher's exact test, one-sided.)
-    fn odds(self, passed: u32) -> f64 {
+    pub(super) fn odds(self, passed: u32) -> f64 {
         let factor = |one: u32| {
             let left = f64::from(self.runs.saturating_sub(one));
             (left + f64::from(passed)) / left.max(1.0)

@@ -7,6 +7,7 @@
 
 mod asked;
 mod before;
+mod control;
 mod forced;
 mod runs;
 
@@ -15,6 +16,7 @@ use crate::fix::{FixError, Recorded, Unshown, bug, ordered};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use asked::{Unasked, asked_of};
 pub use before::Before;
+use control::{Answer, Control, control};
 use explain::Pattern;
 use forced::{Forced, force};
 use render::Solution;
@@ -100,7 +102,8 @@ pub struct Verification {
     /// In how many runs the program was made to have the order, by schedules of runs that were asked.
     #[serde(default)]
     pub forced_runs: u32,
-    /// What the recorded program does in such runs; only where nothing is known but that none of the new one's failed.
+    /// What the recorded program does in such runs; only where that matters, as nothing is known but that none of the new one's
+    /// failed, or runs of the recorded program that pass say of the order what the new one's say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub recorded_program: Option<Before>,
     /// The comparison with the failure that was found, if one was.
@@ -149,6 +152,9 @@ pub fn verify(
                 found.followed += u32::from(taken.followed);
             }
         }
+        if taken.held_up {
+            continue;
+        }
         if !taken.failed {
             let of_kind =
                 passed.iter().filter(|other| other.kind.is_scheduled() == kind.is_scheduled());
@@ -166,9 +172,18 @@ pub fn verify(
         return Ok(found);
     }
     let took = started.elapsed();
-    ask(recorded, judge, (&runner, &passed), &mut found, &budget)?;
+    let doubted = ask(recorded, judge, (&runner, &passed), &mut found, &budget)?;
     if found.verdict == Verdict::Undecided && found.unscheduled() > 0 {
         before::beside(recorded, (judge, &runner), &mut found, took, &budget)?;
+    }
+    if let Some(Doubted { control, answer, why }) = doubted
+        && found.verdict == Verdict::Undecided
+    {
+        let taken = found.recorded_program.unwrap_or_default();
+        let answer = Answer { passed: found.unscheduled(), ..answer };
+        if !(Control { taken, ..control }).is_against(answer) {
+            found.ruled_out(&why);
+        }
     }
     Ok(found)
 }
@@ -244,18 +259,26 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Asks runs that passed whether the order of the cause can still come up along their paths.
+/// An answer that the recorded program gives as well.
+struct Doubted {
+    control: Control,
+    answer: Answer,
+    why: String,
+}
+
+/// Asks runs that passed whether the order of the cause can still come up along their paths. Gives the answer that it cannot where
+/// it is undecided because runs of the recorded program say that as well.
 fn ask(
     recorded: &Recorded,
     judge: Judge<'_>,
     (runner, passed): (&Runner, &[Taken]),
     found: &mut Verification,
     budget: &dyn Fn() -> bool,
-) -> Result<(), FixError> {
+) -> Result<Option<Doubted>, FixError> {
     let undecided = |found: &mut Verification, why: String| {
         found.verdict = Verdict::Undecided;
         found.reason = why;
-        Ok(())
+        Ok(None)
     };
     if !judge.solution.late_writes.is_empty() {
         let why = "no run failed, but no run can be made to have a write that is seen late, so that says little: look \
@@ -346,7 +369,7 @@ fn ask(
             return undecided(found, open);
         }
         match force((runner, &execution), &ways.found, judge, found, budget)? {
-            Forced::Failed => return Ok(()),
+            Forced::Failed => return Ok(None),
             // At some of the places it does no harm.
             Forced::Passed if !ways.everywhere && !elsewhere => again = Some((taken, true)),
             Forced::Passed if !ways.everywhere => {
@@ -384,16 +407,37 @@ fn ask(
             );
         }
         None => {
-            found.verdict = Verdict::NoLongerPossible;
-            found.reason = format!(
-                "along the paths of the runs that passed, the order of the cause is no longer possible: {why}"
-            );
+            let time = judge.options.time / 4;
+            let answer = Answer { passed: found.unscheduled(), ruled_out: count };
+            let control = control(recorded, &bug, (runner, answer), time, budget)?;
+            if control.ruled_out > 0 {
+                found.recorded_program = Some(control.taken);
+            }
+            if control.is_against(answer) {
+                let Control { ruled_out, came_up, .. } = control;
+                found.reason = format!(
+                    "no run failed, and along the paths of the runs that passed, the order of the cause cannot come up ({why}); \
+                     but it cannot along those of {ruled_out} of {} runs of the recorded program that passed, either",
+                    ruled_out + came_up
+                );
+                found.verdict = Verdict::Undecided;
+                return Ok(Some(Doubted { control, answer, why }));
+            }
+            found.ruled_out(&why);
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 impl Verification {
+    /// Along the paths of the runs that were asked the order cannot come up.
+    fn ruled_out(&mut self, why: &str) {
+        self.verdict = Verdict::NoLongerPossible;
+        self.reason = format!(
+            "along the paths of the runs that passed, the order of the cause is no longer possible: {why}"
+        );
+    }
+
     /// How many runs were under no schedule.
     fn unscheduled(&self) -> u32 {
         self.noisy_runs + self.plain_runs

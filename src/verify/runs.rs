@@ -42,6 +42,8 @@ impl Kind {
 pub(super) struct Taken {
     pub(super) kind: Kind,
     pub(super) failed: bool,
+    /// It was ended while it was being held up by its schedule, so it neither failed nor passed.
+    pub(super) held_up: bool,
     /// The schedule was followed to its end.
     pub(super) followed: bool,
     pub(super) directory: PathBuf,
@@ -59,8 +61,7 @@ impl Taken {
 }
 
 /// Was the run ended while it still ran, or because its log grew without an end? Who waits for a thread by going round a loop
-/// goes on with that as long as the thread is held back: of a run that was made to have an order that says nothing about
-/// the program. `ends_when_stuck`: it was also ended when all its threads waited, which nobody noted.
+/// goes on with that as long as the thread is held back: of a run under a schedule that says nothing about the program. `ends_when_stuck`: it was also ended when all its threads waited, which nobody noted.
 fn is_unfinished(manifest: &Manifest, ends_when_stuck: bool) -> bool {
     let failure = manifest.failure.as_ref();
     manifest.timed_out
@@ -245,7 +246,7 @@ impl Runner {
             }),
             perturbation,
             most_bytes: Some(replay::most_bytes(&self.manifest)),
-            ends_when_stuck: self.manifest.timed_out,
+            ends_when_stuck: self.manifest.timed_out || self.hung(),
         };
         let interrupts = Interrupts::catch();
         let run = record::run(&self.program, &directory, &options, &interrupts)
@@ -266,12 +267,29 @@ impl Runner {
         let report = fs_err::read(&report).ok().and_then(|bytes| Report::decode(&bytes));
         let followed = report.as_ref().is_some_and(|report| report.left.is_none());
         let deadlock = report.as_ref().is_some_and(|report| report.deadlock);
-        let held_up = kind == Kind::Forced && is_unfinished(&manifest, options.ends_when_stuck);
+        let held_up = self.may_hold_up(kind) && is_unfinished(&manifest, options.ends_when_stuck);
         let failed = (manifest.failure.is_some() && !held_up) || deadlock;
+        let held_up = held_up && !failed;
         let followed = followed && !held_up;
         let left = report.as_ref().and_then(|report| report.left);
         tracing::debug!(?kind, failed, followed, ?left, "a run of the new program");
-        Ok(Taken { kind, failed, followed, directory, _scratch: scratch })
+        Ok(Taken { kind, failed, held_up, followed, directory, _scratch: scratch })
+    }
+
+    /// May a run that is still running at its end have been held up by its schedule? Under the failing schedule of a hang that is
+    /// the failure itself.
+    fn may_hold_up(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Forced => true,
+            Kind::Scheduled => !self.hung(),
+            Kind::Noisy(_) | Kind::Plain => false,
+        }
+    }
+
+    /// Is the recorded failure a hang, a deadlock among them?
+    fn hung(&self) -> bool {
+        let failure = self.manifest.failure.as_ref();
+        failure.is_some_and(|failure| failure.kind == FailureKind::Hang)
     }
 
     fn program_file(&self) -> &Path {

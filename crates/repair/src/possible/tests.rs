@@ -2,7 +2,7 @@ use super::{INCOMPLETE, Possible, Run, TRIED, cells, possible, possible_elsewher
 use crate::{Bug, Limits};
 use encoders::dsl::{Parsed, parse};
 use explain::Pattern;
-use model::{EventKind, Point, Points, Site};
+use model::{EventKind, PathConditionKind, Point, Points, Site};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -34,6 +34,24 @@ fn ask_of(run: &Parsed, site: &str, incomplete: bool) -> Possible {
         Points { sites: vec![site.to_owned()], of: vec![Point::default(); run.trace.events.len()] };
     let run = Run { trace: &run.trace, points: &points, functions: &BTreeSet::new(), incomplete };
     possible(&bug, run, LIMITS).expect("the solver answers")
+}
+
+/// Who takes an item at an index takes another one where the index is another one, and comes to its next access as well.
+#[test]
+fn which_element_a_thread_took_on_its_way_says_nothing() {
+    let own = |thread: &str, index: u32| {
+        UNLOCKED.replace("\n", &format!("\n @: assume @1 == {index}\n")).replace('@', thread)
+    };
+    let (own, other) = (own("a", 0), own("b", 1));
+    let text = format!("t: fork a\n t: fork b\n t: join a\n t: join b\n{own}\n{other}");
+    let mut run = parse(&text).expect("the text is a trace");
+    let branches = ask(&run, "add:read:x");
+    assert!(matches!(branches, Possible::No(_)), "{branches:?}");
+    for condition in &mut run.trace.conditions {
+        condition.kind = PathConditionKind::Address;
+    }
+    let elements = ask(&run, "add:read:x");
+    assert!(matches!(elements, Possible::Yes { .. }), "{elements:?}");
 }
 
 /// That a run passed does not rule the order out: the order makes it fail.

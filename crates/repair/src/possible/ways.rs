@@ -7,7 +7,8 @@ use crate::edit::Edit;
 use encoders::ConstraintSystem;
 use model::evaluate::Evaluator;
 use model::{
-    ConditionId, EventId, EventKind, EventTrace, FailureCondition, PathCondition, ThreadId,
+    ConditionId, EventId, EventKind, EventTrace, FailureCondition, PathCondition,
+    PathConditionKind, ThreadId,
 };
 use solver::{Goal, Order, OrderingSession, Outcome, Session, SolverError};
 use std::collections::BTreeMap;
@@ -76,9 +77,16 @@ fn going_on(mut run: EventTrace, ends: &BTreeMap<ThreadId, u32>) -> EventTrace {
 pub(super) fn up_to(run: &EventTrace, events: &[EventId]) -> EventTrace {
     let ends = ends(run, events);
     let leads_there = |condition: &PathCondition| {
-        ends.get(&condition.thread).is_some_and(|end| condition.position <= *end)
+        leads_on(condition)
+            && ends.get(&condition.thread).is_some_and(|end| condition.position <= *end)
     };
     going_on(kept(run, leads_there), &ends)
+}
+
+/// Does a thread come to other places where this does not hold? Which element of an array it accesses, or which object a
+/// pointer is to, says nothing about where it goes.
+fn leads_on(condition: &PathCondition) -> bool {
+    condition.kind != PathConditionKind::Address
 }
 
 /// By thread, how many events come before the last of these, or before it creates a thread that has some.
@@ -134,7 +142,7 @@ pub(super) fn ways(
             events.iter().any(|id| id == before || system.surely_before(*id, *before))
         })
     };
-    let free = kept(run, |condition| !behind(condition));
+    let free = kept(run, |condition| leads_on(condition) && !behind(condition));
     let dropped: Vec<&PathCondition> = run.conditions.iter().filter(|c| behind(c)).collect();
     let near = |condition: &&PathCondition| Some(&*condition.site.function) == function;
     let enough = enough && run.conditions.iter().any(|condition| near(&condition));
@@ -250,7 +258,8 @@ fn cut(
     let violated = Evaluator::new(run).run(order, &recorded).map(|evaluation| evaluation.violated);
     let violated = violated.unwrap_or_default().into_iter();
     let mut left: BTreeMap<ThreadId, u32> = BTreeMap::new();
-    for condition in violated.filter_map(|id| run.conditions.get(id.index())) {
+    let violated = violated.filter_map(|id| run.conditions.get(id.index()));
+    for condition in violated.filter(|condition| leads_on(condition)) {
         let at = left.entry(condition.thread).or_insert(condition.position);
         *at = condition.position.min(*at);
     }
