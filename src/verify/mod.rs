@@ -21,7 +21,7 @@ use explain::Pattern;
 use forced::{Forced, force};
 use render::Solution;
 use repair::{APART, Possible};
-use runs::{Kind, Runner, Taken};
+use runs::{Kind, Runner, Taken, in_turn};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -308,10 +308,7 @@ fn ask(
         handlers: &[],
         uses: repair::Uses::NONE,
     };
-    // One run under the schedule, and others, whose paths may differ.
-    let (scheduled, noisy): (Vec<&Taken>, Vec<&Taken>) =
-        passed.iter().partition(|taken| taken.kind.is_scheduled());
-    let mut asked = scheduled.into_iter().take(1).chain(noisy).map(|taken| (taken, false));
+    let mut asked = in_turn(passed).into_iter().map(|taken| (taken, false));
     let mut again = None;
     let mut why = String::new();
     let mut untouched = None;

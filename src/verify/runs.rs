@@ -19,6 +19,10 @@ use trace_format::{FailureKind, Manifest};
 /// Pauses as `record --noise` has them.
 const NOISE: Noise = Noise::Varied;
 
+/// A log that is so many times as long as another one, and this longer at all events, is far longer.
+const FAR_LONGER: u64 = 16;
+const SHORT: u64 = 1 << 20;
+
 /// Under what a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -46,6 +50,8 @@ pub(super) struct Taken {
     pub(super) held_up: bool,
     /// The schedule was followed to its end.
     pub(super) followed: bool,
+    /// How much its threads logged.
+    bytes: u64,
     pub(super) directory: PathBuf,
     _scratch: Scratch,
 }
@@ -58,6 +64,21 @@ impl Taken {
         copy(&self.directory, place).map_err(failed)?;
         Ok(Some(place.to_owned()))
     }
+}
+
+/// In which turn runs that passed are asked: one under the schedule, and others, whose paths may differ. One of far longer logs than
+/// another one is last, as where a thread went round a loop while it was held up: it takes long to walk.
+pub(super) fn in_turn(passed: &[Taken]) -> Vec<&Taken> {
+    let (scheduled, others): (Vec<&Taken>, Vec<&Taken>) =
+        passed.iter().partition(|taken| taken.kind.is_scheduled());
+    let least = passed.iter().map(|taken| taken.bytes).min().unwrap_or_default();
+    let mut turns: Vec<&Taken> = scheduled.into_iter().take(1).chain(others).collect();
+    turns.sort_by_key(|taken| is_far_longer(taken.bytes, least));
+    turns
+}
+
+fn is_far_longer(bytes: u64, least: u64) -> bool {
+    bytes > least.saturating_mul(FAR_LONGER).saturating_add(SHORT)
 }
 
 /// Was the run ended while it still ran, or because its log grew without an end? Who waits for a thread by going round a loop
@@ -273,7 +294,8 @@ impl Runner {
         let followed = followed && !held_up;
         let left = report.as_ref().and_then(|report| report.left);
         tracing::debug!(?kind, failed, followed, ?left, "a run of the new program");
-        Ok(Taken { kind, failed, held_up, followed, directory, _scratch: scratch })
+        let bytes = manifest.stream_bytes();
+        Ok(Taken { kind, failed, held_up, followed, bytes, directory, _scratch: scratch })
     }
 
     /// May a run that is still running at its end have been held up by its schedule? Under the failing schedule of a hang that is
@@ -301,6 +323,12 @@ impl Runner {
 mod tests {
     use super::*;
     use trace_format::Executable;
+
+    #[test]
+    fn a_log_is_far_longer_than_another_one_when_it_takes_longer_to_read() {
+        assert!(!is_far_longer(SHORT, 100) && !is_far_longer(40 * SHORT, 4 * SHORT));
+        assert!(is_far_longer(2 * SHORT, 100) && is_far_longer(100 * SHORT, 4 * SHORT));
+    }
 
     /// A thread that is held back keeps those busy that look for it again and again; a run whose threads all wait hangs.
     #[test]
