@@ -7,6 +7,7 @@ mod circle;
 mod crossings;
 mod near;
 mod parts;
+mod read_once;
 mod together;
 mod ways;
 
@@ -257,8 +258,8 @@ impl Search<'_> {
             Possible::Unknown(why) => why == APART,
             _ => false,
         };
-        let together = says_nothing.then(|| search.looks_and_writes_together()).flatten();
-        Ok(together.unwrap_or(answer))
+        let together = || search.looks_and_writes_together().or_else(|| search.is_read_once());
+        Ok(says_nothing.then(together).flatten().unwrap_or(answer))
     }
 
     fn answer(&self) -> Result<Possible, SolverError> {

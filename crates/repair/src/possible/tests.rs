@@ -719,3 +719,39 @@ fn what_nobody_else_uses_any_more_is_not_overwritten() {
     let elsewhere = ask("a: [own] R y -> p\n b: [write] W x 1\n c: R x -> q", &[]);
     assert!(!matches!(elsewhere, Possible::No(_)), "{elsewhere:?}");
 }
+
+/// What was read for the look and again for the use is read once; but not by another function that the thread comes to as well,
+/// nor where nobody writes it meanwhile.
+#[test]
+fn what_is_read_once_does_not_change_between_look_and_use() {
+    // Functions by label, and the line of `copy` that calls each, if it does.
+    let of = |text: &str, calls: &[(&str, &str, Option<u32>)]| {
+        let mut parsed = named(text, "length", &[]);
+        for (label, function, line) in calls {
+            let id = parsed.event(label);
+            let site = |function: &str, line| {
+                let (file, function) = ("copy.c".to_owned(), function.to_owned());
+                Site { file, function, line, ..Site::default() }
+            };
+            let outer = line.map(|line| site("copy", line));
+            let stack: Vec<Site> = [site(function, 50)].into_iter().chain(outer).collect();
+            parsed.trace.events[id.index()].stack = stack.into();
+        }
+        parsed
+    };
+    let old = "a: [look] R x -> p\n a: assume p == 0\n a: [use] R x -> q\n a: fail q == 9\n b: [set] W x 9";
+    let (look, set) = (("look", "fits", Some(2)), ("set", "grow", None));
+    let old = of(old, &[look, ("use", "size", Some(4)), set]);
+    let ask = |run: &str, calls: &[(&str, &str, Option<u32>)]| {
+        ask_about(&old, ["look", "set", "use"], &of(run, calls), &["fits", "size", "grow"])
+    };
+    let answer = ask("a: [look] R x -> p\n b: [set] W x 9", &[look, set]);
+    assert_eq!(answer, Possible::No("`length` is read once in `copy`".to_owned()));
+    let again = "a: [look] R x -> p\n a: [again] R x -> q\n b: [set] W x 9";
+    for other in [("again", "fits", Some(2)), ("again", "fits", None)] {
+        let answer = ask(again, &[look, other, set]);
+        assert!(!matches!(answer, Possible::No(_)), "{other:?}: {answer:?}");
+    }
+    let answer = ask("t: [set] W x 9\n t: fork a\n a: [look] R x -> p", &[look, set]);
+    assert!(!matches!(answer, Possible::No(_)), "{answer:?}");
+}
