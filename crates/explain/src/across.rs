@@ -404,6 +404,21 @@ impl<'a> View<'a> {
         })
     }
 
+    /// Who woke the thread of a branch right before what the branch has read, by a signal that only the failing run has:
+    /// that the thread went on, and looked at that time, follows from what its waker did.
+    fn waker(&self, branch: &Divergence) -> Option<ThreadId> {
+        let Side { trace, evaluation, .. } = self.failing;
+        let read = branch.reads.last()?.event;
+        let before = trace.event(read).index as usize;
+        let own = trace.threads[branch.thread.index()].events[..before].iter().rev();
+        let mut section =
+            own.take_while(|id| !matches!(trace.event(**id).kind, EventKind::Unlock { .. }));
+        let wake = section.find(|id| evaluation.woken_by.contains_key(*id))?;
+        let signal = *evaluation.woken_by.get(wake)?;
+        let alone = |id: EventId| self.matching.in_passing(id).is_none();
+        (!alone(*wake) && alone(signal)).then(|| trace.event(signal).thread)
+    }
+
     /// The threads, the one that is the first to go another way in front: what others do otherwise later may follow
     /// from that.
     fn first_to_part(&self) -> Vec<ThreadId> {

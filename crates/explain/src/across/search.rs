@@ -133,8 +133,12 @@ impl<'v, 'a> Search<'v, 'a> {
         }
         if let Some(divergence) = self.view.divergence(thread) {
             let reads = divergence.reads.clone();
+            let waker = self.view.waker(&divergence);
             self.branches.push(divergence);
             self.reads(reads);
+            if let Some(waker) = waker {
+                self.branch(waker);
+            }
         }
     }
 

@@ -1,0 +1,61 @@
+//! Threads that go on because another one woke them, which it does not do in the run that passes.
+
+mod support;
+
+use encoders::dsl::parse;
+use explain::Flipped;
+use solver::Order;
+use support::runs::{Run, compared};
+
+/// A thread makes connections when it is told that there is none; a sender that looks too late has it make one too many.
+const ONE_TOO_MANY: &str = "
+    cell up 32 = 1
+    cell made 32 = 1
+    t0: fork io
+    t0: fork sender
+    t0: fork other
+    io: lock m
+    io: wait c m
+    io: [look] R closing -> k
+    io: assume k == 0
+    io: [make] W made 2
+    io: unlock m
+    sender: lock m
+    sender: [asks] R up -> u
+    sender: assume u == 1
+    sender: signal c
+    sender: unlock m
+    other: lock m
+    other: [down] W up 0
+    other: unlock m
+    t0: join sender
+    t0: join other
+    t0: lock m
+    t0: [count] R made -> n
+    t0: [close] W closing 1
+    t0: broadcast c
+    t0: unlock m
+    t0: join io
+    t0: fail n > 1
+";
+
+#[test]
+fn who_was_woken_in_one_run_alone_went_on_because_of_its_waker() {
+    let passing = ONE_TOO_MANY
+        .replace("k == 0", "k == 1")
+        .replace("io: [make] W made 2", "")
+        .replace("u == 1", "u == 0")
+        .replace("sender: signal c", "");
+    let parsed = parse(&passing).expect("the text is a trace");
+    // Up to its wait, then the writer, the sender that looks behind it, and who ends the run.
+    let [main, io, sender, other] =
+        [0, 1, 2, 3].map(|thread| parsed.trace.threads[thread].events.len());
+    let turns = [(0, 4), (1, 3), (3, other), (2, sender), (0, 7), (1, io - 3), (0, main - 11)];
+    let turns: Vec<usize> =
+        turns.iter().flat_map(|(thread, steps)| std::iter::repeat_n(*thread, *steps)).collect();
+    let passing = Run::in_order(parsed, &turns);
+    let failing = Run::failing(ONE_TOO_MANY);
+    let found = compared(&failing, &passing);
+    let flipped = Order { before: failing.event("asks"), after: failing.event("down") };
+    assert_eq!(found.flipped, Flipped::Reversed(flipped), "{found:?}");
+}
