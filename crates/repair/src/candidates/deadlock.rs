@@ -9,12 +9,12 @@ use crate::enforce::{Rule, Stretch};
 use crate::sections::{
     Section, Sections, ends_wait, guard, is_internal, lock_name, sections, sections_and_units,
 };
-use crate::source::{Span, asked_at, span};
+use crate::source::{Span, asked_at, frames, span};
 use crate::uses::is_found_between;
 use crate::words::{shares_this, word_in};
 use model::{
     Awaited, Event, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId,
-    ObjectKind,
+    ObjectKind, Site,
 };
 use std::collections::BTreeSet;
 
@@ -146,7 +146,7 @@ fn again(
     }
     let upgrades = held.mode == LockMode::Shared && mode == LockMode::Exclusive;
     let mut found = Vec::new();
-    found.extend(if upgrades { to_write(bug, block, held) } else { once(bug, block, held) });
+    found.extend(if upgrades { to_write(bug, block, held) } else { once(bug, all, block, held) });
     found.extend(release_first(bug, all, block, held));
     found
 }
@@ -187,9 +187,36 @@ fn to_write(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidate> {
     Some(changed(bug, Kind::TakeToWrite, step, lock, places, (edited, Rule::None)))
 }
 
-/// The lock is not taken a second time: the caller has it.
-fn once(bug: &Bug<'_>, block: &Event, held: Section) -> Option<Candidate> {
+/// The lines by which a lock's holder comes to an event in functions that it calls, the outermost first, and the line of its
+/// own that calls the first of these. `None` where it does that itself.
+fn called_with<'t>(lock: &'t Event, event: &'t Event) -> Option<(&'t Site, Vec<&'t Site>)> {
+    let (holder, inner) = (frames(lock), frames(event));
+    let one = |(a, b): &(&&Site, &&Site)| a.function == b.function && a.file == b.file;
+    let common = holder.iter().zip(&inner).take_while(one).count();
+    let called = inner.get(common..).filter(|called| !called.is_empty())?;
+    (common == holder.len()).then_some((*inner.get(common.checked_sub(1)?)?, called.to_vec()))
+}
+
+/// Does a thread that does not have the lock come to one of the lines by which its holder asked for it once more, in a
+/// function that it called?
+fn is_reached_without(trace: &EventTrace, all: &Sections, block: &Event, held: Section) -> bool {
+    let Some((_, called)) = called_with(trace.event(held.lock), block) else { return false };
+    let has = |event: &Event| {
+        let around = all.around(trace, event.id);
+        around.iter().any(|other| other.object == held.object && other.lock != event.id)
+    };
+    trace
+        .events
+        .iter()
+        .any(|event| frames(event).iter().any(|site| called.contains(site)) && !has(event))
+}
+
+/// The lock is not taken a second time: the caller has it. `None` where it need not have it.
+fn once(bug: &Bug<'_>, all: &Sections, block: &Event, held: Section) -> Option<Candidate> {
     let trace = bug.trace;
+    if is_reached_without(trace, all, block, held) {
+        return None;
+    }
     let edited = without(Edit::new(trace), block)?;
     let lock = lock_name(trace, held.object);
     let places = [block.id, held.lock].map(|id| Span::of(trace.event(id).site()));
@@ -486,6 +513,16 @@ pub(super) fn release_first(
         true => format!("drop the guard of {} (taken at {})", quoted(&lock), places[1].begin()),
         false => format!("give {} (taken at {}) back", quoted(&lock), places[1].begin()),
     };
+    // Who took it knows of it, and not the function that it calls.
+    let again = asked(block).is_some_and(|(other, _)| other == object);
+    let calls = again.then(|| called_with(trace.event(held.lock), block)).flatten();
+    let calls = calls.and_then(|(line, called)| {
+        let callee = called.into_iter().find(|site| !site.is_in_library())?;
+        Some((Span::of(line), format!("calling {}", callee.function)))
+    });
+    let [asking, taking] = places;
+    let (asking, what) = calls.unwrap_or((asking, what));
+    let places = [asking, taking];
     let step = format!("in {}, {back} before {what} ({})", places[0].function, places[0].begin());
     // Whoever wants the lock comes before it is taken.
     let wanting = trace.events.iter().filter(|event| {
@@ -518,7 +555,6 @@ pub(super) fn release_first(
 mod tests {
     use super::*;
     use encoders::dsl::parse;
-    use model::Site;
 
     #[test]
     fn what_a_pointer_leads_to_is_known_by_the_name_that_the_lines_have() {
@@ -634,5 +670,46 @@ mod tests {
         };
         assert_eq!(called(["job->lock", "depjob->lock"]), ["job->lock", "depjob->lock"]);
         assert_eq!(called(["job->lock", "__m"])[0], "job->lock");
+    }
+
+    /// A thread that has a lock asks for it in a function that it calls; another one comes to the `others` lines.
+    fn asked_twice(others: &[(u32, &str)]) -> Vec<String> {
+        let text = "
+            a: [take] lock m
+            a: [ask] W x 1
+            a: unlock m
+            a: fail
+            b: [other] R ready -> r
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [take, ask, other] = ["take", "ask", "other"].map(|label| parsed.event(label));
+        let object = parsed.trace.event(take).kind.object().expect("a lock");
+        let on = Awaited::Lock { object, mode: LockMode::Exclusive };
+        parsed.trace.events[ask.index()].kind = EventKind::Block { on };
+        let display = [(39, "display"), (59, "main")];
+        let asks = [(17, "load"), (33, "convert"), (40, "display"), (59, "main")];
+        for (id, stack) in [(take, &display[..]), (ask, &asks), (other, others)] {
+            let site = |(line, function): &(u32, &str)| Site {
+                file: "rates.c".to_owned(),
+                line: *line,
+                column: 1,
+                function: (*function).to_owned(),
+            };
+            parsed.trace.events[id.index()].stack =
+                stack.iter().map(site).collect::<Vec<_>>().into();
+        }
+        let events = [take, ask];
+        let bug = Bug::by_hand(&parsed.trace, explain::Pattern::Deadlock, &events);
+        candidates(&bug).into_iter().flat_map(|found| found.repair.steps).collect()
+    }
+
+    #[test]
+    fn who_need_not_have_the_lock_takes_it() {
+        let once =
+            "in load, do not take `m` again (rates.c:17): the thread has it since rates.c:39";
+        let first =
+            "in display, give `m` (taken at rates.c:39) back before calling convert (rates.c:40)";
+        assert_eq!(asked_twice(&[(20, "audit")]), [once, first]);
+        assert_eq!(asked_twice(&[(33, "convert"), (20, "audit")]), [first]);
     }
 }
