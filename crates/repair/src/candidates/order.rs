@@ -12,7 +12,7 @@ use crate::uses::{is_handle_used, is_reached_less, parts};
 use explain::Pattern;
 use model::names::is_channel;
 use model::{
-    Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
+    ChannelStep, Event, EventId, EventKind, EventTrace, FailureCondition, ObjectId, ObjectKind,
     PathConditionKind, Site, VarId,
 };
 use std::collections::BTreeSet;
@@ -654,6 +654,11 @@ fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
         return None;
     }
     let done = bug.schedule.iter().find(|id| first.contains(id))?;
+    // What is received has been sent before: each would wait for the other.
+    let steps = [trace.event(*done), event].map(Event::channel_step);
+    if steps == [Some(ChannelStep::Receive), Some(ChannelStep::Send)] {
+        return None;
+    }
     let mut edit = Edit::new(trace);
     let object = edit.object(ObjectKind::Semaphore { initial: 0 }, "a new semaphore");
     let all = sections(trace);

@@ -206,3 +206,39 @@ fn a_line_that_is_reached_sometimes_is_no_place_to_move_to() {
     assert_eq!(first(crate::Uses::NONE), 59, "the nearest");
     assert_eq!(first(crate::Uses(&decided)), 58);
 }
+
+/// A place in a channel of Rust's library that a line of the program called.
+fn in_channel(called: &str, line: u32) -> Vec<Site> {
+    let site = |file: &str, function: &str, line| Site {
+        file: file.to_owned(),
+        line,
+        column: 1,
+        function: function.to_owned(),
+    };
+    let library = site("/rustc/1/library/std/src/sync/mpsc.rs", called, 9);
+    vec![library, site("relay.rs", "work", line)]
+}
+
+#[test]
+fn who_sends_does_not_wait_for_who_receives() {
+    let text = "a: [send] R head -> h\na: fail\nb: [receive] W head 4\n";
+    let mut parsed = parse(text).expect("the text is a trace");
+    let [send, receive] = ["send", "receive"].map(|label| parsed.event(label));
+    let mut waits_for = |called: [&str; 2]| {
+        for ((id, called), line) in [send, receive].into_iter().zip(called).zip([62, 24]) {
+            parsed.trace.events[id.index()].stack = in_channel(called, line).into();
+        }
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::Order,
+            events: &[send, receive],
+            schedule: &[send, receive],
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        waits(&bug).iter().any(|found| found.repair.kind == Kind::WaitFor)
+    };
+    assert!(!waits_for(["send", "recv"]));
+    assert!(waits_for(["recv", "send"]));
+    assert!(waits_for(["len", "recv"]));
+}
