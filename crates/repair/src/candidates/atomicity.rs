@@ -1,10 +1,11 @@
 //! Accesses that belong together: one critical section for them.
 
-use super::checked::{from_check, up_to_failure, validated};
+use super::checked::{from_check, to_step, up_to_failure, validated};
 use super::held::{
     Region, are_no_places_for, given_back, is_ambiguous, taken_inside, without_nested,
 };
 use super::planner::{Block, Plan, Planner};
+use super::remembered::Remembered;
 use super::siblings::Siblings;
 use super::{Candidate, Guard, Kind, Repair, fetched, order, quoted, together};
 use crate::Bug;
@@ -38,6 +39,7 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
     };
     let (mut found, mut wide, mut sides) = (Vec::new(), Vec::new(), Vec::new());
     let parted = matches!(bug.pattern, Pattern::Atomicity | Pattern::SeveralVariables);
+    let remembered = Remembered::of(bug, &all);
     let apart = super::one_sided::parted(bug);
     for width in [
         Width::Fetched,
@@ -56,6 +58,7 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
             Width::Together => Vec::new(),
             _ => blocks(bug, &all, width),
         };
+        let blocks = remembered.whole(blocks);
         let mut locks: Vec<Option<ObjectId>> = locks(trace, &all, &blocks);
         for lock in elsewhere(bug, &all).into_iter().map(Some) {
             if !locks.contains(&lock) {
@@ -214,41 +217,6 @@ fn blocks(bug: &Bug<'_>, all: &Sections, width: Width) -> Vec<Block> {
         _ => block,
     });
     blocks.collect()
-}
-
-/// Up to a step between a thread's first and last event that others see: its own write after a look,
-/// or that it counts itself as a user.
-fn to_step(bug: &Bug<'_>, block: &Block) -> Option<Block> {
-    let trace = bug.trace;
-    let own_cells = cells(trace, bug.events);
-    let updates = |id: EventId| matches!(trace.event(id).kind, EventKind::ReadModifyWrite { .. });
-    let index = |id: EventId| trace.event(id).index as usize;
-    let own = &trace.thread_of(block.first).events;
-    let between = own.get(index(block.first) + 1..index(block.last)).unwrap_or_default();
-    let looks = trace.event(block.first).kind.writes().is_empty();
-    let first = cells(trace, &[block.first]);
-    let writes = |id: &&EventId| {
-        looks && trace.event(**id).kind.writes().iter().any(|part| first.contains(&part.cell))
-    };
-    if let Some(&last) = between.iter().find(writes) {
-        return Some(Block { last, ..block.clone() });
-    }
-    // Others of the cause's threads do the same update, so it counts something. Of several counts the
-    // last is the one that what follows relies on.
-    let counts = |id: &&EventId| {
-        let updated = cells(trace, &[**id]);
-        let same = |other: &model::Event| {
-            other.thread != trace.event(**id).thread
-                && updates(other.id)
-                && !cells(trace, &[other.id]).is_disjoint(&updated)
-        };
-        let known = |thread| bug.events.iter().any(|named| trace.event(*named).thread == thread);
-        updates(**id)
-            && updated.is_disjoint(&own_cells)
-            && trace.events.iter().any(|other| same(other) && known(other.thread))
-    };
-    let last = *between.iter().rev().find(counts)?;
-    Some(Block { last, counts: true, ..block.clone() })
 }
 
 /// The blocks, some of them from the check to the write that it led to, or shorter. Empty where none

@@ -131,6 +131,41 @@ fn decides(trace: &EventTrace, read: EventId, then: EventId) -> bool {
     })
 }
 
+/// Up to a step between a thread's first and last event that others see: its own write after a look,
+/// or that it counts itself as a user.
+pub(super) fn to_step(bug: &Bug<'_>, block: &Block) -> Option<Block> {
+    let trace = bug.trace;
+    let own_cells = cells(trace, bug.events);
+    let updates = |id: EventId| matches!(trace.event(id).kind, EventKind::ReadModifyWrite { .. });
+    let index = |id: EventId| trace.event(id).index as usize;
+    let own = &trace.thread_of(block.first).events;
+    let between = own.get(index(block.first) + 1..index(block.last)).unwrap_or_default();
+    let looks = trace.event(block.first).kind.writes().is_empty();
+    let first = cells(trace, &[block.first]);
+    let writes = |id: &&EventId| {
+        looks && trace.event(**id).kind.writes().iter().any(|part| first.contains(&part.cell))
+    };
+    if let Some(&last) = between.iter().find(writes) {
+        return Some(Block { last, ..block.clone() });
+    }
+    // Others of the cause's threads do the same update, so it counts something. Of several counts the
+    // last is the one that what follows relies on.
+    let counts = |id: &&EventId| {
+        let updated = cells(trace, &[**id]);
+        let same = |other: &model::Event| {
+            other.thread != trace.event(**id).thread
+                && updates(other.id)
+                && !cells(trace, &[other.id]).is_disjoint(&updated)
+        };
+        let known = |thread| bug.events.iter().any(|named| trace.event(*named).thread == thread);
+        updates(**id)
+            && updated.is_disjoint(&own_cells)
+            && trace.events.iter().any(|other| same(other) && known(other.thread))
+    };
+    let last = *between.iter().rev().find(counts)?;
+    Some(Block { last, counts: true, ..block.clone() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,7 @@ mod joined;
 mod one_sided;
 mod order;
 mod planner;
+mod remembered;
 mod routine;
 mod shared;
 mod siblings;
