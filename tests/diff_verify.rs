@@ -264,6 +264,24 @@ fn a_lock_in_a_loop_rules_the_cause_out_and_one_round_without_it_does_not() {
     assert_eq!(verify_patches("visitors", helps, Some("ONCE_WITHOUT")), Some(DIFFERS));
 }
 
+/// In five runs of six the one thread sees what the other one has done and does nothing. That says nothing, and others are
+/// asked.
+#[test]
+fn runs_that_say_nothing_are_passed_over_for_others() {
+    let workspace = Workspace::new("verify-seldom");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/seldom.c");
+    fs::copy(source, workspace.path("program.c")).expect("a copy of the source");
+    for (program, patch) in [("buggy", "-DNO_PATCH"), ("fixed", "-DLOCKED")] {
+        let arguments = ["cc", "-g", "-O1", "-pthread", patch, "program.c", "-o", program];
+        workspace.symbiosis(arguments).expect_code(SUCCESS);
+    }
+    let until = ["record", "--noise", "--until-failure", "3000", "-o", "failing.trace"];
+    workspace.symbiosis(until.into_iter().chain(["--", "./buggy"])).expect_code(SUCCESS);
+    let verify = ["verify", "failing.trace", "--program", "fixed", "--scheduled", "0"];
+    let fixed = workspace.symbiosis(verify).expect_code(SUCCESS);
+    assert!(fixed.stdout().starts_with("no longer possible: "), "{}", fixed.describe());
+}
+
 /// No two threads make these accesses at once any more.
 #[test]
 fn a_thread_that_is_joined_before_rules_the_cause_out() {

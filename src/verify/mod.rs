@@ -36,7 +36,9 @@ pub const VERSION: &str = "1.2";
 /// So many runs that passed are asked whether the order could still come up.
 const ASKED: usize = 3;
 /// So many of each kind are kept for that: some have nothing to say.
-const KEPT: usize = 8;
+const KEPT: usize = 20;
+/// When so many had nothing to say, no others are asked.
+const SILENT: usize = 9;
 
 /// What to verify, and how hard.
 #[derive(Clone, Debug)]
@@ -316,13 +318,16 @@ fn ask(
     let mut count: u32 = 0;
     // A run was passed over that may have more to say than it did.
     let mut passed_over = false;
+    let mut looked = 0;
     while let Some((taken, elsewhere)) = again.take().or_else(|| asked.next()) {
         if elsewhere && !budget() {
             return undecided(found, "no run failed; the time ended".to_owned());
         }
-        if usize::try_from(count) == Ok(ASKED) || !budget() {
+        let silent = count == 0 && looked == SILENT;
+        if usize::try_from(count) == Ok(ASKED) || silent || !budget() {
             break;
         }
+        looked += 1;
         let time = judge.options.time / 4;
         let (answer, execution) = match asked_of(&bug, (taken, elsewhere), time, budget)? {
             Ok(answer) => answer,
