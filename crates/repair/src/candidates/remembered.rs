@@ -75,7 +75,10 @@ fn ordered(trace: &EventTrace, mut expr: ExprId) -> Option<(ExprId, ExprId)> {
                 [Some(_), None] => b,
                 _ => return None,
             },
-            Expr::Cmp(_, a, b) => return Some((a, b)),
+            Expr::Cmp(_, a, b) => {
+                let remembers = [a, b].iter().all(|side| trace.exprs.as_const(*side).is_none());
+                return remembers.then_some((a, b));
+            }
             Expr::Not(of) | Expr::Extract { of, .. } => of,
             _ => return None,
         };
