@@ -113,10 +113,12 @@ impl Compilation {
             }
         }
         let has = |kind: &str| compilation.types.iter().any(|other| other == kind);
+        // rustc refuses to optimise a `cdylib` as a whole where the same call makes a library for other crates.
+        let linked = ["lib", "rlib", "dylib"].into_iter().any(has);
         compilation.kind = if asks || script || !input || links == Some(false) || has("proc-macro")
         {
             Kind::Other
-        } else if test || compilation.types.is_empty() || has("bin") || has("cdylib") {
+        } else if test || compilation.types.is_empty() || has("bin") || has("cdylib") && !linked {
             Kind::Program
         } else {
             Kind::Library
@@ -146,7 +148,7 @@ impl Compilation {
 
     /// What is compiled to native code without its bitcode, if that is so.
     pub fn unseen(&self) -> Option<&str> {
-        let native = ["dylib", "staticlib"];
+        let native = ["dylib", "staticlib", "cdylib"];
         let types = self.types.iter().map(String::as_str);
         types.filter(|_| self.kind == Kind::Library).find(|kind| native.contains(kind))
     }
@@ -240,5 +242,17 @@ mod tests {
     fn native_libraries_are_named() {
         assert_eq!(parse("--crate-type dylib a.rs").unseen(), Some("dylib"));
         assert_eq!(parse("--crate-type rlib a.rs").unseen(), None);
+    }
+
+    #[test]
+    fn a_crate_that_is_also_linked_by_others_is_a_library() {
+        for types in ["--crate-type cdylib --crate-type rlib", "--crate-type lib,cdylib"] {
+            let compilation = parse(&format!("{types} a.rs"));
+            assert_eq!(compilation.kind, Kind::Library);
+            assert_eq!(compilation.unseen(), Some("cdylib"));
+            assert!(!text(&compilation).contains("lto"));
+        }
+        assert_eq!(parse("--crate-type cdylib a.rs").kind, Kind::Program);
+        assert_eq!(parse("--crate-type cdylib --crate-type rlib --test a.rs").kind, Kind::Program);
     }
 }
