@@ -157,6 +157,29 @@ fn what_a_barrier_keeps_is_no_check_and_its_write() {
     assert_ne!(cause.pattern, Pattern::Atomicity, "{}", cause.sentence);
 }
 
+/// How a library's variable is written, by an exchange and then by a store, does not say that these are two steps.
+#[test]
+fn what_is_put_back_at_once_was_seen_in_between() {
+    let mut parsed = trace(
+        "
+        cell state 32 = 3
+        t0: fork a
+        a: [take] W state 1
+        a: [back] W state 3
+        t0: [look] R state -> s
+        t0: fail s == 1
+        ",
+    );
+    let atomic = |function| format!("/usr/include/c++/12/atomic:{function}");
+    place(&mut parsed, "take", &[(&atomic("exchange"), 127), ("work", 27)]);
+    place(&mut parsed, "back", &[(&atomic("store"), 99), ("work", 33)]);
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.case, Some("write-read-write"), "{}", cause.sentence);
+    assert_eq!(cause.events, events(&parsed, &["look", "take", "back"]));
+    place(&mut parsed, "back", &[(&atomic("store"), 99), ("give_back", 33)]);
+    assert_ne!(cause_of(&parsed).case, Some("write-read-write"), "another function's step");
+}
+
 /// The object is there for others to see while its maker, who holds the lock, is still at work; the run ended before
 /// it was done.
 #[test]

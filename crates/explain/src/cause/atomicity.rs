@@ -289,11 +289,14 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         }
     }
     // Of a loop that writes again and again each value may be meant to be seen.
+    // How a library's atomic variable is written, by a store or an exchange, is its own affair.
     let one_activation = || {
-        let [one, other] = [first, second].map(|id| &story.event(id).stack);
-        one[0].function == other[0].function
-            && one[1..] == other[1..]
-            && one[0].line != other[0].line
+        let [one, other] = [first, second].map(|id| {
+            let event = story.event(id);
+            event.stack.get(event.depth()..).unwrap_or_default()
+        });
+        let ([a, one @ ..], [b, other @ ..]) = (one, other) else { return false };
+        a.function == b.function && one == other && a.line != b.line
     };
     // What was written before the other thread was there is no half of a step that it can see.
     let dirty =
