@@ -319,6 +319,23 @@ fn the_holder_of_a_lock_names_the_lock_of_the_object() {
     }
 }
 
+/// What Rust's library keeps in a variable of its own, as who holds a lock does, is no name that the program has for it.
+#[test]
+fn a_variable_of_rusts_library_leaves_the_name_to_others() {
+    let source = |file: &str| {
+        format!(
+            "struct guard {{ int &lock; }}; struct pool {{ long id; int mask; }};
+# 1 \"{file}\"
+static inline __attribute__((always_inline)) void give_back(int &place) {{ guard self{{place}}; self.lock = 0; }}
+# 4 \"pool.rs\"
+void f(pool *p) {{ give_back(p->mask); }}"
+        )
+    };
+    let name = |file| stored(&cpp("-O0", &source(file)), "_Z1fP4pool").pop();
+    assert_eq!(name("pool.rs").as_deref(), Some("self.lock"));
+    assert_eq!(name("/rustc/1/library/std/src/sync/mutex.rs").as_deref(), Some("*self.lock"));
+}
+
 /// At -O0 such functions have parameters in variables of their own, which say less.
 #[test]
 fn what_an_inlined_function_of_a_library_gets() {

@@ -489,11 +489,12 @@ impl<'m> Namer<'m> {
         if text.is_empty() {
             return None;
         }
-        if variable.address {
-            return Some(Place::new(text, Via::Object, variable.ty));
-        }
         // A library's own variable says less than any other.
         let rusts = self.is_of_rusts_library(variable);
+        if variable.address {
+            let limit = if rusts { Fit::Untyped } else { Fit::Exact };
+            return Some(Place { limit, ..Place::new(text, Via::Object, variable.ty) });
+        }
         let foreign = rusts || reserved(&variable.name);
         let limit = if foreign { Fit::Untyped } else { Fit::Exact };
         if matches!(layout::strip(self.module, variable.ty), Some(DebugType::Composite { .. }))
@@ -554,6 +555,8 @@ impl<'m> Namer<'m> {
                     return Some(place);
                 }
                 let pointer = self.place_within(*address, &Reach::here(Want::Link), depth)?;
+                // A pointer that Rust's library keeps in a variable of its own, as who holds a lock does.
+                let is_librarys = pointer.is_librarys();
                 let pointer = pointer.finish(self.module, Want::Link)?;
                 let (via, ty) = match is_untyped_buffer(self.module, pointer.within.0) {
                     true => (Via::Reference, None),
@@ -562,7 +565,11 @@ impl<'m> Namer<'m> {
                 // The `this` that a lambda captures is a member of that name.
                 let captured = [".this", "->this"].iter().any(|end| pointer.text.ends_with(end));
                 // What a library's object keeps for itself leads on from no name of the source.
-                let limit = if pointer.text == "*this" { Fit::Partial } else { Fit::Exact };
+                let limit = match is_librarys {
+                    true => Fit::Untyped,
+                    false if pointer.text == "*this" => Fit::Partial,
+                    false => Fit::Exact,
+                };
                 let text = if captured { "this".to_owned() } else { pointer.text };
                 Some(Place { limit, ..Place::new(text, via, ty) })
             }
