@@ -408,6 +408,7 @@ fn wait(
         let _ = send.send(());
     })?;
     let mut timed_out = false;
+    let mut grew = false;
     let mut ended_here = Ended::default();
     let mut say_large = options.show_output;
     // Who gave a time-out need not be told of it.
@@ -456,7 +457,11 @@ fn wait(
         let long = || options.most_bytes.is_some_and(|most| stream_bytes(directory) > most);
         let mut is_stuck =
             || stuck.as_mut().is_some_and(|stuck| stuck.seen(child.id(), Instant::now()));
-        if !timed_out && (late || long() || is_stuck()) {
+        if timed_out {
+            continue;
+        }
+        grew = !late && long();
+        if late || grew || is_stuck() {
             timed_out = true;
             // As long as the program lives, its descendants can be told by it.
             ended_here.processes.extend(family.into_iter().flat_map(Family::end));
@@ -478,7 +483,7 @@ fn wait(
     if timed_out && status.signal() == Some(libc::SIGKILL) {
         ended_here.processes.push(child.id());
     }
-    ended_here.ran = limit.and_then(TimeLimit::ran);
+    ended_here.note_running(limit, grew.then(|| child.id()));
     Ok((status, ended_here))
 }
 

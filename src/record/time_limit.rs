@@ -24,6 +24,15 @@ pub(super) struct Ended {
 }
 
 impl Ended {
+    /// Says which processes were still running. `grew`: the one that was ended because it logged more than it may, which
+    /// who waits does not do.
+    pub(super) fn note_running(&mut self, limit: Option<TimeLimit>, grew: Option<u32>) {
+        self.ran = match grew {
+            Some(pid) => Some([pid].into()),
+            None => limit.and_then(TimeLimit::ran),
+        };
+    }
+
     /// Notes in a process's manifest whether it was ended, and how it was then.
     pub(super) fn note(&self, pid: u32, manifest: &mut Manifest) {
         manifest.timed_out = self.processes.contains(&pid);
@@ -166,6 +175,20 @@ mod tests {
         child.kill()?;
         child.wait()?;
         Ok((limit.ran().map(|ran| ran.contains(&pid)), times))
+    }
+
+    /// Nobody looked whether its threads wait, but that it logged says it.
+    #[test]
+    fn a_process_that_logs_without_an_end_is_still_running() {
+        let executable = trace_format::Executable { path: "a".to_owned(), build_id: None };
+        let mut manifest = Manifest::new("1", Vec::new(), String::new(), executable);
+        let mut ended = Ended { processes: vec![7], ran: None };
+        ended.note_running(None, Some(7));
+        ended.note(7, &mut manifest);
+        assert_eq!((manifest.timed_out, manifest.still_running), (true, Some(true)));
+        ended.note_running(None, None);
+        ended.note(7, &mut manifest);
+        assert_eq!((manifest.timed_out, manifest.still_running), (true, None));
     }
 
     #[test]

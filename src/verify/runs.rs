@@ -293,7 +293,8 @@ impl Runner {
         let held_up = held_up && !failed;
         let followed = followed && !held_up;
         let left = report.as_ref().and_then(|report| report.left);
-        tracing::debug!(?kind, failed, followed, ?left, "a run of the new program");
+        let still_running = manifest.still_running;
+        tracing::debug!(?kind, failed, followed, ?left, ?still_running, "a run of the new program");
         let bytes = manifest.stream_bytes();
         Ok(Taken { kind, failed, held_up, followed, bytes, directory, _scratch: scratch })
     }
