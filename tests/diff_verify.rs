@@ -390,3 +390,22 @@ fn a_run_that_hangs_is_ended_before_its_time_is_up() {
     let taken = begun.elapsed();
     assert!(taken < Duration::from_secs(9), "{taken:?}: {}", outcome.describe());
 }
+
+/// Along the paths of a failing run alone, the idle worker beside it may be taken for what hangs.
+#[test]
+fn a_run_that_fails_again_is_compared_by_what_the_program_does() {
+    let workspace = Workspace::new("verify-idle");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/idle_beside_latch.c");
+    fs::copy(source, workspace.path("program.c")).expect("a copy of the source");
+    let arguments = ["cc", "-g", "-O1", "-pthread", "program.c", "-o", "buggy"];
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let record = ["record", "--noise", "--until-failure", "3000", "--timeout", "5"];
+    let record = record.into_iter().chain(["-o", "failing.trace", "--", "./buggy"]);
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let verify =
+        ["verify", "failing.trace", "--program", "buggy", "--scheduled", "0", "--noisy", "2"];
+    for _ in 0..4 {
+        let answer = workspace.symbiosis(verify);
+        assert!(!answer.stdout().starts_with("fails, in another way"), "{}", answer.describe());
+    }
+}

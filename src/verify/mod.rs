@@ -201,7 +201,8 @@ impl Judge<'_> {
     /// Says of a run that it failed, and whether that was for the same cause.
     fn failed(self, taken: &Taken, found: &mut Verification) -> Result<(), FixError> {
         found.failed_runs += 1;
-        let Some((comparison, same)) = compared(taken, self.solution, self.options.time / 4) else {
+        let (time, is_first) = (self.options.time / 4, found.comparison.is_none());
+        let Some((comparison, same)) = compared(taken, self.solution, time, is_first) else {
             if found.comparison.is_none() {
                 found.reason = "a run failed, and its cause is not known".to_owned();
             }
@@ -225,9 +226,15 @@ impl Judge<'_> {
 }
 
 /// Solves a failing run, compares its cause, and says whether it is the same: the patch may have parted the lines that the
-/// fingerprint knows the distance of. `None` when it has no cause. Where every schedule along its paths
-/// fails, and not only along those of the recorded run, a run that passes is looked for, too.
-fn compared(taken: &Taken, solution: &Solution, time: Duration) -> Option<(Comparison, bool)> {
+/// fingerprint knows the distance of. `None` when it has no cause. Where it is not the same, the program is run for it, too, as for
+/// the recorded one: always for the first run that fails (`is_first`), and later where every schedule along its paths
+/// fails, and not only along those of the recorded run.
+fn compared(
+    taken: &Taken,
+    solution: &Solution,
+    time: Duration,
+    is_first: bool,
+) -> Option<(Comparison, bool)> {
     let solved = |replay: Option<ReplayOptions>| {
         let options = SolveOptions {
             alternates: 1,
@@ -247,13 +254,16 @@ fn compared(taken: &Taken, solution: &Solution, time: Duration) -> Option<(Compa
         pattern == Some(explain::Pattern::EverySchedule.name())
     };
     let claimed = solved(None)?;
-    let other = match every(&claimed) && !every(solution) {
-        true => solved(Some(ReplayOptions::default())).unwrap_or(claimed),
-        false => claimed,
+    let judged = |other: &Solution| {
+        let comparison = compare(solution, other);
+        let same = comparison.same || alike(solution, other);
+        (comparison, same)
     };
-    let comparison = compare(solution, &other);
-    let same = comparison.same || alike(solution, &other);
-    Some((comparison, same))
+    let (comparison, same) = judged(&claimed);
+    // The recorded cause is that of runs of the program, too, where these tell another one than the log alone.
+    let asks = !same && (is_first || (every(&claimed) && !every(solution)));
+    let other = asks.then(|| solved(Some(ReplayOptions::default()))).flatten();
+    Some(other.map_or((comparison, same), |other| judged(&other)))
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
