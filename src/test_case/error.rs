@@ -18,6 +18,12 @@ pub enum TestCaseError {
     /// The solution is of a run that passed.
     #[error("the trace has no failure, so there is nothing to test for")]
     NoFailure,
+    /// The failure is that a line was reached, which nobody watches in a test.
+    #[error(
+        "the failure is that a line was reached (`record --fail-at`), which ends no program by itself, so a test of it could \
+         not fail; have the program end there, by `abort()` or an assertion, record that, and make the test of it"
+    )]
+    Reached,
     /// A file of the test is there already.
     #[error("{} exists; remove it or choose another directory with -o", path.display())]
     Exists {
@@ -34,7 +40,9 @@ impl TestCaseError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Name { .. } | Self::NoFailure | Self::Exists { .. } => exit_codes::USAGE,
+            Self::Name { .. } | Self::NoFailure | Self::Reached | Self::Exists { .. } => {
+                exit_codes::USAGE
+            }
             Self::Write(_) => exit_codes::UNEXPECTED,
         }
     }

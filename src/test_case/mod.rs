@@ -81,9 +81,13 @@ pub fn default_name(manifest: &Manifest) -> String {
 /// The files of a test, in a fixed order.
 ///
 /// # Errors
-/// When the name does not fit, or the solution has no failing schedule.
+/// When the name does not fit, the solution has no failing schedule, or the program does not fail by itself.
 pub fn files(case: &TestCase<'_>) -> Result<Vec<File>, TestCaseError> {
     check_name(case.name)?;
+    let recorded = case.manifest.failure.as_ref().map(|failure| failure.kind);
+    if recorded == Some(FailureKind::Reached) {
+        return Err(TestCaseError::Reached);
+    }
     let failure = case.solution.failure.as_ref().ok_or(TestCaseError::NoFailure)?;
     let words = Words::new(case, failure);
     let file = |name: String, text| File { name, text };
@@ -197,6 +201,13 @@ impl<'a> Words<'a> {
                 Some(Outcome::Exited(status)) => status.to_string(),
                 _ => "0".to_owned(),
             },
+            "DETECTION" => {
+                quote::c_string(self.case.manifest.detect.as_deref().unwrap_or_default())
+            }
+            "CHECK" => {
+                let check = self.case.manifest.fail_if.as_ref().filter(|check| check.failed);
+                quote::c_string(check.map(|check| &*check.command).unwrap_or_default())
+            }
             "OUTPUT" => quote::c_string(&expected_output(self.case.manifest)),
             "MAGIC" => format!("0x{REPORT_MAGIC:016x}"),
             _ => return self.common(key),

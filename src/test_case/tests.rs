@@ -82,13 +82,17 @@ struct Bench(tempfile::TempDir);
 
 impl Bench {
     fn new(outcome: Outcome, arguments: &[&str]) -> Self {
+        Self::of(&manifest(outcome, arguments))
+    }
+
+    fn of(manifest: &Manifest) -> Self {
         let bench = Self(tempfile::tempdir().unwrap());
-        let (solution, manifest) = (solution(), manifest(outcome, arguments));
+        let solution = solution();
         let case = TestCase {
             name: "bank-7",
             solution: &solution,
             cause: None,
-            manifest: &manifest,
+            manifest,
             schedule: SCHEDULE,
             program: None,
         };
@@ -175,6 +179,56 @@ fn the_test_compiles_without_warnings_as_c_and_as_cxx() {
         bench.compile(&format!("c++ -x c++ {level} -Wall -Wextra -Werror -pedantic"));
         bench.compile(&format!("clang++ -x c++ {level} -std=c++11 -Wall -Wextra -Werror"));
     }
+}
+
+#[test]
+fn a_wrong_output_fails_the_test() {
+    let mut manifest = manifest(Outcome::Exited(0), &[]);
+    let command = "grep -qv \"total 2\"".to_owned();
+    manifest.fail_if = Some(trace_format::OutputCheck { command, failed: true });
+    let bench = Bench::of(&manifest);
+    bench.compile("c++ -x c++ -Wall -Wextra -Werror -pedantic -DSYMBIOSIS_TEST_TIMEOUT=2");
+    // What goes to standard error is not looked at, and shown.
+    bench.program(FOLLOWED, "echo total 2; echo hint >&2");
+    bench.expect(&["./program"], 0, &["passed"]);
+    bench.program(FOLLOWED, "echo total 1; echo hint >&2");
+    bench.expect(&["./program"], 1, &["the bug is still there", "total 1", "hint"]);
+    bench.program(FOLLOWED, "exit 3");
+    bench.expect(&["./program"], 1, &["FAILED", "not as recorded"]);
+    let command = "no-such-command 2> /dev/null".to_owned();
+    manifest.fail_if = Some(trace_format::OutputCheck { command, failed: true });
+    let bench = Bench::of(&manifest);
+    bench.program(FOLLOWED, "echo total 1");
+    bench.expect(&["./program"], 99, &["no-such-command"]);
+}
+
+#[test]
+fn the_heap_is_watched_as_it_was() {
+    let mut manifest = manifest(Outcome::Signalled(libc::SIGSEGV), &[]);
+    let watched = "test \"$SYMBIOSIS_DETECT\" != use-after-free || kill -SEGV $$";
+    let bench = Bench::of(&manifest);
+    bench.program(FOLLOWED, watched);
+    bench.expect(&["./program"], 0, &["passed"]);
+    manifest.detect = Some("use-after-free".to_owned());
+    let bench = Bench::of(&manifest);
+    bench.program(FOLLOWED, watched);
+    bench.expect(&["./program"], 1, &["FAILED", "signal 11"]);
+}
+
+#[test]
+fn what_no_program_fails_by_is_no_test() {
+    let mut manifest = manifest(Outcome::Exited(0), &[]);
+    manifest.failure.as_mut().unwrap().kind = FailureKind::Reached;
+    let case = TestCase {
+        name: "bank",
+        solution: &solution(),
+        cause: None,
+        manifest: &manifest,
+        schedule: SCHEDULE,
+        program: None,
+    };
+    let error = files(&case).unwrap_err();
+    assert!(matches!(error, TestCaseError::Reached), "{error}");
 }
 
 #[test]

@@ -56,6 +56,11 @@ static const int failure_status = @STATUS@;
 /* What the failing program's output holds; empty when nothing is known. */
 static const char failure_output[] = @OUTPUT@;
 
+/* What the heap is watched for, as it was in the recorded run; empty when it is not. */
+static const char detection[] = @DETECTION@;
+/* The command that says with status 0 of the output that it is wrong; empty when the program fails by itself. */
+static const char output_check[] = @CHECK@;
+
 /* The arguments of the recorded run, without the program's name. */
 static const char *const recorded_arguments[] = {
 @ARGUMENTS@    NULL,
@@ -87,9 +92,12 @@ static char directory[512];
 static char schedule_file[600];
 static char report_file[600];
 static char output_file[600];
+/* What is printed to standard error, where the command above looks at standard output. */
+static char error_file[600];
 
 static void remove_files(void)
 {
+    unlink(error_file);
     unlink(schedule_file);
     unlink(report_file);
     unlink(output_file);
@@ -119,6 +127,7 @@ static int make_files(void)
     snprintf(schedule_file, sizeof schedule_file, "%s/schedule", directory);
     snprintf(report_file, sizeof report_file, "%s/report", directory);
     snprintf(output_file, sizeof output_file, "%s/output", directory);
+    snprintf(error_file, sizeof error_file, "%s/error", directory);
 
     file = fopen(schedule_file, "w");
     if (file == NULL)
@@ -130,7 +139,7 @@ static int make_files(void)
 }
 
 /* In the child: becomes the program. Only returns when that fails. */
-static void become(char **command, int output)
+static void become(char **command, int output, int errors)
 {
     int input = isatty(STDIN_FILENO) ? open("/dev/null", O_RDONLY) : -1;
 
@@ -140,7 +149,11 @@ static void become(char **command, int output)
     setenv("SYMBIOSIS_REPORT", report_file, 1);
     unsetenv("SYMBIOSIS_NOISE");
     unsetenv("SYMBIOSIS_TRACE_DIR");
-    if (dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0)
+    if (detection[0] != '\0')
+        setenv("SYMBIOSIS_DETECT", detection, 1);
+    else
+        unsetenv("SYMBIOSIS_DETECT");
+    if (dup2(output, STDOUT_FILENO) >= 0 && dup2(errors, STDERR_FILENO) >= 0)
         execvp(command[0], command);
 }
 
@@ -152,11 +165,13 @@ static int run(char **command, int *status, int *late)
 {
     const struct timespec moment = { 0, 5 * 1000 * 1000 };
     struct timespec start, now;
-    int output, told[2], error = 0;
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+    int output, errors, told[2], error = 0;
     pid_t child, ended;
 
-    output = open(output_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (output < 0 || pipe(told) != 0)
+    output = open(output_file, flags, 0600);
+    errors = open(output_check[0] != '\0' ? error_file : output_file, flags, 0600);
+    if (output < 0 || errors < 0 || pipe(told) != 0)
         return errno;
     fflush(NULL);
     child = fork();
@@ -166,11 +181,12 @@ static int run(char **command, int *status, int *late)
         /* A successful exec closes the pipe, so the parent reads nothing. */
         fcntl(told[1], F_SETFD, FD_CLOEXEC);
         close(told[0]);
-        become(command, output);
+        become(command, output, errors);
         error = errno;
         _exit(write(told[1], &error, sizeof error) == (ssize_t)sizeof error ? NOT_RUN : FAILED);
     }
     close(output);
+    close(errors);
     close(told[1]);
     if (read(told[0], &error, sizeof error) != (ssize_t)sizeof error)
         error = 0;
@@ -242,11 +258,10 @@ static int said(const char *text)
     return found;
 }
 
-/* Shows the last 64 KiB of the program's output. */
-static void show_output(void)
+static void show_file(const char *name, const char *what)
 {
     static char buffer[1 << 16];
-    FILE *file = fopen(output_file, "rb");
+    FILE *file = fopen(name, "rb");
     size_t length = 0;
 
     if (file == NULL)
@@ -257,9 +272,16 @@ static void show_output(void)
     fclose(file);
     if (length == 0)
         return;
-    printf("--- what the program printed ---\n");
+    printf("--- %s ---\n", what);
     fwrite(buffer, 1, length, stdout);
     printf("%s--- end ---\n", buffer[length - 1] == '\n' ? "" : "\n");
+}
+
+/* Shows the last 64 KiB of the program's output. */
+static void show_output(void)
+{
+    show_file(output_file, "what the program printed");
+    show_file(error_file, "what it printed to standard error");
 }
 
 /* The line of the schedule with this number, from 1. */
@@ -336,6 +358,55 @@ static int judge_failure(const struct report *report, int status)
     return FAILED;
 }
 
+/* Asks the command whether the output is wrong. Gives its status, or -1 when it could not look. */
+static int check_output(void)
+{
+    int status = 0;
+    pid_t child;
+
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        int input = open(output_file, O_RDONLY);
+
+        setenv("SYMBIOSIS_STATUS", "0", 1);
+        if (input >= 0 && dup2(input, STDIN_FILENO) >= 0)
+            execl("/bin/sh", "sh", "-c", output_check, (char *)NULL);
+        _exit(127);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) < 126 ? WEXITSTATUS(status) : -1;
+}
+
+/* Where the program ended well. */
+static int judge_output(const struct report *report)
+{
+    int answer = output_check[0] != '\0' ? check_output() : 1;
+
+    if (answer < 0) {
+        fprintf(stderr, "@NAME@: the test could not be run: the command that looks at the output failed: %s\n",
+                output_check);
+        return NOT_RUN;
+    }
+    if (answer == 0) {
+        printf("FAILED: the bug is still there: %s\n", failure);
+        if (!was_followed(report)) {
+            printf("The program left the schedule before that at ");
+            show_departure(report);
+        }
+        show_output();
+        return FAILED;
+    }
+    if (was_followed(report)) {
+        printf("passed: the schedule was followed to its end, and the program did not fail\n");
+    } else {
+        printf("passed: the schedule has become impossible, which counts as fixed, at ");
+        show_departure(report);
+    }
+    return PASSED;
+}
+
 static int judge(const char *program, int status, int late)
 {
     struct report report;
@@ -354,13 +425,7 @@ static int judge(const char *program, int status, int late)
     }
     if (report.deadlock || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return judge_failure(&report, status);
-    if (was_followed(&report)) {
-        printf("passed: the schedule was followed to its end, and the program did not fail\n");
-    } else {
-        printf("passed: the schedule has become impossible, which counts as fixed, at ");
-        show_departure(&report);
-    }
-    return PASSED;
+    return judge_output(&report);
 }
 
 int main(int argc, char **argv)
