@@ -101,6 +101,13 @@ fn a_new_lock_rules_the_cause_out() {
     verify("bank", "total_lock` is held on both sides");
 }
 
+/// Of a thread that is cancelled in a call the log may look as if the call had returned: then the handler's lock is not seen, in
+/// one run of six.
+#[test]
+fn a_lock_that_a_cleanup_handler_takes_rules_the_cause_out() {
+    verify("cancel_read", "`lock` is held on both sides");
+}
+
 #[test]
 fn a_write_that_comes_earlier_rules_the_cause_out() {
     verify("barrier", "synchronisation rules them out");

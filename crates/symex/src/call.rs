@@ -193,6 +193,9 @@ impl<'r> Engine<'r> {
         {
             return self.return_from_tail_call(t);
         }
+        if self.denies_return(t, next) {
+            return contradiction("a lock given back in the call that takes it");
+        }
         match next {
             None => self.return_unlogged(t),
             Some(Entry::Runtime(event)) => self.runtime(t, event),

@@ -3,8 +3,8 @@
 use crate::engine::Engine;
 use crate::externals::plain_name;
 use crate::sync::WaitEnd;
-use crate::thread::{ExternalCall, PendingSync};
-use trace_format::layout::SyncOp;
+use crate::thread::{Entry, ExternalCall, Frame, PendingSync};
+use trace_format::layout::{RuntimeEvent, SyncOp};
 
 impl Engine<'_> {
     /// A thread was cancelled in a call that waits: the call has no end. The mutex of a condition
@@ -33,6 +33,23 @@ impl Engine<'_> {
             _ => self.was_cancelled(t),
         }
         true
+    }
+
+    /// Does a call do what it cannot do, so that an earlier return, which looked like one of a call in which the thread was cancelled,
+    /// was none? What handlers do behind that may look like what the program does behind the call, up to here.
+    pub fn denies_return(&self, t: usize, next: Option<Entry>) -> bool {
+        let thread = &self.threads[t];
+        let takes = |frame: &Frame<'_>| match frame {
+            Frame::External(frame) => frame
+                .call
+                .as_ref()
+                .is_some_and(|call| !call.walked && plain_name(call.name) == "pthread_mutex_lock"),
+            _ => false,
+        };
+        matches!(next, Some(Entry::Runtime(RuntimeEvent::Unlocked)))
+            && thread.doubtful_return.is_some()
+            && !self.learned.jumps.contains_key(&t)
+            && thread.frames.last().is_some_and(takes)
     }
 
     /// Something happens in a thread that was waiting, and no signal handler does it: a thread that was cancelled takes locks of
