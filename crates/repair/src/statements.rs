@@ -67,7 +67,7 @@ pub(crate) fn statements(trace: &EventTrace, thread: ThreadId, function: &Site) 
 }
 
 /// Was the event performed by code?
-fn is_own(event: &Event) -> bool {
+pub(crate) fn is_own(event: &Event) -> bool {
     !matches!(
         event.kind,
         EventKind::Start

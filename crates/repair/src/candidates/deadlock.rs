@@ -10,6 +10,7 @@ use crate::sections::{
     Section, Sections, ends_wait, guard, is_internal, lock_name, sections, sections_and_units,
 };
 use crate::source::{Span, asked_at, frames, span};
+use crate::statements::is_own;
 use crate::uses::is_found_between;
 use crate::words::{shares_this, word_in};
 use model::{
@@ -205,10 +206,8 @@ fn is_reached_without(trace: &EventTrace, all: &Sections, block: &Event, held: S
         let around = all.around(trace, event.id);
         around.iter().any(|other| other.object == held.object && other.lock != event.id)
     };
-    trace
-        .events
-        .iter()
-        .any(|event| frames(event).iter().any(|site| called.contains(site)) && !has(event))
+    let mut events = trace.events.iter().filter(|event| is_own(event));
+    events.any(|event| frames(event).iter().any(|site| called.contains(site)) && !has(event))
 }
 
 /// The lock is not taken a second time: the caller has it. `None` where it need not have it.
@@ -697,6 +696,16 @@ mod tests {
             };
             parsed.trace.events[id.index()].stack =
                 stack.iter().map(site).collect::<Vec<_>>().into();
+        }
+        // The end of the run is where the thread was.
+        let end = parsed.trace.event(ask).stack.clone();
+        let own = parsed.trace.thread_of(ask).events.clone();
+        for id in &own[parsed.trace.event(ask).index as usize..] {
+            let event = &mut parsed.trace.events[id.index()];
+            event.stack = end.clone();
+            if let EventKind::Unlock { synthetic, .. } = &mut event.kind {
+                *synthetic = true;
+            }
         }
         let events = [take, ask];
         let bug = Bug::by_hand(&parsed.trace, explain::Pattern::Deadlock, &events);
