@@ -34,6 +34,8 @@ __attribute__((constructor(101))) static void begin(void) {
 
 void __symbiosis_witness(uint32_t function, uint32_t block) {
   uint64_t serial = __symbiosis_control[8];
+  // The thread's log has ended, and a signal's handler runs in it once more.
+  if (!serial) return;
   if (serial - 1 >= THREADS) abort();
   // In one step: a signal's handler may come in between.
   uint64_t at = __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
