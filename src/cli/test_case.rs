@@ -56,6 +56,7 @@ pub fn run(args: &Args) -> Result<u8, Failure> {
     let name = args.name.clone().unwrap_or_else(|| test_case::default_name(&manifest));
     // Before the search, which may take its time.
     test_case::check_name(&name)?;
+    test_case::check_failure(&manifest)?;
     let options = SolveOptions {
         alternates: 0,
         backend: args.solver.clone(),

@@ -66,6 +66,17 @@ pub fn check_name(name: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Checks that a program which fails as the recorded one did can be told from one that does not.
+///
+/// # Errors
+/// When it does not fail by itself.
+pub fn check_failure(manifest: &Manifest) -> Result<(), TestCaseError> {
+    match manifest.failure.as_ref().map(|failure| failure.kind) {
+        Some(FailureKind::Reached) => Err(TestCaseError::Reached),
+        _ => Ok(()),
+    }
+}
+
 /// The name of a test that nobody named: that of the program, as far as [`check_name`] lets it.
 #[must_use]
 pub fn default_name(manifest: &Manifest) -> String {
@@ -84,10 +95,7 @@ pub fn default_name(manifest: &Manifest) -> String {
 /// When the name does not fit, the solution has no failing schedule, or the program does not fail by itself.
 pub fn files(case: &TestCase<'_>) -> Result<Vec<File>, TestCaseError> {
     check_name(case.name)?;
-    let recorded = case.manifest.failure.as_ref().map(|failure| failure.kind);
-    if recorded == Some(FailureKind::Reached) {
-        return Err(TestCaseError::Reached);
-    }
+    check_failure(case.manifest)?;
     let failure = case.solution.failure.as_ref().ok_or(TestCaseError::NoFailure)?;
     let words = Words::new(case, failure);
     let file = |name: String, text| File { name, text };

@@ -44,6 +44,11 @@ impl Control {
         self.ruled_out > 0 && !self.tells_apart(answer)
     }
 
+    /// Does it leave open what the answer is worth?
+    pub(super) fn is_silent(self, answer: Answer) -> bool {
+        self.ruled_out + self.came_up == 0 && self.taken.odds(answer.passed) <= ENOUGH
+    }
+
     /// Would the new program's runs hardly ever be as they are if the patch changed nothing?
     fn tells_apart(self, answer: Answer) -> bool {
         let share = f64::from(self.ruled_out) / f64::from((self.ruled_out + self.came_up).max(1));
@@ -132,7 +137,10 @@ mod tests {
         assert!(is_against((7, 0), (5, 1), 20));
         assert!(is_against((12, 9), (3, 0), 2));
         assert!(!is_against((12, 9), (3, 0), 20));
-        // It has nothing to say of it at all.
+        // It has nothing to say of it at all, as where there was no time for it.
         assert!(!is_against((20, 0), (0, 0), 20));
+        let answer = Answer { passed: 20, ruled_out: 3 };
+        assert!(Control::default().is_silent(answer));
+        assert!(!Control { came_up: 1, ..Control::default() }.is_silent(answer));
     }
 }

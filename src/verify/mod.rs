@@ -436,6 +436,11 @@ fn ask(
                 return Ok(Some(Doubted { control, answer, why }));
             }
             found.ruled_out(&why);
+            if control.is_silent(answer) {
+                found.reason.push_str(
+                    "; runs of the recorded program were not asked the same, or had nothing to say",
+                );
+            }
         }
     }
     Ok(None)

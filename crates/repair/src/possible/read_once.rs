@@ -3,7 +3,7 @@
 use super::together::are_beside;
 use super::{Possible, Search, cells};
 use crate::source::span;
-use explain::{Pattern, last_member};
+use explain::last_member;
 use model::{CellId, Event, ThreadId};
 use std::collections::BTreeSet;
 
@@ -13,20 +13,13 @@ impl Search<'_> {
     /// where that is not so, or not seen in this run.
     pub(super) fn is_read_once(&self) -> Option<Possible> {
         let (trace, run) = (self.bug.trace, self.run);
-        if self.bug.pattern != Pattern::Atomicity {
-            return None;
-        }
+        let (look, act) = self.look_and_act()?;
         let reads = |event: &Event| !event.kind.reads().is_empty();
-        let only_reads = |event: &Event| reads(event) && event.kind.writes().is_empty();
-        let (look, last) = self.groups().iter().find_map(|group| match group[..] {
-            [first, .., last] => Some((trace.event(first), trace.event(last))),
-            _ => None,
-        })?;
-        let is_one = !cells(look).is_disjoint(&cells(last));
-        if !is_one || !only_reads(look) || !only_reads(last) {
+        let writes = |event: &Event| !event.kind.writes().is_empty();
+        if self.new.incomplete || writes(look) || writes(act) {
             return None;
         }
-        let function = span(look, last)?.function;
+        let function = span(look, act)?.function;
         let name = last_member(trace.subject(look)?);
         let named = |event: &Event| run.subject(event).is_some_and(|it| last_member(it) == name);
         let inside = |event: &Event| event.stack.iter().any(|site| site.function == function);
@@ -39,8 +32,8 @@ impl Search<'_> {
         // Also where it has another name.
         let about: BTreeSet<CellId> = there.iter().flat_map(|event| cells(event)).collect();
         let touches = |event: &&Event| !cells(event).is_disjoint(&about);
-        let writes = run.events.iter().filter(|event| !event.kind.writes().is_empty());
-        let writes: Vec<&Event> = writes.filter(touches).collect();
+        let writes: Vec<&Event> =
+            run.events.iter().filter(|event| writes(event)).filter(touches).collect();
         let orders = encoders::encode_orders(run).ok()?;
         let is_met = |event: &Event| {
             let own = cells(event);

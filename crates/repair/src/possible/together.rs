@@ -21,18 +21,7 @@ impl Search<'_> {
     /// write it hold, and read it nowhere else? None where that is not so, or not seen in this run.
     pub(super) fn looks_and_writes_together(&self) -> Option<Possible> {
         let (trace, run) = (self.bug.trace, self.run);
-        if self.bug.pattern != Pattern::Atomicity {
-            return None;
-        }
-        let groups = self.groups();
-        let (look, act) = groups.iter().find_map(|group| match group[..] {
-            [first, .., last] => Some((trace.event(first), trace.event(last))),
-            _ => None,
-        })?;
-        let is_one = !cells(look).is_disjoint(&cells(act));
-        if !is_one || look.kind.reads().is_empty() {
-            return None;
-        }
+        let (look, act) = self.look_and_act()?;
         let name = last_member(trace.subject(look)?);
         let named = |event: &&Event| run.subject(event).is_some_and(|it| last_member(it) == name);
         // Others may have other names for it.
@@ -73,6 +62,20 @@ impl Search<'_> {
         let is = if names.len() == 1 { "is" } else { "are" };
         let names = names.into_iter().collect::<Vec<_>>().join("` and `");
         Some(Possible::No(format!("`{names}` {is} held from the look at `{name}` to its change")))
+    }
+
+    /// Where the cause is that another thread came between a look at a variable and what was done by it: both.
+    pub(super) fn look_and_act(&self) -> Option<(&Event, &Event)> {
+        let trace = self.bug.trace;
+        if self.bug.pattern != Pattern::Atomicity {
+            return None;
+        }
+        let (look, act) = self.groups().iter().find_map(|group| match group[..] {
+            [first, .., last] => Some((trace.event(first), trace.event(last))),
+            _ => None,
+        })?;
+        let is_one = !cells(look).is_disjoint(&cells(act));
+        (is_one && !look.kind.reads().is_empty()).then_some((look, act))
     }
 
     /// The section that an access lies in, alone with its lock, in which its thread goes by a look at the same: by an earlier
