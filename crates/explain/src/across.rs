@@ -408,11 +408,13 @@ impl<'a> View<'a> {
     /// that the thread went on, and looked at that time, follows from what its waker did.
     fn waker(&self, branch: &Divergence) -> Option<ThreadId> {
         let Side { trace, evaluation, .. } = self.failing;
-        let read = branch.reads.last()?.event;
+        // What another thread read may have been handed over.
+        let own = |read: &&ReadRef| trace.event(read.event).thread == branch.thread;
+        let read = branch.reads.iter().rev().find(own)?.event;
         let before = trace.event(read).index as usize;
-        let own = trace.threads[branch.thread.index()].events[..before].iter().rev();
+        let events = trace.threads[branch.thread.index()].events.iter().take(before).rev();
         let mut section =
-            own.take_while(|id| !matches!(trace.event(**id).kind, EventKind::Unlock { .. }));
+            events.take_while(|id| !matches!(trace.event(**id).kind, EventKind::Unlock { .. }));
         let wake = section.find(|id| evaluation.woken_by.contains_key(*id))?;
         let signal = *evaluation.woken_by.get(wake)?;
         let alone = |id: EventId| self.matching.in_passing(id).is_none();
