@@ -35,7 +35,8 @@ pub fn initialised(name: &str) -> Option<&str> {
 /// for its units a read.
 #[must_use]
 pub fn is_channel(name: &str) -> bool {
-    ["pipe of ", "socket pair of ", "event counter of "].iter().any(|kind| name.starts_with(kind))
+    let kinds = ["pipe of ", "socket pair of ", "connection of ", "event counter of "];
+    kinds.iter().any(|kind| name.starts_with(kind))
 }
 
 /// Is it a file of an installed library, by where headers are installed? Those of C++'s library lie in

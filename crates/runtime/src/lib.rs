@@ -59,6 +59,7 @@ pub mod schedule;
 pub mod script;
 pub mod signals;
 pub mod sleep;
+pub mod sockets;
 pub mod start;
 pub mod streams;
 pub mod sync;

@@ -37,6 +37,7 @@ pub const EFBIG: c_int = 27;
 pub const ENOSPC: c_int = 28;
 pub const ENAMETOOLONG: c_int = 36;
 pub const ENOSYS: c_int = 38;
+pub const EINPROGRESS: c_int = 115;
 pub const EOPNOTSUPP: c_int = 95;
 pub const ETIMEDOUT: c_int = 110;
 pub const ESRCH: c_int = 3;
@@ -154,9 +155,24 @@ pub type ObjectVisitor = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_v
 
 unsafe extern "C" {
     pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    /// libc's own, not the interposed one.
+    #[link_name = "__close"]
     pub fn close(fd: c_int) -> c_int;
+    /// libc's own, not the interposed one.
+    #[link_name = "__read"]
     pub fn read(fd: c_int, data: *mut c_void, n: usize) -> isize;
+    /// libc's own, not the interposed one.
+    #[link_name = "__write"]
     pub fn write(fd: c_int, data: *const c_void, n: usize) -> isize;
+    pub fn getsockname(fd: c_int, address: *mut c_void, size: *mut c_uint) -> c_int;
+    pub fn getpeername(fd: c_int, address: *mut c_void, size: *mut c_uint) -> c_int;
+    pub fn getsockopt(
+        fd: c_int,
+        level: c_int,
+        option: c_int,
+        value: *mut c_void,
+        size: *mut c_uint,
+    ) -> c_int;
     pub fn pwrite(fd: c_int, data: *const c_void, n: usize, offset: i64) -> isize;
     pub fn lseek(fd: c_int, offset: i64, whence: c_int) -> i64;
     pub fn fallocate(fd: c_int, mode: c_int, offset: i64, n: i64) -> c_int;

@@ -8,7 +8,7 @@ use trace_format::ModuleId;
 use trace_format::layout::SyncOp::*;
 use trace_format::layout::{
     MAPPING_GROWN, MAPPING_MOVED, MAPPING_OTHER, MAPPING_PAGE as PAGE, MAPPING_ZERO, RuntimeEvent,
-    SyncOp,
+    SocketUse, SyncOp,
 };
 
 #[test]
@@ -399,4 +399,35 @@ fn a_shared_library_uses_the_executables_runtime() {
         .filter(|entry| matches!(entry, Entry::Block(_)))
         .collect();
     assert_eq!(blocks, [Entry::Block(1), Entry::Block(4)]);
+}
+
+#[test]
+fn both_ends_of_a_connection_are_told_by_the_same_numbers() {
+    let traced = scenario("connections");
+    let begun = traced.calls("t0", 0, RuntimeEvent::SyncBegin);
+    let ended = traced.calls("t0", 0, RuntimeEvent::SyncEnd);
+    let told: Vec<_> =
+        begun.iter().zip(&ended).map(|(begin, end)| (begin, end[3] as i64)).collect();
+    let numbers: Vec<u64> = begun.iter().map(|call| call[1]).collect();
+    let about = |what: SocketUse, op, moved| (op as u64, what as u64, moved);
+    let expected = [
+        about(SocketUse::Connection, SocketWrite, 1),
+        about(SocketUse::Connection, SocketRead, 1),
+        about(SocketUse::Bytes, SocketWrite, 5),
+        about(SocketUse::Bytes, SocketRead, 2),
+        about(SocketUse::Bytes, SocketRead, 3),
+        // Only the last descriptor's closing ends it, and it is found ended once.
+        about(SocketUse::End, SocketWrite, 1),
+        about(SocketUse::End, SocketRead, 1),
+        about(SocketUse::Doubt, SocketWrite, 1),
+        about(SocketUse::End, SocketWrite, 1),
+    ];
+    let seen: Vec<_> = told.iter().map(|(call, moved)| (call[0], call[2], *moved)).collect();
+    assert_eq!(seen, expected);
+    assert_eq!(numbers[0], numbers[1]);
+    assert_eq!([numbers[2]; 3], [numbers[3], numbers[4], numbers[7]]);
+    assert_eq!(numbers[5], numbers[6]);
+    let mut different = [numbers[0], numbers[2], numbers[5], numbers[8]];
+    different.sort_unstable();
+    assert!(different.windows(2).all(|pair| pair[0] != pair[1]), "{different:x?}");
 }

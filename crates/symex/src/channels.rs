@@ -1,5 +1,5 @@
-//! Pipes, socket pairs and event counters: a byte can be read when it has been written. And signals that are
-//! waited for: one can be taken when it has been sent.
+//! Pipes, socket pairs, connections and event counters: a byte can be read when it has been written. And signals
+//! that are waited for: one can be taken when it has been sent.
 //!
 //! The survey notes who wrote how much to which descriptor, and who read; behind it a plan is made of what
 //! each call waits for and gives, as units of semaphores, and the symbolic pass makes events of that. No
@@ -7,7 +7,8 @@
 //!
 //! * Where one thread writes and one reads, a read that ends with the k-th byte needs the write of the k-th
 //!   byte. Otherwise a write gives one unit, and a read of n bytes takes as many as the largest write would
-//!   need to fill it: so many writes there were at least.
+//!   need to fill it: so many writes there were at least. Where one thread reads, all that it has read so far needs as
+//!   many as would the largest writes of all.
 //! * Reads that nobody sees do no harm, writes would. So a channel counts only while all writes are seen: its
 //!   descriptors are known from one creation, no other call gave their numbers, and nobody duplicated the
 //!   writing end, passed it on, or made a process that has it, too.
@@ -15,6 +16,8 @@
 //! * Of a signal, the k-th wait that takes it, by `sigwait` or a descriptor of `signalfd`, needs k that were sent:
 //!   several may have become one. Signals count only while the program sends them to itself alone; one from
 //!   another process is noticed only where there are more waits than the program sent.
+
+mod sockets;
 
 use crate::engine::Engine;
 use crate::externals::plain_name;
@@ -33,7 +36,7 @@ const MOST_PAIRS: usize = 1 << 12;
 const CONTROL_LENGTH: u64 = 40;
 /// Descriptors are below.
 const MOST: u64 = 1 << 20;
-/// Signals are channels with these numbers, which no descriptor has.
+/// Signals are channels with these numbers, which no descriptor has. Those of connections have the highest bit.
 const SIGNALS: u64 = 1 << 32;
 /// What threads are asked by `pthread_cancel` goes through channels with these numbers and the thread's `pthread_t`.
 const CANCELLATIONS: u64 = 1 << 62;
@@ -136,11 +139,26 @@ impl Channels {
             return;
         }
         let abroad = !self.targets.is_subset(&self.processes);
-        for channel in 0..self.channels.len() {
-            let signal = self.signals.values().any(|one| *one == channel);
-            if !(signal && abroad) {
-                self.plan_channel(channel);
+        let mut moved: FxHashMap<(u64, bool), Vec<&Use>> = FxHashMap::default();
+        for used in &self.uses {
+            if used.through.is_none_or(|one| self.signal_descriptors.contains(&one)) {
+                moved.entry((used.descriptor, used.writes)).or_default().push(used);
             }
+        }
+        let signals: BTreeSet<usize> = self.signals.values().copied().collect();
+        let (writers, readers) = (self.descriptors(true), self.descriptors(false));
+        let mut planned = Vec::new();
+        for channel in (0..self.channels.len()).filter(|one| !(abroad && signals.contains(one))) {
+            let uses = |descriptors: &FxHashMap<usize, u64>, writes| {
+                let descriptor = *descriptors.get(&channel)?;
+                Some(moved.get(&(descriptor, writes)).map_or(&[][..], Vec::as_slice))
+            };
+            if let (Some(writes), Some(reads)) = (uses(&writers, true), uses(&readers, false)) {
+                planned.extend(self.plan_channel(channel, writes, reads));
+            }
+        }
+        for (call, step) in planned {
+            self.plan.entry(call).or_default().push(step);
         }
     }
 
@@ -153,49 +171,42 @@ impl Channels {
         }
     }
 
-    /// The uses of a channel; `None` when its descriptor may be another's.
-    fn uses(&self, channel: usize, writes: bool) -> Option<Vec<&Use>> {
-        let has = |end: &End| match writes {
-            true => end.writes == Some(channel),
-            false => end.reads == Some(channel),
-        };
-        let (&descriptor, ends) = self.ends.iter().find(|(_, ends)| ends.iter().any(has))?;
-        let sure = ends.len() == 1 && !self.doubtful.contains(&descriptor);
-        let mine = |used: &&Use| {
-            let through = used.through.is_none_or(|one| self.signal_descriptors.contains(&one));
-            used.descriptor == descriptor && used.writes == writes && through
-        };
-        sure.then(|| self.uses.iter().filter(mine).collect())
+    /// The descriptors through which channels are written or read, without those that may be another's.
+    fn descriptors(&self, writes: bool) -> FxHashMap<usize, u64> {
+        let mut first = FxHashMap::default();
+        for (&descriptor, ends) in &self.ends {
+            let sure = ends.len() == 1 && !self.doubtful.contains(&descriptor);
+            for channel in ends.iter().filter_map(|end| if writes { end.writes } else { end.reads })
+            {
+                first.entry(channel).or_insert((descriptor, sure));
+            }
+        }
+        let sure = first.into_iter().filter(|(_, (_, sure))| *sure);
+        sure.map(|(channel, (descriptor, _))| (channel, descriptor)).collect()
     }
 
-    fn plan_channel(&mut self, channel: usize) {
-        let (Some(writes), Some(reads)) = (self.uses(channel, true), self.uses(channel, false))
-        else {
-            return;
-        };
+    fn plan_channel(&self, channel: usize, writes: &[&Use], reads: &[&Use]) -> Planned {
         let threads = |uses: &[&Use]| uses.iter().map(|one| one.thread).collect::<BTreeSet<_>>();
-        let (writers, readers) = (threads(&writes), threads(&reads));
+        let (writers, readers) = (threads(writes), threads(reads));
         let sum = |uses: &[&Use]| uses.iter().fold(0u64, |sum, one| sum.saturating_add(one.size));
-        let Some(Channel { bytes, initial, .. }) = self.channels.get(channel) else { return };
+        let Some(Channel { bytes, initial, .. }) = self.channels.get(channel) else {
+            return Planned::new();
+        };
         let (bytes, initial) = (*bytes, *initial as usize);
         // What was read was written, all of it seen: otherwise nothing is certain.
         let covered = match bytes {
-            true => sum(&reads) <= sum(&writes),
+            true => sum(reads) <= sum(writes),
             false => reads.len() <= writes.len() + initial,
         };
         let alone = writers == readers && writers.len() == 1;
         if !covered || alone || reads.is_empty() {
-            return;
-        }
-        let steps = if writers.len() == 1 && readers.len() == 1 {
-            in_order(channel, (&writes, &reads), bytes, initial)
+            Planned::new()
+        } else if writers.len() == 1 && readers.len() == 1 {
+            in_order(channel, (writes, reads), bytes, initial)
         } else if writes.len().saturating_mul(reads.len()) <= MOST_PAIRS {
-            in_any_order(channel, (&writes, &reads), bytes)
+            in_any_order(channel, (writes, reads), bytes, readers.len() == 1)
         } else {
-            Vec::new()
-        };
-        for (call, step) in steps {
-            self.plan.entry(call).or_default().push(step);
+            Planned::new()
         }
     }
 }
@@ -240,12 +251,33 @@ fn in_order(
 }
 
 /// Several threads write or read: how many writes there were at least.
-fn in_any_order(channel: usize, (writes, reads): (&[&Use], &[&Use]), bytes: bool) -> Planned {
-    let largest = writes.iter().map(|write| write.size).max().unwrap_or(1).max(1);
+fn in_any_order(
+    channel: usize,
+    (writes, reads): (&[&Use], &[&Use]),
+    bytes: bool,
+    one_reader: bool,
+) -> Planned {
+    let mut sizes: Vec<u64> = writes.iter().map(|write| write.size.max(1)).collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    let largest = sizes.first().copied().unwrap_or(1);
+    // All that the one reader has read so far, what so many of the largest writes give, and how many these are.
+    let (mut read_so_far, mut given, mut needed) = (0u64, 0u64, 0usize);
+    let mut units = |read: &&Use| match (bytes, one_reader) {
+        (false, _) => 1,
+        (true, false) => (read.size / largest) as usize,
+        (true, true) => {
+            let before = needed;
+            read_so_far = read_so_far.saturating_add(read.size);
+            while given < read_so_far && needed < sizes.len() {
+                given = given.saturating_add(sizes[needed]);
+                needed += 1;
+            }
+            needed - before
+        }
+    };
     let step = |posts, units| Step { channel, number: 0, posts, units };
     let given = writes.iter().map(|write| (call(write), step(true, 1)));
-    let units = |read: &&Use| if bytes { (read.size / largest) as usize } else { 1 };
-    let taken = reads.iter().map(|read| (call(read), step(false, units(read))));
+    let taken: Planned = reads.iter().map(|read| (call(read), step(false, units(read)))).collect();
     given.chain(taken).filter(|(_, step)| step.units > 0).collect()
 }
 
@@ -578,14 +610,14 @@ fn called(what: &str, site: &Site) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trace_format::layout::SocketUse;
 
     #[test]
     fn channels_are_called_by_where_they_were_made() {
         let site = Site { file: "/src/server.c".to_owned(), line: 22, ..Site::default() };
         assert_eq!(called("pipe", &site), "pipe of server.c:22");
-        for (what, site) in
-            [("pipe", &site), ("socket pair", &site), ("event counter", &Site::default())]
-        {
+        let named = ["pipe", "socket pair", "connection"].map(|what| (what, &site));
+        for (what, site) in named.into_iter().chain([("event counter", &Site::default())]) {
             assert!(model::names::is_channel(&called(what, site)), "{what}");
         }
         assert!(!model::names::is_channel("pipe"));
@@ -635,8 +667,16 @@ mod tests {
     fn several_writers_leave_open_which_write_it_was() {
         let mut channels = pipe(&[(0, 1), (2, 4)], &[(1, 1), (1, 4)]);
         channels.decide(true);
-        // One byte may be a part of the larger write, and so may be four.
-        assert_eq!(plan(&channels), [(0, 0, 0, true, 1), (1, 1, 0, false, 1), (2, 0, 0, true, 1)]);
+        // One byte may be a part of the larger write, and so may be four; five are of both.
+        let given = [(0, 0, 0, true, 1), (2, 0, 0, true, 1)];
+        let taken = [(1, 0, 0, false, 1), (1, 1, 0, false, 1)];
+        let mut planned = [given, taken].concat();
+        planned.sort_unstable();
+        assert_eq!(plan(&channels), planned);
+        // Of several readers' nobody knows which came first.
+        let mut channels = pipe(&[(0, 1), (2, 4)], &[(1, 1), (3, 4)]);
+        channels.decide(true);
+        assert_eq!(plan(&channels), [(0, 0, 0, true, 1), (2, 0, 0, true, 1), (3, 0, 0, false, 1)]);
     }
 
     #[test]
@@ -688,6 +728,33 @@ mod tests {
         // Read from something else, or sent to another process.
         assert_eq!(planned(Some(6), 100), []);
         assert_eq!(planned(None, 200), []);
+    }
+
+    #[test]
+    fn what_is_read_from_a_connection_was_written_to_it() {
+        let mut channels = Channels::default();
+        let numbers = [SocketUse::Connection, SocketUse::Bytes, SocketUse::End]
+            .map(|what| what.number(&[1; 18], &[2; 18]));
+        let back = SocketUse::Bytes.number(&[2; 18], &[1; 18]);
+        for number in numbers.into_iter().chain([back]) {
+            assert!(number >> 62 == 2, "no number of anything else");
+            channels.socket(number, "connection of a.c:1".to_owned(), number != numbers[0]);
+        }
+        for (ordinal, descriptor) in numbers.into_iter().enumerate() {
+            for (thread, writes) in [(0, true), (1, false)] {
+                let ordinal = ordinal as u64;
+                let used = Use { thread, ordinal, descriptor, writes, size: 1, through: None };
+                channels.uses.push(used);
+            }
+        }
+        // The other way nobody has written what was read.
+        let used =
+            Use { thread: 0, ordinal: 3, descriptor: back, writes: false, size: 1, through: None };
+        channels.uses.push(used);
+        channels.decide(true);
+        let planned = plan(&channels);
+        let expected = |thread, posts| (0..3).map(move |ordinal| (thread, ordinal, 1, posts, 1));
+        assert_eq!(planned, expected(0, true).chain(expected(1, false)).collect::<Vec<_>>());
     }
 
     #[test]

@@ -499,6 +499,7 @@ impl<'r> Engine<'r> {
             }
             SyncOp::QueuePush => self.pushed(t, begun),
             SyncOp::QueuePop => self.popped(t, begun, second, result),
+            SyncOp::SocketWrite | SyncOp::SocketRead => self.use_socket(t, begun, result),
             // A call that gave an error had no effect.
             _ => {}
         }
@@ -565,7 +566,7 @@ impl<'r> Engine<'r> {
         if never_waits(pending.operation) {
             let begun = pending.clone();
             self.threads[t].pending_sync.pop();
-            self.sync_effect(t, &begun, 0, 0);
+            self.sync_effect(t, &begun, 0, certain_result(&begun));
             if let Some(call) = self.threads[t].external_call() {
                 call.performed = true;
             }
@@ -740,7 +741,13 @@ const NEVER_WAIT: [(&str, SyncOp); 9] = [
 
 /// Is a call with this effect one of those?
 fn never_waits(operation: SyncOp) -> bool {
-    operation == SyncOp::QueuePush || NEVER_WAIT.iter().any(|(_, other)| *other == operation)
+    matches!(operation, SyncOp::QueuePush | SyncOp::SocketWrite)
+        || NEVER_WAIT.iter().any(|(_, other)| *other == operation)
+}
+
+/// What such a call gives when it comes to its end.
+fn certain_result(begun: &PendingSync) -> u64 {
+    if begun.operation == SyncOp::SocketWrite { begun.argument } else { 0 }
 }
 
 /// Is a call of this function one of those?
@@ -770,7 +777,9 @@ fn object_size(operation: SyncOp) -> u64 {
         | SyncOp::BarrierInit
         | SyncOp::BarrierWait
         | SyncOp::QueuePush
-        | SyncOp::QueuePop => SEMAPHORE_SIZE,
+        | SyncOp::QueuePop
+        | SyncOp::SocketWrite
+        | SyncOp::SocketRead => SEMAPHORE_SIZE,
         SyncOp::RwReadLock
         | SyncOp::RwTryReadLock
         | SyncOp::RwTimedReadLock

@@ -1,6 +1,7 @@
 //! What a thread waits for in the kernel, where the scheduler does not see it: can only this process's
 //! threads give it? When all of them wait, too, nobody will.
 
+use crate::sockets;
 use crate::sys;
 use crate::syscall;
 use crate::text::Text;
@@ -11,6 +12,8 @@ const WRITE: u64 = 1;
 const POLL: u64 = 7;
 const READV: u64 = 19;
 const WRITEV: u64 = 20;
+const RECVFROM: u64 = 45;
+const RECVMSG: u64 = 47;
 const SIGTIMEDWAIT: u64 = 128;
 const EPOLL_WAIT: u64 = 232;
 const PPOLL: u64 = 271;
@@ -76,7 +79,8 @@ fn count_threads() -> Option<u64> {
 }
 
 /// Does a thread of this process wait, for ever if need be, for what only this process can give: something
-/// in a pipe or an event counter, a signal, or another value of a private word?
+/// in a pipe or an event counter, bytes from its own other end of a connection, a signal, or another value of a
+/// private word?
 #[must_use]
 pub fn waits_within(tid: i32) -> bool {
     let mut name = Text::<64>::new();
@@ -111,7 +115,7 @@ fn hexadecimal(digits: &[u8]) -> Option<u64> {
 fn is_within(number: u64, [first, second, third, fourth]: [u64; 4]) -> bool {
     let without_end = |milliseconds: u64| (milliseconds as i32) < 0;
     match number {
-        READ | READV | WRITE | WRITEV => is_own(first as c_int),
+        READ | READV | WRITE | WRITEV | RECVFROM | RECVMSG => is_own(first as c_int),
         POLL => without_end(third) && are_own(first, second),
         PPOLL => third == 0 && are_own(first, second),
         EPOLL_WAIT | EPOLL_PWAIT => without_end(fourth) && watches_own(first),
@@ -154,11 +158,14 @@ fn watches_own(epoll: u64) -> bool {
     all.all(|fd| fd.is_some_and(|fd| is_own(fd as c_int)))
 }
 
-/// A pipe or an event counter, neither of which anybody outside knows of, or the signals of this process. What a process began with may be
-/// the other end of somebody's.
+/// A pipe or an event counter, neither of which anybody outside knows of, the signals of this process, or a connection
+/// with itself. What a process began with may be the other end of somebody's.
 fn is_own(fd: c_int) -> bool {
     if fd <= 2 {
         return false;
+    }
+    if sockets::is_within(fd) {
+        return true;
     }
     let mut name = Text::<64>::new();
     name.push(b"/proc/self/fd/").push_decimal(fd.unsigned_abs().into());

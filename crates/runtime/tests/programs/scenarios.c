@@ -1,7 +1,10 @@
 /* One scenario per argument; the tests say what the trace must hold. */
 #include "hooks.h"
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <threads.h>
 
 static uint32_t base;
@@ -284,6 +287,35 @@ static void busy_forks(void) {
   _exit(0);
 }
 
+/* Both ends of a connection, a copy of one; what reads nothing; the end; and what others than these calls write. */
+static void connections(void) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  struct sockaddr *any = (struct sockaddr *)&address;
+  socklen_t size = sizeof address;
+  char bytes[8];
+  int listening = socket(AF_INET, SOCK_STREAM, 0), mine = socket(AF_INET, SOCK_STREAM, 0);
+  bind(listening, any, size);
+  listen(listening, 1);
+  getsockname(listening, any, &size);
+  if (connect(mine, any, size)) exit(97);
+  int theirs = accept(listening, 0, 0), copy = fcntl(theirs, F_DUPFD, 0);
+  send(mine, "12345", 5, 0);
+  recv(theirs, bytes, 2, MSG_PEEK);
+  recv(theirs, bytes, 2, 0);
+  read(copy, bytes, 8);
+  recv(copy, bytes, 8, MSG_DONTWAIT);
+  close(theirs);
+  close(copy);
+  read(mine, bytes, 1);
+  read(mine, bytes, 1);
+  sendfile(mine, open("/dev/null", O_RDONLY), 0, 1);
+  close(mine);
+  int pipes[2];
+  pipe(pipes);
+  write(pipes[1], "x", 1);
+  read(pipes[0], bytes, 1);
+}
+
 int main(int arguments, char **argument) {
   const char *s = arguments > 1 ? argument[1] : "";
   struct rlimit none = {0, 0};
@@ -291,7 +323,7 @@ int main(int arguments, char **argument) {
 #define SCENARIO(name, call) if (!strcmp(s, name)) { call; }
   SCENARIO("streams", streams()) SCENARIO("names", names()) SCENARIO("deep", deep())
   SCENARIO("detach", detach()) SCENARIO("sync", sync_calls()) SCENARIO("c11", c11())
-  SCENARIO("sections", sections())
+  SCENARIO("sections", sections()) SCENARIO("connections", connections())
   SCENARIO("heap", heap()) SCENARIO("maps", maps()) SCENARIO("writes", writes()) SCENARIO("fork", forks())
   SCENARIO("assert", run(asserts, (void *)1)) SCENARIO("abort", run(aborts, 0))
   SCENARIO("fault", run(faults, 0)) SCENARIO("masked", run(faults_masked, 0)) SCENARIO("divide", run(divides, 0))

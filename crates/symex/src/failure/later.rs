@@ -44,5 +44,6 @@ fn receives(operation: SyncOp) -> bool {
             | SyncOp::CondTimedWait
             | SyncOp::FutexWait
             | SyncOp::QueuePop
+            | SyncOp::SocketRead
     )
 }

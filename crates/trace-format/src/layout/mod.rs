@@ -364,6 +364,51 @@ pub enum SyncOp {
     QueuePop = 30,
     /// A thread of a Rust program panics. What it does then is not followed where the panic is the failure.
     Panic = 31,
+    /// Something is about to be written to a connection of TCP, or one was made: the object is the direction's number, the
+    /// second address the [`SocketUse`], the argument how many bytes at most. The result says how many, less than 1 for none.
+    SocketWrite = 32,
+    /// Something was read from a connection of TCP, or one was accepted: as [`SyncOp::SocketWrite`]. Both entries come when
+    /// the call has come back with something.
+    SocketRead = 33,
+}
+
+/// What is done with a direction of a connection between two threads of the process: the second address of
+/// [`SyncOp::SocketWrite`] and [`SyncOp::SocketRead`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketUse {
+    /// Bytes are written or read.
+    Bytes = 0,
+    /// It is closed, or found to be at its end.
+    End = 1,
+    /// The connection is made, or accepted.
+    Connection = 2,
+    /// Bytes may be written that nobody sees.
+    Doubt = 3,
+}
+
+impl SocketUse {
+    /// The use behind a payload word.
+    #[must_use]
+    pub const fn from_code(code: u64) -> Option<Self> {
+        Some(match code {
+            0 => Self::Bytes,
+            1 => Self::End,
+            2 => Self::Connection,
+            3 => Self::Doubt,
+            _ => return None,
+        })
+    }
+
+    /// The number of what goes from one end, an address with its port, to another. It is no address of memory: the highest
+    /// bit is set and the next one is not.
+    #[must_use]
+    pub fn number(self, from: &[u8; 18], to: &[u8; 18]) -> u64 {
+        let what = if self == Self::Doubt { Self::Bytes } else { self };
+        let mut bytes = [what as u8; 37];
+        bytes[1..19].copy_from_slice(from);
+        bytes[19..].copy_from_slice(to);
+        site_hash(&bytes) >> 2 | 1 << 63
+    }
 }
 
 impl SyncOp {
@@ -402,6 +447,8 @@ impl SyncOp {
             29 => Self::QueuePush,
             30 => Self::QueuePop,
             31 => Self::Panic,
+            32 => Self::SocketWrite,
+            33 => Self::SocketRead,
             _ => return None,
         })
     }

@@ -70,6 +70,8 @@ pub const fn sync_point_name(point: SyncPoint, operation: Option<SyncOp>) -> &'s
             Some(SyncOp::QueuePush) => "~queue_push",
             Some(SyncOp::QueuePop) => "~queue_pop",
             Some(SyncOp::Panic) => "~panic",
+            Some(SyncOp::SocketWrite) => "~socket_write",
+            Some(SyncOp::SocketRead) => "~socket_read",
         },
     }
 }
