@@ -3,7 +3,7 @@
 
 use crate::context::{Builder, Context};
 use crate::system::{ConstraintKind, Term};
-use model::{EventId, EventKind, ObjectId, ObjectKind};
+use model::{EventId, EventKind, ObjectKind};
 
 /// The events on one semaphore.
 #[derive(Default)]
@@ -24,9 +24,8 @@ struct Taken {
 pub(crate) fn encode_pairs(context: &mut Context<'_>, builder: &mut Builder) {
     let trace = context.trace;
     let mut edges = Vec::new();
-    for object in &trace.objects {
+    for (object, uses) in trace.objects.iter().zip(uses(context)) {
         let ObjectKind::Semaphore { initial } = object.kind else { continue };
-        let uses = uses(context, object.id);
         if !is_pair(context, &uses) {
             continue;
         }
@@ -54,9 +53,8 @@ fn is_pair(context: &Context<'_>, uses: &Uses) -> bool {
 
 /// Encodes all others.
 pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) {
-    for object in &context.trace.objects {
+    for (object, uses) in context.trace.objects.iter().zip(uses(context)) {
         if let ObjectKind::Semaphore { initial } = object.kind {
-            let uses = uses(context, object.id);
             if is_pair(context, &uses) {
                 continue;
             }
@@ -69,16 +67,19 @@ pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) {
     }
 }
 
-fn uses(context: &Context<'_>, of: ObjectId) -> Uses {
-    let mut uses = Uses::default();
+/// The events on each semaphore, by the object's number.
+fn uses(context: &Context<'_>) -> Vec<Uses> {
+    let mut uses: Vec<Uses> = Vec::new();
+    uses.resize_with(context.trace.objects.len(), Uses::default);
     for event in &context.trace.events {
-        match event.kind {
-            EventKind::SemaphoreWait { object } if object == of => uses.waits.push(event.id),
-            EventKind::SemaphorePost { object } if object == of => uses.posts.push(event.id),
-            EventKind::SemaphoreWaitFailed { object } if object == of => {
-                uses.failed.push(event.id);
-            }
-            _ => {}
+        let (object, list): (_, fn(&mut Uses) -> &mut Vec<EventId>) = match event.kind {
+            EventKind::SemaphoreWait { object } => (object, |uses| &mut uses.waits),
+            EventKind::SemaphorePost { object } => (object, |uses| &mut uses.posts),
+            EventKind::SemaphoreWaitFailed { object } => (object, |uses| &mut uses.failed),
+            _ => continue,
+        };
+        if let Some(uses) = uses.get_mut(object.index()) {
+            list(uses).push(event.id);
         }
     }
     uses
