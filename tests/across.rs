@@ -132,6 +132,19 @@ fn what_a_run_goes_on_with_behind_the_check_is_not_what_came_too_late() {
     assert_eq!(cause.variables, ["queue.lines", "file.written"]);
 }
 
+/// Along the path of a wait whose time was up every schedule fails; in the runs that pass the signal comes behind its
+/// beginning.
+#[test]
+fn a_signal_that_came_before_a_wait_with_a_limit_is_the_cause() {
+    let (solution, text) = solved("timed_signal.c");
+    let cause = solution.cause.as_ref().expect("a cause");
+    assert_eq!(cause.case.as_deref(), Some("signal-before-wait"), "{text}");
+    assert_eq!(cause.pattern, "missed-wakeup", "{text}");
+    assert_eq!(cause.variables, ["answered"], "{text}");
+    let [alternate] = &solution.alternates[..] else { panic!("{text}") };
+    assert_eq!(alternate.replay, Replay::Confirmed, "{:?}", alternate.replay_note);
+}
+
 /// The failing run ends before the library is loaded, and every run that passes loads it.
 #[test]
 fn a_run_that_passes_may_load_a_library_that_the_failing_one_did_not_come_to() {

@@ -5,13 +5,14 @@
 
 use crate::context::{Builder, Context};
 use crate::system::{ConstraintKind, Term};
-use model::{EventId, EventKind, EventTrace, Interval, Thread};
+use model::{Awaited, Event, EventId, EventKind, EventTrace, Interval, ObjectId, Thread};
 use std::collections::BTreeSet;
 
 /// One constraint per pair of threads and reading, as far as the closure does not know the order.
 /// The orders enter the closure.
 pub(crate) fn encode(context: &mut Context<'_>, builder: &mut Builder) {
     let mut edges = edges(context);
+    edges.extend(missed_signals(context));
     let lifetimes = context.trace.lifetimes.iter();
     edges.extend(lifetimes.filter(|(access, free)| !context.closure.before(*access, *free)));
     for &(a, b) in &edges {
@@ -67,6 +68,64 @@ fn edges(context: &Context<'_>) -> Vec<(EventId, EventId)> {
     edges
 }
 
+/// The signals that came long before the time of a wait was up, with the release by which it began: none of them found the
+/// thread waiting. One that wakes a single thread may have gone to another one that waits there.
+fn missed_signals(context: &Context<'_>) -> Vec<(EventId, EventId)> {
+    let trace = context.trace;
+    let waits: Vec<(EventId, ObjectId, EventId)> = trace
+        .events
+        .iter()
+        .filter_map(|event| match event.kind {
+            EventKind::WaitTimedOut { condition, began } => Some((event.id, condition, began)),
+            _ => None,
+        })
+        .collect();
+    if waits.is_empty() || trace.intervals.is_empty() {
+        return Vec::new();
+    }
+    let intervals: Vec<Vec<Interval>> =
+        trace.threads.iter().map(|thread| narrowed(trace, thread)).collect();
+    let interval = |event: &Event| {
+        let own = intervals.get(event.thread.index());
+        own.and_then(|own| own.get(event.index as usize)).copied().unwrap_or_default()
+    };
+    let mut edges = Vec::new();
+    for (wait, condition, began) in waits {
+        let wait = trace.event(wait);
+        let Interval { earliest, latest } = interval(wait);
+        let half = earliest.saturating_add(latest.saturating_sub(earliest) / 2);
+        let is_alone = !trace
+            .events
+            .iter()
+            .any(|other| other.thread != wait.thread && awaited(&other.kind) == Some(condition));
+        let missed = trace.events.iter().filter(|event| match event.kind {
+            EventKind::Broadcast { condition: of } => of == condition,
+            EventKind::Signal { condition: of } => of == condition && is_alone,
+            _ => false,
+        });
+        // Where it is not known when the wait ended, nothing is long before that.
+        let missed = missed.filter(|signal| {
+            signal.thread != wait.thread
+                && latest != u64::MAX
+                && interval(signal).latest < half
+                && !context.closure.before(began, signal.id)
+                && !context.closure.before(signal.id, began)
+        });
+        edges.extend(missed.map(|signal| (signal.id, began)));
+    }
+    edges
+}
+
+/// The condition variable that a thread waits at, whatever ends that.
+fn awaited(kind: &EventKind) -> Option<ObjectId> {
+    match kind {
+        EventKind::Wake { condition, .. }
+        | EventKind::WaitTimedOut { condition, .. }
+        | EventKind::Block { on: Awaited::Signal { condition } } => Some(*condition),
+        _ => None,
+    }
+}
+
 /// By event, about when it happened, for whoever has to try one order first. Nothing when the
 /// clock is not known.
 pub(crate) fn moments(trace: &EventTrace) -> Vec<u64> {
@@ -112,7 +171,45 @@ const SOON: u64 = 1 << 32;
 mod tests {
     use super::moments;
     use crate::dsl::parse;
-    use model::Interval;
+    use crate::encode_recorded;
+    use model::{EventKind, Interval};
+
+    /// A second is a long time for the signal, or a moment for the wait, by the clock.
+    #[test]
+    fn a_signal_long_before_the_end_of_a_wait_did_not_find_it() {
+        let text = "
+            t0: fork a
+            t0: fork b
+            t0: lock m
+            t0: wait-timed-out c m
+            t0: unlock m
+            a: [tell] signal c
+        ";
+        let is_before = |text: &str, told: u64| {
+            let parsed = parse(text).expect("the trace is well formed");
+            let mut trace = parsed.trace.clone();
+            let (tell, main) = (parsed.event("tell"), trace.threads[0].id);
+            trace.intervals = vec![Interval { earliest: 0, latest: u64::MAX }; trace.events.len()];
+            for event in &trace.events {
+                if event.thread == main && event.index > 2 {
+                    trace.intervals[event.id.index()] = Interval { earliest: 1_000, latest: 9_000 };
+                }
+            }
+            trace.intervals[tell.index()] = Interval { earliest: 900, latest: told };
+            let began = trace.events.iter().find_map(|event| match event.kind {
+                EventKind::WaitTimedOut { began, .. } if event.thread == main => Some(began),
+                _ => None,
+            });
+            let system = encode_recorded(&trace).expect("the trace is encoded");
+            system.surely_before(tell, began.expect("a wait with a limit"))
+        };
+        assert!(is_before(text, 2_000));
+        assert!(!is_before(text, 6_000), "it may have come when the time was up");
+        let other = format!("{text}b: lock m\nb: wait c m\nb: unlock m\n");
+        assert!(!is_before(&other, 2_000), "it may have woken the other one");
+        let all = other.replace("signal c", "broadcast c");
+        assert!(is_before(&all, 2_000));
+    }
 
     #[test]
     fn a_wait_begins_at_once_and_ends_at_last() {

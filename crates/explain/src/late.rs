@@ -43,6 +43,7 @@ impl<'v, 'a> Lateness<'v, 'a> {
             .map(Flipped::Reversed)
             .or_else(|| changed().find_map(|flow| self.late_source(flow)))
             .or_else(|| flows.is_empty().then(|| self.late_for_the_failure()).flatten())
+            .or_else(|| flows.is_empty().then(|| self.before_a_wait()).flatten())
             .or_else(|| self.view.reversed_anywhere(forced).map(Flipped::Reversed))
             .or_else(|| self.late_for_the_failure())
     }
@@ -123,6 +124,27 @@ impl<'v, 'a> Lateness<'v, 'a> {
             false => self.in_place_of(needs, thread)?,
         };
         Some(Flipped::Late { before, after, needs })
+    }
+
+    /// The signal that wakes the failing thread in the passing run, where that came before the thread waited in the failing
+    /// one, and the time of the wait was up without another.
+    fn before_a_wait(&self) -> Option<Flipped> {
+        let (failing, passing) = (self.view.failing, self.view.passing);
+        let failure = failing.trace.event(failing.trace.failure.as_ref()?.event);
+        let thread = failing.trace.thread_of(failure.id);
+        let missed = |id: &EventId| {
+            let EventKind::WaitTimedOut { began, .. } = failing.trace.event(*id).kind else {
+                return None;
+            };
+            let waited = self.view.matching.in_passing(began)?;
+            let is_wake = |id: &&EventId| matches!(passing.trace.event(**id).kind, EventKind::Wake { began, .. } if began == waited);
+            let wake = passing.trace.thread_of(waited).events.iter().find(is_wake)?;
+            let signal = *passing.evaluation.woken_by.get(wake)?;
+            let before = self.view.matching.in_failing(signal)?;
+            let came_first = self.view.place(before) < self.view.place(began);
+            came_first.then_some(Flipped::Reversed(Order { before, after: began }))
+        };
+        thread.events.iter().rev().find_map(missed)
     }
 
     /// Did a thread of the failing run try in vain what the event of the passing run achieved?

@@ -7,7 +7,7 @@ use crate::extend::{Preference, extend};
 use crate::held::held_orders;
 use crate::updates::{Whole, whole_updates};
 use model::evaluate::{Check, Evaluation};
-use model::{EventId, EventTrace, Schedule};
+use model::{EventId, EventKind, EventTrace, ObjectId, Schedule, ThreadId};
 use solver::{Goal, Model, Order};
 use std::ops::Range;
 
@@ -58,15 +58,46 @@ pub(crate) fn minimise(
     (Schedule { order }, passing)
 }
 
-/// The orders of a failing schedule that have to stay as they are: of waits that never ended, where it has these, and of
-/// what leaves objects alive.
+/// The orders of a failing schedule that have to stay as they are: of waits that never ended, where it has these, of signals
+/// that came too early for a wait, and of what leaves objects alive.
 pub(crate) fn kept(trace: &EventTrace, schedule: &Schedule) -> Vec<Order> {
     let mut kept = held_orders(trace);
     if !keeps(trace, &kept, &schedule.order) {
         kept.clear();
     }
+    kept.extend(missed(trace, schedule));
     kept.extend(alive(trace, schedule));
     kept
+}
+
+/// The orders of a schedule by which signals came before a wait whose time was up later: behind its beginning they would have
+/// ended it.
+fn missed(trace: &EventTrace, schedule: &Schedule) -> Vec<Order> {
+    let waits: Vec<(ThreadId, ObjectId, EventId)> = trace
+        .events
+        .iter()
+        .filter_map(|event| match event.kind {
+            EventKind::WaitTimedOut { condition, began } => Some((event.thread, condition, began)),
+            _ => None,
+        })
+        .collect();
+    if waits.is_empty() {
+        return Vec::new();
+    }
+    let place = positions(trace, &schedule.order);
+    let signals = trace.events.iter().filter_map(|event| match event.kind {
+        EventKind::Signal { condition } | EventKind::Broadcast { condition } => {
+            Some((event, condition))
+        }
+        _ => None,
+    });
+    let pairs = signals.flat_map(|(signal, condition)| {
+        let of_others = waits
+            .iter()
+            .filter(move |(thread, of, _)| *thread != signal.thread && *of == condition);
+        of_others.map(|(.., began)| Order { before: signal.id, after: *began })
+    });
+    pairs.filter(|o| place[o.before.index()] < place[o.after.index()]).collect()
 }
 
 /// Does a schedule keep some orders?

@@ -5,7 +5,7 @@ mod support;
 use encoders::dsl::parse;
 use explain::Flipped;
 use solver::Order;
-use support::runs::{Run, compared};
+use support::runs::{Run, cause_across, compared};
 
 /// A thread makes connections when it is told that there is none; a sender that looks too late has it make one too many.
 const ONE_TOO_MANY: &str = "
@@ -58,4 +58,48 @@ fn who_was_woken_in_one_run_alone_went_on_because_of_its_waker() {
     let found = compared(&failing, &passing);
     let flipped = Order { before: failing.event("asks"), after: failing.event("down") };
     assert_eq!(found.flipped, Flipped::Reversed(flipped), "{found:?}");
+}
+
+/// A thread that waits no longer than for a while, and goes by whether its time was up.
+const IN_TIME: &str = "
+    t0: fork a
+    t0: lock m
+    t0: [begin] wait c m
+    t0: unlock m
+    a: [tell] broadcast c
+";
+
+/// Along the path on which the time is up the run fails in any order: what counts is that the wait had no signal.
+#[test]
+fn a_signal_that_comes_before_a_wait_with_a_limit_is_told() {
+    let failing = IN_TIME.replace("wait c", "wait-timed-out c") + "t0: fail\n";
+    // The one thread's first steps, the whole of the other, and the rest.
+    let run = |text: &str, first: usize| {
+        let parsed = parse(text).expect("the text is a trace");
+        let [main, other] = [0, 1].map(|thread: usize| parsed.trace.threads[thread].events.len());
+        let turns = [(0, first), (1, other), (0, main - first)];
+        let turns = turns.iter().flat_map(|(thread, steps)| std::iter::repeat_n(*thread, *steps));
+        Run::in_order(parsed, &turns.collect::<Vec<usize>>())
+    };
+    // Up to the creation of the thread, or to the release of the mutex.
+    let (tell_first, wait_first) = (run(&failing, 2), run(IN_TIME, 4));
+    let found = compared(&tell_first, &wait_first);
+    let flipped = Order { before: tell_first.event("tell"), after: begin(&tell_first) };
+    assert_eq!(found.flipped, Flipped::Reversed(flipped), "{found:?}");
+    let cause = cause_across(&tell_first, &wait_first);
+    assert_eq!(
+        (cause.pattern, cause.case),
+        (explain::Pattern::MissedWakeup, Some("signal-before-wait")),
+        "{cause:?}"
+    );
+    assert!(cause.sentence.contains("and the time of that wait was up"), "{cause:?}");
+}
+
+/// The release by which the wait begins.
+fn begin(run: &Run) -> model::EventId {
+    let timed_out = run.parsed.trace.events.iter().find_map(|event| match event.kind {
+        model::EventKind::WaitTimedOut { began, .. } => Some(began),
+        _ => None,
+    });
+    timed_out.expect("a wait with a limit")
 }

@@ -130,7 +130,7 @@ fn is_undone(bug: &Bug<'_>) -> bool {
 /// Is it part of a wait for a signal?
 fn is_waiting(kind: &EventKind) -> bool {
     let awaits = matches!(kind, EventKind::Block { on: Awaited::Signal { .. } });
-    awaits || matches!(kind, EventKind::Wake { .. })
+    awaits || matches!(kind, EventKind::Wake { .. } | EventKind::WaitTimedOut { .. })
 }
 
 /// The wait that ends with this event, and what its condition is called.

@@ -184,6 +184,7 @@ pub fn cause(
         .or_else(|| missed(&story))
         .or_else(|| counted::find(&story))
         .or_else(|| lifetime::find(&story))
+        .or_else(|| wakeup::find_timed(&story))
         .or_else(|| firmly(&story, by_pairs(&story)))
         .or_else(|| lifetime::find_own(&story))
         .or_else(|| orders::find(&story))

@@ -168,6 +168,30 @@ fn too_early(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Fou
     Some(Found { case: Some("signal-before-wait"), ..found })
 }
 
+/// The signal came before a wait with a limit, whose time was up then.
+pub(super) fn find_timed(story: &Story<'_>) -> Option<Found> {
+    story.pairs().into_iter().find_map(|pair| {
+        let Pair::Reversed(order) = pair else { return None };
+        let is_signal = matches!(
+            story.event(order.before).kind,
+            EventKind::Signal { .. } | EventKind::Broadcast { .. }
+        );
+        let own = &story.trace().threads[story.event(order.after).thread.index()].events;
+        let wait = own.iter().copied().filter(|_| is_signal).find(|id| {
+            matches!(story.event(*id).kind, EventKind::WaitTimedOut { condition, began }
+                if began == order.after && signals(story.event(order.before), condition))
+        })?;
+        let sentence = format!(
+            "{} before {} waited for it ({}), and the time of that wait was up",
+            whole(story, order.before),
+            story.thread(wait),
+            at(story, wait)
+        );
+        let found = Found::new(Pattern::MissedWakeup, sentence, &[order.before, wait]);
+        Some(Found { case: Some("signal-before-wait"), ..found })
+    })
+}
+
 /// The condition variable that a thread waits at until the end.
 pub(super) fn awaited(event: &Event) -> Option<ObjectId> {
     match event.kind {

@@ -13,12 +13,14 @@ use model::{
 };
 use std::collections::BTreeSet;
 
-/// The wait that nobody ends, and the signals that might have.
+/// The wait that nobody ends, or only its time limit, and the signals that might have.
 struct Missed<'a> {
     bug: &'a Bug<'a>,
     all: Sections,
-    /// The request.
+    /// The request, or that its time was up.
     wait: &'a Event,
+    /// The failure is not that the thread waits: it went on when the time was up.
+    is_timed: bool,
     condition: ObjectId,
     /// The section of the mutex that the wait gives back.
     waiting: Section,
@@ -55,8 +57,11 @@ impl<'a> Missed<'a> {
     fn of(bug: &'a Bug<'a>) -> Option<Self> {
         let trace = bug.trace;
         let events = || bug.events.iter().map(|id| trace.event(*id));
-        let (wait, condition) = events().find_map(|event| match event.kind {
-            EventKind::Block { on: Awaited::Signal { condition } } => Some((event, condition)),
+        let (wait, condition, limited) = events().find_map(|event| match event.kind {
+            EventKind::Block { on: Awaited::Signal { condition } } => {
+                Some((event, condition, None))
+            }
+            EventKind::WaitTimedOut { condition, began } => Some((event, condition, Some(began))),
             _ => None,
         })?;
         let signal = events().find(|event| {
@@ -64,10 +69,12 @@ impl<'a> Missed<'a> {
         })?;
         let all = sections(trace);
         // The release right before it. Who waits without having the mutex has no section.
-        let began = *trace.thread_of(wait.id).events.get((wait.index as usize).checked_sub(1)?)?;
+        let before = (wait.index as usize).checked_sub(1);
+        let before = || trace.thread_of(wait.id).events.get(before?).copied();
+        let began = limited.or_else(before)?;
         let waiting = *all.iter().find(|section| section.unlock == began)?;
         let waiting = given_back_inside(trace, &all, waiting).unwrap_or(waiting);
-        Some(Self { bug, all, wait, condition, waiting, signal })
+        Some(Self { bug, all, wait, is_timed: limited.is_some(), condition, waiting, signal })
     }
 
     fn trace(&self) -> &'a EventTrace {
@@ -80,6 +87,15 @@ impl<'a> Missed<'a> {
 
     fn guard(&self) -> Option<Guard> {
         Some(Guard { name: self.name(self.waiting.object), new: false })
+    }
+
+    /// Whoever goes on when its time is up fails along the recorded path in any order: what the repair is to keep from coming
+    /// up is that the wait has no signal.
+    fn fails_unwoken(&self, edit: &mut Edit<'_>) {
+        if self.is_timed {
+            let (condition, began) = (self.condition, self.waiting.unlock);
+            edit.fails_when(FailureCondition::Unwoken { condition, began });
+        }
     }
 
     /// The cells that the waiting thread looked at in the section before it waited.
@@ -123,6 +139,7 @@ impl<'a> Missed<'a> {
         let mut edit = Edit::new(trace);
         let object = self.waiting.object;
         guard(&mut edit, object, &passages(trace, &lines));
+        self.fails_unwoken(&mut edit);
         let edited = edit.finish()?;
         let name = quoted(&self.name(object));
         let step = super::atomicity::held(&name, &lines);
@@ -210,6 +227,7 @@ impl<'a> Missed<'a> {
         for &id in &signals {
             edit.before(id, EventKind::Write { parts: vec![WritePart { cell, value: set }] });
         }
+        self.fails_unwoken(&mut edit);
         let edited = edit.finish()?;
         let here = Span::of(self.wait.site());
         let there = Span::of(self.signal.site());
@@ -404,6 +422,28 @@ mod tests {
             let missed = Missed::of(bug).expect("a signal was missed");
             missed.test_first().expect("it may ask first").repair
         })
+    }
+
+    /// Who waits no longer than for a while fails along that path in any order: the repair is about the wait's signal.
+    #[test]
+    fn what_is_told_before_a_wait_with_a_limit_is_looked_for_first() {
+        let text = "
+            t0: fork a
+            t0: lock m
+            t0: [begin] wait-timed-out told m
+            t0: unlock m
+            t0: fail
+            a: [tell] broadcast told
+        ";
+        let parsed = parse(text).expect("the text is a trace");
+        let is_end = |event: &&Event| matches!(event.kind, EventKind::WaitTimedOut { .. });
+        let end = parsed.trace.events.iter().find(is_end).expect("the time was up");
+        let events = [parsed.event("tell"), end.id];
+        let bug = Bug::by_hand(&parsed.trace, Pattern::MissedWakeup, &events);
+        let [first] = &candidates(&bug)[..] else { panic!("one candidate is expected") };
+        assert_eq!(first.repair.kind, Kind::TestBeforeWait);
+        let failure = first.edited.trace.failure.as_ref().expect("a failure");
+        assert!(matches!(failure.condition, FailureCondition::Unwoken { .. }), "{failure:?}");
     }
 
     #[test]
