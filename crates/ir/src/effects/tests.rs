@@ -22,6 +22,28 @@ fn every_line_can_be_read() {
 }
 
 #[test]
+fn the_text_of_a_stream_is_all_that_is_written_in_every_standard() {
+    let classes = [
+        "15basic_stringbuf",
+        "18basic_stringstream",
+        "19basic_ostringstream",
+        "19basic_istringstream",
+    ];
+    for class in classes {
+        for (qualifiers, changes) in [("K", 0), ("KR", 0), ("O", 1)] {
+            let name = format!("_ZN{qualifiers}St7__cxx11{class}IcSt11char_traitsIcESaIcEE3strEv");
+            let declaration = effect(&name).unwrap_or_else(|| panic!("{name}"));
+            assert!(!declaration.objects, "{name}");
+            assert_eq!(
+                declaration.writes.first().map(|it| it.place.clone()),
+                Some(Place::argument(0))
+            );
+            assert_eq!(declaration.opaque.len(), changes, "{name}");
+        }
+    }
+}
+
+#[test]
 fn lines_mention_arguments_that_functions_have() {
     for declaration in table().declarations() {
         let last = declaration.last_argument().map_or(0, |last| last + 1);
