@@ -145,6 +145,16 @@ fn a_signal_that_came_before_a_wait_with_a_limit_is_the_cause() {
     assert_eq!(alternate.replay, Replay::Confirmed, "{:?}", alternate.replay_note);
 }
 
+/// The failing run ends at its first messages. All that pass go on and compute, and nobody waits in a loop there.
+#[test]
+fn a_run_that_passes_may_be_much_longer_than_one_that_failed_soon() {
+    let (solution, text) = solved("early_ack.c");
+    let [alternate] = &solution.alternates[..] else { panic!("{text}") };
+    assert_eq!(alternate.replay, Replay::Confirmed, "{:?}", alternate.replay_note);
+    let sentence = &solution.cause.as_ref().expect("a cause").sentence;
+    assert!(sentence.contains("`table.pending[tag]`"), "{text}");
+}
+
 /// The failing run ends before the library is loaded, and every run that passes loads it.
 #[test]
 fn a_run_that_passes_may_load_a_library_that_the_failing_one_did_not_come_to() {

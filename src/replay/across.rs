@@ -3,6 +3,7 @@
 
 mod checks;
 mod compared;
+mod put_off;
 
 use super::{Attempt, Claim, ReplayError, Settings, Target, judge, run, script, with_inputs};
 use compared::{Compared, compared};
@@ -11,15 +12,15 @@ use model::evaluate::Evaluation;
 use model::{
     ConditionId, EventId, EventKind, EventTrace, FailureKind, Points, Schedule, Thread, ThreadId,
 };
+use put_off::{PutOff, Waited, gates, is_long};
 use render::solution::Replay;
 use schedule::{Built, Script, Target as Place, Turn};
 use solver::Order;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::Path;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 use symex::{Execution, Input};
+use trace_format::Manifest;
 use trace_format::layout::LeftReason;
-use trace_format::{Manifest, Trace};
 
 pub(super) use compared::turns;
 
@@ -37,9 +38,7 @@ const PERMUTED: usize = 4;
 const SHUFFLED: u64 = 6;
 /// ... each with so many changes of priority and one more.
 const SHUFFLED_DEPTH: u32 = 4;
-/// A run whose threads passed more gates than this, ...
-const LONG: u64 = 20_000;
-/// ... and so many times as many as the failing run has events, went round in a loop that waits.
+/// A run whose threads pass so many times as many gates as one that was not held back goes round in a loop that waits.
 const LONGER: u64 = 50;
 /// So many gates may be passed in any line, besides.
 const LINE: u64 = 10_000;
@@ -141,7 +140,7 @@ pub fn search(
         enough: NOT_COMPARED,
         passed: vec![],
         made: vec![],
-        long: None,
+        put_off: PutOff::default(),
     };
     let alternate = match search.run() {
         Ok(alternate) => alternate,
@@ -267,16 +266,8 @@ struct Search<'a> {
     passed: Vec<Passed>,
     /// What was tried before all else.
     made: Vec<Plan>,
-    /// A run that passed after a thread had waited in a loop for long: to look at it takes longer than
-    /// all others together.
-    long: Option<Waited>,
-}
-
-/// What [`Search::keep`] needs.
-struct Waited {
-    plan: Plan,
-    attempt: Attempt,
-    text: String,
+    /// Runs that passed and are looked at where no others did.
+    put_off: PutOff,
 }
 
 impl Search<'_> {
@@ -296,8 +287,11 @@ impl Search<'_> {
         let mut plans = VecDeque::from(plans(&flips, trace.threads.len()));
         plans.retain(|plan| !self.made.contains(plan));
         let mut slow = 0;
+        let begun = Instant::now();
         while let Some(plan) = plans.pop_front() {
-            if self.attempts >= most || Instant::now() >= self.end || self.is_beyond_compare() {
+            let found = self.passed.len() > known;
+            let over = is_over((begun, self.end), Instant::now(), found);
+            if self.attempts >= most || over || self.is_beyond_compare() {
                 break;
             }
             let started = Instant::now();
@@ -322,10 +316,8 @@ impl Search<'_> {
         let hung = hangs.then_some(schedule.order.as_slice());
         self.passed.sort_by_cached_key(|passed| passed.key(trace, hung));
         self.narrow(&flips)?;
-        if self.passed.is_empty()
-            && let Some(Waited { plan, attempt, text }) = self.long.take()
-        {
-            self.keep(&plan, &attempt, text, None);
+        if self.passed.is_empty() {
+            self.look_at_those_put_off();
         }
         tracing::info!(attempts = self.attempts, passed = self.passed.len(), "looked across paths");
         self.passed.sort_by_cached_key(|passed| passed.key(trace, hung));
@@ -455,12 +447,23 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Keeps a run that passed, or puts it off when it waited in a loop for long.
+    /// Keeps a run that passed, or puts it off when it is much longer than the failing one.
     fn look_at(&mut self, plan: &Plan, attempt: Attempt, text: String) {
-        if is_long(gates(&attempt.directory), self.failing.trace.events.len()) {
-            self.long.get_or_insert(Waited { plan: plan.clone(), attempt, text });
+        let gates = gates(&attempt.directory);
+        if is_long(gates, self.failing.trace.events.len()) {
+            self.put_off.add(Waited { plan: plan.clone(), attempt, text, gates });
         } else {
             self.keep(plan, &attempt, text, None);
+        }
+    }
+
+    /// Keeps what was put off, the first one in any case.
+    fn look_at_those_put_off(&mut self) {
+        for Waited { plan, attempt, text, .. } in self.put_off.take() {
+            if !self.passed.is_empty() && Instant::now() >= self.end {
+                return;
+            }
+            self.keep(&plan, &attempt, text, None);
         }
     }
 
@@ -720,21 +723,11 @@ fn whole(threads: &[Thread], order: &[usize]) -> Script {
     Script { turns: turns.collect(), ..Script::default() }
 }
 
-/// How many gates the threads of a scheduled run passed; 0 when that cannot be read.
-fn gates(directory: &Path) -> u64 {
-    let records = Trace::open(directory).ok().and_then(|trace| trace.order().ok().flatten());
-    let mut passed: BTreeMap<u64, u64> = BTreeMap::new();
-    for record in records.into_iter().flatten() {
-        let most = passed.entry(record.thread).or_default();
-        *most = record.gates.max(*most);
-    }
-    passed.values().fold(0, |sum, gates| sum.saturating_add(*gates))
-}
-
-/// Did threads that pass so many gates wait in a loop most of the time?
-fn is_long(gates: u64, events: usize) -> bool {
-    let events = u64::try_from(events).unwrap_or(u64::MAX);
-    gates > LONG && gates > events.saturating_mul(LONGER)
+/// Is the time over in which pairs are tried? Where a run was found that passes, half of it is for the last moment, which
+/// mostly tells more: where runs are long, to look at some of them takes all there is.
+fn is_over((begun, end): (Instant, Instant), now: Instant, found: bool) -> bool {
+    let all = end.saturating_duration_since(begun);
+    now >= if found { begun + all / 2 } else { end }
 }
 
 fn failed(attempt: &Attempt) -> bool {
@@ -765,10 +758,13 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_waited_in_a_loop_is_told_by_its_gates() {
-        assert!(is_long(500_000, 94));
-        assert!(!is_long(19_000, 94), "quickly looked at");
-        assert!(!is_long(500_000, 400_000), "the failing run is as long");
+    fn half_of_the_time_is_left_for_the_last_moment() {
+        let begun = Instant::now();
+        let end = begun + Duration::from_secs(20);
+        let over =
+            |seconds, found| is_over((begun, end), begun + Duration::from_secs(seconds), found);
+        assert!(over(11, true) && over(20, false));
+        assert!(!over(9, true) && !over(19, false));
     }
 
     #[test]
