@@ -242,3 +242,12 @@ fn a_time_limit_that_a_lost_update_runs_into_is_no_hang() {
     let sentence = solution.cause.as_ref().map_or("", |cause| cause.sentence.as_str());
     assert!(sentence.contains("wrote `finished`"), "{sentence}");
 }
+
+/// The list's own function has no word for the pool whose condition variable it would have to signal.
+#[test]
+fn who_gives_something_back_through_a_list_is_who_tells_of_it() {
+    let workspace = recorded("untold_list");
+    let repairs = workspace.symbiosis(["fix", "hang.trace"]).expect_code(SUCCESS).stdout();
+    let step = "repair 1: in check, signal `pool->returned` behind calling push (untold_list.c:";
+    assert!(repairs.contains(step), "{repairs}");
+}

@@ -152,7 +152,7 @@ pub(crate) fn frames(event: &Event) -> Vec<&Site> {
     frames
 }
 
-fn same_function(one: &Site, other: &Site) -> bool {
+pub(crate) fn same_function(one: &Site, other: &Site) -> bool {
     one.function == other.function && one.file == other.file
 }
 

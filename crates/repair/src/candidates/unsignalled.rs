@@ -4,9 +4,9 @@ use super::{Candidate, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::Rule;
-use crate::sections::{begins_wait, lock_name};
-use crate::source::{Span, passages};
-use model::{Awaited, EventKind, FailureCondition};
+use crate::sections::{begins_wait, lock_name, taken};
+use crate::source::{Span, frames, passages, same_function};
+use model::{Awaited, Event, EventKind, EventTrace, FailureCondition, Site};
 
 /// Whoever comes through the lines of the write that the cause names signals the condition variable behind it; or
 /// broadcasts, where others wait for that one, too, or are told so elsewhere.
@@ -35,7 +35,8 @@ pub(super) fn candidate(bug: &Bug<'_>) -> Option<Candidate> {
         true => (EventKind::Broadcast { condition }, "broadcast"),
         false => (EventKind::Signal { condition }, "signal"),
     };
-    let place = Span::of(write.site());
+    let name = lock_name(trace, condition);
+    let (place, called) = told_at(trace, write, &name);
     let mut edit = Edit::new(trace);
     for (_, last) in passages(trace, &place) {
         edit.after(last, kind.clone());
@@ -43,10 +44,12 @@ pub(super) fn candidate(bug: &Bug<'_>) -> Option<Candidate> {
     // That no signal is left for the wait may hold on the recorded run whatever the order.
     edit.fails_when(FailureCondition::Unwoken { condition, began });
     let edited = edit.finish()?;
-    let name = lock_name(trace, condition);
-    let what = quoted(trace.subject(write).unwrap_or("it"));
+    let what = match called {
+        Some(called) => format!("calling {called}"),
+        None => format!("writing {}", quoted(trace.subject(write).unwrap_or("it"))),
+    };
     let step = format!(
-        "in {}, {verb} {} behind writing {what} ({}): it is looked at before the wait at {}",
+        "in {}, {verb} {} behind {what} ({}): it is looked at before the wait at {}",
         place.function,
         quoted(&name),
         place.begin(),
@@ -62,4 +65,45 @@ pub(super) fn candidate(bug: &Bug<'_>) -> Option<Candidate> {
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+/// Where the condition variable can be told: the line of the write, or the one that called the write's function, and that
+/// function's name, where only the caller has what the condition variable is a member of. A list does not know whose it is.
+fn told_at<'t>(trace: &EventTrace, write: &'t Event, name: &str) -> (Span, Option<&'t str>) {
+    let frames = frames(write);
+    let own = (Span::of(write.site()), None);
+    let Some(owner) = owner(name).filter(|owner| *owner != "this") else { return own };
+    match frames.iter().rposition(|site| has(trace, site, owner)) {
+        Some(place) => match frames.get(place + 1) {
+            Some(inner) => (Span::of(frames[place]), Some(&inner.function)),
+            None => own,
+        },
+        None => own,
+    }
+}
+
+/// Does the function itself take a lock that is a member of the object of that name?
+fn has(trace: &EventTrace, function: &Site, name: &str) -> bool {
+    trace.events.iter().filter(|event| taken(event).is_some()).any(|event| {
+        frames(event).last().is_some_and(|site| same_function(site, function))
+            && trace.subject(event).and_then(owner) == Some(name)
+    })
+}
+
+/// `pool` for `pool->lock`; none for what is no member.
+fn owner(name: &str) -> Option<&str> {
+    let end = name.find("->").into_iter().chain(name.find('.')).min()?;
+    Some(name[..end].trim_start_matches(['*', '&']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::owner;
+
+    #[test]
+    fn members_have_an_owner() {
+        assert_eq!(owner("pool->returned"), Some("pool"));
+        assert_eq!(owner("table.entries->next"), Some("table"));
+        assert_eq!(owner("returned"), None);
+    }
 }
