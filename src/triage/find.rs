@@ -55,10 +55,23 @@ fn look_into(place: &Path, depth: usize, take: &mut impl FnMut(&Path)) -> Result
 }
 
 /// By its name, or by what its manifest says that it is: a damaged trace shall not be passed over, nor
-/// another tool's directory be taken for one.
+/// another tool's directory be taken for one. What `record -o x.trace -- make check` leaves has the name as well, and holds
+/// a trace of each process.
 fn is_trace(place: &Path) -> bool {
-    let named = place.extension().is_some_and(|extension| extension == "trace");
-    named || fs_err::read(place.join(MANIFEST)).is_ok_and(|text| has(&text, FORMAT.as_bytes()))
+    match fs_err::read(place.join(MANIFEST)) {
+        Ok(text) if has(&text, FORMAT.as_bytes()) => true,
+        Ok(_) => is_named_so(place),
+        Err(_) => is_named_so(place) && !holds_traces(place),
+    }
+}
+
+fn is_named_so(place: &Path) -> bool {
+    place.extension().is_some_and(|extension| extension == "trace")
+}
+
+fn holds_traces(place: &Path) -> bool {
+    let inside = fs_err::read_dir(place).into_iter().flatten().flatten();
+    inside.map(|entry| entry.path()).any(|path| is_named_so(&path) && path.join(MANIFEST).is_file())
 }
 
 fn has(text: &[u8], word: &[u8]) -> bool {
@@ -82,6 +95,21 @@ mod tests {
         let one = root.path().join("b.trace");
         let found = traces(&[one.clone(), root.path().to_owned()]).expect("there are some");
         assert_eq!(found, [one, root.path().join("a/c")]);
+    }
+
+    #[test]
+    fn the_traces_of_a_runner_s_processes_lie_in_a_directory_that_is_called_like_one() {
+        let root = tempfile::tempdir().expect("a directory");
+        let runner = root.path().join("check.trace");
+        let processes = ["one.trace", "two.trace"].map(|name| runner.join(name));
+        for process in &processes {
+            fs_err::create_dir_all(process).expect("it can be made");
+            fs_err::write(process.join(MANIFEST), "{").expect("it can be written");
+        }
+        let damaged = root.path().join("damaged.trace");
+        fs_err::create_dir_all(damaged.join("threads")).expect("it can be made");
+        let found = traces(&[root.path().to_owned()]).expect("there are some");
+        assert_eq!(found, [processes[0].clone(), processes[1].clone(), damaged]);
     }
 
     #[test]
