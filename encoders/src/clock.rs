@@ -5,8 +5,8 @@
 
 use crate::context::{Builder, Context};
 use crate::system::{ConstraintKind, Term};
-use model::{Awaited, Event, EventId, EventKind, EventTrace, Interval, ObjectId, Thread};
-use std::collections::BTreeSet;
+use model::{Awaited, Event, EventId, EventKind, EventTrace, Interval, ObjectId, Thread, ThreadId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One constraint per pair of threads and reading, as far as the closure does not know the order.
 /// The orders enter the closure.
@@ -69,17 +69,16 @@ fn edges(context: &Context<'_>) -> Vec<(EventId, EventId)> {
 }
 
 /// The signals that came long before the time of a wait was up, with the release by which it began: none of them found the
-/// thread waiting. One that wakes a single thread may have gone to another one that waits there.
+/// thread waiting. One that wakes a single thread may have gone to another one that waits there. Of each thread's the last
+/// one says it all.
 fn missed_signals(context: &Context<'_>) -> Vec<(EventId, EventId)> {
     let trace = context.trace;
-    let waits: Vec<(EventId, ObjectId, EventId)> = trace
-        .events
-        .iter()
-        .filter_map(|event| match event.kind {
-            EventKind::WaitTimedOut { condition, began } => Some((event.id, condition, began)),
-            _ => None,
-        })
-        .collect();
+    let timed_out = |event: &Event| match event.kind {
+        EventKind::WaitTimedOut { condition, began } => Some((event.id, condition, began)),
+        _ => None,
+    };
+    let waits: Vec<(EventId, ObjectId, EventId)> =
+        trace.events.iter().filter_map(timed_out).collect();
     if waits.is_empty() || trace.intervals.is_empty() {
         return Vec::new();
     }
@@ -89,29 +88,37 @@ fn missed_signals(context: &Context<'_>) -> Vec<(EventId, EventId)> {
         let own = intervals.get(event.thread.index());
         own.and_then(|own| own.get(event.index as usize)).copied().unwrap_or_default()
     };
+    // Per condition variable, the threads that wait there and, per thread, the signals in order.
+    let mut waiting: BTreeMap<ObjectId, BTreeSet<ThreadId>> = BTreeMap::new();
+    let mut signals: BTreeMap<ObjectId, BTreeMap<ThreadId, Vec<&Event>>> = BTreeMap::new();
+    for event in &trace.events {
+        if let Some(condition) = awaited(&event.kind) {
+            waiting.entry(condition).or_default().insert(event.thread);
+        }
+        if let EventKind::Signal { condition } | EventKind::Broadcast { condition } = event.kind {
+            signals.entry(condition).or_default().entry(event.thread).or_default().push(event);
+        }
+    }
     let mut edges = Vec::new();
     for (wait, condition, began) in waits {
         let wait = trace.event(wait);
         let Interval { earliest, latest } = interval(wait);
-        let half = earliest.saturating_add(latest.saturating_sub(earliest) / 2);
-        let is_alone = !trace
-            .events
-            .iter()
-            .any(|other| other.thread != wait.thread && awaited(&other.kind) == Some(condition));
-        let missed = trace.events.iter().filter(|event| match event.kind {
-            EventKind::Broadcast { condition: of } => of == condition,
-            EventKind::Signal { condition: of } => of == condition && is_alone,
-            _ => false,
-        });
         // Where it is not known when the wait ended, nothing is long before that.
-        let missed = missed.filter(|signal| {
-            signal.thread != wait.thread
-                && latest != u64::MAX
-                && interval(signal).latest < half
-                && !context.closure.before(began, signal.id)
-                && !context.closure.before(signal.id, began)
-        });
-        edges.extend(missed.map(|signal| (signal.id, began)));
+        if latest == u64::MAX {
+            continue;
+        }
+        let half = earliest.saturating_add(latest.saturating_sub(earliest) / 2);
+        let is_alone = waiting.get(&condition).is_none_or(|threads| threads.len() == 1);
+        let others = signals.get(&condition).into_iter().flatten();
+        for (_, signals) in others.filter(|(thread, _)| **thread != wait.thread) {
+            let early = signals.partition_point(|signal| interval(signal).latest < half);
+            let mut missed = signals[..early].iter().rev().filter(|signal| {
+                let wakes_all = matches!(signal.kind, EventKind::Broadcast { .. });
+                (wakes_all || is_alone) && !context.closure.before(began, signal.id)
+            });
+            let last = missed.next().filter(|last| !context.closure.before(last.id, began));
+            edges.extend(last.map(|last| (last.id, began)));
+        }
     }
     edges
 }

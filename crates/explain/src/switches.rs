@@ -7,8 +7,9 @@ use crate::extend::{Preference, extend};
 use crate::held::held_orders;
 use crate::updates::{Whole, whole_updates};
 use model::evaluate::{Check, Evaluation};
-use model::{EventId, EventKind, EventTrace, ObjectId, Schedule, ThreadId};
+use model::{Event, EventId, EventKind, EventTrace, ObjectId, Schedule, ThreadId};
 use solver::{Goal, Model, Order};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The number of places where consecutive events are of different threads.
@@ -71,33 +72,34 @@ pub(crate) fn kept(trace: &EventTrace, schedule: &Schedule) -> Vec<Order> {
 }
 
 /// The orders of a schedule by which signals came before a wait whose time was up later: behind its beginning they would have
-/// ended it.
+/// ended it. Of each thread's the last one says it all.
 fn missed(trace: &EventTrace, schedule: &Schedule) -> Vec<Order> {
-    let waits: Vec<(ThreadId, ObjectId, EventId)> = trace
-        .events
-        .iter()
-        .filter_map(|event| match event.kind {
-            EventKind::WaitTimedOut { condition, began } => Some((event.thread, condition, began)),
-            _ => None,
-        })
-        .collect();
+    let timed_out = |event: &Event| match event.kind {
+        EventKind::WaitTimedOut { condition, began } => Some((event.thread, condition, began)),
+        _ => None,
+    };
+    let waits: Vec<(ThreadId, ObjectId, EventId)> =
+        trace.events.iter().filter_map(timed_out).collect();
     if waits.is_empty() {
         return Vec::new();
     }
     let place = positions(trace, &schedule.order);
-    let signals = trace.events.iter().filter_map(|event| match event.kind {
-        EventKind::Signal { condition } | EventKind::Broadcast { condition } => {
-            Some((event, condition))
+    let mut signals: BTreeMap<ObjectId, BTreeMap<ThreadId, Vec<EventId>>> = BTreeMap::new();
+    for event in &trace.events {
+        if let EventKind::Signal { condition } | EventKind::Broadcast { condition } = event.kind {
+            signals.entry(condition).or_default().entry(event.thread).or_default().push(event.id);
         }
-        _ => None,
-    });
-    let pairs = signals.flat_map(|(signal, condition)| {
-        let of_others = waits
-            .iter()
-            .filter(move |(thread, of, _)| *thread != signal.thread && *of == condition);
-        of_others.map(|(.., began)| Order { before: signal.id, after: *began })
-    });
-    pairs.filter(|o| place[o.before.index()] < place[o.after.index()]).collect()
+    }
+    let mut orders = Vec::new();
+    for (waiter, condition, began) in waits {
+        let others = signals.get(&condition).into_iter().flatten();
+        for (_, signals) in others.filter(|(thread, _)| **thread != waiter) {
+            let early = signals.partition_point(|id| place[id.index()] < place[began.index()]);
+            let last = signals[..early].last();
+            orders.extend(last.map(|last| Order { before: *last, after: began }));
+        }
+    }
+    orders
 }
 
 /// Does a schedule keep some orders?
