@@ -251,3 +251,14 @@ fn who_gives_something_back_through_a_list_is_who_tells_of_it() {
     let step = "repair 1: in check, signal `pool->returned` behind calling push (untold_list.c:";
     assert!(repairs.contains(step), "{repairs}");
 }
+
+/// With as little to send as before the thread would have come back from the call.
+#[test]
+fn a_call_that_does_not_come_back_was_given_what_it_was_given() {
+    let solution = hung("full_connection");
+    assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
+    let message = solution.failure.as_ref().map_or("", |failure| failure.message.as_str());
+    assert!(message.contains("had not come back from the call of send"), "{message}");
+    let cause = solution.cause.as_ref().expect("a cause");
+    assert_eq!(cause.variables, ["batch"], "{}", cause.sentence);
+}

@@ -572,6 +572,7 @@ impl<'r> Engine<'r> {
 
     /// A log ends in a call: if that writes, it may have done so.
     pub fn end_in_write(&mut self, t: usize) {
+        self.end_in_socket(t);
         if !matches!(self.threads[t].frames.last(), Some(Frame::External(_))) {
             return;
         }

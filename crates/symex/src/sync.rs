@@ -566,7 +566,7 @@ impl<'r> Engine<'r> {
         if never_waits(pending.operation) {
             let begun = pending.clone();
             self.threads[t].pending_sync.pop();
-            self.sync_effect(t, &begun, 0, certain_result(&begun));
+            self.sync_effect(t, &begun, 0, 0);
             if let Some(call) = self.threads[t].external_call() {
                 call.performed = true;
             }
@@ -741,13 +741,7 @@ const NEVER_WAIT: [(&str, SyncOp); 9] = [
 
 /// Is a call with this effect one of those?
 fn never_waits(operation: SyncOp) -> bool {
-    matches!(operation, SyncOp::QueuePush | SyncOp::SocketWrite)
-        || NEVER_WAIT.iter().any(|(_, other)| *other == operation)
-}
-
-/// What such a call gives when it comes to its end.
-fn certain_result(begun: &PendingSync) -> u64 {
-    if begun.operation == SyncOp::SocketWrite { begun.argument } else { 0 }
+    operation == SyncOp::QueuePush || NEVER_WAIT.iter().any(|(_, other)| *other == operation)
 }
 
 /// Is a call of this function one of those?

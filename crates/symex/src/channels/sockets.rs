@@ -38,6 +38,15 @@ impl<'r> Engine<'r> {
         self.move_through(t, number, (begun.operation == SyncOp::SocketWrite, size), None);
     }
 
+    /// A log ends where a connection was about to be written to: that may have been done, as far as others saw. The thread
+    /// waits in the call, if it does.
+    pub(super) fn end_in_socket(&mut self, t: usize) {
+        let writes = |begun: &mut PendingSync| begun.operation == SyncOp::SocketWrite;
+        if let Some(begun) = self.threads[t].pending_sync.pop_if(writes) {
+            self.use_socket(t, &begun, begun.argument);
+        }
+    }
+
     /// The innermost place of a thread that is in no installed library, else the innermost one.
     fn site_of_program(&mut self, t: usize) -> Site {
         let frames = self.threads[t].frames.iter().rev();

@@ -44,9 +44,10 @@ use crate::initialised::Touch;
 use crate::recording::RecordedFailureKind;
 use crate::report::AwaitedChild;
 use crate::thread::{Frame, PendingSync};
+use crate::value::Value;
 use graph::Graph;
 use model::{Awaited, EventId, EventKind, Failure, FailureCondition, LockMode, ObjectId};
-use model::{FailureKind, ObjectKind, Site, ThreadId};
+use model::{FailureKind, ObjectKind, PathConditionKind, Site, ThreadId};
 use polling::Polled;
 use trace_format::layout::SyncOp;
 
@@ -183,6 +184,9 @@ impl Engine<'_> {
                 },
             },
         };
+        if let Waits::Call(_) = waits {
+            self.keep_arguments(t);
+        }
         let on = self.awaited(t, &waits);
         let name = match (&pending, &waits) {
             (Some(pending), _) => pending.name.clone(),
@@ -288,6 +292,15 @@ impl Engine<'_> {
         };
         let call = frame.call.as_ref().filter(|call| !call.walked && !call.performed)?;
         (!crate::tail::is_sleep(call.name)).then(|| call.name.to_owned())
+    }
+
+    /// A call that did not come back was given what it was given: with something else it might have.
+    fn keep_arguments(&mut self, t: usize) {
+        let call = self.threads[t].external_call();
+        let arguments = call.map(|call| call.arguments.clone()).unwrap_or_default();
+        for argument in arguments.iter().filter_map(Value::scalar) {
+            self.concretise(t, argument, PathConditionKind::Address);
+        }
     }
 
     /// The process that a call waits for, where it names one.
