@@ -11,8 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One constraint per pair of threads and reading, as far as the closure does not know the order.
 /// The orders enter the closure.
 pub(crate) fn encode(context: &mut Context<'_>, builder: &mut Builder) {
-    let mut edges = edges(context);
-    edges.extend(missed_signals(context));
+    let trace = context.trace;
+    let intervals: Vec<Vec<Interval>> =
+        trace.threads.iter().map(|thread| narrowed(trace, thread)).collect();
+    let mut edges = edges(context, &intervals);
+    edges.extend(missed_signals(context, &intervals));
     let lifetimes = context.trace.lifetimes.iter();
     edges.extend(lifetimes.filter(|(access, free)| !context.closure.before(*access, *free)));
     for &(a, b) in &edges {
@@ -41,13 +44,11 @@ pub(crate) fn narrowed(trace: &EventTrace, thread: &Thread) -> Vec<Interval> {
     intervals
 }
 
-fn edges(context: &Context<'_>) -> Vec<(EventId, EventId)> {
+fn edges(context: &Context<'_>, intervals: &[Vec<Interval>]) -> Vec<(EventId, EventId)> {
     let trace = context.trace;
-    let intervals: Vec<Vec<Interval>> =
-        trace.threads.iter().map(|thread| narrowed(trace, thread)).collect();
     let mut edges = Vec::new();
-    for (later, after) in trace.threads.iter().zip(&intervals) {
-        for (earlier, before) in trace.threads.iter().zip(&intervals) {
+    for (later, after) in trace.threads.iter().zip(intervals) {
+        for (earlier, before) in trace.threads.iter().zip(intervals) {
             if earlier.id == later.id {
                 continue;
             }
@@ -71,7 +72,7 @@ fn edges(context: &Context<'_>) -> Vec<(EventId, EventId)> {
 /// The signals that came long before the time of a wait was up, with the release by which it began: none of them found the
 /// thread waiting. One that wakes a single thread may have gone to another one that waits there. Of each thread's the last
 /// one says it all.
-fn missed_signals(context: &Context<'_>) -> Vec<(EventId, EventId)> {
+fn missed_signals(context: &Context<'_>, intervals: &[Vec<Interval>]) -> Vec<(EventId, EventId)> {
     let trace = context.trace;
     let timed_out = |event: &Event| match event.kind {
         EventKind::WaitTimedOut { condition, began } => Some((event.id, condition, began)),
@@ -82,26 +83,20 @@ fn missed_signals(context: &Context<'_>) -> Vec<(EventId, EventId)> {
     if waits.is_empty() || trace.intervals.is_empty() {
         return Vec::new();
     }
-    let intervals: Vec<Vec<Interval>> =
-        trace.threads.iter().map(|thread| narrowed(trace, thread)).collect();
-    let interval = |event: &Event| {
+    let interval = |id: EventId| {
+        let event = trace.event(id);
         let own = intervals.get(event.thread.index());
         own.and_then(|own| own.get(event.index as usize)).copied().unwrap_or_default()
     };
-    // Per condition variable, the threads that wait there and, per thread, the signals in order.
     let mut waiting: BTreeMap<ObjectId, BTreeSet<ThreadId>> = BTreeMap::new();
-    let mut signals: BTreeMap<ObjectId, BTreeMap<ThreadId, Vec<&Event>>> = BTreeMap::new();
     for event in &trace.events {
         if let Some(condition) = awaited(&event.kind) {
             waiting.entry(condition).or_default().insert(event.thread);
         }
-        if let EventKind::Signal { condition } | EventKind::Broadcast { condition } = event.kind {
-            signals.entry(condition).or_default().entry(event.thread).or_default().push(event);
-        }
     }
+    let signals = trace.signals();
     let mut edges = Vec::new();
     for (wait, condition, began) in waits {
-        let wait = trace.event(wait);
         let Interval { earliest, latest } = interval(wait);
         // Where it is not known when the wait ended, nothing is long before that.
         if latest == u64::MAX {
@@ -109,15 +104,17 @@ fn missed_signals(context: &Context<'_>) -> Vec<(EventId, EventId)> {
         }
         let half = earliest.saturating_add(latest.saturating_sub(earliest) / 2);
         let is_alone = waiting.get(&condition).is_none_or(|threads| threads.len() == 1);
+        let wakes = |signal: EventId| {
+            is_alone || matches!(trace.event(signal).kind, EventKind::Broadcast { .. })
+        };
+        let waiter = trace.event(wait).thread;
         let others = signals.get(&condition).into_iter().flatten();
-        for (_, signals) in others.filter(|(thread, _)| **thread != wait.thread) {
-            let early = signals.partition_point(|signal| interval(signal).latest < half);
-            let mut missed = signals[..early].iter().rev().filter(|signal| {
-                let wakes_all = matches!(signal.kind, EventKind::Broadcast { .. });
-                (wakes_all || is_alone) && !context.closure.before(began, signal.id)
-            });
-            let last = missed.next().filter(|last| !context.closure.before(last.id, began));
-            edges.extend(last.map(|last| (last.id, began)));
+        for (_, signals) in others.filter(|(thread, _)| **thread != waiter) {
+            let early = signals.partition_point(|signal| interval(*signal).latest < half);
+            let mut missed = signals[..early].iter().copied().rev();
+            let last = missed.find(|it| wakes(*it) && !context.closure.before(began, *it));
+            let last = last.filter(|last| !context.closure.before(*last, began));
+            edges.extend(last.map(|last| (last, began)));
         }
     }
     edges

@@ -137,7 +137,10 @@ impl<'v, 'a> Lateness<'v, 'a> {
                 return None;
             };
             let waited = self.view.matching.in_passing(began)?;
-            let is_wake = |id: &&EventId| matches!(passing.trace.event(**id).kind, EventKind::Wake { began, .. } if began == waited);
+            let is_wake = |id: &&EventId| {
+                let kind = &passing.trace.event(**id).kind;
+                matches!(kind, EventKind::Wake { began, .. } if *began == waited)
+            };
             let wake = passing.trace.thread_of(waited).events.iter().find(is_wake)?;
             let signal = *passing.evaluation.woken_by.get(wake)?;
             let before = self.view.matching.in_failing(signal)?;

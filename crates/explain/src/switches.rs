@@ -9,7 +9,6 @@ use crate::updates::{Whole, whole_updates};
 use model::evaluate::{Check, Evaluation};
 use model::{Event, EventId, EventKind, EventTrace, ObjectId, Schedule, ThreadId};
 use solver::{Goal, Model, Order};
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The number of places where consecutive events are of different threads.
@@ -84,12 +83,7 @@ fn missed(trace: &EventTrace, schedule: &Schedule) -> Vec<Order> {
         return Vec::new();
     }
     let place = positions(trace, &schedule.order);
-    let mut signals: BTreeMap<ObjectId, BTreeMap<ThreadId, Vec<EventId>>> = BTreeMap::new();
-    for event in &trace.events {
-        if let EventKind::Signal { condition } | EventKind::Broadcast { condition } = event.kind {
-            signals.entry(condition).or_default().entry(event.thread).or_default().push(event.id);
-        }
-    }
+    let signals = trace.signals();
     let mut orders = Vec::new();
     for (waiter, condition, began) in waits {
         let others = signals.get(&condition).into_iter().flatten();

@@ -39,23 +39,56 @@ const ONE_TOO_MANY: &str = "
     t0: fail n > 1
 ";
 
-#[test]
-fn who_was_woken_in_one_run_alone_went_on_because_of_its_waker() {
-    let passing = ONE_TOO_MANY
+/// A run in which so many events of each thread come in turn; `None` for all that are left.
+fn run(text: &str, turns: &[(usize, Option<usize>)]) -> Run {
+    let parsed = parse(text).expect("the text is a trace");
+    let mut left: Vec<usize> = parsed.trace.threads.iter().map(|one| one.events.len()).collect();
+    let mut order = Vec::new();
+    for (thread, events) in turns {
+        let events = events.unwrap_or(left[*thread]);
+        left[*thread] -= events;
+        order.extend(std::iter::repeat_n(*thread, events));
+    }
+    Run::in_order(parsed, &order)
+}
+
+const MAIN: usize = 0;
+const IO: usize = 1;
+const SENDER: usize = 2;
+const OTHER: usize = 3;
+
+/// The run that passes, of such a text: up to the wait, then the writer, the sender that looks behind it, and who ends the run.
+fn passing(text: &str) -> Run {
+    let text = text
         .replace("k == 0", "k == 1")
         .replace("io: [make] W made 2", "")
         .replace("u == 1", "u == 0")
         .replace("sender: signal c", "");
-    let parsed = parse(&passing).expect("the text is a trace");
-    // Up to its wait, then the writer, the sender that looks behind it, and who ends the run.
-    let [main, io, sender, other] =
-        [0, 1, 2, 3].map(|thread| parsed.trace.threads[thread].events.len());
-    let turns = [(0, 4), (1, 3), (3, other), (2, sender), (0, 7), (1, io - 3), (0, main - 11)];
-    let turns: Vec<usize> =
-        turns.iter().flat_map(|(thread, steps)| std::iter::repeat_n(*thread, *steps)).collect();
-    let passing = Run::in_order(parsed, &turns);
+    let turns = [(MAIN, Some(4)), (IO, Some(3)), (OTHER, None), (SENDER, None), (MAIN, Some(7))];
+    run(&text, &[&turns[..], &[(IO, None), (MAIN, None)]].concat())
+}
+
+#[test]
+fn who_was_woken_in_one_run_alone_went_on_because_of_its_waker() {
     let failing = Run::failing(ONE_TOO_MANY);
-    let found = compared(&failing, &passing);
+    let found = compared(&failing, &passing(ONE_TOO_MANY));
+    let flipped = Order { before: failing.event("asks"), after: failing.event("down") };
+    assert_eq!(found.flipped, Flipped::Reversed(flipped), "{found:?}");
+}
+
+/// What decides where the thread goes may have been read by another one, later in its own events than all that the thread does.
+#[test]
+fn what_another_thread_has_read_says_nothing_of_who_was_woken() {
+    let reads = "io: [look] R closing -> k\n".to_owned()
+        + &"    other: W pad 1\n".repeat(12)
+        + "    other: R rest -> q\n";
+    let text = ONE_TOO_MANY
+        .replace("io: [look] R closing -> k\n", &reads)
+        .replace("sender: lock m", "sender: W rest 1\n    sender: lock m");
+    let failing = text.replace("k == 0", "k + q == 1");
+    let turns = [(MAIN, Some(4)), (IO, Some(3)), (SENDER, None), (IO, Some(3)), (OTHER, Some(14))];
+    let failing = run(&failing, &[&turns[..], &[(IO, None), (OTHER, None), (MAIN, None)]].concat());
+    let found = compared(&failing, &passing(&text));
     let flipped = Order { before: failing.event("asks"), after: failing.event("down") };
     assert_eq!(found.flipped, Flipped::Reversed(flipped), "{found:?}");
 }

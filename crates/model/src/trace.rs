@@ -4,7 +4,7 @@ use crate::event::{Awaited, Event, EventKind};
 use crate::expr::ExprPool;
 use crate::ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
 use crate::{ExprId, ReadRef, Site};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The symbolic events of one recorded run, its path conditions and its failure.
@@ -381,6 +381,25 @@ impl EventTrace {
     #[must_use]
     pub fn thread_of(&self, id: EventId) -> &Thread {
         &self.threads[self.event(id).thread.index()]
+    }
+
+    /// The signals and broadcasts, by condition variable and thread, in the thread's order.
+    #[must_use]
+    pub fn signals(&self) -> BTreeMap<ObjectId, BTreeMap<ThreadId, Vec<EventId>>> {
+        let mut signals: BTreeMap<ObjectId, BTreeMap<ThreadId, Vec<EventId>>> = BTreeMap::new();
+        for event in self.threads.iter().flat_map(|thread| &thread.events).map(|id| self.event(*id))
+        {
+            if let EventKind::Signal { condition } | EventKind::Broadcast { condition } = event.kind
+            {
+                signals
+                    .entry(condition)
+                    .or_default()
+                    .entry(event.thread)
+                    .or_default()
+                    .push(event.id);
+            }
+        }
+        signals
     }
 
     /// The reads whose values an expression depends on. Takes time by the size of the expression alone.

@@ -739,7 +739,7 @@ mod tests {
         let back = SocketUse::Bytes.number(&[2; 18], &[1; 18]);
         for number in numbers.into_iter().chain([back]) {
             assert!(number >> 62 == 2, "no number of anything else");
-            channels.socket(number, "connection of a.c:1".to_owned(), number != numbers[0]);
+            channels.socket(number, "connection of a.c:1", number != numbers[0]);
         }
         for (ordinal, descriptor) in numbers.into_iter().enumerate() {
             for (thread, writes) in [(0, true), (1, false)] {

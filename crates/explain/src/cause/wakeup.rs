@@ -158,38 +158,33 @@ fn not_sent_to(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<F
 fn too_early(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Found> {
     let began = beginning(story, wait);
     let signal = story.last_before(began, |event| wakes(event, wait, condition))?;
-    let sentence = format!(
-        "{} before {} waited for it ({}), and nobody does so again",
-        whole(story, signal),
-        story.thread(wait.id),
-        at(story, wait.id)
-    );
-    let found = Found::new(Pattern::MissedWakeup, sentence, &[signal, wait.id]);
-    Some(Found { case: Some("signal-before-wait"), ..found })
+    Some(before_wait(story, signal, wait.id, "nobody does so again"))
 }
 
 /// The signal came before a wait with a limit, whose time was up then.
 pub(super) fn find_timed(story: &Story<'_>) -> Option<Found> {
     story.pairs().into_iter().find_map(|pair| {
         let Pair::Reversed(order) = pair else { return None };
-        let is_signal = matches!(
-            story.event(order.before).kind,
-            EventKind::Signal { .. } | EventKind::Broadcast { .. }
-        );
-        let own = &story.trace().threads[story.event(order.after).thread.index()].events;
-        let wait = own.iter().copied().filter(|_| is_signal).find(|id| {
-            matches!(story.event(*id).kind, EventKind::WaitTimedOut { condition, began }
-                if began == order.after && signals(story.event(order.before), condition))
-        })?;
-        let sentence = format!(
-            "{} before {} waited for it ({}), and the time of that wait was up",
-            whole(story, order.before),
-            story.thread(wait),
-            at(story, wait)
-        );
-        let found = Found::new(Pattern::MissedWakeup, sentence, &[order.before, wait]);
-        Some(Found { case: Some("signal-before-wait"), ..found })
+        let signal = story.event(order.before);
+        let is_end = |id: &&EventId| {
+            matches!(story.event(**id).kind, EventKind::WaitTimedOut { condition, began }
+                if began == order.after && signals(signal, condition))
+        };
+        let wait = *story.trace().thread_of(order.after).events.iter().find(is_end)?;
+        Some(before_wait(story, signal.id, wait, "the time of that wait was up"))
     })
+}
+
+/// A signal came before a wait, with what came of that.
+fn before_wait(story: &Story<'_>, signal: EventId, wait: EventId, outcome: &str) -> Found {
+    let sentence = format!(
+        "{} before {} waited for it ({}), and {outcome}",
+        whole(story, signal),
+        story.thread(wait),
+        at(story, wait)
+    );
+    let found = Found::new(Pattern::MissedWakeup, sentence, &[signal, wait]);
+    Found { case: Some("signal-before-wait"), ..found }
 }
 
 /// The condition variable that a thread waits at until the end.

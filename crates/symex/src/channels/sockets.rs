@@ -10,12 +10,10 @@ use model::names::is_installed;
 use trace_format::layout::{SocketUse, SyncOp};
 
 impl Channels {
-    /// Makes the channel of a direction, or of what else there is of a connection, where there is none yet.
-    pub(super) fn socket(&mut self, number: u64, name: String, bytes: bool) {
-        if !self.ends.contains_key(&number) {
-            let channel = Some(self.add(&name, bytes, 0));
-            self.made(number, End { reads: channel, writes: channel });
-        }
+    /// Makes the channel of a direction, or of what else there is of a connection.
+    pub(super) fn socket(&mut self, number: u64, name: &str, bytes: bool) {
+        let channel = Some(self.add(name, bytes, 0));
+        self.made(number, End { reads: channel, writes: channel });
     }
 }
 
@@ -25,10 +23,10 @@ impl<'r> Engine<'r> {
         let size = u64::try_from(result as i64).unwrap_or(0);
         let Some(what) = SocketUse::from_code(begun.second).filter(|_| size > 0) else { return };
         let number = begun.address;
-        if !self.symbolic() {
-            let site = self.site_of_program(t);
+        if !self.symbolic() && !self.learned.channels.ends.contains_key(&number) {
+            let name = called("connection", &self.site_of_program(t));
             let bytes = what == SocketUse::Bytes || what == SocketUse::Doubt;
-            self.learned.channels.socket(number, called("connection", &site), bytes);
+            self.learned.channels.socket(number, &name, bytes);
         }
         if what == SocketUse::Doubt {
             self.doubt_descriptor(number);
