@@ -13,9 +13,10 @@ use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 
-fn record(level: &str) -> EventTrace {
-    let workspace = Workspace::new(&format!("names{level}"));
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/containers.cc");
+fn record(program: &str, level: &str) -> EventTrace {
+    let workspace = Workspace::new(&format!("names-{program}{level}"));
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let path = programs.join(format!("{program}.cc"));
     let path = path.to_str().expect("a path in UTF-8");
     let compile = ["c++", "-std=c++17", "-g", level, "-pthread", path, "-o", "program"];
     workspace.symbiosis(compile).expect_code(SUCCESS);
@@ -35,7 +36,7 @@ fn member(name: &str) -> &str {
 #[test]
 fn what_the_library_touches_has_the_names_of_the_program() {
     for level in ["-O0", "-O2"] {
-        let trace = record(level);
+        let trace = record("containers", level);
         let (mut accesses, mut objects) = (BTreeSet::new(), BTreeSet::new());
         for event in &trace.events {
             let name = event.name.as_deref().unwrap_or_default();
@@ -59,6 +60,35 @@ fn what_the_library_touches_has_the_names_of_the_program() {
         assert_eq!(accesses, expected, "{level}");
         let expected: BTreeSet<String> = set(&["mutex_", "prices_lock_", "ready_"]);
         assert_eq!(objects, expected, "{level}");
+    }
+}
+
+/// Unoptimised code has each element behind a call, optimised code behind the library's own pointers.
+#[test]
+fn elements_of_containers_have_the_names_of_the_program() {
+    const EITHER: [&str; 2] = ["shop.owned->price", "shop.shared->price"];
+    const PLAIN: [&str; 10] = [
+        "shop.items[1].price",
+        "shop.items.at(i).price",
+        "shop.item(2).price",
+        "shop.named[..]",
+        "shop.numbered[i].price",
+        "shop.hashed[..]",
+        "shop.listed.back().price",
+        "shop.waiting.front().price",
+        "shop.items[i].worth()",
+        "shop.text[3]",
+    ];
+    const OPTIMISED: [&str; 3] = ["shop.items[1].price", "shop.named[..]", "shop.hashed[..]"];
+    for (level, own) in [("-O0", PLAIN.as_slice()), ("-O1", OPTIMISED.as_slice())] {
+        let trace = record("elements", level);
+        let written = trace.events.iter().filter(|e| !e.kind.writes().is_empty());
+        let names: BTreeSet<&str> = written.filter_map(|event| event.name.as_deref()).collect();
+        for expected in own.iter().chain(&EITHER) {
+            assert!(names.contains(expected), "{level}: {expected} is not in {names:?}");
+        }
+        let mut inside = names.iter().filter(|name| name.contains("_M_storage"));
+        assert_eq!(inside.next(), None, "{level}");
     }
 }
 

@@ -7,6 +7,7 @@
 //!
 //! Architecture invariant: naming never fails and never panics; it returns `None`.
 
+mod called;
 mod lambda;
 mod layout;
 pub(crate) mod openmp;
@@ -17,8 +18,8 @@ pub(crate) use lambda::call_name;
 pub use openmp::is_construct;
 
 use crate::types::{
-    DebugEncoding, DebugType, DebugTypeId, Function, GlobalId, InstId, InstKind, LocId, Module,
-    Operand, Type, TypeId,
+    DebugEncoding, DebugType, DebugTypeId, Function, GlobalId, InstId, InstKind, LocId,
+    LocalVariable, Module, Operand, Type, TypeId,
 };
 use layout::Want;
 use place::{Named, Namer, Place};
@@ -215,21 +216,26 @@ pub enum Part {
 /// debug information says so.
 #[must_use]
 pub fn pointee_size(module: &Module, function: &Function, parameter: usize) -> Option<u64> {
-    let parameter = Operand::Param(u32::try_from(parameter).ok()?);
-    let spilled = function.instructions.iter().find_map(|instruction| match instruction.kind {
-        InstKind::Store { address, value, .. } if value == parameter => Some(address),
-        _ => None,
-    });
-    let variable = function.variables.iter().find(|variable| match variable.address {
-        true => Some(variable.value) == spilled,
-        false => variable.value == parameter && variable.offset == 0,
-    })?;
+    let variable = parameter_variable(function, parameter)?;
     match layout::strip(module, variable.ty)? {
         DebugType::Pointer(object) | DebugType::Reference(object) => {
             Some(layout::size(module, *object)).filter(|size| *size > 0)
         }
         _ => None,
     }
+}
+
+/// The variable that a parameter is in the source, parameter 0 being the first.
+fn parameter_variable(function: &Function, parameter: usize) -> Option<&LocalVariable> {
+    let parameter = Operand::Param(u32::try_from(parameter).ok()?);
+    let spilled = function.instructions.iter().find_map(|instruction| match instruction.kind {
+        InstKind::Store { address, value, .. } if value == parameter => Some(address),
+        _ => None,
+    });
+    function.variables.iter().find(|variable| match variable.address {
+        true => Some(variable.value) == spilled,
+        false => variable.value == parameter && variable.offset == 0,
+    })
 }
 
 /// The name of a function: as in the source, else demangled without parameters.

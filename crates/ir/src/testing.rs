@@ -27,6 +27,7 @@ pub(crate) fn function(terminators: Vec<InstKind>) -> Function {
         blocks,
         instructions,
         scope: None,
+        returns: None,
         variables: Vec::new(),
     }
 }

@@ -225,6 +225,8 @@ pub struct Function {
     pub instructions: Vec<Instruction>,
     /// Its subprogram.
     pub scope: Option<ScopeId>,
+    /// What the source says that it returns, where that is a pointer or a reference and it has a body.
+    pub returns: Option<DebugTypeId>,
     /// Local variables that live in memory or in a register, from the debug intrinsics or
     /// records (both forms are read).
     pub variables: Vec<LocalVariable>,

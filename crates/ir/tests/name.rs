@@ -623,3 +623,52 @@ fn several_members_at_once() {
         }
     }
 }
+
+/// What a call returned a reference to, in the words of who called.
+#[test]
+fn what_a_call_leads_to() {
+    let source = "
+        struct item { int id, price; };
+        struct list { item all[4]; item &operator[](unsigned long i); item &at(int i); item &back(); item *find(const int &id); };
+        __attribute__((noinline)) item &list::operator[](unsigned long i) { return all[i]; }
+        __attribute__((noinline)) item &list::at(int i) { return all[i]; }
+        __attribute__((noinline)) item &list::back() { return all[3]; }
+        __attribute__((noinline)) item *list::find(const int &id) { return all[1].id == id ? &all[1] : nullptr; }
+        struct pointer { item *to; item &operator*(); item *operator->(); };
+        __attribute__((noinline)) item &pointer::operator*() { return *to; }
+        __attribute__((noinline)) item *pointer::operator->() { return to; }
+        __attribute__((noinline)) static item *pick(list *of, int i) { return &of->all[i]; }
+        struct shop { int number; list items; pointer best; };
+        void f(shop &s, list *l, int i) {
+            s.items[2].price = 1;
+            s.items[i].id = 2;
+            s.items.back().price = 3;
+            l->at(i + 1).price = 4;
+            (*l)[3].id = 5;
+            l->find(i)->price = 6;
+            (*s.best).price = 7;
+            s.best->id = 8;
+            pick(l, 2)->price = 9;
+            l->find(7)->id = 10;
+        }";
+    for level in LEVELS {
+        let module = cpp(level, source);
+        let name = module.functions.iter().find(|function| function.name.starts_with("_Z1f"));
+        let names = stored(&module, &name.expect("the function").name);
+        let expected = [
+            "s.items[2].price",
+            "s.items[i].id",
+            "s.items.back().price",
+            "l->at(i+1).price",
+            "(*l)[3].id",
+            "l->find(i)->price",
+            "s.best->price",
+            "s.best->id",
+            "pick(..)->price",
+            "l->find(..)->id",
+        ];
+        let known: Vec<&str> =
+            names.iter().map(String::as_str).filter(|name| expected.contains(name)).collect();
+        assert_eq!(known, expected, "{level}: {names:?}");
+    }
+}

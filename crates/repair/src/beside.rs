@@ -14,8 +14,8 @@ fn parts(name: &str) -> Option<(&str, &str)> {
     let mut last = None;
     for (at, character) in name.char_indices() {
         match character {
-            '[' => depth += 1,
-            ']' => depth = depth.saturating_sub(1),
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth = depth.saturating_sub(1),
             '.' | '>' if depth == 0 => last = Some(at + 1),
             _ => {}
         }

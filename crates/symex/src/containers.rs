@@ -61,6 +61,8 @@ struct Note {
 #[derive(Clone)]
 struct Owner {
     name: Arc<str>,
+    /// It is a container, and what it reaches are elements of it.
+    elements: bool,
     /// The heap object that it lies in. A container's nodes lead back to the container, and a
     /// container without nodes points to itself: what has the container is none of its parts.
     home: Option<usize>,
@@ -90,20 +92,20 @@ impl Containers {
         }
         self.follow(&mut links);
         for Note { thread, index, object, foreign } in std::mem::take(&mut self.events) {
-            if let Some(Owner { name: owner, .. }) = self.owners.get(&object) {
+            if let Some(owner) = self.owners.get(&object) {
                 let frees = matches!(out.event_kind(thread, index), Some(EventKind::Free { .. }));
                 out.rename_event(thread, index, |name, site| {
                     let site = site.filter(|_| foreign);
                     let renamed = is_of_library(name, site) || is_at_position(name);
                     renamed.then(|| match frees {
-                        true => format!("*{owner}"),
+                        true => format!("*{}", owner.name),
                         false => of_container(owner, name),
                     })
                 });
             }
         }
         for (cell, object) in std::mem::take(&mut self.cells) {
-            if let (Some(Owner { name: owner, .. }), Some(cell)) =
+            if let (Some(owner), Some(cell)) =
                 (self.owners.get(&object), out.cells.get_mut(cell.index()))
                 && (is_of_library(&cell.name, None) || is_at_position(&cell.name))
             {
@@ -111,7 +113,7 @@ impl Containers {
             }
         }
         for (lock, object) in std::mem::take(&mut self.locks) {
-            if let (Some(Owner { name: owner, .. }), Some(lock)) =
+            if let (Some(owner), Some(lock)) =
                 (self.owners.get(&object), out.objects.get_mut(lock.index()))
                 && is_of_library(&lock.name, None)
             {
@@ -189,7 +191,8 @@ impl<'r> Engine<'r> {
             } else {
                 &mut self.containers.owners
             };
-            to.entry(target).or_insert_with(|| Owner { name: owner.into(), home });
+            let elements = has_elements(&name[owner.len()..]);
+            to.entry(target).or_insert_with(|| Owner { name: owner.into(), elements, home });
         }
     }
 
@@ -352,16 +355,32 @@ fn is_of_standard_library(symbol: &str) -> bool {
         || inside.is_some_and(|rest| rest.starts_with('S') || rest.starts_with("9__gnu_cxx"))
 }
 
-/// A library's name of a member, behind the container's: `cache.entries_->_M_left`. So is one of
-/// the program's own: `calls_->priority` of `__element->priority`.
-fn of_container(owner: &str, name: &str) -> String {
-    if name.starts_with("*0x") {
-        return owner.to_owned();
-    }
+/// A library's name of a member, behind the container's: `cache.entries_->_M_left`, and `cache.entries_[..]` of
+/// what the program keeps there. So is one of the program's own: `calls_->priority` of `__element->priority`.
+fn of_container(Owner { name: owner, elements, .. }: &Owner, name: &str) -> String {
+    // Where a node has room for an element.
+    const ROOMS: [&str; 2] = ["->_M_storage", "->__value_"];
     let own = || name.rfind("->").filter(|at| !is_reserved(&name[at + 2..]));
     let library = name.find("->_").or_else(|| name.find("->{_"));
     let members = library.or_else(own).map_or("", |at| &name[at..]);
-    format!("{owner}{members}")
+    let behind_links = || is_at_position(name) && outside_of_library(name).contains('[');
+    let element = name.starts_with("*0x")
+        || ROOMS.iter().any(|room| members.starts_with(room))
+        || behind_links();
+    match (element, elements) {
+        (true, true) => format!("{owner}[..]"),
+        (true, false) if members.is_empty() => owner.to_string(),
+        _ => format!("{owner}{members}"),
+    }
+}
+
+/// Are a library's members, behind a variable, those of a container: `._M_t._M_impl._M_header._M_parent`? A pointer that
+/// is kept in a smart one, or what a function object has, is no element.
+fn has_elements(members: &str) -> bool {
+    const CONTAINERS: [&str; 7] =
+        ["_M_impl", "_M_h", "__begin_", "__end_", "__tree_", "__table_", "__map_"];
+    let direct = members.split("->").next().unwrap_or_default();
+    direct.split('.').any(|member| CONTAINERS.contains(&member))
 }
 
 /// Is a library's member, behind a variable, a place in another object, as iterators and the

@@ -169,18 +169,22 @@ pub fn last_member(path: &str) -> String {
 /// How the name of a place that has none begins.
 pub(super) const ADDRESS: &str = "*0x";
 
-/// Any index replaced by `[*]`; an index may be a path itself.
+/// Any index replaced by `[*]`, and what a function is called with left out; both may be paths themselves.
 pub(super) fn without_indices(path: &str) -> String {
     let (mut kept, mut depth) = (String::new(), 0u32);
     for character in path.chars() {
+        let is_call = || kept.ends_with(|last: char| last.is_alphanumeric() || last == '_');
         match character {
+            '[' | '(' if depth > 0 => depth += 1,
             '[' => {
-                if depth == 0 {
-                    kept.push_str("[*]");
-                }
-                depth += 1;
+                kept.push_str("[*]");
+                depth = 1;
             }
-            ']' => depth = depth.saturating_sub(1),
+            '(' if is_call() => {
+                kept.push_str("()");
+                depth = 1;
+            }
+            ']' | ')' if depth > 0 => depth -= 1,
             _ if depth == 0 => kept.push(character),
             _ => {}
         }
@@ -235,6 +239,9 @@ mod tests {
         assert!(same_variable("slots[stack->count]", "stack->slots[3]"));
         assert!(!same_variable("bank->total", "bank->totals"));
         assert_eq!(last_member("a.b[c->d[1]].e"), "e");
+        assert_eq!(last_member("shop.at(job.id).price"), "price");
+        assert_eq!(last_member("jobs.find(job->id)"), "find()");
+        assert!(same_variable("(*this->rows_)->next", "rows[i->at(2)].next"));
         // Addresses differ from run to run.
         assert_eq!(last_member("*0x7f5a27c08010"), last_member("*0x7fd3ff016010"));
         assert!(!same_variable("*0x7f5a27c08010", "*0x7fd3ff016010"));

@@ -217,6 +217,11 @@ fn is_character(module: &Module, ty: Option<DebugTypeId>) -> bool {
     matches!(strip(module, ty), Some(DebugType::Basic { encoding: DebugEncoding::Char, .. }))
 }
 
+/// Is it a queue or a stack of C++'s library, which keeps a container of another type?
+fn is_adapter(name: &str) -> bool {
+    ["queue<", "stack<", "priority_queue<"].iter().any(|adapter| name.starts_with(adapter))
+}
+
 /// An empty base class has a byte, but nothing is kept there. What is larger has members: compilers
 /// leave them out where the type's constructors are elsewhere, as those of
 /// `std::condition_variable` are.
@@ -247,7 +252,9 @@ impl State<'_> {
         match strip(module, self.ty) {
             Some(DebugType::Array { element, length }) => self.element(*element, *length),
             Some(DebugType::Composite { name, .. }) if CLOSED.contains(&name.as_str()) => false,
-            Some(DebugType::Composite { members, .. }) => self.member(members),
+            Some(DebugType::Composite { name, members, .. }) => {
+                self.member(members, is_adapter(name))
+            }
             _ => false,
         }
     }
@@ -290,7 +297,7 @@ impl State<'_> {
         true
     }
 
-    fn member(&mut self, members: &[DebugMember]) -> bool {
+    fn member(&mut self, members: &[DebugMember], adapter: bool) -> bool {
         let whole = self.whole();
         if whole && matches!(self.want, Want::Object(_)) {
             return false;
@@ -302,8 +309,9 @@ impl State<'_> {
         // An access to a whole object goes on to a member of that size, but not into the insides
         // of a library type such as `std::atomic`.
         let inner = reserved(&member.name);
-        // `std::array` is written as an array is.
-        let hidden = inner && (self.want == Want::Link || member.name == "_M_elems");
+        // `std::array` is written as an array is, and the container that a `std::queue` keeps as the queue.
+        let written = member.name == "_M_elems" || (adapter && member.name == "c");
+        let hidden = written || (inner && self.want == Want::Link);
         if whole && (!self.fits(member) || (inner && !hidden)) {
             return false;
         }

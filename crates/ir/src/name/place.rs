@@ -12,11 +12,11 @@ const DEEPEST: usize = 24;
 /// Inlined calls nest this deep at most; more is malformed.
 const DEEPEST_INLINED: usize = 256;
 /// How much arithmetic an index may show.
-const DEEPEST_INDEX: usize = 4;
+pub(super) const DEEPEST_INDEX: usize = 4;
 
 /// How the text of a place leads to its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Via {
+pub(super) enum Via {
     /// The text names the object.
     Object,
     /// The text names a pointer to it.
@@ -83,7 +83,7 @@ impl Place {
         Some(Self { offset, ..Self::new(text, Via::Object, ty) })
     }
 
-    fn new(text: String, via: Via, ty: Option<DebugTypeId>) -> Self {
+    pub(super) fn new(text: String, via: Via, ty: Option<DebugTypeId>) -> Self {
         Self { text, via, ty, offset: 0, indices: Vec::new(), limit: Fit::Exact }
     }
 
@@ -245,7 +245,7 @@ impl Found {
 type Ranked = ((Fit, bool), Place);
 
 /// What is accessed, as seen from an address on the way to it.
-struct Reach {
+pub(super) struct Reach {
     offset: i64,
     indices: Vec<Index>,
     want: Want,
@@ -253,13 +253,13 @@ struct Reach {
 
 impl Reach {
     /// What the address itself points to.
-    fn here(want: Want) -> Self {
+    pub(super) fn here(want: Want) -> Self {
         Self { offset: 0, indices: Vec::new(), want }
     }
 }
 
 /// With parentheses where a postfix operator would bind first.
-fn grouped(text: &str) -> String {
+pub(super) fn grouped(text: &str) -> String {
     if text.starts_with('*') { format!("({text})") } else { text.to_owned() }
 }
 
@@ -302,7 +302,7 @@ pub(super) struct Namer<'m> {
     pub(super) module: &'m Module,
     pub(super) function: &'m Function,
     /// Where the access stands: its variables are preferred to those of inlined functions.
-    scope: Option<&'m Scope>,
+    pub(super) scope: Option<&'m Scope>,
     /// Its variables are the only ones.
     alone: bool,
 }
@@ -346,7 +346,12 @@ impl<'m> Namer<'m> {
     /// its own name comes first, then what the address is computed from, then variables of inlined
     /// functions and of the insides of libraries; but before all that counts how well they explain
     /// the access, for a value may belong to variables of unrelated types.
-    fn place_within(&self, address: Operand, reach: &Reach, depth: usize) -> Option<Place> {
+    pub(super) fn place_within(
+        &self,
+        address: Operand,
+        reach: &Reach,
+        depth: usize,
+    ) -> Option<Place> {
         let depth = depth.checked_sub(1)?;
         if let Operand::Const(id) = address {
             return match self.module.constants.get(id.index())?.kind {
@@ -388,6 +393,12 @@ impl<'m> Namer<'m> {
         let described = self.function.variables.iter();
         let described = described.filter(|v| v.value == value && (!self.alone || self.sees(v)));
         described.partition(|v| self.strong(v))
+    }
+
+    /// The variable that lies at an address, where the access sees it under its own name.
+    pub(super) fn variable_at(&self, address: Operand) -> Option<&'m LocalVariable> {
+        let at = |v: &&LocalVariable| v.address && v.value == address && !reserved(&v.name);
+        self.function.variables.iter().find(|variable| at(variable) && self.strong(variable))
     }
 
     /// The variables that the access sees under their own names, and that describe a value as another type: they hold
@@ -475,7 +486,7 @@ impl<'m> Namer<'m> {
     }
 
     /// How a value of this type leads on, and to what.
-    fn pointee(&self, ty: Option<DebugTypeId>) -> (Via, Option<DebugTypeId>) {
+    pub(super) fn pointee(&self, ty: Option<DebugTypeId>) -> (Via, Option<DebugTypeId>) {
         match layout::strip(self.module, ty) {
             Some(DebugType::Reference(inner)) => (Via::Reference, *inner),
             Some(DebugType::Pointer(inner)) => (Via::Pointer, *inner),
@@ -573,13 +584,13 @@ impl<'m> Namer<'m> {
                 let text = if captured { "this".to_owned() } else { pointer.text };
                 Some(Place { limit, ..Place::new(text, via, ty) })
             }
-            InstKind::Call(call) => {
+            InstKind::Call(call) | InstKind::Invoke { call, .. } => {
                 let target = call.target(self.module)?;
                 let same = ["llvm.threadlocal.address", "llvm.launder.", "llvm.strip."];
-                if !same.iter().any(|prefix| target.name.starts_with(prefix)) {
-                    return None;
+                match same.iter().any(|prefix| target.name.starts_with(prefix)) {
+                    true => self.place_within(*call.args.first()?, reach, depth),
+                    false => self.called((call, target), reach, depth),
                 }
-                self.place_within(*call.args.first()?, reach, depth)
             }
             _ => None,
         }
@@ -590,7 +601,7 @@ impl<'m> Namer<'m> {
     }
 
     /// An index in the source's words.
-    fn index_text(&self, index: Operand, depth: usize) -> Option<String> {
+    pub(super) fn index_text(&self, index: Operand, depth: usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
         let (strong, weak) = self.variables(index);
         let number = |variable: &&&LocalVariable| {
@@ -630,7 +641,7 @@ impl<'m> Namer<'m> {
     }
 
     /// A constant as a signed number.
-    fn small(&self, operand: Operand) -> Option<i64> {
+    pub(super) fn small(&self, operand: Operand) -> Option<i64> {
         let Operand::Const(id) = operand else { return None };
         let constant = self.module.constants.get(id.index())?;
         match (&constant.kind, self.module.types.get(constant.ty.index())?) {

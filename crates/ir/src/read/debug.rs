@@ -2,7 +2,9 @@
 
 use super::{Reader, call};
 use crate::name;
-use crate::types::{DebugType, DebugVariable, LocId, Location, Scope, ScopeId};
+use crate::types::{
+    DebugType, DebugTypeId, DebugVariable, LocId, Location, Scope, ScopeId, Type, TypeId,
+};
 use llvm::llvm_sys::debuginfo::LLVMMetadataKind as Kind;
 use llvm::llvm_sys::prelude::{LLVMMetadataRef, LLVMValueRef};
 use std::path::Path;
@@ -15,6 +17,8 @@ mod operand {
     pub(super) const SUBPROGRAM_NAME: usize = 2;
     /// Of a subprogram.
     pub(super) const SUBPROGRAM_SYMBOL: usize = 3;
+    /// Of a subprogram: the types of its result and parameters.
+    pub(super) const SUBPROGRAM_TYPE: usize = 4;
     /// Of a file.
     pub(super) const FILE_CHECKSUM: usize = 2;
     /// Of a compile unit: its global variables, each with an expression.
@@ -55,6 +59,22 @@ impl Reader<'_> {
     pub(super) fn function_scope(&mut self, function: LLVMValueRef) -> Option<ScopeId> {
         let subprogram = call!(self, LLVMGetSubprogram(function));
         (!subprogram.is_null()).then(|| self.scope(subprogram))
+    }
+
+    /// The type of what a function returns in the source, where that is a pointer or a reference.
+    pub(super) fn returned_type(
+        &mut self,
+        function: LLVMValueRef,
+        result: TypeId,
+    ) -> Option<DebugTypeId> {
+        let pointer = matches!(self.module.types.get(result.index()), Some(Type::Pointer));
+        let subprogram = call!(self, LLVMGetSubprogram(function));
+        if !pointer || subprogram.is_null() {
+            return None;
+        }
+        let operands = self.operands_of(subprogram);
+        let ty = self.node(operands.get(operand::SUBPROGRAM_TYPE).copied())?;
+        self.first_of_signature(ty)
     }
 
     /// The identifier of a scope.

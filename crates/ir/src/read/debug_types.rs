@@ -60,6 +60,14 @@ impl Reader<'_> {
         if self.llvm.version().major >= 21 { 5 } else { 3 }
     }
 
+    /// The result's type of a function's type; `None` for one without a result.
+    pub(super) fn first_of_signature(&mut self, signature: LLVMMetadataRef) -> Option<DebugTypeId> {
+        let operands = self.operands_of(signature);
+        let types = self.node(operands.get(self.base_index()).copied())?;
+        let types = self.operands_of(types);
+        self.debug_type_at(&types, 0)
+    }
+
     fn debug_type(&mut self, node: LLVMMetadataRef) -> DebugTypeId {
         if let Some(&id) = self.debug_types.get(&node) {
             return id;

@@ -230,10 +230,12 @@ impl<'m> Reader<'m> {
             blocks: Vec::new(),
             instructions: Vec::new(),
             scope: self.function_scope(function),
+            returns: None,
             variables: Vec::new(),
             name,
         };
         if !self.available_externally(function) && !self.is_untraced(function) {
+            converted.returns = self.returned_type(function, converted.result);
             self.body(function, &mut converted);
         }
         converted

@@ -96,6 +96,7 @@ impl ModuleBuilder {
             blocks: Vec::new(),
             instructions: Vec::new(),
             scope: None,
+            returns: None,
             variables: Vec::new(),
         });
         FuncId(self.module.functions.len() as u32 - 1)
