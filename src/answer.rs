@@ -14,10 +14,11 @@ pub use sources::add_sources;
 use encoders::SystemSize;
 use explain::{CauseKind, CutReason, Explanation, Phase};
 use model::evaluate::Evaluation;
+use model::names::is_channel;
 use model::trace::HAND_OVER;
 use model::{
-    CellId, Event, EventId, EventKind, EventTrace, ExprId, FailureCondition, ReadRef, Site, VarId,
-    WriteSource,
+    Awaited, CellId, Event, EventId, EventKind, EventTrace, ExprId, FailureCondition, ReadRef,
+    Site, VarId, WriteSource,
 };
 use render::Solution;
 use render::solution::{
@@ -336,16 +337,26 @@ impl Names<'_> {
         render::solution::Event {
             id: event.id.to_string(),
             thread: self.trace.threads[event.thread.index()].name.clone(),
-            kind: match self.trace.ends_local(event) {
-                true => "end".to_owned(),
-                false => event.kind.name().to_owned(),
-            },
+            kind: self.kind(event).to_owned(),
             object: self.trace.subject(event).map(str::to_owned),
             targets: self.targets(event),
             location: location(event.site()),
             callers: callers.filter(|site| !site.is_in_library()).map(location).collect(),
             library: event.stack.iter().take(event.depth()).map(location).collect(),
             value: evaluation.and_then(|evaluation| self.value(event, evaluation)),
+        }
+    }
+
+    /// What an event does, in the words of the answer. Of what goes through a channel it is written and read.
+    fn kind(&self, event: &Event) -> &'static str {
+        let channel = self.trace.subject(event).is_some_and(is_channel);
+        match event.kind {
+            _ if self.trace.ends_local(event) => "end",
+            EventKind::SemaphorePost { .. } if channel => "write-to",
+            EventKind::SemaphoreWait { .. } if channel => "read-from",
+            EventKind::SemaphoreWaitFailed { .. } if channel => "found-nothing-in",
+            EventKind::Block { on: Awaited::Unit { .. } } if channel => "wait-to-read-from",
+            _ => event.kind.name(),
         }
     }
 

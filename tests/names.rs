@@ -92,6 +92,33 @@ fn elements_of_containers_have_the_names_of_the_program() {
     }
 }
 
+/// The connection is one of UNIX's sockets, whose ends have no addresses.
+#[test]
+fn what_goes_through_pipes_and_connections_is_written_and_read() {
+    let channels = [
+        ("early_message", "pipe of early_message.c:21", "ready"),
+        ("early_answer", "connection of early_answer.c:40", "requests"),
+    ];
+    for (program, channel, variable) in channels {
+        let workspace = Workspace::new(&format!("names-{program}"));
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+        let path = programs.join(format!("{program}.c"));
+        let path = path.to_str().expect("a path in UTF-8");
+        let compile = ["cc", "-g", "-O1", "-pthread", path, "-o", "program"];
+        workspace.symbiosis(compile).expect_code(SUCCESS);
+        workspace.symbiosis(["record", "-o", "run.trace", "--", "./program"]);
+        let solve = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).stdout();
+        let cause = format!("cause: t0.1 wrote to the {channel} ");
+        let order = format!("before it wrote `{variable}`");
+        let steps = [format!("write to {channel} "), format!("read from {channel} ")];
+        for part in [cause, order].iter().chain(&steps) {
+            assert!(solve.contains(part), "{part}: {solve}");
+        }
+        assert!(!solve.contains("possible cause"), "{solve}");
+        assert_eq!(solve.matches("replay: confirmed").count(), 2, "{solve}");
+    }
+}
+
 #[test]
 fn a_lock_that_a_function_takes_for_others_has_their_word_and_place() {
     for level in ["-O0", "-O2"] {

@@ -208,6 +208,15 @@ pub struct Event {
     pub value: Option<String>,
 }
 
+impl Event {
+    /// Is it what a thread of a run that did not come to an end asked for and did not get?
+    #[must_use]
+    pub fn awaits(&self) -> bool {
+        ["wait", "wait-to-read-from"].contains(&self.kind.as_str())
+            || self.kind.starts_with("wait-for-")
+    }
+}
+
 /// A source file that the program was compiled from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFile {

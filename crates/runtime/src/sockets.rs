@@ -1,9 +1,11 @@
-//! Connections of TCP whose two ends are both in this process, as in a server's own tests: who connects before whom is
-//! accepted, and who wrote what others read, or closed what they found ended.
+//! Connections of TCP and of UNIX's stream sockets whose two ends are both in this process, as in a server's own tests: who
+//! connects before whom is accepted, and who wrote what others read, or closed what they found ended.
 //!
 //! A connection's direction is known by the addresses of its ends, which the kernel tells at every call about a
 //! descriptor that came from `connect` or `accept`; nothing is asked about other descriptors. What cannot be followed
 //! (`sendfile`, streams on a descriptor) is reported as doubt.
+
+mod local;
 
 use crate::foreign;
 use crate::layout::{RuntimeEvent, SocketUse, SyncOp, SyncPoint};
@@ -21,6 +23,7 @@ type P = *mut c_void;
 
 /// Connections of descriptors from here on are not followed.
 const DESCRIPTORS: usize = 4096;
+const UNIX: u16 = 1;
 const INET: u16 = 2;
 const INET6: u16 = 10;
 const STREAM: c_int = 1;
@@ -54,7 +57,8 @@ struct RawAddress {
     rest: [u8; 124],
 }
 
-/// An address and port; those of version 4 are mapped into version 6.
+/// An address and port; those of version 4 are mapped into version 6. Of an end of a UNIX connection the connection and
+/// which end it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Address([u8; 18]);
 
@@ -73,16 +77,32 @@ impl Address {
         bytes[16..].copy_from_slice(&raw.port.to_ne_bytes());
         Some(Self(bytes))
     }
+
+    fn local(connection: u64, is_first: bool) -> Self {
+        // As an address of version 6 that begins so would be of no host.
+        let mut bytes = [0u8; 18];
+        bytes[..2].copy_from_slice(&[0xff, u8::from(is_first)]);
+        bytes[8..16].copy_from_slice(&connection.to_ne_bytes());
+        Self(bytes)
+    }
 }
 
 type NameOf = unsafe extern "C" fn(c_int, P, *mut c_uint) -> c_int;
 
-fn name(fd: c_int, function: NameOf) -> Option<Address> {
+fn raw_name(fd: c_int, function: NameOf) -> Option<RawAddress> {
     let mut raw = RawAddress { family: 0, port: 0, rest: [0; 124] };
     let mut size = size_of::<RawAddress>() as c_uint;
     // SAFETY: the buffer has the size given.
     let done = sys::keeping_errno(|| unsafe { function(fd, (&raw mut raw).cast(), &raw mut size) });
-    if done == 0 { Address::of(&raw) } else { None }
+    (done == 0).then_some(raw)
+}
+
+fn name(fd: c_int, function: NameOf) -> Option<Address> {
+    Address::of(&raw_name(fd, function)?)
+}
+
+fn is_local(fd: c_int) -> bool {
+    raw_name(fd, sys::getsockname).is_some_and(|name| name.family == UNIX)
 }
 
 /// The two ends of a connection, as one of them sees it.
@@ -95,6 +115,10 @@ struct Ends {
 impl Ends {
     /// Asks the kernel.
     fn ask(fd: c_int) -> Option<Self> {
+        if let Some(local::End { connection, is_first }) = local::end(fd) {
+            let [here, there] = [is_first, !is_first].map(|end| Address::local(connection, end));
+            return Some(Self { here, there });
+        }
         Some(Self { here: name(fd, sys::getsockname)?, there: name(fd, sys::getpeername)? })
     }
 
@@ -267,19 +291,36 @@ fn doubt(fd: c_int) {
 /// `to` is another number of the same.
 fn copied(from: c_int, to: c_int) -> c_int {
     if let (Some(_), Some(from), Some(at)) = (Ends::of(from), slot(from), slot(to)) {
+        local::copied(from, at);
         CONNECTIONS[at].store(CONNECTIONS[from].load(Ordering::Relaxed), Ordering::Relaxed);
         ENDED[at].store(ENDED[from].load(Ordering::Relaxed), Ordering::Relaxed);
     }
     to
 }
 
+fn connected(fd: c_int, before: u64) {
+    if foreign::inside() || !is_stream(fd) {
+        return;
+    }
+    if is_local(fd) {
+        local::connected(fd);
+    }
+    if let Some(ends) = Ends::enter(fd) {
+        let number = ends.written(SocketUse::Connection);
+        passed(SyncOp::SocketWrite, number, SocketUse::Connection, 1, before);
+    }
+}
+
 fn accepted(own: impl FnOnce() -> c_int) -> c_int {
     let before = sys::tsc();
     let fd = own();
-    if fd >= 0
-        && !foreign::inside()
-        && let Some(ends) = Ends::enter(fd)
-    {
+    if fd < 0 || foreign::inside() {
+        return fd;
+    }
+    if is_local(fd) && is_stream(fd) {
+        local::accepted(fd);
+    }
+    if let Some(ends) = Ends::enter(fd) {
         passed(
             SyncOp::SocketRead,
             ends.read(SocketUse::Connection),
@@ -308,12 +349,8 @@ interpose! {
     fn connect(fd: c_int, address: P, size: c_uint) -> c_int {
         let before = sys::tsc();
         let result = own!(connect(fd, address, size) -> c_int);
-        if (result == 0 || sys::errno() == sys::EINPROGRESS)
-            && !foreign::inside()
-            && is_stream(fd)
-            && let Some(ends) = Ends::enter(fd)
-        {
-            passed(SyncOp::SocketWrite, ends.written(SocketUse::Connection), SocketUse::Connection, 1, before);
+        if result == 0 || sys::errno() == sys::EINPROGRESS {
+            connected(fd, before);
         }
         result
     }

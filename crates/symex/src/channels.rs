@@ -493,7 +493,7 @@ impl<'r> Engine<'r> {
         call: &ExternalCall<'r>,
     ) {
         let Some(result) = result else { return };
-        let site = self.site_in_any_pass(t);
+        let site = self.site_of_program(t);
         let what = match name {
             "socketpair" => "socket pair",
             "eventfd" => "event counter",

@@ -139,7 +139,7 @@ fn failing<'a>(
     let mut shown: BTreeSet<usize> = failure.into_iter().collect();
     let differ = dsp.iter().flat_map(|dsp| &dsp.failing);
     shown.extend(differ.chain(causes(solution)).filter_map(|id| find(None, id)));
-    let waits = |event: &&Event| event.kind == "wait" || event.kind.starts_with("wait-for-");
+    let waits = |event: &&Event| event.awaits();
     let waits = solution.events.iter().filter(waits);
     shown.extend(waits.filter_map(|event| find(None, &event.id)));
     let flows = dsp.map(|dsp| dsp.data_flows.failing_only.as_slice()).unwrap_or_default();

@@ -113,7 +113,7 @@ fn write_failure(out: &mut String, failure: &Failure, options: TextOptions) -> f
 
 /// Who waited for what when the run was ended, and since when others have had it, with stacks.
 fn write_waits(out: &mut String, solution: &Solution) -> fmt::Result {
-    let waits = |event: &&Event| event.kind == "wait" || event.kind.starts_with("wait-for-");
+    let waits = |event: &&Event| event.awaits();
     for wait in solution.events.iter().filter(waits) {
         writeln!(out, "  {}: {} [{}]", wait.thread, describe(wait, None), wait.id)?;
         write_stack(out, wait)?;

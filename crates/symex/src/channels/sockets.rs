@@ -46,7 +46,7 @@ impl<'r> Engine<'r> {
     }
 
     /// The innermost place of a thread that is in no installed library, else the innermost one.
-    fn site_of_program(&mut self, t: usize) -> Site {
+    pub(super) fn site_of_program(&mut self, t: usize) -> Site {
         let frames = self.threads[t].frames.iter().rev();
         let places: Vec<_> = frames
             .filter_map(|frame| match frame {
