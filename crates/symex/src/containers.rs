@@ -186,12 +186,12 @@ impl<'r> Engine<'r> {
         let name = name.or_else(|| self.outer_name(t, place.address, bytes));
         if let Some(name) = name {
             let owner = outside_of_library(&name);
+            let elements = has_elements(&name[owner.len()..]) || self.is_in_container(t);
             let to = if is_position(&name[owner.len()..]) {
                 &mut self.containers.pointing
             } else {
                 &mut self.containers.owners
             };
-            let elements = has_elements(&name[owner.len()..]);
             to.entry(target).or_insert_with(|| Owner { name: owner.into(), elements, home });
         }
     }
@@ -291,6 +291,23 @@ impl<'r> Engine<'r> {
     fn is_in_library(&self, t: usize) -> bool {
         let frame = self.threads[t].innermost_code();
         frame.is_none_or(|frame| is_library_code(frame.module, frame.info.function, frame.next))
+    }
+
+    /// Does the thread stand in code of a library's container? Where that is all that is known, what it has for members is not.
+    fn is_in_container(&mut self, t: usize) -> bool {
+        const CONTAINERS: [&str; 8] = [
+            "stl_tree.h",
+            "hashtable.h",
+            "hashtable_policy.h",
+            "stl_vector.h",
+            "stl_list.h",
+            "stl_deque.h",
+            "forward_list.h",
+            "__tree",
+        ];
+        let site = self.site_in_any_pass(t);
+        let file = site.file.rsplit('/').next().unwrap_or_default();
+        is_installed(&site.file) && CONTAINERS.contains(&file)
     }
 
     /// The same for an event that is about an object as a whole.
