@@ -638,6 +638,8 @@ fn what_a_call_leads_to() {
         __attribute__((noinline)) item &pointer::operator*() { return *to; }
         __attribute__((noinline)) item *pointer::operator->() { return to; }
         __attribute__((noinline)) static item *pick(list *of, int i) { return &of->all[i]; }
+        __attribute__((noinline)) static item &first(list &of) { return of.all[0]; }
+        template <int I> __attribute__((noinline)) item &get(list &of) { return of.all[I]; }
         struct shop { int number; list items; pointer best; };
         void f(shop &s, list *l, int i) {
             s.items[2].price = 1;
@@ -648,8 +650,10 @@ fn what_a_call_leads_to() {
             l->find(i)->price = 6;
             (*s.best).price = 7;
             s.best->id = 8;
-            pick(l, 2)->price = 9;
+            pick(l, i)->price = 9;
             l->find(7)->id = 10;
+            first(*l).id = 11;
+            get<1>(*l).id = 12;
         }";
     for level in LEVELS {
         let module = cpp(level, source);
@@ -666,9 +670,33 @@ fn what_a_call_leads_to() {
             "s.best->id",
             "pick(..)->price",
             "l->find(..)->id",
+            "first(*l).id",
+            "get<1>(*l).id",
         ];
         let known: Vec<&str> =
             names.iter().map(String::as_str).filter(|name| expected.contains(name)).collect();
         assert_eq!(known, expected, "{level}: {names:?}");
+    }
+}
+
+/// What is behind the object of a base class, or at an offset that nobody knows, has no name, rather than a wrong one.
+#[test]
+fn what_is_no_member_is_not_called_one() {
+    let source = "
+        template <class T> struct base { int n; void up() { static_cast<T *>(this)->m = 1; n = 2; } };
+        struct leaf : base<leaf> { int m; };
+        struct shop { long first; leaf of; int plain; };
+        void f(shop &s) { s.of.up(); }
+        void g(shop &s, int shop::*member) { s.*member = 3; }";
+    for level in LEVELS {
+        let module = cpp(level, source);
+        let names = |start: &str| {
+            let found = module.functions.iter().filter(|f| f.name.contains(start));
+            found.flat_map(|f| stored(&module, &f.name)).collect::<Vec<_>>()
+        };
+        let up = if level == "-O0" { names("2upEv") } else { names("_Z1f") };
+        let expected: &[&str] = if level == "-O0" { &["this->n"] } else { &["s.of.m", "s.of.n"] };
+        assert_eq!(up, expected, "{level}");
+        assert!(names("_Z1g").iter().all(|name| name != "s.first"), "{level}: {:?}", names("_Z1g"));
     }
 }

@@ -7,7 +7,7 @@ use super::layout::{self, Want};
 use super::place::{DEEPEST_INDEX, Namer, Place, Reach, Via, grouped};
 use super::{demangle, operand_type, parameter_variable, pointee_size, rust};
 use crate::types::{Call, DebugType, DebugTypeId, Function, Operand, Type};
-use model::names::{is_installed, outside_of_library};
+use model::names::{is_installed, is_reserved, outside_of_library};
 
 /// Functions of C++'s library that return what they got.
 const PASS_ON: [&str; 5] = ["move", "forward", "addressof", "as_const", "__addressof"];
@@ -52,17 +52,17 @@ impl Namer<'_> {
             // A smart pointer is written like the pointer that it keeps.
             ("get", []) if called.of_library && called.is_method => object()?,
             ("operator[]", [index]) => {
-                format!("{}[{}]", grouped(&object()?), self.argument_text(*index))
+                format!("{}[{}]", grouped(&object()?), self.argument_text(&called, *index, depth))
             }
             _ if name.starts_with("operator") => return None,
             (_, further) if called.is_method => {
-                let (object, arguments) = (object()?, self.arguments_text(further));
+                let (object, arguments) = (object()?, self.arguments_text(&called, further, depth));
                 match object.strip_prefix('*') {
                     Some(pointer) => format!("{}->{name}({arguments})", grouped(pointer)),
                     None => format!("{object}.{name}({arguments})"),
                 }
             }
-            _ => format!("{name}({})", self.arguments_text(arguments)),
+            _ => format!("{name}({})", self.arguments_text(&called, arguments, depth)),
         };
         Some(Place::new(text, called.via, called.ty))
     }
@@ -93,7 +93,7 @@ impl Namer<'_> {
         Some(Called {
             call,
             function,
-            name: without_arguments(&scope.function).to_owned(),
+            name: without_arguments(&scope.function),
             of_library: is_installed(&scope.file),
             is_method: first.is_some_and(|first| ["this", "self"].contains(&&*first.name)),
             via,
@@ -109,16 +109,16 @@ impl Namer<'_> {
         Some(outside_of_library(&text).to_owned())
     }
 
-    fn arguments_text(&self, arguments: &[Operand]) -> String {
+    fn arguments_text(&self, called: &Called<'_>, arguments: &[Operand], depth: usize) -> String {
         match arguments {
             [] => String::new(),
-            [only] => self.argument_text(*only),
+            [only] => self.argument_text(called, *only, depth),
             _ => "..".to_owned(),
         }
     }
 
     /// A number or a variable, which may be passed by reference; `..` for what is longer than that.
-    fn argument_text(&self, argument: Operand) -> String {
+    fn argument_text(&self, called: &Called<'_>, argument: Operand, depth: usize) -> String {
         let ty = operand_type(self.module, self.function, argument);
         let ty = ty.and_then(|ty| self.module.types.get(ty.index()));
         let text = match ty {
@@ -126,9 +126,28 @@ impl Namer<'_> {
                 let number = || self.small(argument).map(|number| number.to_string());
                 self.index_text(argument, DEEPEST_INDEX).or_else(number)
             }
-            _ => self.variable_at(argument).map(|variable| variable.name.clone()),
+            _ => self.passed_text(called, argument, depth),
         };
         text.unwrap_or_else(|| "..".to_owned())
+    }
+
+    /// A variable that is passed by reference or by a pointer.
+    fn passed_text(&self, called: &Called<'_>, argument: Operand, depth: usize) -> Option<String> {
+        let position = called.call.args.iter().position(|other| *other == argument)?;
+        let ty = parameter_variable(called.function, position)?.ty;
+        let by_reference = matches!(layout::strip(self.module, ty)?, DebugType::Reference(_));
+        let want = Want::Object(pointee_size(self.module, called.function, position));
+        let place = self.place_within(argument, &Reach::here(want), depth)?;
+        let text = place.finish(self.module, want)?.text;
+        let text = outside_of_library(&text);
+        let told = match (by_reference, text.strip_prefix('*')) {
+            // The object of an inlined constructor has no other name.
+            (true, Some("this")) => return None,
+            (true, _) => text.to_owned(),
+            (false, Some(pointer)) => pointer.to_owned(),
+            (false, None) => format!("&{text}"),
+        };
+        (!is_reserved(text.trim_start_matches('*'))).then_some(told)
     }
 }
 
@@ -142,10 +161,15 @@ fn member_of_library(symbol: &str) -> Option<String> {
     member.map(str::to_owned)
 }
 
-/// The name of a function without the arguments of its template.
-fn without_arguments(name: &str) -> &str {
-    match name.starts_with("operator") {
-        true => name,
-        false => name.split('<').next().unwrap_or(name),
+/// The name of a function without the arguments of its template, but for the number of the element that `std::get` gets.
+fn without_arguments(name: &str) -> String {
+    if name.starts_with("operator") {
+        return name.to_owned();
+    }
+    let Some((plain, arguments)) = name.split_once('<') else { return name.to_owned() };
+    let number: String = arguments.chars().take_while(char::is_ascii_digit).collect();
+    match plain == "get" && !number.is_empty() {
+        true => format!("get<{number}>"),
+        false => plain.to_owned(),
     }
 }

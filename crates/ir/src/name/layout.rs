@@ -306,6 +306,10 @@ impl State<'_> {
             return false;
         }
         let Some(member) = self.best(members) else { return false };
+        // Which member a number of bytes leads to that nobody knows, as a pointer to a member has it, is not known either.
+        if !self.indices.is_empty() && !self.has_array(member.ty, DEEPEST) {
+            return false;
+        }
         // An access to a whole object goes on to a member of that size, but not into the insides
         // of a library type such as `std::atomic`.
         let inner = reserved(&member.name);
@@ -427,6 +431,18 @@ impl State<'_> {
                 around.any(|member| {
                     self.has_inside(member.ty, offset.checked_sub(member.offset), depth)
                 })
+            }
+            _ => false,
+        }
+    }
+
+    /// Is there an array somewhere in a type?
+    fn has_array(&self, ty: Option<DebugTypeId>, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        match strip(self.module, ty) {
+            Some(DebugType::Array { .. }) => true,
+            Some(DebugType::Composite { members, .. }) => {
+                members.iter().any(|member| self.has_array(member.ty, depth))
             }
             _ => false,
         }

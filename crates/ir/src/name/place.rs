@@ -139,6 +139,10 @@ impl Place {
             let text = format!("*{}", self.text);
             return Some(Found { fit: Fit::Neighbour, ..Found::untyped(text) });
         }
+        // There is no array of what a method is called on: that is a part of something larger.
+        if self.text == "this" && place != 0 {
+            return None;
+        }
         self.offset -= place * step;
         if index.is_some() || place != 0 {
             // `worker[..]` with something taken off an index that nobody can name is as good a guess as an
@@ -393,12 +397,6 @@ impl<'m> Namer<'m> {
         let described = self.function.variables.iter();
         let described = described.filter(|v| v.value == value && (!self.alone || self.sees(v)));
         described.partition(|v| self.strong(v))
-    }
-
-    /// The variable that lies at an address, where the access sees it under its own name.
-    pub(super) fn variable_at(&self, address: Operand) -> Option<&'m LocalVariable> {
-        let at = |v: &&LocalVariable| v.address && v.value == address && !reserved(&v.name);
-        self.function.variables.iter().find(|variable| at(variable) && self.strong(variable))
     }
 
     /// The variables that the access sees under their own names, and that describe a value as another type: they hold
