@@ -392,13 +392,13 @@ fn what_overtook_a_check_counts_where_another_operation_followed_it() {
 #[test]
 fn a_reference_that_was_taken_too_late_is_told_by_the_pointer() {
     let text = "
-        cell current 32 = 1
+        cell current 32 = 4096
         cell count 32 = 1
         t0: alloc o
         t0: fork a
         t0: fork b
         a: [get] R current -> c
-        a: assume c == 1
+        a: assume c == 4096
         a: [take] RMW count -> n = n + 1
         a: [use] R field -> f
         a: fail before gone use
@@ -422,7 +422,7 @@ fn a_reference_that_was_taken_too_late_is_told_by_the_pointer() {
     assert_eq!(found.events, told);
     assert_eq!(found.variables[0], "count");
     // The same by where the object lay.
-    let (found, told) = cause(&text.replacen("cell", "heap o 1 8\ncell", 1));
+    let (found, told) = cause(&text.replacen("cell", "heap o 4096 8\ncell", 1));
     assert_eq!(found.events, told);
     // Who counted too late gives that up again and frees the object, which the other one is about to take apart.
     let twice = text
@@ -430,6 +430,9 @@ fn a_reference_that_was_taken_too_late_is_told_by_the_pointer() {
         .replace("b: [gone] free o", "b: [use] R field -> f\n        b: fail before gone use");
     let (found, told) = cause(&twice);
     assert_eq!(found.events, told, "{found:?}");
+    // An element that is found by its index, and counts something else.
+    let (found, _) = cause(&text.replace("4096", "1"));
+    assert_ne!(found.case, Some("reference-taken-too-late"), "{found:?}");
     // An object that is freed whatever was counted, and one of which another reference is left.
     for (part, other) in [("b: assume k == 1", ""), ("count 32 = 1", "count 32 = 2")] {
         let other = text.replace(part, other).replace("k == 1", "k > 0");

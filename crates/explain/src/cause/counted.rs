@@ -6,7 +6,7 @@ use super::story::Story;
 use super::words::{at, both_at, quoted};
 use super::{Found, Pattern};
 use model::trace::ValueDisplay;
-use model::{CellId, Event, EventId, EventKind, PathConditionKind};
+use model::{CellId, Event, EventId, EventKind, PathConditionKind, ReadRef};
 
 /// So many updates of a thread are looked at, the last first.
 const UPDATES: usize = 64;
@@ -14,6 +14,8 @@ const UPDATES: usize = 64;
 const PARTS: usize = 2;
 /// So much of what is done because a count fell to zero is looked at.
 const ENDS: usize = 256;
+/// Nothing lies in the first page of memory.
+const FIRST_PAGE: u128 = 4096;
 
 /// What was freed because its count fell to zero was counted again, by a thread that had come to it before.
 pub(super) fn find(story: &Story<'_>) -> Option<Found> {
@@ -130,9 +132,17 @@ fn pointer_at(story: &Story<'_>, event: &Event) -> Option<EventId> {
     let mut own = conditions.into_iter().filter(|condition| condition.position == event.index);
     let read = own.find_map(|condition| {
         let reads = story.trace().reads_of(condition.expr);
-        reads.into_iter().map(|read| read.event).rfind(|read| *read != event.id)
+        let mut others = reads.into_iter().filter(|read| read.event != event.id);
+        others.rfind(|read| may_be_address(story, *read)).map(|read| read.event)
     })?;
     story.in_one_call(read, event.id).then_some(read)
+}
+
+/// Not an index, by which an address may have been computed as well.
+fn may_be_address(story: &Story<'_>, read: ReadRef) -> bool {
+    let part = story.event(read.event).kind.reads().get(read.part as usize);
+    let value = part.and_then(|part| story.value(part.var));
+    value.is_none_or(|value| value >= FIRST_PAGE)
 }
 
 fn told(story: &Story<'_>, read: EventId, last: EventId, update: EventId) -> Found {
