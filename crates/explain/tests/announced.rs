@@ -4,6 +4,7 @@ mod support;
 
 use model::Site;
 use support::causes::{cause_of, trace};
+use support::runs::{Run, cause_across};
 
 /// What a thread wrote and then said is not what it writes when it comes there the next time.
 #[test]
@@ -62,4 +63,42 @@ fn what_a_shared_pointer_counts_is_no_announcement() {
     }
     let cause = cause_of(&parsed);
     assert_ne!(cause.case, Some("announced-too-early"), "{}", cause.sentence);
+}
+
+/// A thread takes a unit of a semaphore of the C++ library before it writes, and the one who reads too early gives another
+/// one then. What is left of the units decides only whether anybody has to be woken.
+#[test]
+fn how_many_units_a_semaphore_has_left_is_no_announcement() {
+    let passing = "
+        cell units 32 = 1
+        cell sum 32 = 0
+        t0: fork a
+        t0: fork b
+        a: [give] RMW units -> v = v + 1
+        a: assume v == 0
+        a: [early] R sum -> s
+        a: assume s == 1
+        b: [take] RMW units -> u = u - 1
+        b: assume u == 1
+        b: W sum 1
+        t0: join a
+        t0: join b
+    ";
+    let failing = passing.replace("s == 1", "s == 0").replace("a: assume s", "a: fail s");
+    let failing = failing.replace("b: W sum 1", "").replace("t0: join a\n        t0: join b", "");
+    let mut runs = [Run::cut(&failing), Run::passing(passing, [2, 1])];
+    let [failing, passing] = &runs;
+    assert_eq!(cause_across(failing, passing).case, Some("announced-too-early"));
+    for run in &mut runs {
+        for label in ["take", "give"] {
+            let id = run.parsed.event(label).index();
+            let event = &mut run.parsed.trace.events[id];
+            let own = event.stack[0].clone();
+            let file = "/usr/include/c++/12/bits/semaphore_base.h".to_owned();
+            let unit = Site { file, function: "_M_release".to_owned(), ..own.clone() };
+            event.stack = [unit, own].into();
+        }
+    }
+    let [failing, passing] = &runs;
+    assert_ne!(cause_across(failing, passing).case, Some("announced-too-early"));
 }

@@ -38,6 +38,8 @@ pub(super) fn find_late(story: &Story<'_>, read: EventId, write: EventId) -> Opt
         !same_variable(&story.subject(*said), &name)
             && story.event(*said).thread != story.event(read).thread
             && !story.site(*said).is_in_library()
+            // How many units a library's semaphore has left says nothing of the program's data.
+            && !story.event(*said).is_affair_of_library()
     });
     let (said, look) =
         told.into_iter().find_map(|said| Some((said, seen_by(story, said, read)?)))?;
