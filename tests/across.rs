@@ -10,9 +10,15 @@ use std::path::Path;
 use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
+const DIVERGED: i32 = 10;
 
 /// Records a program that fails for certain, and solves the trace: the answer, and its text.
 fn solved(program: &str) -> (Solution, String) {
+    solved_with(program, SUCCESS)
+}
+
+/// The same where `solve` ends with another status.
+fn solved_with(program: &str, code: i32) -> (Solution, String) {
     let workspace = Workspace::new(&format!("across-{program}"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{program}"));
     let compiler = if program.ends_with(".cc") { "c++" } else { "cc" };
@@ -24,8 +30,8 @@ fn solved(program: &str) -> (Solution, String) {
     let record = ["record", "--until-failure", "5", "-o", "late.trace", "--", "./program"];
     workspace.symbiosis(record).expect_code(SUCCESS);
     let json = workspace.symbiosis(["solve", "late.trace", "--format", "json"]);
-    let solution = serde_json::from_str(&json.expect_code(SUCCESS).stdout());
-    let text = workspace.symbiosis(["solve", "late.trace"]).expect_code(SUCCESS);
+    let solution = serde_json::from_str(&json.expect_code(code).stdout());
+    let text = workspace.symbiosis(["solve", "late.trace"]).expect_code(code);
     (solution.expect("the answer is a solution"), text.stdout())
 }
 
@@ -51,6 +57,16 @@ fn late(solution: &Solution) -> (&Alternate, [&Event; 2]) {
     assert!(alternate.flipped.iter().all(|id| dsp.alternate.contains(id)), "{dsp:?}");
     assert!(dsp.failing.len() <= 3 && dsp.alternate.len() <= 4, "{dsp:?}");
     (alternate, [event(solution, before), event(solution, after)])
+}
+
+/// What the program read decides, in a run of one thread: that another run passes says nothing about orders.
+#[test]
+fn where_there_is_one_thread_no_order_is_to_blame() {
+    let (solution, text) = solved_with("one_thread.c", DIVERGED);
+    let cause = solution.cause.expect("a cause");
+    assert_eq!(cause.pattern, "every-schedule", "{text}");
+    assert_eq!(cause.case.as_deref(), Some("one-thread"), "{text}");
+    assert!(solution.alternates.is_empty() && text.contains("there was one thread"), "{text}");
 }
 
 #[test]

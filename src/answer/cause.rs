@@ -49,7 +49,9 @@ pub fn add_cause(
     let cause = explain::cause(side, explanation.root_cause.as_ref(), passing);
     let replay = solution.replay;
     solution.cause = cause.map(|mut cause| {
-        if let Some(doubt) = doubted(cause.pattern, replay) {
+        let doubt = doubted(cause.pattern, replay);
+        // That the program did otherwise is no wonder where no order of threads led to the failure.
+        if let Some(doubt) = doubt.filter(|_| !trace.has_one_thread()) {
             cause.sentence = doubt.to_owned();
         }
         told(cause, &identifier)

@@ -74,6 +74,8 @@ pub(super) fn explain<'t>(
         true => replayed.failing.replay != Replay::NotRun,
         false => replayed.failing.replay == Replay::Confirmed,
     };
+    // What another run got from outside made it pass, then: whatever its threads did came only behind that.
+    let shows = shows && !execution.trace.has_one_thread();
     if in_vain && work.options.alternates > 0 && shows {
         let started = Instant::now();
         let explained = &replayed.explained;

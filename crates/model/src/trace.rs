@@ -414,6 +414,13 @@ impl EventTrace {
         reads.collect()
     }
 
+    /// Was there no other thread, not even one that had not come to do anything, so that the events have one order?
+    #[must_use]
+    pub fn has_one_thread(&self) -> bool {
+        self.threads.len() == 1
+            && !self.events.iter().any(|event| matches!(event.kind, EventKind::Fork { .. }))
+    }
+
     /// The reads that say where an event takes place: of the pointers and indices that its address was made of.
     #[must_use]
     pub fn address_reads(&self, event: &Event) -> BTreeSet<ReadRef> {

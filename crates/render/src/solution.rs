@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 /// The kind of a failure that may be none, because the run was ended while it went on; and the pattern of the cause
 /// where no more is known than that.
 pub const STILL_RUNNING: &str = "still-running";
+/// The case of a cause which is that there was one thread.
+const ONE_THREAD: &str = "one-thread";
 
 /// The value of [`Solution::format`].
 pub const FORMAT: &str = "symbiosis-solution";
@@ -438,9 +440,11 @@ impl Solution {
     /// other orders, too, the sentence may be beside the point.
     #[must_use]
     pub fn doubts_cause(&self) -> bool {
-        let Some(cause) = self.cause.as_ref().filter(|cause| cause.pattern != STILL_RUNNING) else {
-            return false;
+        // Neither of these says of an order that it is to blame.
+        let is_doubtful = |cause: &&Cause| {
+            cause.pattern != STILL_RUNNING && cause.case.as_deref() != Some(ONE_THREAD)
         };
+        let Some(cause) = self.cause.as_ref().filter(is_doubtful) else { return false };
         let still_running = self.failure.as_ref().is_some_and(|it| it.kind == STILL_RUNNING);
         still_running || cause.in_vain || self.replay == Replay::Diverged
     }

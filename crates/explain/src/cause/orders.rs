@@ -26,9 +26,7 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     }
     if orders.is_empty() {
         let always = story.root_cause.is_some_and(|cause| cause.kind == CauseKind::FailsAlways);
-        let sentence = "every schedule along the recorded paths fails, and no run along others is \
-                        known that passes";
-        return always.then(|| Found::new(Pattern::EverySchedule, sentence.to_owned(), &[]));
+        return always.then(|| every_schedule(story));
     }
     let more = orders.len().saturating_sub(TOLD);
     let clauses: Vec<String> = orders
@@ -51,4 +49,18 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     }
     let events: Vec<CauseEvent> = events.into_iter().map(CauseEvent::Failing).collect();
     Some(Found::of_both(Pattern::Orders, sentence, &events))
+}
+
+fn every_schedule(story: &Story<'_>) -> Found {
+    let (case, sentence) = match story.trace().has_one_thread() {
+        true => (
+            Some("one-thread"),
+            "there was only one thread when the run failed: no order of threads led to that",
+        ),
+        false => (
+            None,
+            "every schedule along the recorded paths fails, and no run along others is known that passes",
+        ),
+    };
+    Found { case, ..Found::new(Pattern::EverySchedule, sentence.to_owned(), &[]) }
 }

@@ -224,6 +224,12 @@ fn write_unavoidable(out: &mut String, solution: &Solution, cause: &RootCause) -
         )?;
         return write_orders(out, solution, cause);
     }
+    if solution.threads.len() == 1 {
+        return writeln!(
+            out,
+            "\nroot cause: none among the orderings: there was one thread when the run failed."
+        );
+    }
     if solution.replay == Replay::Diverged {
         return writeln!(
             out,
@@ -442,6 +448,9 @@ mod tests {
         solution.cause.as_mut().expect("a cause").in_vain = true;
         let text = to_text(&solution, TextOptions::default());
         assert!(text.starts_with("possible cause: "), "{text}");
+        // That there was nobody else is known whatever a run came to.
+        solution.cause.as_mut().expect("a cause").case = Some("one-thread".to_owned());
+        assert!(to_text(&solution, TextOptions::default()).starts_with("cause: "));
     }
 
     #[test]
