@@ -362,6 +362,7 @@ impl<'r> Engine<'r> {
         let orphan = self.threads.iter().position(|thread| !thread.started);
         if let Some(t) = orphan {
             self.threads[t].started = true;
+            self.check_created(t);
             let parent = self.threads[t].log.parent;
             if let Some(&parent) = self.serials.get(&parent) {
                 let clock = self.threads[parent].clock.clone();
@@ -381,6 +382,11 @@ impl<'r> Engine<'r> {
 
     fn run_thread(&mut self, t: usize) {
         self.forget_idle();
+        if self.threads[t].left_out {
+            self.threads[t].stop = Some(Stop::EndOfLog);
+            self.finish_thread(t);
+            return;
+        }
         let fresh = self.threads[t].stop.is_none();
         self.threads[t].stop = None;
         if fresh {

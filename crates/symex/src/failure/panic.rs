@@ -2,7 +2,7 @@
 //! poisoned, a channel closed or the thread ended with an error, and panic as well.
 //!
 //! None of that is walked. A thread's walk ends at its own panic, and at the first event of its log that came
-//! behind the failing panic by the processor's clock.
+//! behind the failing panic by the processor's clock. Threads that were created behind it are not walked at all.
 
 use crate::engine::Engine;
 use crate::recording::RecordedFailureKind;
@@ -66,6 +66,14 @@ impl Engine<'_> {
             _ => return Ok(()),
         };
         if time > panicked { self.stop_here(t) } else { Ok(()) }
+    }
+
+    /// Nobody created the thread so far: is that because it was created behind the panic, where its creator's walk ended? It is
+    /// not walked then, as what it was given was never made.
+    pub fn check_created(&mut self, t: usize) {
+        let parent = self.serials.get(&self.threads[t].log.parent).copied();
+        let behind = parent.is_some_and(|parent| self.threads[parent].left_out);
+        self.threads[t].left_out |= behind && self.failed_by_panic();
     }
 
     /// The thread is about to get the end of another one: has that panicked?
