@@ -33,6 +33,7 @@ mod repeats;
 mod rust;
 mod scan;
 mod structors;
+mod symbolisers;
 mod values;
 mod words;
 mod writes;

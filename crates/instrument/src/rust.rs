@@ -19,6 +19,7 @@
 //! | `Condvar::notify_one`, `notify_all` | the update | the call |
 //! | | waking | nothing |
 
+use crate::symbolisers;
 use ir::name::rust::{DEPENDENCIES, LIBRARY};
 use llvm::{Llvm, Module};
 use llvm_sys::prelude::{
@@ -117,7 +118,7 @@ impl Role {
 
 /// A symbol's name in the source, without hash, parameters of types and angle brackets around the type of an
 /// inherent function.
-fn plain_name(symbol: &str) -> String {
+pub(crate) fn plain_name(symbol: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(symbol)).replace(['<', '>'], "")
 }
 
@@ -243,16 +244,13 @@ impl<'m, 'c> Rewriter<'m, 'c> {
             if file.is_null() {
                 return false;
             }
-            let (mut of_directory, mut of_name) = (0, 0);
-            let start = llvm.LLVMDIFileGetDirectory(file, &mut of_directory);
-            let directory = llvm::bytes_to_string(start, of_directory as usize);
-            let start = llvm.LLVMDIFileGetFilename(file, &mut of_name);
-            let name = llvm::bytes_to_string(start, of_name as usize);
+            let (directory, name) = symbolisers::path_of(llvm, file);
             if finds_names(&directory, &name) || !directory.starts_with(LIBRARY) {
                 return finds_names(&directory, &name);
             }
-            let function = plain_name(&llvm.value_name(function));
-            unwinds(&name, &function) || is_about_stacks(&function)
+            let symbol = plain_name(&llvm.value_name(function));
+            unwinds(&name, &symbol)
+                || (is_about_stacks(&symbol) && !symbolisers::is_shared(llvm, function, &symbol))
         }
     }
 
@@ -656,7 +654,7 @@ fn installs_handler(name: &str) -> bool {
 }
 
 /// Is the file one whose functions find the names of a call stack?
-fn finds_names(directory: &str, file: &str) -> bool {
+pub(crate) fn finds_names(directory: &str, file: &str) -> bool {
     let of_dependency = |path: &str| {
         let package = path.strip_prefix(DEPENDENCIES)?;
         Some(SYMBOLISERS.iter().any(|known| package.starts_with(known)))
@@ -679,14 +677,14 @@ fn is_about_stacks(name: &str) -> bool {
 }
 
 /// Is it a function for types of those that find the names of a call stack?
-fn mentions_symboliser(name: &str) -> bool {
+pub(crate) fn mentions_symboliser(name: &str) -> bool {
     ["gimli::", "addr2line::", "miniz_oxide::", "object::read::", "std::backtrace_rs::"]
         .iter()
         .any(|module| name.contains(module))
 }
 
 /// Is it a function of a package that finds the names of a call stack, or one for its types?
-fn is_of_symboliser(name: &str) -> bool {
+pub(crate) fn is_of_symboliser(name: &str) -> bool {
     let of_package = SYMBOLISERS.iter().any(|package| {
         let module = name.strip_prefix(package.trim_end_matches('-').replace('-', "_").as_str());
         module.is_some_and(|rest| rest.starts_with("::"))
