@@ -47,6 +47,15 @@ pub enum ChannelStep {
     Drop,
 }
 
+/// What is done with a lock of a package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PackageLock {
+    /// It is asked for, and had when the call returns.
+    Asks(LockMode),
+    /// It is given back.
+    GivesBack,
+}
+
 /// One of several scalars that an access moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {

@@ -19,8 +19,8 @@ pub mod trace;
 pub mod verify;
 
 pub use event::{
-    Awaited, ChannelStep, Event, EventKind, LockMode, Piece, ReadPart, ReadRef, Site, WritePart,
-    WriteSource,
+    Awaited, ChannelStep, Event, EventKind, LockMode, PackageLock, Piece, ReadPart, ReadRef, Site,
+    WritePart, WriteSource,
 };
 pub use expr::{BinOp, CmpOp, Expr, ExprId, ExprPool, FloatFormat, FloatOp, FloatPred};
 pub use ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};

@@ -1,7 +1,7 @@
 //! What the libraries of C++ and Rust, and packages, do for themselves: which events are steps of that, told by the
 //! functions and files of their call stacks.
 
-use crate::event::{ChannelStep, Event, EventKind, Site};
+use crate::event::{ChannelStep, Event, EventKind, LockMode, PackageLock, Site};
 
 impl Event {
     /// Is it an operation of an atomic variable, as the libraries of C++ and Rust have them?
@@ -84,6 +84,24 @@ impl Event {
             && !runs(&["set", "try_insert"])
     }
 
+    /// What it does with the word that a package of locks keeps for a lock, and the call of the package, from its outermost
+    /// place on: asking for the lock, or giving it back. Calls that only try are none.
+    #[must_use]
+    pub fn package_lock(&self) -> Option<(PackageLock, &[Site])> {
+        let library = self.library();
+        let of_locks = |site: &&Site| package_file(site).is_some_and(is_lock_of_package);
+        let word = library.iter().find(|site| package_file(site).is_some())?;
+        let outermost = library.iter().rposition(|site| of_locks(&site))?;
+        of_locks(&word).then_some(())?;
+        let mut inside = library.iter().filter(of_locks).map(|site| plain_name(&site.function));
+        let step = match plain_name(&library.get(outermost)?.function) {
+            name if name.starts_with("try_") => return None,
+            _ if inside.clone().any(|name| name.starts_with("unlock")) => PackageLock::GivesBack,
+            _ => inside.find_map(asked_mode).map(PackageLock::Asks)?,
+        };
+        Some((step, self.stack.get(outermost..)?))
+    }
+
     /// Is it what a package of locks, or of channels, or Rust's library for its channels, keeps so that threads can wait?
     /// Nothing of the program's goes through that.
     #[must_use]
@@ -107,8 +125,15 @@ impl Event {
         })
     }
 
+    /// Is it how a package that runs tasks hands them to its threads, or how one that frees objects later knows who reads? In which
+    /// order its threads came to that decides nothing but where and when a task runs, and what is freed.
+    #[must_use]
+    pub fn runs_tasks(&self) -> bool {
+        self.library().iter().any(|site| package_file(site).is_some_and(is_running_tasks))
+    }
+
     /// Is it nothing that the program does or goes by: a step of how the library, or OpenMP's runtime, lets threads wait,
-    /// or counts pointers, or what Rust's library, or a package, does where no line of the program called it, as a harness
+    /// or runs tasks, or counts pointers, or what Rust's library, or a package, does where no line of the program called it, as a harness
     /// of tests does or the threads of a pool?
     #[must_use]
     pub fn is_affair_of_library(&self) -> bool {
@@ -117,6 +142,7 @@ impl Event {
             || (self.counts_references() && !self.asks_whether_it_is_there())
             || self.asks_who_is_left()
             || self.is_of_openmp()
+            || self.runs_tasks()
             || rust_file(site).is_some()
             || package_file(site).is_some()
     }
@@ -187,11 +213,47 @@ fn package_file(site: &Site) -> Option<(&str, &str)> {
     path.split_once('/')?.1.split_once('/')
 }
 
-/// Is the file of a package of locks, or about how threads wait for channels?
-fn is_waiting_of_package((package, file): (&str, &str)) -> bool {
-    let is = |name: &str| package.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
-    ["parking_lot", "parking_lot_core", "lock_api"].into_iter().any(is)
-        || (is("crossbeam-channel") && ["src/context.rs", "src/waker.rs"].contains(&file))
+/// Is the package, with its version, the one of this name?
+fn is_package(package: &str, name: &str) -> bool {
+    let version = package.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+    version.is_some_and(|version| version.starts_with(|first: char| first.is_ascii_digit()))
+}
+
+/// Is the file in one of these folders, or one of these files, of the packages?
+fn is_of_packages((package, file): (&str, &str), all: &[(&str, &[&str])]) -> bool {
+    all.iter().any(|(name, parts)| {
+        is_package(package, name) && parts.iter().any(|part| file.starts_with(part))
+    })
+}
+
+/// Is the file of a package of locks, or about how threads or tasks wait for locks, barriers and channels?
+fn is_waiting_of_package(place: (&str, &str)) -> bool {
+    is_of_packages(place, &PACKAGES_WAITING)
+}
+
+/// Is it the file of a lock of a package, such as `parking_lot`'s, apart from how its threads are parked?
+fn is_lock_of_package(place: (&str, &str)) -> bool {
+    is_of_packages(place, &PACKAGES_OF_LOCKS)
+}
+
+/// How a lock is asked for by a function of its package.
+fn asked_mode(name: &str) -> Option<LockMode> {
+    match name.split('_').next()? {
+        "read" => Some(LockMode::Shared),
+        "lock" if name.contains("shared") => Some(LockMode::Shared),
+        "lock" | "write" | "upgradable" | "upgrade" => Some(LockMode::Exclusive),
+        _ => None,
+    }
+}
+
+/// A function's name without the types that it is for.
+fn plain_name(function: &str) -> &str {
+    function.split('<').next().unwrap_or_default()
+}
+
+/// Is the file about how a package runs tasks, or knows who reads?
+fn is_running_tasks(place: (&str, &str)) -> bool {
+    is_of_packages(place, &PACKAGES_RUNNING)
 }
 
 /// Is the file of Rust's library about how threads sleep, are woken, and end?
@@ -238,6 +300,44 @@ const RUST_SYNCHRONISATION: [&str; 7] = [
 
 /// The files of Rust's library about how threads wait for channels.
 const CHANNELS_WAITING: [&str; 2] = ["std/src/sync/mpmc/context.rs", "std/src/sync/mpmc/waker.rs"];
+
+/// The files of packages about how threads and tasks wait for locks, barriers and channels. What is sent or told by them is not
+/// among them.
+const PACKAGES_WAITING: [(&str, &[&str]); 6] = [
+    ("parking_lot", &["src/"]),
+    ("parking_lot_core", &["src/"]),
+    ("lock_api", &["src/"]),
+    ("crossbeam-channel", &["src/context.rs", "src/waker.rs"]),
+    ("dashmap", &["src/lock.rs"]),
+    ("tokio", &["src/sync/mutex.rs", "src/sync/rwlock", "src/sync/barrier.rs"]),
+];
+
+/// The files of packages that have the words of their locks.
+const PACKAGES_OF_LOCKS: [(&str, &[&str]); 3] = [
+    ("parking_lot", &["src/raw_mutex.rs", "src/raw_rwlock.rs"]),
+    ("lock_api", &["src/mutex.rs", "src/rwlock.rs"]),
+    ("dashmap", &["src/lock.rs"]),
+];
+
+/// The files of packages about how tasks come to threads, and about who may still read what is freed later. What a package calls
+/// with a closure of its own, as `arc-swap` does for the pointer itself, is none of it.
+const PACKAGES_RUNNING: [(&str, &[&str]); 5] = [
+    ("tokio", &["src/runtime/", "src/task/", "src/util/"]),
+    ("rayon-core", &["src/"]),
+    (
+        "crossbeam-epoch",
+        &[
+            "src/collector.rs",
+            "src/default.rs",
+            "src/epoch.rs",
+            "src/guard.rs",
+            "src/internal.rs",
+            "src/sync/",
+        ],
+    ),
+    ("async-task", &["src/"]),
+    ("async-executor", &["src/"]),
+];
 
 /// The files of Rust's library about what is done once.
 const RUST_ONCE: &str = "std/src/sys/sync/once/";
@@ -312,6 +412,37 @@ mod tests {
         let wait = ("/rustc/0a1b/library/std/src/sync/barrier.rs", "wait");
         assert_eq!(event(&[wait, own]).called_of_rusts_library(), Some("wait"));
         assert_eq!(event(&[wait, own]).channel_step(), None);
+    }
+
+    #[test]
+    fn what_is_done_with_a_lock_of_a_package_is_told_by_its_functions() {
+        let store = "/home/me/.cargo/registry/src/index.crates.io-1949/";
+        let told = |stack: &[(&str, &str)]| {
+            let files: Vec<String> =
+                stack.iter().map(|(file, _)| format!("{store}{file}")).collect();
+            let inside = files.iter().zip(stack).map(|(file, (_, name))| (file.as_str(), *name));
+            let atomic = ("/rustc/0123/library/core/src/sync/atomic.rs", "compare_exchange");
+            let all: Vec<_> =
+                [atomic].into_iter().chain(inside).chain([("main.rs", "main")]).collect();
+            let event = event(&all);
+            event.package_lock().map(|(step, call)| (step, call[0].function.clone()))
+        };
+        let (raw, core) =
+            ("dashmap-6.1.0/src/lock.rs", "parking_lot_core-0.9.3/src/parking_lot.rs");
+        let api = "lock_api-0.4.14/src/rwlock.rs";
+        let asks = |mode, call: &str| Some((PackageLock::Asks(mode), call.to_owned()));
+        assert_eq!(
+            told(&[(raw, "lock_exclusive"), (api, "write<u32>")]),
+            asks(LockMode::Exclusive, "write<u32>")
+        );
+        assert_eq!(
+            told(&[(raw, "{closure#0}"), (core, "park"), (raw, "lock_shared_slow"), (api, "read")]),
+            asks(LockMode::Shared, "read")
+        );
+        let given = told(&[(raw, "unlock_exclusive"), (api, "drop<u32>")]);
+        assert_eq!(given, Some((PackageLock::GivesBack, "drop<u32>".to_owned())));
+        assert_eq!(told(&[(raw, "try_lock_shared"), (api, "try_read")]), None);
+        assert_eq!(told(&[(core, "park"), (raw, "lock_shared_slow"), (api, "read")]), None);
     }
 
     fn event(stack: &[(&str, &str)]) -> Event {
@@ -403,5 +534,12 @@ mod tests {
         );
         assert!(of("crossbeam-channel-0.5.17/src/counter.rs", "release<u32>").counts_references());
         assert!(!of("dashmap-6.1.0/src/lib.rs", "get").is_in_synchronisation());
+        assert!(of("dashmap-6.1.0/src/lock.rs", "lock_exclusive").is_in_synchronisation());
+        assert!(of("tokio-1.54.1/src/sync/rwlock/read_guard.rs", "drop").is_in_synchronisation());
+        assert!(!of("tokio-1.54.1/src/sync/notify.rs", "notify_one").is_in_synchronisation());
+        assert!(!of("tokio-util-0.7.1/src/sync/mutex.rs", "lock").is_in_synchronisation());
+        let queue = of("tokio-1.54.1/src/runtime/scheduler/inject/shared.rs", "push");
+        assert!(queue.runs_tasks() && queue.is_affair_of_library());
+        assert!(!of("tokio-1.54.1/src/sync/mpsc/list.rs", "push<u32>").is_affair_of_library());
     }
 }

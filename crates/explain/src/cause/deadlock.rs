@@ -1,5 +1,6 @@
 //! Threads that wait for each other: what each holds, and what it asks for.
 
+use super::package_locks::{self, Hold};
 use super::story::Story;
 use super::words::{apart, at, place, quoted};
 use super::{Found, Pattern};
@@ -90,11 +91,16 @@ fn waits_of(story: &Story<'_>, block: &Event) -> Vec<Wait> {
             units.map(|unit| wait(story.event(unit).thread, Some(unit))).collect()
         }
         Awaited::End { child } => vec![wait(child, None)],
-        Awaited::Signal { .. }
-        | Awaited::Arrivals { .. }
-        | Awaited::Change
-        | Awaited::Call
-        | Awaited::Other => Vec::new(),
+        Awaited::Other | Awaited::Change => {
+            let Some((asks, held)) = package_locks::waited_for(story, block) else {
+                return Vec::new();
+            };
+            let on = |hold: &Hold| story.event(hold.event).thread;
+            held.iter()
+                .map(|hold| Wait { block: asks.event, on: on(hold), held: Some(hold.event) })
+                .collect()
+        }
+        Awaited::Signal { .. } | Awaited::Arrivals { .. } | Awaited::Call => Vec::new(),
     }
 }
 
@@ -606,6 +612,48 @@ mod tests {
         }
         let told = said_of_hang(&mut parsed.trace).expect("the lock is held over the call");
         assert!(told.ends_with("for which t0.2 waits (trace:6)"), "{told}");
+    }
+
+    /// A package's locks are words that it updates, and who waits for one sleeps on a futex.
+    #[test]
+    fn a_circle_of_locks_of_a_package_is_told() {
+        let text = "
+            t0: [one] RMW m -> a = 1
+            t0: [ask] RMW n -> b = b
+            t0: [sleep] W s 1
+            t0: fail
+            a: [two] RMW n -> c = 1
+            a: [want] RMW m -> d = d
+            a: [doze] W d 1
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let raw = "/home/me/.cargo/registry/src/index-0a1b/dashmap-6.2.1/src/lock.rs";
+        let api = "/home/me/.cargo/registry/src/index-0a1b/lock_api-0.4.14/src/rwlock.rs";
+        let site = |file: &str, function: &str, line| Site {
+            file: file.to_owned(),
+            function: function.to_owned(),
+            line,
+            ..Site::default()
+        };
+        let lines =
+            [("one", 50), ("ask", 54), ("sleep", 54), ("two", 50), ("want", 54), ("doze", 54)];
+        for (label, line) in lines {
+            let id = parsed.event(label);
+            let event = &mut parsed.trace.events[id.index()];
+            let inside = site(raw, "lock_exclusive", 1);
+            event.stack =
+                vec![inside, site(api, "write", 2), site("lib.rs", "transfer", line)].into();
+            event.name = Some("self.wallets".into());
+            if ["sleep", "doze"].contains(&label) {
+                event.kind = EventKind::Block { on: Awaited::Other };
+            }
+        }
+        let told = said_of_hang(&mut parsed.trace).expect("they wait for each other");
+        assert_eq!(
+            told,
+            "t0 waits for `self.wallets` (lib.rs:54), which t0.1 took (lib.rs:50), while t0.1 waits for \
+             `self.wallets` (lib.rs:54), which t0 took (lib.rs:50)"
+        );
     }
 
     #[test]

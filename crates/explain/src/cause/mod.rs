@@ -29,6 +29,7 @@ mod misdirected;
 mod once;
 mod order;
 mod orders;
+mod package_locks;
 mod parted;
 mod posted;
 mod resumed;

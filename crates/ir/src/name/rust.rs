@@ -38,6 +38,14 @@ const WRAPPED: [&str; 25] = [
     "chan",
 ];
 
+/// The crates whose types wrap what a program keeps in them: the standard library's, and those of packages for locks and padding.
+const WRAPPING: [&str; 6] = ["core", "alloc", "std", "hashbrown", "lock_api", "crossbeam_utils"];
+
+/// Are the types of this crate wrappers, whose own members are nothing to a program?
+pub(crate) fn wraps(name: &str) -> bool {
+    WRAPPING.contains(&name)
+}
+
 /// What a member is called in a program: one of a tuple by its number, a captured variable by its own name, and
 /// one of the library's type (`wraps`) that holds what the program keeps there by nothing.
 pub(crate) fn member(name: String, wraps: bool) -> String {
@@ -123,6 +131,12 @@ mod tests {
         ] {
             assert_eq!(member(name.to_owned(), wraps), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn what_packages_wrap_is_called_as_what_the_library_wraps() {
+        assert!(wraps("std") && wraps("lock_api"));
+        assert!(!wraps("shelves"));
     }
 
     #[test]

@@ -207,7 +207,8 @@ impl Reader<'_> {
         rust::is_identifier(&self.string(operands, self.base_index() + IDENTIFIER))
     }
 
-    /// Is a type of Rust one of the standard library, by the namespaces that it stands in?
+    /// Is a type of Rust one of the standard library, or of a package that wraps what a program keeps, by the namespaces that it
+    /// stands in?
     fn is_of_rusts_library(&self, operands: &[LLVMValueRef]) -> bool {
         const NAMESPACE: i32 = Kind::LLVMDINamespaceMetadataKind as i32;
         let mut scope = self.node(operands.get(SCOPE).copied());
@@ -219,7 +220,7 @@ impl Reader<'_> {
             outermost = if named { self.string(&operands, TYPE_NAME) } else { String::new() };
             scope = self.node(operands.get(SCOPE).copied());
         }
-        matches!(outermost.as_str(), "core" | "alloc" | "std" | "hashbrown")
+        rust::wraps(&outermost)
     }
 
     fn data_member(&mut self, node: LLVMMetadataRef, tag: u16, flags: i32) -> DebugMember {
