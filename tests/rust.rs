@@ -96,6 +96,27 @@ fn a_flaky_test_is_told_by_what_the_tests_do() {
     assert_eq!(left, None, "{solved}");
 }
 
+/// What a test was given that began behind the panic of another one was never made, as far as is walked.
+#[test]
+fn tests_that_begin_behind_a_failing_one_are_not_walked() {
+    let workspace = compile_with("one_of_many", &["--test"]);
+    let record = ["record", "--timeout", "60", "-o", "run.trace", "--", "./program"];
+    workspace.symbiosis(record.into_iter().chain(["--test-threads=2"]));
+    let checked = workspace.symbiosis(["check", "run.trace"]).describe();
+    assert!(checked.contains(": failure") && checked.contains(" 0 gaps "), "{checked}");
+}
+
+/// LLVM makes one function of what grows vectors of elements of one size, under any of their names.
+#[test]
+fn a_vector_that_grows_as_one_of_the_symbolisers_is_seen() {
+    let workspace = compile_with("borrowed", &["-O"]);
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
+    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let checked = workspace.symbiosis(["check", "run.trace"]).describe();
+    assert!(checked.contains(" 0 gaps "), "{checked}");
+}
+
 /// A variable of a function of the library that came inline, as what an `Arc` is made of, is no name for what the
 /// program has in a variable of its own.
 #[test]
