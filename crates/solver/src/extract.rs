@@ -15,13 +15,24 @@ pub(crate) struct Assignment {
     pub(crate) values: BTreeMap<VarId, u128>,
 }
 
+/// Where events lie in the order that an assignment stands for. Equal places stand for decreasing identifiers, as the
+/// formula's documentation says.
+fn place(assignment: &Assignment, id: EventId) -> (i64, Reverse<EventId>) {
+    (assignment.places.get(id.index()).copied().unwrap_or(0), Reverse(id))
+}
+
+/// Has every thread its events in program order, which any formula asks for? A solver that is interrupted may answer with
+/// places that it has not decided on.
+pub(crate) fn is_in_program_order(trace: &EventTrace, assignment: &Assignment) -> bool {
+    let place = |id: &EventId| place(assignment, *id);
+    trace.threads.iter().all(|thread| thread.events.is_sorted_by(|a, b| place(a) < place(b)))
+}
+
 /// The model of an assignment. Reads that the formula leaves open, since nothing depends on
 /// them, get their source and value from the schedule as all others do.
 pub(crate) fn model(trace: &EventTrace, assignment: &Assignment) -> Model {
     let mut order: Vec<EventId> = trace.events.iter().map(|event| event.id).collect();
-    // Equal places stand for decreasing identifiers, as the formula's documentation says.
-    let place = |id: EventId| assignment.places.get(id.index()).copied().unwrap_or(0);
-    order.sort_by_key(|&id| (place(id), Reverse(id)));
+    order.sort_by_key(|&id| place(assignment, id));
     let mut run = Run::start(trace, assignment);
     order.iter().for_each(|&event| run.step(trace, event));
     Model { schedule: Schedule { order }, reads_from: run.reads_from, values: run.values }
@@ -75,5 +86,26 @@ impl Run {
             self.sources[cell.index()] = WriteSource::Write(id);
             self.cells[cell.index()] = value;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn places_that_nobody_decided_on_are_no_schedule() {
+        let trace = parse("a: W x 1\n a: W x 2\n b: R x -> p").expect("the text is a trace").trace;
+        let ordered = |places: &[i64]| {
+            let assignment = Assignment { places: places.to_vec(), ..Assignment::default() };
+            is_in_program_order(&trace, &assignment)
+        };
+        let ascending: Vec<i64> = (0..trace.events.len() as i64).collect();
+        assert!(ordered(&ascending));
+        // Equal places stand for decreasing identifiers.
+        assert!(!ordered(&vec![0; ascending.len()]));
+        let descending: Vec<i64> = ascending.into_iter().rev().collect();
+        assert!(!ordered(&descending));
     }
 }
