@@ -554,3 +554,12 @@ fn a_step_under_a_lock_does_not_announce_the_next_one() {
     let cause = cause_of(&parsed);
     assert_ne!(cause.case, Some("announced-too-early"), "{cause:?}");
 }
+
+/// There is no order to tell of where nobody else was there yet.
+#[test]
+fn that_there_was_one_thread_is_told() {
+    let alone = |text| cause_of(&trace(text)).case == Some("one-thread");
+    assert!(alone("t0: W x 1\n t0: R x -> p\n t0: fail p < 2"));
+    assert!(!alone("t0: fork a\n t0: R x -> p\n t0: fail p < 2"));
+    assert!(!alone("a: W x 1\n b: R x -> p\n b: fail p < 2"));
+}

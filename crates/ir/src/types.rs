@@ -227,8 +227,7 @@ pub struct Function {
     pub scope: Option<ScopeId>,
     /// What the source says that it returns, where that is a pointer or a reference and it has a body.
     pub returns: Option<DebugTypeId>,
-    /// Local variables that live in memory or in a register, from the debug intrinsics or
-    /// records (both forms are read).
+    /// Local variables that live in memory or in a register, from debug intrinsics or records.
     pub variables: Vec<LocalVariable>,
 }
 

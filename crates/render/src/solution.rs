@@ -441,12 +441,19 @@ impl Solution {
     #[must_use]
     pub fn doubts_cause(&self) -> bool {
         // Neither of these says of an order that it is to blame.
-        let is_doubtful = |cause: &&Cause| {
-            cause.pattern != STILL_RUNNING && cause.case.as_deref() != Some(ONE_THREAD)
-        };
+        let is_doubtful = |cause: &&Cause| cause.pattern != STILL_RUNNING;
         let Some(cause) = self.cause.as_ref().filter(is_doubtful) else { return false };
+        if self.had_one_thread() {
+            return false;
+        }
         let still_running = self.failure.as_ref().is_some_and(|it| it.kind == STILL_RUNNING);
         still_running || cause.in_vain || self.replay == Replay::Diverged
+    }
+
+    /// Does the cause say that there was no other thread yet when the run failed?
+    #[must_use]
+    pub fn had_one_thread(&self) -> bool {
+        self.cause.as_ref().is_some_and(|cause| cause.case.as_deref() == Some(ONE_THREAD))
     }
 
     /// The event with this identifier.

@@ -204,7 +204,7 @@ impl<'a> SmtLibSession<'a> {
         question.push_str(&format!("(assert {})\n", formula::goal_name(goal)));
         solver.write_all(question.as_bytes())?;
         let outcome = match solver.check_sat_or_unk()? {
-            Some(true) => Outcome::Sat(extract::model(self.trace, &self.assignment(solver)?)),
+            Some(true) => extract::outcome(self.trace, &self.assignment(solver)?),
             Some(false) => {
                 let core: Vec<String> = solver.get_unsat_core()?;
                 let mut core: Vec<usize> =

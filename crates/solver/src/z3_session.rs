@@ -119,13 +119,7 @@ impl Session for Z3Session<'_> {
         let _guard = span.enter();
         let time = self.limits.share(parts);
         Ok(match self.ask(Question { goal, orders: orders.to_vec(), time })? {
-            // Seen with version 4.8.12, some seconds into one question of several thousand events.
-            Answer::Sat(assignment) if !extract::is_in_program_order(self.trace, &assignment) => {
-                Outcome::Unknown(UnknownReason::GaveUp(
-                    "no model for what it holds possible".into(),
-                ))
-            }
-            Answer::Sat(assignment) => Outcome::Sat(extract::model(self.trace, &assignment)),
+            Answer::Sat(assignment) => extract::outcome(self.trace, &assignment),
             Answer::Unsat(core) => Outcome::Unsat(core),
             Answer::Unknown(reason) => Outcome::Unknown(reason),
         })

@@ -6,7 +6,7 @@
 use super::layout::{self, Want};
 use super::place::{DEEPEST_INDEX, Namer, Place, Reach, Via, grouped};
 use super::{demangle, operand_type, parameter_variable, pointee_size, rust};
-use crate::types::{Call, DebugType, DebugTypeId, Function, Operand, Type};
+use crate::types::{Call, DebugType, DebugTypeId, Function, Type};
 use model::names::{is_installed, is_reserved, outside_of_library};
 
 /// Functions of C++'s library that return what they got.
@@ -51,18 +51,18 @@ impl Namer<'_> {
             }
             // A smart pointer is written like the pointer that it keeps.
             ("get", []) if called.of_library && called.is_method => object()?,
-            ("operator[]", [index]) => {
-                format!("{}[{}]", grouped(&object()?), self.argument_text(&called, *index, depth))
+            ("operator[]", [_]) => {
+                format!("{}[{}]", grouped(&object()?), self.argument_text(&called, 1, depth))
             }
             _ if name.starts_with("operator") => return None,
-            (_, further) if called.is_method => {
-                let (object, arguments) = (object()?, self.arguments_text(&called, further, depth));
+            _ if called.is_method => {
+                let (object, arguments) = (object()?, self.arguments_text(&called, 1, depth));
                 match object.strip_prefix('*') {
                     Some(pointer) => format!("{}->{name}({arguments})", grouped(pointer)),
                     None => format!("{object}.{name}({arguments})"),
                 }
             }
-            _ => format!("{name}({})", self.arguments_text(&called, arguments, depth)),
+            _ => format!("{name}({})", self.arguments_text(&called, 0, depth)),
         };
         Some(Place::new(text, called.via, called.ty))
     }
@@ -109,16 +109,18 @@ impl Namer<'_> {
         Some(outside_of_library(&text).to_owned())
     }
 
-    fn arguments_text(&self, called: &Called<'_>, arguments: &[Operand], depth: usize) -> String {
-        match arguments {
-            [] => String::new(),
-            [only] => self.argument_text(called, *only, depth),
+    /// The arguments from one on.
+    fn arguments_text(&self, called: &Called<'_>, first: usize, depth: usize) -> String {
+        match called.call.args.len().saturating_sub(first) {
+            0 => String::new(),
+            1 => self.argument_text(called, first, depth),
             _ => "..".to_owned(),
         }
     }
 
     /// A number or a variable, which may be passed by reference; `..` for what is longer than that.
-    fn argument_text(&self, called: &Called<'_>, argument: Operand, depth: usize) -> String {
+    fn argument_text(&self, called: &Called<'_>, position: usize, depth: usize) -> String {
+        let Some(&argument) = called.call.args.get(position) else { return String::new() };
         let ty = operand_type(self.module, self.function, argument);
         let ty = ty.and_then(|ty| self.module.types.get(ty.index()));
         let text = match ty {
@@ -126,14 +128,14 @@ impl Namer<'_> {
                 let number = || self.small(argument).map(|number| number.to_string());
                 self.index_text(argument, DEEPEST_INDEX).or_else(number)
             }
-            _ => self.passed_text(called, argument, depth),
+            _ => self.passed_text(called, position, depth),
         };
         text.unwrap_or_else(|| "..".to_owned())
     }
 
     /// A variable that is passed by reference or by a pointer.
-    fn passed_text(&self, called: &Called<'_>, argument: Operand, depth: usize) -> Option<String> {
-        let position = called.call.args.iter().position(|other| *other == argument)?;
+    fn passed_text(&self, called: &Called<'_>, position: usize, depth: usize) -> Option<String> {
+        let argument = *called.call.args.get(position)?;
         let ty = parameter_variable(called.function, position)?.ty;
         let by_reference = matches!(layout::strip(self.module, ty)?, DebugType::Reference(_));
         let want = Want::Object(pointee_size(self.module, called.function, position));

@@ -1,6 +1,7 @@
 //! From a byte offset to a member: the walk down a debug type.
 
 use crate::types::{DebugEncoding, DebugMember, DebugType, DebugTypeId, Module};
+use model::names::is_reserved;
 use std::fmt::Write;
 
 /// Types whose members say nothing, though their names are not reserved ones.
@@ -312,7 +313,7 @@ impl State<'_> {
         }
         // An access to a whole object goes on to a member of that size, but not into the insides
         // of a library type such as `std::atomic`.
-        let inner = reserved(&member.name);
+        let inner = is_reserved(&member.name);
         // `std::array` is written as an array is, and the container that a `std::queue` keeps as the queue.
         let written = member.name == "_M_elems" || (adapter && member.name == "c");
         let hidden = written || (inner && self.want == Want::Link);
@@ -372,7 +373,7 @@ impl State<'_> {
         }
         let names: Vec<&str> = touched.iter().map(|member| member.name.as_str()).collect();
         let _ = write!(self.suffix, ".{{{}}}", names.join(","));
-        self.library |= touched.iter().all(|member| reserved(&member.name));
+        self.library |= touched.iter().all(|member| is_reserved(&member.name));
         self.within = (self.ty, self.offset);
         self.ty = None;
         self.several = true;
@@ -480,10 +481,4 @@ pub(super) fn bracket(index: Option<Option<String>>, place: i64) -> String {
         Some(Some(text)) if place == 0 => format!("[{text}]"),
         Some(Some(text)) => format!("[{text}{place:+}]"),
     }
-}
-
-/// Names that the language reserves for its library, and that libraries have: programs call a member `_PP`
-/// all the same.
-pub(super) fn reserved(name: &str) -> bool {
-    ["__", "_M_", "_S_", "_IO_"].iter().any(|prefix| name.starts_with(prefix))
 }

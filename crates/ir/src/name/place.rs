@@ -1,11 +1,12 @@
 //! From an address to the expression of the source that it stands for.
 
-use super::layout::{self, End, Index, Walk, Want, bracket, descend, reserved, take_index};
+use super::layout::{self, End, Index, Walk, Want, bracket, descend, take_index};
 use super::rust;
 use crate::types::{
     BinaryOp, CastOp, ConstantKind, DebugType, DebugTypeId, Function, GepTerm, GlobalId, InstId,
     InstKind, LocId, LocalVariable, Location, Module, Operand, Scope, Type,
 };
+use model::names::is_reserved;
 
 /// Chains of loads and address computations are followed this far.
 const DEEPEST: usize = 24;
@@ -105,7 +106,7 @@ impl Place {
 
     /// Is it named by a variable of Rust's library? What C++ reserves is told by its name.
     fn is_librarys(&self) -> bool {
-        self.limit == Fit::Untyped && !reserved(&self.text)
+        self.limit == Fit::Untyped && !is_reserved(&self.text)
     }
 
     /// Does an access from here stay within what the text names? A reference of Rust's leads to one object, and who
@@ -428,11 +429,11 @@ impl<'m> Namer<'m> {
             return false;
         }
         let scope = variable.scope.and_then(|id| self.module.debug.scopes.get(id.index()));
-        let inner = variable.name == "this" || reserved(&variable.name);
+        let inner = variable.name == "this" || is_reserved(&variable.name);
         if variable.address && !(inner && self.is_inlined(scope)) {
             return true;
         }
-        self.sees(variable) && variable.name != "this" && !reserved(&variable.name)
+        self.sees(variable) && variable.name != "this" && !is_reserved(&variable.name)
     }
 
     /// Is it a variable of a function of Rust's library?
@@ -504,7 +505,7 @@ impl<'m> Namer<'m> {
             let limit = if rusts { Fit::Untyped } else { Fit::Exact };
             return Some(Place { limit, ..Place::new(text, Via::Object, variable.ty) });
         }
-        let foreign = rusts || reserved(&variable.name);
+        let foreign = rusts || is_reserved(&variable.name);
         let limit = if foreign { Fit::Untyped } else { Fit::Exact };
         if matches!(layout::strip(self.module, variable.ty), Some(DebugType::Composite { .. }))
             && variable.offset == 0
@@ -557,7 +558,7 @@ impl<'m> Namer<'m> {
             InstKind::Load { address, .. } => {
                 // At -O0, an inlined function's parameter is a variable that holds what it got, and
                 // a loop over a container has one of its own.
-                if self.variables(*address).0.iter().all(|v| reserved(&v.name))
+                if self.variables(*address).0.iter().all(|v| is_reserved(&v.name))
                     && let Some(kept) = self.kept_in(*address)
                     && let Some(place) = self.place_within(kept, reach, depth)
                 {
@@ -606,7 +607,7 @@ impl<'m> Namer<'m> {
             let ty = layout::strip(self.module, variable.ty);
             !variable.address
                 && variable.offset == 0
-                && !reserved(&variable.name)
+                && !is_reserved(&variable.name)
                 && !matches!(ty, Some(DebugType::Composite { .. }))
         };
         if let Some(variable) = strong.iter().chain(&weak).find(number) {

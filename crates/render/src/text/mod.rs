@@ -224,7 +224,7 @@ fn write_unavoidable(out: &mut String, solution: &Solution, cause: &RootCause) -
         )?;
         return write_orders(out, solution, cause);
     }
-    if solution.threads.len() == 1 {
+    if solution.had_one_thread() {
         return writeln!(
             out,
             "\nroot cause: none among the orderings: there was one thread when the run failed."

@@ -5,7 +5,7 @@
 //! allowed, nothing is told of such connections.
 
 use super::{DESCRIPTORS, slot};
-use crate::sys;
+use crate::sys::{self, SYS_CLOSE};
 use crate::syscall::call;
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 const SYS_SENDTO: c_long = 44;
 const SYS_RECVFROM: c_long = 45;
 const SYS_SOCKET: c_long = 41;
-const SYS_CLOSE: c_long = 3;
 const SYS_FSTAT: c_long = 5;
 const AF_UNIX: u8 = 1;
 const AF_NETLINK: c_long = 16;
