@@ -99,7 +99,7 @@ impl Containers {
                     let renamed = is_of_library(name, site) || is_at_position(name);
                     renamed.then(|| match frees {
                         true => format!("*{}", owner.name),
-                        false => of_container(owner, name),
+                        false => of_container(owner, name, foreign),
                     })
                 });
             }
@@ -109,7 +109,7 @@ impl Containers {
                 (self.owners.get(&object), out.cells.get_mut(cell.index()))
                 && (is_of_library(&cell.name, None) || is_at_position(&cell.name))
             {
-                cell.name = of_container(owner, &cell.name);
+                cell.name = of_container(owner, &cell.name, true);
             }
         }
         for (lock, object) in std::mem::take(&mut self.locks) {
@@ -117,7 +117,7 @@ impl Containers {
                 (self.owners.get(&object), out.objects.get_mut(lock.index()))
                 && is_of_library(&lock.name, None)
             {
-                lock.name = of_container(owner, &lock.name);
+                lock.name = of_container(owner, &lock.name, true);
             }
         }
     }
@@ -373,21 +373,21 @@ fn is_of_standard_library(symbol: &str) -> bool {
 }
 
 /// A library's name of a member, behind the container's: `cache.entries_->_M_left`, and `cache.entries_[..]` of
-/// what the program keeps there. So is one of the program's own: `calls_->priority` of `__element->priority`.
-fn of_container(Owner { name: owner, elements, .. }: &Owner, name: &str) -> String {
+/// what the program keeps there. So is one of the program's own: `calls_->priority` of `__element->priority`. What has no name
+/// in code of the library (`foreign`) may be a link of a node as well.
+fn of_container(Owner { name: owner, elements, .. }: &Owner, name: &str, foreign: bool) -> String {
     // Where a node has room for an element.
     const ROOMS: [&str; 2] = ["->_M_storage", "->__value_"];
     let own = || name.rfind("->").filter(|at| !is_reserved(&name[at + 2..]));
     let library = name.find("->_").or_else(|| name.find("->{_"));
     let members = library.or_else(own).map_or("", |at| &name[at..]);
     let behind_links = || is_at_position(name) && outside_of_library(name).contains('[');
-    let element = name.starts_with("*0x")
+    let element = (name.starts_with("*0x") && !foreign)
         || ROOMS.iter().any(|room| members.starts_with(room))
         || behind_links();
-    match (element, elements) {
-        (true, true) => format!("{owner}[..]"),
-        (true, false) if members.is_empty() => owner.to_string(),
-        _ => format!("{owner}{members}"),
+    match element && *elements {
+        true => format!("{owner}[..]"),
+        false => format!("{owner}{members}"),
     }
 }
 
