@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p render --bench page -- [EVENTS ...]` prints a Markdown table. With
 //! `SYMBIOSIS_PAGE` in the environment the last page is written to that file, to be looked at in a
-//! browser; `cargo test --test page -- --nocapture` says how long a step takes there.
+//! browser; `cargo test --test main page -- --nocapture` says how long a step takes there.
 
 #[path = "../tests/page/large.rs"]
 mod large;

@@ -1,13 +1,10 @@
 //! Runs that avoid the failure along other paths, where what came too late never happened in the
 //! failing run: the process was dead before.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use render::Solution;
 use render::solution::{Alternate, Event, Replay};
 use std::path::Path;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 const DIVERGED: i32 = 10;

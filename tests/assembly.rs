@@ -1,12 +1,9 @@
 //! A race that inline assembly makes: what it does to shared memory is part of the schedule.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use render::Solution;
 use render::solution::{Replay, Verdict};
 use std::path::Path;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 

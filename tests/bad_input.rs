@@ -1,13 +1,10 @@
 //! Bad traces and bad places to write to: a clear message with the file in it, and the documented
 //! exit code (`docs/exit-codes.md`).
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::{Outcome, Workspace};
 use std::fs;
 use std::path::{Path, PathBuf};
 use trace_format::{FormatVersion, Manifest};
-use workspace::{Outcome, Workspace};
 
 const SUCCESS: i32 = 0;
 const UNEXPECTED: i32 = 1;

@@ -5,14 +5,11 @@
 //! The projects share their sources (`tests/programs/projects/common`): a program with a static and a
 //! shared library, C, C++ and assembly, and a plug-in that starts a thread and is loaded twice.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 const EXPECTED: &str = "sum 190\nplugin 3\nplugin 3\n";

@@ -1,11 +1,8 @@
 //! `symbiosis check` on passing runs of programs that use much of the language, the library and the
 //! synchronisation: every thread is walked to its end, and nothing is left unmodelled.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use std::path::Path;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 

@@ -1,13 +1,10 @@
 //! `symbiosis record` of commands that start instrumented programs, and of programs that fork.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::{Outcome as Ended, Workspace};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use trace_format::{FailureKind, Manifest, Outcome};
-use workspace::{Outcome as Ended, Workspace};
 
 const SUCCESS: i32 = 0;
 const LIMIT: i32 = 12;

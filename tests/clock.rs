@@ -1,12 +1,9 @@
 //! What a recording's clock says of the order of events, live, against what their values say.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use model::{Event, EventKind, EventTrace, Interval};
 use std::path::Path;
 use symbiosis::pipeline;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 /// What the program counts to in each of its two counters.

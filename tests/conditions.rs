@@ -1,12 +1,9 @@
 //! What is taken to be the condition of a failure, live.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use model::{EventKind, EventTrace, FailureCondition};
 use std::path::Path;
 use symbiosis::pipeline;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 /// A run ends at the failure, and may not show any more what another thread was about to write: one in six to ten does,

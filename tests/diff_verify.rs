@@ -2,17 +2,12 @@
 //! have not; the buggy program still fails in the same way, and in the fixed twin the order of the
 //! cause is no longer possible.
 
-#[path = "fixtures/annotations.rs"]
-mod annotations;
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
-use annotations::Annotations;
+use crate::annotations::Annotations;
+use crate::workspace::Workspace;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 /// Not the same cause; still fails.
@@ -37,7 +32,8 @@ fn compile(workspace: &Workspace, name: &str, variant: &str) {
 
 fn record(workspace: &Workspace, name: &str, trace: &str) {
     let text = fs::read_to_string(source(name, "buggy")).expect("the source can be read");
-    let annotations: Annotations = annotations::parse(&text).expect("well-formed annotations");
+    let annotations: Annotations =
+        crate::annotations::parse(&text).expect("well-formed annotations");
     let mut arguments = vec!["record", "--until-failure", "3000"];
     if !annotations.record.iter().any(|option| option == "--timeout") {
         arguments.extend(["--timeout", "60"]);

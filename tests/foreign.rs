@@ -1,15 +1,12 @@
 //! Shared libraries that plain gcc built: one makes the threads, holds the locks, and calls back into
 //! instrumented code; another changes structures of its caller.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use render::Solution;
 use render::solution::{Replay, Verdict};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 const RUNS: &str = "3000";

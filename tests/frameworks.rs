@@ -1,13 +1,10 @@
 //! Failed checks of test frameworks: the run ends with an exit status, and the check is the failure.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use render::Solution;
 use render::solution::{Replay, Verdict};
 use std::path::Path;
 use std::process::Command;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 

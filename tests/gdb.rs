@@ -1,11 +1,8 @@
 //! `symbiosis replay --gdb-batch`, live: gdb stops before every event of the projection, in the
 //! order of the schedule, shows the values, and ends at the failure.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use render::Solution;
-use workspace::Workspace;
 
 fn debug(fixture: &str, failing: &str) {
     let workspace = Workspace::new(&format!("gdb-{fixture}"));

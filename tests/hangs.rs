@@ -1,12 +1,9 @@
 //! Runs that do not come to an end: recorded with a time-out, and solved.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use render::Solution;
 use render::solution::{Event, Replay, Verdict};
 use std::path::Path;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 

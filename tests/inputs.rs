@@ -1,13 +1,10 @@
 //! Programs whose path depends on process ids, times and random numbers, live: a replay gives these
 //! results of the recorded run back, so it takes the recorded path, and goes on in the same way.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::{Outcome, Workspace};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use workspace::{Outcome, Workspace};
 
 const SUCCESS: i32 = 0;
 const RUNS: usize = 20;

@@ -1,13 +1,10 @@
 //! A failure that needs x86's store buffer, live: no schedule leads to it in which every write is seen at once. The
 //! answer names the late write, `fix` both fences, and nothing claims that a run was forced.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 const NO_SCHEDULE: i32 = 11;

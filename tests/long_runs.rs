@@ -1,12 +1,9 @@
 //! Runs of very many events are explained by what happened shortly before the failure.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 

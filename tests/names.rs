@@ -1,15 +1,12 @@
 //! Names of what the standard library touches on behalf of a C++ program, live.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use model::names::outside_of_library;
 use model::{EventKind, EventTrace};
 use render::Solution;
 use std::collections::BTreeSet;
 use std::path::Path;
 use symbiosis::pipeline;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 

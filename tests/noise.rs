@@ -1,13 +1,10 @@
 //! `symbiosis record --noise`, live: the seed is kept, a run under `pct` can be made again, rare
 //! failures come up, and a perturbed run is a trace like any other.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use std::fs;
 use std::path::Path;
 use trace_format::{Manifest, Trace};
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 const LIMIT: i32 = 12;

@@ -1,16 +1,11 @@
 //! The HTML page in a browser: what it shows is what the JSON answer says.
 
-#[path = "page/axe.rs"]
 mod axe;
-#[path = "page/browser.rs"]
 mod browser;
-#[path = "page/expected.rs"]
 mod expected;
-#[path = "page/large.rs"]
 mod large;
-#[path = "fixtures/workspace.rs"]
-mod workspace;
 
+use crate::workspace::Workspace;
 use browser::{Browser, END, ENTER, ESCAPE, HOME, LEFT, RIGHT};
 use expected::Expected;
 use render::Solution;
@@ -20,7 +15,6 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 

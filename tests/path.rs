@@ -2,15 +2,12 @@
 //! what the executor walks along the log is compared with that, block by block. The clock is read as often
 //! as can be, so that there are readings wherever there can be any.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use symex::ThreadReport;
 use trace_format::layout::{RuntimeEvent, tag};
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 /// So many blocks may be entered without the log, see docs/trace-format.md.
@@ -96,11 +93,21 @@ fn witnessed(workspace: &Workspace) -> BTreeMap<u64, Vec<Block>> {
 fn walked(workspace: &Workspace) -> Vec<ThreadReport> {
     let loaded = symbiosis::pipeline::load(&workspace.path("run.trace")).expect("a trace");
     let options = symex::Options { keep_path: true, ..Default::default() };
-    let execution = symex::execute(&loaded.recording, &options).expect("walks");
+    let mut execution = symex::execute(&loaded.recording, &options).expect("walks");
     let one_by_one = symex::Options { one_by_one: true, ..options };
-    let other = symex::execute(&loaded.recording, &one_by_one).expect("walks");
+    let mut other = symex::execute(&loaded.recording, &one_by_one).expect("walks");
+    // Paths are long: as they are, not as text.
+    let (paths, others) = (take_paths(&mut execution), take_paths(&mut other));
+    assert!(paths == others, "one by one the paths are others");
     assert!(format!("{execution:?}") == format!("{other:?}"), "one by one it is something else");
+    for (thread, path) in execution.report.threads.iter_mut().zip(paths) {
+        thread.path = path;
+    }
     execution.report.threads
+}
+
+fn take_paths(execution: &mut symex::Execution) -> Vec<Vec<Block>> {
+    execution.report.threads.iter_mut().map(|thread| std::mem::take(&mut thread.path)).collect()
 }
 
 fn check_entries(workspace: &Workspace, program: &Program) {

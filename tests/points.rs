@@ -1,16 +1,13 @@
 //! The executor counts the gates and sync points of a run exactly as the scheduler did, live: record
 //! programs under a scheduler, and compare what it noted at the ends of the turns.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use model::evaluate::evaluate;
 use model::{EventId, EventTrace};
 use std::collections::BTreeMap;
 use std::path::Path;
 use symbiosis::pipeline;
 use trace_format::Trace;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 /// Runs of each program, each with a seed of its own.

@@ -3,16 +3,13 @@
 //!
 //! `SYMBIOSIS_REPLAY_RUNS` raises the number of runs (20).
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::{Outcome, Workspace};
 use render::Solution;
 use render::solution::Replay;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use workspace::{Outcome, Workspace};
 
 const SUCCESS: i32 = 0;
 const USAGE: i32 = 2;

@@ -1,11 +1,8 @@
 //! Programs in Rust, live: built by `symbiosis rustc`, recorded until a panic, explained, and replayed.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use std::fs;
 use std::path::Path;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 

@@ -1,17 +1,14 @@
 //! `symbiosis show`, live: what `solve` found is shown again in every format, without solving.
 
-#[path = "show/trace_processor.rs"]
 mod trace_processor;
-#[path = "fixtures/workspace.rs"]
-mod workspace;
 
+use crate::workspace::Workspace;
 use render::Solution;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 const UNEXPECTED: i32 = 1;

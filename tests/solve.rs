@@ -1,15 +1,12 @@
 //! `symbiosis solve` and `doctor` as a user meets them: formats, back ends, limits, determinism.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use render::Solution;
 use render::solution::Verdict;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 const UNEXPECTED: i32 = 1;

@@ -1,13 +1,10 @@
 //! `symbiosis test-case`, live: the generated test fails on every buggy fixture and passes on its
 //! fixed twin, again and again; and it does so as a part of a CMake project.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use workspace::Workspace;
 
 /// Runs until a failure has to come up.
 const RECORDINGS: &str = "400";

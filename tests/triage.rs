@@ -1,14 +1,11 @@
 //! `symbiosis triage`, live: failing traces of two bugs, one of a run that passed and one that is damaged
 //! become two groups and a trace without an answer, in every report; and a known cause is told from a new one.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use quick_junit::Report;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 const USAGE: i32 = 2;

@@ -1,12 +1,9 @@
 //! Rounds of waiting are left out of the event trace, live: threads that poll make few events, however
 //! they poll, and at whatever level they were compiled.
 
-#[path = "fixtures/workspace.rs"]
-mod workspace;
-
+use crate::workspace::Workspace;
 use std::path::Path;
 use symbiosis::pipeline;
-use workspace::Workspace;
 
 const SUCCESS: i32 = 0;
 

@@ -1,6 +1,6 @@
 //! axe-core, the accessibility checker: fetched when a test runs, never kept in the repository.
 
-use crate::browser::Browser;
+use super::browser::Browser;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

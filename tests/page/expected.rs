@@ -95,7 +95,7 @@ impl<'a> Expected<'a> {
         assert_eq!(state["step"], format!("{} / {}", step + 1, self.order.len()));
         assert_eq!(state["event"], event.id, "at step {step}");
         assert_eq!(state["what"], describe(event, self.value(event)), "at step {step}");
-        if let Some(line) = crate::line_of(&event.location) {
+        if let Some(line) = super::line_of(&event.location) {
             assert_eq!(state["line"], event.location.line, "at step {step}: {state}");
             let shown = state["source"].as_str().expect("a line").trim_end().to_owned();
             assert_eq!(shown, line.trim_end(), "at step {step}: {state}");

@@ -43,3 +43,40 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::path::Path;
+
+    /// The tests of a package are modules of its `tests/main.rs`, or named in its `Cargo.toml`; else
+    /// nobody would compile them.
+    #[test]
+    fn each_file_of_tests_is_compiled() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let crates = fs::read_dir(root.join("crates")).expect("there are crates");
+        let crates = crates.map(|entry| entry.expect("a crate").path());
+        let mut packages = vec![root.clone(), root.join("encoders")];
+        packages.extend(crates);
+        let mut seen = 0;
+        for package in packages {
+            let Ok(modules) = fs::read_to_string(package.join("tests/main.rs")) else { continue };
+            let manifest = fs::read_to_string(package.join("Cargo.toml")).expect("a manifest");
+            for entry in fs::read_dir(package.join("tests")).expect("there are tests") {
+                let path = entry.expect("a file").path();
+                let (Some(name), Some("rs")) = (
+                    path.file_stem().and_then(OsStr::to_str),
+                    path.extension().and_then(OsStr::to_str),
+                ) else {
+                    continue;
+                };
+                let compiled = modules.lines().any(|line| line == format!("mod {name};"))
+                    || manifest.contains(&format!("path = \"tests/{name}.rs\""));
+                assert!(compiled, "{}: tests/main.rs has no `mod {name};`", path.display());
+                seen += 1;
+            }
+        }
+        assert!(seen > 80, "only {seen} files of tests were found");
+    }
+}

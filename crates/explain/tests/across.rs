@@ -1,14 +1,12 @@
 //! The difference between a failing run and one that passes along other paths. The lines of the
 //! two texts are the places of the events, so that what both runs have stands on the same lines.
 
-mod support;
-
+use crate::support::runs::{Run, cause_across, compared};
 use encoders::dsl::{Parsed, parse};
 use explain::{CauseEvent, Flipped, Side, across};
 use model::evaluate::Evaluator;
 use model::{EventId, Point, Points, ReadRef, Schedule, Site};
 use solver::Order;
-use support::runs::{Run, cause_across, compared};
 
 /// Two clerks check under the lock whether a seat is free, and sell it in a second section.
 const BOTH_SELL: &str = "

@@ -1,10 +1,8 @@
 //! What is no announcement of what a thread does later.
 
-mod support;
-
+use crate::support::causes::{cause_of, trace};
+use crate::support::runs::{Run, cause_across};
 use model::Site;
-use support::causes::{cause_of, trace};
-use support::runs::{Run, cause_across};
 
 /// What a thread wrote and then said is not what it writes when it comes there the next time.
 #[test]

@@ -1,13 +1,11 @@
 //! The cause in one sentence, for known programs as event traces.
 
-mod support;
-
+use crate::support::causes::{cause_of, events, trace};
+use crate::support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
+use crate::support::runs::{Run, cause_across};
 use encoders::dsl::parse;
 use explain::{CauseEvent, Pattern};
 use model::Site;
-use support::causes::{cause_of, events, trace};
-use support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
-use support::runs::{Run, cause_across};
 
 #[test]
 fn a_lost_update_is_a_write_between_read_and_write() {

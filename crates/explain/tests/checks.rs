@@ -1,12 +1,10 @@
 //! Causes in which a check and what it was for lie in two critical sections, or in two threads.
 
-mod support;
-
+use crate::support::causes::{cause_of, events, trace};
+use crate::support::runs::{Run, cause_across};
 use encoders::dsl::parse;
 use explain::Pattern;
 use model::FailureKind;
-use support::causes::{cause_of, events, trace};
-use support::runs::{Run, cause_across};
 
 /// A thread finds that two variables do not fit, and notes that where no event is about it; the initial thread ends with
 /// a bad status. That others made entries in another order has nothing to do with it.

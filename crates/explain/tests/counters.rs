@@ -1,10 +1,8 @@
 //! Threads that count what they have done, and lose some of it.
 
-mod support;
-
+use crate::support::runs::{Run, compared};
 use encoders::dsl::parse;
 use explain::Flipped;
-use support::runs::{Run, compared};
 
 /// Two threads put an item each into a list without a lock, and count it.
 const LOSES: &str = "

@@ -1,11 +1,9 @@
 //! Explanations of the end of a run, in the words of the whole run.
 
-mod support;
-
+use crate::support::explained;
 use encoders::dsl::parse;
 use explain::widen;
 use model::WriteSource;
-use support::explained;
 
 /// What is there from the start of the end was written before it, and is no initial value of the run.
 #[test]

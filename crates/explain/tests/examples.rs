@@ -1,13 +1,11 @@
 //! Known programs as event traces, explained by a session that enumerates.
 
-mod support;
-
+use crate::support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
+use crate::support::{check_explanation, explained};
 use encoders::dsl::{Parsed, parse};
 use explain::{CauseKind, DataFlow, ExplainError, Verdict};
 use model::{EventId, ReadRef, WriteSource};
 use solver::{Goal, Order, Outcome, Session};
-use support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
-use support::{check_explanation, explained};
 
 fn trace(text: &str) -> Parsed {
     parse(text).expect("the text is a trace")
@@ -211,9 +209,9 @@ fn no_schedule_fails() {
 #[test]
 fn a_budget_that_is_spent_keeps_the_failing_schedule() {
     let parsed = trace(BANK);
-    let mut session = support::BruteForce::new(&parsed.trace);
+    let mut session = crate::support::BruteForce::new(&parsed.trace);
     let system = encoders::ConstraintSystem::default();
-    let options = support::options(1);
+    let options = crate::support::options(1);
     let explanation = explain::explain(&parsed.trace, &system, &mut session, &options, &|| false)
         .expect("partial results");
     assert!(explanation.failing.is_some());
@@ -243,7 +241,7 @@ fn of_a_long_trace_a_spent_budget_keeps_the_failing_schedule_alone() {
     let known = solver::Model { schedule: model::Schedule { order }, ..solver::Model::default() };
     let mut session = Unasked;
     let system = encoders::ConstraintSystem::default();
-    let options = support::options(1);
+    let options = crate::support::options(1);
     let mut explanation =
         explain::explain_from(&parsed.trace, &system, &mut session, &known, &options, &|| false)
             .expect("partial results");
@@ -316,7 +314,7 @@ fn unrelated_sections_stay() {
 }
 
 /// Never says whether a schedule passes.
-struct Silent<'t>(support::BruteForce<'t>);
+struct Silent<'t>(crate::support::BruteForce<'t>);
 impl Session for Silent<'_> {
     fn check(&mut self, goal: Goal, orders: &[Order]) -> Result<Outcome, solver::SolverError> {
         match goal {
@@ -331,8 +329,8 @@ impl Session for Silent<'_> {
 #[test]
 fn without_answers_the_orders_are_a_proposal() {
     let parsed = trace(TWO_STAGE);
-    let mut session = Silent(support::BruteForce::new(&parsed.trace));
-    let explanation = support::explain_with(&parsed.trace, &mut session, 1);
+    let mut session = Silent(crate::support::BruteForce::new(&parsed.trace));
+    let explanation = crate::support::explain_with(&parsed.trace, &mut session, 1);
     let cause = explanation.root_cause.expect("orders all the same");
     assert_eq!((cause.kind, cause.shown, cause.minimal), (CauseKind::Orders, false, false));
     assert!(!explanation.cut.is_empty());
@@ -364,8 +362,8 @@ fn a_failure_that_no_order_reaches_needs_no_answer() {
         t0: fail t == 1
         ",
     );
-    let mut session = Silent(support::BruteForce::new(&parsed.trace));
-    let explanation = support::explain_with(&parsed.trace, &mut session, 1);
+    let mut session = Silent(crate::support::BruteForce::new(&parsed.trace));
+    let explanation = crate::support::explain_with(&parsed.trace, &mut session, 1);
     let cause = explanation.root_cause.expect("a cause");
     assert_eq!((cause.kind, cause.minimal), (CauseKind::FailsAlways, true));
     assert!(cause.orders.is_empty() && explanation.cut.is_empty());
@@ -377,12 +375,12 @@ fn a_failure_that_no_order_reaches_needs_no_answer() {
 #[test]
 fn a_model_that_the_evaluator_rejects_is_an_error() {
     let parsed = trace(BANK);
-    let mut session = support::BruteForce::new(&parsed.trace);
+    let mut session = crate::support::BruteForce::new(&parsed.trace);
     let Ok(Outcome::Sat(passing)) = session.check(Goal::Pass, &[]) else { panic!("it can pass") };
     let Ok(Outcome::Sat(failing)) = session.check(Goal::Fail, &[]) else { panic!("it can fail") };
     let mut explained_from = |found: &solver::Model| {
         let system = encoders::ConstraintSystem::default();
-        let options = support::options(1);
+        let options = crate::support::options(1);
         explain::explain_from(&parsed.trace, &system, &mut session, found, &options, &|| true)
     };
     assert!(explained_from(&failing).is_ok());

@@ -1,12 +1,10 @@
 //! The pairs that are tried the other way round on the real program.
 
-mod support;
-
+use crate::support::explained;
 use encoders::dsl::{Parsed, parse};
 use explain::{Explanation, Flip, MOST_FLIPS, flipped_order, flips, serial_order};
 use model::{EventId, EventKind, EventTrace};
 use std::fmt::Write as _;
-use support::explained;
 
 /// Two clerks check under the lock whether a seat is free, and sell it in a second section. Along
 /// these paths both sell, so that every schedule fails.
@@ -61,7 +59,7 @@ fn a_check_is_held_back_until_the_other_thread_acted() {
 
 #[test]
 fn flips_can_be_forced_and_are_few_and_distinct() {
-    for text in [CHECK_THEN_ACT, support::programs::PFSCAN, support::programs::BANK] {
+    for text in [CHECK_THEN_ACT, crate::support::programs::PFSCAN, crate::support::programs::BANK] {
         let parsed = parse(text).expect("the text is a trace");
         let trace = &parsed.trace;
         let (explanation, flips) = found(&parsed);
@@ -171,7 +169,7 @@ fn check_order(trace: &EventTrace, order: &[EventId]) {
 
 #[test]
 fn orders_with_a_flip_reverse_the_pair_and_hold_all_events() {
-    for text in [CHECK_THEN_ACT, support::programs::PFSCAN, support::programs::BANK] {
+    for text in [CHECK_THEN_ACT, crate::support::programs::PFSCAN, crate::support::programs::BANK] {
         let parsed = parse(text).expect("the text is a trace");
         let (explanation, flips) = found(&parsed);
         let schedule = explanation.failing.expect("a failing schedule").schedule;

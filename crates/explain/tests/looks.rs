@@ -1,9 +1,7 @@
 //! Causes in which a thread looks at something before it acts on it: which look, and what came in between.
 
-mod support;
-
+use crate::support::causes::{cause_of, events, trace};
 use explain::Pattern;
-use support::causes::{cause_of, events, trace};
 
 /// Both did what only one should do; along the same paths both do, and which of them does it first
 /// explains nothing.

@@ -1,11 +1,9 @@
 //! Failures that hang on what was read by way of code that was not walked, such as a formatted text.
 
-mod support;
-
+use crate::support::runs::{Run, compared};
 use encoders::dsl::parse;
 use explain::Flipped;
 use solver::Order;
-use support::runs::{Run, compared};
 
 /// Two threads fill one object; one of them hands on a part of what it holds, and the other part is read by nobody.
 const FILLS: &str = "

@@ -1,11 +1,9 @@
 //! Runs whose end only tells what a check has found before.
 
-mod support;
-
+use crate::support::runs::Run;
 use explain::{across_check, outcomes};
 use model::verify::verify;
 use model::{ConditionId, EventKind, EventTrace, FailureKind, Schedule};
-use support::runs::Run;
 
 /// A monitor looks at two variables that belong together, and notes what it finds where nobody else looks.
 const COUNTED: &str = "
@@ -113,7 +111,7 @@ fn the_part_up_to_a_check_fails_where_that_goes_as_it_did() {
         assert!(part.find(run.event("turn")).is_some());
         assert_eq!(part.find(run.event("end")), None);
         assert_eq!(part.find(run.event("close")), None);
-        let explanation = support::explained(&part.trace, 4);
+        let explanation = crate::support::explained(&part.trace, 4);
         let alternates = explanation.alternates.found;
         assert!(!alternates.is_empty(), "inside: {inside}");
         // The thread that makes the check can have made it first, since it gives back its lock.

@@ -1,13 +1,11 @@
 //! What is told of runs whose failure depends on nothing that the passing run has otherwise, but for the ways that
 //! threads take.
 
-mod support;
-
+use crate::support::runs::{Run, cause_across, compared};
 use encoders::dsl::{Parsed, parse};
 use explain::{CauseEvent, Flipped, Side, across};
 use model::{Point, Points, Site};
 use solver::Order;
-use support::runs::{Run, cause_across, compared};
 
 /// `b` looks before `a` says that there is something, and both end when they are told to.
 const LOOKED_TOO_EARLY: &str = "

@@ -1,13 +1,13 @@
 //! Random small traces: whatever is explained is right, checked by enumeration.
 
-mod support;
-
+use crate::support::random::{failing_trace, program};
+use crate::support::{
+    BruteForce, check_explanation, explain_with, fewest_of_a_single_pair, variations,
+};
 use model::evaluate::{Check, Evaluator};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use solver::Goal;
-use support::random::{failing_trace, program};
-use support::{BruteForce, check_explanation, explain_with, fewest_of_a_single_pair, variations};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, max_global_rejects: 20_000, rng_seed: RngSeed::Fixed(0), ..ProptestConfig::default() })]

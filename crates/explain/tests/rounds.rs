@@ -1,10 +1,8 @@
 //! Runs that pass because a thread waited a round longer. The lines of the two texts are the places of the events, so
 //! that what both runs have stands on the same lines.
 
-mod support;
-
+use crate::support::runs::{Run, compared};
 use encoders::dsl::parse;
-use support::runs::{Run, compared};
 
 /// A worker has ended, who ends it has waited for that and finds nothing queued; somebody queues all the same.
 const WAITS_ONCE: &str = "

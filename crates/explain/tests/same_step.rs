@@ -1,10 +1,8 @@
 //! The cause in one sentence, where threads took one step together, or read what belongs together in rounds of a loop.
 
-mod support;
-
+use crate::support::causes::{cause_of, events, trace};
 use explain::Pattern;
 use model::{EventId, Site};
-use support::causes::{cause_of, events, trace};
 
 fn site(function: &str, line: u32) -> Site {
     Site { file: "queue.c".to_owned(), line, column: 1, function: function.to_owned() }

@@ -1,11 +1,9 @@
 //! The cause in one sentence, where a thread does in two steps what another one does in one.
 
-mod support;
-
+use crate::support::causes::{cause_of, events, trace};
 use encoders::dsl::Parsed;
 use explain::Pattern;
 use model::{EventKind, Site};
-use support::causes::{cause_of, events, trace};
 
 /// The initial thread reads a host and a port, each under the lock; what fails names the port alone.
 const RELOADED: &str = "

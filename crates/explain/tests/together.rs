@@ -1,12 +1,10 @@
 //! The cause in one sentence, where checks are overtaken and variables belong together.
 
-mod support;
-
+use crate::support::causes::{cause_of, events, trace};
+use crate::support::runs::{Run, cause_across};
 use encoders::dsl::Parsed;
 use explain::{CauseEvent, Pattern};
 use model::{EventId, EventKind, ReadPart, Site, VariableOrigin};
-use support::causes::{cause_of, events, trace};
-use support::runs::{Run, cause_across};
 
 /// An owner takes what it saw to be there, and a thief has taken it since: that one's run of the task is told by
 /// the look, and not by the counter that both change.

@@ -1,11 +1,9 @@
 //! Threads that are told too early that they can go on, or that do not look whether they can.
 
-mod support;
-
+use crate::support::causes::{cause_of, events, trace};
+use crate::support::runs::{Run, cause_across};
 use encoders::dsl::parse;
 use explain::{CauseEvent, Pattern};
-use support::causes::{cause_of, events, trace};
-use support::runs::{Run, cause_across};
 
 /// A unit stands for an item that is put there behind it.
 const POSTED: &str = "

@@ -1,7 +1,6 @@
 //! Of a failing schedule that loses several updates, the one that is enough is left.
 
-mod support;
-
+use crate::support::causes::trace;
 use encoders::dsl::Parsed;
 use explain::{
     CauseKind, OrderKind, context_switches, explain_by_update, explain_from, with_fewer_switches,
@@ -10,7 +9,6 @@ use explain::{
 use model::evaluate::{Check, Evaluator};
 use model::{EventId, Schedule, Site};
 use solver::{Goal, Model, Order, Outcome, Session, SolverError, UnknownReason};
-use support::causes::trace;
 
 /// Two threads add to `n` in each of two phases. What a thread does before its update in a phase has to come before
 /// all of the other one's, and what it does behind it after: no context switch can be spared.
@@ -100,7 +98,7 @@ fn of_pairs_that_are_wrong_in_several_rounds_one_is_left() {
     ];
     let found = Model { schedule: in_order(&parsed, &labels), ..Model::default() };
     let system = encoders::ConstraintSystem::default();
-    let options = support::options(1);
+    let options = crate::support::options(1);
     let told = explain_from(&parsed.trace, &system, &mut Silent, &found, &options, &|| true)
         .expect("it fails");
     let wrong = |order: &[EventId]| {

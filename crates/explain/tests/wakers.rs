@@ -1,11 +1,9 @@
 //! Threads that go on because another one woke them, which it does not do in the run that passes.
 
-mod support;
-
+use crate::support::runs::{Run, cause_across, compared};
 use encoders::dsl::parse;
 use explain::Flipped;
 use solver::Order;
-use support::runs::{Run, cause_across, compared};
 
 /// A thread makes connections when it is told that there is none; a sender that looks too late has it make one too many.
 const ONE_TOO_MANY: &str = "

@@ -1,7 +1,8 @@
 //! The same with Z3 and the encoders in the place of enumeration.
 
-mod support;
-
+use crate::support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
+use crate::support::random::{failing_trace, program};
+use crate::support::{check_explanation, options};
 use encoders::dsl::parse;
 use encoders::encode;
 use explain::{CauseKind, Explanation, explain, has_inputs, pin_inputs};
@@ -10,9 +11,6 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use solver::{Limits, Z3Session};
 use std::fmt::Write;
-use support::programs::{AIRLINE, BANK, PFSCAN, TWO_STAGE};
-use support::random::{failing_trace, program};
-use support::{check_explanation, options};
 
 fn explained(trace: &EventTrace, alternates: usize) -> Explanation {
     let system = encode(trace).expect("the trace makes sense");

@@ -1,8 +1,6 @@
 //! Where gates stand, and how they are called.
 
-mod common;
-
-use common::{c, cpp, function};
+use crate::common::{c, cpp, function};
 use ir::gates::{Gate, gates};
 use ir::types::{InstKind, Module, Type};
 

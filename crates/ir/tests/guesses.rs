@@ -1,8 +1,6 @@
 //! Which loads are guessed.
 
-mod common;
-
-use common::{c, function, instructions, loads};
+use crate::common::{c, function, instructions, loads};
 use ir::plan::{FunctionPlan, plan};
 use ir::types::{InstKind, Module};
 

@@ -1,8 +1,6 @@
 //! What lines compute for each other by way of locals.
 
-mod common;
-
-use common::{c, cpp};
+use crate::common::{c, cpp};
 use ir::lines::{How, Lines, Use, acts, uses};
 use ir::types::Module;
 
@@ -25,7 +23,7 @@ fn all(module: &Module) -> Vec<String> {
 }
 
 fn file(module: &Module) -> String {
-    let main = common::function(module, "main");
+    let main = crate::common::function(module, "main");
     module.debug.scopes[main.scope.expect("debug information").index()].file.clone()
 }
 

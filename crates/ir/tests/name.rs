@@ -1,8 +1,6 @@
 //! Names of accesses, at every level of optimisation.
 
-mod common;
-
-use common::{c, cpp, function};
+use crate::common::{c, cpp, function};
 use ir::name::{
     DisplayKind, Part, access_display, access_parts, access_path, argument_part, argument_part_in,
     argument_path, demangle, function_name, global_display, global_path, pointee_size,
@@ -19,7 +17,7 @@ fn paths(module: &Module, name: &str, wanted: impl Fn(&InstKind) -> bool) -> Vec
         let address = f.instructions[id.index()].kind.address();
         f.variables.iter().any(|v| v.address && Some(v.value) == address)
     };
-    common::instructions(f, wanted)
+    crate::common::instructions(f, wanted)
         .into_iter()
         .filter(|id| !spilled(id))
         .filter_map(|id| access_path(module, f, id))
@@ -203,7 +201,7 @@ fn of_a_unions_members_the_one_with_such_an_object_is_named() {
     for level in LEVELS {
         let module = c(level, source);
         let found = function(&module, "f");
-        let call = common::instructions(found, |kind| kind.as_call().is_some()).pop();
+        let call = crate::common::instructions(found, |kind| kind.as_call().is_some()).pop();
         let call = call.expect("a call");
         let name = |argument, size| argument_path(&module, found, call, argument, Some(size));
         assert_eq!(name(0, 48).as_deref(), Some("d->null.done.cond"), "{level}");
@@ -307,7 +305,7 @@ fn the_holder_of_a_lock_names_the_lock_of_the_object() {
     for level in ["-O1", "-O2"] {
         let module = cpp(level, source);
         let f = function(&module, "_Z1fP6Buffer");
-        let calls = common::instructions(f, |kind| {
+        let calls = crate::common::instructions(f, |kind| {
             let call = kind.as_call().and_then(|call| call.target(&module));
             call.is_some_and(|callee| callee.name.starts_with("pthread_mutex_"))
         });
@@ -362,7 +360,7 @@ fn parts_of_what_a_call_gets() {
     for level in LEVELS {
         let module = c(level, source);
         let f = function(&module, "f");
-        let call = common::instructions(f, |kind| {
+        let call = crate::common::instructions(f, |kind| {
             kind.as_call().is_some_and(|call| {
                 call.target(&module).is_some_and(|callee| callee.name == "take")
             })
@@ -389,7 +387,7 @@ fn each_function_has_its_own_word_for_what_is_passed_on() {
         let module = c(level, source);
         let names = |caller: &str| {
             let caller = function(&module, caller);
-            let call = common::instructions(caller, |kind| {
+            let call = crate::common::instructions(caller, |kind| {
                 kind.as_call().is_some_and(|call| {
                     call.target(&module).is_some_and(|callee| callee.name == "take")
                 })
@@ -456,7 +454,7 @@ fn objects_that_calls_get() {
     for level in LEVELS {
         let module = c(level, source);
         let f = function(&module, "f");
-        let calls = common::instructions(f, |kind| {
+        let calls = crate::common::instructions(f, |kind| {
             kind.as_call()
                 .and_then(|call| call.target(&module))
                 .is_some_and(|callee| !callee.intrinsic)
@@ -484,7 +482,7 @@ fn values_are_shown_as_the_source_types_them() {
         let module = c(level, source);
         let f = function(&module, "f");
         let kinds: Vec<(String, DisplayKind)> =
-            common::instructions(f, |kind| matches!(kind, InstKind::Store { .. }))
+            crate::common::instructions(f, |kind| matches!(kind, InstKind::Store { .. }))
                 .into_iter()
                 .filter_map(|id| Some((access_path(&module, f, id)?, id)))
                 .filter(|(path, _)| path.starts_with("s."))
@@ -531,7 +529,7 @@ fn a_member_whose_type_is_only_declared_has_its_name() {
              void Pool::stop() { wake.ring(); end.ring(); left = 1; }",
         );
         let f = function(&module, "_ZN4Pool4stopEv");
-        let calls = common::instructions(f, |kind| kind.as_call().is_some());
+        let calls = crate::common::instructions(f, |kind| kind.as_call().is_some());
         let rung: Vec<String> =
             calls.into_iter().filter_map(|call| argument_path(&module, f, call, 0, None)).collect();
         assert_eq!(rung, ["this->wake", "this->end"], "{level}");
@@ -600,7 +598,7 @@ fn several_members_at_once() {
         };
         let parts = |f: &str| {
             let found = function(&module, f);
-            let wide = common::instructions(found, |kind| is_wide(f, kind));
+            let wide = crate::common::instructions(found, |kind| is_wide(f, kind));
             let mut parts = wide.into_iter().map(|id| access_parts(&module, found, id));
             let parts = parts.find(|parts| !parts.is_empty()).unwrap_or_default();
             parts.iter().map(|p| (p.offset, p.size, p.display)).collect::<Vec<_>>()

@@ -1,8 +1,6 @@
 //! What is logged, for the flows that decide it.
 
-mod common;
-
-use common::{c, cpp, function, instructions, loads};
+use crate::common::{c, cpp, function, instructions, loads};
 use ir::plan::{FunctionPlan, logged_bytes, plan};
 use ir::regions::{REGION_BITS, choice, ends_region};
 use ir::types::{Function, InstId, InstKind, Module, Ordering, Type, TypeId};

@@ -1,8 +1,6 @@
 //! The owned IR of snippets, compared exactly.
 
-mod common;
-
-use common::{c, cpp, function, instructions, llvm};
+use crate::common::{c, cpp, function, instructions, llvm};
 use ir::ReadError;
 use ir::types::{
     Callee, ConstantKind, DebugEncoding, DebugType, DebugTypeId, Function, Global, InstKind,

@@ -1,8 +1,6 @@
 //! Which loops wait, so that their rounds may be counted.
 
-mod common;
-
-use common::{c, cpp, function};
+use crate::common::{c, cpp, function};
 use ir::plan::plan;
 use ir::repeats::{Cell, WaitingLoop};
 use ir::types::{InstKind, Module};

@@ -1,8 +1,6 @@
 //! Which functions do nothing but take a lock that their caller names.
 
-mod common;
-
-use common::{c, cpp, function};
+use crate::common::{c, cpp, function};
 use ir::types::{Callee, FuncId, Function, InstId, Module};
 use ir::wrappers::{Bodies, NoBodies, Origin, Wrapper, behind, inlined, wrapper};
 

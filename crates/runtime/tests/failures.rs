@@ -1,8 +1,6 @@
 //! How a run ends: the failure record, kills at any moment, disks without room.
 
-mod common;
-
-use common::{Traced, prepare, run, scenario, scenarios};
+use crate::common::{Entry, Traced, prepare, run, scenario, scenarios};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -226,6 +224,6 @@ fn a_directory_that_cannot_be_written_costs_only_the_recording() {
 fn the_end_of_the_initial_thread_is_logged_last() {
     let traced = scenario("names");
     let entries = traced.entries("t0", 0);
-    assert!(entries.last().is_some_and(common::Entry::is_thread_exit), "{:?}", entries.last());
+    assert!(entries.last().is_some_and(Entry::is_thread_exit), "{:?}", entries.last());
     assert!(traced.trace.threads()[0].ended);
 }

@@ -1,8 +1,6 @@
 //! Children of `fork` whose traces begin with what the parent had logged, while its threads go on.
 
-mod common;
-
-use common::{prepare, scenarios};
+use crate::common::{prepare, scenarios};
 use std::process::Command;
 use trace_format::layout::RuntimeEvent;
 use trace_format::{PathEntry, Trace};

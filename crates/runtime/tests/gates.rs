@@ -1,8 +1,6 @@
 //! Gates in real programs, closed and open.
 
-mod common;
-
-use common::{build, run};
+use crate::common::{build, run};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;

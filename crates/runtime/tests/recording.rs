@@ -1,8 +1,6 @@
 //! What ends up in the streams.
 
-mod common;
-
-use common::{Entry, build, operations, run, run_in, scenario, scenarios};
+use crate::common::{Entry, build, operations, run, run_in, scenario, scenarios};
 use std::process::Command;
 use trace_format::ModuleId;
 use trace_format::layout::SyncOp::*;

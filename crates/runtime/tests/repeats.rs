@@ -1,8 +1,6 @@
 //! Loops that wait: rounds that repeat are counted.
 
-mod common;
-
-use common::{Traced, build, prepare, run};
+use crate::common::{Traced, build, prepare, run};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;

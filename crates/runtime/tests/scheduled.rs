@@ -1,8 +1,6 @@
 //! Real programs under the scheduler.
 
-mod common;
-
-use common::{build, run};
+use crate::common::{build, run};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;

@@ -1,14 +1,7 @@
 //! Schedules of coarse traces, and the session that looks at them alone.
 
-#[path = "support/interpreter.rs"]
-mod interpreter;
-#[path = "support/random.rs"]
-mod random;
-#[path = "support/run.rs"]
-mod run;
-
+use crate::interpreter::Machine;
 use encoders::{Coarse, coarsen, coarsen_near, sources};
-use interpreter::Machine;
 use model::{EventTrace, Schedule, Site};
 use solver::{CoarseSession, Goal, Limits, Order, OrderingSession, Outcome, Session};
 use std::collections::BTreeMap;
@@ -47,9 +40,15 @@ fn session<'a>(
 fn coarse_schedules_are_schedules() {
     let (mut found, mut kept, mut merged, mut sections) = (0, 0, 0, 0);
     for seed in 0..60 {
-        let shape =
-            run::Shape { threads: 3, accesses: 24, cells: 3, locked: 40, branches: 8, reading: 0 };
-        let text = run::generate(&shape, seed);
+        let shape = crate::run::Shape {
+            threads: 3,
+            accesses: 24,
+            cells: 3,
+            locked: 40,
+            branches: 8,
+            reading: 0,
+        };
+        let text = crate::run::generate(&shape, seed);
         let trace = looped(&text);
         let Some(coarse) = coarsen(&trace, 2) else { continue };
         model::verify::verify(&coarse.trace).unwrap_or_else(|why| panic!("{seed} {why:?}\n{text}"));

@@ -1,11 +1,8 @@
 //! Counters: their value does not depend on the order of the additions, and no solver should have
 //! to find that out by trying the orders.
 
-#[path = "support/interpreter.rs"]
-mod interpreter;
-
+use crate::interpreter::Machine;
 use encoders::dsl::parse;
-use interpreter::Machine;
 use solver::{Goal, Limits, Order, OrderingSession, Outcome, Session, Z3Session};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

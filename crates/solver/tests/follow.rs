@@ -1,16 +1,9 @@
 //! What is found does what the recorded run did; and where the log tells everything, it is found.
 
-#[path = "support/generate.rs"]
-mod generate;
-#[path = "support/random.rs"]
-mod random;
-#[path = "support/run.rs"]
-mod run;
-
+use crate::random::Random;
+use crate::run::Shape;
 use model::evaluate::{Check, Evaluator};
 use model::{EventId, EventTrace, Schedule, VarId};
-use random::Random;
-use run::Shape;
 use solver::{Goal, Limits, OrderingSession, Outcome, Session, follow, follow_loosely};
 use std::fmt::Write as _;
 
@@ -42,7 +35,7 @@ fn values(trace: &EventTrace, schedule: &Schedule) -> Vec<Option<u128>> {
 }
 
 fn traces() -> impl Iterator<Item = EventTrace> {
-    let texts = (0..1_500).map(generate::generate);
+    let texts = (0..1_500).map(crate::generate::generate);
     texts.map(|text| encoders::dsl::parse(&text).expect("it is well formed").trace)
 }
 
@@ -284,8 +277,8 @@ fn effort_of(text: &str, logged: impl Fn(&EventTrace, EventId) -> bool) -> Optio
         _ => true,
     };
     let known: Vec<bool> = trace.variables.iter().map(is_logged).collect();
-    run::record(text, &mut trace, |var| known[var.index()]);
-    let order = run::order(text, &trace);
+    crate::run::record(text, &mut trace, |var| known[var.index()]);
+    let order = crate::run::order(text, &trace);
     if Evaluator::new(&trace).check(&order, &|_| Some(0)) != Check::Fails {
         return None;
     }
@@ -316,6 +309,6 @@ fn runs_with_hot_variables_are_followed_with_few_steps_in_vain() {
     let shape =
         Shape { threads: 2, accesses: 4_000, cells: 8, locked: 5, branches: 30, reading: 0 };
     let efforts: Vec<f64> =
-        (0..3).filter_map(|seed| effort(&run::generate(&shape, seed))).collect();
+        (0..3).filter_map(|seed| effort(&crate::run::generate(&shape, seed))).collect();
     assert!(efforts.len() == 3 && efforts.iter().all(|&effort| effort < 3.0), "{efforts:?}");
 }

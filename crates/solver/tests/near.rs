@@ -1,13 +1,6 @@
 //! Looking near a known schedule.
 
-#[path = "support/interpreter.rs"]
-mod interpreter;
-#[path = "support/random.rs"]
-mod random;
-#[path = "support/run.rs"]
-mod run;
-
-use interpreter::Machine;
+use crate::interpreter::Machine;
 use model::{EventId, Schedule};
 use solver::{Goal, Limits, Order, OrderingSession, Outcome, Session};
 use std::collections::BTreeMap;
@@ -17,9 +10,15 @@ use std::collections::BTreeMap;
 fn a_schedule_is_changed_only_where_it_has_to_be() {
     let (mut answered, mut near_places, mut far_places) = (0, 0, 0);
     for seed in 0..8 {
-        let shape =
-            run::Shape { threads: 4, accesses: 40, cells: 8, locked: 50, branches: 20, reading: 0 };
-        let text = run::generate(&shape, seed);
+        let shape = crate::run::Shape {
+            threads: 4,
+            accesses: 40,
+            cells: 8,
+            locked: 50,
+            branches: 20,
+            reading: 0,
+        };
+        let text = crate::run::generate(&shape, seed);
         let trace = encoders::dsl::parse(&text).expect("the trace is well formed").trace;
         let system = encoders::encode(&trace).expect("the trace can be encoded");
         let mut far = OrderingSession::new(&trace, &system, Limits::default());

@@ -3,21 +3,12 @@
 //!
 //! `SYMBIOSIS_ORACLE_TRACES` sets the number of traces, `SYMBIOSIS_ORACLE_SEED` the first seed.
 
-#[path = "support/enumerate.rs"]
-mod enumerate;
-#[path = "support/generate.rs"]
-mod generate;
-#[path = "support/interpreter.rs"]
-mod interpreter;
-#[path = "support/random.rs"]
-mod random;
-
+use crate::enumerate::{Schedules, is_silent};
+use crate::interpreter::Machine;
+use crate::random::Random;
 use encoders::dsl::{Parsed, parse};
 use encoders::{Constraint, ConstraintKind, ConstraintSystem};
-use enumerate::{Schedules, is_silent};
-use interpreter::Machine;
 use model::{EventId, EventTrace, Interval, Schedule};
-use random::Random;
 use solver::{
     Goal, Limits, Model, Order, OrderingSession, Outcome, Session, SmtLibProcess, SmtLibSession,
     Z3Session,
@@ -126,8 +117,8 @@ fn trace_of(seed: u64) -> (String, Parsed, Schedules) {
     loop {
         attempt += 1;
         let text = match seed % 8 {
-            3 => generate::generate_locked(seed * 16 + attempt),
-            _ => generate::generate(seed * 16 + attempt),
+            3 => crate::generate::generate_locked(seed * 16 + attempt),
+            _ => crate::generate::generate(seed * 16 + attempt),
         };
         let parsed = parse(&text).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
         let schedules = Schedules::of(&Machine::new(&parsed.trace));
@@ -281,7 +272,7 @@ fn the_clock_keeps_the_recorded_order() {
         let others = schedules.found.iter().filter(|found| found.fails).take(8);
         narrowed += u64::from(
             all > 1 && {
-                let rejected = |found: &enumerate::Found| {
+                let rejected = |found: &crate::enumerate::Found| {
                     let orders = all_orders(&trace, &visible, &found.places);
                     let outcome = within.check(Goal::Fail, &orders).expect("an answer");
                     matches!(outcome, Outcome::Unsat(_))

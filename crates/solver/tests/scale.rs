@@ -1,23 +1,22 @@
 //! Traces of a few hundred events, from programs that really ran: a failing schedule exists, it is
 //! found, and a machine that knows nothing of the encoders can run it.
 
-#[path = "support/interpreter.rs"]
-mod interpreter;
-#[path = "support/random.rs"]
-mod random;
-#[path = "support/run.rs"]
-mod run;
-
-use interpreter::Machine;
+use crate::interpreter::Machine;
 use solver::{Goal, Limits, OrderingSession, Outcome, Session, UnknownReason, Z3Session};
 use std::collections::BTreeMap;
 
 #[test]
 fn failing_schedules_of_larger_traces_are_found_and_real() {
     for seed in 0..4 {
-        let shape =
-            run::Shape { threads: 6, accesses: 12, cells: 4, locked: 35, branches: 40, reading: 0 };
-        let text = run::generate(&shape, seed);
+        let shape = crate::run::Shape {
+            threads: 6,
+            accesses: 12,
+            cells: 4,
+            locked: 35,
+            branches: 40,
+            reading: 0,
+        };
+        let text = crate::run::generate(&shape, seed);
         let parsed = encoders::dsl::parse(&text).expect("the trace is well formed");
         let system = encoders::encode(&parsed.trace).expect("the trace can be encoded");
         let mut session =
@@ -36,9 +35,16 @@ fn failing_schedules_of_larger_traces_are_found_and_real() {
 /// Each question has a time of its own, but none is worked on behind the end of all.
 #[test]
 fn a_session_ends_when_it_has_to() {
-    let shape =
-        run::Shape { threads: 4, accesses: 200, cells: 8, locked: 5, branches: 30, reading: 0 };
-    let trace = encoders::dsl::parse(&run::generate(&shape, 1)).expect("it is well formed").trace;
+    let shape = crate::run::Shape {
+        threads: 4,
+        accesses: 200,
+        cells: 8,
+        locked: 5,
+        branches: 30,
+        reading: 0,
+    };
+    let trace =
+        encoders::dsl::parse(&crate::run::generate(&shape, 1)).expect("it is well formed").trace;
     let system = encoders::encode(&trace).expect("the trace can be encoded");
     let limits = Limits { time: Some(std::time::Duration::from_secs(600)), memory_mb: None };
     let started = std::time::Instant::now();

@@ -1,19 +1,8 @@
 //! The end of a run as a trace of its own: its schedules are those of the whole trace that begin as the run did.
 
-#[path = "support/enumerate.rs"]
-mod enumerate;
-#[path = "support/generate.rs"]
-mod generate;
-#[path = "support/interpreter.rs"]
-mod interpreter;
-#[path = "support/random.rs"]
-mod random;
-#[path = "support/run.rs"]
-mod run;
-
+use crate::enumerate::{Schedules, is_silent};
+use crate::interpreter::Machine;
 use encoders::dsl::parse;
-use enumerate::{Schedules, is_silent};
-use interpreter::Machine;
 use model::evaluate::{Check, Evaluator};
 use model::{EventId, EventKind, EventTrace, Schedule, VariableOrigin};
 use solver::{Goal, Limits, Order, OrderingSession, Outcome, Session, Z3Session};
@@ -46,8 +35,8 @@ fn a_window_has_the_schedules_that_begin_like_the_run() {
     let (mut asked, mut found, mut none, mut given, mut open) = (0, 0, 0, 0, 0);
     for seed in 0..1_500 {
         let text = match seed % 8 {
-            3 => generate::generate_locked(seed),
-            _ => generate::generate(seed),
+            3 => crate::generate::generate_locked(seed),
+            _ => crate::generate::generate(seed),
         };
         let trace = parse(&text).unwrap_or_else(|error| panic!("{seed} {error}\n{text}")).trace;
         let is_free = |it: &model::Variable| !matches!(it.origin, VariableOrigin::Read { .. });
@@ -135,9 +124,15 @@ fn a_window_has_the_schedules_that_begin_like_the_run() {
 fn schedules_of_long_runs_are_looked_at_from_the_end() {
     let (mut found, mut passes) = (0, 0);
     for seed in 0..60 {
-        let shape =
-            run::Shape { threads: 3, accesses: 40, cells: 3, locked: 40, branches: 8, reading: 0 };
-        let text = run::generate(&shape, seed);
+        let shape = crate::run::Shape {
+            threads: 3,
+            accesses: 40,
+            cells: 3,
+            locked: 40,
+            branches: 8,
+            reading: 0,
+        };
+        let text = crate::run::generate(&shape, seed);
         let trace = parse(&text).unwrap_or_else(|error| panic!("{seed} {error}\n{text}")).trace;
         let system = encoders::encode(&trace).expect("the trace can be encoded");
         let mut all = OrderingSession::new(&trace, &system, Limits::default());
@@ -179,7 +174,7 @@ fn schedules_of_long_runs_are_looked_at_from_the_end() {
 fn a_window_need_not_go_on_to_the_end() {
     let (mut nothing, mut found, mut other, mut none) = (0, 0, 0, 0);
     for seed in 0..3_000 {
-        let text = generate::generate(seed);
+        let text = crate::generate::generate(seed);
         let trace = parse(&text).unwrap_or_else(|error| panic!("{seed} {error}\n{text}")).trace;
         let is_free = |it: &model::Variable| !matches!(it.origin, VariableOrigin::Read { .. });
         if trace.failure.is_none() || trace.variables.iter().any(is_free) {

@@ -1,12 +1,10 @@
 //! Calls between two modules: what a caller and a callee that know each other leave out of the log.
 
-mod support;
-
-use ir::types::{BinaryOp, ConstantKind, FuncId, InstKind, IntPredicate, Operand, Type, TypeId};
-use model::{PathConditionKind, VariableOrigin};
-use support::{
+use crate::support::{
     CODE, I1, I32, I64, ModuleBuilder, PTR, Stream, VOID, branch, call, execute, inst, load, store,
 };
+use ir::types::{BinaryOp, ConstantKind, FuncId, InstKind, IntPredicate, Operand, Type, TypeId};
+use model::{PathConditionKind, VariableOrigin};
 use symex::{Execution, Options, RecordedModule, Recording};
 
 const COUNTER: u64 = 0x60_0000;

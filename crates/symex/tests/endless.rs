@@ -1,13 +1,10 @@
 //! Loops that a thread was in when the run was ended, on hand-written modules and streams.
 
-// Shared with the other tests of the executor, which use more of it.
-mod support;
-
-use ir::types::{BinaryOp, InstKind, IntPredicate};
-use model::FailureKind;
-use support::{
+use crate::support::{
     I1, I32, ModuleBuilder, PTR, Stream, VOID, branch, call, execute, inst, jump, load, store,
 };
+use ir::types::{BinaryOp, InstKind, IntPredicate};
+use model::FailureKind;
 use symex::{Execution, Options, RecordedFailure, RecordedFailureKind, Recording};
 use trace_format::layout::RuntimeEvent;
 

@@ -1,11 +1,8 @@
 //! Runs that did not come to an end, on hand-written modules and streams.
 
-// Shared with the other tests of the executor, which use more of it.
-mod support;
-
+use crate::support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, execute};
 use ir::types::{ConstantKind, InstKind};
 use model::{EventKind, FailureCondition, FailureKind};
-use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, execute};
 use symex::{Options, RecordedFailure, RecordedFailureKind, Recording};
 use trace_format::layout::{RuntimeEvent, SyncOp};
 

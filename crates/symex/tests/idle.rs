@@ -1,13 +1,10 @@
 //! Rounds of waiting, on hand-written modules and streams.
 
-// Shared with the other tests of the executor, which use more of it.
-mod support;
-
-use ir::types::{BinaryOp, BlockId, InstKind, IntPredicate, Operand, Ordering, RmwOp, TypeId};
-use model::{EventKind, FailureCondition, FailureKind};
-use support::{
+use crate::support::{
     I1, I32, ModuleBuilder, PTR, Stream, VOID, branch, call, execute, inst, jump, load, store,
 };
+use ir::types::{BinaryOp, BlockId, InstKind, IntPredicate, Operand, Ordering, RmwOp, TypeId};
+use model::{EventKind, FailureCondition, FailureKind};
 use symex::{Execution, Options, RecordedFailure, RecordedFailureKind, Recording};
 use trace_format::layout::RuntimeEvent;
 

@@ -1,10 +1,10 @@
 //! Objects on the heap, and mappings: one place at several times, and what is in them at first.
 
-mod support;
-
+use crate::support::{
+    I32, I64, ModuleBuilder, PTR, Stream, VOID, call, inst, kinds, load, run, store,
+};
 use ir::types::{BinaryOp, InstKind, Operand};
 use model::EventKind;
-use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, inst, kinds, load, run, store};
 use symex::{RecordedModule, Recording, ThreadLog};
 use trace_format::layout::{MAPPING_OTHER, MAPPING_ZERO, RuntimeEvent};
 

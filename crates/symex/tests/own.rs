@@ -1,9 +1,7 @@
 //! What lines leave for each other in memory that no other thread sees.
 
-mod support;
-
+use crate::support::{I32, ModuleBuilder, Stream, VOID, execute, load, store};
 use ir::types::{InstKind, LocId, Location, Scope, ScopeId};
-use support::{I32, ModuleBuilder, Stream, VOID, execute, load, store};
 use symex::{Options, OwnUse, Recording};
 
 const CHOICE: u64 = 0x60_0000;

@@ -1,11 +1,8 @@
 //! The scheduling points of events, on hand-written modules and streams.
 
-// Shared with the other tests of the executor, which use more of it.
-mod support;
-
+use crate::support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, load, run, store};
 use ir::types::{ConstantKind, InstKind};
 use model::Passage;
-use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, load, run, store};
 use symex::{Execution, Recording};
 use trace_format::layout::{RuntimeEvent, SyncOp};
 

@@ -1,12 +1,10 @@
 //! Loops that wait, of which the log counts rounds.
 
-mod support;
-
-use ir::types::{BinaryOp, BlockId, ConstantKind, InstKind, IntPredicate, Operand};
-use model::EventKind;
-use support::{
+use crate::support::{
     I1, I32, ModuleBuilder, PTR, Stream, VOID, branch, call, execute, inst, jump, load, store,
 };
+use ir::types::{BinaryOp, BlockId, ConstantKind, InstKind, IntPredicate, Operand};
+use model::EventKind;
 use symex::{Execution, Options, Recording, ThreadLog};
 use trace_format::layout::RuntimeEvent;
 

@@ -1,10 +1,8 @@
 //! Functions on strings that threads share.
 
-mod support;
-
+use crate::support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, execute, store};
 use ir::types::{InstKind, Operand};
 use model::EventTrace;
-use support::{I32, I64, ModuleBuilder, PTR, Stream, VOID, call, execute, store};
 use symex::{Execution, Options, Recording};
 
 const NAME: u64 = 0x60_0000;

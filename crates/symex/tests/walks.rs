@@ -1,14 +1,12 @@
 //! The executor on hand-written modules and streams.
 
-mod support;
-
-use ir::types::{BinaryOp, FuncId, InstKind, IntPredicate, Operand};
-use model::{EventKind, FailureCondition, FailureKind, PathConditionKind, VariableOrigin};
-use std::sync::Arc;
-use support::{
+use crate::support::{
     I1, I8, I32, I64, ModuleBuilder, PTR, Stream, VOID, branch, call, execute, inst, jump, kinds,
     load, run, store,
 };
+use ir::types::{BinaryOp, FuncId, InstKind, IntPredicate, Operand};
+use model::{EventKind, FailureCondition, FailureKind, PathConditionKind, VariableOrigin};
+use std::sync::Arc;
 use symex::{
     Execution, GapKind, Options, RecordedFailure, RecordedFailureKind, Recording, SymexError,
     ThreadLog, execute_within,

@@ -1,9 +1,7 @@
 //! Traces that are not well: every damage is a typed error that names the file, never a panic and
 //! never other data.
 
-mod common;
-
-use common::{data_files, raw_trace, read, sealed_trace, write_process};
+use crate::common::{data_files, raw_trace, read, sealed_trace, write_process};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::path::Path;
@@ -207,8 +205,10 @@ fn another_instrumentation_is_refused() {
 #[test]
 fn a_path_entry_without_a_meaning_is_an_error() {
     let (directory, _) = raw_trace(1);
-    for (entry, valid) in [(0u32, false), (common::enter(6), true), (common::enter(7), false)] {
-        common::write_thread(directory.path(), "t0", [1, 0, 0], &[entry], &[], 0);
+    for (entry, valid) in
+        [(0u32, false), (crate::common::enter(6), true), (crate::common::enter(7), false)]
+    {
+        crate::common::write_thread(directory.path(), "t0", [1, 0, 0], &[entry], &[], 0);
         match read(directory.path()) {
             Ok(_) => assert!(valid, "{entry:#x}"),
             Err(TraceError::Malformed { offset: 0, .. }) => assert!(!valid, "{entry:#x}"),

@@ -1,8 +1,6 @@
 //! Traces that are well: sealed ones, and ones whose recording was cut short.
 
-mod common;
-
-use common::{BITCODE, data_files, raw_trace, read, sealed_trace};
+use crate::common::{BITCODE, data_files, raw_trace, read, sealed_trace};
 use std::mem::offset_of;
 use trace_format::layout::{Control, RuntimeEvent, STREAM_BEHIND, tag};
 use trace_format::{FailureKind, ModuleId, OrderRecord, Outcome, PathEntry, State, Trace};
@@ -99,7 +97,7 @@ fn choices_behind_the_last_token_count() {
         let raw = read(directory.path()).unwrap();
         let last = raw.streams[1].0.last().copied();
         let name = format!("{open:#x} {token:x?}");
-        assert_eq!(last, found.map(common::choices).or(before), "{name}");
+        assert_eq!(last, found.map(crate::common::choices).or(before), "{name}");
         assert_eq!(raw.manifest.threads[1].path_bytes, length + more, "{name}");
         trace_format::seal(directory.path(), &manifest).unwrap();
         assert_eq!(read(directory.path()).unwrap().streams, raw.streams, "{name}");
@@ -184,21 +182,22 @@ fn what_is_being_moved_holds_no_choices() {
 
 #[test]
 fn paths_are_compared_without_their_tokens() {
-    let one = [common::choices(0b1101), common::choices(0b10), common::RETURN];
-    let other = [common::choices(0b11), common::choices(0b1010), common::RETURN];
+    let one = [crate::common::choices(0b1101), crate::common::choices(0b10), crate::common::RETURN];
+    let other =
+        [crate::common::choices(0b11), crate::common::choices(0b1010), crate::common::RETURN];
     assert_eq!(trace_format::outcomes(&one), trace_format::outcomes(&other));
     assert_eq!(trace_format::outcomes(&one).len(), 5);
     // When the clock was read, and how often a round was repeated, is no part of the path.
     let runtime = |event| tag::RUNTIME << tag::SHIFT | event as u32;
     let timed = [
-        common::choices(0b1101),
+        crate::common::choices(0b1101),
         runtime(RuntimeEvent::Repeat),
         runtime(RuntimeEvent::Reading),
-        common::choices(0b10),
-        common::RETURN,
+        crate::common::choices(0b10),
+        crate::common::RETURN,
     ];
     assert_eq!(trace_format::outcomes(&one), trace_format::outcomes(&timed));
-    let shorter = [common::choices(0b1101)];
+    let shorter = [crate::common::choices(0b1101)];
     assert!(trace_format::outcomes(&one).starts_with(&trace_format::outcomes(&shorter)));
 }
 
@@ -208,7 +207,7 @@ fn streams_of_several_chunks_come_back_whole() {
     let contents = read(directory.path()).unwrap();
     let (path, values) = &contents.streams[1];
     assert_eq!((path.len(), values.len()), (700_001, 700_000));
-    assert_eq!(path[700_000], common::block(699_999));
+    assert_eq!(path[700_000], crate::common::block(699_999));
     assert_eq!(values[699_999], 699_999 * 0x9e37_79b9);
 }
 
@@ -229,7 +228,7 @@ fn half_a_module_record_is_left_out_of_a_cut_recording() {
     let (directory, manifest) = raw_trace(1);
     let path = directory.path().join("modules.bin");
     let mut bytes = fs_err::read(&path).unwrap();
-    bytes.extend(&common::module_record(7, &[1; 9], &[])[..60]);
+    bytes.extend(&crate::common::module_record(7, &[1; 9], &[])[..60]);
     fs_err::write(&path, bytes).unwrap();
     assert_eq!(read(directory.path()).unwrap().modules.len(), 2);
     trace_format::seal(directory.path(), &manifest).unwrap();

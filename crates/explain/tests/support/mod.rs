@@ -1,7 +1,5 @@
 //! A session without a solver: it enumerates the schedules of a small trace.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
-
 pub mod causes;
 pub mod programs;
 pub mod random;
@@ -61,7 +59,6 @@ impl<'t> BruteForce<'t> {
     }
 
     /// All schedules that follow the paths.
-    #[allow(dead_code, reason = "not every test file looks at them")]
     pub fn known(&self) -> impl Iterator<Item = (&[EventId], Check)> {
         self.known.iter().map(|known| (known.order.as_slice(), known.check))
     }

@@ -1,7 +1,6 @@
 //! Compiles snippets with clang and reads the bitcode.
-#![allow(dead_code)]
 
-use ir::types::{FuncId, Function, InstId, InstKind, Module};
+use ir::types::{Function, InstId, InstKind, Module};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -38,12 +37,6 @@ fn compile(command: &[&str], source: &str) -> Module {
 /// A function by name.
 pub fn function<'m>(module: &'m Module, name: &str) -> &'m Function {
     module.functions.iter().find(|function| function.name == name).expect("the function")
-}
-
-/// A function's identifier by name.
-pub fn function_id(module: &Module, name: &str) -> FuncId {
-    let index = module.functions.iter().position(|function| function.name == name);
-    FuncId(u32::try_from(index.expect("the function")).expect("small"))
 }
 
 /// The instructions that `wanted` picks, in order.

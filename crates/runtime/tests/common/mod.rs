@@ -1,5 +1,4 @@
 //! Builds the runtime as programs get it, links C programs with it, and runs them.
-#![allow(dead_code)]
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -9,10 +8,9 @@ use tempfile::TempDir;
 use trace_format::layout::{INSTRUMENTATION_VERSION, RuntimeEvent, SyncOp};
 use trace_format::{Executable, Failure, Manifest, PathEntry, Trace};
 
-/// A directory that lives as long as the test process.
+/// Where the programs are: cargo's directory for test files.
 fn scratch() -> &'static Path {
-    static SCRATCH: OnceLock<TempDir> = OnceLock::new();
-    SCRATCH.get_or_init(|| tempfile::tempdir().unwrap()).path()
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
 fn succeed(command: &mut Command) {

@@ -1,8 +1,5 @@
 //! All schedules of a small trace.
 
-// Each test uses a part of what the tests share.
-#![allow(dead_code, missing_docs)]
-
 use crate::interpreter::{Machine, State};
 use model::{EventId, EventKind};
 use solver::{Goal, Order};

@@ -1,7 +1,6 @@
 //! Random small traces, as text.
 
-// Each test uses a part of what the tests share.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, reason = "the tests of the crate itself use a part of it")]
 
 use super::random::Random;
 

@@ -1,9 +1,6 @@
 //! What the operations mean, written as a machine that runs one event after the other. It shares
 //! nothing with the encoders.
 
-// Each test uses a part of what the tests share.
-#![allow(dead_code, missing_docs)]
-
 use model::{
     EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId, ObjectKind, ReadRef,
     ThreadId, VarId, VariableOrigin, WriteSource,

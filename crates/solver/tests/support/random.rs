@@ -1,7 +1,6 @@
 //! A small seeded generator, so that a seed means the same trace everywhere.
 
-// Each test uses a part of what the tests share.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, reason = "the benches use a part of it")]
 
 /// SplitMix64.
 pub struct Random(u64);

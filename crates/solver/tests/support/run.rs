@@ -1,7 +1,6 @@
 //! Larger traces from really interleaved random programs, so that at least one schedule exists.
 
-// Each test uses a part of what the tests share.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, reason = "the benches use a part of it")]
 
 use super::random::Random;
 use model::evaluate::Evaluator;

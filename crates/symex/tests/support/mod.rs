@@ -1,5 +1,4 @@
 //! Hand-written modules and streams.
-#![allow(dead_code)]
 
 use ir::types::{
     Block, BlockId, Call, Callee, ConstId, Constant, ConstantKind, DebugInfo, FuncId, Function,
@@ -203,19 +202,16 @@ impl Stream {
     }
 
     /// A function of any module, by its process-wide number. The arguments have 32 bits.
-    #[allow(dead_code, reason = "not every test has two modules")]
     pub fn enter_number(&mut self, number: u32, arguments: &[u32]) -> &mut Self {
         self.entry(tag::ENTER, number).ints(arguments)
     }
 
     /// A function of any module that its caller had named, by its process-wide number.
-    #[allow(dead_code, reason = "not every test has two modules")]
     pub fn called(&mut self, number: u32) -> &mut Self {
         self.entry(tag::ENTER, tag::CALLED | number)
     }
 
     /// A function that was called so came back.
-    #[allow(dead_code, reason = "not every test has two modules")]
     pub fn came_back(&mut self) -> &mut Self {
         self.entry(tag::RETURN, tag::CAME_BACK)
     }

@@ -1,5 +1,4 @@
 //! Raw trace directories made by hand, as the runtime would leave them.
-#![allow(dead_code)]
 
 use std::mem::{offset_of, size_of};
 use std::path::Path;

@@ -1,0 +1,13 @@
+//! The tests of the executor, in one executable: each takes seconds to link.
+
+mod calls;
+mod endless;
+mod hangs;
+mod idle;
+mod objects;
+mod own;
+mod points;
+mod repeats;
+mod strings;
+mod support;
+mod walks;

@@ -1,0 +1,4 @@
+//! The tests of encoders, in one executable: each takes seconds to link.
+
+mod encode;
+mod recorded;
