@@ -22,6 +22,16 @@ pub fn is_descriptor(name: &str) -> bool {
     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// What the variable that says whether there is a file or directory is called, before its path.
+pub const FILE: &str = "file ";
+
+/// Is it the variable that says whether there is a file or directory, `file cache/index`? A read of it looks for the file, a
+/// write makes it, an update makes it where there was none or removes it.
+#[must_use]
+pub fn is_file(name: &str) -> bool {
+    name.starts_with(FILE)
+}
+
 /// What the variable that counts a condition variable's initialisations is called, before the condition's name.
 pub const INITIALISATION: &str = "initialisation of ";
 

@@ -410,6 +410,7 @@ impl<'r> Engine<'r> {
                 self.use_channels(t, &call, &logged);
                 self.note_result(t, &call, &logged);
                 let logged = self.use_descriptors(t, &call, logged);
+                let logged = self.use_files(t, &call, logged);
                 self.note_initialisation(t, &call);
                 let value = self.model_external(t, &call, logged)?;
                 if let Some(declaration) = ir::effects::effect(call.name) {

@@ -307,7 +307,7 @@ impl<'r> Engine<'r> {
     }
 
     /// The bytes of a text before its zero byte, when all of them are known.
-    fn constant_text(&mut self, t: usize, address: u64) -> Option<Vec<u8>> {
+    pub fn constant_text(&mut self, t: usize, address: u64) -> Option<Vec<u8>> {
         let internal = self.lookup(t, address)?;
         let mut text = Vec::new();
         for offset in 0..LONGEST_TEXT {

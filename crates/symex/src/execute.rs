@@ -10,6 +10,7 @@ use crate::descriptors::Descriptors;
 use crate::endless;
 use crate::engine::{Engine, Learned, Pass};
 use crate::failure::AccessKey;
+use crate::files::Files;
 use crate::handovers::Handovers;
 use crate::hang::Noticed;
 use crate::idle::LeaveOut;
@@ -258,6 +259,7 @@ fn survey<'r>(
         learned.used_dead.get_mut().clear();
         learned.channels = Channels::default();
         learned.descriptors = Descriptors::default();
+        learned.files = Files::default();
         learned.initialisations = Initialisations::default();
         learned.handovers = Handovers::default();
         learned.queues = Queues::default();
@@ -269,6 +271,7 @@ fn survey<'r>(
         let complete = engine.threads.iter().all(|thread| thread.report.reached_end);
         engine.learned.channels.decide(complete);
         engine.learned.descriptors.decide(complete);
+        engine.learned.files.decide(complete);
         engine.learned.initialisations.decide();
         (0..engine.threads.len()).for_each(|t| engine.note_open_calls(t));
         engine.learned.handovers.decide(complete);

@@ -20,6 +20,7 @@
 //! | `channels` | pipes and their like, which order threads |
 //! | `cancelled` | threads that are cancelled while they wait |
 //! | `descriptors` | descriptors that are used behind their `close` |
+//! | `files` | files that one thread makes or removes and another one looks for |
 //! | `initialised` | condition variables that are initialised when threads wait for them |
 //! | `handovers` | objects that threads hand each other inside of uninstrumented code |
 //! | `queues` | queues of libraries, which do, too |
@@ -60,6 +61,7 @@ mod eval;
 mod execute;
 mod externals;
 mod failure;
+mod files;
 mod foreign;
 mod guesses;
 mod handovers;

@@ -379,7 +379,8 @@ impl<'r> Engine<'r> {
         // Other places have no such name, and are too many to be remembered.
         if self.image.global_at(address).is_none() {
             return descriptors::name(address)
-                .or_else(|| self.learned.initialisations.name(address));
+                .or_else(|| self.learned.initialisations.name(address))
+                .or_else(|| self.learned.files.name(address));
         }
         if let Some(name) = self.global_names.get(&(address, size)) {
             return name.clone();

@@ -1,9 +1,9 @@
 //! One variable: another thread's access between two of one thread that belong together.
 
 use super::story::{Pair, Story};
-use super::words::{at, both_at, did_to, quoted};
+use super::words::{at, both_at, did_in, quoted};
 use super::{CauseEvent, Found, Pattern, sections};
-use model::names::is_descriptor;
+use model::names::{is_descriptor, is_file};
 use model::{CellId, EventId, ThreadId};
 use std::cell::LazyCell;
 
@@ -330,7 +330,7 @@ pub(super) fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
     let subject = story.subject(between);
     let what = format!(
         "{other} {} {} ({}) between {own}'s",
-        did_to(story.event(between), &subject),
+        did_in(story.trace(), story.event(between), &subject),
         quoted(&subject),
         at(story, between)
     );
@@ -342,6 +342,13 @@ pub(super) fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
         }
         Case::WriteWriteRead if is_descriptor(&subject) => {
             format!("opening it ({one}) and its use ({two})")
+        }
+        _ if is_file(&subject) => {
+            let tries = |id: EventId| match story.event(id).kind.writes() {
+                [] => "look for it",
+                _ => "try to make or remove it",
+            };
+            format!("{} ({one}) and its {} ({two})", tries(first), tries(second))
         }
         Case::ReadWriteRead if decides => format!("check ({one}) and its use ({two})"),
         Case::ReadWriteRead => format!("two reads of it ({one} and {two})"),

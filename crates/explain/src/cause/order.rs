@@ -1,11 +1,11 @@
 //! One step came before another that it relies on, or after one that it must precede.
 
 use super::story::{Pair, Story};
-use super::words::{at, did_to, place, quoted, same_variable, told};
+use super::words::{at, did_in, place, quoted, same_variable, told};
 use super::{
     CauseEvent, Found, Pattern, announced, decision, glance, locks, parted, posted, sections,
 };
-use model::names::is_descriptor;
+use model::names::{is_descriptor, is_file};
 use model::{CellId, ChannelStep, EventId, EventKind, ReadRef, WriteSource};
 use std::cmp::Ordering;
 
@@ -49,13 +49,13 @@ fn reversed(story: &Story<'_>, before: EventId, after: EventId) -> Option<Found>
         format!(
             "{} {} {} ({}) after {} had {} it ({}){}",
             story.thread(after),
-            did_to(story.event(after), &story.subject(after)),
+            did_in(story.trace(), story.event(after), &story.subject(after)),
             quoted(&story.subject(after)),
             at(story, after),
             story.thread(before),
             match story.event(before).kind {
-                _ if is_descriptor(&story.subject(before)) => {
-                    did_to(story.event(before), &story.subject(before))
+                _ if is_descriptor(&story.subject(before)) || is_file(&story.subject(before)) => {
+                    did_in(story.trace(), story.event(before), &story.subject(before))
                 }
                 EventKind::Write { .. } if is_first(story, before, cell) => "written",
                 EventKind::Write { .. } => "overwritten",
@@ -153,7 +153,7 @@ pub(super) fn followed(story: &Story<'_>, id: CauseEvent, earlier: CauseEvent) -
     match (event, named) {
         (Some(event), Some((name, other))) if same_variable(&name, &other) => {
             let thread = &trace.threads[event.thread.index()].name;
-            format!("{thread} {} it ({})", did_to(event, &name), place(event.site()))
+            format!("{thread} {} it ({})", did_in(trace, event, &name), place(event.site()))
         }
         _ => told(story, id),
     }

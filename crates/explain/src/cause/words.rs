@@ -2,8 +2,8 @@
 
 use super::CauseEvent;
 use super::story::Story;
-use model::names::{initialised, is_channel, is_descriptor};
-use model::{Awaited, Event, EventId, EventKind, Site};
+use model::names::{FILE, initialised, is_channel, is_descriptor, is_file};
+use model::{Awaited, Event, EventId, EventKind, EventTrace, Site};
 
 /// `queue.c:20`: the last component of the file and the line, where there is one; `?` when unknown.
 pub(super) fn place(site: &Site) -> String {
@@ -115,6 +115,23 @@ pub(super) fn did_to(event: &Event, subject: &str) -> &'static str {
     }
 }
 
+/// [`did_to`] in a trace. Of a file it is said whether there was one before.
+pub(super) fn did_in(trace: &EventTrace, event: &Event, subject: &str) -> &'static str {
+    let reads = event.kind.reads().first();
+    let found = reads.and_then(|part| trace.variables.get(part.var.index())?.recorded);
+    let writes = event.kind.writes().first();
+    let left = writes.and_then(|part| trace.exprs.as_const(part.value));
+    match (found, left) {
+        _ if !is_file(subject) => did_to(event, subject),
+        (Some(0), None) => "did not find",
+        (_, None) => "found",
+        (Some(1), Some(0)) => "removed",
+        (_, Some(0)) => "failed to remove",
+        (Some(1), Some(_)) => "failed to make",
+        _ => "made",
+    }
+}
+
 /// ``t0.2 wrote `filled` (queue.c:20)``.
 pub(super) fn whole(story: &Story<'_>, id: EventId) -> String {
     told(story, CauseEvent::Failing(id))
@@ -124,12 +141,18 @@ pub(super) fn whole(story: &Story<'_>, id: EventId) -> String {
 pub(super) fn told(story: &Story<'_>, id: CauseEvent) -> String {
     let (trace, event) = story.look_up(id);
     let Some(event) = event else { return String::new() };
-    clause(&trace.threads[event.thread.index()].name, story.name(id).as_deref(), event)
+    let thread = &trace.threads[event.thread.index()].name;
+    let name = story.name(id);
+    clause(
+        thread,
+        name.as_deref(),
+        did_in(trace, event, name.as_deref().unwrap_or_default()),
+        event,
+    )
 }
 
 /// The same with a name that is given.
-pub(super) fn clause(thread: &str, subject: Option<&str>, event: &Event) -> String {
-    let did = did_to(event, subject.unwrap_or_default());
+fn clause(thread: &str, subject: Option<&str>, did: &str, event: &Event) -> String {
     let subject = subject.map(|name| format!(" {}", quoted(name))).unwrap_or_default();
     format!("{thread} {did}{subject} ({})", place(event.site()))
 }
@@ -140,6 +163,8 @@ pub(super) fn quoted(name: &str) -> String {
         format!("the {name}")
     } else if name.starts_with("memory ") || is_descriptor(name) {
         name.to_owned()
+    } else if let Some(path) = name.strip_prefix(FILE) {
+        format!("the file `{path}`")
     } else {
         format!("`{}`", initialised(name).unwrap_or(name))
     }
@@ -227,8 +252,11 @@ mod tests {
             drains: false,
             kind: EventKind::Block { on: Awaited::Other },
         };
-        assert_eq!(clause("t0.1", Some("turn"), &event), "t0.1 waited for `turn` (turn.cpp:16)");
-        assert_eq!(clause("t0.1", None, &event), "t0.1 waited (turn.cpp:16)");
+        let said = |name: Option<&str>| {
+            clause("t0.1", name, did_to(&event, name.unwrap_or_default()), &event)
+        };
+        assert_eq!(said(Some("turn")), "t0.1 waited for `turn` (turn.cpp:16)");
+        assert_eq!(said(None), "t0.1 waited (turn.cpp:16)");
     }
 
     #[test]

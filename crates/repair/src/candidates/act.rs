@@ -2,7 +2,7 @@
 
 use super::quoted;
 use crate::source::frames;
-use model::names::{initialised, is_channel, is_descriptor};
+use model::names::{initialised, is_channel, is_descriptor, is_file};
 use model::{EventId, EventKind, EventTrace, Site};
 
 /// What an event does, in words for a sentence about the program: the call, where the event is
@@ -33,6 +33,7 @@ pub(super) fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -
     let what = trace.subject(event).map(quoted).unwrap_or_default();
     let descriptor = trace.subject(event).is_some_and(is_descriptor);
     let channel = trace.subject(event).is_some_and(is_channel);
+    let file = trace.subject(event).is_some_and(is_file);
     let counts = trace.subject(event).is_some_and(|name| initialised(name).is_some());
     let does = match event.kind {
         EventKind::SemaphorePost { .. } if channel => form("write to", "writing to"),
@@ -40,6 +41,9 @@ pub(super) fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -
         EventKind::Read { .. } if descriptor => form("use", "using"),
         EventKind::Write { .. } if descriptor => form("make", "making"),
         EventKind::ReadModifyWrite { .. } if descriptor => form("close", "closing"),
+        EventKind::Read { .. } if file => form("look for", "looking for"),
+        EventKind::Write { .. } if file => form("make", "making"),
+        EventKind::ReadModifyWrite { .. } if file => form("make or remove", "making or removing"),
         EventKind::Read { .. } if counts => form("wait for", "waiting for"),
         EventKind::Write { .. } if counts => form("initialise", "initialising"),
         EventKind::Read { .. } => form("read", "reading"),

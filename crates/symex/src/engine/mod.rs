@@ -15,6 +15,7 @@ use crate::descriptors::Descriptors;
 use crate::endless::{Cut, Scout};
 use crate::eval;
 use crate::failure::Lifetime;
+use crate::files::Files;
 use crate::handovers::Handovers;
 use crate::hang::{Requests, Waiting};
 use crate::heap::{HEAP, Heap, PRIVATE};
@@ -89,6 +90,7 @@ pub(crate) struct Learned {
     /// Pipes and their like.
     pub channels: Channels,
     pub descriptors: Descriptors,
+    pub files: Files,
     /// Condition variables that may be initialised too late.
     pub initialisations: Initialisations,
     /// Objects that uninstrumented code passes between threads.
