@@ -412,3 +412,43 @@ fn a_run_that_fails_again_is_compared_by_what_the_program_does() {
         assert!(!answer.stdout().starts_with("fails, in another way"), "{}", answer.describe());
     }
 }
+
+/// Runs of a program with one of two bugs mended fail by the other one, which says nothing against the patch.
+#[test]
+fn a_patch_of_one_of_two_bugs_is_judged_by_its_own() {
+    let workspace = Workspace::new("verify-two-bugs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/two_bugs.c");
+    fs::copy(source, workspace.path("program.c")).expect("a copy of the source");
+    let options = [("buggy", "-DNONE"), ("pages", "-DPAGES_FIXED"), ("tray", "-DTRAY_FIXED")];
+    for (program, mended) in options {
+        let arguments = ["cc", "-g", "-O1", "-pthread", mended, "program.c", "-o", program];
+        workspace.symbiosis(arguments).expect_code(SUCCESS);
+    }
+    let record = ["record", "--noise", "--until-failure", "9000", "--failures", "40", "-q"];
+    let record = record.into_iter().chain(["-o", "failing.trace", "--", "./buggy"]);
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let of = |assertion: &str| {
+        let fails_so = |trace: &String| {
+            let manifest = fs::read_to_string(workspace.path(trace).join("manifest.json"));
+            manifest.is_ok_and(|manifest| manifest.contains(assertion))
+        };
+        let mut traces = (1..=40).map(|number| format!("failing-{number}.trace"));
+        traces.find(fails_so).expect("a trace of each bug")
+    };
+    let (pages, tray) = (of("pages == 4"), of("tray == 0"));
+    let verify = |trace: &str, program: &str| {
+        let arguments =
+            ["verify", trace, "--program", program, "--format", "json", "--noisy", "40"];
+        let answer = workspace.symbiosis(arguments);
+        serde_json::from_str::<Value>(&answer.stdout()).expect("JSON")
+    };
+    for (trace, program) in [(&pages, "pages"), (&tray, "tray")] {
+        let right = verify(trace, program);
+        assert_eq!(right["verdict"], "no-longer-possible", "{right}");
+        assert!(right["failed_runs"].as_u64() > Some(0), "{right}");
+        assert!(right["others"][0]["recorded_runs"].as_u64() > Some(0), "{right}");
+    }
+    for (trace, program) in [(&pages, "tray"), (&tray, "pages")] {
+        assert_eq!(verify(trace, program)["verdict"], "still-fails");
+    }
+}

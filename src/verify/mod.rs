@@ -9,9 +9,10 @@ mod asked;
 mod before;
 mod control;
 mod forced;
+mod others;
 mod runs;
 
-use crate::compare::{Comparison, alike, compare};
+use crate::compare::{Comparison, alike, compare, fingerprint, variables};
 use crate::fix::{FixError, Recorded, Unshown, bug, ordered};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use asked::{Unasked, asked_of};
@@ -19,6 +20,7 @@ pub use before::Before;
 use control::{Answer, Control, control};
 use explain::Pattern;
 use forced::{Forced, force};
+pub use others::Other;
 use render::Solution;
 use repair::{APART, Possible};
 use runs::{Kind, Runner, Taken, in_turn};
@@ -31,7 +33,7 @@ use std::time::{Duration, Instant};
 /// The value of [`Verification::format`].
 pub const FORMAT: &str = "symbiosis-verification";
 /// The version of the format.
-pub const VERSION: &str = "1.2";
+pub const VERSION: &str = "1.3";
 
 /// So many runs that passed are asked whether the order could still come up.
 const ASKED: usize = 3;
@@ -63,14 +65,16 @@ pub struct Options {
 pub enum Verdict {
     /// A run failed for the same cause.
     StillFails,
-    /// Runs failed, none of them for the same cause as far as is known.
+    /// Runs failed, none of them for the same cause as far as is known, and not only by bugs that the recorded program
+    /// was seen to have as well.
     FailsOtherwise,
-    /// No run failed, and along the paths of those that were asked the order cannot come up.
+    /// No run failed but by another bug of the recorded program ([`Verification::others`]), and along the paths of those
+    /// that were asked the order cannot come up.
     NoLongerPossible,
-    /// No run failed, also not where the new program was made to have the order, wherever it can still come up along the
-    /// paths of the runs that were asked.
+    /// No run failed but by such a bug, also not where the new program was made to have the order, wherever it can still
+    /// come up along the paths of the runs that were asked.
     NoLongerHarmful,
-    /// No run failed, and more is not known.
+    /// No run failed but by such a bug, and more is not known.
     #[default]
     Undecided,
 }
@@ -99,6 +103,9 @@ pub struct Verification {
     pub plain_runs: u32,
     /// How many runs failed.
     pub failed_runs: u32,
+    /// The other causes by which runs failed.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub others: Vec<Other>,
     /// How many runs that passed were asked whether the order could still come up.
     pub asked_runs: u32,
     /// In how many runs the program was made to have the order, by schedules of runs that were asked.
@@ -170,12 +177,14 @@ pub fn verify(
             return Ok(found);
         }
     }
-    if found.verdict == Verdict::FailsOtherwise {
+    if found.verdict == Verdict::FailsOtherwise
+        && !others::are_known(recorded, (judge, &runner), &mut found, &budget)?
+    {
         return Ok(found);
     }
     let took = started.elapsed();
     let doubted = ask(recorded, judge, (&runner, &passed), &mut found, &budget)?;
-    if found.verdict == Verdict::Undecided && found.unscheduled() > 0 {
+    if found.verdict == Verdict::Undecided && found.unscheduled() > 0 && found.others.is_empty() {
         before::beside(recorded, (judge, &runner), &mut found, took, &budget)?;
     }
     if let Some(Doubted { control, answer, why }) = doubted
@@ -202,7 +211,12 @@ impl Judge<'_> {
     fn failed(self, taken: &Taken, found: &mut Verification) -> Result<(), FixError> {
         found.failed_runs += 1;
         let (time, is_first) = (self.options.time / 4, found.comparison.is_none());
-        let Some((comparison, same)) = compared(taken, self.solution, time, is_first) else {
+        let told = compared(taken, self.solution, time, is_first);
+        let same = told.as_ref().is_some_and(|told| told.same);
+        if !same {
+            others::note(&mut found.others, self.solution, told.as_ref());
+        }
+        let Some(Told { comparison, .. }) = told else {
             if found.comparison.is_none() {
                 found.reason = "a run failed, and its cause is not known".to_owned();
             }
@@ -225,45 +239,56 @@ impl Judge<'_> {
     }
 }
 
+/// What is known of a run that failed.
+struct Told {
+    comparison: Comparison,
+    /// The cause is the recorded one.
+    same: bool,
+    pattern: String,
+    variables: Vec<String>,
+    /// The fingerprints of its cause, as its log alone and runs of the program tell it.
+    prints: BTreeSet<String>,
+}
+
+/// Solves a failing run, with runs of the program if there is something for that. `None` when it has no cause.
+fn claimed(taken: &Taken, time: Duration, replay: Option<ReplayOptions>) -> Option<Solution> {
+    let options = SolveOptions {
+        alternates: 1,
+        backend: Backend::Ordering,
+        time,
+        memory_mb: None,
+        dump_smt: None,
+        replay,
+    };
+    let answer = pipeline::solve(&taken.directory, &options);
+    let answer = answer.inspect_err(|error| tracing::info!(%error, "a failing run is not solved"));
+    answer.ok().map(|answer| answer.solution).filter(|solution| solution.cause.is_some())
+}
+
 /// Solves a failing run, compares its cause, and says whether it is the same: the patch may have parted the lines that the
 /// fingerprint knows the distance of. `None` when it has no cause. Where it is not the same, the program is run for it, too, as for
 /// the recorded one: always for the first run that fails (`is_first`), and later where every schedule along its paths
 /// fails, and not only along those of the recorded run.
-fn compared(
-    taken: &Taken,
-    solution: &Solution,
-    time: Duration,
-    is_first: bool,
-) -> Option<(Comparison, bool)> {
-    let solved = |replay: Option<ReplayOptions>| {
-        let options = SolveOptions {
-            alternates: 1,
-            backend: Backend::Ordering,
-            time,
-            memory_mb: None,
-            dump_smt: None,
-            replay,
-        };
-        let answer = pipeline::solve(&taken.directory, &options);
-        let answer =
-            answer.inspect_err(|error| tracing::info!(%error, "a failing run is not solved"));
-        answer.ok().map(|answer| answer.solution).filter(|solution| solution.cause.is_some())
-    };
+fn compared(taken: &Taken, solution: &Solution, time: Duration, is_first: bool) -> Option<Told> {
     let every = |solution: &Solution| {
         let pattern = solution.cause.as_ref().map(|cause| cause.pattern.as_str());
         pattern == Some(explain::Pattern::EverySchedule.name())
     };
-    let claimed = solved(None)?;
-    let judged = |other: &Solution| {
-        let comparison = compare(solution, other);
-        let same = comparison.same || alike(solution, other);
-        (comparison, same)
-    };
-    let (comparison, same) = judged(&claimed);
+    let is_same = |other: &Solution| compare(solution, other).same || alike(solution, other);
+    let by_log = claimed(taken, time, None)?;
     // The recorded cause is that of runs of the program, too, where these tell another one than the log alone.
-    let asks = !same && (is_first || (every(&claimed) && !every(solution)));
-    let other = asks.then(|| solved(Some(ReplayOptions::default()))).flatten();
-    Some(other.map_or((comparison, same), |other| judged(&other)))
+    let asks = !is_same(&by_log) && (is_first || (every(&by_log) && !every(solution)));
+    let by_runs = asks.then(|| claimed(taken, time, Some(ReplayOptions::default()))).flatten();
+    let prints = [Some(&by_log), by_runs.as_ref()].into_iter().flatten();
+    let prints = prints.filter_map(fingerprint).map(str::to_owned).collect();
+    let other = by_runs.unwrap_or(by_log);
+    Some(Told {
+        comparison: compare(solution, &other),
+        same: is_same(&other),
+        pattern: other.cause.as_ref().map(|cause| cause.pattern.clone()).unwrap_or_default(),
+        variables: variables(&other),
+        prints,
+    })
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
@@ -292,10 +317,13 @@ fn ask(
         found.reason = why;
         Ok(None)
     };
+    let none = found.none_failed();
     if !judge.solution.late_writes.is_empty() {
-        let why = "no run failed, but no run can be made to have a write that is seen late, so that says little: look \
-                   whether fences stand where `symbiosis fix` wants them";
-        return undecided(found, why.to_owned());
+        let why = format!(
+            "{none}, but no run can be made to have a write that is seen late, so that says little: look \
+             whether fences stand where `symbiosis fix` wants them"
+        );
+        return undecided(found, why);
     }
     let mut other = None;
     let (events, schedule, pattern) = match bug(recorded, judge.solution)? {
@@ -331,7 +359,7 @@ fn ask(
     let mut looked = 0;
     while let Some((taken, elsewhere)) = again.take().or_else(|| asked.next()) {
         if elsewhere && !budget() {
-            return undecided(found, "no run failed; the time ended".to_owned());
+            return undecided(found, format!("{none}; the time ended"));
         }
         let silent = count == 0 && looked == SILENT;
         if usize::try_from(count) == Ok(ASKED) || silent || !budget() {
@@ -366,21 +394,25 @@ fn ask(
                 continue;
             }
             Possible::Unknown(reason) => {
-                return undecided(found, format!("no run failed; {reason}"));
+                return undecided(found, format!("{none}; {reason}"));
             }
             Possible::Yes { place, ways } => {
                 let open = format!(
-                    "no run failed, but the order of the cause can still come up along the paths of \
+                    "{none}, but the order of the cause can still come up along the paths of \
                      one that passed ({place})"
                 );
                 (open, ways)
             }
-            Possible::Between(ways) => (format!("no run failed; {APART}"), ways),
+            Possible::Between(ways) => (format!("{none}; {APART}"), ways),
         };
         if ways.found.is_empty() {
             return undecided(found, open);
         }
         match force((runner, &execution), &ways.found, judge, found, budget)? {
+            Forced::Failed if found.verdict == Verdict::Undecided => {
+                let why = format!("{open}; a run that was made to have it failed for another one");
+                return undecided(found, why);
+            }
             Forced::Failed => return Ok(None),
             // At some of the places it does no harm.
             Forced::Passed if !ways.everywhere && !elsewhere => again = Some((taken, true)),
@@ -399,13 +431,13 @@ fn ask(
     let is_few = usize::try_from(count).is_ok_and(|count| count < ASKED);
     if count == 0 || passed_over && is_few {
         let reason = untouched.unwrap_or_else(|| "none passed that could be asked".to_owned());
-        return undecided(found, format!("no run failed; {reason}"));
+        return undecided(found, format!("{none}; {reason}"));
     }
     found.asked_runs = count;
     match harmless {
         Some(places) if is_few => {
             let reason = format!(
-                "no run failed, but the order of the cause can still come up ({places}), and too few runs \
+                "{none}, but the order of the cause can still come up ({places}), and too few runs \
                  were asked where it does no harm ({count} of {ASKED})"
             );
             return undecided(found, reason);
@@ -421,19 +453,24 @@ fn ask(
         None => {
             let time = judge.options.time / 4;
             let answer = Answer { passed: found.unscheduled(), ruled_out: count };
-            let control = control(recorded, &bug, (runner, answer), time, budget)?;
-            if control.ruled_out > 0 {
+            let mut control = control(recorded, &bug, (runner, answer), time, budget)?;
+            let alone = found.others.is_empty();
+            if !alone {
+                // For which cause they failed is not known.
+                control.taken.failed = 0;
+            }
+            if control.ruled_out > 0 && alone {
                 found.recorded_program = Some(control.taken);
             }
             if control.is_against(answer) {
                 let Control { ruled_out, came_up, .. } = control;
                 found.reason = format!(
-                    "no run failed, and along the paths of the runs that passed, the order of the cause cannot come up ({why}); \
+                    "{none}, and along the paths of the runs that passed, the order of the cause cannot come up ({why}); \
                      but it cannot along those of {ruled_out} of {} runs of the recorded program that passed, either",
                     ruled_out + came_up
                 );
                 found.verdict = Verdict::Undecided;
-                return Ok(Some(Doubted { control, answer, why }));
+                return Ok(alone.then_some(Doubted { control, answer, why }));
             }
             found.ruled_out(&why);
             if control.is_silent(answer) {
@@ -453,6 +490,14 @@ impl Verification {
         self.reason = format!(
             "along the paths of the runs that passed, the order of the cause is no longer possible: {why}"
         );
+    }
+
+    /// That no run failed, in words, or none but for other causes.
+    fn none_failed(&self) -> &'static str {
+        match self.others.is_empty() {
+            true => "no run failed",
+            false => "no run failed for the recorded cause",
+        }
     }
 
     /// How many runs were under no schedule.
@@ -476,7 +521,7 @@ impl Verification {
         if self.plain_runs > 0 {
             let _ =
                 writeln!(out, "  runs: {}, as it is; {} failed", self.plain_runs, self.failed_runs);
-            return out + &self.before() + &self.shown();
+            return out + &self.before() + &self.others() + &self.shown();
         }
         let _ = writeln!(
             out,
@@ -487,7 +532,20 @@ impl Verification {
         if self.forced_runs > 0 {
             let _ = writeln!(out, "  made to have the order: {} runs", self.forced_runs);
         }
-        out + &self.before() + &self.shown()
+        out + &self.before() + &self.others() + &self.shown()
+    }
+
+    /// By which other bugs runs failed, where the verdict is about the recorded one all the same.
+    fn others(&self) -> String {
+        let mut out = String::new();
+        for other in self.others.iter().filter(|other| other.recorded_runs > 0) {
+            let _ = writeln!(
+                out,
+                "  another bug, which the recorded program has as well: {} ({}; {} of the runs)",
+                other.cause, other.failure, other.runs
+            );
+        }
+        out
     }
 
     /// What the recorded program does in such runs, where that was looked at.
