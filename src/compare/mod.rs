@@ -200,6 +200,19 @@ pub fn variables(solution: &Solution) -> Vec<String> {
     names
 }
 
+/// The functions that the events of the cause are in, with the names of their files, sorted.
+#[must_use]
+pub fn functions(solution: &Solution) -> Vec<String> {
+    let of = |event: &Event| {
+        let file = event.location.file.rsplit('/').next().unwrap_or_default();
+        format!("{file}:{}", event.location.function)
+    };
+    let mut names: Vec<String> = cause_events(solution).into_iter().map(of).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// The functions that the threads of the cause start in.
 fn threads(solution: &Solution) -> String {
     let events = cause_events(solution);

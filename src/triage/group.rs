@@ -2,6 +2,7 @@
 
 use super::solve::{End, Found, Outcome};
 use super::{FORMAT, Group, Known, Member, State, Triage, Unsolved, VERSION};
+use explain::Pattern;
 use render::solution::Replay;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -52,6 +53,7 @@ impl Groups {
         groups.sort_by_key(|group| {
             (group.fingerprint.is_none(), Reverse(group.traces.len()), first_trace(group))
         });
+        let mut groups = by_bug(groups);
         relate(&mut groups);
         let absent = known.map_or_else(Vec::new, |known| {
             let came =
@@ -86,6 +88,8 @@ fn group(mut members: Vec<(Found, Member)>, known: Option<&Known>) -> Group {
         pattern: first.pattern,
         cause: first.cause,
         variables: first.variables,
+        functions: first.functions,
+        bug: None,
         failure: first.failure,
         message: first.message,
         reason: first.reason,
@@ -94,6 +98,33 @@ fn group(mut members: Vec<(Found, Member)>, known: Option<&Known>) -> Group {
         related: Vec::new(),
         answer: first.answer,
     }
+}
+
+/// Puts those together that may be one bug, with its number, in the order of how many traces each bug has. Of a failure without
+/// a cause it is not known which bug it is.
+fn by_bug(groups: Vec<Group>) -> Vec<Group> {
+    let mut bugs: Vec<Vec<Group>> = Vec::new();
+    let (told, untold): (Vec<Group>, Vec<Group>) =
+        groups.into_iter().partition(|group| group.fingerprint.is_some());
+    for group in told {
+        let is_of = |bug: &Vec<Group>| bug.iter().any(|other| may_be_one(&group, other));
+        let (of, others): (Vec<_>, Vec<_>) = bugs.into_iter().partition(is_of);
+        bugs = others;
+        let mut joined: Vec<Group> = of.into_iter().flatten().collect();
+        joined.push(group);
+        bugs.push(joined);
+    }
+    for bug in &mut bugs {
+        bug.sort_by_key(|group| (Reverse(group.traces.len()), first_trace(group)));
+    }
+    bugs.sort_by_key(|bug| {
+        let traces: usize = bug.iter().map(|group| group.traces.len()).sum();
+        (Reverse(traces), bug.first().map(first_trace))
+    });
+    let numbered = (1..).zip(bugs).flat_map(|(number, bug)| {
+        bug.into_iter().map(move |group| Group { bug: Some(number), ..group })
+    });
+    numbered.chain(untold).collect()
 }
 
 /// Says which groups may be the same bug all the same.
@@ -111,9 +142,25 @@ fn relate(groups: &mut [Group]) {
     }
 }
 
+/// Two bugs may fail one check: of two causes that have neither a variable nor a function in common, that says nothing. That
+/// threads wait for each other in a circle is a bug of its own, though its locks may be called by what they guard.
 fn may_be_one(one: &Group, other: &Group) -> bool {
+    let same_failure = one.failure == other.failure;
+    if one.fingerprint.is_none() || other.fingerprint.is_none() {
+        return same_failure;
+    }
+    let is_deadlock = |group: &Group| group.pattern == Pattern::Deadlock.name();
+    if is_deadlock(one) != is_deadlock(other) {
+        return false;
+    }
     let same_variables = !one.variables.is_empty() && one.variables == other.variables;
-    one.failure == other.failure || same_variables
+    let variable = share(&one.variables, &other.variables);
+    let function = share(&one.functions, &other.functions);
+    same_variables || (variable && function) || (same_failure && (variable || function))
+}
+
+fn share(one: &[String], other: &[String]) -> bool {
+    one.iter().any(|name| other.contains(name))
 }
 
 #[cfg(test)]
@@ -180,6 +227,57 @@ mod tests {
         assert!(!same.has_new());
         assert_eq!(same.absent[0].fingerprint, "b");
         assert!(triage(&known(&["b"])).has_new());
+    }
+
+    #[test]
+    fn those_that_may_be_one_bug_stand_together_and_two_bugs_may_fail_one_check() {
+        let words = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let cause = |print: &str, variables: &[&str], functions: &[&str]| {
+            End::Answered(Box::new(Found {
+                fingerprint: Some(print.to_owned()),
+                failure: "assertion at a.c:1".to_owned(),
+                variables: words(variables),
+                functions: words(functions),
+                ..Found::default()
+            }))
+        };
+        let mut groups = Groups::default();
+        for trace in ["one", "two"] {
+            groups.add(outcome(trace, cause("a", &["pages"], &["eject"])));
+        }
+        groups.add(outcome("three", cause("b", &["bytes"], &["filter"])));
+        groups.add(outcome("four", cause("c", &["bytes", "lines"], &["filter"])));
+        groups.add(outcome("five", cause("d", &["lines"], &["filter"])));
+        groups.add(outcome("six", found(None, "assertion at a.c:1", Replay::NotRun)));
+        let triage = groups.finish(None);
+        let prints: Vec<Option<&str>> =
+            triage.groups.iter().map(|group| group.fingerprint.as_deref()).collect();
+        assert_eq!(prints, [Some("d"), Some("c"), Some("b"), Some("a"), None]);
+        let bugs: Vec<Option<usize>> = triage.groups.iter().map(|group| group.bug).collect();
+        assert_eq!(bugs, [Some(1), Some(1), Some(1), Some(2), None]);
+        assert_eq!(triage.groups[0].related, [2, 3, 5]);
+        assert_eq!(triage.groups[3].related, [5]);
+        assert!(
+            triage.to_text().starts_with("6 failing traces, 4 causes of perhaps 2 bugs, 1 without")
+        );
+    }
+
+    #[test]
+    fn a_deadlock_is_none_of_the_variable_that_its_lock_guards() {
+        let cause = |pattern: &str| {
+            End::Answered(Box::new(Found {
+                fingerprint: Some(pattern.to_owned()),
+                pattern: pattern.to_owned(),
+                failure: pattern.to_owned(),
+                variables: vec!["cents".to_owned()],
+                ..Found::default()
+            }))
+        };
+        let mut groups = Groups::default();
+        groups.add(outcome("one", cause("deadlock")));
+        groups.add(outcome("two", cause("atomicity")));
+        let triage = groups.finish(None);
+        assert!(triage.groups.iter().all(|group| group.related.is_empty()));
     }
 
     #[test]

@@ -26,7 +26,7 @@ use thiserror::Error;
 /// The value of [`Triage::format`].
 pub const FORMAT: &str = "symbiosis-triage";
 /// The version of the format. Fields are added under the same major number.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "1.1";
 
 /// Why nothing could be triaged.
 #[derive(Debug, Error)]
@@ -102,6 +102,12 @@ pub struct Group {
     /// What the cause is about: the last members of its variables, sorted.
     #[serde(default)]
     pub variables: Vec<String>,
+    /// The functions that the events of the cause are in, with the names of their files, sorted.
+    #[serde(default)]
+    pub functions: Vec<String>,
+    /// The number, from 1, of what may be one bug that is told in several ways; none where no cause was found.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bug: Option<usize>,
     /// The kind and the place of the failure in the trace that comes first.
     pub failure: String,
     /// The message of the failure in the trace that comes first.
@@ -116,8 +122,8 @@ pub struct Group {
     pub repair: Vec<String>,
     /// The traces; the one that says most comes first.
     pub traces: Vec<Member>,
-    /// Numbers, from 1, of other groups that may be the same bug: they fail at the same place, or their causes are
-    /// about the same variables.
+    /// Numbers, from 1, of other groups that may be the same bug: their causes are about the same variables, or have two of
+    /// the place of the failure, a variable and a function in common; or they fail at the same place, and one has no cause.
     #[serde(default)]
     pub related: Vec<usize>,
     /// The file with the answer about the trace that comes first, as long as this process runs.

@@ -4,7 +4,7 @@ use super::TriageError;
 use super::process::{self, Ended};
 use crate::answer;
 use crate::cli::exit_codes;
-use crate::compare::{failure, fingerprint, variables};
+use crate::compare::{failure, fingerprint, functions, variables};
 use crate::errors::with_causes;
 use crate::pipeline::whole_manifest;
 use crate::record::ending;
@@ -70,6 +70,8 @@ pub struct Found {
     pub cause: String,
     /// The last members of what it is about.
     pub variables: Vec<String>,
+    /// The functions of its events.
+    pub functions: Vec<String>,
     /// The kind and place of the failure.
     pub failure: String,
     /// The failure's message.
@@ -101,6 +103,7 @@ impl Found {
             pattern: of_cause(|cause| &cause.pattern),
             cause: of_cause(|cause| &cause.sentence),
             variables: if cause.is_some() { variables(solution) } else { Vec::new() },
+            functions: if cause.is_some() { functions(solution) } else { Vec::new() },
             failure: if known.is_empty() { ended.to_owned() } else { known },
             message: solution.failure.as_ref().map(|at| at.message.clone()).unwrap_or_default(),
             reason: reason(solution),

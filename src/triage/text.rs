@@ -93,7 +93,12 @@ impl Triage {
     fn summary(&self) -> String {
         let failing = counted(self.failures(), "failing trace", "failing traces");
         let causes = self.groups.iter().filter(|group| group.fingerprint.is_some()).count();
-        let mut parts = vec![failing, counted(causes, "cause", "causes")];
+        let bugs = self.groups.iter().filter_map(|group| group.bug).max().unwrap_or(causes);
+        let causes = match bugs < causes {
+            true => format!("{causes} causes of perhaps {}", counted(bugs, "bug", "bugs")),
+            false => counted(causes, "cause", "causes"),
+        };
+        let mut parts = vec![failing, causes];
         let new = self.groups.iter().filter(|group| group.state == Some(State::New)).count();
         if new > 0 {
             parts.push(format!("{new} new"));
