@@ -72,6 +72,31 @@ fn of_google_test_the_check_that_failed_is_the_failure() {
     }
 }
 
+/// What later tests do does not count, whatever else is wrong there: their threads were created behind the check.
+#[test]
+fn of_google_test_what_comes_behind_the_check_is_no_part_of_it() {
+    let options = ["-std=c++17", "-lgtest", "-lgtest_main"];
+    let header = "/usr/include/gtest/gtest.h";
+    let solution = check("period_gtest", header, "libgtest-dev", &options, "flushed()");
+    if let Some(solution) = solution {
+        let cause = solution.cause.expect("a cause").sentence;
+        assert!(cause.contains("`this->period_`"), "{cause}");
+    }
+}
+
+/// The framework's function that tells of a check is inlined there. What lies on the test's stack is not called by what the framework
+/// had there before.
+#[test]
+fn of_catch_in_one_file_the_check_is_the_failure() {
+    let header = "/usr/include/catch2/catch.hpp";
+    let solution = check("stock_catch", header, "catch2", &["-std=c++17"], "stock.names()");
+    if let Some(solution) = solution {
+        let cause = solution.cause.expect("a cause");
+        let of_stock = |name: &String| name.contains("names_") || name.contains("numbers_");
+        assert!(cause.variables.iter().all(of_stock), "{}", cause.sentence);
+    }
+}
+
 #[test]
 fn of_catch_the_check_is_the_failure() {
     let header = "/usr/include/catch2/catch.hpp";

@@ -216,7 +216,7 @@ impl<'a> Story<'a> {
 
     /// How a person calls what an event is about: [`Self::subject`], without what is inside of a
     /// library's types. Where that leaves nothing but `this`, the event being in the library
-    /// itself, the name that an event elsewhere has for the same place.
+    /// itself, the name that the nearest event elsewhere has for the same place.
     pub(super) fn name(&self, id: CauseEvent) -> Option<String> {
         let (trace, event) = self.look_up(id);
         // The function that a thread waits in is no variable.
@@ -233,10 +233,17 @@ impl<'a> Story<'a> {
                 !cells.is_empty() && cells_of(other).first() == cells.first()
             }
         };
-        let mut others = trace.events.iter().filter(same_place);
-        let better = others.find_map(|other| {
-            trace.subject(other).map(outside_of_library).filter(|name| !is_inside(name))
+        // Local variables of functions that were called one after the other share a place.
+        let known = match (id, self.passing) {
+            (CauseEvent::Passing(_), Passing::OtherPaths { .. }) => &self.passing_place,
+            _ => &self.place,
+        };
+        let place = |event: &Event| known.get(event.id.index()).copied().unwrap_or_default();
+        let others = trace.events.iter().filter(same_place).filter_map(|other| {
+            let name = trace.subject(other).map(outside_of_library)?;
+            (!is_inside(name)).then(|| (place(other).abs_diff(place(event)), name))
         });
+        let better = others.min_by_key(|(distance, _)| *distance).map(|(_, name)| name);
         if let Some(better) = better {
             return Some(better.to_owned());
         }

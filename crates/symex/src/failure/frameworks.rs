@@ -5,7 +5,8 @@
 //!   `SUCCEED()`); its first argument behind the object is the kind of result, 0 for a success. φbug
 //!   is the branch that led there.
 //! * Catch2 calls `Catch::AssertionHandler::handleExpr` for every check, with the result inside the
-//!   expression that it gets. Which one failed is known from what the framework printed: the
+//!   expression that it gets; where that is compiled with the test (`CATCH_CONFIG_MAIN`) and inlined, it is seen by what it
+//!   calls. Which one failed is known from what the framework printed: the
 //!   recording's message is its `FILE:LINE`. φbug is that the result is false (true for
 //!   `REQUIRE_FALSE` and its like).
 
@@ -19,11 +20,13 @@ use model::{CmpOp, ExprId, FailureKind};
 
 const GOOGLE_TEST: &str = "_ZN7testing8internal12AssertHelperC";
 const CATCH: &str = "_ZN5Catch16AssertionHandler10handleExprERK";
+/// What that calls, with the check as its first argument behind the object.
+const CATCH_RUN: &str = "_ZN5Catch10RunContext10handleExprERK";
 /// Where a check's result is in `ITransientExpression`, in bytes, behind the table of virtual
 /// functions and another flag.
 const RESULT: u64 = 9;
-/// Where the flags of the check are in an `AssertionHandler`, in bytes, and the one that stands for
-/// a check that the expression is false.
+/// Where the flags of the check are in an `AssertionHandler`, and in the `AssertionInfo` that it begins with, in bytes, and
+/// the one that stands for a check that the expression is false.
 const FLAGS: u64 = 48;
 const FALSE_TEST: u128 = 4;
 /// How Catch2's own functions begin, whose frames may stand between the test and the report.
@@ -40,9 +43,11 @@ impl Engine<'_> {
     /// failed? The first such call is the failure.
     pub fn check_report(&mut self, t: usize, name: &str, arguments: &[Value]) -> Result<(), Stop> {
         let google = name.starts_with(GOOGLE_TEST);
-        if !google && !name.starts_with(CATCH) {
-            return Ok(());
-        }
+        let arguments = match arguments {
+            [_, of_check @ ..] if name.starts_with(CATCH_RUN) => of_check,
+            _ if google || name.starts_with(CATCH) => arguments,
+            _ => return Ok(()),
+        };
         let kind = self.limits.failure.as_ref().map(|failure| failure.kind);
         if !matches!(kind, Some(RecordedFailureKind::Exit { .. })) {
             return Ok(());

@@ -68,12 +68,14 @@ impl Engine<'_> {
         if time > panicked { self.stop_here(t) } else { Ok(()) }
     }
 
-    /// Nobody created the thread so far: is that because it was created behind the panic, where its creator's walk ended? It is
-    /// not walked then, as what it was given was never made.
+    /// Nobody created the thread so far: is that because it was created behind the failure, where its creator's walk ended (a
+    /// panic, or a check of a test framework, which goes on)? It is not walked then, as what it was given was never made.
     pub fn check_created(&mut self, t: usize) {
         let parent = self.serials.get(&self.threads[t].log.parent).copied();
-        let behind = parent.is_some_and(|parent| self.threads[parent].left_out);
-        self.threads[t].left_out |= behind && self.failed_by_panic();
+        self.threads[t].left_out |= parent.is_some_and(|parent| {
+            let thread = &self.threads[parent];
+            thread.left_out || matches!(thread.stop, Some(Stop::Failed))
+        });
     }
 
     /// The thread is about to get the end of another one: has that panicked?
