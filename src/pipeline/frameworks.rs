@@ -31,12 +31,13 @@ pub(super) fn describe(output: &str, trace: &mut EventTrace) {
     }
 }
 
-/// The first report: what follows its head up to an empty line or the framework's next word.
+/// The first report: what follows its head up to an empty line, the framework's next word or the next report.
 fn words(output: &str) -> Option<String> {
     let mut lines = output.lines();
     lines.by_ref().find(|line| place(line).is_some())?;
     let mut said: Vec<&str> = Vec::new();
-    for text in lines.map(str::trim).take_while(|text| !text.starts_with('[')).take(LONGEST) {
+    let is_of_report = |text: &&str| !text.starts_with('[') && place(text).is_none();
+    for text in lines.map(str::trim).take_while(is_of_report).take(LONGEST) {
         match (text.is_empty(), said.is_empty()) {
             (true, true) => {}
             (true, false) => break,
@@ -62,6 +63,8 @@ mod tests {
         assert_eq!(reported(catch).as_deref(), Some("bank.cc:31"));
         let said = words(catch).expect("a report");
         assert_eq!(said, "REQUIRE( total == 30 ); with expansion:; 20 == 30");
+        let two = "bank.cc:31: Failure\nExpected: (a) <= (b)\nbank.cc:12: Failure\nExpected: (c)\n";
+        assert_eq!(words(two).as_deref(), Some("Expected: (a) <= (b)"));
         assert_eq!(reported("1 test: Failure\nx:y: FAILED:\n"), None);
     }
 }
