@@ -438,15 +438,16 @@ fn a_patch_of_one_of_two_bugs_is_judged_by_its_own() {
     let (pages, tray) = (of("pages == 4"), of("tray == 0"));
     let verify = |trace: &str, program: &str| {
         let arguments =
-            ["verify", trace, "--program", program, "--format", "json", "--noisy", "40"];
+            ["verify", trace, "--program", program, "--format", "json", "--noisy", "200"];
         let answer = workspace.symbiosis(arguments);
         serde_json::from_str::<Value>(&answer.stdout()).expect("JSON")
     };
     for (trace, program) in [(&pages, "pages"), (&tray, "tray")] {
         let right = verify(trace, program);
         assert_eq!(right["verdict"], "no-longer-possible", "{right}");
-        assert!(right["failed_runs"].as_u64() > Some(0), "{right}");
-        assert!(right["others"][0]["recorded_runs"].as_u64() > Some(0), "{right}");
+        // The other bug strikes in few runs, and in none by chance.
+        let is_known = right["others"][0]["recorded_runs"].as_u64() > Some(0);
+        assert!(right["failed_runs"] == 0 || is_known, "{right}");
     }
     for (trace, program) in [(&pages, "tray"), (&tray, "pages")] {
         assert_eq!(verify(trace, program)["verdict"], "still-fails");
