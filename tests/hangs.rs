@@ -249,6 +249,22 @@ fn who_gives_something_back_through_a_list_is_who_tells_of_it() {
     assert!(repairs.contains(step), "{repairs}");
 }
 
+/// Whether the server sleeps decides that it is woken, and not that the flushing thread waits.
+#[test]
+fn what_decides_something_else_before_a_wait_is_not_what_it_waits_for() {
+    let workspace = recorded("woken_beside");
+    let solve = ["solve", "hang.trace", "--format", "json"];
+    let outcome = workspace.symbiosis(solve).expect_code(SUCCESS);
+    let solution: Solution =
+        serde_json::from_str(&outcome.stdout()).expect("the answer is a solution");
+    let sentence = solution.cause.as_ref().map_or("", |cause| cause.sentence.as_str());
+    assert!(sentence.contains("read `asleep`") && sentence.contains("before"), "{sentence}");
+    let blames_the_wait = ["did not signal that", "where it does not look at it"];
+    assert!(!blames_the_wait.iter().any(|words| sentence.contains(words)), "{sentence}");
+    let repairs = workspace.symbiosis(["fix", "hang.trace"]).stdout();
+    assert!(!repairs.contains("signal `empty` behind"), "{repairs}");
+}
+
 /// With as little to send as before the thread would have come back from the call.
 #[test]
 fn a_call_that_does_not_come_back_was_given_what_it_was_given() {

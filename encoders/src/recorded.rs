@@ -30,6 +30,7 @@ pub fn with_recorded_values(trace: &EventTrace) -> EventTrace {
                 expr,
                 kind: PathConditionKind::Assumption,
                 site: event.stack.first().cloned().unwrap_or_default(),
+                is_beside_wait: false,
             });
         }
     }

@@ -34,6 +34,7 @@ pub fn pin_inputs(trace: &EventTrace, evaluation: &Evaluation) -> EventTrace {
             expr,
             kind: PathConditionKind::Assumption,
             site: Site::default(),
+            is_beside_wait: false,
         });
     }
     pinned

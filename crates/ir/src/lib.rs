@@ -32,4 +32,5 @@ pub mod wrappers;
 /// body is not read.
 pub const UNTRACED: &std::ffi::CStr = c"symbiosis-untraced";
 
+pub use guards::deciding;
 pub use read::{ReadError, read_bitcode, read_module};

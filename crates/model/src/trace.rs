@@ -210,6 +210,8 @@ pub struct PathCondition {
     pub kind: PathConditionKind,
     /// Where in the source.
     pub site: Site,
+    /// Of a thread that still waits at its end, in a branch behind which it comes to that wait whichever way it goes.
+    pub is_beside_wait: bool,
 }
 
 /// The kind of failure, printed as in the JSON output.

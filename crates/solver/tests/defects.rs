@@ -280,6 +280,7 @@ impl Operation {
             expr,
             kind: PathConditionKind::Assumption,
             site: Site::default(),
+            is_beside_wait: false,
         });
     }
 

@@ -2,6 +2,7 @@
 //! after the other, and puts them together as an event trace.
 
 use crate::containers::is_of_library;
+use ir::types::BlockId;
 use model::trace::ValueDisplay;
 use model::{
     Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, ExprPool, Failure,
@@ -35,6 +36,9 @@ pub(crate) struct PendingCondition {
     pub expr: ExprId,
     kind: PathConditionKind,
     site: Site,
+    /// The branch, as the number of its function's frame and its block there.
+    pub branch: Option<(u64, BlockId)>,
+    pub is_beside_wait: bool,
     /// False for the one that became φbug.
     pub kept: bool,
 }
@@ -386,7 +390,16 @@ impl Builder {
         let log = &mut self.threads[thread];
         let number = log.made.1;
         log.made.1 += 1;
-        log.conditions.push(PendingCondition { number, position, expr, kind, site, kept: true });
+        log.conditions.push(PendingCondition {
+            number,
+            position,
+            expr,
+            kind,
+            site,
+            branch: None,
+            is_beside_wait: false,
+            kept: true,
+        });
         number
     }
 
@@ -500,6 +513,7 @@ impl Builder {
                     expr: condition.expr,
                     kind: condition.kind,
                     site: condition.site,
+                    is_beside_wait: condition.is_beside_wait,
                 });
             }
         }

@@ -306,7 +306,9 @@ impl<'r> Engine<'r> {
             }
             Some((_, Some(expr))) => {
                 let site = self.site(t);
-                (Some(expr), self.add_condition(t, expr, PathConditionKind::Branch, site))
+                let number = self.add_condition(t, expr, PathConditionKind::Branch, site);
+                self.note_branch(t, number);
+                (Some(expr), number)
             }
             _ => (None, None),
         };
@@ -321,6 +323,15 @@ impl<'r> Engine<'r> {
             if let Some(condition) = expr {
                 thread.last_branch = Some(Found { condition, path_condition });
             }
+        }
+    }
+
+    /// Notes of which branch a new path condition is.
+    fn note_branch(&mut self, t: usize, number: Option<usize>) {
+        let branch = self.threads[t].code().map(|frame| (frame.serial, frame.block));
+        let condition = number.and_then(|number| self.out.threads[t].condition_mut(number));
+        if let Some(condition) = condition {
+            condition.branch = branch;
         }
     }
 

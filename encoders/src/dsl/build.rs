@@ -268,6 +268,7 @@ impl Builder {
             expr,
             kind: PathConditionKind::Branch,
             site: site(line),
+            is_beside_wait: false,
         });
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::story::Story;
 use super::wakeup::{awaited, beginning, looks};
 use super::words::{at, quoted, told};
 use super::{CauseEvent, Found, Pattern};
-use model::{Event, EventId, FailureKind, PathConditionKind};
+use model::{Event, EventId, FailureKind, PathCondition, PathConditionKind};
 
 /// For a thread that hangs on a condition variable, and would go on waiting if it looked again at what it waits for: with
 /// what another thread has written since, an earlier look in the same call would have kept it from there. The passing
@@ -25,7 +25,10 @@ fn before_wait(story: &Story<'_>, wait: &Event) -> Option<Found> {
     let began = beginning(story, wait);
     let asked: Vec<_> = looks(story, wait)?;
     let earlier = story.decided_before(began, &[PathConditionKind::Branch]);
-    let earlier = earlier.into_iter().filter(|look| asked.iter().all(|other| other.id != look.id));
+    let may_keep_away = |look: &&PathCondition| {
+        !look.is_beside_wait && asked.iter().all(|other| other.id != look.id)
+    };
+    let earlier: Vec<_> = earlier.into_iter().filter(may_keep_away).collect();
     let asked: Vec<_> = asked
         .iter()
         .flat_map(|look| story.trace().reads_of(look.expr))

@@ -25,7 +25,7 @@ fn untold(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Found>
     let told = story.last(|event| signals(event, condition));
     let goes_on = looks(story, wait)?.into_iter().filter(|look| {
         let of_wait = matches!(look.kind, PathConditionKind::Branch | PathConditionKind::Address);
-        of_wait && story.holds_at_the_end(look) == Some(false)
+        of_wait && !look.is_beside_wait && story.holds_at_the_end(look) == Some(false)
     });
     let changes = goes_on.flat_map(|look| changes(story, wait, look));
     let untold = |write: &EventId| {

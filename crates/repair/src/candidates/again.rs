@@ -276,6 +276,7 @@ impl<'t> Wait<'t> {
             expr,
             kind: PathConditionKind::Branch,
             site: self.wake.site().clone(),
+            is_beside_wait: false,
         });
         Some((self.locked.id, parts))
     }

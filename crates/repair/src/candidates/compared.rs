@@ -135,6 +135,7 @@ fn compare(trace: &mut EventTrace, pair: &Pair<'_>) -> Option<EventKind> {
             expr,
             kind: PathConditionKind::Branch,
             site: pair.then.site().clone(),
+            is_beside_wait: false,
         });
     }
     Some(EventKind::ReadModifyWrite { reads, writes: pair.then.kind.writes().to_vec() })

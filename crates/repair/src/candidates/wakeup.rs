@@ -364,6 +364,7 @@ fn flag(trace: &mut EventTrace, wait: &Event, began: EventId) -> Option<(CellId,
         expr,
         kind: PathConditionKind::Branch,
         site: wait.site().clone(),
+        is_beside_wait: false,
     });
     Some((cell, var))
 }

@@ -28,6 +28,7 @@
 //! such a thread may end the waits of the others, it is not known that the run hung, and it is told as
 //! *still running* ([`running`]).
 
+mod beside;
 mod graph;
 mod noticed;
 mod orders;
@@ -186,6 +187,9 @@ impl Engine<'_> {
         };
         if let Waits::Call(_) = waits {
             self.keep_arguments(t);
+        }
+        if let Waits::Condition { .. } = waits {
+            self.mark_beside_wait(t);
         }
         let on = self.awaited(t, &waits);
         let name = match (&pending, &waits) {
