@@ -5,7 +5,7 @@ use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::Rule;
 use crate::sections::{Section, Sections, begins_wait, guard, lock_name, sections};
-use crate::source::{Span, passages, span};
+use crate::source::{Span, passages, same_function, span};
 use model::{
     Awaited, Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, FailureCondition,
     ObjectId, PathCondition, PathConditionKind, ReadPart, VarId, Variable, VariableOrigin,
@@ -287,12 +287,29 @@ impl<'a> Missed<'a> {
         let tested = self.tested();
         let trace = self.trace();
         let own = trace.thread_of(self.signal.id).events.iter().take(self.signal.index as usize);
-        let around = self.all.around(trace, self.signal.id);
-        let section = around.into_iter().find(|section| section.object == self.waiting.object);
-        section.is_some_and(|section| {
+        self.telling().is_some_and(|section| {
             let inside = own.skip(trace.event(section.lock).index as usize);
             let mut written = inside.flat_map(|id| trace.event(*id).kind.writes());
             written.any(|part| tested.contains(&part.cell))
+        })
+    }
+
+    /// The section of the wait's mutex in which the thread signals, or the one behind which it does so in the same function.
+    fn telling(&self) -> Option<Section> {
+        let trace = self.trace();
+        let is_own = |section: &Section| {
+            let unlock = trace.event(section.unlock);
+            section.object == self.waiting.object
+                && unlock.thread == self.signal.thread
+                && unlock.index < self.signal.index
+        };
+        let around = self.all.around(trace, self.signal.id).into_iter();
+        let around = around.into_iter().find(|section| section.object == self.waiting.object);
+        around.or_else(|| {
+            let before = self.all.iter().filter(|section| is_own(section));
+            let last = before.max_by_key(|section| trace.event(section.unlock).index)?;
+            let unlock = trace.event(last.unlock);
+            same_function(unlock.site(), self.signal.site()).then_some(*last)
         })
     }
 
@@ -332,7 +349,11 @@ impl<'a> Missed<'a> {
 
 /// The section of the program's own lock that ends inside of one of the library's: who waits on a
 /// `condition_variable_any` gives its lock back under one that the condition variable has for itself.
-fn given_back_inside(trace: &EventTrace, all: &Sections, inner: Section) -> Option<Section> {
+pub(super) fn given_back_inside(
+    trace: &EventTrace,
+    all: &Sections,
+    inner: Section,
+) -> Option<Section> {
     let [first, last] = [inner.lock, inner.unlock].map(|id| trace.event(id));
     let innermost = first.stack.first()?;
     let own = all.iter().rev().copied().find(|section| {
@@ -456,6 +477,42 @@ mod tests {
         assert_eq!(kinds(LOOK), [Kind::TestBeforeWait]);
         let inside = "t0: lock m\n t0: [look] R stop -> s\n t0: assume s == 0";
         assert_eq!(kinds(inside), [Kind::CriticalSection]);
+    }
+
+    /// Whether who signals does so behind its section, in the function that it has it in, changes nothing of that.
+    #[test]
+    fn who_tests_what_was_written_under_the_mutex_is_not_told_to() {
+        let text = "
+            t0: fork a
+            t0: lock m
+            t0: [look] R full -> f
+            t0: assume f == 0
+            t0: [began] unlock m
+            t0: [asleep] W pad 1
+            t0: fail
+            a: lock m
+            a: W full 1
+            a: [given] unlock m
+            a: [tell] signal told
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [look, asleep, given, tell] =
+            ["look", "asleep", "given", "tell"].map(|label| parsed.event(label));
+        let condition = parsed.trace.event(tell).kind.object().expect("a condition");
+        parsed.trace.events[asleep.index()].kind =
+            EventKind::Block { on: Awaited::Signal { condition } };
+        let mut asks_first = |told_in: &str| {
+            for (id, function) in [(given, "push"), (tell, told_in)] {
+                let site =
+                    Site { function: function.into(), file: "q.c".into(), line: 9, column: 0 };
+                parsed.trace.events[id.index()].stack = [site].into();
+            }
+            let events = [look, tell, asleep];
+            let bug = Bug::by_hand(&parsed.trace, Pattern::MissedWakeup, &events);
+            Missed::of(&bug).expect("a signal was missed").test_first().is_some()
+        };
+        assert!(!asks_first("push"));
+        assert!(asks_first("stop"));
     }
 
     #[test]
