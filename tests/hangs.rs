@@ -15,12 +15,17 @@ fn hung(program: &str) -> Solution {
     serde_json::from_str(&outcome.stdout()).expect("the answer is a solution")
 }
 
-/// Records a hanging run of a program.
+/// Records a hanging run of a program in C.
 fn recorded(program: &str) -> Workspace {
+    recorded_of(program, &format!("{program}.c"), "cc", "-g")
+}
+
+/// Records a hanging run of a program, compiled with one more option.
+fn recorded_of(program: &str, source: &str, compiler: &str, option: &str) -> Workspace {
     let workspace = Workspace::new(program);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{program}.c"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
     let source = source.to_str().expect("a path in UTF-8");
-    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    let compile = [compiler, option, "-g", "-O1", "-pthread", source, "-o", "program"];
     workspace.symbiosis(compile).expect_code(SUCCESS);
     let record =
         ["record", "--until-failure", "5", "--timeout", "3", "-o", "hang.trace", "--", "./program"];
@@ -263,6 +268,14 @@ fn what_decides_something_else_before_a_wait_is_not_what_it_waits_for() {
     assert!(!blames_the_wait.iter().any(|words| sentence.contains(words)), "{sentence}");
     let repairs = workspace.symbiosis(["fix", "hang.trace"]).stdout();
     assert!(!repairs.contains("signal `empty` behind"), "{repairs}");
+}
+
+/// Such a condition variable takes a mutex of its own whenever it is told.
+#[test]
+fn who_waits_with_a_lock_of_any_kind_can_be_told() {
+    let workspace = recorded_of("untold_writer", "untold_writer.cc", "c++", "-std=c++17");
+    let repairs = workspace.symbiosis(["fix", "hang.trace"]).expect_code(SUCCESS).stdout();
+    assert!(repairs.contains("repair 1: in end_read, signal "), "{repairs}");
 }
 
 /// With as little to send as before the thread would have come back from the call.

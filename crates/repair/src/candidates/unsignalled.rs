@@ -1,12 +1,15 @@
 //! What a thread waits for is changed, and nobody tells it.
 
+use super::wakeup::given_back_inside;
 use super::{Candidate, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::Rule;
-use crate::sections::{begins_wait, lock_name, taken};
+use crate::sections::{begins_wait, lock_name, sections, taken};
 use crate::source::{Span, frames, passages, same_function};
-use model::{Awaited, Event, EventKind, EventTrace, FailureCondition, Site};
+use model::{
+    Awaited, Event, EventId, EventKind, EventTrace, FailureCondition, LockMode, ObjectId, Site,
+};
 
 /// Whoever comes through the lines of the write that the cause names signals the condition variable behind it; or
 /// broadcasts, where others wait for that one, too, or are told so elsewhere.
@@ -38,8 +41,17 @@ pub(super) fn candidate(bug: &Bug<'_>) -> Option<Candidate> {
     let name = lock_name(trace, condition);
     let (place, called) = told_at(trace, write, &name);
     let mut edit = Edit::new(trace);
+    let own_mutex = mutex_of_its_own(trace, began);
+    let mode = LockMode::Exclusive;
     for (_, last) in passages(trace, &place) {
+        // What is added right behind an event comes before what was added there before.
+        if let Some(object) = own_mutex {
+            edit.after(last, EventKind::Unlock { object, mode, synthetic: false });
+        }
         edit.after(last, kind.clone());
+        if let Some(object) = own_mutex {
+            edit.after(last, EventKind::Lock { object, mode });
+        }
     }
     // That no signal is left for the wait may hold on the recorded run whatever the order.
     edit.fails_when(FailureCondition::Unwoken { condition, began });
@@ -65,6 +77,13 @@ pub(super) fn candidate(bug: &Bug<'_>) -> Option<Candidate> {
         checked: None,
     };
     Some(Candidate { repair, edited })
+}
+
+/// The mutex that a condition variable for any kind of lock has for itself, and takes whenever it is told.
+fn mutex_of_its_own(trace: &EventTrace, began: EventId) -> Option<ObjectId> {
+    let all = sections(trace);
+    let inner = all.iter().find(|section| section.unlock == began)?;
+    given_back_inside(trace, &all, *inner).map(|_| inner.object)
 }
 
 /// Where the condition variable can be told: the line of the write, or the one that called the write's function, and that
