@@ -233,13 +233,8 @@ impl Judge<'_> {
             };
             found.reason = format!("a run {how} failed: {}", comparison.sides[1].cause);
             found.comparison = Some(comparison);
-            // Of a run that failed otherwise, whose place this one takes.
-            if let Some(earlier) = found.shown_by.take() {
-                let failed =
-                    |source| crate::replay::ReplayError::Io { action: "keep the trace", source };
-                fs_err::remove_dir_all(earlier).map_err(failed)?;
-            }
-            found.shown_by = taken.keep(self.options.keep.as_deref())?;
+            let earlier = found.shown_by.take();
+            found.shown_by = taken.keep(self.options.keep.as_deref(), earlier)?;
         }
         Ok(())
     }

@@ -125,6 +125,9 @@ pub(super) fn are_known(
         Ok(old) => old,
         Err(error) => {
             tracing::info!(%error, "the recorded program is not run");
+            found
+                .reason
+                .push_str("; whether the recorded program fails so, too, was not looked at");
             return Ok(false);
         }
     };

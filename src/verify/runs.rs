@@ -57,10 +57,17 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Keeps the trace at this place, if there is one.
-    pub(super) fn keep(&self, place: Option<&Path>) -> Result<Option<PathBuf>, FixError> {
+    /// Keeps the trace at this place, if there is one, instead of one that was kept there `earlier`.
+    pub(super) fn keep(
+        &self,
+        place: Option<&Path>,
+        earlier: Option<PathBuf>,
+    ) -> Result<Option<PathBuf>, FixError> {
         let Some(place) = place else { return Ok(None) };
         let failed = |source| ReplayError::Io { action: "keep the trace", source };
+        if let Some(earlier) = earlier {
+            fs_err::remove_dir_all(earlier).map_err(failed)?;
+        }
         copy(&self.directory, place).map_err(failed)?;
         Ok(Some(place.to_owned()))
     }

@@ -89,8 +89,8 @@ struct Use {
 pub(crate) struct Files {
     /// By path, in the order in which they were met: the variable's number.
     uses: BTreeMap<Vec<u8>, (u64, Vec<Use>)>,
-    /// The paths of each thread's calls, in order: a text that threads share is no constant later.
-    paths: BTreeMap<usize, Vec<Option<Vec<u8>>>>,
+    /// What each thread's calls wanted, in order: a text that threads share is no constant later.
+    wanted: BTreeMap<usize, Vec<Vec<(Vec<u8>, Wish)>>>,
     count: usize,
     /// Those that count, with the variable's number, and whether there was something at first.
     told: BTreeMap<Vec<u8>, (u64, bool)>,
@@ -215,7 +215,15 @@ enum Named {
 }
 
 /// What a function does with paths, in order, and how it says that it failed.
-type Role = (Verdict, Vec<(Named, Wish)>);
+type Role = (Verdict, &'static [(Named, Wish)]);
+
+fn verdict(name: &str) -> Option<Verdict> {
+    match name {
+        "open" | "open64" | "openat" | "openat64" => Some(Verdict::Negative),
+        "fopen" | "fopen64" => Some(Verdict::Zero),
+        _ => role(name).map(|(verdict, _)| verdict),
+    }
+}
 
 /// How a file is opened, by the flags of `open` or the mode of `fopen`.
 #[derive(Clone, Copy, Debug)]
@@ -241,7 +249,7 @@ impl Opened {
 fn role(name: &str) -> Option<Role> {
     use Named::{At, Path, Text};
     use Verdict::{Negative, Type, Zero};
-    let (verdict, paths): (_, &[(Named, Wish)]) = match name {
+    let role: Role = match name {
         "stat" | "stat64" | "lstat" | "lstat64" | "access" | "chmod" | "truncate" | "readlink"
         | "chdir" | "statfs" | "utimes" => (Negative, &[(Text(0), Wish::Find)]),
         "__xstat" | "__lxstat" | "__xstat64" | "__lxstat64" => (Negative, &[(Text(1), Wish::Find)]),
@@ -272,7 +280,7 @@ fn role(name: &str) -> Option<Role> {
         }
         _ => return None,
     };
-    Some((verdict, paths.to_vec()))
+    Some(role)
 }
 
 /// A path as it is compared.
@@ -294,13 +302,14 @@ impl<'r> Engine<'r> {
         if call.assembly.is_some() {
             return result;
         }
-        let Some((verdict, paths)) = self.role(t, call) else { return result };
+        let name = plain_name(call.name);
+        let Some(verdict) = verdict(name) else { return result };
+        let wanted = self.wanted(t, call);
         let given = result.scalar().and_then(|scalar| self.in_recording(scalar));
         let Some(given) = given else { return result };
         let failed = verdict.is_failure(given);
         let mut value = result;
-        for (named, wish) in paths {
-            let Some(path) = self.path(t, call, named) else { continue };
+        for (path, wish) in wanted {
             if failed && wish == Wish::Make {
                 continue;
             }
@@ -313,23 +322,41 @@ impl<'r> Engine<'r> {
         value
     }
 
-    fn role(&mut self, t: usize, call: &ExternalCall<'r>) -> Option<Role> {
+    /// The paths of a call, and what it wants with them; as the survey found it, later.
+    fn wanted(&mut self, t: usize, call: &ExternalCall<'r>) -> Vec<(Vec<u8>, Wish)> {
+        let number = self.threads[t].file_calls;
+        self.threads[t].file_calls += 1;
+        if self.symbolic() {
+            let calls = self.learned.files.wanted.get(&t);
+            return calls.and_then(|calls| calls.get(number)).cloned().unwrap_or_default();
+        }
+        self.learned.files.count += 1;
+        if self.learned.files.count > MOST_CALLS {
+            return Vec::new();
+        }
+        let roles = self.roles(t, call).unwrap_or_default();
+        let of = |(named, wish)| Some((self.path(t, call, named)?, wish));
+        let wanted: Vec<_> = roles.into_iter().filter_map(of).collect();
+        self.learned.files.wanted.entry(t).or_default().push(wanted.clone());
+        wanted
+    }
+
+    fn roles(&mut self, t: usize, call: &ExternalCall<'r>) -> Option<Vec<(Named, Wish)>> {
         let name = plain_name(call.name);
-        let opened = match name {
-            "open" | "open64" => (Verdict::Negative, Named::Text(0), self.flags(call, 1)?),
-            "openat" | "openat64" => (Verdict::Negative, Named::At(1), self.flags(call, 2)?),
+        let (named, opened) = match name {
+            "open" | "open64" => (Named::Text(0), self.flags(call, 1)?),
+            "openat" | "openat64" => (Named::At(1), self.flags(call, 2)?),
             "fopen" | "fopen64" => {
                 let mode = call.arguments.get(1).and_then(Value::scalar)?;
                 let mode = self.in_recording(mode)?;
                 let mode = self.constant_text(t, mode)?;
                 let mut first = [0; 4];
                 first.iter_mut().zip(mode).for_each(|(to, from)| *to = from);
-                (Verdict::Zero, Named::Text(0), Opened::Mode(first))
+                (Named::Text(0), Opened::Mode(first))
             }
-            _ => return role(name),
+            _ => return role(name).map(|(_, roles)| roles.to_vec()),
         };
-        let (verdict, named, opened) = opened;
-        Some((verdict, vec![(named, opened.wish())]))
+        Some(vec![(named, opened.wish())])
     }
 
     fn flags(&mut self, call: &ExternalCall<'r>, index: usize) -> Option<Opened> {
@@ -337,23 +364,7 @@ impl<'r> Engine<'r> {
         Some(Opened::Flags(self.in_recording(flags)?))
     }
 
-    /// A call's path; as the survey found it, later.
     fn path(&mut self, t: usize, call: &ExternalCall<'r>, named: Named) -> Option<Vec<u8>> {
-        let number = self.threads[t].paths;
-        self.threads[t].paths += 1;
-        if self.symbolic() {
-            return self.learned.files.paths.get(&t)?.get(number)?.clone();
-        }
-        self.learned.files.count += 1;
-        if self.learned.files.count > MOST_CALLS {
-            return None;
-        }
-        let path = self.path_now(t, call, named);
-        self.learned.files.paths.entry(t).or_default().push(path.clone());
-        path
-    }
-
-    fn path_now(&mut self, t: usize, call: &ExternalCall<'r>, named: Named) -> Option<Vec<u8>> {
         let (Named::Text(index) | Named::At(index) | Named::Path(index)) = named;
         let pointer = call.arguments.get(index).and_then(Value::scalar)?;
         let mut address = self.in_recording(pointer)?;

@@ -311,8 +311,8 @@ pub(crate) struct Thread<'r> {
     /// Where in the path the last call of uninstrumented code seemed to return while there were such handlers: what
     /// is logged of a thread that was cancelled in the call looks the same.
     pub doubtful_return: Option<usize>,
-    /// So many paths of files its calls have named.
-    pub paths: usize,
+    /// So many calls it has made that name files.
+    pub file_calls: usize,
     pub private_next: u64,
     tls_next: u64,
     pub report: ThreadReport,
@@ -443,7 +443,7 @@ impl<'r> Thread<'r> {
             destructors: Vec::new(),
             cleanup_buffers: Vec::new(),
             doubtful_return: None,
-            paths: 0,
+            file_calls: 0,
             private_next: private_memory(index) + 4096,
             tls_next: private_memory(index) + (1 << 39),
             report: ThreadReport { name: log.name.clone(), ..ThreadReport::default() },

@@ -123,12 +123,15 @@ pub(super) fn did_in(trace: &EventTrace, event: &Event, subject: &str) -> &'stat
     let left = writes.and_then(|part| trace.exprs.as_const(part.value));
     match (found, left) {
         _ if !is_file(subject) => did_to(event, subject),
+        (None, Some(_)) if reads.is_none() => "made",
+        (None, None) => "looked for",
+        (None, Some(_)) => "tried to make or remove",
         (Some(0), None) => "did not find",
-        (_, None) => "found",
-        (Some(1), Some(0)) => "removed",
-        (_, Some(0)) => "failed to remove",
-        (Some(1), Some(_)) => "failed to make",
-        _ => "made",
+        (Some(_), None) => "found",
+        (Some(0), Some(0)) => "failed to remove",
+        (Some(_), Some(0)) => "removed",
+        (Some(0), Some(_)) => "made",
+        (Some(_), Some(_)) => "failed to make",
     }
 }
 
