@@ -84,13 +84,16 @@ struct Use {
     latest: u64,
 }
 
+/// A path, and what a call wants with it.
+type Wanted = (Vec<u8>, Wish);
+
 /// See the module.
 #[derive(Clone, Default)]
 pub(crate) struct Files {
     /// By path, in the order in which they were met: the variable's number.
     uses: BTreeMap<Vec<u8>, (u64, Vec<Use>)>,
     /// What each thread's calls wanted, in order: a text that threads share is no constant later.
-    wanted: BTreeMap<usize, Vec<Vec<(Vec<u8>, Wish)>>>,
+    wanted: BTreeMap<usize, Vec<Vec<Wanted>>>,
     count: usize,
     /// Those that count, with the variable's number, and whether there was something at first.
     told: BTreeMap<Vec<u8>, (u64, bool)>,
@@ -323,7 +326,7 @@ impl<'r> Engine<'r> {
     }
 
     /// The paths of a call, and what it wants with them; as the survey found it, later.
-    fn wanted(&mut self, t: usize, call: &ExternalCall<'r>) -> Vec<(Vec<u8>, Wish)> {
+    fn wanted(&mut self, t: usize, call: &ExternalCall<'r>) -> Vec<Wanted> {
         let number = self.threads[t].file_calls;
         self.threads[t].file_calls += 1;
         if self.symbolic() {
