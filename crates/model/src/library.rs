@@ -145,6 +145,7 @@ impl Event {
             || self.runs_tasks()
             || rust_file(site).is_some()
             || package_file(site).is_some()
+            || self.name.as_deref().is_some_and(|name| name.starts_with(RUST_SYSTEM))
     }
 
     /// Is it part of how a library takes several locks at once, as `std::lock` and `std::scoped_lock` do? Such a library tries
@@ -273,6 +274,9 @@ fn counts(site: &Site, functions: &[&str]) -> bool {
         && (rust_file(site).is_some_and(|file| counting.contains(&file))
             || package_file(site).is_some_and(of_package))
 }
+
+/// How the names of variables begin in which Rust's library keeps what the system can do, such as whether there is `statx`.
+const RUST_SYSTEM: &str = "std::sys::";
 
 /// The headers of the C++ library's synchronisation that is instrumented with the program.
 const SYNCHRONISATION: [&str; 8] = [
