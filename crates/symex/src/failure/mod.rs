@@ -440,7 +440,7 @@ impl<'r> Engine<'r> {
                 let origin = thread
                     .code()
                     .zip(operand)
-                    .and_then(|(frame, operand)| self.origin(thread, frame, operand, u64::MAX, 0));
+                    .and_then(|(frame, operand)| self.origin(thread, frame, operand, u64::MAX));
                 let found = origin.or_else(|| self.search(t));
                 found.map(|found| self.take(t, found))
             }

@@ -7,6 +7,7 @@ use crate::engine::{Engine, operand_value};
 use crate::thread::{CodeFrame, Frame, StoreRecord, Thread};
 use ir::dependence::PostDominators;
 use ir::types::{BlockId, InstId, InstKind, Operand};
+use rustc_hash::FxHashMap;
 
 /// How far values are followed back.
 const DEEPEST: u32 = 32;
@@ -87,20 +88,82 @@ impl<'r> Engine<'r> {
     /// The nearest branch with a symbolic condition that led to where the thread is.
     pub(super) fn search(&self, t: usize) -> Option<Found> {
         let thread = &self.threads[t];
+        let mut search = Search::new(self, thread);
         for frame in thread.frames.iter().rev() {
             let Frame::Code(frame) = frame else { continue };
-            if let Some(found) = self.deciding(thread, frame, frame.block, u64::MAX, 0) {
+            if let Some(found) = search.deciding(frame, frame.block, u64::MAX, 0) {
                 return Some(found);
             }
         }
         None
     }
 
-    /// The nearest symbolic branch before `limit` that decided that the block was reached.
-    fn deciding(
+    /// The symbolic branch before `limit` that decided which concrete value an operand has.
+    pub(super) fn origin(
         &self,
         thread: &Thread<'r>,
         frame: &CodeFrame<'r>,
+        operand: Operand,
+        limit: u64,
+    ) -> Option<Found> {
+        Search::new(self, thread).origin(frame, operand, limit, 0)
+    }
+}
+
+/// What is asked about a frame, by its serial number: what led to a block, or to a value, before a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Question {
+    Block(u64, BlockId, u64),
+    Value(u64, InstId, u64),
+}
+
+/// A search through one thread.
+struct Search<'e, 'r> {
+    engine: &'e Engine<'r>,
+    thread: &'e Thread<'r>,
+    /// What was asked in vain, and how deep: from there on it is in vain again. A value that comes from a hundred others is
+    /// reached in more ways than can be tried.
+    in_vain: FxHashMap<Question, u32>,
+}
+
+impl<'e, 'r> Search<'e, 'r> {
+    fn new(engine: &'e Engine<'r>, thread: &'e Thread<'r>) -> Self {
+        Self { engine, thread, in_vain: FxHashMap::default() }
+    }
+
+    /// Answers a question by `find`, unless that was in vain before.
+    fn once(
+        &mut self,
+        question: Question,
+        depth: u32,
+        find: impl FnOnce(&mut Self) -> Option<Found>,
+    ) -> Option<Found> {
+        let known = self.in_vain.get(&question);
+        if depth > DEEPEST || known.is_some_and(|known| *known <= depth) {
+            return None;
+        }
+        let found = find(self);
+        if found.is_none() {
+            self.in_vain.insert(question, depth);
+        }
+        found
+    }
+
+    /// The nearest symbolic branch before `limit` that decided that the block was reached.
+    fn deciding(
+        &mut self,
+        frame: &'e CodeFrame<'r>,
+        block: BlockId,
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
+        let question = Question::Block(frame.serial, block, limit);
+        self.once(question, depth, |search| search.decided(frame, block, limit, depth))
+    }
+
+    fn decided(
+        &mut self,
+        frame: &'e CodeFrame<'r>,
         block: BlockId,
         limit: u64,
         depth: u32,
@@ -111,9 +174,6 @@ impl<'r> Engine<'r> {
         let tree = PostDominators::without_exceptions(function, block);
         let tree = tree.unwrap_or_else(|| PostDominators::of(function));
         let (mut block, mut limit) = (block, limit);
-        if depth > DEEPEST {
-            return None;
-        }
         loop {
             let (&branch, record) = history
                 .branches
@@ -123,7 +183,7 @@ impl<'r> Engine<'r> {
             if let Some(condition) = record.condition {
                 return Some(Found { condition, path_condition: record.path_condition });
             }
-            let origin = self.branch_origin(thread, frame, branch, record.sequence, depth);
+            let origin = self.branch_origin(frame, branch, record.sequence, depth);
             if origin.is_some() {
                 return origin;
             }
@@ -133,9 +193,8 @@ impl<'r> Engine<'r> {
 
     /// Where a concrete branch condition came from.
     fn branch_origin(
-        &self,
-        thread: &Thread<'r>,
-        frame: &CodeFrame<'r>,
+        &mut self,
+        frame: &'e CodeFrame<'r>,
         block: BlockId,
         limit: u64,
         depth: u32,
@@ -144,7 +203,7 @@ impl<'r> Engine<'r> {
         let terminator = function.blocks.get(block.index())?.terminator();
         match &function.instructions.get(terminator.index())?.kind {
             InstKind::CondBr(condition, ..) | InstKind::Switch(condition, ..) => {
-                self.origin(thread, frame, *condition, limit, depth + 1)
+                self.origin(frame, *condition, limit, depth + 1)
             }
             _ => None,
         }
@@ -152,42 +211,45 @@ impl<'r> Engine<'r> {
 
     /// The symbolic branch that decided which concrete value an operand has: through phis, the
     /// last store to a stack object, and returned values.
-    pub(super) fn origin(
-        &self,
-        thread: &Thread<'r>,
-        frame: &CodeFrame<'r>,
+    fn origin(
+        &mut self,
+        frame: &'e CodeFrame<'r>,
         operand: Operand,
         limit: u64,
         depth: u32,
     ) -> Option<Found> {
         let Operand::Inst(id) = operand else { return None };
-        if depth > DEEPEST {
-            return None;
-        }
+        let question = Question::Value(frame.serial, id, limit);
+        self.once(question, depth, |search| search.value_origin(frame, id, limit, depth + 1))
+    }
+
+    fn value_origin(
+        &mut self,
+        frame: &'e CodeFrame<'r>,
+        id: InstId,
+        limit: u64,
+        depth: u32,
+    ) -> Option<Found> {
         let function = frame.info.function;
-        let depth = depth + 1;
         match &function.instructions.get(id.index())?.kind {
-            InstKind::Phi(incoming) => self.phi_origin(thread, frame, id, incoming, limit, depth),
-            InstKind::Load { address, .. } => {
-                self.load_origin(thread, frame, *address, limit, depth)
-            }
+            InstKind::Phi(incoming) => self.phi_origin(frame, id, incoming, limit, depth),
+            InstKind::Load { address, .. } => self.load_origin(frame, *address, limit, depth),
             InstKind::Call(_) | InstKind::Invoke { .. } => {
                 let returned = frame.history.as_ref()?.returned.get(&id)?;
                 let end = returned.info.function.instructions.get(returned.next.index())?;
                 let InstKind::Ret(Some(value)) = end.kind else { return None };
-                let inner = self.origin(thread, returned, value, limit, depth);
-                inner.or_else(|| self.deciding(thread, returned, returned.block, limit, depth))
+                let inner = self.origin(returned, value, limit, depth);
+                inner.or_else(|| self.deciding(returned, returned.block, limit, depth))
             }
             kind => value_operands(kind)
                 .into_iter()
-                .find_map(|operand| self.origin(thread, frame, operand, limit, depth)),
+                .find_map(|operand| self.origin(frame, operand, limit, depth)),
         }
     }
 
     fn phi_origin(
-        &self,
-        thread: &Thread<'r>,
-        frame: &CodeFrame<'r>,
+        &mut self,
+        frame: &'e CodeFrame<'r>,
         id: InstId,
         incoming: &[(BlockId, Operand)],
         limit: u64,
@@ -197,7 +259,7 @@ impl<'r> Engine<'r> {
         let block = frame.info.function.block_of(id)?;
         let from = *history.entered_from.get(&block)?;
         let (_, operand) = incoming.iter().find(|(block, _)| *block == from)?;
-        if let Some(found) = self.origin(thread, frame, *operand, limit, depth) {
+        if let Some(found) = self.origin(frame, *operand, limit, depth) {
             return Some(found);
         }
         // The branch at the end of the block it came from, or those that led to it.
@@ -206,22 +268,22 @@ impl<'r> Engine<'r> {
                 let path_condition = record.path_condition;
                 record.condition.map(|condition| Found { condition, path_condition })
             }
-            _ => self.deciding(thread, frame, from, limit, depth),
+            _ => self.deciding(frame, from, limit, depth),
         }
     }
 
     fn load_origin(
-        &self,
-        thread: &Thread<'r>,
-        frame: &CodeFrame<'r>,
+        &mut self,
+        frame: &'e CodeFrame<'r>,
         address: Operand,
         limit: u64,
         depth: u32,
     ) -> Option<Found> {
+        let (engine, thread) = (self.engine, self.thread);
         let mut constants = crate::image::Constants::default();
-        let pointer = operand_value(thread, frame, self.image, &mut constants, address);
+        let pointer = operand_value(thread, frame, engine.image, &mut constants, address);
         let recorded = pointer.scalar()?.as_const()? as u64;
-        let internal = self.lookup(thread.index, recorded)?;
+        let internal = engine.lookup(thread.index, recorded)?;
         let store = *thread.last_store.get(&internal)?;
         let writer =
             std::iter::once(frame).chain(thread.frames.iter().filter_map(|frame| match frame {
@@ -232,19 +294,18 @@ impl<'r> Engine<'r> {
             writer.into_iter().find_map(|frame| find_frame(frame, store.frame, DEEPEST))?;
         let instruction = writer.info.function.instructions.get(store.instruction.index())?;
         let by_value = match instruction.kind {
-            InstKind::Store { value, .. } => self.origin(thread, writer, value, limit, depth),
+            InstKind::Store { value, .. } => self.origin(writer, value, limit, depth),
             // What a call wrote depends on its being made.
             _ => None,
         };
-        let decided = || self.deciding(thread, writer, store.block, limit, depth);
+        let decided = by_value.or_else(|| self.deciding(writer, store.block, limit, depth));
         // Where nothing in the function decided, its call was decided about.
-        let called = || {
+        decided.or_else(|| {
             callers.iter().rev().find_map(|(caller, call)| {
                 let block = caller.info.function.block_of(*call)?;
-                self.deciding(thread, caller, block, limit, depth)
+                self.deciding(caller, block, limit, depth)
             })
-        };
-        by_value.or_else(decided).or_else(called)
+        })
     }
 }
 
