@@ -32,6 +32,15 @@ pub fn is_file(name: &str) -> bool {
     name.starts_with(FILE)
 }
 
+/// What the variable that stands for what is in a file is called, before the file's path.
+pub const CONTENTS: &str = "contents of ";
+
+/// Is it the variable that stands for what is in a file, `contents of cache/index`?
+#[must_use]
+pub fn is_contents(name: &str) -> bool {
+    name.starts_with(CONTENTS)
+}
+
 /// What the variable that counts a condition variable's initialisations is called, before the condition's name.
 pub const INITIALISATION: &str = "initialisation of ";
 

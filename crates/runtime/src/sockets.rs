@@ -9,6 +9,7 @@ mod local;
 
 use crate::foreign;
 use crate::layout::{RuntimeEvent, SocketUse, SyncOp, SyncPoint};
+use crate::paths;
 use crate::real;
 use crate::schedule;
 use crate::streams;
@@ -203,7 +204,7 @@ fn writing(fd: c_int, size: u64, own: impl FnOnce() -> isize) -> isize {
     let ends = if foreign::inside() { None } else { Ends::of(fd) };
     match ends {
         Some(ends) => told(ends.written(SocketUse::Bytes), SocketUse::Bytes, size, own),
-        None => own(),
+        None => paths::timed(own),
     }
 }
 
@@ -224,7 +225,7 @@ fn told(number: u64, what: SocketUse, size: u64, own: impl FnOnce() -> isize) ->
 /// A call that may read: what it got is told when it comes back, and a scheduler decides when it goes on.
 fn reading(fd: c_int, takes: bool, own: impl FnOnce() -> isize) -> isize {
     let ends = if foreign::inside() || !takes { None } else { Ends::of(fd) };
-    let Some(ends) = ends else { return own() };
+    let Some(ends) = ends else { return paths::timed(own) };
     let before = sys::tsc();
     let moved = own();
     match moved {
@@ -259,7 +260,7 @@ fn ends_first(fd: c_int, direction: u8) -> bool {
 /// Writes end with the call, if no other descriptor has the connection.
 fn ending(fd: c_int, closes: bool, own: impl FnOnce() -> c_int) -> c_int {
     let ends = if foreign::inside() { None } else { Ends::of(fd) };
-    let Some((ends, at)) = ends.zip(slot(fd)) else { return own() };
+    let Some((ends, at)) = ends.zip(slot(fd)) else { return paths::timed(own) };
     let number = ends.written(SocketUse::Bytes);
     let others = || {
         let mut others = CONNECTIONS.iter().enumerate().filter(|(other, _)| *other != at);

@@ -382,6 +382,20 @@ pub unsafe fn reading(thread: *mut Thread) {
     }
 }
 
+/// Writes a reading of the clock from an interposed function.
+///
+/// # Safety
+///
+/// As for [`event`].
+pub unsafe fn reading_in_call(thread: *mut Thread) {
+    // SAFETY: the caller vouches for the record.
+    unsafe {
+        event(thread, RuntimeEvent::Reading, &[sys::tsc()]);
+        let control = (*thread).control;
+        note_reading(control, read_volatile(&raw const (*control).value_next) - 8);
+    }
+}
+
 /// Notes where a reading of the clock is in the values, for [`crate::repeats`].
 unsafe fn note_reading(control: *mut Control, at: u64) {
     // SAFETY: the control page is that of a live thread.

@@ -1,14 +1,16 @@
 //! Memory accesses: from recorded addresses to internal ones, and from shared cells to events.
 
 use crate::builder::{Origin, name_quality};
+use crate::contents;
 use crate::engine::{Engine, Pass, PendingRead, is_private};
 use crate::eval;
+use crate::files;
 use crate::heap::{HEAP, HeapObject, PRIVATE, USER_END};
 use crate::image::element_offsets;
 use crate::memory::{self, Bytes, MemoryByte};
 use crate::naming::value_display;
 use crate::report::GapKind;
-use crate::thread::Frame;
+use crate::thread::{ExternalCall, Frame};
 use crate::value::{Scalar, Value};
 use ir::types::{Module, Operand, Type, TypeId};
 use model::trace::ValueDisplay;
@@ -204,6 +206,25 @@ impl Engine<'_> {
     /// Notes a time stamp of the thread.
     pub fn stamp(&mut self, t: usize, tsc: u64) {
         self.note_stamp(t, Stamp { time: tsc, loose: false });
+    }
+
+    /// When a call that comes back did what it does. Where the runtime reads the clock before and behind that, it was in
+    /// between.
+    pub fn time_of(&self, t: usize, call: &ExternalCall<'_>) -> Interval {
+        let (count, first) = call.readings;
+        let is_timed = || files::is_timed(call.name) || contents::is_timed(call.name);
+        if count == 0 || !is_timed() {
+            return Interval { earliest: call.stamp, ..self.happened(t) };
+        }
+        // The first one may have been taken for the end of what stands before the call.
+        let earliest = if count % 2 == 0 { first } else { call.stamp };
+        Interval { earliest, latest: self.threads[t].last_stamp }
+    }
+
+    /// A reading of the clock, perhaps inside of a call.
+    pub fn read_clock(&mut self, t: usize, tsc: u64) {
+        self.stamp(t, tsc);
+        self.threads[t].note_reading(tsc);
     }
 
     /// Notes a time stamp that waited for nothing.

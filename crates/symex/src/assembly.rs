@@ -53,6 +53,7 @@ impl<'r> Engine<'r> {
             assembly: Some(Box::new(assembly)),
             tail: false,
             stamp: self.threads[t].last_stamp,
+            readings: (0, 0),
             passed: None,
             allocations: self.threads[t].allocations,
         };

@@ -177,6 +177,7 @@ impl<'r> Engine<'r> {
                 assembly: None,
                 tail: call.must_tail,
                 stamp: self.threads[t].last_stamp,
+                readings: (0, 0),
                 passed,
                 allocations: self.threads[t].allocations,
             }),
@@ -405,12 +406,12 @@ impl<'r> Engine<'r> {
                 self.collect_input(t, &call, &logged);
                 self.count_call(&call);
                 self.change_errno(t, &call, Some(number));
-                self.threads[t].call_time =
-                    Some(model::Interval { earliest: call.stamp, ..self.happened(t) });
+                self.threads[t].call_time = Some(self.time_of(t, &call));
                 self.use_channels(t, &call, &logged);
                 self.note_result(t, &call, &logged);
                 let logged = self.use_descriptors(t, &call, logged);
                 let logged = self.use_files(t, &call, logged);
+                self.use_contents(t, &call, &logged);
                 self.note_initialisation(t, &call);
                 let value = self.model_external(t, &call, logged)?;
                 if let Some(declaration) = ir::effects::effect(call.name) {

@@ -6,6 +6,7 @@ use crate::builder::Builder;
 use crate::cells::SharedCells;
 use crate::channels::Channels;
 use crate::containers::is_library_function;
+use crate::contents::Contents;
 use crate::descriptors::Descriptors;
 use crate::endless;
 use crate::engine::{Engine, Learned, Pass};
@@ -260,6 +261,7 @@ fn survey<'r>(
         learned.channels = Channels::default();
         learned.descriptors = Descriptors::default();
         learned.files = Files::default();
+        learned.contents = Contents::default();
         learned.initialisations = Initialisations::default();
         learned.handovers = Handovers::default();
         learned.queues = Queues::default();
@@ -272,6 +274,7 @@ fn survey<'r>(
         engine.learned.channels.decide(complete);
         engine.learned.descriptors.decide(complete);
         engine.learned.files.decide(complete);
+        engine.decide_contents(complete);
         engine.learned.initialisations.decide();
         (0..engine.threads.len()).for_each(|t| engine.note_open_calls(t));
         engine.learned.handovers.decide(complete);

@@ -30,6 +30,7 @@ const MOST_STATES: usize = 1 << 14;
 const AT_FDCWD: i32 = -100;
 const O_CREAT: u64 = 0o100;
 const O_EXCL: u64 = 0o200;
+const O_TRUNC: u64 = 0o1000;
 
 /// What a call wants with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +128,10 @@ fn state_at_first(uses: &[Use]) -> Option<bool> {
     if !uses.iter().any(|used| used.deed.before().is_some() && meets(used)) {
         return None;
     }
+    // It was made and never missed.
+    if uses.iter().all(|used| !used.deed.failed && used.deed.wish != Wish::Remove) {
+        return None;
+    }
     [false, true].into_iter().find(|first| is_explained(uses, *first))
 }
 
@@ -208,7 +213,7 @@ impl Verdict {
 
 /// Where a call has its path.
 #[derive(Clone, Copy, Debug)]
-enum Named {
+pub(crate) enum Named {
     /// A text.
     Text(usize),
     /// A text, which is relative to the descriptor before it.
@@ -222,15 +227,21 @@ type Role = (Verdict, &'static [(Named, Wish)]);
 
 fn verdict(name: &str) -> Option<Verdict> {
     match name {
-        "open" | "open64" | "openat" | "openat64" => Some(Verdict::Negative),
+        "open" | "open64" | "__open_2" | "__open64_2" | "openat" | "openat64" | "creat"
+        | "creat64" => Some(Verdict::Negative),
         "fopen" | "fopen64" => Some(Verdict::Zero),
         _ => role(name).map(|(verdict, _)| verdict),
     }
 }
 
+/// Does the runtime read the clock before and behind what a function does?
+pub(crate) fn is_timed(name: &str) -> bool {
+    verdict(name).is_some()
+}
+
 /// How a file is opened, by the flags of `open` or the mode of `fopen`.
 #[derive(Clone, Copy, Debug)]
-enum Opened {
+pub(crate) enum Opened {
     Flags(u64),
     Mode([u8; 4]),
 }
@@ -244,6 +255,14 @@ impl Opened {
             Self::Mode([b'r', ..]) => Wish::Find,
             Self::Mode(mode) if mode.contains(&b'x') => Wish::MakeNew,
             Self::Mode(_) => Wish::Make,
+        }
+    }
+
+    /// Is what stands in the file gone then?
+    pub fn empties(self) -> bool {
+        match self {
+            Self::Flags(flags) => flags & O_TRUNC != 0,
+            Self::Mode(mode) => mode[0] == b'w',
         }
     }
 }
@@ -260,7 +279,6 @@ fn role(name: &str) -> Option<Role> {
             (Negative, &[(At(1), Wish::Find)])
         }
         "opendir" => (Zero, &[(Text(0), Wish::Find)]),
-        "creat" | "creat64" => (Negative, &[(Text(0), Wish::Make)]),
         "mkdir" | "mkfifo" | "mknod" => (Negative, &[(Text(0), Wish::MakeNew)]),
         "mkdirat" => (Negative, &[(At(1), Wish::MakeNew)]),
         "symlink" => (Negative, &[(Text(1), Wish::MakeNew)]),
@@ -345,10 +363,18 @@ impl<'r> Engine<'r> {
     }
 
     fn roles(&mut self, t: usize, call: &ExternalCall<'r>) -> Option<Vec<(Named, Wish)>> {
-        let name = plain_name(call.name);
-        let (named, opened) = match name {
-            "open" | "open64" => (Named::Text(0), self.flags(call, 1)?),
+        if let Some((named, opened)) = self.opened(t, call) {
+            return Some(vec![(named, opened.wish())]);
+        }
+        role(plain_name(call.name)).map(|(_, roles)| roles.to_vec())
+    }
+
+    /// Where a call that opens a file has its path, and how it is opened.
+    pub fn opened(&mut self, t: usize, call: &ExternalCall<'r>) -> Option<(Named, Opened)> {
+        Some(match plain_name(call.name) {
+            "open" | "open64" | "__open_2" | "__open64_2" => (Named::Text(0), self.flags(call, 1)?),
             "openat" | "openat64" => (Named::At(1), self.flags(call, 2)?),
+            "creat" | "creat64" => (Named::Text(0), Opened::Flags(O_CREAT | O_TRUNC)),
             "fopen" | "fopen64" => {
                 let mode = call.arguments.get(1).and_then(Value::scalar)?;
                 let mode = self.in_recording(mode)?;
@@ -357,9 +383,8 @@ impl<'r> Engine<'r> {
                 first.iter_mut().zip(mode).for_each(|(to, from)| *to = from);
                 (Named::Text(0), Opened::Mode(first))
             }
-            _ => return role(name).map(|(_, roles)| roles.to_vec()),
-        };
-        Some(vec![(named, opened.wish())])
+            _ => return None,
+        })
     }
 
     fn flags(&mut self, call: &ExternalCall<'r>, index: usize) -> Option<Opened> {
@@ -367,7 +392,8 @@ impl<'r> Engine<'r> {
         Some(Opened::Flags(self.in_recording(flags)?))
     }
 
-    fn path(&mut self, t: usize, call: &ExternalCall<'r>, named: Named) -> Option<Vec<u8>> {
+    /// The path that a call names, as paths are compared.
+    pub fn path(&mut self, t: usize, call: &ExternalCall<'r>, named: Named) -> Option<Vec<u8>> {
         let (Named::Text(index) | Named::At(index) | Named::Path(index)) = named;
         let pointer = call.arguments.get(index).and_then(Value::scalar)?;
         let mut address = self.in_recording(pointer)?;

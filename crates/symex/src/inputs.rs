@@ -184,6 +184,7 @@ mod tests {
             assembly: None,
             tail: false,
             stamp: 0,
+            readings: (0, 0),
             passed: None,
             allocations: 0,
         }

@@ -20,6 +20,7 @@
 //! | `channels` | pipes and their like, which order threads |
 //! | `cancelled` | threads that are cancelled while they wait |
 //! | `descriptors` | descriptors that are used behind their `close` |
+//! | `contents` | what stands in files that one thread writes and another one reads |
 //! | `files` | files that one thread makes or removes and another one looks for |
 //! | `initialised` | condition variables that are initialised when threads wait for them |
 //! | `handovers` | objects that threads hand each other inside of uninstrumented code |
@@ -52,6 +53,7 @@ mod choices;
 mod clock;
 mod concrete;
 mod containers;
+mod contents;
 mod control;
 mod described;
 mod descriptors;

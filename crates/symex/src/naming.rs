@@ -380,7 +380,8 @@ impl<'r> Engine<'r> {
         if self.image.global_at(address).is_none() {
             return descriptors::name(address)
                 .or_else(|| self.learned.initialisations.name(address))
-                .or_else(|| self.learned.files.name(address));
+                .or_else(|| self.learned.files.name(address))
+                .or_else(|| self.learned.contents.name(address));
         }
         if let Some(name) = self.global_names.get(&(address, size)) {
             return name.clone();

@@ -131,7 +131,7 @@ impl<'r> Engine<'r> {
                 }
                 self.threads[t].exited = true;
             }
-            (RuntimeEvent::Reading, [tsc]) => self.stamp(t, *tsc),
+            (RuntimeEvent::Reading, [tsc]) => self.read_clock(t, *tsc),
             (RuntimeEvent::SignalBegin, [signal, _, _, _, info, context]) => {
                 return self.handle_signal(t, *signal, [*info, *context]);
             }

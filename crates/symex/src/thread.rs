@@ -172,6 +172,8 @@ pub(crate) struct ExternalCall<'r> {
     pub tail: bool,
     /// The last time stamp before it.
     pub stamp: u64,
+    /// Readings of the clock inside of it: how many, and the first one.
+    pub readings: (usize, u64),
     /// What it may hand to another thread.
     pub passed: Option<Box<Passed>>,
     /// How many allocations the thread had made before it.
@@ -313,6 +315,8 @@ pub(crate) struct Thread<'r> {
     pub doubtful_return: Option<usize>,
     /// So many calls it has made that name files.
     pub file_calls: usize,
+    /// How many calls it has made that open, read or write files.
+    pub content_calls: usize,
     pub private_next: u64,
     tls_next: u64,
     pub report: ThreadReport,
@@ -444,6 +448,7 @@ impl<'r> Thread<'r> {
             cleanup_buffers: Vec::new(),
             doubtful_return: None,
             file_calls: 0,
+            content_calls: 0,
             private_next: private_memory(index) + 4096,
             tls_next: private_memory(index) + (1 << 39),
             report: ThreadReport { name: log.name.clone(), ..ThreadReport::default() },
@@ -704,6 +709,17 @@ impl<'r> Thread<'r> {
         match self.frames.last_mut() {
             Some(Frame::External(frame)) => frame.call.as_mut(),
             _ => None,
+        }
+    }
+
+    /// A reading of the clock, perhaps inside of a call.
+    pub fn note_reading(&mut self, time: u64) {
+        if let Some(call) = self.external_call() {
+            let (count, first) = &mut call.readings;
+            if *count == 0 {
+                *first = time;
+            }
+            *count += 1;
         }
     }
 

@@ -3,7 +3,7 @@
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did_in, quoted};
 use super::{CauseEvent, Found, Pattern, sections};
-use model::names::{is_descriptor, is_file};
+use model::names::{is_contents, is_descriptor, is_file};
 use model::{CellId, EventId, ThreadId};
 use std::cell::LazyCell;
 
@@ -218,7 +218,12 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         return None;
     }
     let [a, b, c] = [first, between, second].map(|id| story.access(id, cell));
-    let linked = || story.decides(first, second, cell) || story.feeds(first, second, cell);
+    // How what is written to a file follows from what was read there is not known.
+    let linked = || {
+        story.decides(first, second, cell)
+            || story.feeds(first, second, cell)
+            || is_contents(&story.subject(second))
+    };
     if b.writes {
         // With a third thread's write in between, the own one would not have been read either.
         let own = || {
@@ -335,7 +340,7 @@ pub(super) fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
         at(story, between)
     );
     let [one, two] = both_at(story, first, second);
-    let decides = story.decides(first, second, cell);
+    let decides = story.decides(first, second, cell) && !is_contents(&subject);
     let rest = match case {
         Case::ReadWriteRead if is_descriptor(&subject) => {
             format!("two uses of it ({one} and {two})")

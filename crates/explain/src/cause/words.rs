@@ -2,7 +2,7 @@
 
 use super::CauseEvent;
 use super::story::Story;
-use model::names::{FILE, initialised, is_channel, is_descriptor, is_file};
+use model::names::{CONTENTS, FILE, initialised, is_channel, is_contents, is_descriptor, is_file};
 use model::{Awaited, Event, EventId, EventKind, EventTrace, Site};
 
 /// `queue.c:20`: the last component of the file and the line, where there is one; `?` when unknown.
@@ -168,6 +168,8 @@ pub(super) fn quoted(name: &str) -> String {
         name.to_owned()
     } else if let Some(path) = name.strip_prefix(FILE) {
         format!("the file `{path}`")
+    } else if let Some(path) = name.strip_prefix(CONTENTS) {
+        format!("the {CONTENTS}`{path}`")
     } else {
         format!("`{}`", initialised(name).unwrap_or(name))
     }
@@ -186,6 +188,9 @@ pub fn same_variable(one: &str, other: &str) -> bool {
 pub fn last_member(path: &str) -> String {
     if is_channel(path) {
         return path.split(" of ").next().unwrap_or_default().to_owned();
+    }
+    if is_file(path) || is_contents(path) {
+        return path.to_owned();
     }
     let plain = without_indices(path).replace("->", ".");
     match plain.rsplit('.').next().unwrap_or_default() {

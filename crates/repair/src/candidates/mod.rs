@@ -35,7 +35,7 @@ use crate::enforce::Rule;
 use crate::sections::sections;
 use crate::source::Span;
 use explain::Pattern;
-use model::names::{FILE, initialised, is_channel, is_descriptor};
+use model::names::{CONTENTS, FILE, initialised, is_channel, is_descriptor};
 use model::{CellId, Event, EventId, EventTrace};
 use std::collections::BTreeSet;
 
@@ -324,6 +324,9 @@ fn quoted(name: &str) -> String {
     }
     if let Some(path) = name.strip_prefix(FILE) {
         return format!("the file `{path}`");
+    }
+    if let Some(path) = name.strip_prefix(CONTENTS) {
+        return format!("the {CONTENTS}`{path}`");
     }
     format!("`{}`", explain::outside_of_library(initialised(name).unwrap_or(name)))
 }

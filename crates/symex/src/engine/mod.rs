@@ -11,6 +11,7 @@ use crate::builder::{Builder, Origin};
 use crate::cells::SharedCells;
 use crate::channels::Channels;
 use crate::containers::Containers;
+use crate::contents::Contents;
 use crate::descriptors::Descriptors;
 use crate::endless::{Cut, Scout};
 use crate::eval;
@@ -91,6 +92,7 @@ pub(crate) struct Learned {
     pub channels: Channels,
     pub descriptors: Descriptors,
     pub files: Files,
+    pub contents: Contents,
     /// Condition variables that may be initialised too late.
     pub initialisations: Initialisations,
     /// Objects that uninstrumented code passes between threads.
