@@ -29,6 +29,7 @@ const ROUNDS_PER_READING: u64 = 32;
 const REPEAT_BYTES: u64 = 16;
 const REPEAT: u8 = token::RUNTIME + RuntimeEvent::Repeat as u8;
 const READING: u8 = token::RUNTIME + RuntimeEvent::Reading as u8;
+const CALL_READING: u8 = token::RUNTIME + RuntimeEvent::CallReading as u8;
 
 /// What the runtime keeps of the round before the one that goes on. Zeros say that there was none.
 #[derive(Clone, Copy, Default)]
@@ -176,7 +177,7 @@ unsafe fn has_only_code(control: &Control) -> bool {
         at += match first {
             token::LONG.. => 4,
             token::ENTER | token::CALLED | token::BLOCK => 5,
-            token::RETURN | token::CAME_BACK | READING => 1,
+            token::RETURN | token::CAME_BACK | READING | CALL_READING => 1,
             short if short < token::FIRST && short > 0 => 1,
             _ => return false,
         };

@@ -390,7 +390,7 @@ pub unsafe fn reading(thread: *mut Thread) {
 pub unsafe fn reading_in_call(thread: *mut Thread) {
     // SAFETY: the caller vouches for the record.
     unsafe {
-        event(thread, RuntimeEvent::Reading, &[sys::tsc()]);
+        event(thread, RuntimeEvent::CallReading, &[sys::tsc()]);
         let control = (*thread).control;
         note_reading(control, read_volatile(&raw const (*control).value_next) - 8);
     }

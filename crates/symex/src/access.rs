@@ -211,17 +211,14 @@ impl Engine<'_> {
     /// When a call that comes back did what it does. Where the runtime reads the clock before and behind that, it was in
     /// between.
     pub fn time_of(&self, t: usize, call: &ExternalCall<'_>) -> Interval {
-        let (count, first) = call.readings;
         let is_timed = || files::is_timed(call.name) || contents::is_timed(call.name);
-        if count == 0 || !is_timed() {
-            return Interval { earliest: call.stamp, ..self.happened(t) };
+        match call.reading.filter(|_| is_timed()) {
+            Some(earliest) => Interval { earliest, latest: self.threads[t].last_stamp },
+            None => Interval { earliest: call.stamp, ..self.happened(t) },
         }
-        // The first one may have been taken for the end of what stands before the call.
-        let earliest = if count % 2 == 0 { first } else { call.stamp };
-        Interval { earliest, latest: self.threads[t].last_stamp }
     }
 
-    /// A reading of the clock, perhaps inside of a call.
+    /// A reading of the clock inside of a call.
     pub fn read_clock(&mut self, t: usize, tsc: u64) {
         self.stamp(t, tsc);
         self.threads[t].note_reading(tsc);

@@ -53,7 +53,7 @@ impl<'r> Engine<'r> {
             assembly: Some(Box::new(assembly)),
             tail: false,
             stamp: self.threads[t].last_stamp,
-            readings: (0, 0),
+            reading: None,
             passed: None,
             allocations: self.threads[t].allocations,
         };

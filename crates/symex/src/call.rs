@@ -177,7 +177,7 @@ impl<'r> Engine<'r> {
                 assembly: None,
                 tail: call.must_tail,
                 stamp: self.threads[t].last_stamp,
-                readings: (0, 0),
+                reading: None,
                 passed,
                 allocations: self.threads[t].allocations,
             }),

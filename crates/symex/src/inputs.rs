@@ -184,7 +184,7 @@ mod tests {
             assembly: None,
             tail: false,
             stamp: 0,
-            readings: (0, 0),
+            reading: None,
             passed: None,
             allocations: 0,
         }

@@ -61,7 +61,7 @@ impl<'r> Engine<'r> {
                 read: true,
                 text: None,
                 stamp: self.threads[t].last_stamp,
-                readings: (0, 0),
+                reading: None,
                 passed: None,
                 allocations: self.threads[t].allocations,
             }),

@@ -59,7 +59,10 @@ impl<'r> Engine<'r> {
                 return contradiction("rounds are counted where no waiting loop begins again");
             }
             RuntimeEvent::JoinEnd | RuntimeEvent::Free => 2,
-            RuntimeEvent::JoinBegin | RuntimeEvent::ThreadExit | RuntimeEvent::Reading => 1,
+            RuntimeEvent::JoinBegin
+            | RuntimeEvent::ThreadExit
+            | RuntimeEvent::Reading
+            | RuntimeEvent::CallReading => 1,
             RuntimeEvent::NonLocal => 0,
             RuntimeEvent::ExternalWrite => {
                 let length = self.threads[t].peek_word(1).ok_or(Stop::EndOfLog)?;
@@ -79,6 +82,7 @@ impl<'r> Engine<'r> {
             | RuntimeEvent::Locked
             | RuntimeEvent::Unlocked
             | RuntimeEvent::Reading
+            | RuntimeEvent::CallReading
             | RuntimeEvent::ExternalWrite => {}
             _ => self.idle.effect(),
         }
@@ -131,7 +135,8 @@ impl<'r> Engine<'r> {
                 }
                 self.threads[t].exited = true;
             }
-            (RuntimeEvent::Reading, [tsc]) => self.read_clock(t, *tsc),
+            (RuntimeEvent::Reading, [tsc]) => self.stamp(t, *tsc),
+            (RuntimeEvent::CallReading, [tsc]) => self.read_clock(t, *tsc),
             (RuntimeEvent::SignalBegin, [signal, _, _, _, info, context]) => {
                 return self.handle_signal(t, *signal, [*info, *context]);
             }

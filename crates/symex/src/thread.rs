@@ -172,8 +172,8 @@ pub(crate) struct ExternalCall<'r> {
     pub tail: bool,
     /// The last time stamp before it.
     pub stamp: u64,
-    /// Readings of the clock inside of it: how many, and the first one.
-    pub readings: (usize, u64),
+    /// The first reading of the clock inside of it.
+    pub reading: Option<u64>,
     /// What it may hand to another thread.
     pub passed: Option<Box<Passed>>,
     /// How many allocations the thread had made before it.
@@ -712,14 +712,10 @@ impl<'r> Thread<'r> {
         }
     }
 
-    /// A reading of the clock, perhaps inside of a call.
+    /// A reading of the clock inside of a call.
     pub fn note_reading(&mut self, time: u64) {
         if let Some(call) = self.external_call() {
-            let (count, first) = &mut call.readings;
-            if *count == 0 {
-                *first = time;
-            }
-            *count += 1;
+            call.reading.get_or_insert(time);
         }
     }
 

@@ -587,6 +587,37 @@ fn an_indirect_call_goes_where_the_pointer_says() {
     assert_eq!(execution.gaps, []);
 }
 
+/// What decided about a status that no branch on shared data led to is searched through what it was made of: here a number
+/// that comes from another one twice, forty times over.
+#[test]
+fn a_value_that_comes_from_others_in_many_ways_is_followed_back() {
+    let mut b = ModuleBuilder::new();
+    let own = b.declare("getpid", &[], I32);
+    let both = |id| (InstKind::Binary(BinaryOp::And, inst(id), inst(id)), I32);
+    let mut code = vec![(call(own, &[]), I32)];
+    code.extend((0..40).map(both));
+    code.push((InstKind::Ret(Some(inst(40))), VOID));
+    let main = b.define("main", &[], I32, vec![code]);
+    let mut t0 = Stream::new("t0", 1, 0, None);
+    let failure = RecordedFailure {
+        kind: RecordedFailureKind::Exit { status: 7 },
+        thread_serial: 1,
+        message: "exit status 7".into(),
+    };
+    let recording = Recording {
+        modules: vec![b.finish()],
+        threads: vec![t0.enter(main, &[]).ret_int(7).end()],
+        failure: Some(failure),
+        ..counter(true)
+    };
+    let trace = run(&recording).trace;
+    let failure = trace.failure.expect("a failure");
+    assert_eq!(failure.kind, FailureKind::Exit);
+    // Nothing that others may change decided about it.
+    let FailureCondition::Value(bug) = failure.condition else { panic!("{failure:?}") };
+    assert_eq!(trace.exprs.evaluate(bug, &|_| None), Some(1));
+}
+
 #[test]
 fn a_walk_ends_when_the_budget_does() {
     let recording = counter(true);

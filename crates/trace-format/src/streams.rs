@@ -280,11 +280,12 @@ pub fn outcomes(entries: &[u32]) -> Vec<u32> {
     const CHOICES: u32 = tag::RETURN << tag::SHIFT | tag::CHOICES;
     const OPEN: u32 = tag::RETURN << tag::SHIFT | tag::OPEN;
     const READING: u32 = tag::RUNTIME << tag::SHIFT | RuntimeEvent::Reading as u32;
+    const CALL_READING: u32 = tag::RUNTIME << tag::SHIFT | RuntimeEvent::CallReading as u32;
     const REPEAT: u32 = tag::RUNTIME << tag::SHIFT | RuntimeEvent::Repeat as u32;
     let mut outcomes = Vec::new();
     for &entry in entries {
         let choices = entry ^ CHOICES;
-        if matches!(entry, OPEN | READING | REPEAT) {
+        if matches!(entry, OPEN | READING | CALL_READING | REPEAT) {
             continue;
         }
         if choices >= tag::CHOICES || choices == 0 {

@@ -11,7 +11,8 @@ use std::fmt;
 ///   manifest.
 /// * 1.1: a copy of the executable, `program.zst`; the order of a scheduled run's turns, `order.z`;
 ///   the manifest says whether a schedule or noise was asked for.
-pub const FORMAT_VERSION: FormatVersion = FormatVersion { major: 1, minor: 1 };
+/// * 1.2: readings of the clock in calls that use files ([`CallReading`](crate::layout::RuntimeEvent::CallReading)).
+pub const FORMAT_VERSION: FormatVersion = FormatVersion { major: 1, minor: 2 };
 
 /// A format version. A reader understands every format of its own major number whose minor number
 /// is not above its own.

@@ -193,6 +193,7 @@ fn paths_are_compared_without_their_tokens() {
         crate::common::choices(0b1101),
         runtime(RuntimeEvent::Repeat),
         runtime(RuntimeEvent::Reading),
+        runtime(RuntimeEvent::CallReading),
         crate::common::choices(0b10),
         crate::common::RETURN,
     ];

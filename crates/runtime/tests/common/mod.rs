@@ -162,7 +162,10 @@ impl Traced {
                 PathEntry::Runtime(event) => {
                     let fixed = match event {
                         RuntimeEvent::NonLocal => 0,
-                        RuntimeEvent::JoinBegin | RuntimeEvent::ThreadExit => 1,
+                        RuntimeEvent::JoinBegin
+                        | RuntimeEvent::ThreadExit
+                        | RuntimeEvent::Reading
+                        | RuntimeEvent::CallReading => 1,
                         RuntimeEvent::JoinEnd
                         | RuntimeEvent::Free
                         | RuntimeEvent::ExternalWrite => 2,

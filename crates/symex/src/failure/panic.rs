@@ -61,7 +61,10 @@ impl Engine<'_> {
         let time = match (event, words) {
             (RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd, [.., time])
             | (RuntimeEvent::Locked | RuntimeEvent::Unlocked, [.., time])
-            | (RuntimeEvent::Reading | RuntimeEvent::ThreadExit, [time])
+            | (
+                RuntimeEvent::Reading | RuntimeEvent::CallReading | RuntimeEvent::ThreadExit,
+                [time],
+            )
             | (RuntimeEvent::Allocate | RuntimeEvent::Free, [.., time]) => *time,
             _ => return Ok(()),
         };

@@ -243,6 +243,8 @@ pub enum RuntimeEvent {
     /// Whole pages, some of which may not have been mapped, were given back. `[address, length, tsc
     /// before]`.
     Unmap = 18,
+    /// The clock was read in a call that names files or uses them, before or behind what it does to them. `[tsc]`.
+    CallReading = 19,
 }
 
 /// What mapped pages hold: what their file does, or what nobody knows of.
@@ -279,6 +281,7 @@ impl RuntimeEvent {
             16 => Self::Repeat,
             17 => Self::Map,
             18 => Self::Unmap,
+            19 => Self::CallReading,
             _ => return None,
         })
     }
