@@ -21,6 +21,7 @@ fn count(trace: &Trace, thread: &trace_format::Thread) -> u64 {
             PathEntry::Runtime(RuntimeEvent::ThreadCreate) => 4,
             PathEntry::Runtime(RuntimeEvent::Allocate) => 3,
             PathEntry::Runtime(RuntimeEvent::Free) => 2,
+            PathEntry::Runtime(RuntimeEvent::CallReading) => 1,
             other => panic!("{other:?}"),
         };
         for _ in 0..words {

@@ -233,21 +233,23 @@ fn c11_threads_and_mutexes_look_like_pthreads() {
 #[test]
 fn the_heap_is_logged_with_growing_time_stamps() {
     let traced = scenario("heap");
-    let thread = &traced.trace.threads()[0];
-    let mut values = traced.trace.values(thread).unwrap();
-    let mut path = traced.trace.path(thread).unwrap();
-    // The registration comes first and allocates nothing, so the first object is the program's.
-    assert!(path.next().unwrap().is_some());
-    let word = |values: &mut trace_format::ValueReader| values.word().unwrap().unwrap();
-    let (object, size, obtained) = (word(&mut values), word(&mut values), word(&mut values));
-    assert_eq!((size, word(&mut values)), (10, object));
-    let (freed, given_back) = (word(&mut values), word(&mut values));
+    let of_the_heap = |entry| match entry {
+        Entry::Runtime(RuntimeEvent::Allocate | RuntimeEvent::Free, payload) => Some(payload),
+        _ => None,
+    };
+    // The registration allocates nothing, so the first object is the program's.
+    let entries = traced.entries("t0", 0).into_iter();
+    let mut words = entries.filter_map(of_the_heap).flatten();
+    let mut word = || words.next().expect("one more");
+    let (object, size, obtained) = (word(), word(), word());
+    assert_eq!((size, word()), (10, object));
+    let (freed, given_back) = (word(), word());
     assert_eq!(freed, object, "realloc gives the old object back");
     assert!(given_back > obtained);
-    let (moved, size, later) = (word(&mut values), word(&mut values), word(&mut values));
-    assert_eq!((size, word(&mut values)), (5000, moved));
+    let (moved, size, later) = (word(), word(), word());
+    assert_eq!((size, word()), (5000, moved));
     assert!(later > given_back);
-    let rest: Vec<u64> = std::iter::from_fn(|| values.word().unwrap()).collect();
+    let rest: Vec<u64> = words.collect();
     let sizes: Vec<u64> = [21, 100, 6, 64].into();
     // free(moved), then pairs of an allocation (3 words) and a free (2 words).
     assert_eq!(rest[0], moved);

@@ -200,11 +200,15 @@ fn check_endless(trace: &Trace, thread: &Thread) -> u64 {
                 assert!(values.word().unwrap().unwrap() > 0);
             }
             PathEntry::Runtime(
-                event @ (RuntimeEvent::ThreadCreate | RuntimeEvent::Allocate | RuntimeEvent::Free),
+                event @ (RuntimeEvent::ThreadCreate
+                | RuntimeEvent::Allocate
+                | RuntimeEvent::Free
+                | RuntimeEvent::CallReading),
             ) => {
                 let words = match event {
                     RuntimeEvent::ThreadCreate => 4,
                     RuntimeEvent::Allocate => 3,
+                    RuntimeEvent::CallReading => 1,
                     _ => 2,
                 };
                 (0..words).for_each(|_| assert!(values.word().unwrap().is_some()));

@@ -54,6 +54,7 @@ impl<'r> Engine<'r> {
             tail: false,
             stamp: self.threads[t].last_stamp,
             reading: None,
+            at_work: false,
             passed: None,
             allocations: self.threads[t].allocations,
         };

@@ -178,6 +178,7 @@ impl<'r> Engine<'r> {
                 tail: call.must_tail,
                 stamp: self.threads[t].last_stamp,
                 reading: None,
+                at_work: false,
                 passed,
                 allocations: self.threads[t].allocations,
             }),

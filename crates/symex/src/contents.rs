@@ -16,11 +16,11 @@ use crate::access::{Grain, Place, STAMP_SLACK};
 use crate::clock::VectorClock;
 use crate::engine::{Engine, Pass};
 use crate::memory::{self, MemoryByte};
-use crate::thread::ExternalCall;
+use crate::thread::{ExternalCall, Frame};
 use crate::value::{self, Scalar, Value};
 use calls::{BEHIND_INPUT, Handle, Named, Role, Text};
 use model::names::CONTENTS;
-use model::{CmpOp, PathConditionKind};
+use model::{CmpOp, Interval, PathConditionKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Internal addresses of the variables.
@@ -303,13 +303,47 @@ impl<'r> Engine<'r> {
         if self.learned.contents.calls.len() >= MOST_CALLS {
             return;
         }
-        if let Some(step) = self.content_step(t, call, role, result) {
+        if let Some(step) = self.content_step(t, call, role, Some(result)) {
             let time = self.happened(t);
-            let clock = self.threads[t].clock.clone();
-            let (earliest, latest) = (time.earliest, time.latest);
-            let stamps = self.threads[t].stamps;
-            let call = Call { step, thread: t, number, earliest, latest, stamps, clock };
-            self.learned.contents.calls.push(call);
+            self.note_content_call(t, number, step, time);
+        }
+    }
+
+    fn note_content_call(&mut self, t: usize, number: usize, step: Step, time: Interval) {
+        let clock = self.threads[t].clock.clone();
+        let (earliest, latest) = (time.earliest, time.latest);
+        let stamps = self.threads[t].stamps;
+        let call = Call { step, thread: t, number, earliest, latest, stamps, clock };
+        self.learned.contents.calls.push(call);
+    }
+
+    /// A log ends in a call: what that writes may stand in its file.
+    pub fn end_in_file(&mut self, t: usize) {
+        let is_call = |frame: &Frame<'_>| matches!(frame, Frame::External(_));
+        let Some(Frame::External(frame)) = self.threads[t].frames.pop_if(|frame| is_call(frame))
+        else {
+            return;
+        };
+        if let Some(call) = frame.call.as_ref().filter(|call| call.assembly.is_none())
+            && let Some(earliest) = call.reading.filter(|_| !call.walked)
+            && let Some(role) = calls::role(call.name)
+            && role.writes()
+        {
+            let latest = if call.at_work { u64::MAX } else { self.threads[t].last_stamp };
+            self.leave_in_file(t, call, role, Interval { earliest, latest });
+        }
+        self.threads[t].frames.push(Frame::External(frame));
+    }
+
+    fn leave_in_file(&mut self, t: usize, call: &ExternalCall<'r>, role: Role, time: Interval) {
+        let number = self.threads[t].content_calls;
+        self.threads[t].content_calls += 1;
+        if self.symbolic() {
+            self.touch_contents(t, number);
+        } else if self.learned.contents.calls.len() < MOST_CALLS
+            && let Some(step) = self.content_step(t, call, role, None)
+        {
+            self.note_content_call(t, number, step, time);
         }
     }
 
@@ -367,19 +401,23 @@ impl<'r> Engine<'r> {
         }
     }
 
+    /// What a call did; without a result, what it may do.
     fn content_step(
         &mut self,
         t: usize,
         call: &ExternalCall<'r>,
         role: Role,
-        result: &Value,
+        result: Option<&Value>,
     ) -> Option<Step> {
-        let given = result.scalar().and_then(|scalar| self.in_recording(scalar));
+        let given = result.and_then(Value::scalar).and_then(|scalar| self.in_recording(scalar));
         Some(match role {
             Role::Open => {
                 let (named, opened) = self.opened(t, call)?;
-                let handle = given_handle(call.name, given?)?;
-                Step::Open { path: self.path(t, call, named)?, handle, empties: opened.empties() }
+                let (path, empties) = (self.path(t, call, named)?, opened.empties());
+                if result.is_none() {
+                    return empties.then_some(Step::Replace(path));
+                }
+                Step::Open { path, handle: given_handle(call.name, given?)?, empties }
             }
             Role::OpenStream(file, text) => {
                 let handle = self.handle(call, file)?;
@@ -406,7 +444,7 @@ impl<'r> Engine<'r> {
             Role::Rewind(stream) => Step::Rewind(self.handles(call, stream)?),
             Role::Close(file) => Step::Close(self.handle(call, file)?),
             Role::Replace(index) => {
-                let done = given? as i32 == 0;
+                let done = result.is_none() || given? as i32 == 0;
                 let path = done.then(|| self.path(t, call, crate::files::Named::Text(index)));
                 Step::Replace(path??)
             }

@@ -185,6 +185,7 @@ mod tests {
             tail: false,
             stamp: 0,
             reading: None,
+            at_work: false,
             passed: None,
             allocations: 0,
         }

@@ -62,6 +62,7 @@ impl<'r> Engine<'r> {
                 text: None,
                 stamp: self.threads[t].last_stamp,
                 reading: None,
+                at_work: false,
                 passed: None,
                 allocations: self.threads[t].allocations,
             }),

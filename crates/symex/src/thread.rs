@@ -174,6 +174,8 @@ pub(crate) struct ExternalCall<'r> {
     pub stamp: u64,
     /// The first reading of the clock inside of it.
     pub reading: Option<u64>,
+    /// Does the last one stand before something that the call does?
+    pub at_work: bool,
     /// What it may hand to another thread.
     pub passed: Option<Box<Passed>>,
     /// How many allocations the thread had made before it.
@@ -716,6 +718,7 @@ impl<'r> Thread<'r> {
     pub fn note_reading(&mut self, time: u64) {
         if let Some(call) = self.external_call() {
             call.reading.get_or_insert(time);
+            call.at_work = !call.at_work;
         }
     }
 

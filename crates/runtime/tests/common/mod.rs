@@ -134,7 +134,7 @@ impl Traced {
         self.status.signal()
     }
 
-    /// A thread's entries, in a program whose blocks each log `values_per_block` words.
+    /// A thread's entries, in a program whose blocks each log `values_per_block` words. What libraries do with files is left out.
     pub fn entries(&self, thread: &str, values_per_block: usize) -> Vec<Entry> {
         let thread = self.trace.threads().iter().find(|t| t.name == thread).expect(thread);
         let mut path = self.trace.path(thread).unwrap();
@@ -183,6 +183,7 @@ impl Traced {
                 }
             });
         }
+        entries.retain(|entry| !matches!(entry, Entry::Runtime(RuntimeEvent::CallReading, _)));
         entries
     }
 

@@ -44,6 +44,17 @@ pub(super) enum Role {
     Replace(usize),
 }
 
+impl Role {
+    /// May it change what others read?
+    pub fn writes(self) -> bool {
+        match self {
+            Self::Open | Self::OpenStream(..) | Self::Flush(_) | Self::Write(_) => true,
+            Self::Close(_) | Self::Replace(_) => true,
+            Self::Same(_) | Self::Put(_) | Self::Read(_) | Self::Rewind(_) => false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Text {
     Pointer,

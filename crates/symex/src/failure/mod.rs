@@ -109,6 +109,7 @@ impl<'r> Engine<'r> {
         let stop = self.threads[t].stop.clone();
         if stop == Some(Stop::EndOfLog) {
             self.end_in_write(t);
+            self.end_in_file(t);
         }
         let blocked = self.blocked_call(t);
         if let Some(kind) = self.failure_kind(t) {
