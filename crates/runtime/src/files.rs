@@ -171,7 +171,7 @@ pub fn open(path: &FileName, flags: c_int) -> Result<c_int, c_int> {
     }
     loop {
         // SAFETY: the name ends with a zero.
-        let fd = unsafe { sys::open(path.as_c(), flags | sys::O_CLOEXEC, 0o666 as c_int) };
+        let fd = unsafe { sys::open(path.as_c(), flags | sys::O_CLOEXEC, 0o666) };
         if fd >= 0 {
             return Ok(fd);
         }

@@ -1,11 +1,14 @@
 //! libc, as far as the runtime needs it: x86-64 Linux with glibc.
 #![allow(missing_docs)]
 
+mod own_files;
+
 use crate::real;
 use crate::syscall;
 use crate::text::Text;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use core::sync::atomic::AtomicU32;
+pub use own_files::{access, link, mkdir, open, pwrite, rename, unlink};
 
 pub type Pthread = u64;
 
@@ -154,7 +157,6 @@ pub struct ProgramHeader {
 pub type ObjectVisitor = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> c_int;
 
 unsafe extern "C" {
-    pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     /// libc's own, not the interposed one.
     #[link_name = "__close"]
     pub fn close(fd: c_int) -> c_int;
@@ -173,16 +175,9 @@ unsafe extern "C" {
         value: *mut c_void,
         size: *mut c_uint,
     ) -> c_int;
-    pub fn pwrite(fd: c_int, data: *const c_void, n: usize, offset: i64) -> isize;
     pub fn lseek(fd: c_int, offset: i64, whence: c_int) -> i64;
     pub fn fallocate(fd: c_int, mode: c_int, offset: i64, n: i64) -> c_int;
-    pub fn ftruncate(fd: c_int, n: i64) -> c_int;
-    pub fn rename(from: *const c_char, to: *const c_char) -> c_int;
-    pub fn unlink(path: *const c_char) -> c_int;
-    pub fn link(from: *const c_char, to: *const c_char) -> c_int;
     pub fn readlink(path: *const c_char, buffer: *mut c_char, n: usize) -> isize;
-    pub fn mkdir(path: *const c_char, mode: c_uint) -> c_int;
-    pub fn access(path: *const c_char, mode: c_int) -> c_int;
     pub fn getcwd(buffer: *mut c_char, n: usize) -> *mut c_char;
     pub fn mprotect(at: *mut c_void, n: usize, protection: c_int) -> c_int;
     pub fn getrlimit(which: c_int, limit: *mut ResourceLimit) -> c_int;
