@@ -172,3 +172,19 @@ fn each_wake_up_of_a_pool_has_its_notification() {
         assert!(solved.contains("(replay: confirmed)"), "{solved}");
     }
 }
+
+/// The standard library opens, reads and writes files by calls of C, and searching back through what it computes with the
+/// results takes no time to speak of.
+#[test]
+fn what_stands_in_a_file_is_a_variable() {
+    let workspace = compile("sequence");
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
+    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
+    assert!(solved.contains("(replay: confirmed)"), "{solved}");
+    let cause = solved.lines().find(|line| line.starts_with("cause: ")).unwrap_or_default();
+    assert!(cause.contains("the contents of `sequence.txt` (sequence.rs:"), "{solved}");
+    // Who reads between the two writes of one thread finds an empty file: then two of the lines are the same.
+    assert!(cause.contains("(sequence.rs:9)") && cause.contains("sequence.rs:11"), "{solved}");
+}

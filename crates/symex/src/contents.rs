@@ -49,12 +49,29 @@ enum Step {
     },
     Put(Handle),
     Flush(Handle),
-    Write(Handle),
-    /// Of what is one of these.
-    Read(Vec<Handle>),
+    /// Is the file empty then, if that is known?
+    Write(Handle, Option<bool>),
+    /// Of what is one of these. Did it find the end of the file, if its result tells?
+    Read(Vec<Handle>, Option<bool>),
     Rewind(Vec<Handle>),
     Close(Handle),
-    Replace(Vec<u8>),
+    /// Is the file empty then, if that is known?
+    Replace(Vec<u8>, Option<bool>),
+}
+
+/// How a call touches what stands in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touch {
+    /// Does it leave nothing there, if that is known?
+    Writes { empties: Option<bool> },
+    /// Was there nothing, if that is known?
+    Reads { nothing: Option<bool> },
+}
+
+impl Touch {
+    fn writes(self) -> bool {
+        matches!(self, Self::Writes { .. })
+    }
 }
 
 /// A call, and the time in which it was made.
@@ -113,8 +130,8 @@ impl Contents {
             uses.take(index, call);
         }
         for (path, touched) in uses.touched {
-            let touched: Vec<(&Call, bool)> =
-                touched.iter().map(|&(index, writes)| (&self.calls[index], writes)).collect();
+            let touched: Vec<(&Call, Touch)> =
+                touched.iter().map(|&(index, touch)| (&self.calls[index], touch)).collect();
             if !is_shared(&touched) {
                 continue;
             }
@@ -140,45 +157,57 @@ impl Contents {
 }
 
 /// Does one thread write what another one reads?
-fn is_shared(touched: &[(&Call, bool)]) -> bool {
+fn is_shared(touched: &[(&Call, Touch)]) -> bool {
     let readers: BTreeSet<_> =
-        touched.iter().filter(|(_, writes)| !writes).map(|(call, _)| call.thread).collect();
-    let mut writers = touched.iter().filter(|(_, writes)| *writes).map(|(call, _)| call.thread);
+        touched.iter().filter(|(_, touch)| !touch.writes()).map(|(call, _)| call.thread).collect();
+    let mut writers =
+        touched.iter().filter(|(_, touch)| touch.writes()).map(|(call, _)| call.thread);
     writers.any(|writer| readers.iter().any(|reader| *reader != writer))
 }
 
 /// Which contents each write left, and each read found.
-fn deeds<'c>(touched: &[(&'c Call, bool)]) -> Vec<(&'c Call, Deed)> {
-    let writes: Vec<&Call> = touched.iter().filter(|(_, writes)| *writes).map(|it| it.0).collect();
+fn deeds<'c>(touched: &[(&'c Call, Touch)]) -> Vec<(&'c Call, Deed)> {
+    let writes: Vec<(&Call, Option<bool>)> = touched
+        .iter()
+        .filter_map(|&(call, touch)| match touch {
+            Touch::Writes { empties } => Some((call, empties)),
+            Touch::Reads { .. } => None,
+        })
+        .collect();
     let mut count = 0;
-    let deed = |&(call, is_write): &(&'c Call, bool)| {
-        if is_write {
+    let deed = |&(call, touch): &(&'c Call, Touch)| match touch {
+        Touch::Writes { .. } => {
             count += 1;
-            return (call, Deed::Writes(count));
+            (call, Deed::Writes(count))
         }
-        (call, Deed::Reads(found(call, &writes)))
+        Touch::Reads { nothing } => (call, Deed::Reads(found(call, nothing, &writes))),
     };
     touched.iter().map(deed).collect()
 }
 
 /// Which of the writes it was, counted from 1, whose contents a read found; 0 for what was there at first. None
-/// where the clock leaves several.
-fn found(read: &Call, writes: &[&Call]) -> Option<u32> {
-    let before = || (1..).zip(writes).filter(|(_, write)| write.precedes(read));
-    if writes.iter().any(|write| !write.precedes(read) && !read.precedes(write)) {
-        return None;
-    }
-    let Some((last, latest)) = before().max_by_key(|(_, write)| write.latest) else {
-        return Some(0);
+/// where the clock leaves several, and that there was something or nothing does not tell either.
+fn found(read: &Call, nothing: Option<bool>, writes: &[(&Call, Option<bool>)]) -> Option<u32> {
+    let is_over = |write: &Call| {
+        let covers =
+            |(later, _): &(&Call, Option<bool>)| write.precedes(later) && later.precedes(read);
+        read.precedes(write) || writes.iter().any(covers)
     };
-    let is_last = before().all(|(number, write)| number == last || write.precedes(latest));
-    is_last.then_some(last)
+    let at_first = !writes.iter().any(|(write, _)| write.precedes(read));
+    let left = (1..).zip(writes).filter(|(_, (write, empties))| {
+        !is_over(write) && nothing.zip(*empties).is_none_or(|(nothing, empty)| nothing == empty)
+    });
+    let mut possible = at_first.then_some(0).into_iter().chain(left.map(|(number, _)| number));
+    possible.next().filter(|_| possible.next().is_none())
 }
 
 /// Does the runtime read the clock before and behind what a function does?
 pub(crate) fn is_timed(name: &str) -> bool {
     calls::role(name).is_some()
 }
+
+/// A write leaves something.
+const WRITTEN: Touch = Touch::Writes { empties: Some(false) };
 
 /// A file that is open.
 #[derive(Clone, Debug)]
@@ -188,6 +217,8 @@ struct Open {
     kept: bool,
     /// What is read was read already.
     filled: bool,
+    /// Is it still at the file's beginning, for all that is known?
+    fresh: bool,
 }
 
 /// Which calls touch which files.
@@ -195,8 +226,8 @@ struct Open {
 struct Uses {
     /// By handle: who opened it, the last one at the end.
     open: BTreeMap<Handle, Vec<(usize, Open)>>,
-    /// By path: the calls, by their index, and whether they write.
-    touched: BTreeMap<Vec<u8>, Vec<(usize, bool)>>,
+    /// By path: the calls, by their index, and what they do.
+    touched: BTreeMap<Vec<u8>, Vec<(usize, Touch)>>,
 }
 
 impl Uses {
@@ -204,46 +235,50 @@ impl Uses {
         let thread = call.thread;
         match &call.step {
             Step::Open { path, handle, empties } => {
-                self.enter(*handle, thread, path.clone());
+                self.enter(*handle, thread, path.clone(), true);
                 if *empties {
-                    self.touch(path.clone(), index, true);
+                    let empties = Some(true);
+                    self.touch(path.clone(), index, Touch::Writes { empties });
                 }
             }
             Step::Same { from, to } => {
                 if let Some(path) = self.find(*from, thread).map(|open| open.path.clone()) {
-                    self.enter(*to, thread, path);
+                    self.enter(*to, thread, path, false);
                 }
             }
             Step::Put(handle) => {
                 if let Some(open) = self.find(*handle, thread) {
-                    open.kept = true;
+                    (open.kept, open.fresh) = (true, false);
                 }
             }
             Step::Flush(handle) | Step::Close(handle) => {
                 let kept = |open: &mut Open| std::mem::take(&mut open.kept);
                 let open = self.find(*handle, thread);
                 if let Some(path) = open.and_then(|open| kept(open).then(|| open.path.clone())) {
-                    self.touch(path, index, true);
+                    self.touch(path, index, WRITTEN);
                 }
                 if matches!(call.step, Step::Close(_)) {
                     self.leave(*handle, thread);
                 }
             }
-            Step::Write(handle) => {
+            Step::Write(handle, empties) => {
                 if let Some(open) = self.find(*handle, thread) {
-                    open.kept = false;
+                    (open.kept, open.fresh) = (false, false);
                     let path = open.path.clone();
-                    self.touch(path, index, true);
+                    self.touch(path, index, Touch::Writes { empties: *empties });
                 }
             }
-            Step::Read(handles) => {
+            Step::Read(handles, nothing) => {
                 let Some(handle) = self.known(handles) else { return };
                 let is_descriptor = matches!(handle, Handle::Descriptor(_));
-                if let Some(open) = self.find(handle, thread)
-                    && (is_descriptor || !std::mem::replace(&mut open.filled, true))
-                {
-                    let path = open.path.clone();
-                    self.touch(path, index, false);
+                if let Some(open) = self.find(handle, thread) {
+                    let again = std::mem::replace(&mut open.filled, true);
+                    // Behind what was read there may be nothing more.
+                    let fresh = std::mem::replace(&mut open.fresh, false);
+                    if is_descriptor || !again {
+                        let (path, nothing) = (open.path.clone(), nothing.filter(|_| fresh));
+                        self.touch(path, index, Touch::Reads { nothing });
+                    }
                 }
             }
             Step::Rewind(handles) => {
@@ -251,18 +286,20 @@ impl Uses {
                     open.filled = false;
                 }
             }
-            Step::Replace(path) => self.touch(path.clone(), index, true),
+            Step::Replace(path, empties) => {
+                self.touch(path.clone(), index, Touch::Writes { empties: *empties });
+            }
         }
     }
 
-    fn touch(&mut self, path: Vec<u8>, index: usize, writes: bool) {
-        self.touched.entry(path).or_default().push((index, writes));
+    fn touch(&mut self, path: Vec<u8>, index: usize, touch: Touch) {
+        self.touched.entry(path).or_default().push((index, touch));
     }
 
-    fn enter(&mut self, handle: Handle, thread: usize, path: Vec<u8>) {
+    fn enter(&mut self, handle: Handle, thread: usize, path: Vec<u8>, fresh: bool) {
         let open = self.open.entry(handle).or_default();
         open.retain(|(own, _)| *own != thread);
-        open.push((thread, Open { path, kept: false, filled: false }));
+        open.push((thread, Open { path, kept: false, filled: false, fresh }));
     }
 
     /// What a thread's own handle is, or else one that it may have from another thread.
@@ -415,7 +452,7 @@ impl<'r> Engine<'r> {
                 let (named, opened) = self.opened(t, call)?;
                 let (path, empties) = (self.path(t, call, named)?, opened.empties());
                 if result.is_none() {
-                    return empties.then_some(Step::Replace(path));
+                    return empties.then_some(Step::Replace(path, Some(true)));
                 }
                 Step::Open { path, handle: given_handle(call.name, given?)?, empties }
             }
@@ -438,15 +475,19 @@ impl<'r> Engine<'r> {
             Role::Flush(stream) => Step::Flush(self.handle(call, stream)?),
             Role::Write(to) => {
                 let failed = given.is_some_and(|given| (given as i64) < 0);
-                Step::Write(self.handle(call, to).filter(|_| !failed)?)
+                let written = !call.name.starts_with("ftruncate");
+                Step::Write(self.handle(call, to).filter(|_| !failed)?, written.then_some(false))
             }
-            Role::Read(from) => Step::Read(self.handles(call, from)?),
+            Role::Read(from) => {
+                let nothing = given.and_then(|given| calls::found_nothing(call.name, given));
+                Step::Read(self.handles(call, from)?, nothing)
+            }
             Role::Rewind(stream) => Step::Rewind(self.handles(call, stream)?),
             Role::Close(file) => Step::Close(self.handle(call, file)?),
             Role::Replace(index) => {
                 let done = result.is_none() || given? as i32 == 0;
                 let path = done.then(|| self.path(t, call, crate::files::Named::Text(index)));
-                Step::Replace(path??)
+                Step::Replace(path??, None)
             }
         })
     }
@@ -518,8 +559,8 @@ mod tests {
             call(1, 2, 30, Step::Put(stream)),
             call(1, 3, 40, Step::Close(stream)),
             call(2, 0, 50, open("count", 7, false)),
-            call(2, 1, 60, Step::Read(vec![stream])),
-            call(2, 2, 70, Step::Read(vec![stream])),
+            call(2, 1, 60, Step::Read(vec![stream], None)),
+            call(2, 2, 70, Step::Read(vec![stream], None)),
         ];
         assert_eq!(decided(calls), [Deed::Writes(1), Deed::Writes(2), Deed::Reads(Some(2))]);
     }
@@ -535,13 +576,35 @@ mod tests {
             vec![
                 open(1, 1),
                 open(2, 1),
-                call(1, 1, 10, Step::Write(file)),
-                call(2, 1, read, Step::Read(vec![file])),
+                call(1, 1, 10, Step::Write(file, Some(false))),
+                call(2, 1, read, Step::Read(vec![file], None)),
             ]
         };
         assert_eq!(decided(calls(20)), [Deed::Writes(1), Deed::Reads(Some(1))]);
         assert_eq!(decided(calls(5)), [Deed::Writes(1), Deed::Reads(Some(0))]);
         assert_eq!(decided(calls(11)), [Deed::Writes(1), Deed::Reads(None)]);
+    }
+
+    /// A writer that the run ended in, or that is at work while the file is read.
+    #[test]
+    fn that_a_read_found_nothing_tells_what_the_clock_leaves_open() {
+        let stream = Handle::Stream(7);
+        let found = |nothing| {
+            let mut open_late = call(2, 0, 40, open("count", 8, true));
+            open_late.latest = u64::MAX;
+            let calls = vec![
+                call(1, 0, 10, open("count", 7, false)),
+                call(1, 1, 20, Step::Put(stream)),
+                call(1, 2, 30, Step::Close(stream)),
+                open_late,
+                call(3, 0, 50, open("count", 9, false)),
+                call(3, 1, 60, Step::Read(vec![Handle::Stream(9)], nothing)),
+            ];
+            decided(calls).pop()
+        };
+        assert_eq!(found(Some(true)), Some(Deed::Reads(Some(2))));
+        assert_eq!(found(Some(false)), Some(Deed::Reads(Some(1))));
+        assert_eq!(found(None), Some(Deed::Reads(None)));
     }
 
     #[test]
@@ -551,14 +614,14 @@ mod tests {
         let open = Step::Open { path: b"log".to_vec(), handle: file, empties: false };
         let own = vec![
             path(1, open.clone()),
-            call(1, 1, 5, Step::Write(file)),
-            call(1, 2, 10, Step::Read(vec![file])),
+            call(1, 1, 5, Step::Write(file, Some(false))),
+            call(1, 2, 10, Step::Read(vec![file], None)),
         ];
         assert_eq!(decided(own), []);
         let written = vec![
             path(1, open),
-            call(1, 1, 5, Step::Write(file)),
-            call(2, 0, 10, Step::Write(file)),
+            call(1, 1, 5, Step::Write(file, Some(false))),
+            call(2, 0, 10, Step::Write(file, Some(false))),
         ];
         assert_eq!(decided(written), []);
     }

@@ -106,13 +106,30 @@ pub(super) fn role(name: &str) -> Option<Role> {
         "_ZNSo5flushEv" | "_ZSt5flushIcSt11char_traitsIcEERSt13basic_ostreamIT_T0_ES6_" => {
             Role::Flush(Named::Behind(IN_OUTPUT))
         }
-        "_ZSt4endlIcSt11char_traitsIcEERSt13basic_ostreamIT_T0_ES6_" => {
+        // The last one is given `std::endl` or `std::flush`.
+        "_ZSt4endlIcSt11char_traitsIcEERSt13basic_ostreamIT_T0_ES6_" | "_ZNSolsEPFRSoS_E" => {
             Role::Write(Named::Behind(IN_OUTPUT))
         }
         "_ZNSi5seekgElSt12_Ios_Seekdir" | "_ZNSi5seekgESt4fposI11__mbstate_tE" => {
             Role::Rewind(Named::Input)
         }
         _ => return of_class(name).or_else(|| of_stream(name)),
+    })
+}
+
+/// Did a read find the end of the file, by its result? Not of those whose results do not tell.
+pub(super) fn found_nothing(name: &str, given: u64) -> Option<bool> {
+    Some(match name {
+        "read" | "__read_chk" | "readv" if given as i64 >= 0 => given == 0,
+        // What is shorter than one element is none.
+        "fread" | "fread_unlocked" | "__fread_chk" if given != 0 => false,
+        "fgets" | "__fgets_chk" => given == 0,
+        "fgetc" | "getc" | "_IO_getc" | "getc_unlocked" => given as i32 == -1,
+        "fscanf" | "__isoc99_fscanf" | "__isoc23_fscanf" | "vfscanf" | "__isoc99_vfscanf" => {
+            given as i32 == -1
+        }
+        "getline" | "__getline" | "getdelim" | "__getdelim" => given as i64 == -1,
+        _ => return None,
     })
 }
 
@@ -169,6 +186,7 @@ mod tests {
         let close = "_ZNSt13basic_filebufIcSt11char_traitsIcEE5closeEv";
         assert_eq!(role(close), Some(Role::Close(Named::Behind(0))));
         assert_eq!(role("_ZNSirsERi"), Some(Role::Read(Named::Input)));
+        assert_eq!(role("_ZNSolsEPFRSoS_E"), Some(Role::Write(Named::Behind(8))));
         assert_eq!(role("_ZNSolsEi"), Some(Role::Put(Named::Behind(8))));
         assert_eq!(role("_ZNSi5tellgEv"), None);
         assert_eq!(role("_ZNSt14basic_ofstreamIcSt11char_traitsIcEEC1Ev"), None);
