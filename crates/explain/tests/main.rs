@@ -7,6 +7,7 @@ mod checks;
 mod counters;
 mod ends;
 mod examples;
+mod files;
 mod flips;
 mod looks;
 mod opaque;

@@ -30,6 +30,8 @@ pub(super) enum Case {
     WriteReadWrite,
     /// What the other thread wrote is overwritten by what does not know of it.
     ReadWriteWrite,
+    /// What was written to a file by two calls does not stand there in one piece.
+    WriteWriteWrite,
 }
 
 impl Case {
@@ -39,6 +41,7 @@ impl Case {
             Self::WriteWriteRead => "write-write-read",
             Self::WriteReadWrite => "write-read-write",
             Self::ReadWriteWrite => "read-write-write",
+            Self::WriteWriteWrite => "write-write-write",
         }
     }
 }
@@ -62,8 +65,31 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
         if let Some(triple) = lost_behind(story, order.before, order.after, cell) {
             return Some(found(story, triple, Case::ReadWriteWrite));
         }
+        let mixed = ends.into_iter().find_map(|(own, other)| mixed(story, own, other, cell));
+        if let Some(triple) = mixed {
+            return Some(found(story, triple, Case::WriteWriteWrite));
+        }
     }
     None
+}
+
+/// A thread wrote to a file between two calls by which another one did. What stands in a file is more than what was
+/// written last.
+fn mixed(story: &Story<'_>, own: EventId, between: EventId, cell: CellId) -> Option<Triple> {
+    let is_write = |id: &EventId| {
+        let access = story.access(*id, cell);
+        access.writes && !access.reads && is_contents(&story.subject(*id))
+    };
+    let accesses = story.accesses(story.event(own).thread, cell);
+    let split = accesses.iter().position(|id| story.before(between, *id))?;
+    let (earlier, later) = accesses.split_at(split);
+    let (first, second) = (*earlier.last()?, *later.first()?);
+    let triple = Triple { first, between, second, cell };
+    let fits = [first, between, second].iter().all(is_write)
+        && story.in_one_call(first, second)
+        && story.event(first).stack != story.event(second).stack
+        && is_undone(story, triple);
+    fits.then_some(triple)
 }
 
 /// A thread read what another one had written, and by the time it overwrote that the other one had come through the
@@ -358,7 +384,9 @@ pub(super) fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
         Case::ReadWriteRead if decides => format!("check ({one}) and its use ({two})"),
         Case::ReadWriteRead => format!("two reads of it ({one} and {two})"),
         Case::WriteWriteRead => format!("write ({one}) and its read ({two})"),
-        Case::WriteReadWrite => format!("two writes of it ({one} and {two})"),
+        Case::WriteReadWrite | Case::WriteWriteWrite => {
+            format!("two writes of it ({one} and {two})")
+        }
         Case::ReadWriteWrite if decides => format!("check ({one}) and its write ({two})"),
         Case::ReadWriteWrite => format!("read ({one}) and its write ({two})"),
     };
