@@ -188,3 +188,15 @@ fn what_stands_in_a_file_is_a_variable() {
     // Who reads between the two writes of one thread finds an empty file: then two of the lines are the same.
     assert!(cause.contains("(sequence.rs:9)") && cause.contains("sequence.rs:11"), "{solved}");
 }
+
+/// The program gets at what a mutex keeps by a guard that has no name.
+#[test]
+fn what_a_mutex_keeps_is_called_as_the_mutex() {
+    let workspace = compile("batcher");
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
+    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
+    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
+    let cause = solved.lines().find(|line| line.contains("cause: ")).unwrap_or_default();
+    assert!(cause.contains(" `self.items` (batcher.rs:"), "{solved}");
+}

@@ -64,6 +64,7 @@ impl Event {
         self.library().iter().any(|site| {
             let file = site.file.rsplit('/').next().unwrap_or_default();
             SYNCHRONISATION.contains(&file)
+                || (file == ATOMIC_POINTERS && POINTER_LOCKS.contains(&site.function.as_str()))
                 || rust_file(site).is_some_and(is_waiting)
                 || package_file(site).is_some_and(is_waiting_of_package)
         }) || self.is_in_once()
@@ -290,6 +291,11 @@ const SYNCHRONISATION: [&str; 8] = [
     "atomic_sync.h",
 ];
 
+/// The header of the C++ library's atomic shared pointers, and the functions in it that have to do with the lock which each
+/// pointer has in a bit.
+const ATOMIC_POINTERS: &str = "shared_ptr_atomic.h";
+const POINTER_LOCKS: [&str; 4] = ["lock", "unlock", "_M_swap_unlock", "_M_wait_unlock"];
+
 /// The files, or folders of files, of Rust's library about how threads sleep, are woken, and end. What channels do
 /// with their messages is not among them: in which order two are sent says something about the program.
 const RUST_SYNCHRONISATION: [&str; 7] = [
@@ -392,6 +398,11 @@ mod tests {
             asked.kind = EventKind::Read { parts: Vec::new() };
             assert!(!asked.is_affair_of_library(), "it looks whether there is one");
         }
+        let pointers = "/usr/include/c++/12/bits/shared_ptr_atomic.h";
+        for locks in ["lock", "unlock", "_M_swap_unlock"] {
+            assert!(event(&[(pointers, locks), (pointers, "load"), own]).is_affair_of_library());
+        }
+        assert!(!event(&[(pointers, "swap"), (pointers, "store"), own]).is_affair_of_library());
         let found = ("/usr/include/c++/12/bits/shared_ptr.h", "get");
         assert!(!event(&[found]).is_affair_of_library());
         for runtime in ["__kmpc_omp_task", "__kmpc_barrier", "symbiosis_omp_worker"] {

@@ -60,6 +60,11 @@ impl ThreadEvents {
         self.events.binary_search_by_key(&number, |event| event.index).ok()
     }
 
+    /// What the event of this number is called.
+    pub fn name_of(&self, number: u32) -> Option<&str> {
+        self.events.get(self.position(number)?)?.name.as_deref()
+    }
+
     /// The numbers of the events that are left; none where they are their places.
     fn numbers(&self) -> Option<Vec<u32>> {
         let all = self.events.len() == self.made.0 as usize;

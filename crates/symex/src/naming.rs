@@ -1,7 +1,7 @@
 //! Source places, and names of what is accessed.
 
 use crate::access::{Place, unstack};
-use crate::builder::says_more;
+use crate::builder::{name_quality, says_more};
 use crate::containers::{is_library_function, is_of_program};
 use crate::descriptors;
 use crate::engine::{Engine, is_private};
@@ -50,6 +50,11 @@ impl CallPaths {
             stacks.len() as u32
         })
     }
+}
+
+/// Is it a member of what a method calls `self`?
+fn is_of_self(name: &str) -> bool {
+    name.strip_prefix("self").is_some_and(|rest| rest.starts_with(['.', '[']))
 }
 
 /// Where a frame is.
@@ -308,10 +313,30 @@ impl<'r> Engine<'r> {
 
     /// What an access touches, in the source's words.
     pub fn access_name(&mut self, t: usize, place: Place) -> Option<String> {
-        match self.threads[t].innermost_code().map(|frame| frame.next) {
+        let name = match self.threads[t].innermost_code().map(|frame| frame.next) {
             Some(at) => self.access_name_at(t, at, place),
             None => self.global_name(place.address, place.length),
+        };
+        self.name_by_lock(t, place.address, name)
+    }
+
+    /// What Rust's library does to what one of its locks keeps is called as the lock: the program gets there by a guard, whose
+    /// pointer has no name, and what the library calls `self` says nothing.
+    fn name_by_lock(&mut self, t: usize, address: u64, name: Option<String>) -> Option<String> {
+        /// A lock keeps a few words, right behind its own.
+        const REACH: u64 = 64;
+        let behind = |lock: u64| address.checked_sub(lock).filter(|distance| *distance < REACH);
+        let held = self.threads[t].held.iter().filter(|held| behind(held.address).is_some());
+        let Some(lock) = held.max_by_key(|held| held.address).map(|held| held.acquired) else {
+            return name;
+        };
+        let says_nothing =
+            name.as_deref().is_none_or(|name| name.starts_with(['*', '0']) || is_of_self(name));
+        if !says_nothing || !self.site(t).file.starts_with("/rustc/") {
+            return name;
         }
+        let lock = self.out.threads[t].name_of(lock).filter(|lock| name_quality(lock) > 2);
+        lock.map(str::to_owned).or(name)
     }
 
     /// The same of another instruction of the function.
@@ -420,8 +445,9 @@ impl<'r> Engine<'r> {
         let pointer = place.pointer.filter(|_| exact);
         let name = self
             .global_name(address, size)
-            .or_else(|| pointer.and_then(|pointer| self.pointer_name(t, pointer, Some(size))))
-            .unwrap_or_else(|| self.fallback_name(address));
+            .or_else(|| pointer.and_then(|pointer| self.pointer_name(t, pointer, Some(size))));
+        let name = self.name_by_lock(t, address, name);
+        let name = name.unwrap_or_else(|| self.fallback_name(address));
         let by_type = self.image.global_at(address).and_then(|(module, global, offset)| {
             name::global_display(self.image.module(module), global, offset, size)
         });
