@@ -208,7 +208,7 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
         .cells(read)
         .into_iter()
         .flat_map(|cell| {
-            let own = story.accesses(reader.thread, cell).into_iter();
+            let own = story.accesses(reader.thread, cell).iter().copied();
             own.filter(|id| story.event(*id).index < reader.index)
                 .filter_map(move |id| story.source(id, cell))
                 .map(|id| story.event(id))
@@ -292,7 +292,7 @@ fn announcement(story: &Story<'_>, read: EventId, write: EventId) -> Option<(Eve
 fn wrote_there_before(story: &Story<'_>, said: EventId, write: EventId) -> bool {
     let (said, writer) = (story.event(said), story.event(write));
     story.cells(write).into_iter().any(|cell| {
-        let own = story.accesses(writer.thread, cell).into_iter().map(|id| story.event(id));
+        let own = story.accesses(writer.thread, cell).iter().copied().map(|id| story.event(id));
         let mut earlier = own.filter(|event| event.index < said.index);
         earlier.any(|event| event.stack == writer.stack && story.access(event.id, cell).writes)
     })
@@ -321,7 +321,7 @@ fn gives_back(story: &Story<'_>, announcement: EventId, look: EventId) -> bool {
     story.common_cells(announcement, look).into_iter().any(|cell| {
         let access = |id: EventId| story.access(id, cell);
         let takes = |id: EventId| access(id).reads && access(id).writes;
-        let own = story.accesses(thread, cell).into_iter().rev();
+        let own = story.accesses(thread, cell).iter().copied().rev();
         let mut earlier = own.filter(|id| story.event(*id).index < index && access(*id).writes);
         takes(look)
             && earlier

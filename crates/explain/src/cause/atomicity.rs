@@ -99,7 +99,7 @@ fn lost_behind(story: &Story<'_>, write: EventId, read: EventId, cell: CellId) -
     if !a.writes || !b.reads || b.writes {
         return None;
     }
-    let others = story.accesses(story.event(write).thread, cell).into_iter();
+    let others = story.accesses(story.event(write).thread, cell).iter().copied();
     let again = others.filter(|id| {
         story.event(*id).index > story.event(write).index
             && story.event(*id).stack == story.event(write).stack
@@ -120,7 +120,7 @@ fn rescued(story: &Story<'_>, use_: EventId) -> Option<Found> {
     story.cells(use_).into_iter().find_map(|cell| {
         let between = story.source(use_, cell)?;
         let rival = story.event(between).thread;
-        let own = story.accesses(thread, cell).into_iter().rev();
+        let own = story.accesses(thread, cell).iter().copied().rev();
         let check = own.into_iter().find(|id| story.event(*id).index < story.event(use_).index)?;
         let triple = Triple { first: check, between, second: use_, cell };
         let until = story.event(between).index;
@@ -142,10 +142,7 @@ fn rescued(story: &Story<'_>, use_: EventId) -> Option<Found> {
 /// The next accesses of an access's thread, where they hang on what it reads: of two threads that
 /// both check and then act, the one's act lies between the other's check and act.
 fn consequences(story: &Story<'_>, id: EventId, cell: CellId) -> Vec<EventId> {
-    let accesses = story.accesses(story.event(id).thread, cell);
-    let later =
-        accesses.into_iter().filter(|other| story.event(*other).index > story.event(id).index);
-    let near = later.take(NEIGHBOURS);
+    let near = story.accesses_behind(id, cell).iter().copied().take(NEIGHBOURS);
     near.filter(|other| story.decides(id, *other, cell) || story.feeds(id, *other, cell)).collect()
 }
 
@@ -204,7 +201,7 @@ fn holds(story: &Story<'_>, triple: Triple) -> Option<Case> {
 fn widened(story: &Story<'_>, triple: Triple, case: Case) -> (Triple, Case) {
     let others = story.accesses(story.event(triple.between).thread, triple.cell);
     let elsewhere = |id: EventId| story.site(id).line != story.site(triple.between).line;
-    let inside = others.into_iter().rev().filter(|id| {
+    let inside = others.iter().copied().rev().filter(|id| {
         story.before(triple.first, *id)
             && story.event(*id).index < story.event(triple.between).index
             && elsewhere(*id)
@@ -284,7 +281,7 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         }
         // Who looked again behind the other's write knew of it.
         let knew = || {
-            let own = story.accesses(story.event(first).thread, cell).into_iter();
+            let own = story.accesses(story.event(first).thread, cell).iter().copied();
             let mut later = own.filter(|id| story.event(*id).index < story.event(second).index);
             later.any(|id| {
                 story.before(between, id)
@@ -307,7 +304,7 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         };
         // Who has come round again, and changed the variable itself before the other one came, goes by what it left there.
         let renewed = || {
-            let mut own = story.accesses(story.event(first).thread, cell).into_iter();
+            let mut own = story.accesses(story.event(first).thread, cell).iter().copied();
             let inside = |id: &EventId| {
                 story.event(*id).index > story.event(first).index
                     && story.before(*id, between)
@@ -400,7 +397,7 @@ pub(super) fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
 /// The last read by which the write's own thread came to write what it wrote.
 fn source_of(story: &Story<'_>, write: EventId, cell: CellId) -> Option<EventId> {
     let own = story.accesses(story.event(write).thread, cell);
-    let earlier = own.into_iter().rev().filter(|id| {
+    let earlier = own.iter().copied().rev().filter(|id| {
         story.event(*id).index < story.event(write).index && story.access(*id, cell).reads
     });
     let mut near = earlier.take(NEIGHBOURS);

@@ -107,7 +107,7 @@ fn look(story: &Story<'_>, event: &Event, cell: CellId) -> Option<EventId> {
     if story.access(event.id, cell).reads {
         return Some(event.id);
     }
-    let own = story.accesses(event.thread, cell).into_iter();
+    let own = story.accesses(event.thread, cell).iter().copied();
     own.rev().find(|id| story.event(*id).index < event.index)
 }
 

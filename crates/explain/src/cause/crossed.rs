@@ -26,7 +26,7 @@ fn by_change(story: &Story<'_>, pair: Pair) -> Option<Found> {
         .into_iter()
         .find(|cell| story.access(look, *cell).reads && story.access(change, *cell).writes)?;
     // Of several looks at it before the change, what the thread does hangs on the last one.
-    let own = story.accesses(story.event(look).thread, cell).into_iter().rev();
+    let own = story.accesses(story.event(look).thread, cell).iter().copied().rev();
     let mut looks = own.filter(|id| {
         story.access(*id, cell).reads
             && story.event(*id).index >= story.event(look).index
@@ -122,7 +122,7 @@ fn announced_to(
         return None;
     }
     let at_act = held(story, act);
-    let reads = story.accesses(other.thread, part.cell).into_iter().rev();
+    let reads = story.accesses(other.thread, part.cell).iter().copied().rev();
     let mut reads = reads.filter(|id| story.event(*id).index < other.index);
     let (seen, change) = reads.find_map(|id| Some((id, story.source(id, part.cell)?)))?;
     let sections = held(story, seen);
@@ -171,7 +171,7 @@ fn overtaken(
     if looked.thread != own.thread || looked.index >= own.index {
         return None;
     }
-    let writes = story.accesses(other.thread, part.cell).into_iter().rev();
+    let writes = story.accesses(other.thread, part.cell).iter().copied().rev();
     let mut writes = writes
         .filter(|id| story.event(*id).index < other.index && story.access(*id, part.cell).writes);
     let change = writes.next()?;

@@ -57,14 +57,14 @@ fn find_among(story: &Story<'_>, write: EventId, read: EventId, most: usize) -> 
         });
         let change = changes.next()?;
         // What the writer itself has written there since, and what leads to the same, decided nothing.
-        let rewritten = story.accesses(writer.thread, part.cell).into_iter().any(|id| {
+        let rewritten = story.accesses(writer.thread, part.cell).iter().copied().any(|id| {
             writes(&id)
                 && (story.event(look.event).index + 1..writer.index)
                     .contains(&story.event(id).index)
                 && story.before(id, change)
         });
         // Who has looked again since, and seen the change, went by that.
-        let seen = story.accesses(writer.thread, part.cell).into_iter().any(|id| {
+        let seen = story.accesses(writer.thread, part.cell).iter().copied().any(|id| {
             story.access(id, part.cell).reads
                 && story.event(id).index < writer.index
                 && story.before(change, id)

@@ -26,7 +26,7 @@ struct Look<'t> {
 pub(super) fn find(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
     let writer = story.event(write);
     looks(story, read, &story.subject(write)).find_map(|look| {
-        let own = story.accesses(writer.thread, look.cell).into_iter();
+        let own = story.accesses(writer.thread, look.cell).iter().copied();
         let mut own = own.rev().filter(|id| {
             story.event(*id).index < writer.index && story.access(*id, look.cell).writes
         });
@@ -77,7 +77,7 @@ fn looks<'t>(
             // is at work.
             let inside = event.depth() > 0 && condition.site.is_in_library();
             let counts = || {
-                let own = story.accesses(event.thread, part.cell).into_iter();
+                let own = story.accesses(event.thread, part.cell).iter().copied();
                 let next = own.into_iter().find(|id| {
                     story.event(*id).index >= event.index && story.access(*id, part.cell).writes
                 });

@@ -11,6 +11,7 @@
 //! generalisation to two variables that belong together (MUVI), order violations, missed wake-ups,
 //! and circles of threads that wait for each other.
 
+mod accesses;
 mod announced;
 mod atomicity;
 mod container;

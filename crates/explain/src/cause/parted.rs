@@ -79,7 +79,7 @@ fn by_reads(story: &Story<'_>, read: EventId, write: EventId) -> Option<Found> {
 /// The thread's write of the cell in the same critical section as this one.
 fn together(story: &Story<'_>, write: EventId, cell: CellId) -> Option<EventId> {
     let sections = held(story, write);
-    let writes = story.accesses(story.event(write).thread, cell).into_iter();
+    let writes = story.accesses(story.event(write).thread, cell).iter().copied();
     let mut writes = writes.filter(|id| *id != write && story.access(*id, cell).writes);
     writes.find(|id| held(story, *id).iter().any(|section| sections.contains(section)))
 }

@@ -47,7 +47,7 @@ fn parted(story: &Story<'_>, second: EventId, cell: CellId) -> Option<Found> {
         return None;
     }
     let changed = |id: EventId, cell: CellId| {
-        let own = story.accesses(writer.thread, cell).into_iter();
+        let own = story.accesses(writer.thread, cell).iter().copied();
         let mut own = own.filter(|write| story.access(*write, cell).writes);
         own.find(|write| {
             sections::taken(story, *write, lock) == Some(entered) && story.before(id, *write)

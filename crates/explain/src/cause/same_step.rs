@@ -19,7 +19,7 @@ pub(super) fn find(story: &Story<'_>, pair: Pair) -> Option<Found> {
     let ends = [order.before, order.after];
     // A run that is compared may have all of one thread before the other: then the round does not matter.
     let rounds = |read: EventId, cell: CellId| {
-        let own = story.accesses(story.event(read).thread, cell).into_iter().rev();
+        let own = story.accesses(story.event(read).thread, cell).iter().copied().rev();
         own.filter(move |id| story.event(*id).stack == story.event(read).stack)
     };
     story.common_cells(order.before, order.after).into_iter().find_map(|cell| {
@@ -51,7 +51,7 @@ pub(super) fn find_on_the_way(story: &Story<'_>) -> Option<Found> {
             .cells(read)
             .into_iter()
             .flat_map(|cell| story.accesses(failing, cell))
-            .map(|id| story.event(id).index)
+            .map(|id| story.event(*id).index)
             .filter(|index| *index <= story.event(read).index)
             .collect();
         let here = addresses.iter().filter(|c| same.contains(&c.position));
@@ -97,7 +97,7 @@ fn same_step(story: &Story<'_>, read: EventId, cell: CellId) -> Option<Triple> {
     let source = story.source(read, cell);
     let threads = &story.trace().threads;
     let others = threads.iter().filter(|thread| thread.id != event.thread);
-    let others = others.flat_map(|thread| story.accesses(thread.id, cell));
+    let others = others.flat_map(|thread| story.accesses(thread.id, cell).iter().copied());
     let mut rivals = others.filter_map(|rival| {
         let same = story.access(rival, cell) == access
             && story.site(rival) == story.site(read)
@@ -120,10 +120,8 @@ fn same_step(story: &Story<'_>, read: EventId, cell: CellId) -> Option<Triple> {
 
 /// The write by which the thread goes on behind a read, before it comes to read the same again.
 fn step(story: &Story<'_>, read: EventId, cell: CellId) -> Option<EventId> {
-    let own = story.accesses(story.event(read).thread, cell).into_iter();
-    let mut later = own
-        .filter(|id| story.event(*id).index > story.event(read).index)
-        .take_while(|id| story.event(*id).stack != story.event(read).stack);
+    let own = story.accesses_behind(read, cell).iter().copied();
+    let mut later = own.take_while(|id| story.event(*id).stack != story.event(read).stack);
     let write = later.find(|id| story.access(*id, cell).writes)?;
     let apart = story.site(write) != story.site(read) && !story.site(write).is_in_library();
     (apart && story.in_one_call(read, write)).then_some(write)

@@ -134,7 +134,7 @@ fn mixed(story: &Story<'_>, reads: Reads, own: EventId, other: EventId) -> Optio
     if others.contains(&writer) {
         return None;
     }
-    let earlier = story.accesses(writer, cell).into_iter().rev();
+    let earlier = story.accesses(writer, cell).iter().copied().rev();
     let mut earlier = earlier.filter(|id| story.event(*id).index < story.event(last).index);
     let first = earlier.find(|id| story.access(*id, cell).writes)?;
     let between = story.before(first, other) && story.before(other, last);
@@ -205,7 +205,7 @@ fn compared(story: &Story<'_>, own: EventId, cells: &[CellId]) -> Vec<Reads> {
 /// Does the thread write there what it computes from the read?
 fn counts_itself(story: &Story<'_>, read: EventId) -> bool {
     story.cells(read).into_iter().any(|cell| {
-        let own = story.accesses(story.event(read).thread, cell).into_iter();
+        let own = story.accesses(story.event(read).thread, cell).iter().copied();
         let mut behind = own.filter(|id| story.event(*id).index >= story.event(read).index);
         let next = behind.find(|id| story.access(*id, cell).writes);
         next.is_some_and(|write| story.computes(read, write, cell))
@@ -243,7 +243,7 @@ fn is_another_round(story: &Story<'_>, one: EventId, other: EventId) -> bool {
 /// Is the event the last one before another of its thread that reads the cell?
 fn is_last_read(story: &Story<'_>, read: EventId, end: EventId, cell: CellId) -> bool {
     let (first, last) = (story.event(read).index, story.event(end).index);
-    let own = story.accesses(story.event(read).thread, cell).into_iter();
+    let own = story.accesses(story.event(read).thread, cell).iter().copied();
     let later = own.filter(|id| (first + 1..last).contains(&story.event(*id).index));
     let mut later = later.filter(|id| story.access(*id, cell).reads);
     story.access(read, cell).reads && later.next().is_none()

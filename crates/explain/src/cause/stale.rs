@@ -103,7 +103,7 @@ fn claimed(story: &Story<'_>, triple: Triple, case: Case) -> Found {
     // does not.
     let Triple { first, between, cell, .. } = triple;
     let thread = story.event(first).thread;
-    let mut met = story.accesses(thread, cell).into_iter();
+    let mut met = story.accesses(thread, cell).iter().copied();
     let next = met.find(|id| story.event(*id).index > story.event(first).index);
     let marks = [Some(first), Some(between), next].into_iter().flatten();
     let marks = marks.map(CauseEvent::Failing).collect();
@@ -142,7 +142,7 @@ pub(super) fn find_claims(story: &Story<'_>, pair: Pair) -> Option<Found> {
             let both = of_pair
                 && story.event(second).index <= story.event(end).index
                 && story.decides(first, second, cell)
-                && story.accesses(rival, cell).into_iter().any(|id| {
+                && story.accesses(rival, cell).iter().copied().any(|id| {
                     story.event(id).index < story.event(between).index
                         && story.find_the_same(id, first, cell)
                         && deciding.contains(&id)
@@ -166,7 +166,7 @@ pub(super) fn find_rival(story: &Story<'_>, pair: Pair) -> Option<Found> {
     let cells = story.common_cells(read, write).into_iter();
     let written = cells.filter(|cell| story.access(write, *cell).writes);
     let (look, cell) = written.into_iter().find_map(|cell| {
-        let own = story.accesses(rival.thread, cell).into_iter().rev();
+        let own = story.accesses(rival.thread, cell).iter().copied().rev();
         let mut own = own.filter(|id| story.event(*id).index < rival.index);
         // Only what it looked at last may have led it there.
         own.next().map(|look| (look, cell))
@@ -237,7 +237,7 @@ fn overtaken(story: &Story<'_>, end: EventId) -> Option<Found> {
     // What that operation wrote there may have been written again by another one since.
     let overwritten = |look: EventId, between: EventId| {
         story.cells(end).into_iter().any(|cell| {
-            let own = story.accesses(story.event(between).thread, cell).into_iter();
+            let own = story.accesses(story.event(between).thread, cell).iter().copied();
             let mut writes = own.filter(|id| story.access(*id, cell).writes);
             writes.any(|id| story.before(look, id) && story.before(id, end) && of_one(between, id))
         })
@@ -384,7 +384,7 @@ fn seen(story: &Story<'_>, end: EventId, look: Look<'_>) -> Option<(Triple, Case
 /// The thread's accesses to what it looked at, behind that.
 fn later<'s>(story: &'s Story<'_>, look: Look<'_>) -> impl Iterator<Item = EventId> + 's {
     let read = story.event(look.read.event);
-    let accesses = story.accesses(read.thread, look.cell).into_iter();
+    let accesses = story.accesses(read.thread, look.cell).iter().copied();
     accesses.filter(|id| story.event(*id).index > read.index)
 }
 

@@ -1,6 +1,7 @@
 //! What the patterns look at: the failing schedule, what it is compared with, and which pairs of
 //! events the two have in another order.
 
+use super::accesses::Accesses;
 use super::words::{ADDRESS, without_indices};
 use super::{CauseEvent, Passing, sections};
 use crate::across::{Across, Flipped, Side, event_of};
@@ -14,7 +15,7 @@ use model::names::outside_of_library;
 use model::trace::ValueDisplay;
 use model::{
     Awaited, CellId, Event, EventId, EventKind, EventTrace, ExprId, PathCondition,
-    PathConditionKind, ReadRef, Site, ThreadId, VarId, WriteSource,
+    PathConditionKind, ReadRef, Site, VarId, WriteSource,
 };
 use rustc_hash::FxHashMap;
 use solver::Order;
@@ -52,6 +53,7 @@ pub(super) struct Story<'a> {
     place: Vec<u32>,
     passing_place: Vec<u32>,
     happens_before: HappensBefore,
+    pub(super) known_accesses: Accesses,
 }
 
 impl<'a> Story<'a> {
@@ -69,7 +71,8 @@ impl<'a> Story<'a> {
         };
         let place = positions(failing.trace, &failing.schedule.order);
         let happens_before = HappensBefore::new(failing.trace, &failing.schedule.order);
-        Self { failing, root_cause, passing, place, passing_place, happens_before }
+        let known_accesses = Accesses::default();
+        Self { failing, root_cause, passing, place, passing_place, happens_before, known_accesses }
     }
 
     pub(super) fn trace(&self) -> &'a EventTrace {
@@ -398,12 +401,6 @@ impl<'a> Story<'a> {
             reads: kind.reads().iter().any(|part| part.cell == cell),
             writes: kind.writes().iter().any(|part| part.cell == cell),
         }
-    }
-
-    /// A thread's accesses to a cell, in program order.
-    pub(super) fn accesses(&self, thread: ThreadId, cell: CellId) -> Vec<EventId> {
-        let events = self.trace().threads[thread.index()].events.iter().copied();
-        events.filter(|id| self.access(*id, cell).any()).collect()
     }
 
     /// Does the event read the cell, and the expression's or condition's set of reads have it?
@@ -763,7 +760,7 @@ impl<'a> Story<'a> {
 }
 
 /// The cells that an event touches, sorted.
-fn cells_of(event: &Event) -> Vec<CellId> {
+pub(super) fn cells_of(event: &Event) -> Vec<CellId> {
     let reads = event.kind.reads().iter().map(|part| part.cell);
     let writes = event.kind.writes().iter().map(|part| part.cell);
     let cells: BTreeSet<CellId> = reads.chain(writes).collect();
