@@ -103,6 +103,22 @@ fn what_was_looked_at_in_an_earlier_round_is_no_check_before_the_wait() {
 }
 
 #[test]
+fn what_was_asked_before_the_mutex_was_given_back_is_a_check_before_the_wait() {
+    let solution = hung("stale_stop");
+    let cause = solution.cause.as_ref().expect("a sentence about the cause");
+    let case = Some("signal-between-check-and-wait");
+    assert_eq!(cause.case.as_deref(), case, "{}", cause.sentence);
+    let text = include_str!("programs/stale_stop.c");
+    let line =
+        |mark: &str| text.lines().position(|line| line.contains(mark)).expect("it is there") + 1;
+    let (told, asked) = (line("/* told */"), line("/* asked */"));
+    let told = format!("wrote `stop` (stale_stop.c:{told})");
+    assert!(cause.sentence.contains(&told), "{}", cause.sentence);
+    let asked = format!("check (stale_stop.c:{asked}) and its wait");
+    assert!(cause.sentence.contains(&asked), "{}", cause.sentence);
+}
+
+#[test]
 fn what_a_thread_does_not_ask_for_where_it_waits_is_named() {
     let solution = hung("unasked_flag");
     let cause = solution.cause.as_ref().expect("a sentence about the cause");

@@ -255,6 +255,7 @@ fn check_and_change(
         .conditions
         .iter()
         .filter(|c| c.thread == waiter.thread && c.kind == PathConditionKind::Branch)
+        .filter(|c| !c.is_beside_wait)
         .filter(|c| c.position <= waiter.index && since.is_none_or(|wake| wake < c.position))
         .collect();
     branches.sort_by_key(|condition| std::cmp::Reverse((condition.position, condition.id)));
@@ -302,9 +303,9 @@ fn calls_in_common(one: &Event, other: &Event) -> usize {
     same + usize::from(both().nth(same).is_some_and(of_one_function))
 }
 
-/// Was the look at hand made in an earlier section of the wait's mutex, and did the thread look at something in the one in
-/// which it began to wait, or is that the same section of the source in a later round? Nothing comes between what a
-/// thread looks at and its wait while it has the mutex.
+/// Was the look at hand made in an earlier section of the wait's mutex, and did the thread look at the same in the one in which
+/// it began to wait, or is that the same section of the source in a later round? Nothing comes between what a thread looks at
+/// and its wait while it has the mutex. What it looked at before it gave the mutex back, and not again, may have changed.
 fn looked_again(story: &Story<'_>, check: EventId, began: &Event) -> bool {
     let EventKind::Unlock { object: mutex, .. } = began.kind else { return false };
     let own = &story.trace().threads[began.thread.index()].events;
@@ -314,17 +315,19 @@ fn looked_again(story: &Story<'_>, check: EventId, began: &Event) -> bool {
         earlier.into_iter().find(|event| taken_or_given(event))
     };
     let held = |event: &&Event| matches!(event.kind, EventKind::Lock { .. });
-    let check = story.event(check);
+    let look = story.event(check);
     let (Some(first), Some(second)) =
-        (last(check.index).filter(held), last(began.index).filter(held))
+        (last(look.index).filter(held), last(began.index).filter(held))
     else {
         return false;
     };
-    let looks_there = |look: &PathCondition| {
-        look.thread == began.thread
-            && look.kind == PathConditionKind::Branch
-            && (second.index + 1..=began.index).contains(&look.position)
-            && !story.trace().reads_of(look.expr).is_empty()
+    let section = second.index + 1..=began.index;
+    let looks_there = |other: &PathCondition| {
+        let again = |read: &ReadRef| !story.common_cells(check, read.event).is_empty();
+        other.thread == began.thread
+            && other.kind == PathConditionKind::Branch
+            && section.contains(&other.position)
+            && story.trace().reads_of(other.expr).iter().any(again)
     };
     let later_round = first.stack == second.stack;
     first.id != second.id && (later_round || story.trace().conditions.iter().any(looks_there))
