@@ -12,11 +12,15 @@ use std::collections::BTreeSet;
 /// The candidate in other words, where all that it holds a new lock for is such updates and the reads behind them.
 /// What the function knows from the update stays as it was, as it would under the lock.
 pub(super) fn without_reading(bug: &Bug<'_>, mut candidate: Candidate) -> Candidate {
-    let Some(places) = updates(bug, &candidate) else { return candidate };
+    let Some(updates) = updates(bug, &candidate) else { return candidate };
     let repair = &mut candidate.repair;
     let what = repair.variables.first().map(|name| quoted(name)).unwrap_or_default();
-    let steps = places.iter().enumerate().map(|(number, place)| {
+    let steps = updates.iter().enumerate().map(|(number, (place, wrapper))| {
         let what = if number == 0 { what.as_str() } else { "it" };
+        let what = match wrapper {
+            Some(wrapper) => format!("{what} in {wrapper}"),
+            None => what.to_owned(),
+        };
         let again = match place.first == place.last {
             true => String::new(),
             false => format!(" ({})", place.end()),
@@ -30,12 +34,13 @@ pub(super) fn without_reading(bug: &Bug<'_>, mut candidate: Candidate) -> Candid
     repair.steps = steps.collect();
     repair.kind = Kind::OneStep;
     repair.lock = None;
-    repair.places = places.into_iter().collect();
+    repair.places = updates.into_iter().map(|(place, _)| place).collect();
     candidate
 }
 
-/// Where the updates are, and the reads behind them; `None` where the lock is held for anything else.
-fn updates(bug: &Bug<'_>, candidate: &Candidate) -> Option<BTreeSet<Span>> {
+/// Where the updates are, and the reads behind them, with the function that a call there makes the update in; `None` where
+/// the lock is held for anything else.
+fn updates(bug: &Bug<'_>, candidate: &Candidate) -> Option<BTreeSet<(Span, Option<String>)>> {
     let trace = bug.trace;
     let is_new = candidate.repair.lock.as_ref().is_some_and(|lock| lock.new);
     let Rule::Alone(stretches) = &candidate.repair.rule else { return None };
@@ -48,17 +53,34 @@ fn updates(bug: &Bug<'_>, candidate: &Candidate) -> Option<BTreeSet<Span>> {
         if first == last && is_update(update) {
             continue;
         }
-        let (here, there) = (update.site(), read.site());
         let both = is_update(update)
             && matches!(read.kind, EventKind::Read { .. })
-            && cells(update) == cells(read)
-            && (&here.function, &here.file) == (&there.function, &there.file);
+            && cells(update) == cells(read);
         if !both {
             return None;
         }
-        places.insert(span(update, read)?);
+        let place = span(update, read)?;
+        let wrapper = match is_in(update, &place) && is_in(read, &place) {
+            true => None,
+            false if is_called_in(update, &place) && is_called_in(read, &place) => {
+                Some(update.site().function.clone()).filter(|name| *name != place.function)
+            }
+            false => return None,
+        };
+        places.insert((place, wrapper));
     }
     (!places.is_empty()).then_some(places)
+}
+
+/// Is it one of the lines that does this?
+fn is_in(event: &Event, place: &Span) -> bool {
+    place.has(event.site())
+}
+
+/// Is it done there, or in a function that is called there, as where the project has functions of its own for atomic variables?
+fn is_called_in(event: &Event, place: &Span) -> bool {
+    let outer = event.stack.get(event.depth() + 1);
+    is_in(event, place) || outer.is_some_and(|call| place.has(call))
 }
 
 fn is_update(event: &Event) -> bool {
@@ -90,6 +112,43 @@ mod tests {
         let bug = Bug::by_hand(&parsed.trace, Pattern::Atomicity, &events);
         let all = of_pattern(&bug).into_iter();
         all.map(|Candidate { repair, .. }| (repair.kind, repair.steps.join("; "))).collect()
+    }
+
+    /// The same where each of the steps is a function of its own.
+    fn offered_by_way_of(outer: [(&str, u32); 2]) -> Vec<(Kind, String)> {
+        let text = "cell users 32 = 2\nt: fork u\nt: [down] RMW users -> a = a - 1\nt: [look] R users -> b\nt: fail b == 0\n\
+             u: [other] RMW users -> c = c - 1\nu: [last] R users -> d\n";
+        let mut parsed = parse(text).expect("the text is a trace");
+        for label in ["down", "look", "other", "last"] {
+            let is_read = matches!(label, "look" | "last");
+            let (inner, line) = if is_read { ("users_of", 46) } else { ("drop_user", 41) };
+            let (function, call) = outer[usize::from(is_read)];
+            let site = |file: &str, line: u32, function: &str| Site {
+                file: file.to_owned(),
+                line,
+                column: 5,
+                function: function.to_owned(),
+            };
+            let id = parsed.event(label);
+            let stack = [site("users.c", line, inner), site("frames.c", call, function)];
+            parsed.trace.events[id.index()].stack = stack.into();
+        }
+        let events = ["down", "other", "look"].map(|label| parsed.event(label));
+        let bug = Bug::by_hand(&parsed.trace, Pattern::Atomicity, &events);
+        let all = of_pattern(&bug).into_iter();
+        all.map(|Candidate { repair, .. }| (repair.kind, repair.steps.join("; "))).collect()
+    }
+
+    #[test]
+    fn an_update_in_a_function_of_its_own_gives_back_what_it_leaves() {
+        let found = offered_by_way_of([("release", 29), ("release", 30)]);
+        let text = "in release, take what the update of `users` in drop_user gives back (frames.c:29), and do not read it \
+                    again (frames.c:30)";
+        assert!(found.contains(&(Kind::OneStep, text.to_owned())), "{found:?}");
+        assert!(found.iter().all(|(kind, _)| *kind != Kind::CriticalSection), "{found:?}");
+        // What another function asks later is told to nobody by the update.
+        let found = offered_by_way_of([("release", 29), ("report", 80)]);
+        assert!(found.iter().all(|(kind, _)| *kind != Kind::OneStep), "{found:?}");
     }
 
     #[test]
