@@ -226,7 +226,7 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             let mut instead: Vec<Candidate> = steps::one_step(bug).into_iter().collect();
             instead.extend(compared::candidate(bug));
             // To take a lock to write that all of them have is less than to keep it for longer.
-            let is_counter = !instead.is_empty();
+            let is_counter = !instead.is_empty() && !shared::is_taken_wrongly(bug);
             let to_write = shared::candidate(bug);
             (if is_counter { &mut instead } else { &mut found }).extend(to_write);
             let locks = atomicity::candidates(bug).into_iter();

@@ -4,10 +4,10 @@ use super::atomicity::{cells, touches};
 use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
-use crate::sections::{is_internal, lock_name, sections};
+use crate::sections::{Section, is_internal, lock_name, sections};
 use crate::source::Span;
 use crate::words::lock_word;
-use model::{Event, EventId, EventKind, LockMode, ObjectId};
+use model::{CellId, Event, EventId, EventKind, LockMode, ObjectId};
 use std::collections::BTreeSet;
 
 /// Where all that the cause names is done under one lock, and some of the writes while it is held to read.
@@ -61,6 +61,30 @@ pub(super) fn candidate(bug: &Bug<'_>) -> Option<Candidate> {
     Some(Candidate { repair, edited })
 }
 
+/// Do threads that have the lock to read write more under it that others see than what the cause is about? Who does only
+/// counts there, as for statistics, has taken it to read on purpose, and the others have taken it wrongly.
+pub(super) fn is_taken_wrongly(bug: &Bug<'_>) -> bool {
+    let trace = bug.trace;
+    let Some(object) = common(bug) else { return false };
+    let all = sections(trace);
+    let cells = cells(trace, bug.events);
+    let written = |event: &Event| -> Vec<CellId> {
+        let plain = matches!(event.kind, EventKind::Write { .. });
+        let parts = event.kind.writes().iter().filter(|_| plain);
+        parts.map(|part| part.cell).filter(|cell| !cells.contains(cell)).collect()
+    };
+    let is_shared =
+        |section: &Section| section.object == object && section.mode == LockMode::Shared;
+    trace.events.iter().any(|event| {
+        let more = written(event);
+        let others = |cell: &CellId| {
+            let others = trace.events.iter().filter(|other| other.thread != event.thread);
+            others.into_iter().any(|other| touches(trace, other.id, &BTreeSet::from([*cell])))
+        };
+        more.iter().any(others) && all.around(trace, event.id).iter().any(is_shared)
+    })
+}
+
 /// The lock of the program that is held at every access of the cause.
 fn common(bug: &Bug<'_>) -> Option<ObjectId> {
     let trace = bug.trace;
@@ -110,6 +134,39 @@ mod tests {
             candidate(&Bug { trace: &parsed.trace, events: &events, schedule: &events, ..bug })
                 .is_none()
         );
+    }
+
+    /// Counters under a lock that is held to read: alone, and with a list that changes, too.
+    #[test]
+    fn who_only_counts_under_a_lock_that_is_held_to_read_gets_an_atomic_counter_first() {
+        let first = |more: &str| {
+            let text = format!(
+                "
+                a: rdlock m
+                a: [look] R count -> h
+                a: [put] W count h + 1
+                {more}
+                a: rdunlock m
+                b: rdlock m
+                b: R list -> l
+                b: R count -> g
+                b: [other] W count g + 1
+                b: rdunlock m
+            "
+            );
+            let parsed = parse(&text).expect("the text is a trace");
+            let events = ["other", "look", "put"].map(|label| parsed.event(label));
+            let bug = Bug::by_hand(&parsed.trace, Pattern::Atomicity, &events);
+            let found: Vec<Kind> =
+                super::super::all(&bug).into_iter().map(|found| found.repair.kind).collect();
+            assert!(found.contains(&Kind::OneStep), "{found:?}");
+            assert!(found.contains(&Kind::TakeToWrite), "{found:?}");
+            found[0]
+        };
+        assert_eq!(first(""), Kind::OneStep);
+        assert_eq!(first("a: W list 7"), Kind::TakeToWrite);
+        // A list of its own is nobody else's affair.
+        assert_eq!(first("a: W own 7"), Kind::OneStep);
     }
 
     #[test]
