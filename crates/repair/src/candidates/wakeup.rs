@@ -6,6 +6,7 @@ use crate::edit::Edit;
 use crate::enforce::Rule;
 use crate::sections::{Section, Sections, begins_wait, guard, lock_name, sections};
 use crate::source::{Span, passages, same_function, span};
+use crate::words::lock_word;
 use model::{
     Awaited, Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, FailureCondition,
     ObjectId, PathCondition, PathConditionKind, ReadPart, VarId, Variable, VariableOrigin,
@@ -85,6 +86,16 @@ impl<'a> Missed<'a> {
         lock_name(self.trace(), object)
     }
 
+    /// What the function of some lines calls the mutex of the wait: a class may have it by another name than who made it.
+    fn mutex_in(&self, lines: &Span) -> String {
+        lock_word(self.trace(), self.waiting.object, lines, None)
+    }
+
+    /// What an event calls the condition variable that is waited for.
+    fn condition_of(&self, event: &Event) -> String {
+        event.name.as_deref().map_or_else(|| self.name(self.condition), str::to_owned)
+    }
+
     fn guard(&self) -> Option<Guard> {
         Some(Guard { name: self.name(self.waiting.object), new: false })
     }
@@ -141,7 +152,7 @@ impl<'a> Missed<'a> {
         guard(&mut edit, object, &passages(trace, &lines));
         self.fails_unwoken(&mut edit);
         let edited = edit.finish()?;
-        let name = quoted(&self.name(object));
+        let name = quoted(&self.mutex_in(&lines));
         let step = super::atomicity::held(&name, &lines);
         let why = format!(
             "{} is tested under it before the wait at {}",
@@ -184,7 +195,7 @@ impl<'a> Missed<'a> {
         let step = format!(
             "in {}, broadcast {} rather than signal it ({})",
             place.function,
-            quoted(&self.name(self.condition)),
+            quoted(&self.condition_of(self.signal)),
             place.begin()
         );
         let steps = [Some(step), again::needed_by_all(trace, self.condition)];
@@ -231,18 +242,19 @@ impl<'a> Missed<'a> {
         let edited = edit.finish()?;
         let here = Span::of(self.wait.site());
         let there = Span::of(self.signal.site());
-        let mutex = quoted(&self.name(self.waiting.object));
         let what = match self.news().or_else(|| self.written()) {
             Some(name) => format!("whether {} says that it has happened", quoted(&name)),
             None => "whether it has happened".to_owned(),
         };
         let mut steps = vec![format!(
-            "in {}, test under {mutex} {what} before waiting for {} ({}), and wait in a loop",
+            "in {}, test under {} {what} before waiting for {} ({}), and wait in a loop",
             here.function,
-            quoted(&self.name(self.condition)),
+            quoted(&self.mutex_in(&here)),
+            quoted(&self.condition_of(self.wait)),
             here.begin(),
         )];
         let mut places = vec![here];
+        let mutex = quoted(&self.mutex_in(&there));
         if unguarded {
             steps.push(format!(
                 "in {}, hold {mutex} while noting it and signalling ({})",
@@ -513,6 +525,48 @@ mod tests {
         };
         assert!(!asks_first("push"));
         assert!(asks_first("stop"));
+    }
+
+    /// Who made them may have called them otherwise as well.
+    #[test]
+    fn a_mutex_and_its_condition_variable_are_called_as_each_function_calls_them() {
+        let text = "
+            t0: [made] fork a
+            t0: [own] lock m
+            t0: [began] unlock m
+            t0: [asleep] W pad 1
+            t0: fail
+            a: [held] lock m
+            a: [tell] signal told
+            a: [given] unlock m
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [own, began, asleep, held, tell, given] =
+            ["own", "began", "asleep", "held", "tell", "given"].map(|label| parsed.event(label));
+        let condition = parsed.trace.event(tell).kind.object().expect("a condition");
+        parsed.trace.events[asleep.index()].kind =
+            EventKind::Block { on: Awaited::Signal { condition } };
+        for (id, function, name) in [
+            (own, "fetch", "wheel.guard"),
+            (began, "fetch", "wheel.guard"),
+            (asleep, "fetch", "wheel.filled"),
+            (held, "fill", "self.guard"),
+            (tell, "fill", "self.filled"),
+            (given, "fill", "self.guard"),
+        ] {
+            let site = Site { function: function.into(), file: "w.c".into(), line: 9, column: 0 };
+            let event = &mut parsed.trace.events[id.index()];
+            (event.stack, event.name) = ([site].into(), Some(name.into()));
+        }
+        let events = [tell, asleep];
+        let bug = Bug::by_hand(&parsed.trace, Pattern::MissedWakeup, &events);
+        let missed = Missed::of(&bug).expect("a signal was missed");
+        let steps = missed.test_first().expect("it may ask first").repair.steps;
+        assert!(steps[0].starts_with("in fetch, test under `wheel.guard` whether"), "{steps:?}");
+        assert!(steps[0].contains("before waiting for `wheel.filled` ("), "{steps:?}");
+        assert!(steps[1].starts_with("in fill, note under `self.guard` that"), "{steps:?}");
+        let steps = missed.broadcast().expect("it may wake all").repair.steps;
+        assert!(steps[0].contains("broadcast `self.filled` rather"), "{steps:?}");
     }
 
     #[test]
