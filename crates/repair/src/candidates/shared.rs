@@ -81,7 +81,9 @@ pub(super) fn is_taken_wrongly(bug: &Bug<'_>) -> bool {
             let others = trace.events.iter().filter(|other| other.thread != event.thread);
             others.into_iter().any(|other| touches(trace, other.id, &BTreeSet::from([*cell])))
         };
-        more.iter().any(others) && all.around(trace, event.id).iter().any(is_shared)
+        let held =
+            |more: &[_]| !more.is_empty() && all.around(trace, event.id).iter().any(is_shared);
+        held(&more) && more.iter().any(others)
     })
 }
 
