@@ -4,7 +4,7 @@ use super::story::{Pair, Story};
 use super::words::{at, both_at, did_in, quoted};
 use super::{CauseEvent, Found, Pattern, sections};
 use model::names::{is_contents, is_descriptor, is_file};
-use model::{CellId, EventId, ThreadId};
+use model::{CellId, EventId, PathConditionKind, ThreadId};
 use std::cell::LazyCell;
 
 /// So many accesses before and behind the other thread's are tried, the nearest first.
@@ -274,7 +274,8 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
                 && behind()
                 && (linked()
                     || story.decide_together(first, second, cell)
-                    || story.turns_null(first, second, cell))
+                    || story.turns_null(first, second, cell)
+                    || leads_to_two_objects(story, triple))
         };
         if a.reads && c.reads && victim() && together() {
             return Some(Case::ReadWriteRead);
@@ -331,6 +332,27 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         a.writes && b.reads && !b.writes && c.writes && !story.always_before(first, between);
     let dirty = dirty && story.reads_otherwise(between) && one_activation();
     dirty.then_some(Case::WriteReadWrite)
+}
+
+/// Does the thread follow a pointer that it reads twice, and comes to two objects, one of them the other thread's? What it takes
+/// from them may not belong together. It has not changed the pointer itself meanwhile.
+fn leads_to_two_objects(story: &Story<'_>, triple: Triple) -> bool {
+    let Triple { first, between, second, cell } = triple;
+    let follows = |id: EventId| {
+        let event = story.event(id);
+        let mut own = story.trace().conditions.iter().filter(|c| c.thread == event.thread);
+        own.any(|condition| {
+            condition.kind == PathConditionKind::Address
+                && story.trace().reads_of(condition.expr).iter().any(|read| read.event == id)
+        })
+    };
+    let range = story.event(first).index..=story.event(second).index;
+    let mut own = story.accesses(story.event(first).thread, cell).iter();
+    story.source(second, cell) == Some(between)
+        && story.found(first, cell) != story.found(second, cell)
+        && own.all(|id| !range.contains(&story.event(*id).index) || !story.access(*id, cell).writes)
+        && follows(first)
+        && follows(second)
 }
 
 /// Is the read only how a library puts a new value in the old one's place, as a swap does: in the statement that
