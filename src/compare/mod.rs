@@ -1,10 +1,13 @@
 //! Are two failures the same bug? By the fingerprints of their causes, and by what differs.
 
+mod traits;
+
 use render::Solution;
 use render::solution::Event;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+pub use traits::Traits;
 
 /// The value of [`Comparison::format`].
 pub const FORMAT: &str = "symbiosis-comparison";

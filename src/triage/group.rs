@@ -2,7 +2,7 @@
 
 use super::solve::{End, Found, Outcome};
 use super::{FORMAT, Group, Known, Member, State, Triage, Unsolved, VERSION};
-use explain::Pattern;
+use crate::compare::Traits;
 use render::solution::Replay;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -142,25 +142,19 @@ fn relate(groups: &mut [Group]) {
     }
 }
 
-/// Two bugs may fail one check: of two causes that have neither a variable nor a function in common, that says nothing. That
-/// threads wait for each other in a circle is a bug of its own, though its locks may be called by what they guard.
+/// May the two groups be one bug, told in two ways?
 fn may_be_one(one: &Group, other: &Group) -> bool {
-    let same_failure = one.failure == other.failure;
-    if one.fingerprint.is_none() || other.fingerprint.is_none() {
-        return same_failure;
-    }
-    let is_deadlock = |group: &Group| group.pattern == Pattern::Deadlock.name();
-    if is_deadlock(one) != is_deadlock(other) {
-        return false;
-    }
-    let same_variables = !one.variables.is_empty() && one.variables == other.variables;
-    let variable = share(&one.variables, &other.variables);
-    let function = share(&one.functions, &other.functions);
-    same_variables || (variable && function) || (same_failure && (variable || function))
+    traits(one).may_be_one_with(&traits(other))
 }
 
-fn share(one: &[String], other: &[String]) -> bool {
-    one.iter().any(|name| other.contains(name))
+fn traits(group: &Group) -> Traits {
+    Traits {
+        fingerprint: group.fingerprint.clone(),
+        pattern: group.pattern.clone(),
+        variables: group.variables.clone(),
+        functions: group.functions.clone(),
+        failure: group.failure.clone(),
+    }
 }
 
 #[cfg(test)]
