@@ -455,3 +455,58 @@ fn a_patch_of_one_of_two_bugs_is_judged_by_its_own() {
         assert_eq!(verify(trace, program)["verdict"], "still-fails");
     }
 }
+
+/// With a patch the compiler puts lines of the other bug elsewhere, so that its fingerprint is another one in the recorded program.
+#[test]
+fn the_other_bug_is_known_in_the_recorded_program_where_the_patch_moved_its_lines() {
+    let workspace = Workspace::new("verify-two-counts");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/two_counts.c");
+    fs::copy(source, workspace.path("program.c")).expect("a copy of the source");
+    for (program, mended) in [("buggy", "-DNONE"), ("packets", "-DPACKETS_FIXED")] {
+        let arguments = ["cc", "-g", "-O1", "-pthread", mended, "program.c", "-o", program];
+        workspace.symbiosis(arguments).expect_code(SUCCESS);
+    }
+    let record = ["record", "--noise", "--until-failure", "9000", "--failures", "40", "-q"];
+    let record = record.into_iter().chain(["-o", "failing.trace", "--", "./buggy"]);
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let loses_packets = |trace: &String| {
+        let manifest = fs::read_to_string(workspace.path(trace).join("manifest.json"));
+        manifest.is_ok_and(|manifest| manifest.contains("in.packets == 6"))
+            && workspace.symbiosis(["solve", trace]).stdout().contains("wrote `in.packets`")
+    };
+    let mut traces = (1..=40).map(|number| format!("failing-{number}.trace"));
+    let trace = traces.find(loses_packets).expect("a trace of this bug");
+    let verify = ["verify", &trace, "--program", "packets", "--noisy", "150", "--format", "json"];
+    let answer = workspace.symbiosis(verify);
+    let found: Value = serde_json::from_str(&answer.stdout()).expect("JSON");
+    assert_eq!(found["verdict"], "no-longer-possible", "{found}");
+    assert!(found["failed_runs"].as_u64() > Some(0), "{found}");
+    assert!(found["others"][0]["recorded_runs"].as_u64() > Some(0), "{found}");
+}
+
+/// Where the recorded program crashes and the new one hangs, the runs that hang are ended soon enough to see what both have.
+#[test]
+fn a_hang_that_is_left_beside_a_mended_crash_is_known() {
+    let workspace = Workspace::new("verify-crash-and-hang");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/crash_and_hang.c");
+    fs::copy(source, workspace.path("program.c")).expect("a copy of the source");
+    for (program, mended) in [("buggy", "-DNONE"), ("table", "-DTABLE_FIXED")] {
+        let arguments = ["cc", "-g", "-O1", "-pthread", mended, "program.c", "-o", program];
+        workspace.symbiosis(arguments).expect_code(SUCCESS);
+    }
+    let record = ["record", "--noise", "--until-failure", "3000", "--failures", "40", "-q"];
+    let record = record.into_iter().chain(["--timeout", "1", "-o", "failing.trace"]);
+    workspace.symbiosis(record.chain(["--", "./buggy"])).expect_code(SUCCESS);
+    let crashed = |trace: &String| {
+        let manifest = fs::read_to_string(workspace.path(trace).join("manifest.json"));
+        manifest.is_ok_and(|manifest| manifest.contains("\"signal\""))
+    };
+    let mut traces = (1..=40).map(|number| format!("failing-{number}.trace"));
+    let trace = traces.find(crashed).expect("a trace of the crash");
+    let verify = ["verify", &trace, "--program", "table", "--timeout", "60", "--format", "json"];
+    let answer = workspace.symbiosis(verify);
+    let found: Value = serde_json::from_str(&answer.stdout()).expect("JSON");
+    assert_eq!(found["verdict"], "no-longer-possible", "{found}");
+    let left = found["others"][0]["failure"].as_str();
+    assert!(left.is_some_and(|left| left.starts_with("deadlock at program.c:")), "{found}");
+}

@@ -70,7 +70,7 @@ pub(super) fn beside(
         }
         if taken.failed {
             found.recorded_program = None;
-            return judge.failed(&taken, found);
+            return judge.failed(&taken, found).map(drop);
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ mod forced;
 mod others;
 mod runs;
 
-use crate::compare::{Comparison, alike, compare, fingerprint, variables};
+use crate::compare::{Comparison, Traits, alike, compare};
 use crate::fix::{FixError, Recorded, Unshown, bug, ordered};
 use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use asked::{Unasked, asked_of};
@@ -207,21 +207,20 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Says of a run that it failed, and whether that was for the same cause.
-    fn failed(self, taken: &Taken, found: &mut Verification) -> Result<(), FixError> {
+    /// Says of a run that it failed, and whether that was for the same cause. Gives whether it was for one that the recorded program
+    /// was already seen to fail for.
+    fn failed(self, taken: &Taken, found: &mut Verification) -> Result<bool, FixError> {
         found.failed_runs += 1;
         let (time, is_first) = (self.options.time / 4, found.comparison.is_none());
         let told = compared(taken, self.solution, time, is_first);
         let same = told.as_ref().is_some_and(|told| told.same);
-        if !same {
-            others::note(&mut found.others, self.solution, told.as_ref());
-        }
+        let is_known = !same && others::note(&mut found.others, self.solution, told.as_ref());
         let Some(Told { comparison, .. }) = told else {
             if found.comparison.is_none() {
                 found.reason = "a run failed, and its cause is not known".to_owned();
             }
             found.verdict = Verdict::FailsOtherwise;
-            return Ok(());
+            return Ok(false);
         };
         if same || found.comparison.is_none() {
             found.verdict = if same { Verdict::StillFails } else { Verdict::FailsOtherwise };
@@ -236,7 +235,7 @@ impl Judge<'_> {
             let earlier = found.shown_by.take();
             found.shown_by = taken.keep(self.options.keep.as_deref(), earlier)?;
         }
-        Ok(())
+        Ok(is_known)
     }
 }
 
@@ -245,10 +244,8 @@ struct Told {
     comparison: Comparison,
     /// The cause is the recorded one.
     same: bool,
-    pattern: String,
-    variables: Vec<String>,
-    /// The fingerprints of its cause, as its log alone and runs of the program tell it.
-    prints: BTreeSet<String>,
+    /// Its cause, as its log alone tells it, and then as runs of the program do.
+    traits: Vec<Traits>,
 }
 
 /// Solves a failing run, with runs of the program if there is something for that. `None` when it has no cause.
@@ -280,16 +277,9 @@ fn compared(taken: &Taken, solution: &Solution, time: Duration, is_first: bool) 
     // The recorded cause is that of runs of the program, too, where these tell another one than the log alone.
     let asks = !is_same(&by_log) && (is_first || (every(&by_log) && !every(solution)));
     let by_runs = asks.then(|| claimed(taken, time, Some(ReplayOptions::default()))).flatten();
-    let prints = [Some(&by_log), by_runs.as_ref()].into_iter().flatten();
-    let prints = prints.filter_map(fingerprint).map(str::to_owned).collect();
+    let traits = [Some(&by_log), by_runs.as_ref()].into_iter().flatten().map(Traits::of).collect();
     let other = by_runs.unwrap_or(by_log);
-    Some(Told {
-        comparison: compare(solution, &other),
-        same: is_same(&other),
-        pattern: other.cause.as_ref().map(|cause| cause.pattern.clone()).unwrap_or_default(),
-        variables: variables(&other),
-        prints,
-    })
+    Some(Told { comparison: compare(solution, &other), same: is_same(&other), traits })
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
@@ -409,7 +399,8 @@ fn ask(
         if ways.found.is_empty() {
             return undecided(found, open);
         }
-        match force((runner, &execution), &ways.found, judge, found, budget)? {
+        let of = (recorded, &execution);
+        match force(of, &ways.found, (judge, runner), found, budget)? {
             Forced::Failed if found.verdict == Verdict::Undecided => {
                 let why = format!("{open}; a run that was made to have it failed for another one");
                 return undecided(found, why);

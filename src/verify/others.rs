@@ -3,11 +3,10 @@
 
 use super::runs::{Runner, Taken};
 use super::{Judge, Told, Verdict, Verification, claimed};
-use crate::compare::fingerprint;
+use crate::compare::Traits;
 use crate::fix::{FixError, Recorded};
 use crate::pipeline::ReplayOptions;
 use crate::replay::ReplayError;
-use explain::Pattern;
 use render::Solution;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -32,9 +31,9 @@ pub struct Other {
     pub runs: u32,
     /// How many runs of the recorded program were seen to fail for it.
     pub recorded_runs: u32,
-    /// Every fingerprint that it was told by: by a run's log alone, and with runs of the program.
+    /// As what it was told: by a run's log alone, and with runs of the program. Only what has a fingerprint.
     #[serde(skip)]
-    prints: BTreeSet<String>,
+    traits: Vec<Traits>,
     /// It may be the recorded cause, told in another way.
     #[serde(skip)]
     may_be_same: bool,
@@ -44,62 +43,74 @@ impl Other {
     fn is_known(&self) -> bool {
         self.recorded_runs > 0
     }
+
+    /// Was it told with this fingerprint?
+    fn has(&self, print: Option<&String>) -> bool {
+        print.is_some() && self.traits.iter().any(|traits| traits.fingerprint.as_ref() == print)
+    }
+
+    /// May it be the bug by which a run of the recorded program failed? A patch moves lines, so that its fingerprint may be another
+    /// one there.
+    fn may_be(&self, seen: &Traits) -> bool {
+        self.traits.iter().any(|traits| traits.may_be_one_with(seen))
+    }
 }
 
-/// Notes that a run of the new program failed for another cause; `None` where that is not known.
-pub(super) fn note(others: &mut Vec<Other>, solution: &Solution, told: Option<&Told>) {
-    let prints = told.map(|told| told.prints.clone()).unwrap_or_default();
+/// Notes that a run of the new program failed for another cause; `None` where that is not known. Says whether it is one that the
+/// recorded program was already seen to fail for.
+pub(super) fn note(others: &mut Vec<Other>, solution: &Solution, told: Option<&Told>) -> bool {
+    let recorded = Traits::of(solution);
+    let traits = told.map(|told| told.traits.clone()).unwrap_or_default();
     let side = told.map(|told| told.comparison.sides[1].clone()).unwrap_or_default();
+    let last = traits.last().filter(|traits| traits.are_apart(&recorded));
+    let is_of = |other: &Other| other.is_known() && last.is_some_and(|traits| other.may_be(traits));
+    let is_known = others.iter().any(is_of);
+    let may_be_same = last.is_none();
     others.push(Other {
         cause: side.cause,
         fingerprint: side.fingerprint,
         failure: side.failure,
         runs: 1,
         recorded_runs: 0,
-        may_be_same: told.is_none_or(|told| !are_apart(solution, told)),
-        prints,
+        may_be_same,
+        traits: traits.into_iter().filter(|traits| traits.fingerprint.is_some()).collect(),
     });
     join(others);
+    is_known
 }
 
 /// Puts those together that are one cause: they have a fingerprint in common; or of one it is known no more than that it failed
 /// where another one did.
 fn join(others: &mut Vec<Other>) {
     let (told, untold): (Vec<Other>, Vec<Other>) =
-        std::mem::take(others).into_iter().partition(|other| !other.prints.is_empty());
+        std::mem::take(others).into_iter().partition(|other| !other.traits.is_empty());
     for other in told.into_iter().chain(untold) {
-        let is_one = |known: &&mut Other| match other.prints.is_empty() {
+        let is_one = |known: &&mut Other| match other.traits.is_empty() {
             true => known.failure == other.failure,
-            false => !known.prints.is_disjoint(&other.prints),
+            false => other.traits.iter().any(|traits| known.has(traits.fingerprint.as_ref())),
         };
         match others.iter_mut().find(is_one) {
             Some(known) => {
                 known.runs += other.runs;
-                known.prints.extend(other.prints);
+                known.may_be_same |= other.may_be_same && !other.traits.is_empty();
+                for traits in other.traits {
+                    if !known.has(traits.fingerprint.as_ref()) {
+                        known.traits.push(traits);
+                    }
+                }
             }
             None => others.push(other),
         }
     }
 }
 
-/// Can the two not be one bug that is told in two ways? Those are about one variable mostly. That threads wait for each other in
-/// a circle is a bug of its own.
-fn are_apart(solution: &Solution, told: &Told) -> bool {
-    let recorded = solution.cause.as_ref().map(|cause| cause.pattern.as_str()).unwrap_or_default();
-    let is_deadlock = |pattern: &str| pattern == Pattern::Deadlock.name();
-    if is_deadlock(recorded) != is_deadlock(&told.pattern) {
-        return true;
-    }
-    let variables = crate::compare::variables(solution);
-    let named = !variables.is_empty() && !told.variables.is_empty();
-    named && told.variables.iter().all(|name| !variables.contains(name))
-}
-
-/// The fingerprint of a failing run's cause, for which the program is run where the log alone tells none.
-fn print_of(taken: &Taken, time: Duration) -> Option<String> {
-    let print = |solution: Solution| fingerprint(&solution).map(str::to_owned);
-    let by_log = print(claimed(taken, time, None)?);
-    by_log.or_else(|| claimed(taken, time, Some(ReplayOptions::default())).and_then(print))
+/// What a failing run's cause is told as; the program is run for that where the log alone tells none.
+fn told_of(taken: &Taken, time: Duration) -> Option<Traits> {
+    let told = |replay: Option<ReplayOptions>| {
+        let traits = claimed(taken, time, replay).map(|solution| Traits::of(&solution));
+        traits.filter(|traits| traits.fingerprint.is_some())
+    };
+    told(None).or_else(|| told(Some(ReplayOptions::default())))
 }
 
 /// Does the recorded program fail for all of the other causes, too? It is run under noise until it was seen to. Where it does not,
@@ -114,7 +125,7 @@ pub(super) fn are_known(
     budget: &dyn Fn() -> bool,
 ) -> Result<bool, FixError> {
     if let Some(other) = found.others.iter().find(|other| other.may_be_same) {
-        let why = match other.prints.is_empty() {
+        let why = match other.traits.is_empty() {
             true => "; of a failure too little is known to tell it from the recorded one",
             false => "; that may be the recorded cause, told in another way",
         };
@@ -131,6 +142,7 @@ pub(super) fn are_known(
             return Ok(false);
         }
     };
+    let cause = Traits::of(judge.solution);
     let began = Instant::now();
     let mut runs = 0;
     while (runs < RUNS || began.elapsed() < LEAST)
@@ -149,9 +161,13 @@ pub(super) fn are_known(
         if !taken.failed {
             continue;
         }
-        let Some(print) = print_of(&taken, judge.options.time / 4) else { continue };
-        if let Some(other) = found.others.iter_mut().find(|other| other.prints.contains(&print)) {
-            other.recorded_runs += 1;
+        let Some(seen) = told_of(&taken, judge.options.time / 4) else { continue };
+        let print = seen.fingerprint.as_ref();
+        let apart = seen.are_apart(&cause);
+        let at = found.others.iter().position(|other| other.has(print));
+        let at = at.or_else(|| found.others.iter().position(|other| apart && other.may_be(&seen)));
+        if let Some(at) = at {
+            found.others[at].recorded_runs += 1;
         }
     }
     let known = found.others.iter().all(Other::is_known);
@@ -171,11 +187,12 @@ pub(super) fn are_known(
 
 #[cfg(test)]
 mod tests {
-    use super::{BTreeSet, Other, join};
+    use super::{Other, Traits, join};
 
     fn other(print: Option<&str>, failure: &str) -> Other {
-        let prints: BTreeSet<String> = print.into_iter().map(str::to_owned).collect();
-        Other { failure: failure.to_owned(), runs: 1, prints, ..Other::default() }
+        let of = |print: &str| Traits { fingerprint: Some(print.to_owned()), ..Traits::default() };
+        let traits = print.into_iter().map(of).collect();
+        Other { failure: failure.to_owned(), runs: 1, traits, ..Other::default() }
     }
 
     #[test]

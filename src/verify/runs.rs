@@ -40,6 +40,10 @@ impl Kind {
     pub(super) fn is_scheduled(self) -> bool {
         self == Self::Scheduled
     }
+
+    fn has_schedule(self) -> bool {
+        matches!(self, Self::Scheduled | Self::Forced)
+    }
 }
 
 /// A run that is over; its trace lives as long as this does.
@@ -274,7 +278,8 @@ impl Runner {
             }),
             perturbation,
             most_bytes: Some(replay::most_bytes(&self.manifest)),
-            ends_when_stuck: self.manifest.timed_out || self.hung(),
+            // Under no schedule nobody else holds a thread back.
+            ends_when_stuck: self.manifest.timed_out || self.hung() || !kind.has_schedule(),
         };
         let interrupts = Interrupts::catch();
         let run = record::run(&self.program, &directory, &options, &interrupts)
