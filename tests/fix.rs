@@ -267,6 +267,95 @@ fn nobody_is_joined_in_a_loop() {
     assert!(!answer.contains("join "), "{answer}");
 }
 
+/// With a repair of one of two bugs the program goes on to fail for the other one. The repair is right all the same, and what is
+/// left is told.
+fn a_repair_of_one_of_two_bugs_is_not_refused_for_the_other() {
+    let workspace = Workspace::new("fix-two-bugs");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/two_counts.c");
+    fs::copy(source, workspace.path("program.c")).expect("the source can be copied");
+    workspace
+        .symbiosis(["cc", "-g", "-O1", "-pthread", "program.c", "-o", "program"])
+        .expect_code(SUCCESS);
+    let record = ["record", "--noise", "--until-failure", "5000", "--failures", "16", "-q"];
+    let record = record.into_iter().chain(["-o", "failing.trace", "--", "./program"]);
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let loses_packets = |trace: &String| {
+        let manifest = fs::read_to_string(workspace.path(trace).join("manifest.json"));
+        manifest.is_ok_and(|manifest| manifest.contains("in.packets == 6"))
+    };
+    let traces = (1..=16).map(|number| format!("failing-{number}.trace")).filter(loses_packets);
+    let mut answers = traces.map(|trace| -> Value {
+        let answer = workspace.symbiosis(["fix", &trace, "--format", "json"]);
+        serde_json::from_str(&answer.stdout()).expect("an answer in JSON")
+    });
+    // In some of them bytes are not lost as well.
+    let fixes = answers.find(|fixes| !fixes["others"].is_null());
+    let fixes = fixes.expect("a run in which both bugs strike");
+    let repairs = fixes["repairs"].as_array().expect("repairs");
+    assert!(!repairs.is_empty(), "{fixes}");
+    for repair in repairs {
+        assert_eq!(strings(&repair["variables"]), ["in.packets"], "{fixes}");
+    }
+    let number = |of: &Value, name: &str| of[name].as_u64().unwrap_or_default();
+    let [scheduled, noisy] = ["replay", "noisy_replay"].map(|name| &repairs[0]["checks"][name]);
+    for replays in [scheduled, noisy] {
+        let known = number(replays, "passed") + number(replays, "failed_otherwise");
+        assert_eq!(known, number(replays, "runs"), "{fixes}");
+    }
+    assert!(number(scheduled, "failed_otherwise") > 0, "{fixes}");
+    let other = &fixes["others"][0];
+    assert!(other["cause"].as_str().is_some_and(|cause| cause.contains("`in.bytes`")), "{fixes}");
+    assert!(number(other, "recorded_runs") > 0, "{fixes}");
+}
+
+/// One run fails in a new way: the next one behind which there is a file of this name.
+const NEW_FAILURE: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+static int packets, sealed;
+static void *receive(void *argument) {
+    for (int i = 0; i < 3; i++)
+        packets++;
+    __atomic_store_n(&sealed, 1, __ATOMIC_SEQ_CST);
+    return argument;
+}
+int main(void) {
+    pthread_t threads[2];
+    int looks = rename("look", "looked") == 0;
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, receive, NULL);
+    int seen = looks ? __atomic_load_n(&sealed, __ATOMIC_SEQ_CST) : 1;
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert(packets == 6);
+    assert(seen == 1);
+    return 0;
+}
+"#;
+
+/// A failure that the recorded program does not have may be the repair's doing, however far from the recorded cause it is.
+fn a_repair_is_refused_for_what_the_recorded_program_does_not_do() {
+    let workspace = Workspace::new("fix-new-failure");
+    fs::write(workspace.path("program.c"), NEW_FAILURE).expect("the source can be written");
+    workspace
+        .symbiosis(["cc", "-g", "-O1", "-pthread", "program.c", "-o", "program"])
+        .expect_code(SUCCESS);
+    let record = ["record", "--noise", "--until-failure", "3000", "-o", "failing.trace"];
+    workspace.symbiosis(record.into_iter().chain(["--", "./program"])).expect_code(SUCCESS);
+    let fix = || -> Value {
+        let fix = ["fix", "failing.trace", "--runs", "3", "--format", "json"];
+        let answer = workspace.symbiosis(fix).expect_code(SUCCESS);
+        serde_json::from_str(&answer.stdout()).expect("an answer in JSON")
+    };
+    let before = fix();
+    fs::write(workspace.path("look"), "").expect("a file can be written");
+    let fixes = fix();
+    assert!(workspace.path("looked").exists(), "{fixes}");
+    assert!(fixes["refused"].as_u64() > before["refused"].as_u64(), "{before} {fixes}");
+    assert!(fixes["others"].is_null(), "{fixes}");
+}
+
 /// Solving this one takes minutes.
 const SLOW: &str = "shards";
 /// Every schedule of this one fails: what is said then has a test of its own.
@@ -319,6 +408,14 @@ fn main() -> ExitCode {
     }));
     trials.push(Trial::test("rounds::nobody_is_joined_in_each", || {
         nobody_is_joined_in_a_loop();
+        Ok(())
+    }));
+    trials.push(Trial::test("two_bugs::a_repair_of_one_is_not_refused_for_the_other", || {
+        a_repair_of_one_of_two_bugs_is_not_refused_for_the_other();
+        Ok(())
+    }));
+    trials.push(Trial::test("two_bugs::a_new_failure_is_not_the_other_one", || {
+        a_repair_is_refused_for_what_the_recorded_program_does_not_do();
         Ok(())
     }));
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 /// The value of [`Fixes::format`].
 pub const FORMAT: &str = "symbiosis-fixes";
 /// The version of the format.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "1.1";
 
 /// What `symbiosis fix` found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,11 +36,29 @@ pub struct Fixes {
     /// program that passes, along whose paths the order of the cause is no longer possible with them.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub other_run: bool,
+    /// Other bugs of the recorded program by which runs failed with repairs of this one: what is left when this one is mended.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub others: Vec<Other>,
     /// Did the time end before all candidates were looked at?
     pub out_of_time: bool,
     /// Why there are none, where that is known beforehand.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
+}
+
+/// Another bug of the recorded program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Other {
+    /// The sentence about its cause.
+    pub cause: String,
+    /// The cause's fingerprint.
+    pub fingerprint: String,
+    /// The failure's kind and place.
+    pub failure: String,
+    /// How many runs with a repair's order failed for it.
+    pub runs: u32,
+    /// How many runs of the recorded program, with no repair's order, were seen to fail for it.
+    pub recorded_runs: u32,
 }
 
 /// A repair that passed all checks.
@@ -118,6 +136,9 @@ pub struct Checks {
     /// The program under the failing schedule with the repair's order enforced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub replay: Option<Replays>,
+    /// The same under noise instead of the failing schedule, where another bug made runs under that fail.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub noisy_replay: Option<Replays>,
     /// Why it was not run, where it was to be.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub not_replayed: Option<String>,
@@ -132,6 +153,36 @@ pub struct Replays {
     pub passed: u32,
     /// In how many of them a thread was let go too early, because it was held back for too long.
     pub gave_up: u32,
+    /// How many of them failed for another bug ([`Fixes::others`]).
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub failed_otherwise: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl Replays {
+    /// Did a run fail of which it is not known that another bug made it fail?
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.passed + self.failed_otherwise < self.runs
+    }
+
+    fn to_text(&self, under: &str) -> String {
+        let Self { runs, passed, gave_up, failed_otherwise } = self;
+        let mut text = format!(
+            "  the program {under}, with the repair's order enforced: passed {passed} of {runs}"
+        );
+        if *failed_otherwise > 0 {
+            let _ = write!(text, "; {failed_otherwise} failed for another bug (below)");
+        }
+        if *gave_up > 0 {
+            let _ = write!(text, " (in {gave_up} runs a thread was held back for too long)");
+        }
+        text
+    }
 }
 
 impl Fixes {
@@ -183,6 +234,14 @@ impl Fixes {
         let many = |count: u64, one: &str, more: &str| {
             if count == 1 { format!("1 {one}") } else { format!("{count} {more}") }
         };
+        for other in &self.others {
+            let _ = writeln!(
+                out,
+                "another failure remains, which has nothing to do with this cause: {} ({}; {} of the runs with a repair, and {} of \
+                 the recorded program)",
+                other.cause, other.failure, other.runs, other.recorded_runs
+            );
+        }
         if self.refused > 0 {
             let what = many(self.refused, "other candidate was", "other candidates were");
             let _ = writeln!(out, "{what} refused by the checks");
@@ -218,6 +277,7 @@ impl Repair {
                 recorded_paths_undecided: checked.is_some_and(|c| c.paths_open),
                 no_new_deadlock: checked.is_some(),
                 replay: None,
+                noisy_replay: None,
                 not_replayed: None,
             },
             rule: None,
@@ -276,16 +336,11 @@ impl Repair {
             );
         }
         let _ = writeln!(out, "  no thread can come to wait in a circle that was not there before");
-        if let Some(Replays { runs, passed, gave_up }) = self.checks.replay {
-            let _ = write!(
-                out,
-                "  the program under the failing schedule, with the repair's order enforced: passed \
-                 {passed} of {runs}"
-            );
-            let _ = match gave_up {
-                0 => writeln!(out),
-                _ => writeln!(out, " (in {gave_up} runs a thread was held back for too long)"),
-            };
+        if let Some(replays) = &self.checks.replay {
+            let _ = writeln!(out, "{}", replays.to_text("under the failing schedule"));
+        }
+        if let Some(replays) = &self.checks.noisy_replay {
+            let _ = writeln!(out, "{}", replays.to_text("under noise"));
         }
         if let Some(why) = &self.checks.not_replayed {
             let _ = writeln!(out, "  not replayed: {why}");

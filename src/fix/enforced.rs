@@ -1,12 +1,14 @@
 //! The real program under the failing schedule, held to a repair's order.
 
-use super::answer::Replays;
+use super::answer::{Other, Replays};
+use super::others::{Others, under_noise};
 use crate::pipeline::ReplayOptions;
-use crate::replay::{self, Claim, ReplayError, Settings, Target};
-use model::{EventTrace, Points, Schedule};
+use crate::replay::{self, Attempt, Claim, ReplayError, Settings, Target};
+use model::Schedule;
+use render::Solution;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use symex::Input;
+use symex::Execution;
 use trace_format::{Manifest, State};
 
 /// How often the program is run with a repair's order, where nobody says so: so many times, ...
@@ -23,12 +25,13 @@ pub(super) struct Enforced {
     /// The program and the schedule; or why it cannot be run.
     ready: Result<(Target, String), String>,
     settings: Settings,
+    others: Others,
 }
 
 /// What came of running the program with a repair's order.
 pub(super) enum Runs {
-    /// So much.
-    Done(Replays),
+    /// So much under the failing schedule; and under noise, where another bug made some of these fail.
+    Done(Replays, Option<Replays>),
     /// It cannot be run so, and why.
     Impossible(String),
     /// The time was up before it had been run often enough to say something.
@@ -41,11 +44,10 @@ impl Enforced {
     /// # Errors
     /// When the trace cannot be read.
     pub(super) fn new(
-        directory: &Path,
-        trace: &EventTrace,
-        points: &Points,
-        inputs: &[Input],
+        (directory, solution): (&Path, &Solution),
+        Execution { trace, points, inputs, .. }: &Execution,
         schedule: &Schedule,
+        (time, until): (Duration, Option<Instant>),
     ) -> Result<Self, ReplayError> {
         let mut manifest = Manifest::read(directory)?;
         if manifest.state == State::Recording {
@@ -60,19 +62,21 @@ impl Enforced {
         }
         let script = replay::script(Claim::Fails, trace, points, inputs, schedule);
         let ready = match (options.target(directory, &manifest), script) {
-            (Ok(target), Ok(script)) => Ok((target, script)),
+            (Ok(target), Ok(script)) => Ok((target.until(until), script)),
             (Err(error), _) => Err(error.to_string()),
             (_, Err(why)) => Err(why),
         };
-        Ok(Self { ready, settings })
+        let others = Others::new(solution, manifest, (time, until));
+        Ok(Self { ready, settings, others })
     }
 
-    /// The same, of which no run goes on behind this moment.
-    pub(super) fn until(self, until: Option<Instant>) -> Self {
-        Self { ready: self.ready.map(|(target, script)| (target.until(until), script)), ..self }
+    /// The other bugs for which runs with a repair's order failed.
+    pub(super) fn into_others(self) -> Vec<Other> {
+        self.others.into_answer()
     }
 
-    /// Runs the program so many times, or as often as does not take long.
+    /// Runs the program so many times, or as often as does not take long; and again under noise, where another bug made it fail.
+    /// The runs end with the first one that fails for the recorded bug, as far as is known.
     ///
     /// # Errors
     /// When the user interrupts.
@@ -83,17 +87,47 @@ impl Enforced {
         };
         tracing::debug!(rule, "runs with a rule");
         self.settings.avoid = Some(rule.to_owned());
+        let programs = Programs { target, settings: &self.settings, runs };
+        let scheduled = |_| replay::run(target, script, &self.settings);
+        let replays = match programs.taken(scheduled, &mut self.others)? {
+            Runs::Done(replays, _) => replays,
+            other => return Ok(other),
+        };
+        if replays.failed_otherwise == 0 || replays.has_failed() {
+            return Ok(Runs::Done(replays, None));
+        }
+        let noisy = |run| under_noise(target, &self.settings, run);
+        Ok(match programs.taken(noisy, &mut self.others)? {
+            Runs::Done(noisy, _) => Runs::Done(replays, Some(noisy)),
+            other => other,
+        })
+    }
+}
+
+/// The program with a repair's order, and how often it is to be run.
+struct Programs<'a> {
+    target: &'a Target,
+    settings: &'a Settings,
+    runs: Option<u32>,
+}
+
+impl Programs<'_> {
+    fn taken(
+        &self,
+        run: impl Fn(u32) -> Result<Attempt, ReplayError>,
+        others: &mut Others,
+    ) -> Result<Runs, ReplayError> {
         let mut replays = Replays::default();
         let end = Instant::now() + ENOUGH;
-        for run in 0..runs.unwrap_or(RUNS) {
-            if runs.is_none() && run >= LEAST && Instant::now() >= end {
+        for number in 0..self.runs.unwrap_or(RUNS) {
+            if self.runs.is_none() && number >= LEAST && Instant::now() >= end {
                 break;
             }
-            let attempt = match replay::run(target, script, &self.settings) {
+            let attempt = match run(number) {
                 Ok(attempt) => attempt,
                 Err(error @ ReplayError::Interrupted(_)) => return Err(error),
                 // As many runs as there may be without a number being asked for say as much as ever.
-                Err(ReplayError::OutOfTime) if runs.is_none() && run >= LEAST => break,
+                Err(ReplayError::OutOfTime) if self.runs.is_none() && number >= LEAST => break,
                 Err(ReplayError::OutOfTime) => return Ok(Runs::OutOfTime),
                 Err(error) => return Ok(Runs::Impossible(error.to_string())),
             };
@@ -102,11 +136,15 @@ impl Enforced {
             replays.runs += 1;
             replays.passed += u32::from(passed);
             replays.gave_up += u32::from(attempt.report.gave_up > 0);
+            if passed {
+                continue;
+            }
             // A repair with which the program fails is not shown, however often it does not.
-            if !passed {
+            if !others.made_fail(&attempt, (self.target, self.settings))? {
                 break;
             }
+            replays.failed_otherwise += 1;
         }
-        Ok(Runs::Done(replays))
+        Ok(Runs::Done(replays, None))
     }
 }

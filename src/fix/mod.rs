@@ -8,16 +8,18 @@
 //! | `other_run` | a run that passes, where the failing one ended too early |
 //! | `fences` | fences behind writes that are seen late |
 //! | `enforced` | the program under the failing schedule with a rule |
+//! | `others` | runs with a rule that fail for another bug |
 
 pub mod answer;
 mod enforced;
 mod fences;
 mod handlers;
 mod other_run;
+mod others;
 mod rule;
 
 use crate::pipeline::{self, Budget, PipelineError};
-use answer::Fixes;
+use answer::{Fixes, Replays};
 use enforced::{Enforced, Runs};
 use explain::Pattern;
 use model::{EventId, Schedule};
@@ -52,6 +54,8 @@ const SPARE: usize = 2;
 /// So often repairs are looked for: where the program failed with all that were found, those that go further are tried.
 const ROUNDS: usize = 3;
 
+/// Why nothing was seen of a repair where the other bug struck each time.
+const OTHERWISE: &str = "every run with the repair's order failed for another bug";
 /// Why a run with a repair that gives a lock back first says nothing where it fails.
 const NO_ORDER: &str = "who gives a lock back first is held to no order that runs could be given";
 
@@ -133,7 +137,7 @@ pub enum FixError {
 /// # Errors
 /// When the solution is another trace's, or the solver breaks.
 pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result<Fixes, FixError> {
-    let Execution { trace, points, inputs, .. } = &recorded.execution;
+    let Execution { trace, points, .. } = &recorded.execution;
     let mut fixes = Fixes::of(solution);
     if solution.cause.is_none() {
         return Ok(fixes);
@@ -197,8 +201,9 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     let mut enforced = match options.runs {
         Some(0) => None,
         _ => {
-            let enforced = Enforced::new(&recorded.directory, trace, points, inputs, &order)?;
-            Some(enforced.until(options.until))
+            let of = (&*recorded.directory, solution);
+            let times = (time, options.until);
+            Some(Enforced::new(of, &recorded.execution, &order, times)?)
         }
     };
     // Orders that no run could be held to come behind those that runs have shown.
@@ -234,19 +239,33 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
                 (Some(enforced), Ok(rule)) => match enforced.runs(rule, options.runs)? {
                     // To give a lock back first is no order: that one thread takes it before another does stands for that
                     // as long as neither comes there again.
-                    Runs::Done(replays)
-                        if replays.passed < replays.runs && repair.kind == Kind::ReleaseFirst =>
+                    Runs::Done(replays, noisy)
+                        if has_failed(&replays, noisy.as_ref())
+                            && repair.kind == Kind::ReleaseFirst =>
                     {
                         shown.checks.not_replayed = Some(NO_ORDER.to_owned());
                         untried.push(shown);
                         continue;
                     }
-                    Runs::Done(replays) if replays.passed < replays.runs => {
-                        tracing::info!(kind = shown.kind, ?replays, "the program fails with it");
+                    Runs::Done(replays, noisy) if has_failed(&replays, noisy.as_ref()) => {
+                        let kind = &shown.kind;
+                        tracing::info!(kind, ?replays, ?noisy, "the program fails with it");
                         fail.push(repair);
                         continue;
                     }
-                    Runs::Done(replays) => shown.checks.replay = Some(replays),
+                    Runs::Done(replays, noisy) => {
+                        let passed = noisy.as_ref().map_or(replays.passed, |noisy| {
+                            replays.passed.saturating_add(noisy.passed)
+                        });
+                        shown.checks.replay = Some(replays);
+                        shown.checks.noisy_replay = noisy;
+                        if passed == 0 {
+                            shown.checks.not_replayed = Some(OTHERWISE.to_owned());
+                            shown.rule = Some(rule.clone());
+                            untried.push(shown);
+                            continue;
+                        }
+                    }
                     Runs::Impossible(why) => shown.checks.not_replayed = Some(why),
                     // Whether the program passes with it is not known: that it holds for the trace is not enough.
                     Runs::OutOfTime => {
@@ -275,8 +294,14 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     }
     let room = options.wanted.saturating_sub(fixes.repairs.len());
     fixes.repairs.extend(untried.into_iter().take(room));
+    fixes.others = enforced.map(Enforced::into_others).unwrap_or_default();
     fixes.out_of_time = left().is_zero();
     Ok(fixes)
+}
+
+/// Did a run fail that no other bug is known to have made fail?
+fn has_failed(replays: &Replays, noisy: Option<&Replays>) -> bool {
+    replays.has_failed() || noisy.is_some_and(Replays::has_failed)
 }
 
 /// What repairs are looked for.

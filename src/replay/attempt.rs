@@ -196,7 +196,8 @@ fn run_into(
         perturbation: None,
         most_bytes: Some(settings.most_bytes(&target.original)),
         // Where the recorded run hung, most others do, and the time that is given may be long.
-        ends_when_stuck: settings.hurries && (recorded.timed_out || target.original.hung()),
+        ends_when_stuck: settings.ends_when_stuck
+            || (settings.hurries && (recorded.timed_out || target.original.hung())),
     };
     let interrupts = Interrupts::catch();
     let run = record::run(&target.program, directory, &options, &interrupts)?;

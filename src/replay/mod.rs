@@ -60,6 +60,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// The run may be ended sooner where the recorded one went round endless loops.
     pub hurries: bool,
+    /// The run is ended when all its threads wait for ever, also where the recorded one did not hang.
+    pub ends_when_stuck: bool,
     /// Watch the heap for accesses to freed objects, also where the recorded run did not?
     pub watches_heap: bool,
     /// Pass the program's output on?
@@ -84,6 +86,7 @@ impl Settings {
             gates: None,
             timeout: LEAST_TIME.saturating_add(recorded.saturating_mul(slower)),
             hurries: true,
+            ends_when_stuck: false,
             watches_heap: false,
             show_output: false,
             noise: None,
