@@ -331,7 +331,9 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
         across.alternate.zip(explained.explanation.failing.as_ref())
     {
         answer::add_across(&mut solution, (&explained.trace, &failing.evaluation), &found);
-        let in_vain = alternates.iter().any(|alternate| alternate.fails);
+        // What leads to another failure only decides about that one: the program may have several bugs.
+        let fails = |alternate: &Finding| alternate.fails || alternate.fails_otherwise;
+        let in_vain = alternates.iter().any(fails);
         let passing = Some((&found, in_vain));
         answer::add_cause(&mut solution, &explained.trace, &explained.explanation, passing);
         let (replay, note, script) = (found.replay, found.note, Some(found.script));

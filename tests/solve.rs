@@ -451,6 +451,36 @@ fn a_failure_behind_a_threads_end_is_that_threads() {
     assert!(told.contains("behind_end.c:9:13 in worker, thread t0.1"), "{told}");
 }
 
+/// The log alone tells what an earlier check is about, which nothing but the failing thread's way to the later one depends on.
+#[test]
+fn what_leads_to_another_check_that_fails_is_not_the_cause() {
+    let workspace = Workspace::new("solve-two-checks");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/closed_log.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    workspace
+        .symbiosis(["cc", "-g", "-O1", "-pthread", source, "-o", "program"])
+        .expect_code(SUCCESS);
+    let record = ["record", "--noise", "--until-failure", "9000", "--failures", "40", "-q"];
+    let record = record.into_iter().chain(["-o", "failing.trace", "--", "./program"]);
+    workspace.symbiosis(record).expect_code(SUCCESS);
+    let is_later = |trace: &String| {
+        let manifest = fs::read_to_string(workspace.path(trace).join("manifest.json"));
+        manifest.is_ok_and(|manifest| manifest.contains("!seen_closed"))
+    };
+    let traces = (1..=40).map(|number| format!("failing-{number}.trace")).filter(is_later);
+    let mut asked = 0;
+    for trace in traces.take(3) {
+        let outcome = workspace.symbiosis(["solve", &trace, "--format", "json"]);
+        let solution: Solution =
+            serde_json::from_str(&outcome.stdout()).expect("the answer is a solution");
+        let variables = solution.cause.map(|cause| cause.variables).unwrap_or_default();
+        assert!(variables.iter().any(|name| name == "current"), "{variables:?}");
+        assert!(!variables.iter().any(|name| name == "written"), "{variables:?}");
+        asked += 1;
+    }
+    assert!(asked > 0, "no run fails at the later check");
+}
+
 #[test]
 fn doctor_finds_what_the_tests_need() {
     let workspace = Workspace::new("doctor");

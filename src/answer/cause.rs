@@ -10,7 +10,7 @@ use render::solution::{Cause, LateWrite, Replay};
 use symex::{Gap, GapKind};
 
 /// Adds the cause in one sentence. `across` is the alternate along other paths, where the answer
-/// shows one, and whether an alternate along the recorded paths failed all the same; `trace` is the one that
+/// shows one, and whether an alternate along the recorded paths failed all the same, or in another way; `trace` is the one that
 /// the explanation is about.
 pub fn add_cause(
     solution: &mut Solution,

@@ -79,6 +79,9 @@ pub struct Finding {
     /// The run failed as the recorded one did, in whichever thread: what the schedule has in another
     /// order does not decide.
     pub fails: bool,
+    /// The run of an alternate followed it to a failure of another kind or place, before it was past the recorded one's: what the
+    /// schedule has in another order decides about that one.
+    pub fails_otherwise: bool,
     /// The time was up before there was something to say.
     pub out_of_time: bool,
 }
@@ -319,7 +322,10 @@ impl Confirmer {
         let replay = if confirmed { Replay::Confirmed } else { Replay::Diverged };
         let note = judge::note(claim, &verdict, &attempt);
         let fails = judge::fails(&self.manifest, &attempt);
-        Ok((Finding { replay, note, script: None, fails, out_of_time: false }, Some(verdict)))
+        let hung = attempt.report.deadlock || attempt.manifest.timed_out;
+        let fails_otherwise = !fails && !hung && matches!(verdict, Verdict::Different { .. });
+        let finding = Finding { replay, note, fails, fails_otherwise, ..Finding::default() };
+        Ok((finding, Some(verdict)))
     }
 }
 

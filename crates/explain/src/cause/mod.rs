@@ -167,8 +167,8 @@ pub enum Passing<'a> {
         run: Side<'a>,
         /// What it differs in.
         across: &'a Across,
-        /// An alternate along the recorded paths failed all the same when the program was run: what
-        /// is proved along them does not decide.
+        /// An alternate along the recorded paths failed all the same when the program was run, or failed in another way before it came
+        /// to that: what is proved along them does not decide.
         in_vain: bool,
     },
 }
