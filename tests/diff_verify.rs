@@ -456,32 +456,45 @@ fn a_patch_of_one_of_two_bugs_is_judged_by_its_own() {
     }
 }
 
-/// With a patch the compiler puts lines of the other bug elsewhere, so that its fingerprint is another one in the recorded program.
-#[test]
-fn the_other_bug_is_known_in_the_recorded_program_where_the_patch_moved_its_lines() {
-    let workspace = Workspace::new("verify-two-counts");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/two_counts.c");
-    fs::copy(source, workspace.path("program.c")).expect("a copy of the source");
-    for (program, mended) in [("buggy", "-DNONE"), ("packets", "-DPACKETS_FIXED")] {
+/// A failing run of a program with two bugs, one of which fails this check, is told by this variable. The patch of that bug is
+/// accepted, though runs go on to fail for the other one.
+fn verify_one_of_two(name: &str, patch: &str, (check, variable): (&str, &str)) {
+    let workspace = Workspace::new(&format!("verify-{name}"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
+    fs::copy(source.with_extension("c"), workspace.path("program.c")).expect("a copy");
+    for (program, mended) in [("buggy", "-DNONE"), ("patched", patch)] {
         let arguments = ["cc", "-g", "-O1", "-pthread", mended, "program.c", "-o", program];
         workspace.symbiosis(arguments).expect_code(SUCCESS);
     }
     let record = ["record", "--noise", "--until-failure", "9000", "--failures", "40", "-q"];
     let record = record.into_iter().chain(["-o", "failing.trace", "--", "./buggy"]);
     workspace.symbiosis(record).expect_code(SUCCESS);
-    let loses_packets = |trace: &String| {
+    let fails_so = |trace: &String| {
         let manifest = fs::read_to_string(workspace.path(trace).join("manifest.json"));
-        manifest.is_ok_and(|manifest| manifest.contains("in.packets == 6"))
-            && workspace.symbiosis(["solve", trace]).stdout().contains("wrote `in.packets`")
+        manifest.is_ok_and(|manifest| manifest.contains(check))
+            && workspace.symbiosis(["solve", trace]).stdout().contains(variable)
     };
     let mut traces = (1..=40).map(|number| format!("failing-{number}.trace"));
-    let trace = traces.find(loses_packets).expect("a trace of this bug");
-    let verify = ["verify", &trace, "--program", "packets", "--noisy", "150", "--format", "json"];
+    let trace = traces.find(fails_so).expect("a trace of this bug");
+    let verify = ["verify", &trace, "--program", "patched", "--noisy", "150", "--format", "json"];
     let answer = workspace.symbiosis(verify);
     let found: Value = serde_json::from_str(&answer.stdout()).expect("JSON");
     assert_eq!(found["verdict"], "no-longer-possible", "{found}");
     assert!(found["failed_runs"].as_u64() > Some(0), "{found}");
     assert!(found["others"][0]["recorded_runs"].as_u64() > Some(0), "{found}");
+}
+
+/// With a patch the compiler puts lines of the other bug elsewhere, so that its fingerprint is another one in the recorded program.
+#[test]
+fn the_other_bug_is_known_in_the_recorded_program_where_the_patch_moved_its_lines() {
+    let packets = ("in.packets == 6", "wrote `in.packets`");
+    verify_one_of_two("two_counts", "-DPACKETS_FIXED", packets);
+}
+
+/// The log of a run of the recorded program alone tells it by the recorded cause.
+#[test]
+fn the_other_bug_is_known_in_the_recorded_program_by_runs_of_it() {
+    verify_one_of_two("closed_log", "-DLINES_FIXED", ("written == 4", "wrote `written`"));
 }
 
 /// Where the recorded program crashes and the new one hangs, the runs that hang are ended soon enough to see what both have.

@@ -104,13 +104,30 @@ fn join(others: &mut Vec<Other>) {
     }
 }
 
-/// What a failing run's cause is told as; the program is run for that where the log alone tells none.
-fn told_of(taken: &Taken, time: Duration) -> Option<Traits> {
-    let told = |replay: Option<ReplayOptions>| {
-        let traits = claimed(taken, time, replay).map(|solution| Traits::of(&solution));
-        traits.filter(|traits| traits.fingerprint.is_some())
-    };
-    told(None).or_else(|| told(Some(ReplayOptions::default())))
+/// As what failing runs are told, by their logs alone and with runs of the program: once for those of which the log tells the same.
+#[derive(Default)]
+struct Tellings(Vec<(Option<Traits>, Option<Traits>)>);
+
+impl Tellings {
+    /// What a failing run is told as, by its log alone and then with runs of the program. The log alone may tell the cause of another
+    /// bug, where both led the run to its paths.
+    fn of(&mut self, taken: &Taken, time: Duration) -> Vec<Traits> {
+        let told = |replay: Option<ReplayOptions>| {
+            let traits = claimed(taken, time, replay).map(|solution| Traits::of(&solution));
+            traits.filter(|traits| traits.fingerprint.is_some())
+        };
+        let by_log = told(None);
+        let known = self.0.iter().find(|(log, _)| log.is_some() && *log == by_log);
+        let by_runs = match known {
+            Some((_, runs)) => runs.clone(),
+            None => {
+                let runs = told(Some(ReplayOptions::default()));
+                self.0.push((by_log.clone(), runs.clone()));
+                runs
+            }
+        };
+        by_log.into_iter().chain(by_runs).collect()
+    }
 }
 
 /// Does the recorded program fail for all of the other causes, too? It is run under noise until it was seen to. Where it does not,
@@ -143,6 +160,7 @@ pub(super) fn are_known(
         }
     };
     let cause = Traits::of(judge.solution);
+    let mut tellings = Tellings::default();
     let began = Instant::now();
     let mut runs = 0;
     while (runs < RUNS || began.elapsed() < LEAST)
@@ -161,13 +179,15 @@ pub(super) fn are_known(
         if !taken.failed {
             continue;
         }
-        let Some(seen) = told_of(&taken, judge.options.time / 4) else { continue };
-        let print = seen.fingerprint.as_ref();
-        let apart = seen.are_apart(&cause);
-        let at = found.others.iter().position(|other| other.has(print));
-        let at = at.or_else(|| found.others.iter().position(|other| apart && other.may_be(&seen)));
-        if let Some(at) = at {
-            found.others[at].recorded_runs += 1;
+        let seen = tellings.of(&taken, judge.options.time / 4);
+        let apart = seen.last().filter(|seen| seen.are_apart(&cause));
+        let is_it = |other: &Other| {
+            seen.iter().any(|seen| other.has(seen.fingerprint.as_ref()))
+                || apart.is_some_and(|seen| other.may_be(seen))
+        };
+        // One bug may be told in several ways.
+        for other in found.others.iter_mut().filter(|other| is_it(other)) {
+            other.recorded_runs += 1;
         }
     }
     let known = found.others.iter().all(Other::is_known);
