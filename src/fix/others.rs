@@ -3,10 +3,11 @@
 
 use super::answer::Other;
 use crate::compare::Traits;
-use crate::pipeline::{self, Backend, SolveOptions};
+use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
 use crate::record::{Noise, draw_seed};
 use crate::replay::{self, Attempt, ReplayError, Settings, Target};
 use render::Solution;
+use render::solution::Cause;
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 use trace_format::Manifest;
@@ -30,6 +31,15 @@ pub(super) struct Others {
     seen: Vec<Traits>,
     /// What runs of both failed for.
     known: Vec<(Traits, Other)>,
+    /// As what failing runs were told, by their logs alone and with runs of the program.
+    told: Vec<(Traits, Told)>,
+}
+
+/// What a run failed for.
+#[derive(Clone)]
+struct Told {
+    traits: Traits,
+    cause: Cause,
 }
 
 /// The program under this many runs of noise, one after the other.
@@ -60,6 +70,7 @@ impl Others {
             took: Duration::ZERO,
             seen: Vec::new(),
             known: Vec::new(),
+            told: Vec::new(),
         }
     }
 
@@ -80,7 +91,7 @@ impl Others {
         attempt: &Attempt,
         (target, settings): (&Target, &Settings),
     ) -> Result<bool, ReplayError> {
-        let Some((solution, traits)) = self.told(attempt) else { return Ok(false) };
+        let Some(Told { traits, cause }) = self.told(attempt) else { return Ok(false) };
         tracing::debug!(?traits, recorded = ?self.recorded, "a run with a repair's order failed");
         if !is_another(&traits, &self.recorded) {
             return Ok(false);
@@ -94,7 +105,6 @@ impl Others {
         if recorded_runs == 0 {
             return Ok(false);
         }
-        let cause = solution.cause.unwrap_or_default();
         let other = Other {
             cause: cause.sentence,
             fingerprint: cause.fingerprint,
@@ -106,9 +116,10 @@ impl Others {
         Ok(true)
     }
 
-    /// The cause of a run that failed, by its log alone; none where it is not known, or the failure is the recorded one by its
-    /// message.
-    fn told(&self, attempt: &Attempt) -> Option<(Solution, Traits)> {
+    /// The cause of a run that failed; none where it is not known, or the failure is the recorded one by its message. The log alone may
+    /// tell that of the other bug, where both led the run to its paths: so the program is run for it, for runs of which the log tells
+    /// the same once.
+    fn told(&mut self, attempt: &Attempt) -> Option<Told> {
         let message = |manifest: &Manifest| {
             let failure = manifest.failure.as_ref().filter(|failure| !failure.message.is_empty());
             failure.map(|failure| (failure.kind, failure.message.clone()))
@@ -117,6 +128,17 @@ impl Others {
         if known.is_some() && message(&attempt.manifest) == known {
             return None;
         }
+        let by_log = self.solved(attempt, None)?;
+        if let Some((_, told)) = self.told.iter().find(|(traits, _)| *traits == by_log.traits) {
+            return Some(told.clone());
+        }
+        let by_runs = self.solved(attempt, Some(ReplayOptions::default()));
+        let told = by_runs.unwrap_or_else(|| by_log.clone());
+        self.told.push((by_log.traits, told.clone()));
+        Some(told)
+    }
+
+    fn solved(&self, attempt: &Attempt, replay: Option<ReplayOptions>) -> Option<Told> {
         let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
         let options = SolveOptions {
             alternates: 1,
@@ -124,14 +146,13 @@ impl Others {
             time: left.map_or(self.time, |left| left.min(self.time)),
             memory_mb: None,
             dump_smt: None,
-            replay: None,
+            replay,
         };
         let answer = pipeline::solve(&attempt.directory, &options);
         let answer =
             answer.inspect_err(|error| tracing::info!(%error, "a failing run is not solved"));
         let solution = answer.ok()?.solution;
-        let traits = Traits::of(&solution);
-        traits.fingerprint.is_some().then_some((solution, traits))
+        Some(Told { traits: Traits::of(&solution), cause: solution.cause? })
     }
 
     /// How many runs of the recorded program failed for this cause? It is run until one does.
@@ -156,10 +177,10 @@ impl Others {
             };
             self.runs += 1;
             if attempt.manifest.failure.is_some()
-                && let Some((_, seen)) = self.told(&attempt)
+                && let Some(seen) = self.told(&attempt)
             {
-                count += usize::from(is_it(&seen));
-                self.seen.push(seen);
+                count += usize::from(is_it(&seen.traits));
+                self.seen.push(seen.traits);
             }
             self.took += began.elapsed();
         }
