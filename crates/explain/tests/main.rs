@@ -13,6 +13,7 @@ mod looks;
 mod opaque;
 mod outcomes;
 mod parting;
+mod pointers;
 mod properties;
 mod rounds;
 mod same_step;
