@@ -12,7 +12,7 @@ type P = *mut c_void;
 
 /// A call, between two readings of the clock.
 pub fn timed<T>(own: impl FnOnce() -> T) -> T {
-    read_clock();
+    sys::keeping_errno(read_clock);
     let result = own();
     sys::keeping_errno(read_clock);
     result

@@ -188,12 +188,19 @@ fn deeds<'c>(touched: &[(&'c Call, Touch)]) -> Vec<(&'c Call, Deed)> {
 /// Which of the writes it was, counted from 1, whose contents a read found; 0 for what was there at first. None
 /// where the clock leaves several, and that there was something or nothing does not tell either.
 fn found(read: &Call, nothing: Option<bool>, writes: &[(&Call, Option<bool>)]) -> Option<u32> {
+    // What was over when another write began that came before the read, too, is gone by then.
+    let mut begun = 0;
+    let mut last: BTreeMap<usize, usize> = BTreeMap::new();
+    for (write, _) in writes.iter().filter(|(write, _)| write.precedes(read)) {
+        begun = begun.max(write.earliest);
+        let last = last.entry(write.thread).or_default();
+        *last = write.number.max(*last);
+    }
     let is_over = |write: &Call| {
-        let covers =
-            |(later, _): &(&Call, Option<bool>)| write.precedes(later) && later.precedes(read);
-        read.precedes(write) || writes.iter().any(covers)
+        let again = last.get(&write.thread).is_some_and(|last| write.number < *last);
+        again || write.latest < begun || read.precedes(write)
     };
-    let at_first = !writes.iter().any(|(write, _)| write.precedes(read));
+    let at_first = last.is_empty();
     let left = (1..).zip(writes).filter(|(_, (write, empties))| {
         !is_over(write) && nothing.zip(*empties).is_none_or(|(nothing, empty)| nothing == empty)
     });
