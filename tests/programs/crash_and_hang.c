@@ -41,11 +41,11 @@ int main(void)
     table = rates;
 #endif
     pthread_create(&threads[0], NULL, convert, NULL);
-    pthread_create(&threads[1], NULL, send, &here);
-    pthread_create(&threads[2], NULL, send, &there);
 #ifndef TABLE_FIXED
     table = rates;
 #endif
+    pthread_create(&threads[1], NULL, send, &here);
+    pthread_create(&threads[2], NULL, send, &there);
     for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
     return 0;

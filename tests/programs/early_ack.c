@@ -84,8 +84,10 @@ int main(void)
     int firsts[] = {0, MESSAGES / 2};
     pthread_t producers[2], consumer;
     pthread_create(&consumer, 0, consume, 0);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         pthread_create(&producers[i], 0, produce, &firsts[i]);
+        usleep(2000); /* the message that is told too late comes before the other producer's */
+    }
     for (int i = 0; i < 2; i++)
         pthread_join(producers[i], 0);
     pthread_join(consumer, 0);
