@@ -507,15 +507,15 @@ fn a_hang_that_is_left_beside_a_mended_crash_is_known() {
         let arguments = ["cc", "-g", "-O1", "-pthread", mended, "program.c", "-o", program];
         workspace.symbiosis(arguments).expect_code(SUCCESS);
     }
-    let record = ["record", "--noise", "--until-failure", "3000", "--failures", "12", "-q"];
-    let record = record.into_iter().chain(["--timeout", "1", "-o", "failing.trace"]);
-    workspace.symbiosis(record.chain(["--", "./buggy"])).expect_code(SUCCESS);
-    let crashed = |trace: &String| {
-        let manifest = fs::read_to_string(workspace.path(trace).join("manifest.json"));
-        manifest.is_ok_and(|manifest| manifest.contains("\"signal\""))
+    let crashed = |number: u32| {
+        let trace = format!("failing-{number}.trace");
+        let record = ["record", "--noise", "--until-failure", "3000", "-q", "--timeout", "1"];
+        let record = record.into_iter().chain(["-o", &trace, "--", "./buggy"]);
+        workspace.symbiosis(record).expect_code(SUCCESS);
+        let manifest = fs::read_to_string(workspace.path(&trace).join("manifest.json"));
+        manifest.is_ok_and(|manifest| manifest.contains("\"signal\"")).then_some(trace)
     };
-    let mut traces = (1..=12).map(|number| format!("failing-{number}.trace"));
-    let trace = traces.find(crashed).expect("a trace of the crash");
+    let trace = (0..60).find_map(crashed).expect("a trace of the crash");
     let verify = ["verify", &trace, "--program", "table", "--timeout", "60", "--format", "json"];
     let answer = workspace.symbiosis(verify);
     let found: Value = serde_json::from_str(&answer.stdout()).expect("JSON");
