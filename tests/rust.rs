@@ -173,8 +173,7 @@ fn each_wake_up_of_a_pool_has_its_notification() {
     }
 }
 
-/// The standard library opens, reads and writes files by calls of C, and searching back through what it computes with the
-/// results takes no time to speak of.
+/// The standard library opens, reads and writes files by calls of C.
 #[test]
 fn what_stands_in_a_file_is_a_variable() {
     let workspace = compile("sequence");
@@ -189,14 +188,27 @@ fn what_stands_in_a_file_is_a_variable() {
     assert!(cause.contains("(sequence.rs:9)") && cause.contains("sequence.rs:11"), "{solved}");
 }
 
-/// The program gets at what a mutex keeps by a guard that has no name.
-#[test]
-fn what_a_mutex_keeps_is_called_as_the_mutex() {
-    let workspace = compile("batcher");
+/// The cause of a run of the program.
+fn told(name: &str) -> String {
+    let workspace = compile(name);
     let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
     let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
     workspace.symbiosis(arguments).expect_code(SUCCESS);
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
-    let cause = solved.lines().find(|line| line.contains("cause: ")).unwrap_or_default();
-    assert!(cause.contains(" `self.items` (batcher.rs:"), "{solved}");
+    let cause = solved.lines().find(|line| line.contains("cause: "));
+    cause.unwrap_or_else(|| panic!("{solved}")).to_owned()
+}
+
+/// The program gets at what a mutex keeps by a guard that has no name.
+#[test]
+fn what_a_mutex_keeps_is_called_as_the_mutex() {
+    let cause = told("batcher");
+    assert!(cause.contains(" `self.items` (batcher.rs:"), "{cause}");
+}
+
+/// It stands right behind a mutex that is held.
+#[test]
+fn what_a_mutex_does_not_keep_is_not_called_as_the_mutex() {
+    let cause = told("counted");
+    assert!(cause.contains("count` (counted.rs:") && !cause.contains("paid"), "{cause}");
 }

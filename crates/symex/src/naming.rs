@@ -52,11 +52,6 @@ impl CallPaths {
     }
 }
 
-/// Is it a member of what a method calls `self`?
-fn is_of_self(name: &str) -> bool {
-    name.strip_prefix("self").is_some_and(|rest| rest.starts_with(['.', '[']))
-}
-
 /// Where a frame is.
 #[derive(Clone, Copy)]
 pub(crate) struct PlaceInCode<'r> {
@@ -320,22 +315,24 @@ impl<'r> Engine<'r> {
         self.name_by_lock(t, place.address, name)
     }
 
-    /// What Rust's library does to what one of its locks keeps is called as the lock: the program gets there by a guard, whose
-    /// pointer has no name, and what the library calls `self` says nothing.
+    /// What Rust's library does to what one of its locks keeps is called as the lock, where it has no name: the program gets there by
+    /// a guard, whose pointer has none. Another member of the object that has the lock has a name of its own.
     fn name_by_lock(&mut self, t: usize, address: u64, name: Option<String>) -> Option<String> {
         /// A lock keeps a few words, right behind its own.
         const REACH: u64 = 64;
+        let says_something = |name: &str| name_quality(name) >= name_quality("q->filled");
+        if name.as_deref().is_some_and(says_something) {
+            return name;
+        }
         let behind = |lock: u64| address.checked_sub(lock).filter(|distance| *distance < REACH);
         let held = self.threads[t].held.iter().filter(|held| behind(held.address).is_some());
         let Some(lock) = held.max_by_key(|held| held.address).map(|held| held.acquired) else {
             return name;
         };
-        let says_nothing =
-            name.as_deref().is_none_or(|name| name.starts_with(['*', '0']) || is_of_self(name));
-        if !says_nothing || !self.site(t).file.starts_with("/rustc/") {
+        if !self.site(t).file.starts_with("/rustc/") {
             return name;
         }
-        let lock = self.out.threads[t].name_of(lock).filter(|lock| name_quality(lock) > 2);
+        let lock = self.out.threads[t].name_of(lock).filter(|lock| says_something(lock));
         lock.map(str::to_owned).or(name)
     }
 
