@@ -71,6 +71,19 @@ pub struct SolveOptions {
 }
 
 impl SolveOptions {
+    /// For the cause of a run that another command asks about: one alternate, by the ordering solver.
+    #[must_use]
+    pub fn for_cause(time: Duration, replay: Option<ReplayOptions>) -> Self {
+        Self {
+            alternates: 1,
+            backend: Backend::Ordering,
+            time,
+            memory_mb: None,
+            dump_smt: None,
+            replay,
+        }
+    }
+
     /// Does the solver heed what the clock tells?
     fn seeks_order(&self) -> bool {
         matches!(self.backend, Backend::Ordering | Backend::Z3)

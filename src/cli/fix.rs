@@ -5,7 +5,7 @@ use super::{Failure, exit_codes, output};
 use crate::answer::{keep, kept};
 use crate::fix::answer::Fixes;
 use crate::fix::{self, FixError, Recorded};
-use crate::pipeline::{self, Backend, Budget, PipelineError, ReplayOptions, SolveOptions};
+use crate::pipeline::{self, Budget, PipelineError, ReplayOptions, SolveOptions};
 use crate::said::warn;
 use render::Solution;
 use std::path::{Path, PathBuf};
@@ -137,14 +137,7 @@ pub(super) fn solution(trace: &Path, time: Duration) -> Result<(Solution, PathBu
     if let Ok(solution) = kept(trace) {
         return Ok((solution, pipeline::explained_trace(trace)));
     }
-    let options = SolveOptions {
-        alternates: 1,
-        backend: Backend::Ordering,
-        time,
-        memory_mb: None,
-        dump_smt: None,
-        replay: Some(ReplayOptions::default()),
-    };
+    let options = SolveOptions::for_cause(time, Some(ReplayOptions::default()));
     let answer = pipeline::solve(trace, &options)?;
     for warning in &answer.warnings {
         warn(warning);

@@ -23,6 +23,7 @@ use answer::{Fixes, Replays};
 use enforced::{Enforced, Runs};
 use explain::Pattern;
 use model::{EventId, Schedule};
+pub(crate) use others::{RECORDED_LEAST, RECORDED_RUNS};
 use render::Solution;
 use render::solution::STILL_RUNNING;
 use repair::{Bug, How, Kind, Limits, LineUse, Lines, Ordered, Refusal, Rule, Uses};

@@ -3,7 +3,7 @@
 
 use super::answer::Other;
 use crate::compare::Traits;
-use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
+use crate::pipeline::{self, ReplayOptions, SolveOptions};
 use crate::record::{Noise, draw_seed};
 use crate::replay::{self, Attempt, ReplayError, Settings, Target};
 use render::Solution;
@@ -14,8 +14,8 @@ use trace_format::Manifest;
 
 /// So many runs of the recorded program are taken to see whether it fails for another cause, and more where they are over
 /// before that time.
-const RUNS: u32 = 40;
-const LEAST: Duration = Duration::from_secs(20);
+pub(crate) const RECORDED_RUNS: u32 = 40;
+pub(crate) const RECORDED_LEAST: Duration = Duration::from_secs(20);
 
 /// Tells runs that fail for another bug from those that fail for the recorded one.
 pub(super) struct Others {
@@ -140,14 +140,8 @@ impl Others {
 
     fn solved(&self, attempt: &Attempt, replay: Option<ReplayOptions>) -> Option<Told> {
         let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
-        let options = SolveOptions {
-            alternates: 1,
-            backend: Backend::Ordering,
-            time: left.map_or(self.time, |left| left.min(self.time)),
-            memory_mb: None,
-            dump_smt: None,
-            replay,
-        };
+        let time = left.map_or(self.time, |left| left.min(self.time));
+        let options = SolveOptions::for_cause(time, replay);
         let answer = pipeline::solve(&attempt.directory, &options);
         let answer =
             answer.inspect_err(|error| tracing::info!(%error, "a failing run is not solved"));
@@ -165,7 +159,7 @@ impl Others {
         let is_it = |seen: &Traits| seen.are_apart(&recorded) && seen.may_be_one_with(traits);
         let mut count = self.seen.iter().filter(|seen| is_it(seen)).count();
         let settings = Settings { avoid: None, ..settings.clone() };
-        while count == 0 && (self.runs < RUNS || self.took < LEAST) {
+        while count == 0 && (self.runs < RECORDED_RUNS || self.took < RECORDED_LEAST) {
             let began = Instant::now();
             let attempt = match under_noise(target, &settings, self.runs) {
                 Ok(attempt) => attempt,

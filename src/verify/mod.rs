@@ -14,7 +14,7 @@ mod runs;
 
 use crate::compare::{Comparison, Traits, alike, compare};
 use crate::fix::{FixError, Recorded, Unshown, bug, ordered};
-use crate::pipeline::{self, Backend, ReplayOptions, SolveOptions};
+use crate::pipeline::{self, ReplayOptions, SolveOptions};
 use asked::{Unasked, asked_of};
 pub use before::Before;
 use control::{Answer, Control, control};
@@ -250,14 +250,7 @@ struct Told {
 
 /// Solves a failing run, with runs of the program if there is something for that. `None` when it has no cause.
 fn claimed(taken: &Taken, time: Duration, replay: Option<ReplayOptions>) -> Option<Solution> {
-    let options = SolveOptions {
-        alternates: 1,
-        backend: Backend::Ordering,
-        time,
-        memory_mb: None,
-        dump_smt: None,
-        replay,
-    };
+    let options = SolveOptions::for_cause(time, replay);
     let answer = pipeline::solve(&taken.directory, &options);
     let answer = answer.inspect_err(|error| tracing::info!(%error, "a failing run is not solved"));
     answer.ok().map(|answer| answer.solution).filter(|solution| solution.cause.is_some())

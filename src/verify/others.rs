@@ -4,7 +4,7 @@
 use super::runs::{Runner, Taken};
 use super::{Judge, Told, Verdict, Verification, claimed};
 use crate::compare::Traits;
-use crate::fix::{FixError, Recorded};
+use crate::fix::{FixError, RECORDED_LEAST, RECORDED_RUNS, Recorded};
 use crate::pipeline::ReplayOptions;
 use crate::replay::ReplayError;
 use render::Solution;
@@ -12,11 +12,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
-
-/// So many runs of the recorded program are taken to see whether it fails for the other causes, and more where they are over
-/// before that time.
-const RUNS: u32 = 40;
-const LEAST: Duration = Duration::from_secs(20);
 
 /// A cause other than the recorded one by which runs of the new program failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,7 +158,7 @@ pub(super) fn are_known(
     let mut tellings = Tellings::default();
     let began = Instant::now();
     let mut runs = 0;
-    while (runs < RUNS || began.elapsed() < LEAST)
+    while (runs < RECORDED_RUNS || began.elapsed() < RECORDED_LEAST)
         && budget()
         && !found.others.iter().all(Other::is_known)
     {

@@ -1,11 +1,12 @@
 //! What the runtime does with its own files, past the interposed functions: those write to the streams whose
 //! files these may be.
 
+use super::SYS_PWRITE;
 use crate::syscall;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 macro_rules! system_calls {
-    ($($(#[$about:meta])* $name:ident = $number:literal ($($argument:ident: $ty:ty),*) -> $result:ty;)*) => {$(
+    ($($(#[$about:meta])* $name:ident = $number:expr, ($($argument:ident: $ty:ty),*) -> $result:ty;)*) => {$(
         $(#[$about])*
         ///
         /// # Safety
@@ -20,17 +21,17 @@ macro_rules! system_calls {
 
 system_calls! {
     /// `open`.
-    open = 2 (path: *const c_char, flags: c_int, mode: c_uint) -> c_int;
+    open = 2, (path: *const c_char, flags: c_int, mode: c_uint) -> c_int;
     /// `pwrite`.
-    pwrite = 18 (fd: c_int, data: *const c_void, n: usize, offset: i64) -> isize;
+    pwrite = SYS_PWRITE, (fd: c_int, data: *const c_void, n: usize, offset: i64) -> isize;
     /// `access`.
-    access = 21 (path: *const c_char, mode: c_int) -> c_int;
+    access = 21, (path: *const c_char, mode: c_int) -> c_int;
     /// `rename`.
-    rename = 82 (from: *const c_char, to: *const c_char) -> c_int;
+    rename = 82, (from: *const c_char, to: *const c_char) -> c_int;
     /// `mkdir`.
-    mkdir = 83 (path: *const c_char, mode: c_uint) -> c_int;
+    mkdir = 83, (path: *const c_char, mode: c_uint) -> c_int;
     /// `link`.
-    link = 86 (from: *const c_char, to: *const c_char) -> c_int;
+    link = 86, (from: *const c_char, to: *const c_char) -> c_int;
     /// `unlink`.
-    unlink = 87 (path: *const c_char) -> c_int;
+    unlink = 87, (path: *const c_char) -> c_int;
 }
