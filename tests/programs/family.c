@@ -95,7 +95,7 @@ static int polls(void)
         usleep(20000);
         _exit(0);
     }
-    for (tries = 0; tries < 100; tries++) {
+    for (tries = 0; tries < 2000; tries++) {
         if (waitpid(pid, &status, WNOHANG) == pid)
             return status;
         usleep(5000);
@@ -103,12 +103,22 @@ static int polls(void)
     return 1;
 }
 
+/* The child is killed where it runs, not before it does. */
 static int kills(void)
 {
-    pid_t pid = fork();
-    if (pid == 0)
-        pause();
-    usleep(20000);
+    int ready[2];
+    char byte = 0;
+    pid_t pid;
+    if (pipe(ready))
+        return 1;
+    pid = fork();
+    if (pid == 0) {
+        if (write(ready[1], &byte, 1) == 1)
+            pause();
+        _exit(1);
+    }
+    if (read(ready[0], &byte, 1) != 1)
+        return 1;
     kill(pid, SIGKILL);
     return status_of(pid) != 128 + SIGKILL;
 }
