@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-enum { ROUNDS = 3000, SPINS = 2000 };
+enum { ROUNDS = 300, SPINS = 2000 };
 
 static struct {
     _Alignas(64) atomic_int work;

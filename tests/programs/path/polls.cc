@@ -53,16 +53,16 @@ static bool is_mine(int number) { return turn.load() == number; }
 static void await(int number) {
   int rounds = 0;
   while (!is_mine(number))
-    if (++rounds > 3000) {
+    if (++rounds > 300) {
       rounds = 0;
-      spend(50000);
+      spend(500000);
     }
 }
 
 // Waits for a time, so that a round has a loop within, in another function.
 static int in_steps(int number) {
   int steps = 0;
-  while (look_far(number, 40) == 40 && steps < 300) steps++;
+  while (look_far(number, 40) == 40 && steps < 30) steps++;
   return steps;
 }
 
@@ -100,7 +100,7 @@ static void step(int self, int n, const char *end) {
   switch (n % 8) {
     case 0: {
       int rounds = 0;
-      while (turn.load(std::memory_order_acquire) != self && rounds < 4000) rounds++;
+      while (turn.load(std::memory_order_acquire) != self && rounds < 1000) rounds++;
       sum += rounds % 3 == 0;
       break;
     }
@@ -108,7 +108,7 @@ static void step(int self, int n, const char *end) {
       long rounds = 0;
       for (;;) {
         if (is_turn(self)) break;
-        if (rounds++ == 4000) break;
+        if (rounds++ == 1000) break;
       }
       sum += rounds % 5 == 1;
       break;
@@ -119,30 +119,30 @@ static void step(int self, int n, const char *end) {
       Look plain;
       Look *look = n % 3 ? &plain : &rare;
       Own own = {n};
-      for (int most = 4000; most && !look->done(self); most--) ;
+      for (int most = 1000; most && !look->done(self); most--) ;
       break;
     }
     case 4: {
-      int most = 200;
+      int most = 12;
       while (!once_more(spins_within, self, 3) && most--) ;
       break;
     }
     case 5: {
       // Not by a constant, and never the same.
       unsigned odd = 1;
-      for (int most = 3000; most && !is_mine(self); most--) odd = odd * 3 + 1;
+      for (int most = 800; most && !is_mine(self); most--) odd = odd * 3 + 1;
       for (int most = 500; most && !is_turn(self); most--) odd += given.fetch_add(1);
       sum += odd & 1;
       break;
     }
     case 6: {
-      int most = 3000;
+      int most = 800;
       while (!is_turn(self) && asked() && --most) sched_yield();
       break;
     }
     default: {
       bool (*volatile look)(int) = n % 2 ? is_mine : spins_within;
-      for (int most = 2000; most && !look(self); most--) ;
+      for (int most = 300; most && !look(self); most--) ;
     }
   }
   await(self);

@@ -39,7 +39,7 @@ static int look(int number, int most) {
 
 // On a busy machine the other thread may not run for a while; what is told to the witness has to end.
 static void await(int number) {
-  while (look(number, 5000) == 5000) spend(50000);
+  while (look(number, 5000) == 5000) spend(500000);
 }
 
 static long back_off(int number) {
