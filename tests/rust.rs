@@ -70,7 +70,8 @@ fn a_look_up_that_is_not_one_step_with_the_insertion_is_the_cause() {
     assert!(!cause.contains("strong") && !cause.contains("std::"), "{solved}");
 }
 
-/// What the harness notes for itself, such as whether output is captured, comes in another order, too.
+/// What the harness notes for itself, such as whether output is captured, comes in another order, too. One of the tests
+/// panics before, as it should.
 #[test]
 fn a_flaky_test_is_told_by_what_the_tests_do() {
     let workspace = compile_with("flaky", &["--test"]);

@@ -343,11 +343,7 @@ fn spawn(
     for name in [NOISE_VARIABLE, NOISE_TIME_VARIABLE, CHILDREN_VARIABLE, TRACE_DIR_VARIABLE] {
         command.env_remove(name);
     }
-    // GLib up to 2.75 keeps small objects in blocks of its own otherwise: they would be neither objects of the
-    // program nor ever freed.
-    if std::env::var_os("G_SLICE").is_none() {
-        command.env("G_SLICE", "always-malloc");
-    }
+    set_for_libraries(&mut command, |name| std::env::var_os(name));
     let known = family.is_none() || program.instrumented == Instrumented::Yes;
     if known {
         command.env(TRACE_DIR_VARIABLE, directory);
@@ -384,6 +380,23 @@ fn spawn(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(failed)
+}
+
+/// Variables of libraries, by what they are for the caller.
+fn set_for_libraries(command: &mut Command, variable: impl Fn(&str) -> Option<OsString>) {
+    // GLib up to 2.75 keeps small objects in blocks of its own otherwise: they would be neither objects of the
+    // program nor ever freed.
+    if variable("G_SLICE").is_none() {
+        command.env("G_SLICE", "always-malloc");
+    }
+    // What finds and prints a panic's call stack is not followed, and takes its time in each failing run; the trace tells
+    // the stack. Stacks that the program itself asks for stay.
+    if let Some(value) = variable("RUST_BACKTRACE").filter(|value| value != "0") {
+        command.env("RUST_BACKTRACE", "0");
+        if variable("RUST_LIB_BACKTRACE").is_none() {
+            command.env("RUST_LIB_BACKTRACE", value);
+        }
+    }
 }
 
 /// Waits for the end of the program and of all recorded processes that it started, for its time-out,
@@ -726,6 +739,26 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn set(given: &[(&str, &str)]) -> Vec<(String, String)> {
+        let mut command = Command::new("true");
+        let of = |name: &str| given.iter().find(|(given, _)| *given == name);
+        set_for_libraries(&mut command, |name| of(name).map(|(_, value)| (*value).into()));
+        let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
+        command.get_envs().filter_map(|(name, value)| Some((text(name), text(value?)))).collect()
+    }
+
+    #[test]
+    fn a_panic_prints_no_call_stack_and_the_program_still_can() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(set(&[]), [pair("G_SLICE", "always-malloc")]);
+        let slices = ("G_SLICE", "all");
+        assert_eq!(set(&[slices, ("RUST_BACKTRACE", "0")]), []);
+        let (none, full) = (pair("RUST_BACKTRACE", "0"), pair("RUST_LIB_BACKTRACE", "full"));
+        assert_eq!(set(&[slices, ("RUST_BACKTRACE", "full")]), [none.clone(), full]);
+        let both = [slices, ("RUST_BACKTRACE", "1"), ("RUST_LIB_BACKTRACE", "0")];
+        assert_eq!(set(&both), [none]);
+    }
 
     #[test]
     fn a_program_that_does_not_compute_is_noticed() {

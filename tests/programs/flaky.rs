@@ -1,4 +1,4 @@
-//! Two tests share a list: a harness runs them at once.
+//! Two tests share a list: a harness runs them at once. A third one panics before, as it should.
 
 use std::sync::Mutex;
 
@@ -14,6 +14,16 @@ pub fn clear() {
 
 pub fn count() -> usize {
     NOTES.lock().unwrap().len()
+}
+
+fn first<'a>(notes: &[&'a str]) -> &'a str {
+    notes.first().expect("a note")
+}
+
+#[test]
+#[should_panic(expected = "a note")]
+fn a_list_has_a_first_note() {
+    first(&[]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The ways in which a program ends itself.
 
 use crate::layout::{RawFailure, RuntimeEvent};
+use crate::panics;
 use crate::process::{self, Failure};
 use crate::real;
 use crate::report;
@@ -23,6 +24,7 @@ unsafe fn text<'a>(text: *const c_char) -> &'a [u8] {
 fn note_status(status: c_int) {
     process::note_exit(status);
     if status & 0xff != 0 {
+        panics::settle();
         process::note_failure(
             RawFailure::Exit,
             &Failure { code: i64::from(status & 0xff), ..Failure::default() },

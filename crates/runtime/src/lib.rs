@@ -49,6 +49,7 @@ pub mod memory;
 pub mod modules;
 pub mod noise;
 pub mod order;
+pub mod panics;
 pub mod paths;
 pub mod process;
 pub mod readings;

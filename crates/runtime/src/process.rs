@@ -4,6 +4,7 @@ use crate::files;
 use crate::layout::{
     INSTRUMENTATION_VERSION, PROCESS_FILE_SIZE, PROCESS_MAGIC, Process, RawFailure,
 };
+use crate::panics;
 use crate::streams;
 use crate::sys;
 use crate::tls;
@@ -110,27 +111,88 @@ pub struct Failure<'a> {
     pub message: &'a [u8],
 }
 
+/// How far a thread had come.
+#[derive(Clone, Copy)]
+pub struct Moment {
+    /// The thread's serial; 0 where it has none.
+    serial: u64,
+    /// Lengths of its streams, in bytes.
+    path: u64,
+    values: u64,
+}
+
+impl Moment {
+    /// Of no thread in particular.
+    pub const NOWHERE: Self = Self { serial: 0, path: 0, values: 0 };
+
+    /// Of the calling thread.
+    #[must_use]
+    pub fn now() -> Self {
+        let thread = tls::recording();
+        if thread.is_null() {
+            // Libraries clean up behind a thread, when its log has ended.
+            return Self { serial: tls::own_serial().unwrap_or(0), ..Self::NOWHERE };
+        }
+        // SAFETY: the record is the calling thread's own.
+        unsafe {
+            let (path, values) = streams::lengths(thread);
+            Self { serial: (*thread).serial, path, values }
+        }
+    }
+}
+
 /// Records the failure unless there was one before: the first one wins, because what follows (the
-/// SIGABRT of an assertion, say) is its consequence.
+/// SIGABRT of an assertion, say) is its consequence. What the processor or the heap sees is none of a panic that the program
+/// kept to itself.
 pub fn note_failure(kind: RawFailure, failure: &Failure<'_>) {
     let page = page();
-    if page.is_null() || FAILED.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_err()
-    {
+    if page.is_null() {
         return;
     }
-    let thread = tls::recording();
-    // SAFETY: the page stays mapped, and the claim above makes this thread its only writer.
+    // A deadlock is nobody's in particular; the caller only noticed it.
+    let moment = || if kind == RawFailure::Deadlock { Moment::NOWHERE } else { Moment::now() };
+    if FAILED.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        // SAFETY: the page stays mapped, and the claim makes this thread its only writer.
+        unsafe { fill(page, kind, failure, moment()) };
+    } else if is_crash(kind, failure) && !panics::any_told() {
+        replace_panic(kind, failure, moment());
+    }
+}
+
+fn is_crash(kind: RawFailure, failure: &Failure<'_>) -> bool {
+    use RawFailure::{DoubleFree, HeapCorruption, Signal, StackOverflow, UseAfterFree};
+    match kind {
+        Signal => failure.code != i64::from(sys::SIGABRT),
+        StackOverflow | UseAfterFree | DoubleFree | HeapCorruption => true,
+        _ => false,
+    }
+}
+
+/// Records the failure where a panic is recorded, once.
+pub fn replace_panic(kind: RawFailure, failure: &Failure<'_>, moment: Moment) {
+    let page = page();
+    if page.is_null() {
+        return;
+    }
+    // SAFETY: the page stays mapped; only who claims the failure writes it, the second one when the first one is done.
     unsafe {
-        // A deadlock is nobody's in particular; the caller only noticed it.
-        if !thread.is_null() && kind != RawFailure::Deadlock {
-            (*page).failure_thread = (*thread).serial;
-            let (path, values) = streams::lengths(thread);
-            (*page).failure_path_bytes = path;
-            (*page).failure_value_bytes = values;
-        } else if thread.is_null() && kind != RawFailure::Deadlock {
-            // Libraries clean up behind a thread, when its log has ended.
-            (*page).failure_thread = tls::own_serial().unwrap_or(0);
+        let recorded = AtomicU32::from_ptr(&raw mut (*page).failure).load(Ordering::Acquire);
+        let claim = || FAILED.compare_exchange(1, 2, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if recorded == RawFailure::Panic as u32 && claim() {
+            fill(page, kind, failure, moment);
         }
+    }
+}
+
+/// # Safety
+///
+/// The page is mapped, and nobody else writes its failure.
+unsafe fn fill(page: *mut Process, kind: RawFailure, failure: &Failure<'_>, moment: Moment) {
+    // SAFETY: the caller vouches for the page.
+    unsafe {
+        (*page).failure_thread = moment.serial;
+        (*page).failure_path_bytes = moment.path;
+        (*page).failure_value_bytes = moment.values;
         (*page).code = failure.code;
         (*page).fault_address = failure.address;
         (*page).fault_pc = failure.pc;

@@ -9,6 +9,7 @@ mod local;
 
 use crate::foreign;
 use crate::layout::{RuntimeEvent, SocketUse, SyncOp, SyncPoint};
+use crate::panics;
 use crate::paths;
 use crate::real;
 use crate::schedule;
@@ -208,6 +209,45 @@ fn writing(fd: c_int, size: u64, own: impl FnOnce() -> isize) -> isize {
     }
 }
 
+/// `struct iovec`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Part {
+    at: *const u8,
+    length: usize,
+}
+
+/// So much was written from there.
+///
+/// # Safety
+///
+/// The kernel has read so much from there.
+unsafe fn said(fd: c_int, data: P, written: isize) {
+    if let Some(written) = usize::try_from(written).ok().filter(|written| *written > 0) {
+        // SAFETY: the caller vouches for the bytes.
+        panics::written(fd, unsafe { core::slice::from_raw_parts(data.cast(), written) });
+    }
+}
+
+/// As [`said`], from several places one after the other.
+///
+/// # Safety
+///
+/// As of [`said`].
+unsafe fn said_in_parts(fd: c_int, parts: *const Part, count: c_int, written: isize) {
+    let mut left = usize::try_from(written).unwrap_or(0);
+    for index in 0..usize::try_from(count).unwrap_or(0) {
+        // SAFETY: the caller vouches for what was written.
+        let part = unsafe { parts.add(index).read_unaligned() };
+        let length = part.length.min(left);
+        left -= length;
+        if length > 0 {
+            // SAFETY: as above.
+            panics::written(fd, unsafe { core::slice::from_raw_parts(part.at, length) });
+        }
+    }
+}
+
 fn told(number: u64, what: SocketUse, size: u64, own: impl FnOnce() -> isize) -> isize {
     let mut moved = -1;
     let object = core::ptr::without_provenance_mut(number as usize);
@@ -365,11 +405,15 @@ interpose! {
     }
 
     fn write(fd: c_int, data: P, count: usize) -> isize {
-        writing(fd, count as u64, || own!(write(fd, data, count) -> isize))
+        let result = writing(fd, count as u64, || own!(write(fd, data, count) -> isize));
+        said(fd, data, result);
+        result
     }
 
     fn writev(fd: c_int, parts: P, count: c_int) -> isize {
-        writing(fd, ANY_SIZE, || own!(writev(fd, parts, count) -> isize))
+        let result = writing(fd, ANY_SIZE, || own!(writev(fd, parts, count) -> isize));
+        said_in_parts(fd, parts.cast(), count, result);
+        result
     }
 
     fn send(fd: c_int, data: P, count: usize, flags: c_int) -> isize {

@@ -8,13 +8,12 @@
 use super::waiters;
 use super::{Lock, MUTEX, READING, WRITING, wake};
 use crate::emulate::Limit;
-use crate::layout::{RawFailure, SyncOp};
-use crate::process::{self, Failure};
+use crate::layout::SyncOp;
 use crate::schedule::WaitKind;
 use crate::sync::{Call, around};
 use crate::sys::{self, TimeSpec};
 use crate::text::Text;
-use crate::{noise, tls};
+use crate::{noise, panics, tls};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -36,8 +35,6 @@ const WRITER_WAITS: u32 = 1 << 31;
 
 /// Of `FUTEX_WAIT_BITSET`: its time is one of the clock of days.
 const TIME_OF_DAY: c_int = 256;
-/// The status with which a program ends whose initial thread panicked.
-const PANICKED: i64 = 101;
 
 unsafe fn word<'a>(object: P) -> &'a AtomicU32 {
     // SAFETY: the callers' objects are such words.
@@ -276,9 +273,8 @@ unsafe fn note_panic(place: *const Place) {
         message.push(b":").push_decimal(u64::from(place.line));
         message.push(b":").push_decimal(u64::from(place.column));
     }
-    let failure = Failure { code: PANICKED, message: message.as_bytes(), ..Failure::default() };
     let note = || {
-        process::note_failure(RawFailure::Panic, &failure);
+        panics::note(message.as_bytes());
         0
     };
     // SAFETY: the call has no objects, and the record is the calling thread's own.

@@ -1,8 +1,9 @@
-//! Rust panics. The failure is where the first one begins: from there on the thread unwinds, others find a lock
-//! poisoned, a channel closed or the thread ended with an error, and panic as well.
+//! Rust panics. The failure is where the first one begins that the program told of: from there on the thread unwinds, others
+//! find a lock poisoned, a channel closed or the thread ended with an error, and panic as well.
 //!
-//! None of that is walked. A thread's walk ends at its own panic, and at the first event of its log that came
-//! behind the failing panic by the processor's clock. Threads that were created behind it are not walked at all.
+//! None of that is walked. A thread's walk ends at its own panic behind the failing one, and at the first event of its log that
+//! came behind that by the processor's clock. Threads that were created behind it are not walked at all. What came before
+//! it was caught, as a test that should panic is: there the walk goes on.
 
 use crate::engine::Engine;
 use crate::recording::RecordedFailureKind;
@@ -25,7 +26,7 @@ impl Engine<'_> {
 
     /// A panic begins in this thread.
     pub fn begin_panic(&mut self, t: usize) -> Result<(), Stop> {
-        if !self.failed_by_panic() {
+        if !self.failed_by_panic() || self.is_caught(t)? {
             return Ok(());
         }
         if self.failing == Some(t) && !self.symbolic() {
@@ -40,6 +41,16 @@ impl Engine<'_> {
         let stop = self.fail(t, FailureKind::Panic, condition);
         self.out.strip_last_stack(t, &is_library);
         Err(stop)
+    }
+
+    /// Did the panic that begins in this thread come before the one that the run failed of?
+    fn is_caught(&mut self, t: usize) -> Result<bool, Stop> {
+        if self.failing == Some(t) {
+            // The log of that thread ends where it failed.
+            return Ok(self.threads[t].peek()?.is_some());
+        }
+        let began = self.threads[t].last_stamp;
+        Ok(self.recording.common_clock && self.learned.panicked.is_none_or(|failed| began < failed))
     }
 
     /// The walk of the thread ends here.

@@ -659,7 +659,8 @@ pub enum RawFailure {
     /// The place that [`FAIL_AT_VARIABLE`] names was reached; the message is `file:line`.
     Reached = 12,
     /// A thread of a Rust program panicked. A failure only if the process then ends with a status other than 0:
-    /// the panic may be caught. The message says where.
+    /// the panic may be caught. The message says where. Of several it is the first one that the program told of on its standard output
+    /// or error output, or the first one where it told of none.
     Panic = 13,
 }
 
