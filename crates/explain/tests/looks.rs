@@ -1,7 +1,12 @@
 //! Causes in which a thread looks at something before it acts on it: which look, and what came in between.
 
 use crate::support::causes::{cause_of, events, trace};
-use explain::Pattern;
+use crate::support::explained;
+use crate::support::runs::{Run, compared};
+use encoders::dsl::parse;
+use explain::{Flipped, Passing, Pattern, cause};
+use model::EventId;
+use solver::Order;
 
 /// Both did what only one should do; along the same paths both do, and which of them does it first
 /// explains nothing.
@@ -583,4 +588,55 @@ fn a_count_that_was_lost_is_why_an_object_was_freed() {
             ),
     );
     assert_eq!(cause_of(&parsed).pattern, Pattern::UseAfterFree);
+}
+
+/// A run along other paths has an update elsewhere. What was proved is that one was overwritten by who had not seen it.
+#[test]
+fn an_update_that_was_lost_goes_before_what_another_run_differs_in() {
+    let text = "
+        cell n 32 = 6
+        t0: fork a
+        t0: fork b
+        t0: fork c
+        a: [check] R n -> x
+        a: assume x == 6
+        b: [look] R n -> p
+        b: assume p > 0
+        c: [update] RMW n -> u = u + 1
+        b: [again] R n -> q
+        b: assume q > 0
+        a: [reset] W n 0
+        t0: join a
+        t0: join b
+        t0: join c
+        t0: R n -> z
+        t0: fail z == 0
+    ";
+    // The threads' steps in turn, each to the number of events that it has then.
+    let run = |turns: &[(usize, usize)]| {
+        let parsed = parse(text).expect("the text is a trace");
+        let threads = &parsed.trace.threads;
+        let join = |id: &EventId| parsed.trace.event(*id).kind.name() == "join";
+        let begin = threads[0].events.iter().position(join).expect("a join");
+        let ends = (1..4).map(|thread| (thread, threads[thread].events.len()));
+        let turns = [(0, begin)].into_iter().chain(turns.iter().copied()).chain(ends);
+        let mut order = Vec::new();
+        for (thread, until) in turns.chain([(0, threads[0].events.len())]) {
+            let so_far = order.iter().filter(|other| **other == thread).count();
+            order.extend(std::iter::repeat_n(thread, until.saturating_sub(so_far)));
+        }
+        Run::in_order(parsed, &order)
+    };
+    let failing = run(&[(1, 2), (2, 2), (3, 2), (2, 3), (1, 3)]);
+    let passing = run(&[(1, 2), (2, 3), (1, 3), (3, 2)]);
+    let [update, again] = ["update", "again"].map(|label| failing.event(label));
+    let mut across = compared(&failing, &passing);
+    across.flipped = Flipped::Reversed(Order { before: update, after: again });
+    let against = Passing::OtherPaths { run: passing.side(), across: &across, in_vain: true };
+    let root_cause = explained(&failing.parsed.trace, 1).root_cause;
+    let told = |root_cause| cause(failing.side(), root_cause, against).expect("a cause");
+    assert_eq!(told(None).events, events(&failing.parsed, &["update", "look", "again"]));
+    let proved = told(root_cause.as_ref());
+    assert_eq!(proved.case, Some("read-write-write"));
+    assert_eq!(proved.events, events(&failing.parsed, &["update", "check", "reset"]));
 }

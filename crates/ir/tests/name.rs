@@ -334,6 +334,22 @@ void f(pool *p) {{ give_back(p->mask); }}"
     assert_eq!(name("/rustc/1/library/std/src/sync/mutex.rs").as_deref(), Some("*self.lock"));
 }
 
+/// Which member of a union it is, and which variant of an `enum` in Rust, the type does not say, but who copied it from there.
+#[test]
+fn what_could_be_one_of_several_is_called_as_its_copy() {
+    let source = "struct Thread { long id; int woken; }; struct Barrier { long id; int count; };
+        union Wake { Thread *one; Barrier *all; };
+        void drop(Barrier **);
+        void f(Wake *wake) { Barrier *barrier = wake->all; barrier->count = 0; drop(&barrier); }
+        void g(Wake *wake) { wake->one->woken = 1; }";
+    for level in ["-O1", "-O2"] {
+        let module = cpp(level, source);
+        let counted = stored(&module, "_Z1fP4Wake");
+        assert!(counted.iter().any(|name| name == "barrier->count"), "{level}: {counted:?}");
+        assert_eq!(stored(&module, "_Z1gP4Wake"), ["wake->one->woken"], "{level}");
+    }
+}
+
 /// At -O0 such functions have parameters in variables of their own, which say less.
 #[test]
 fn what_an_inlined_function_of_a_library_gets() {

@@ -425,9 +425,14 @@ pub(crate) fn is_of_program(name: &str, user: &CodeFrame<'_>) -> bool {
     is_used_by_program(name, is_library_code(user.module, user.info.function, user.next))
 }
 
+/// What a method calls the object that it is called on, in C++ and in Rust.
+fn is_own_object(variable: &str) -> bool {
+    ["this", "self"].contains(&variable)
+}
+
 /// The same where it is known whether the function is a library's, whose `this` is no word of the program.
 fn is_used_by_program(name: &str, foreign: bool) -> bool {
-    let of_library = variable_of(name) == "this" && foreign;
+    let of_library = is_own_object(variable_of(name)) && foreign;
     !of_library && !is_of_library(name, None)
 }
 
@@ -456,12 +461,12 @@ pub(crate) fn is_of_library(name: &str, site: Option<&Site>) -> bool {
     root.is_empty()
         || is_reserved(root)
         || (root == "this" && outside.trim_matches(['*', '(', ')']) == "this")
-        || (root == "this" && site.is_some_and(Site::is_in_library))
+        || (is_own_object(root) && site.is_some_and(Site::is_in_library))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_member;
+    use super::{is_member, is_used_by_program};
 
     #[test]
     fn members_of_the_program_are_told_from_elements() {
@@ -471,5 +476,14 @@ mod tests {
         for other in ["*it", "*this->cursor_", "row[2]", "this->rows[i]", "jobs._M_impl._M_start"] {
             assert!(!is_member(other), "{other}");
         }
+    }
+
+    #[test]
+    fn what_a_library_calls_its_object_is_no_word_of_the_program() {
+        for own in ["this->lock", "*self", "self.lock.inner"] {
+            assert!(!is_used_by_program(own, true), "{own}");
+            assert!(is_used_by_program(own, false), "{own}");
+        }
+        assert!(is_used_by_program("guard.ready", true));
     }
 }

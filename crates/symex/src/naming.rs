@@ -312,16 +312,23 @@ impl<'r> Engine<'r> {
             Some(at) => self.access_name_at(t, at, place),
             None => self.global_name(place.address, place.length),
         };
-        self.name_by_lock(t, place.address, name)
+        self.name_by_lock(t, (place.address, place.length), name)
     }
 
     /// What Rust's library does to what one of its locks keeps is called as the lock, where it has no name: the program gets there by
-    /// a guard, whose pointer has none. Another member of the object that has the lock has a name of its own.
-    fn name_by_lock(&mut self, t: usize, address: u64, name: Option<String>) -> Option<String> {
+    /// a guard, whose pointer has none, and what the library's functions call `self` says nothing. Another member of the object that
+    /// has the lock has a name of its own.
+    fn name_by_lock(
+        &mut self,
+        t: usize,
+        (address, length): (u64, u64),
+        name: Option<String>,
+    ) -> Option<String> {
         /// A lock keeps a few words, right behind its own.
         const REACH: u64 = 64;
         let says_something = |name: &str| name_quality(name) >= name_quality("q->filled");
-        if name.as_deref().is_some_and(says_something) {
+        let is_word = |name: &str| says_something(name) && self.is_word_of_program(t, name);
+        if name.as_deref().is_some_and(is_word) {
             return name;
         }
         let behind = |lock: u64| address.checked_sub(lock).filter(|distance| *distance < REACH);
@@ -332,8 +339,9 @@ impl<'r> Engine<'r> {
         if !self.site(t).file.starts_with("/rustc/") {
             return name;
         }
+        let outer = self.outer_name(t, address, Part::Bytes(length));
         let lock = self.out.threads[t].name_of(lock).filter(|lock| says_something(lock));
-        lock.map(str::to_owned).or(name)
+        outer.or_else(|| lock.map(str::to_owned)).or(name)
     }
 
     /// The same of another instruction of the function.
@@ -443,7 +451,7 @@ impl<'r> Engine<'r> {
         let name = self
             .global_name(address, size)
             .or_else(|| pointer.and_then(|pointer| self.pointer_name(t, pointer, Some(size))));
-        let name = self.name_by_lock(t, address, name);
+        let name = self.name_by_lock(t, (address, size), name);
         let name = name.unwrap_or_else(|| self.fallback_name(address));
         let by_type = self.image.global_at(address).and_then(|(module, global, offset)| {
             name::global_display(self.image.module(module), global, offset, size)

@@ -55,7 +55,7 @@ use crate::alternates::Alternate;
 use crate::dsp::Dsp;
 use crate::root_cause::RootCause;
 use model::{CellId, EventId};
-use story::Story;
+use story::{Pair, Story};
 
 pub use late_write::late_write;
 pub use model::names::outside_of_library;
@@ -294,8 +294,26 @@ fn by_pairs(story: &Story<'_>) -> Option<Found> {
         let together = found.pattern == Pattern::SeveralVariables;
         Some(stale::find(story, *pair, together).unwrap_or(found))
     });
+    let telling = telling.map(|found| proved_loss(story, &found).unwrap_or(found));
     // Which of two writes came last shows only in what reads see.
     telling.or_else(|| pairs.iter().find_map(|pair| order::find(story, *pair)))
+}
+
+/// What a run along other paths differs in may follow from an update that was lost: where the root cause says that a thread
+/// overwrote one which it had not seen, that decided.
+fn proved_loss(story: &Story<'_>, found: &Found) -> Option<Found> {
+    let along_others = matches!(story.passing, Passing::OtherPaths { in_vain: true, .. });
+    if !along_others || found.case != Some(atomicity::Case::ReadWriteRead.name()) {
+        return None;
+    }
+    let orders = story.root_cause.iter().flat_map(|cause| &cause.orders).map(|it| it.order);
+    let is_update = |id: EventId| {
+        let kind = &story.event(id).kind;
+        !kind.reads().is_empty() && !kind.writes().is_empty()
+    };
+    let lost = orders.filter(|order| is_update(order.before));
+    let mut found = lost.filter_map(|order| atomicity::find(story, Pair::Reversed(order)));
+    found.find(|found| found.case == Some(atomicity::Case::ReadWriteWrite.name()))
 }
 
 /// Another thread wrote between what a thread did in a call that has returned since and what it did behind that: where it

@@ -49,7 +49,7 @@ pub(super) struct Sign {
 pub(super) struct Story<'a> {
     pub(super) failing: Side<'a>,
     pub(super) root_cause: Option<&'a RootCause>,
-    passing: Passing<'a>,
+    pub(super) passing: Passing<'a>,
     place: Vec<u32>,
     passing_place: Vec<u32>,
     happens_before: HappensBefore,

@@ -2,6 +2,7 @@
 
 use crate::types::{DebugEncoding, DebugMember, DebugType, DebugTypeId, Module};
 use model::names::is_reserved;
+use std::cmp::Ordering;
 use std::fmt::Write;
 
 /// Types whose members say nothing, though their names are not reserved ones.
@@ -63,6 +64,8 @@ pub(super) struct Walk {
     pub(super) library: bool,
     /// The innermost type that holds all that is wanted, and the place in it.
     pub(super) within: (Option<DebugTypeId>, u64),
+    /// The way led through one of several members at one place, any of which it could be: what a variant of an `enum` keeps.
+    pub(super) guess: bool,
 }
 
 /// One of several scalars that one access touches.
@@ -131,6 +134,7 @@ pub(super) fn descend(
         bits: false,
         several: false,
         within,
+        guess: false,
     };
     for _ in 0..DEEPEST {
         if !state.step() {
@@ -142,8 +146,8 @@ pub(super) fn descend(
         }
     }
     let end = state.end();
-    let State { suffix, ty, library, within, .. } = state;
-    Walk { end, suffix, ty, library, within }
+    let State { suffix, ty, library, within, guess, .. } = state;
+    Walk { end, suffix, ty, library, within, guess }
 }
 
 /// The scalars that so many bytes at a place in a type consist of, in order; a run of characters
@@ -244,6 +248,7 @@ struct State<'m> {
     /// It ended at several members.
     several: bool,
     within: (Option<DebugTypeId>, u64),
+    guess: bool,
 }
 
 impl State<'_> {
@@ -306,7 +311,7 @@ impl State<'_> {
         if self.bit_fields(members) || self.several(members) {
             return false;
         }
-        let Some(member) = self.best(members) else { return false };
+        let Some((member, guess)) = self.best(members) else { return false };
         // Which member a number of bytes leads to that nobody knows, as a pointer to a member has it, is not known either.
         if !self.indices.is_empty() && !self.has_array(member.ty, DEEPEST) {
             return false;
@@ -322,6 +327,7 @@ impl State<'_> {
         }
         self.offset -= member.offset;
         self.library |= inner && !hidden;
+        self.guess |= guess;
         if !hidden && !member.name.is_empty() {
             let _ = write!(self.suffix, ".{}", member.name);
         }
@@ -380,8 +386,8 @@ impl State<'_> {
         true
     }
 
-    /// The member that the offset lies in; among several (a union) the one that fits best.
-    fn best<'t>(&self, members: &'t [DebugMember]) -> Option<&'t DebugMember> {
+    /// The member that the offset lies in; among several (a union) the one that fits best, and whether another one fits as well.
+    fn best<'t>(&self, members: &'t [DebugMember]) -> Option<(&'t DebugMember, bool)> {
         let score = |member: &DebugMember| {
             let step = match strip(self.module, member.ty) {
                 Some(DebugType::Array { element, .. }) => size(self.module, *element),
@@ -394,10 +400,12 @@ impl State<'_> {
             let exact = self.has_inside(member.ty, self.offset.checked_sub(member.offset), DEEPEST);
             (indexed, self.fits(member), exact, wanted <= end)
         };
-        let mut best: Option<&DebugMember> = None;
+        let mut best: Option<(&DebugMember, bool)> = None;
         for member in members.iter().filter(|member| self.holds(member)) {
-            if best.is_none_or(|best| score(member) > score(best)) {
-                best = Some(member);
+            match best.map(|(best, _)| score(member).cmp(&score(best))) {
+                None | Some(Ordering::Greater) => best = Some((member, false)),
+                Some(Ordering::Equal) => best = best.map(|(best, _)| (best, true)),
+                Some(Ordering::Less) => {}
             }
         }
         best

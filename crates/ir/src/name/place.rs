@@ -60,6 +60,8 @@ pub(super) struct Named {
     pub(super) ty: Option<DebugTypeId>,
     /// The innermost type that holds all of it, and the place in it.
     pub(super) within: (Option<DebugTypeId>, u64),
+    /// It could as well be another member at the same place.
+    guess: bool,
 }
 
 impl Place {
@@ -229,7 +231,7 @@ struct Found {
 impl Found {
     fn untyped(text: String) -> Self {
         Self {
-            named: Named { text, ty: None, within: (None, 0) },
+            named: Named { text, ty: None, within: (None, 0), guess: false },
             fit: Fit::Untyped,
             member: false,
         }
@@ -241,7 +243,7 @@ impl Found {
             End::Whole | End::Part => Fit::Partial,
             End::Outside => Fit::Outside,
         };
-        let named = Named { text, ty: walk.ty, within: walk.within };
+        let named = Named { text, ty: walk.ty, within: walk.within, guess: walk.guess };
         Self { named, fit, member: !walk.suffix.is_empty() }
     }
 }
@@ -467,6 +469,20 @@ impl<'m> Namer<'m> {
         values.next().is_none().then_some(value)
     }
 
+    /// What a pointer leads to that was written to a variable which the access sees: in a `match`, what a variant keeps is
+    /// called as the arm calls it.
+    fn copied(&self, pointer: Operand) -> Option<Place> {
+        let copies = self.function.instructions.iter().filter_map(|it| match it.kind {
+            InstKind::Store { address, value, .. } if value == pointer => Some(address),
+            _ => None,
+        });
+        let variables = copies.flat_map(|address| self.variables(address).0);
+        let variable = variables.filter(|variable| variable.address).find(|it| self.sees(it))?;
+        let kept = self.at_variable(variable)?.finish(self.module, Want::Link)?;
+        let (via, ty) = self.pointee(kept.ty);
+        ty.map(|ty| Place::new(kept.text, via, Some(ty)))
+    }
+
     /// The variable that explains an access best; of equals, one that leads to a member, and then
     /// the first, which is the one of the outermost function.
     fn most_telling(&self, variables: &[&'m LocalVariable], reach: &Reach) -> Option<Ranked> {
@@ -568,6 +584,11 @@ impl<'m> Namer<'m> {
                 // A pointer that Rust's library keeps in a variable of its own, as who holds a lock does.
                 let is_librarys = pointer.is_librarys();
                 let pointer = pointer.finish(self.module, Want::Link)?;
+                if pointer.guess
+                    && let Some(place) = self.copied(Operand::Inst(id))
+                {
+                    return Some(place);
+                }
                 let (via, ty) = match is_untyped_buffer(self.module, pointer.within.0) {
                     true => (Via::Reference, None),
                     false => self.pointee(pointer.ty),

@@ -7,7 +7,7 @@ pub const DEPENDENCIES: &str = "/rust/deps/";
 
 /// Members of the library's types that hold what a program keeps there: `balance.data.value` of a `Mutex` is
 /// `balance` to the program, and so is its lock.
-const WRAPPED: [&str; 25] = [
+const WRAPPED: [&str; 28] = [
     "ptr",
     // Of an `AtomicPtr`.
     "p",
@@ -36,6 +36,10 @@ const WRAPPED: [&str; 25] = [
     "Zero",
     "counter",
     "chan",
+    // Who holds a lock leads to what that keeps.
+    "lock",
+    "mutex",
+    "rwlock",
 ];
 
 /// The crates whose types wrap what a program keeps in them: the standard library's, and those of packages for locks and padding.
@@ -125,6 +129,8 @@ mod tests {
             ("_ref__total", false, "total"),
             ("data", true, ""),
             ("data", false, "data"),
+            ("lock", true, ""),
+            ("lock", false, "lock"),
             ("len", true, "len"),
             ("None", true, ""),
             ("None", false, "None"),
