@@ -44,15 +44,18 @@ impl<'t> Decisions<'t> {
         own.get(from..to).unwrap_or_default()
     }
 
-    /// Does one of them hang on one of these variables?
-    pub(crate) fn hang_on(
-        &self,
+    /// Those of them that hang on one of these variables.
+    pub(crate) fn hanging_on<'a>(
+        &'a self,
         thread: ThreadId,
         positions: RangeInclusive<u32>,
-        vars: &BTreeSet<VarId>,
-    ) -> bool {
-        let mut own = self.within(thread, positions).iter();
-        own.any(|one| self.trace.exprs.variables(one.expr).iter().any(|var| vars.contains(var)))
+        vars: &'a BTreeSet<VarId>,
+    ) -> impl Iterator<Item = &'t PathCondition> + 'a {
+        let own = self.within(thread, positions).iter().copied();
+        own.filter(|one| {
+            let asked = self.trace.exprs.variables(one.expr);
+            asked.iter().any(|var| vars.contains(var))
+        })
     }
 }
 
@@ -100,8 +103,8 @@ mod tests {
         assert_eq!(decisions.within(look.thread, 0..=9).len(), 1);
         let behind = look.index + 1;
         assert!(decisions.within(look.thread, 0..=look.index).is_empty());
-        assert!(decisions.hang_on(look.thread, behind..=behind, &own));
+        assert_eq!(decisions.hanging_on(look.thread, behind..=behind, &own).count(), 1);
         let other = trace.threads.last().expect("there are threads").id;
-        assert!(!decisions.hang_on(other, 0..=9, &own));
+        assert_eq!(decisions.hanging_on(other, 0..=9, &own).count(), 0);
     }
 }

@@ -26,6 +26,7 @@ mod enforce;
 mod ordered;
 mod possible;
 mod runs;
+mod rust;
 mod sections;
 mod source;
 mod statements;

@@ -6,6 +6,7 @@ use crate::Bug;
 use crate::decisions::Decisions;
 use crate::edit::Edit;
 use crate::enforce::Rule;
+use crate::rust::is_rust;
 use crate::sections::lock_name;
 use crate::source::Span;
 use model::{
@@ -79,11 +80,12 @@ fn in_words(trace: &EventTrace, wake: &Event, names: &[String]) -> Option<String
     let place = Span::of(wake.site());
     let listed: Vec<String> = names.iter().map(|name| quoted(name)).collect();
     Some(format!(
-        "in {}, test {} again after waiting for {} ({}): wait in a loop",
+        "in {}, test {} again after waiting for {} ({}): wait in a loop{}",
         place.function,
         listed.join(" and "),
         quoted(&lock_name(trace, condition)),
-        place.begin()
+        place.begin(),
+        if is_rust(&place.file) { ", or with `wait_while`" } else { "" }
     ))
 }
 

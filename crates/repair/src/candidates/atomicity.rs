@@ -12,6 +12,7 @@ use crate::Bug;
 use crate::beside::is_beside;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
+use crate::rust;
 use crate::sections::{
     Section, Sections, begins_wait, guard, is_end, is_held, is_internal, is_once,
     is_taken_by_program, lock_name, sections,
@@ -554,7 +555,15 @@ fn candidate(
         };
         let only_read =
             plan.lock.is_some_and(|lock| is_taken_to_read(trace, all, lock, &plan, span));
-        let instead = if only_read { " to write, not to read," } else { "" };
+        let instead = match (only_read, rust::is_rust(&span.file), plan.lock) {
+            (true, true, _) => " with `write()`, not with `read()`,".to_owned(),
+            (true, false, _) => " to write, not to read,".to_owned(),
+            (false, true, Some(object)) if number == 0 => {
+                let method = rust::method(trace, object);
+                format!(" (`{}.{method}().unwrap()`)", lock.trim_matches(['`', '*']))
+            }
+            _ => String::new(),
+        };
         steps.push(held(&format!("{lock}{instead}"), span));
     }
     if let Some((last, example)) = steps.last_mut().zip(example(bug, all, &plan)) {
@@ -626,12 +635,16 @@ fn is_taken_to_read(
 
 /// What a lock that is not there yet is called. Of all places in regions of OpenMP it is a section of that.
 pub(super) fn new_mutex<'s>(
-    places: impl IntoIterator<Item = &'s Span>,
+    places: impl IntoIterator<Item = &'s Span> + Clone,
     is_for: &str,
     variables: &[String],
 ) -> String {
-    let openmp = places.into_iter().all(Span::is_region);
-    let words = if openmp { " (`#pragma omp critical`)" } else { "" };
+    let openmp = places.clone().into_iter().all(Span::is_region);
+    let words = match openmp {
+        true => " (`#pragma omp critical`)",
+        false if rust::are_rust(places) => rust::NEW_MUTEX,
+        false => "",
+    };
     format!("a new mutex{words} {is_for} {}", variables.join(" and "))
 }
 
@@ -688,10 +701,11 @@ fn while_held(
 /// ``hold `queue->lock` from queue.c:80 to queue.c:90 in get_file``.
 pub(super) fn held(lock: &str, span: &Span) -> String {
     let Span { function, .. } = span;
+    let guard = if rust::is_rust(&span.file) { "one guard of " } else { "" };
     if span.first == span.last {
-        format!("hold {lock} at {} in {function}", span.begin())
+        format!("hold {guard}{lock} at {} in {function}", span.begin())
     } else {
-        format!("hold {lock} from {} to {} in {function}", span.begin(), span.end())
+        format!("hold {guard}{lock} from {} to {} in {function}", span.begin(), span.end())
     }
 }
 
@@ -718,6 +732,21 @@ mod tests {
     use super::*;
     use encoders::dsl::parse;
     use model::Site;
+
+    #[test]
+    fn a_new_lock_is_told_in_the_language_of_its_lines() {
+        let told = |file: &str| {
+            let (file, function) = (file.to_owned(), "add".to_owned());
+            let places = [Span { file, function, first: 8, last: 9 }];
+            held(&new_mutex(&places, "for", &["`n`".to_owned()]), &places[0])
+        };
+        assert_eq!(told("n.c"), "hold a new mutex for `n` from n.c:8 to n.c:9 in add");
+        assert_eq!(
+            told("n.rs"),
+            "hold one guard of a new mutex (`static LOCK: Mutex<()> = Mutex::new(());`, `let guard = \
+             LOCK.lock().unwrap();`) for `n` from n.rs:8 to n.rs:9 in add"
+        );
+    }
 
     #[test]
     fn lines_that_hold_the_lock_already_are_not_named() {

@@ -3,6 +3,7 @@
 use super::atomicity::touches;
 use super::planner::Plan;
 use crate::Bug;
+use crate::rust::is_rust;
 use crate::sections::{Section, Sections, begins_wait, taken};
 use crate::source::{Span, passages};
 use crate::words::{shares_this, word_in};
@@ -237,9 +238,13 @@ pub(super) fn taken_inside(
         let Some(section) = own.next().filter(is_inner) else { continue };
         let [place, back] =
             [section.lock, section.unlock].map(|id| Span::of(trace.event(id).site()));
-        let mut step = format!("do not take it again at {} in {}", place.begin(), place.function);
+        let (take, give) = match is_rust(&place.file) {
+            true => ("lock it", "drop the guard"),
+            false => ("take it", "give it back"),
+        };
+        let mut step = format!("do not {take} again at {} in {}", place.begin(), place.function);
         if index(section.unlock) < index(*last) && back.function == place.function {
-            step.push_str(&format!(", nor give it back at {}", back.begin()));
+            step.push_str(&format!(", nor {give} at {}", back.begin()));
         }
         // Where the log ends inside, less is known of the same lines.
         let is_part = |part: &str, whole: &str| {
@@ -271,8 +276,12 @@ pub(super) fn given_back(
         for pair in own.windows(2).filter(|pair| !begins_wait(trace, pair[0].unlock)) {
             let places = [pair[0].unlock, pair[1].lock];
             let [back, again] = places.map(|id| Span::of(trace.event(id).site()));
+            let (give, take) = match is_rust(&back.file) && is_rust(&again.file) {
+                true => ("drop the guard", "lock it"),
+                false => ("give it back", "take it"),
+            };
             let step = format!(
-                "do not give it back at {} in {} and take it again at {} in {}",
+                "do not {give} at {} in {} and {take} again at {} in {}",
                 back.begin(),
                 back.function,
                 again.begin(),

@@ -4,6 +4,7 @@ use super::atomicity::{cells, touches};
 use super::{Candidate, Guard, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
+use crate::rust::is_rust;
 use crate::sections::{Section, is_internal, lock_name, sections};
 use crate::source::Span;
 use crate::words::lock_word;
@@ -46,7 +47,11 @@ pub(super) fn candidate(bug: &Bug<'_>) -> Option<Candidate> {
     let name = shared.first().map(|place| lock_word(trace, object, place, None))?;
     let steps = shared.iter().map(|place| {
         let name = quoted(&lock_word(trace, object, place, None));
-        format!("in {}, take {name} to write, not to read ({})", place.function, place.begin())
+        let how = match is_rust(&place.file) {
+            true => "with `write()`, not with `read()`",
+            false => "to write, not to read",
+        };
+        format!("in {}, take {name} {how} ({})", place.function, place.begin())
     });
     let rule = super::atomicity::alone(trace, &edited, &[object]);
     let repair = Repair {

@@ -7,12 +7,13 @@ use crate::Bug;
 use crate::decisions::Decisions;
 use crate::edit::Edit;
 use crate::enforce::{Rule, Stretch};
+use crate::rust;
 use crate::sections::{lock_name, units};
 use crate::source::{Span, span};
 use model::trace::ValueDisplay;
 use model::{
-    CellId, Event, EventId, EventKind, EventTrace, FailureCondition, ObjectKind, PathConditionKind,
-    ReadPart, VarId, VariableOrigin, WritePart,
+    CellId, Event, EventId, EventKind, EventTrace, FailureCondition, ObjectKind, PathCondition,
+    PathConditionKind, ReadPart, VarId, VariableOrigin, WritePart,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,26 +90,32 @@ pub(super) fn one_step(bug: &Bug<'_>) -> Option<Candidate> {
         return None;
     }
     let mut edit = Edit::new(trace);
-    let mut places: BTreeSet<Span> = BTreeSet::new();
+    let mut places: BTreeMap<Span, Vec<Pair>> = BTreeMap::new();
     for pair in &pairs {
         let reads = trace.event(pair.read).kind.reads().to_vec();
         let writes = trace.event(pair.then).kind.writes().to_vec();
         edit.replace(pair.read, EventKind::ReadModifyWrite { reads, writes });
         edit.remove(pair.then);
-        places.insert(span(trace.event(pair.read), trace.event(pair.then))?);
+        let place = span(trace.event(pair.read), trace.event(pair.then))?;
+        places.entry(place).or_default().push(*pair);
     }
     let edited = edit.finish()?;
     let variables = super::variables(bug);
     let what = variables.first().map(|name| quoted(name)).unwrap_or_default();
-    let steps = places.iter().enumerate().map(|(number, place)| {
+    let steps = places.iter().enumerate().map(|(number, (place, pairs))| {
         let what = if number == 0 { what.as_str() } else { "it" };
         let lines = match place.first == place.last {
             true => place.begin(),
             false => format!("{} to {}", place.begin(), place.end()),
         };
+        let pairs = || pairs.iter().map(|pair| (trace.event(pair.read), trace.event(pair.then)));
         let how = match place.is_region() {
-            true => "`#pragma omp atomic`",
-            false => "an atomic addition, exchange or compare-exchange",
+            true => "`#pragma omp atomic`".to_owned(),
+            false if rust::is_rust(&place.file) => {
+                let is_atomic = pairs().all(|(_, write)| write.is_atomic_operation());
+                rust::one_step(trace, pairs(), is_atomic)
+            }
+            false => "an atomic addition, exchange or compare-exchange".to_owned(),
         };
         format!("in {}, change {what} in one atomic step ({lines}): {how}", place.function)
     });
@@ -118,7 +125,7 @@ pub(super) fn one_step(bug: &Bug<'_>) -> Option<Candidate> {
         steps: steps.collect(),
         lock: None,
         variables,
-        places: places.into_iter().collect(),
+        places: places.into_keys().collect(),
         rule: Rule::Alone(stretches.collect()),
         checked: None,
     };
@@ -199,8 +206,8 @@ fn touches(event: &Event, cells: &BTreeSet<CellId>) -> bool {
         || event.kind.writes().iter().any(|part| cells.contains(&part.cell))
 }
 
-/// The read that a write follows from, in the same call, without a branch that hangs on it and
-/// without synchronisation in between.
+/// The read that a write follows from, in the same call, without a branch that hangs on it (but for one that looks for
+/// an overflow) and without synchronisation in between.
 pub(super) fn update(trace: &EventTrace, decisions: &Decisions<'_>, write: &Event) -> Option<Pair> {
     let own = trace.thread_of(write.id).events.get(..write.index as usize)?;
     let near = own.iter().rev().map(|id| trace.event(*id));
@@ -218,7 +225,13 @@ pub(super) fn update(trace: &EventTrace, decisions: &Decisions<'_>, write: &Even
         Some(VariableOrigin::Read { event, .. }) => trace.event(event).index <= read.index,
         _ => true,
     };
-    let decides = decisions.hang_on(write.thread, read.index + 1..=write.index, &vars);
+    // That an addition does not overflow is Rust's affair.
+    let is_checked = |condition: &PathCondition| {
+        let values = write.kind.writes().iter();
+        values.into_iter().any(|part| rust::rules_out_overflow(trace, condition, part.value))
+    };
+    let mut between = decisions.hanging_on(write.thread, read.index + 1..=write.index, &vars);
+    let decides = between.any(|one| !is_checked(one));
     let same_call = read.site().function == write.site().function
         && read.stack.len() == write.stack.len()
         && read.site().file == write.site().file;
@@ -403,6 +416,20 @@ mod tests {
         };
         assert!(one_call(["operator=", "operator="]));
         assert!(!one_call(["load", "store"]), "an atomic variable");
+    }
+
+    /// Rust looks for one at each addition.
+    #[test]
+    fn a_look_for_an_overflow_decides_nothing() {
+        let is_one_step = |test: &str| {
+            let text =
+                format!("cell x 32 = 0\na: R x -> p\na: assume {test}\na: [then] W x p + 1\n");
+            let parsed = parse(&text).expect("the text is a trace");
+            let decisions = Decisions::of(&parsed.trace);
+            update(&parsed.trace, &decisions, parsed.trace.event(parsed.event("then"))).is_some()
+        };
+        assert!(is_one_step("p != 4294967295"));
+        assert!(!is_one_step("p != 9"), "the program's own");
     }
 
     /// Each update beside each condition would take minutes.

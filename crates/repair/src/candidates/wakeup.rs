@@ -4,6 +4,7 @@ use super::{Candidate, Guard, Kind, Repair, again, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::Rule;
+use crate::rust::is_rust;
 use crate::sections::{Section, Sections, begins_wait, guard, lock_name, sections};
 use crate::source::{Span, passages, same_function, span};
 use crate::words::lock_word;
@@ -247,11 +248,12 @@ impl<'a> Missed<'a> {
             None => "whether it has happened".to_owned(),
         };
         let mut steps = vec![format!(
-            "in {}, test under {} {what} before waiting for {} ({}), and wait in a loop",
+            "in {}, test under {} {what} before waiting for {} ({}), and wait in a loop{}",
             here.function,
             quoted(&self.mutex_in(&here)),
             quoted(&self.condition_of(self.wait)),
             here.begin(),
+            if is_rust(&here.file) { ", or with `wait_while`" } else { "" },
         )];
         let mut places = vec![here];
         let mutex = quoted(&self.mutex_in(&there));
