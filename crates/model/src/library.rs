@@ -146,7 +146,10 @@ impl Event {
             || self.runs_tasks()
             || rust_file(site).is_some()
             || package_file(site).is_some()
-            || self.name.as_deref().is_some_and(|name| name.starts_with(RUST_SYSTEM))
+            || self
+                .name
+                .as_deref()
+                .is_some_and(|name| RUST_OWN.iter().any(|own| name.starts_with(own)))
     }
 
     /// Is it part of how a library takes several locks at once, as `std::lock` and `std::scoped_lock` do? Such a library tries
@@ -276,8 +279,9 @@ fn counts(site: &Site, functions: &[&str]) -> bool {
             || package_file(site).is_some_and(of_package))
 }
 
-/// How the names of variables begin in which Rust's library keeps what the system can do, such as whether there is `statx`.
-const RUST_SYSTEM: &str = "std::sys::";
+/// How the names of variables begin in which Rust's library keeps what the system can do, such as whether there is `statx`,
+/// and how many panics there are, which each guard asks.
+const RUST_OWN: [&str; 2] = ["std::sys::", "std::panicking::"];
 
 /// The headers of the C++ library's synchronisation that is instrumented with the program.
 const SYNCHRONISATION: [&str; 8] = [
