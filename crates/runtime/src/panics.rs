@@ -35,6 +35,16 @@ struct What {
     message: [u8; LONGEST],
 }
 
+impl What {
+    fn message(&self) -> &[u8] {
+        self.message.get(..self.length).unwrap_or(&[])
+    }
+}
+
+fn failure(message: &[u8]) -> Failure<'_> {
+    Failure { code: PANICKED, message, ..Failure::default() }
+}
+
 // SAFETY: what it is is written once, before `noted` says so, and read afterwards.
 unsafe impl Sync for Panic {}
 
@@ -58,8 +68,7 @@ fn known() -> impl Iterator<Item = (&'static Panic, &'static What)> {
 
 /// The calling thread panics, as the message says. Whether the program fails of it shows when it ends.
 pub fn note(message: &[u8]) {
-    let failure = Failure { code: PANICKED, message, ..Failure::default() };
-    process::note_failure(RawFailure::Panic, &failure);
+    process::note_failure(RawFailure::Panic, &failure(message));
     if message.len() > LONGEST || !process::recording() {
         return;
     }
@@ -69,10 +78,7 @@ pub fn note(message: &[u8]) {
         return;
     };
     let mut what = What { tid: sys::gettid(), moment: Moment::now(), ..NOTHING };
-    what.length = message.len();
-    for (to, from) in what.message.iter_mut().zip(message) {
-        *to = *from;
-    }
+    what.length = process::copy(&mut what.message, message) as usize;
     // SAFETY: the index is this thread's alone.
     unsafe { *panic.what.get() = what };
     panic.noted.store(true, Ordering::Release);
@@ -84,8 +90,7 @@ pub fn written(fd: c_int, text: &[u8]) {
         return;
     }
     for (panic, what) in known() {
-        let message = what.message.get(..what.length).unwrap_or(&[]);
-        if !panic.told.load(Ordering::Relaxed) && tells(text, what.tid, message) {
+        if !panic.told.load(Ordering::Relaxed) && tells(text, what.tid, what.message()) {
             panic.told.store(true, Ordering::Release);
         }
     }
@@ -113,6 +118,14 @@ fn thread_named(text: &[u8]) -> Option<i64> {
     core::str::from_utf8(digits).ok()?.parse().ok()
 }
 
+/// In a child of `fork`, which has one thread: its parent's panics are none of its own.
+pub fn forget() {
+    for panic in PANICS.iter().take(COUNT.swap(0, Ordering::AcqRel)) {
+        panic.noted.store(false, Ordering::Release);
+        panic.told.store(false, Ordering::Release);
+    }
+}
+
 /// Did the program tell of any panic?
 #[must_use]
 pub fn any_told() -> bool {
@@ -123,9 +136,7 @@ pub fn any_told() -> bool {
 pub fn settle() {
     let told = known().find(|(panic, _)| panic.told.load(Ordering::Acquire));
     if let Some((_, what)) = told {
-        let message = what.message.get(..what.length).unwrap_or(&[]);
-        let failure = Failure { code: PANICKED, message, ..Failure::default() };
-        process::replace_panic(RawFailure::Panic, &failure, what.moment);
+        process::replace_panic(RawFailure::Panic, &failure(what.message()), what.moment);
     }
 }
 

@@ -31,6 +31,9 @@ pub fn create(forked: bool) -> Result<(), c_int> {
         (*page).forked = u32::from(forked);
         write_volatile(&raw mut (*page).magic, PROCESS_MAGIC);
     }
+    // What a parent failed of, or panicked and caught, is none of the child's.
+    FAILED.store(0, Ordering::Release);
+    panics::forget();
     PROCESS.store(page, Ordering::Release);
     Ok(())
 }
@@ -240,7 +243,8 @@ fn count(field: impl Fn(&mut Process) -> *mut u64) {
     }
 }
 
-fn copy(to: &mut [u8], from: &[u8]) -> u32 {
+/// As much as there is room for; gives how many bytes that was.
+pub fn copy(to: &mut [u8], from: &[u8]) -> u32 {
     let mut length = 0;
     for (place, byte) in to.iter_mut().zip(from) {
         *place = *byte;

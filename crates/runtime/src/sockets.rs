@@ -237,6 +237,10 @@ unsafe fn said(fd: c_int, data: P, written: isize) {
 unsafe fn said_in_parts(fd: c_int, parts: *const Part, count: c_int, written: isize) {
     let mut left = usize::try_from(written).unwrap_or(0);
     for index in 0..usize::try_from(count).unwrap_or(0) {
+        // Where nothing was written, nothing may be readable.
+        if left == 0 {
+            return;
+        }
         // SAFETY: the caller vouches for what was written.
         let part = unsafe { parts.add(index).read_unaligned() };
         let length = part.length.min(left);
