@@ -2,31 +2,65 @@
 
 use crate::workspace::Workspace;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 const SUCCESS: i32 = 0;
 
-/// Compiles the program of this name.
-fn compile(name: &str) -> Workspace {
-    compile_with(name, &[])
+/// A crate of programs in `tests/programs/rust`, compiled once for all tests: its library takes most of the time.
+struct Programs {
+    source: &'static str,
+    options: &'static [&'static str],
+    built: OnceLock<PathBuf>,
 }
 
-/// The same with more options.
-fn compile_with(name: &str, options: &[&str]) -> Workspace {
-    let workspace = Workspace::new(name);
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    let source = format!("{name}.rs");
-    fs::copy(programs.join(&source), workspace.path(&source)).expect("a copy of the source");
-    let arguments = ["rustc", "--edition", "2021", &source, "-o", "program"].into_iter();
-    workspace.symbiosis(arguments.chain(options.iter().copied())).expect_code(SUCCESS);
-    workspace
+impl Programs {
+    const fn new(source: &'static str, options: &'static [&'static str]) -> Self {
+        Self { source, options, built: OnceLock::new() }
+    }
+
+    fn build(&self) -> PathBuf {
+        let workspace = Workspace::new(&format!("crate{}", self.options.concat()));
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/rust");
+        for entry in fs::read_dir(sources).expect("the programs") {
+            let source = entry.expect("a program").path();
+            let name = source.file_name().expect("a name").to_str().expect("a name in UTF-8");
+            fs::copy(&source, workspace.path(name)).expect("a copy of the source");
+        }
+        let arguments = ["rustc", "--edition", "2021", self.source, "-o", "program"];
+        workspace.symbiosis(arguments.iter().chain(self.options)).expect_code(SUCCESS);
+        let program = workspace.path("program");
+        // All tests take it from there: the workspace is left as it is.
+        std::mem::forget(workspace);
+        program
+    }
+
+    /// A directory for a test, with a link to the program.
+    fn workspace(&self, name: &str) -> Workspace {
+        let workspace = Workspace::new(name);
+        let program = self.built.get_or_init(|| self.build());
+        std::os::unix::fs::symlink(program, workspace.path("program")).expect("a link");
+        workspace
+    }
+}
+
+static PLAIN: Programs = Programs::new("main.rs", &[]);
+static OPTIMISED: Programs = Programs::new("main.rs", &["-O"]);
+static TESTS: Programs = Programs::new("tests.rs", &["--test"]);
+
+/// Records runs of the program with these arguments until one fails; one that takes so many seconds hangs.
+fn record_failure(workspace: &Workspace, trace: &str, seconds: &str, arguments: &[&str]) -> String {
+    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", seconds];
+    let command = until.into_iter().chain(["-o", trace, "--", "./program"]);
+    workspace.symbiosis(command.chain(arguments.iter().copied())).expect_code(SUCCESS).describe()
 }
 
 #[test]
 fn locks_conditions_and_queues_work_and_a_caught_panic_is_no_failure() {
-    let workspace = compile("primitives");
+    let workspace = PLAIN.workspace("primitives");
     let arguments = ["record", "--noise", "--timeout", "60", "-o", "run.trace", "--", "./program"];
-    let recorded = workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let recorded =
+        workspace.symbiosis(arguments.into_iter().chain(["primitives"])).expect_code(SUCCESS);
     let text = recorded.describe();
     assert!(text.contains("the run passed"), "{text}");
     assert!(recorded.stdout().contains("Ok(5)\nOk(6)\nErr(Empty)\n4\nOk([1])\n"), "{text}");
@@ -34,10 +68,8 @@ fn locks_conditions_and_queues_work_and_a_caught_panic_is_no_failure() {
 
 #[test]
 fn a_panic_is_placed_explained_and_replayed() {
-    let workspace = compile("account");
-    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
-    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
-    let text = workspace.symbiosis(arguments).expect_code(SUCCESS).describe();
+    let workspace = PLAIN.workspace("account");
+    let text = record_failure(&workspace, "run.trace", "60", &["account"]);
     assert!(text.contains("panicked at account.rs:30:5"), "{text}");
     let checked = workspace.symbiosis(["check", "run.trace"]).describe();
     assert!(!checked.contains("STOPPED"), "{checked}");
@@ -57,10 +89,8 @@ fn a_panic_is_placed_explained_and_replayed() {
 /// library had to something, nor how threads ended.
 #[test]
 fn a_look_up_that_is_not_one_step_with_the_insertion_is_the_cause() {
-    let workspace = compile("lookup");
-    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
-    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
-    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let workspace = PLAIN.workspace("lookup");
+    record_failure(&workspace, "run.trace", "60", &["lookup"]);
     let checked = workspace.symbiosis(["check", "run.trace"]).describe();
     assert!(checked.contains(" 0 gaps "), "{checked}");
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
@@ -74,13 +104,10 @@ fn a_look_up_that_is_not_one_step_with_the_insertion_is_the_cause() {
 /// panics before, as it should.
 #[test]
 fn a_flaky_test_is_told_by_what_the_tests_do() {
-    let workspace = compile_with("flaky", &["--test"]);
+    let workspace = TESTS.workspace("flaky");
     // One recording of ten cannot be walked (docs/limits.md).
     let told = ["one.trace", "two.trace", "three.trace"].into_iter().find_map(|trace| {
-        let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
-        let arguments = until.into_iter().chain(["-o", trace, "--", "./program"]);
-        let arguments = arguments.chain(["--test-threads=2"]);
-        workspace.symbiosis(arguments).expect_code(SUCCESS);
+        record_failure(&workspace, trace, "60", &["flaky::", "--test-threads=2"]);
         let solved = workspace.symbiosis(["solve", trace]).describe();
         solved.contains("(replay: confirmed)").then_some(solved)
     });
@@ -97,9 +124,9 @@ fn a_flaky_test_is_told_by_what_the_tests_do() {
 /// What a test was given that began behind the panic of another one was never made, as far as is walked.
 #[test]
 fn tests_that_begin_behind_a_failing_one_are_not_walked() {
-    let workspace = compile_with("one_of_many", &["--test"]);
+    let workspace = TESTS.workspace("one_of_many");
     let record = ["record", "--timeout", "60", "-o", "run.trace", "--", "./program"];
-    workspace.symbiosis(record.into_iter().chain(["--test-threads=2"]));
+    workspace.symbiosis(record.into_iter().chain(["one_of_many::", "--test-threads=2"]));
     let checked = workspace.symbiosis(["check", "run.trace"]).describe();
     assert!(checked.contains(": failure") && checked.contains(" 0 gaps "), "{checked}");
 }
@@ -107,10 +134,8 @@ fn tests_that_begin_behind_a_failing_one_are_not_walked() {
 /// LLVM makes one function of what grows vectors of elements of one size, under any of their names.
 #[test]
 fn a_vector_that_grows_as_one_of_the_symbolisers_is_seen() {
-    let workspace = compile_with("borrowed", &["-O"]);
-    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
-    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
-    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let workspace = OPTIMISED.workspace("borrowed");
+    record_failure(&workspace, "run.trace", "60", &["borrowed"]);
     let checked = workspace.symbiosis(["check", "run.trace"]).describe();
     assert!(checked.contains(" 0 gaps "), "{checked}");
 }
@@ -119,10 +144,8 @@ fn a_vector_that_grows_as_one_of_the_symbolisers_is_seen() {
 /// program has in a variable of its own.
 #[test]
 fn what_an_arc_holds_is_called_as_in_the_program() {
-    let workspace = compile_with("last", &["-O"]);
-    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
-    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
-    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let workspace = OPTIMISED.workspace("last");
+    record_failure(&workspace, "run.trace", "60", &["last"]);
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
     assert!(solved.contains("wrote `queue.items.len` (last.rs:"), "{solved}");
     assert!(!solved.contains("ptr."), "{solved}");
@@ -131,10 +154,8 @@ fn what_an_arc_holds_is_called_as_in_the_program() {
 /// The circle of a lock and a channel that is full: which of the library's variables say so is of no use.
 #[test]
 fn a_thread_that_waits_at_a_channel_with_a_lock_is_told() {
-    let workspace = compile_with("bounded", &["-O"]);
-    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "10"];
-    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
-    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let workspace = OPTIMISED.workspace("bounded");
+    record_failure(&workspace, "run.trace", "3", &["bounded"]);
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
     let cause = "t0 waits in `send` (bounded.rs:16) while it holds `stats` (bounded.rs:14), for which t0.1 waits \
                  (bounded.rs:22)";
@@ -144,10 +165,8 @@ fn a_thread_that_waits_at_a_channel_with_a_lock_is_told() {
 /// A look, a branch and a write of an atomic variable: a lock would do, and a compare-exchange is less.
 #[test]
 fn a_look_and_a_write_of_an_atomic_variable_become_a_compare_exchange() {
-    let workspace = compile("limiter");
-    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
-    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
-    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let workspace = PLAIN.workspace("limiter");
+    record_failure(&workspace, "run.trace", "60", &["limiter"]);
     let fixed = workspace.symbiosis(["fix", "run.trace"]).expect_code(SUCCESS).describe();
     let repair = "repair 1: in try_acquire, write `self.tokens` (limiter.rs:22) only while it is still what was looked \
                   at (limiter.rs:18), and look again otherwise: `fetch_update`, or `compare_exchange` in a loop";
@@ -159,11 +178,9 @@ fn a_look_and_a_write_of_an_atomic_variable_become_a_compare_exchange() {
 /// many no schedule would lead to the failure.
 #[test]
 fn each_wake_up_of_a_pool_has_its_notification() {
-    let workspace = compile("shut_down");
+    let workspace = PLAIN.workspace("shut_down");
     for trace in ["one.trace", "two.trace", "three.trace"] {
-        let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "5"];
-        let arguments = until.into_iter().chain(["-o", trace, "--", "./program"]);
-        workspace.symbiosis(arguments).expect_code(SUCCESS);
+        record_failure(&workspace, trace, "2", &["shut_down"]);
         let solved = workspace.symbiosis(["solve", trace]).expect_code(SUCCESS).describe();
         let cause = solved.lines().find(|line| line.contains("cause: ")).unwrap_or_default();
         assert!(
@@ -177,10 +194,8 @@ fn each_wake_up_of_a_pool_has_its_notification() {
 /// The standard library opens, reads and writes files by calls of C.
 #[test]
 fn what_stands_in_a_file_is_a_variable() {
-    let workspace = compile("sequence");
-    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
-    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
-    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let workspace = PLAIN.workspace("sequence");
+    record_failure(&workspace, "run.trace", "60", &["sequence"]);
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
     assert!(solved.contains("(replay: confirmed)"), "{solved}");
     let cause = solved.lines().find(|line| line.starts_with("cause: ")).unwrap_or_default();
@@ -191,10 +206,8 @@ fn what_stands_in_a_file_is_a_variable() {
 
 /// The cause of a run of the program.
 fn told(name: &str) -> String {
-    let workspace = compile(name);
-    let until = ["record", "--noise", "--until-failure", "3000", "--timeout", "60"];
-    let arguments = until.into_iter().chain(["-o", "run.trace", "--", "./program"]);
-    workspace.symbiosis(arguments).expect_code(SUCCESS);
+    let workspace = PLAIN.workspace(name);
+    record_failure(&workspace, "run.trace", "60", &[name]);
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
     let cause = solved.lines().find(|line| line.contains("cause: "));
     cause.unwrap_or_else(|| panic!("{solved}")).to_owned()

@@ -380,7 +380,8 @@ fn a_shared_pointer_that_is_assigned_while_it_is_copied_is_told_by_both() {
     let told = (0..4).any(|_| {
         let _ = fs::remove_dir_all(workspace.path("run.trace"));
         workspace.symbiosis(record).expect_code(SUCCESS);
-        let said = workspace.symbiosis(["solve", "run.trace"]).stdout();
+        // In one of some ten the counts in freed memory are a hard question.
+        let said = workspace.symbiosis(["solve", "--timeout", "20", "run.trace"]).stdout();
         let cause = said.lines().next().unwrap_or_default();
         let by_pointer = ["config_` pointed to (", "config_` had pointed to ("];
         by_pointer.iter().any(|words| cause.contains(words))

@@ -25,7 +25,7 @@ impl Limiter {
     }
 }
 
-fn main() {
+pub fn main() {
     let limiter = Arc::new(Limiter::new(3));
     let handles: Vec<_> = (0..2)
         .map(|_| {

@@ -1,6 +1,8 @@
 //! Two tests share a list: a harness runs them at once. A third one panics before, as it should.
 
 use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
 
 static NOTES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
@@ -30,6 +32,7 @@ fn a_list_has_a_first_note() {
 fn notes_are_kept() {
     clear();
     note("one");
+    thread::sleep(Duration::from_millis(2));
     note("two");
     assert_eq!(count(), 2);
 }

@@ -15,7 +15,7 @@ impl Account {
     }
 }
 
-fn main() {
+pub fn main() {
     let account = Arc::new(Account { balance: Mutex::new(100) });
     let customers: Vec<_> = (0..2)
         .map(|_| {

@@ -24,7 +24,7 @@ fn consume(stats: &Mutex<Stats>, receiver: &Receiver<u32>) {
     }
 }
 
-fn main() {
+pub fn main() {
     let stats = Arc::new(Mutex::new(Stats { sent: 0, handled: 0 }));
     let (sender, receiver) = sync_channel(2);
     let shared = stats.clone();

@@ -25,7 +25,7 @@ impl Cache {
     }
 }
 
-fn main() {
+pub fn main() {
     let cache = Arc::new(Cache { entries: RwLock::new(HashMap::new()), computed: AtomicUsize::new(0) });
     let workers: Vec<_> = (0..2)
         .map(|_| {

@@ -12,7 +12,7 @@ fn next() -> u32 {
     number
 }
 
-fn main() {
+pub fn main() {
     fs::write(PATH, "1\n").unwrap();
     let workers: Vec<_> = (0..2).map(|_| thread::spawn(next)).collect();
     let mut given: Vec<u32> = workers.into_iter().map(|worker| worker.join().unwrap()).collect();

@@ -22,7 +22,7 @@ impl Batcher {
     }
 }
 
-fn main() {
+pub fn main() {
     let (items, batches) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let batcher = Arc::new(Batcher { items, count: AtomicUsize::new(0), batches });
     let workers = [0, 10].map(|first| {

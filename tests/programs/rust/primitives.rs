@@ -4,7 +4,7 @@ use std::sync::atomic::*;
 use std::sync::*;
 use std::thread;
 use std::time::Duration;
-fn main() {
+pub fn main() {
     let m = Arc::new((
         Mutex::new(0i64),
         Condvar::new(),

@@ -68,7 +68,7 @@ impl Drop for Pool {
     }
 }
 
-fn main() {
+pub fn main() {
     let done = Arc::new(AtomicUsize::new(0));
     {
         let pool = Pool::new(2);

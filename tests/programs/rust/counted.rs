@@ -25,7 +25,7 @@ impl Orders {
     }
 }
 
-fn main() {
+pub fn main() {
     let orders = Orders { paid: Mutex::new(0), count: AtomicUsize::new(0) };
     thread::scope(|scope| {
         scope.spawn(|| orders.pay());

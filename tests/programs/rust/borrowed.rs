@@ -29,7 +29,7 @@ impl Hub {
     }
 }
 
-fn main() {
+pub fn main() {
     let hub = Arc::new(Hub::default());
     hub.add("bytes");
     hub.publish("login");

@@ -29,7 +29,7 @@ fn last(queue: &Queue) -> i64 {
     }
 }
 
-fn main() {
+pub fn main() {
     let queue = Arc::new(Queue { items: Mutex::new((0..4).map(|i| -i).collect()) });
     let reader = {
         let queue = queue.clone();

@@ -1,0 +1,31 @@
+//! The programs of tests/rust.rs, of which the first argument says one: each would be linked with the whole library.
+
+mod account;
+mod batcher;
+mod borrowed;
+mod bounded;
+mod counted;
+mod last;
+mod limiter;
+mod lookup;
+mod primitives;
+mod sequence;
+mod shut_down;
+
+fn main() {
+    let program: fn() = match std::env::args().nth(1).unwrap_or_default().as_str() {
+        "account" => account::main,
+        "batcher" => batcher::main,
+        "borrowed" => borrowed::main,
+        "bounded" => bounded::main,
+        "counted" => counted::main,
+        "last" => last::main,
+        "limiter" => limiter::main,
+        "lookup" => lookup::main,
+        "primitives" => primitives::main,
+        "sequence" => sequence::main,
+        "shut_down" => shut_down::main,
+        other => panic!("no program is called `{other}`"),
+    };
+    program();
+}
