@@ -4,6 +4,7 @@
 
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use symex::ThreadReport;
@@ -80,10 +81,16 @@ fn build(workspace: &Workspace, program: &Program, level: &str) {
 fn witnessed(workspace: &Workspace) -> BTreeMap<u64, Vec<Block>> {
     let mut all = BTreeMap::new();
     for serial in 1.. {
-        let Ok(bytes) = fs_err::read(workspace.path(&format!("witness.{serial}"))) else { break };
-        let words = bytes.chunks_exact(8).map(|word| {
-            let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
-            ((word >> 32) as u32, (word as u32).wrapping_sub(1))
+        // The file has room for far more than was told.
+        let Ok(file) = fs_err::File::open(workspace.path(&format!("witness.{serial}"))) else {
+            break;
+        };
+        let mut file = BufReader::new(file);
+        let words = std::iter::from_fn(|| {
+            let mut word = [0; 8];
+            file.read_exact(&mut word).ok()?;
+            let word = u64::from_le_bytes(word);
+            Some(((word >> 32) as u32, (word as u32).wrapping_sub(1)))
         });
         all.insert(serial, words.take_while(|block| *block != (0, u32::MAX)).collect());
     }
