@@ -226,3 +226,12 @@ fn what_a_mutex_does_not_keep_is_not_called_as_the_mutex() {
     let cause = told("counted");
     assert!(cause.contains("count` (counted.rs:") && !cause.contains("paid"), "{cause}");
 }
+
+/// To others `OnceLock::set` is one step, whatever the library does in it.
+#[test]
+fn what_another_thread_does_to_a_cell_while_it_is_set_is_not_the_cause() {
+    let cause = told("set_once");
+    let line = |line: &str| cause.contains(&format!("(set_once.rs:{line})"));
+    // The look that was too early, or what came behind it; the call is in line 22.
+    assert!(line("22") && (line("18") || line("25")), "{cause}");
+}

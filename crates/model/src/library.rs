@@ -73,16 +73,35 @@ impl Event {
     /// Is it how Rust's library has a routine run once, and others wait for that? Who asks whether it has run, or sets what it
     /// would have made, goes by that.
     fn is_in_once(&self) -> bool {
-        let runs = |names: &[&str]| {
-            self.library().iter().any(|site| {
-                let name = site.function.split('<').next().unwrap_or_default();
-                rust_file(site).is_some() && names.contains(&name)
-            })
-        };
+        self.is_of_rusts_once()
+            && self.runs_in_rust(&[
+                "call_once",
+                "call_once_force",
+                "get_or_init",
+                "get_or_try_init",
+                "force",
+            ])
+            && !self.sets_once()
+    }
+
+    /// Is it a step of setting what Rust's library sets once, as `OnceLock::set` does? How it goes on from one step to the next is its
+    /// own affair.
+    #[must_use]
+    pub fn sets_once(&self) -> bool {
+        self.is_of_rusts_once() && self.runs_in_rust(&["set", "try_insert"])
+    }
+
+    fn is_of_rusts_once(&self) -> bool {
         let once = |site: &Site| rust_file(site).is_some_and(|file| file.starts_with(RUST_ONCE));
         self.library().iter().any(once)
-            && runs(&["call_once", "call_once_force", "get_or_init", "get_or_try_init", "force"])
-            && !runs(&["set", "try_insert"])
+    }
+
+    /// Is it in one of Rust's library's functions of these names?
+    fn runs_in_rust(&self, names: &[&str]) -> bool {
+        self.library().iter().any(|site| {
+            let name = site.function.split('<').next().unwrap_or_default();
+            rust_file(site).is_some() && names.contains(&name)
+        })
     }
 
     /// What it does with the word that a package of locks keeps for a lock, and the call of the package, from its outermost
@@ -431,6 +450,18 @@ mod tests {
         let wait = ("/rustc/0a1b/library/std/src/sync/barrier.rs", "wait");
         assert_eq!(event(&[wait, own]).called_of_rusts_library(), Some("wait"));
         assert_eq!(event(&[wait, own]).channel_step(), None);
+    }
+
+    #[test]
+    fn who_sets_what_is_set_once_is_told_by_what_the_program_called() {
+        let once = ("/rustc/0a1b/library/std/src/sys/sync/once/futex.rs", "call");
+        let init = ("/rustc/0a1b/library/std/src/sync/once_lock.rs", "get_or_init<u32>");
+        let set = ("/rustc/0a1b/library/std/src/sync/once_lock.rs", "set<u32>");
+        let own = ("src/main.rs", "main");
+        let (setting, made) = (event(&[once, init, set, own]), event(&[once, init, own]));
+        assert!(setting.sets_once() && !setting.is_in_synchronisation());
+        assert!(!made.sets_once() && made.is_in_synchronisation());
+        assert!(!event(&[set, own]).sets_once(), "it writes what was given");
     }
 
     #[test]

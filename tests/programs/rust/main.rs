@@ -10,6 +10,7 @@ mod limiter;
 mod lookup;
 mod primitives;
 mod sequence;
+mod set_once;
 mod shut_down;
 
 fn main() {
@@ -24,6 +25,7 @@ fn main() {
         "lookup" => lookup::main,
         "primitives" => primitives::main,
         "sequence" => sequence::main,
+        "set_once" => set_once::main,
         "shut_down" => shut_down::main,
         other => panic!("no program is called `{other}`"),
     };

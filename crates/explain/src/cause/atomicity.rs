@@ -4,7 +4,7 @@ use super::story::{Pair, Story};
 use super::words::{at, both_at, did_in, quoted};
 use super::{CauseEvent, Found, Pattern, sections};
 use model::names::{is_contents, is_descriptor, is_file};
-use model::{CellId, EventId, PathConditionKind, ThreadId};
+use model::{CellId, Event, EventId, PathConditionKind, Site, ThreadId};
 use std::cell::LazyCell;
 
 /// So many accesses before and behind the other thread's are tried, the nearest first.
@@ -220,6 +220,17 @@ pub(super) fn asks_in_vain(story: &Story<'_>, triple: Triple) -> bool {
         && sections::is_own_lock(story, first, second, cell)
 }
 
+/// Are both steps of one call that sets what Rust's library sets once? To others that call is one step.
+pub(super) fn in_one_setting(story: &Story<'_>, first: EventId, second: EventId) -> bool {
+    let [one, two] = [first, second].map(|id| story.event(id));
+    one.sets_once() && two.sets_once() && calls(one) == calls(two)
+}
+
+/// Where the program calls the library, and from where that was called.
+fn calls(event: &Event) -> &[Site] {
+    event.stack.get(event.depth()..).unwrap_or_default()
+}
+
 /// Which of the cases it is, provided that the two accesses belong together.
 fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     let Triple { first, between, second, cell } = triple;
@@ -234,6 +245,7 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     if one.gives_up_reference()
         || one.asks_who_is_left()
         || (one.is_in_synchronisation() && two.is_in_synchronisation())
+        || in_one_setting(story, first, second)
     {
         return None;
     }
@@ -250,7 +262,7 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     if b.writes {
         // With a third thread's write in between, the own one would not have been read either.
         let own = || {
-            let writes = |event: &model::Event| story.access(event.id, cell).writes;
+            let writes = |event: &Event| story.access(event.id, cell).writes;
             let last = story.last_before(between, writes);
             last.is_none_or(|last| story.event(last).thread == story.event(first).thread)
         };
@@ -320,10 +332,7 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     // Of a loop that writes again and again each value may be meant to be seen.
     // How a library's atomic variable is written, by a store or an exchange, is its own affair.
     let one_activation = || {
-        let [one, other] = [first, second].map(|id| {
-            let event = story.event(id);
-            event.stack.get(event.depth()..).unwrap_or_default()
-        });
+        let [one, other] = [first, second].map(|id| calls(story.event(id)));
         let ([a, one @ ..], [b, other @ ..]) = (one, other) else { return false };
         a.function == b.function && one == other && a.line != b.line
     };
