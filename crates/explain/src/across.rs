@@ -172,7 +172,9 @@ fn compare(
             // Where the failing run has the read too, the flow is among the others.
             let known = |flow: &DataFlow| flow.read.event == needs;
             if !passing_only.iter().any(known) {
-                passing_only.extend(view.flow_between(after, needs));
+                let flow = view.flow_between(after, needs);
+                shown.1.extend(flow.and_then(|flow| event_of(flow.write)));
+                passing_only.extend(flow);
             }
         }
     }
@@ -444,14 +446,27 @@ impl<'a> View<'a> {
         mark(self.passing.trace, alone)
     }
 
-    /// What an event of the passing run reads from another one of it.
+    /// What an event of the passing run reads from another one of it, or from an update behind that one.
     fn flow_between(&self, write: EventId, event: EventId) -> Option<DataFlow> {
         let parts = 0..self.passing.trace.event(event).kind.reads().len();
         let mut reads =
             parts.filter_map(|part| Some(ReadRef { event, part: u32::try_from(part).ok()? }));
-        let write = WriteSource::Write(write);
-        let from = |read: &ReadRef| self.passing.evaluation.reads_from.get(read) == Some(&write);
-        reads.find(from).map(|read| DataFlow { write, read })
+        let leads = |read: &ReadRef| {
+            let mut sources = std::iter::successors(self.passing_source(*read), |(cell, id)| {
+                let parts = self.passing.trace.event(*id).kind.reads().iter().zip(0..);
+                let part = parts.into_iter().find(|(part, _)| part.cell == *cell)?.1;
+                self.passing_source(ReadRef { event: *id, part })
+            });
+            sources.any(|(_, source)| source == write)
+        };
+        let read = reads.find(leads)?;
+        Some(DataFlow { write: *self.passing.evaluation.reads_from.get(&read)?, read })
+    }
+
+    /// The cell of a read of the passing run, and the write that it reads from.
+    pub(crate) fn passing_source(&self, read: ReadRef) -> Option<(CellId, EventId)> {
+        let part = self.passing.trace.event(read.event).kind.reads().get(read.part as usize)?;
+        Some((part.cell, event_of(*self.passing.evaluation.reads_from.get(&read)?)?))
     }
 
     /// Does a pair in the failing schedule's order come the other way round in the passing run?

@@ -4,7 +4,7 @@
 use crate::across::{Flipped, Flow, SHOWN, View, event_of, mark};
 use crate::commuting::Commuting;
 use crate::conflict::{ConflictOrder, OrderKind, conflict_orders};
-use model::{EventId, EventKind, EventTrace, Thread};
+use model::{EventId, EventKind, EventTrace, ReadRef, Thread};
 use solver::Order;
 use std::collections::BTreeSet;
 
@@ -118,12 +118,35 @@ impl<'v, 'a> Lateness<'v, 'a> {
                 && self.is_late(conflict.order.before)
         };
         let best = orders.iter().filter(late).min_by_key(|conflict| rank(conflict))?;
-        let (after, needs) = (best.order.before, best.order.after);
+        let needs = best.order.after;
+        let after = self.beyond_rivals(best).unwrap_or(best.order.before);
         let before = match passed_by(best) {
             true => failure.id,
             false => self.in_place_of(needs, thread)?,
         };
         Some(Flipped::Late { before, after, needs })
+    }
+
+    /// Where what was read is an update that another thread made in the same place, as one that takes away as well: what that
+    /// one read from, and so on, up to what is no such update. Who does the same was not what was missing.
+    fn beyond_rivals(&self, read: &ConflictOrder) -> Option<EventId> {
+        let OrderKind::ReadFrom(cell) = read.kind else { return None };
+        let passing = self.view.passing;
+        let stack = &passing.trace.event(read.order.after).stack;
+        let is_rival = |id: EventId| {
+            let event = passing.trace.event(id);
+            event.kind.writes().iter().any(|part| part.cell == cell) && event.stack == *stack
+        };
+        let source = |id: EventId| {
+            let parts = passing.trace.event(id).kind.reads().iter().zip(0..);
+            let part = parts.into_iter().find(|(part, _)| part.cell == cell)?.1;
+            self.view.passing_source(ReadRef { event: id, part }).map(|(_, write)| write)
+        };
+        let mut write = read.order.before;
+        while is_rival(write) {
+            write = source(write)?;
+        }
+        self.is_late(write).then_some(write)
     }
 
     /// The signal that wakes the failing thread in the passing run, where that came before the thread waited in the failing

@@ -9,6 +9,7 @@ mod ends;
 mod examples;
 mod files;
 mod flips;
+mod late;
 mod looks;
 mod opaque;
 mod outcomes;
