@@ -14,8 +14,7 @@ struct Batcher {
 impl Batcher {
     fn add(&self, item: u32) {
         self.items.lock().unwrap().push(item);
-        if self.count.fetch_add(1, SeqCst) + 1 == 4 {
-            self.count.store(0, SeqCst);
+        if (self.count.fetch_add(1, SeqCst) + 1) % 4 == 0 {
             let batch: Vec<u32> = self.items.lock().unwrap().drain(..).collect();
             self.batches.lock().unwrap().push(batch);
         }
