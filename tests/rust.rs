@@ -42,6 +42,13 @@ impl Programs {
         std::os::unix::fs::symlink(program, workspace.path("program")).expect("a link");
         workspace
     }
+
+    /// The same with a failing run of the program of this name, `run.trace`.
+    fn recorded(&self, name: &str) -> Workspace {
+        let workspace = self.workspace(name);
+        record_failure(&workspace, "run.trace", "60", &[name]);
+        workspace
+    }
 }
 
 static PLAIN: Programs = Programs::new("main.rs", &[]);
@@ -89,8 +96,7 @@ fn a_panic_is_placed_explained_and_replayed() {
 /// library had to something, nor how threads ended.
 #[test]
 fn a_look_up_that_is_not_one_step_with_the_insertion_is_the_cause() {
-    let workspace = PLAIN.workspace("lookup");
-    record_failure(&workspace, "run.trace", "60", &["lookup"]);
+    let workspace = PLAIN.recorded("lookup");
     let checked = workspace.symbiosis(["check", "run.trace"]).describe();
     assert!(checked.contains(" 0 gaps "), "{checked}");
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
@@ -134,8 +140,7 @@ fn tests_that_begin_behind_a_failing_one_are_not_walked() {
 /// LLVM makes one function of what grows vectors of elements of one size, under any of their names.
 #[test]
 fn a_vector_that_grows_as_one_of_the_symbolisers_is_seen() {
-    let workspace = OPTIMISED.workspace("borrowed");
-    record_failure(&workspace, "run.trace", "60", &["borrowed"]);
+    let workspace = OPTIMISED.recorded("borrowed");
     let checked = workspace.symbiosis(["check", "run.trace"]).describe();
     assert!(checked.contains(" 0 gaps "), "{checked}");
 }
@@ -144,8 +149,7 @@ fn a_vector_that_grows_as_one_of_the_symbolisers_is_seen() {
 /// program has in a variable of its own.
 #[test]
 fn what_an_arc_holds_is_called_as_in_the_program() {
-    let workspace = OPTIMISED.workspace("last");
-    record_failure(&workspace, "run.trace", "60", &["last"]);
+    let workspace = OPTIMISED.recorded("last");
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
     assert!(solved.contains("wrote `queue.items.len` (last.rs:"), "{solved}");
     assert!(!solved.contains("ptr."), "{solved}");
@@ -165,8 +169,7 @@ fn a_thread_that_waits_at_a_channel_with_a_lock_is_told() {
 /// A look, a branch and a write of an atomic variable: a lock would do, and a compare-exchange is less.
 #[test]
 fn a_look_and_a_write_of_an_atomic_variable_become_a_compare_exchange() {
-    let workspace = PLAIN.workspace("limiter");
-    record_failure(&workspace, "run.trace", "60", &["limiter"]);
+    let workspace = PLAIN.recorded("limiter");
     let fixed = workspace.symbiosis(["fix", "run.trace"]).expect_code(SUCCESS).describe();
     let repair = "repair 1: in try_acquire, write `self.tokens` (limiter.rs:22) only while it is still what was looked \
                   at (limiter.rs:18), and look again otherwise: `fetch_update`, or `compare_exchange` in a loop";
@@ -194,8 +197,7 @@ fn each_wake_up_of_a_pool_has_its_notification() {
 /// The standard library opens, reads and writes files by calls of C.
 #[test]
 fn what_stands_in_a_file_is_a_variable() {
-    let workspace = PLAIN.workspace("sequence");
-    record_failure(&workspace, "run.trace", "60", &["sequence"]);
+    let workspace = PLAIN.recorded("sequence");
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
     assert!(solved.contains("(replay: confirmed)"), "{solved}");
     let cause = solved.lines().find(|line| line.starts_with("cause: ")).unwrap_or_default();
@@ -206,8 +208,7 @@ fn what_stands_in_a_file_is_a_variable() {
 
 /// The cause of a run of the program.
 fn told(name: &str) -> String {
-    let workspace = PLAIN.workspace(name);
-    record_failure(&workspace, "run.trace", "60", &[name]);
+    let workspace = PLAIN.recorded(name);
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
     let cause = solved.lines().find(|line| line.contains("cause: "));
     cause.unwrap_or_else(|| panic!("{solved}")).to_owned()

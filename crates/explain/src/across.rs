@@ -448,25 +448,16 @@ impl<'a> View<'a> {
 
     /// What an event of the passing run reads from another one of it, or from an update behind that one.
     fn flow_between(&self, write: EventId, event: EventId) -> Option<DataFlow> {
-        let parts = 0..self.passing.trace.event(event).kind.reads().len();
-        let mut reads =
-            parts.filter_map(|part| Some(ReadRef { event, part: u32::try_from(part).ok()? }));
-        let leads = |read: &ReadRef| {
-            let mut sources = std::iter::successors(self.passing_source(*read), |(cell, id)| {
-                let parts = self.passing.trace.event(*id).kind.reads().iter().zip(0..);
-                let part = parts.into_iter().find(|(part, _)| part.cell == *cell)?.1;
-                self.passing_source(ReadRef { event: *id, part })
-            });
-            sources.any(|(_, source)| source == write)
+        let (trace, evaluation) = (self.passing.trace, self.passing.evaluation);
+        let source = |id: EventId, cell: CellId| evaluation.source(trace.event(id), cell);
+        let leads = |cell: CellId| {
+            let mut sources = std::iter::successors(source(event, cell), |id| source(*id, cell));
+            sources.any(|id| id == write)
         };
-        let read = reads.find(leads)?;
-        Some(DataFlow { write: *self.passing.evaluation.reads_from.get(&read)?, read })
-    }
-
-    /// The cell of a read of the passing run, and the write that it reads from.
-    pub(crate) fn passing_source(&self, read: ReadRef) -> Option<(CellId, EventId)> {
-        let part = self.passing.trace.event(read.event).kind.reads().get(read.part as usize)?;
-        Some((part.cell, event_of(*self.passing.evaluation.reads_from.get(&read)?)?))
+        let parts = trace.event(event).kind.reads().iter().zip(0..);
+        let part = parts.into_iter().find(|(part, _)| leads(part.cell))?.1;
+        let read = ReadRef { event, part };
+        Some(DataFlow { write: *evaluation.reads_from.get(&read)?, read })
     }
 
     /// Does a pair in the failing schedule's order come the other way round in the passing run?

@@ -4,7 +4,7 @@
 use crate::across::{Flipped, Flow, SHOWN, View, event_of, mark};
 use crate::commuting::Commuting;
 use crate::conflict::{ConflictOrder, OrderKind, conflict_orders};
-use model::{EventId, EventKind, EventTrace, ReadRef, Thread};
+use model::{EventId, EventKind, EventTrace, Thread};
 use solver::Order;
 use std::collections::BTreeSet;
 
@@ -137,14 +137,9 @@ impl<'v, 'a> Lateness<'v, 'a> {
             let event = passing.trace.event(id);
             event.kind.writes().iter().any(|part| part.cell == cell) && event.stack == *stack
         };
-        let source = |id: EventId| {
-            let parts = passing.trace.event(id).kind.reads().iter().zip(0..);
-            let part = parts.into_iter().find(|(part, _)| part.cell == cell)?.1;
-            self.view.passing_source(ReadRef { event: id, part }).map(|(_, write)| write)
-        };
         let mut write = read.order.before;
         while is_rival(write) {
-            write = source(write)?;
+            write = passing.evaluation.source(passing.trace.event(write), cell)?;
         }
         self.is_late(write).then_some(write)
     }

@@ -9,9 +9,9 @@
 mod state;
 mod values;
 
-use crate::event::{EventKind, ReadRef, WriteSource};
+use crate::event::{Event, EventKind, ReadRef, WriteSource};
 use crate::expr::{CmpOp, Expr, ExprId};
-use crate::ids::{ConditionId, EventId, ObjectId, ThreadId, VarId};
+use crate::ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::trace::{EventTrace, FailureCondition, VariableOrigin};
 use state::State;
@@ -52,6 +52,18 @@ impl Evaluation {
     #[must_use]
     pub fn follows_paths(&self) -> bool {
         self.violated.is_empty() && self.undetermined.is_empty()
+    }
+
+    /// The write that an event's read of a cell returns; `None` where that is the initial value, or where the event does not read
+    /// the cell.
+    #[must_use]
+    pub fn source(&self, event: &Event, cell: CellId) -> Option<EventId> {
+        let parts = event.kind.reads().iter();
+        let part = parts.zip(0..).find(|(part, _)| part.cell == cell)?.1;
+        match self.reads_from.get(&ReadRef { event: event.id, part })? {
+            WriteSource::Write(write) => Some(*write),
+            WriteSource::Init => None,
+        }
     }
 }
 

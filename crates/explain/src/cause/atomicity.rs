@@ -211,8 +211,13 @@ fn widened(story: &Story<'_>, triple: Triple, case: Case) -> (Triple, Case) {
     (found.unwrap_or(triple), case)
 }
 
+/// Is what lies between the two accesses of one thread no place where another thread can come between?
+pub(super) fn is_one_step(story: &Story<'_>, triple: Triple) -> bool {
+    asks_in_vain(story, triple) || in_one_setting(story, triple)
+}
+
 /// Who asks for a lock of the program's own and finds it taken has not come into its holder's section.
-pub(super) fn asks_in_vain(story: &Story<'_>, triple: Triple) -> bool {
+fn asks_in_vain(story: &Story<'_>, triple: Triple) -> bool {
     let Triple { first, between, second, cell } = triple;
     let found = story.found(between, cell);
     found.is_some()
@@ -221,8 +226,8 @@ pub(super) fn asks_in_vain(story: &Story<'_>, triple: Triple) -> bool {
 }
 
 /// Are both steps of one call that sets what Rust's library sets once? To others that call is one step.
-pub(super) fn in_one_setting(story: &Story<'_>, first: EventId, second: EventId) -> bool {
-    let [one, two] = [first, second].map(|id| story.event(id));
+fn in_one_setting(story: &Story<'_>, triple: Triple) -> bool {
+    let [one, two] = [triple.first, triple.second].map(|id| story.event(id));
     one.sets_once() && two.sets_once() && calls(one) == calls(two)
 }
 
@@ -245,11 +250,8 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
     if one.gives_up_reference()
         || one.asks_who_is_left()
         || (one.is_in_synchronisation() && two.is_in_synchronisation())
-        || in_one_setting(story, first, second)
+        || is_one_step(story, triple)
     {
-        return None;
-    }
-    if asks_in_vain(story, triple) {
         return None;
     }
     let [a, b, c] = [first, between, second].map(|id| story.access(id, cell));

@@ -6,7 +6,7 @@
 //! So this asks why the threads got there: for each branch and each index that led to an event of the
 //! pair, would it be the same with what the variable held when the thread wrote it?
 
-use super::atomicity::{Case, Triple, asks_in_vain, found, in_one_setting};
+use super::atomicity::{Case, Triple, found, is_one_step};
 use super::story::{Pair, Story};
 use super::words::{at, both_at, did, quoted};
 use super::{CauseEvent, Found, Pattern, sections};
@@ -358,12 +358,12 @@ fn overwritten(story: &Story<'_>, look: Look<'_>) -> Option<(Triple, Case)> {
     if self::later(story, look).any(again) {
         return None;
     }
-    if story.is_done_with(read.event, second) || in_one_setting(story, read.event, second) {
+    if story.is_done_with(read.event, second) {
         return None;
     }
     let between = last_write(story, look, second)?;
     let triple = Triple { first: read.event, between, second, cell };
-    (!asks_in_vain(story, triple)).then_some((triple, Case::ReadWriteWrite))
+    (!is_one_step(story, triple)).then_some((triple, Case::ReadWriteWrite))
 }
 
 /// The thread did the event, a write, and saw only then that what it had looked at is another.

@@ -4,7 +4,7 @@
 use super::accesses::Accesses;
 use super::words::{ADDRESS, without_indices};
 use super::{CauseEvent, Passing, sections};
-use crate::across::{Across, Flipped, Side, event_of};
+use crate::across::{Across, Flipped, Side};
 use crate::cone::{failure_reads, feeds};
 use crate::conflict::positions;
 use crate::dsp::DataFlow;
@@ -390,9 +390,7 @@ impl<'a> Story<'a> {
 
     /// The write that an event's read of a cell returns in the failing schedule.
     pub(super) fn source(&self, id: EventId, cell: CellId) -> Option<EventId> {
-        let parts = self.event(id).kind.reads().iter();
-        let part = parts.zip(0..).find(|(part, _)| part.cell == cell)?.1;
-        event_of(*self.failing.evaluation.reads_from.get(&ReadRef { event: id, part })?)
+        self.failing.evaluation.source(self.event(id), cell)
     }
 
     pub(super) fn access(&self, id: EventId, cell: CellId) -> Access {
