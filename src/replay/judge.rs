@@ -150,11 +150,12 @@ pub fn left_in_earnest(claim: Claim, attempt: &Attempt) -> bool {
         let kind = attempt.original.manifest().failure.as_ref().map(|failure| failure.kind);
         let told_by_end = matches!(kind, Some(FailureKind::Output | FailureKind::Exit))
             || (kind != Some(FailureKind::Hang) && attempt.original.hung());
-        // Who catches a panic, as a harness of tests does, has the thread go on to its end behind the failure.
-        let caught = kind == Some(FailureKind::Panic)
-            && left.reason == LeftReason::Ended
+        // The library tells of a panic under locks that others may have. Who catches it, as a harness of tests does, has
+        // the thread go on to its end.
+        let is_told = kind == Some(FailureKind::Panic)
+            && matches!(left.reason, LeftReason::Ended | LeftReason::Blocked)
             && is_same_failure(attempt.original.manifest(), attempt);
-        return !((attempt.report.deadlock || told_by_end || caught) && last);
+        return !((attempt.report.deadlock || told_by_end || is_told) && last);
     }
     let Some(thread) = attempt.original.failing_thread() else { return true };
     let mut lines = attempt.script.lines().zip(1u32..);

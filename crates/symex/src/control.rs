@@ -188,6 +188,7 @@ impl<'r> Engine<'r> {
         {
             let way = self.threads[t].choose(1)?;
             let target = if way == 0 { then } else { otherwise };
+            self.check_panicking(t, target)?;
             let condition = self.branch_condition(t, info, inst, target);
             self.take_branch(t, condition);
             return self.enter_block(t, target);
@@ -225,6 +226,7 @@ impl<'r> Engine<'r> {
         };
         let several = successors.iter().any(|&block| block != target);
         if several {
+            self.check_panicking(t, target)?;
             let condition = self.branch_condition(t, info, inst, target);
             self.take_branch(t, condition);
         }

@@ -194,7 +194,7 @@ impl<'r> Engine<'r> {
     fn walk_run(&mut self, t: usize, walked: &mut u32) -> Result<(), Stop> {
         // Where the log is used up, each instruction counts.
         let mut read = true;
-        while *walked < LONGEST_RUN {
+        while *walked < LONGEST_RUN && !self.threads[t].left_out {
             let Some((info, id)) = self.current(t) else { break };
             let Some(inst) = info.function.instructions.get(id.index()) else { break };
             let marks = info.marks(id);

@@ -424,6 +424,9 @@ impl<'r> Engine<'r> {
         if self.limits.step() {
             return Err(Stop::Spent);
         }
+        if self.threads[t].left_out {
+            return Err(Stop::EndOfLog);
+        }
         match self.threads[t].frames.last() {
             Some(Frame::Code(_)) => self.instruction(t),
             Some(Frame::External(_)) => self.external_step(t),
@@ -614,6 +617,7 @@ impl<'r> Engine<'r> {
             && let [tsc] = self.threads[t].words(1)?.as_slice()
         {
             self.stamp(t, *tsc);
+            self.check_reading_after_panic(t, *tsc);
         }
         let value =
             if info.marks(id).is_logged() { self.reconcile(t, value, id, inst)? } else { value };

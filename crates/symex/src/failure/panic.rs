@@ -2,14 +2,19 @@
 //! find a lock poisoned, a channel closed or the thread ended with an error, and panic as well.
 //!
 //! None of that is walked. A thread's walk ends at its own panic behind the failing one, and at the first event of its log that
-//! came behind that by the processor's clock. Threads that were created behind it are not walked at all. What came before
-//! it was caught, as a test that should panic is: there the walk goes on.
+//! came behind that by the processor's clock, or where the library finds that somebody panics and it may be that. Threads
+//! that were created behind it are not walked at all. What came before it was caught, as a test that should panic is: there
+//! the walk goes on.
 
 use crate::engine::Engine;
 use crate::recording::RecordedFailureKind;
 use crate::thread::{Frame, Stop};
+use ir::types::{BlockId, Call, Callee, InstKind};
 use model::FailureKind;
 use trace_format::layout::RuntimeEvent;
+
+/// Part of the mangled name of what the library calls where some thread panics.
+const FINDS_PANIC: &str = "panic_count17is_zero_slow_path";
 
 /// Is it a file of Rust's own libraries, by its path?
 fn is_library(file: &str) -> bool {
@@ -80,6 +85,37 @@ impl Engine<'_> {
             _ => return Ok(()),
         };
         if time > panicked { self.stop_here(t) } else { Ok(()) }
+    }
+
+    /// The clock as the thread read it behind an access: is that behind the panic that the run failed of? Its walk ends there:
+    /// what an atomic variable holds may come from what is not walked.
+    pub fn check_reading_after_panic(&mut self, t: usize, time: u64) {
+        let panicked = self.learned.panicked.filter(|_| self.failing != Some(t));
+        self.threads[t].left_out |= panicked.is_some_and(|panicked| time > panicked);
+    }
+
+    /// The thread goes on to this block. Does the library find there that somebody panics, where the clock allows it to be the
+    /// panic that the run failed of? Mutexes look for it without a reading of the clock.
+    pub fn check_panicking(&mut self, t: usize, target: BlockId) -> Result<(), Stop> {
+        let panicked = self.learned.panicked.filter(|_| self.failing != Some(t));
+        let may_see = panicked.is_some_and(|panicked| self.latest(t) > panicked);
+        if may_see && self.tells_of_panic(t, target) { self.stop_here(t) } else { Ok(()) }
+    }
+
+    fn tells_of_panic(&self, t: usize, target: BlockId) -> bool {
+        let Some((info, _)) = self.current(t) else { return false };
+        let function = info.function;
+        let Some(block) = function.blocks.get(target.index()) else { return false };
+        let mut instructions =
+            block.instructions().filter_map(|id| function.instructions.get(id.index()));
+        instructions.any(|inst| match &inst.kind {
+            InstKind::Call(Call { callee: Callee::Direct(callee), .. })
+            | InstKind::Invoke { call: Call { callee: Callee::Direct(callee), .. }, .. } => {
+                let callee = self.module(t).functions.get(callee.index());
+                callee.is_some_and(|callee| callee.name.contains(FINDS_PANIC))
+            }
+            _ => false,
+        })
     }
 
     /// Nobody created the thread so far: is that because it was created behind the failure, where its creator's walk ended (a
