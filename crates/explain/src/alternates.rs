@@ -5,7 +5,7 @@ use crate::ask::{Answer, Asker, Share};
 use crate::cone::feeds;
 use crate::conflict::{OrderKind, positions};
 use crate::context::Context;
-use crate::dsp::{Dsp, differential};
+use crate::dsp::{DataFlow, Dsp, differential};
 use crate::error::ExplainError;
 use crate::failing::Failing;
 use crate::local::Moves;
@@ -13,7 +13,7 @@ use crate::nearest::nearest;
 use crate::pairs::{Rank, pairs};
 use crate::root_cause::RootCause;
 use model::evaluate::Evaluation;
-use model::{CellId, Event, EventId, EventTrace, Schedule, ThreadId};
+use model::{CellId, Event, EventId, EventTrace, Schedule, ThreadId, WriteSource};
 use solver::{Order, UnknownReason};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -286,6 +286,7 @@ impl Search<'_> {
             lost,
             shown: (operations, events),
             indirect: !self.failing.is_decided_by(&dsp),
+            interrupted: interrupted(context.trace, &dsp),
             rank,
             distance: self.failing.distance(pair),
             displaced,
@@ -302,6 +303,7 @@ struct Cost {
     lost: usize,
     shown: (usize, usize),
     indirect: bool,
+    interrupted: usize,
     rank: Rank,
     distance: (u32, u32),
     displaced: usize,
@@ -337,6 +339,22 @@ fn lost_updates(
         }
     }
     lost
+}
+
+/// How many reads have a value in the alternate only that another thread wrote, though the thread wrote the cell before
+/// itself: that the value does no harm may be luck, and one in which nobody comes in between is the better example.
+fn interrupted(trace: &EventTrace, dsp: &Dsp) -> usize {
+    let comes_between = |flow: &&DataFlow| {
+        let WriteSource::Write(source) = flow.write else { return false };
+        let reader = trace.thread_of(flow.read.event);
+        let parts = trace.event(flow.read.event).kind.reads();
+        let Some(part) = parts.get(flow.read.part as usize) else { return false };
+        let writes =
+            |id: &EventId| trace.event(*id).kind.writes().iter().any(|w| w.cell == part.cell);
+        trace.thread_of(source).id != reader.id
+            && reader.events.iter().take_while(|id| **id != flow.read.event).any(writes)
+    };
+    dsp.alternate_only.iter().filter(comes_between).count()
 }
 
 /// Asks the session for a schedule with the pair reversed that keeps as many of the failing

@@ -1,6 +1,7 @@
 //! The tests of root causes, alternates and what is said of them, in one executable: each takes seconds to link.
 
 mod across;
+mod alternates;
 mod announced;
 mod causes;
 mod checks;
