@@ -24,9 +24,30 @@ pub fn materialise() -> io::Result<PathBuf> {
 ///
 /// As for [`materialise`].
 pub fn materialise_file(name: &str, contents: &[u8]) -> io::Result<PathBuf> {
-    let hash = trace_format::bitcode_hash(contents);
-    let directory = format!("files-{:016x}{:016x}", hash[1], hash[0]);
-    in_some_cache(&|cache| write_once(&cache.join("symbiosis").join(&directory), name, contents))
+    keep(&named_after("files", contents), name, contents)
+}
+
+/// A directory's name that stands for these bytes.
+#[must_use]
+pub fn named_after(kind: &str, bytes: &[u8]) -> String {
+    let hash = trace_format::bitcode_hash(bytes);
+    format!("{kind}-{:016x}{:016x}", hash[1], hash[0])
+}
+
+/// A file that was made before for what this directory's name stands for.
+#[must_use]
+pub fn kept(directory: &str, name: &str) -> Option<PathBuf> {
+    let in_cache = |cache: PathBuf| cache.join("symbiosis").join(directory).join(name);
+    directories().into_iter().map(in_cache).find(|file| file.is_file())
+}
+
+/// Keeps a file for [`kept`], and gives its name.
+///
+/// # Errors
+///
+/// As for [`materialise`].
+pub fn keep(directory: &str, name: &str, contents: &[u8]) -> io::Result<PathBuf> {
+    in_some_cache(&|cache| write_once(&cache.join("symbiosis").join(directory), name, contents))
 }
 
 fn in_some_cache(write: &dyn Fn(&Path) -> io::Result<PathBuf>) -> io::Result<PathBuf> {
@@ -51,6 +72,7 @@ fn write_once(directory: &Path, name: &str, contents: &[u8]) -> io::Result<PathB
         return Ok(file);
     }
     fs_err::create_dir_all(directory)?;
+    // It appears whole.
     let mut partial = tempfile::NamedTempFile::new_in(directory)?;
     partial.write_all(contents)?;
     partial.persist(&file).map_err(|error| error.error)?;
@@ -65,7 +87,7 @@ fn directories() -> Vec<PathBuf> {
     // SAFETY: no pointers.
     let user = unsafe { libc::geteuid() };
     let temporary = std::env::temp_dir().join(format!("symbiosis-{user}"));
-    cache.into_iter().chain(home).chain([temporary]).collect()
+    cache.or(home).into_iter().chain([temporary]).collect()
 }
 
 #[cfg(test)]

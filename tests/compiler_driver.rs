@@ -452,3 +452,39 @@ fn linkers_have_nothing_to_say() {
         }
     }
 }
+
+/// What each link gets besides the program is compiled once for each compiler.
+#[test]
+fn what_links_get_in_addition_is_compiled_once() {
+    let bench = Bench::new(&[("hello.c", HELLO)]);
+    let kept = || {
+        let entries = std::fs::read_dir(bench.path("cache/symbiosis")).expect("a directory");
+        let archives =
+            entries.map(|entry| entry.expect("an entry").path().join("symbiosis-library"));
+        let archives = archives.filter_map(|archive| {
+            let written = archive.metadata().and_then(|metadata| metadata.modified()).ok()?;
+            Some((archive, written))
+        });
+        let mut archives: Vec<_> = archives.collect();
+        archives.sort();
+        archives
+    };
+    let link = |compiler: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_symbiosis"));
+        command.args([compiler, "hello.c"]).current_dir(bench.0.path());
+        command.env("XDG_CACHE_HOME", bench.path("cache"));
+        assert!(command.status().expect("the command starts").success());
+        assert_eq!(bench.output("a.out"), "hello\n");
+        kept()
+    };
+    let first = link("cc");
+    assert_eq!(first.len(), 1, "{first:?}");
+    assert_eq!(link("cc"), first, "the same archive, not written again");
+    // C++ has more of it.
+    assert_eq!(link("c++").len(), 2);
+    // A link does not need what is kept.
+    for (archive, _) in kept() {
+        std::fs::remove_file(archive).expect("removed");
+    }
+    assert_eq!(link("cc").len(), 1);
+}

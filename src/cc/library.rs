@@ -7,7 +7,7 @@ mod openmp;
 use super::CcError;
 use super::arguments::Arguments;
 use super::compile::{self, Share};
-use super::toolchain::Clang;
+use super::toolchain::{Clang, file_identity};
 use crate::runtime_archive;
 pub use openmp::{check, is_library as is_openmp};
 use std::ffi::OsString;
@@ -24,6 +24,18 @@ const LIBCXX: &str = include_str!("library/libcxx.cc");
 const OPTIONS: [&str; 6] = ["-c", "-O1", "-g0", "-w", "-fPIC", "-fno-exceptions"];
 /// Programs that make archives.
 const ARCHIVERS: [&str; 2] = ["ar", "llvm-ar"];
+
+/// CMake would take a name that ends as those of archives do for one to be linked from then on.
+const ARCHIVE: &str = "symbiosis-library";
+/// Environment variables that say where clang looks for headers, and which LLVM instruments.
+const SEARCHED: [&str; 6] = [
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+    "GCC_EXEC_PREFIX",
+    "SYMBIOSIS_LLVM",
+    "RUSTUP_TOOLCHAIN",
+];
 
 /// A file that is compiled.
 struct Part {
@@ -54,10 +66,10 @@ fn parts(cxx: bool, arguments: &Arguments) -> Vec<Part> {
     parts
 }
 
-/// Compiles what the command's link wants into a directory; gives an archive, of which a linker takes what
-/// the program asks for. (libtool, too, would take an object among a link's arguments for one of the
-/// compiler's own.) `None` when it wants nothing, and when the user's clang or archiver cannot: then the
-/// functions are the shared libraries'.
+/// Compiles what the command's link wants into a directory, unless an earlier command has; gives an archive, of which
+/// a linker takes what the program asks for. (libtool, too, would take an object among a link's arguments for one of
+/// the compiler's own.) `None` when it wants nothing, and when the user's clang or archiver cannot: then the functions
+/// are the shared libraries'.
 ///
 /// # Errors
 /// See [`CcError`].
@@ -68,6 +80,14 @@ pub fn archive(
     directory: &Path,
 ) -> Result<Option<PathBuf>, CcError> {
     let parts = parts(cxx, arguments);
+    if parts.is_empty() {
+        return Ok(None);
+    }
+    let known =
+        identity(clang, &parts).map(|of| runtime_archive::named_after("library", of.as_bytes()));
+    if let Some(archive) = known.as_ref().and_then(|known| runtime_archive::kept(known, ARCHIVE)) {
+        return Ok(Some(archive));
+    }
     let mut objects = Vec::new();
     for part in &parts {
         match compiled(clang, part, directory)? {
@@ -75,17 +95,33 @@ pub fn archive(
             None => return Ok(None),
         }
     }
-    if objects.is_empty() {
-        return Ok(None);
-    }
-    // CMake would take a name that ends as those of archives do for one to be linked from then on.
-    let archive = directory.join("symbiosis-library");
+    let archive = directory.join(ARCHIVE);
     let archived = |archiver: &&str| {
         let mut command = Command::new(archiver);
         let output = command.arg("rcs").arg(&archive).args(&objects).output();
         output.is_ok_and(|output| output.status.success())
     };
-    Ok(ARCHIVERS.iter().any(archived).then_some(archive))
+    if !ARCHIVERS.iter().any(archived) {
+        return Ok(None);
+    }
+    let keep =
+        |known: String| runtime_archive::keep(&known, ARCHIVE, &fs_err::read(&archive).ok()?).ok();
+    // Without a place to keep it the next command makes it again.
+    Ok(Some(known.and_then(keep).unwrap_or(archive)))
+}
+
+/// All that the archive depends on; `None` where that is not known.
+fn identity(clang: &Clang, parts: &[Part]) -> Option<String> {
+    let own = file_identity(&std::env::current_exe().ok()?)?;
+    let mut all = format!("{own}\n{}\n{OPTIONS:?}\n", clang.identity()?);
+    for variable in SEARCHED {
+        let value = std::env::var_os(variable);
+        all.push_str(&format!("{variable} {value:?}\n"));
+    }
+    for Part { name, text, options } in parts {
+        all.push_str(&format!("{name} {options:?}\n{text}\n"));
+    }
+    Some(all)
 }
 
 /// The object of a part.

@@ -4,7 +4,7 @@ use super::{CcError, response};
 use std::cmp::Reverse;
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,6 +35,11 @@ impl Clang {
         program.map(|program| Self { program }).ok_or(CcError::ClangNotFound { name, variable })
     }
 
+    /// What tells this clang from others: its path, size and time. `None` where it is not named by a path.
+    pub fn identity(&self) -> Option<String> {
+        file_identity(&self.program)
+    }
+
     /// Runs clang to its end with this process's streams and returns its exit status, or 128 plus
     /// the signal that killed it, as a shell reports it.
     pub fn run(&self, args: &[OsString]) -> Result<u8, CcError> {
@@ -58,6 +63,13 @@ impl Clang {
         let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
         Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
     }
+}
+
+/// What tells an executable from others, and from other versions of it. A package that is installed again has another time.
+pub fn file_identity(path: &Path) -> Option<String> {
+    let metadata = fs_err::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let (length, changed) = (metadata.len(), (metadata.ctime(), metadata.ctime_nsec()));
+    Some(format!("{} {length} {changed:?}", fs_err::canonicalize(path).ok()?.display()))
 }
 
 /// Executables of that name on PATH: the plain name and the numbered ones, each at its first place.

@@ -182,10 +182,24 @@ fn search() -> Result<Llvm, LoadError> {
 
 /// The sysroot of the user's rustc.
 fn sysroot() -> Option<PathBuf> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
+    let rustc = std::env::var_os("RUSTC");
+    if rustc.is_none()
+        && let Some(toolchain) = chosen_toolchain()
+    {
+        return Some(toolchain);
+    }
+    let rustc = rustc.unwrap_or_else(|| OsString::from("rustc"));
     let output = Command::new(rustc).args(["--print", "sysroot"]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| PathBuf::from(text.trim()))
+}
+
+/// What rustup chose for a process that it began, as `cargo`: the rustc that is called from there is that one, and to ask it
+/// takes as long as to load LLVM.
+fn chosen_toolchain() -> Option<PathBuf> {
+    let [home, chosen] = ["RUSTUP_HOME", "RUSTUP_TOOLCHAIN"].map(std::env::var_os);
+    let root = Path::new(&home?).join("toolchains").join(chosen?);
+    root.join("lib").is_dir().then_some(root)
 }
 
 /// The libLLVMs of the system, newest first.
