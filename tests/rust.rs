@@ -236,3 +236,12 @@ fn what_another_thread_does_to_a_cell_while_it_is_set_is_not_the_cause() {
     // The look that was too early, or what came behind it; the call is in line 22.
     assert!(line("22") && (line("18") || line("25")), "{cause}");
 }
+
+/// What the thread does while it unwinds is not walked, so nobody may be walked into what comes of it.
+#[test]
+fn nothing_is_walked_that_comes_of_unwinding() {
+    let workspace = PLAIN.recorded("unwound");
+    let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
+    let cause = "t0.1 read `READY` (unwound.rs:19) before t0 wrote it (unwound.rs:24)";
+    assert!(solved.contains(cause) && solved.contains("(replay: confirmed)"), "{solved}");
+}

@@ -12,6 +12,7 @@ mod primitives;
 mod sequence;
 mod set_once;
 mod shut_down;
+mod unwound;
 
 fn main() {
     let program: fn() = match std::env::args().nth(1).unwrap_or_default().as_str() {
@@ -27,6 +28,7 @@ fn main() {
         "sequence" => sequence::main,
         "set_once" => set_once::main,
         "shut_down" => shut_down::main,
+        "unwound" => unwound::main,
         other => panic!("no program is called `{other}`"),
     };
     program();
