@@ -241,6 +241,8 @@ fn what_another_thread_does_to_a_cell_while_it_is_set_is_not_the_cause() {
 #[test]
 fn nothing_is_walked_that_comes_of_unwinding() {
     let workspace = PLAIN.recorded("unwound");
+    let checked = workspace.symbiosis(["check", "run.trace"]).describe();
+    assert!(checked.contains(" 0 gaps "), "{checked}");
     let solved = workspace.symbiosis(["solve", "run.trace"]).expect_code(SUCCESS).describe();
     let cause = "t0.1 read `READY` (unwound.rs:19) before t0 wrote it (unwound.rs:24)";
     assert!(solved.contains(cause) && solved.contains("(replay: confirmed)"), "{solved}");
