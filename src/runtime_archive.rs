@@ -2,6 +2,7 @@
 //! the user's cache when a link needs it as a file.
 
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const ARCHIVE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libsymbiosis_rt.a"));
@@ -38,7 +39,18 @@ pub fn named_after(kind: &str, bytes: &[u8]) -> String {
 #[must_use]
 pub fn kept(directory: &str, name: &str) -> Option<PathBuf> {
     let in_cache = |cache: PathBuf| cache.join("symbiosis").join(directory).join(name);
-    directories().into_iter().map(in_cache).find(|file| file.is_file())
+    directories().into_iter().map(in_cache).find(|file| is_own(file))
+}
+
+/// Is it the user's own file? In the directory for temporary files another one may have put it there to be linked.
+fn is_own(file: &Path) -> bool {
+    let metadata = file.symlink_metadata();
+    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.uid() == user())
+}
+
+fn user() -> libc::uid_t {
+    // SAFETY: no pointers.
+    unsafe { libc::geteuid() }
 }
 
 /// Keeps a file for [`kept`], and gives its name.
@@ -68,7 +80,9 @@ fn materialise_in(cache: &Path) -> io::Result<PathBuf> {
 
 fn write_once(directory: &Path, name: &str, contents: &[u8]) -> io::Result<PathBuf> {
     let file = directory.join(name);
-    if file.metadata().is_ok_and(|metadata| metadata.len() == contents.len() as u64) {
+    if is_own(&file)
+        && file.metadata().is_ok_and(|metadata| metadata.len() == contents.len() as u64)
+    {
         return Ok(file);
     }
     fs_err::create_dir_all(directory)?;
@@ -84,9 +98,7 @@ fn directories() -> Vec<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     // Another user's file of this name must not be linked, so the last resort has the user's id.
-    // SAFETY: no pointers.
-    let user = unsafe { libc::geteuid() };
-    let temporary = std::env::temp_dir().join(format!("symbiosis-{user}"));
+    let temporary = std::env::temp_dir().join(format!("symbiosis-{}", user()));
     cache.or(home).into_iter().chain([temporary]).collect()
 }
 
