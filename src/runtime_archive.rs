@@ -1,6 +1,7 @@
 //! The runtime library that traced programs link: carried inside this executable, and written to
 //! the user's cache when a link needs it as a file.
 
+use std::fs::Metadata;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -39,13 +40,14 @@ pub fn named_after(kind: &str, bytes: &[u8]) -> String {
 #[must_use]
 pub fn kept(directory: &str, name: &str) -> Option<PathBuf> {
     let in_cache = |cache: PathBuf| cache.join("symbiosis").join(directory).join(name);
-    directories().into_iter().map(in_cache).find(|file| is_own(file))
+    directories().into_iter().map(in_cache).find(|file| own(file).is_some())
 }
 
-/// Is it the user's own file? In the directory for temporary files another one may have put it there to be linked.
-fn is_own(file: &Path) -> bool {
-    let metadata = file.symlink_metadata();
-    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.uid() == user())
+/// What is known of a file, if it is the user's own: in the directory for temporary files another one may have put it there to
+/// be linked.
+fn own(file: &Path) -> Option<Metadata> {
+    let metadata = file.symlink_metadata().ok()?;
+    (metadata.is_file() && metadata.uid() == user()).then_some(metadata)
 }
 
 fn user() -> libc::uid_t {
@@ -80,9 +82,7 @@ fn materialise_in(cache: &Path) -> io::Result<PathBuf> {
 
 fn write_once(directory: &Path, name: &str, contents: &[u8]) -> io::Result<PathBuf> {
     let file = directory.join(name);
-    if is_own(&file)
-        && file.metadata().is_ok_and(|metadata| metadata.len() == contents.len() as u64)
-    {
+    if own(&file).is_some_and(|metadata| metadata.len() == contents.len() as u64) {
         return Ok(file);
     }
     fs_err::create_dir_all(directory)?;
