@@ -64,6 +64,11 @@ impl Engine<'_> {
         Err(Stop::EndOfLog)
     }
 
+    /// When another thread began the panic that the run failed of, where that is known.
+    fn panicked_elsewhere(&self, t: usize) -> Option<u64> {
+        self.learned.panicked.filter(|_| self.failing != Some(t))
+    }
+
     /// An event of the log: did it come behind the panic that the run failed of?
     pub fn check_after_panic(
         &mut self,
@@ -71,9 +76,7 @@ impl Engine<'_> {
         event: RuntimeEvent,
         words: &[u64],
     ) -> Result<(), Stop> {
-        let Some(panicked) = self.learned.panicked.filter(|_| self.failing != Some(t)) else {
-            return Ok(());
-        };
+        let Some(panicked) = self.panicked_elsewhere(t) else { return Ok(()) };
         let time = match (event, words) {
             (RuntimeEvent::SyncBegin | RuntimeEvent::SyncEnd, [.., time])
             | (RuntimeEvent::Locked | RuntimeEvent::Unlocked, [.., time])
@@ -90,15 +93,14 @@ impl Engine<'_> {
     /// The clock as the thread read it behind an access: is that behind the panic that the run failed of? Its walk ends there:
     /// what an atomic variable holds may come from what is not walked.
     pub fn check_reading_after_panic(&mut self, t: usize, time: u64) {
-        let panicked = self.learned.panicked.filter(|_| self.failing != Some(t));
-        self.threads[t].left_out |= panicked.is_some_and(|panicked| time > panicked);
+        let is_behind = self.panicked_elsewhere(t).is_some_and(|panicked| time > panicked);
+        self.threads[t].left_out |= is_behind;
     }
 
     /// The thread goes on to this block. Does the library find there that somebody panics, where the clock allows it to be the
     /// panic that the run failed of? Mutexes look for it without a reading of the clock.
     pub fn check_panicking(&mut self, t: usize, target: BlockId) -> Result<(), Stop> {
-        let panicked = self.learned.panicked.filter(|_| self.failing != Some(t));
-        let may_see = panicked.is_some_and(|panicked| self.latest(t) > panicked);
+        let may_see = self.panicked_elsewhere(t).is_some_and(|panicked| self.latest(t) > panicked);
         if may_see && self.tells_of_panic(t, target) { self.stop_here(t) } else { Ok(()) }
     }
 
