@@ -686,6 +686,8 @@ pub enum DebugType {
         size: u64,
         /// Non-static data members and base classes.
         members: Vec<DebugMember>,
+        /// It is what a lambda expression or a closure captures: its members are called as the captured variables are.
+        closure: bool,
     },
     /// An array of one dimension (several dimensions nest).
     Array {

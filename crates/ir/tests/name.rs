@@ -432,7 +432,11 @@ fn wrapped_and_captured_pointers() {
         struct Job { long id; int done; int run(int n) {
             auto finish = [this, &n] { done = n; n = 5; }; return call(finish); }
             template <class F> __attribute__((noinline)) static int call(F &f) { f(); return 1; } };
-        int h(Job &job) { return job.run(3); }";
+        int h(Job &job) { return job.run(3); }
+        struct Sum { int items; }; template <class F> struct Task { long id; F body;
+            __attribute__((noinline)) void run() { body(); } };
+        template <class F> void start(F f) { Task<F> task{1, f}; task.run(); }
+        void k(Sum &sum) { start([&sum] { sum.items = 4; }); }";
     for level in LEVELS {
         let module = cpp(level, source);
         assert_eq!(stored(&module, "_Z1fv").last().unwrap(), "link.node->done", "{level}");
@@ -441,9 +445,14 @@ fn wrapped_and_captured_pointers() {
         }
         let (lambda, names) = match level {
             "-O0" => ("_ZZN3Job3runEiENKUlvE_clEv", ["this->done", "n"]),
-            _ => ("_ZN3Job4callIZNS_3runEiEUlvE_EEiRT_", ["this->done", "f.n"]),
+            _ => ("_ZN3Job4callIZNS_3runEiEUlvE_EEiRT_", ["this->done", "n"]),
         };
         assert_eq!(stored(&module, lambda), names, "{level}");
+        // Whoever keeps a lambda expression, what it captures is called as it is there.
+        if level != "-O0" {
+            let kept = "_ZN4TaskIZ1kR3SumE3$_0E3runEv";
+            assert_eq!(stored(&module, kept), ["sum.items"], "{level}");
+        }
     }
 }
 

@@ -56,6 +56,9 @@ pub(super) enum End {
 pub(super) struct Walk {
     /// `.member`, `[3]` and so on; empty when the type itself is meant.
     pub(super) suffix: String,
+    /// What follows the innermost lambda expression or closure on the way, if there is one: what it captures has names of
+    /// its own there, wherever it is kept itself.
+    pub(super) captured: Option<String>,
     /// The type of what was reached; `None` when it is not a whole member.
     pub(super) ty: Option<DebugTypeId>,
     /// How that agrees with what is wanted.
@@ -130,6 +133,7 @@ pub(super) fn descend(
         indices,
         want,
         suffix,
+        closure: None,
         library: false,
         bits: false,
         several: false,
@@ -146,8 +150,9 @@ pub(super) fn descend(
         }
     }
     let end = state.end();
-    let State { suffix, ty, library, within, guess, .. } = state;
-    Walk { end, suffix, ty, library, within, guess }
+    let State { suffix, closure, ty, library, within, guess, .. } = state;
+    let captured = closure.and_then(|from| suffix.get(from..)?.strip_prefix('.')).map(str::to_owned);
+    Walk { end, suffix, captured, ty, library, within, guess }
 }
 
 /// The scalars that so many bytes at a place in a type consist of, in order; a run of characters
@@ -242,6 +247,8 @@ struct State<'m> {
     indices: Vec<Index>,
     want: Want,
     suffix: String,
+    /// Where the part of the suffix begins that is in a lambda expression or closure.
+    closure: Option<usize>,
     library: bool,
     /// It ended at bit-fields.
     bits: bool,
@@ -258,7 +265,10 @@ impl State<'_> {
         match strip(module, self.ty) {
             Some(DebugType::Array { element, length }) => self.element(*element, *length),
             Some(DebugType::Composite { name, .. }) if CLOSED.contains(&name.as_str()) => false,
-            Some(DebugType::Composite { name, members, .. }) => {
+            Some(DebugType::Composite { name, members, closure, .. }) => {
+                if *closure {
+                    self.closure = Some(self.suffix.len());
+                }
                 self.member(members, is_adapter(name))
             }
             _ => false,

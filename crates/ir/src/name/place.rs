@@ -173,10 +173,7 @@ impl Place {
             return Some(Found::untyped(text));
         }
         let walk = descend(module, self.ty, offset, self.indices, want);
-        let text = match walk.suffix.strip_prefix('.') {
-            Some(captured) if is_closure(module, self.ty) => captured.to_owned(),
-            _ => self.text + &walk.suffix,
-        };
+        let text = walk.captured.clone().unwrap_or_else(|| self.text + &walk.suffix);
         Some(Found::reached(text, &walk))
     }
 
@@ -202,16 +199,13 @@ impl Place {
         let is_librarys = self.is_librarys();
         let walk = descend(module, self.ty, offset, self.indices, want);
         let text = match (self.via, walk.suffix.strip_prefix('.')) {
-            (_, Some(captured)) if is_closure(module, self.ty) => captured.to_owned(),
+            // What a lambda expression captures has a name of its own.
+            _ if walk.captured.is_some() => walk.captured.clone().unwrap_or_default(),
             // A method of Rust's library has no better name for its object, but somebody else may.
             (Via::Reference, None) if is_librarys && walk.suffix.is_empty() => {
                 format!("*{}", self.text)
             }
             (Via::Reference, _) => self.text + &walk.suffix,
-            // What a lambda expression captures has a name of its own.
-            (_, Some(member)) if self.text == "this" && is_unnamed(module, self.ty) => {
-                member.to_owned()
-            }
             (_, Some(member)) => format!("{}->{member}", grouped(&self.text)),
             (_, None) if walk.suffix.is_empty() => format!("*{}", self.text),
             (_, None) => format!("(*{}){}", self.text, walk.suffix),
@@ -278,17 +272,6 @@ fn open_ended(module: &Module, ty: Option<DebugTypeId>) -> bool {
     members.last().is_some_and(|member| {
         matches!(layout::strip(module, member.ty), Some(DebugType::Array { length: 0, .. }))
     })
-}
-
-/// Is it a type without a name, as that of a lambda expression?
-fn is_unnamed(module: &Module, ty: Option<DebugTypeId>) -> bool {
-    matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. }) if name.is_empty())
-}
-
-/// Is it what a closure of Rust captures? Its variables have names of their own.
-fn is_closure(module: &Module, ty: Option<DebugTypeId>) -> bool {
-    matches!(layout::strip(module, ty), Some(DebugType::Composite { name, .. })
-        if name.starts_with("{closure_env"))
 }
 
 /// Is it what leads to the elements of one of Rust's containers? Of what type they are its pointer does not say, so that an
@@ -548,8 +531,7 @@ impl<'m> Namer<'m> {
         let (via, ty) = self.pointee(walk.ty);
         // A pointer to the object is closer to the source.
         let limit = Fit::Partial;
-        let captured = walk.suffix.strip_prefix('.').filter(|_| is_closure(self.module, of));
-        let text = captured.map_or_else(|| text + &walk.suffix, str::to_owned);
+        let text = walk.captured.unwrap_or_else(|| text + &walk.suffix);
         Some(Place { limit, ..Place::new(text, via, ty) })
     }
 

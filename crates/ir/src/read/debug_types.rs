@@ -126,11 +126,16 @@ impl Reader<'_> {
         let elements = self.node(elements).map(|list| self.operands_of(list)).unwrap_or_default();
         let rust = self.is_rusts(operands).then(|| self.is_of_rusts_library(operands));
         match call!(self, LLVMGetDINodeTag(node)) {
-            tag::STRUCTURE | tag::CLASS | tag::UNION | tag::VARIANT_PART => DebugType::Composite {
-                name: self.string(operands, TYPE_NAME),
-                size: self.debug_size(node),
-                members: elements.into_iter().filter_map(|e| self.member(e, rust)).collect(),
-            },
+            kind @ (tag::STRUCTURE | tag::CLASS | tag::UNION | tag::VARIANT_PART) => {
+                let name = self.string(operands, TYPE_NAME);
+                let lambda = kind == tag::CLASS && name.is_empty();
+                DebugType::Composite {
+                    size: self.debug_size(node),
+                    members: elements.into_iter().filter_map(|e| self.member(e, rust)).collect(),
+                    closure: lambda || name.starts_with("{closure_env"),
+                    name,
+                }
+            }
             tag::ENUMERATION => DebugType::Enumeration {
                 name: self.string(operands, TYPE_NAME),
                 size: self.debug_size(node),
