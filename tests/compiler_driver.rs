@@ -254,6 +254,11 @@ fn what_cannot_be_done_is_said() {
     assert!(output.status.success() && errors.contains("-flto=thin"), "{errors}");
     assert_eq!(errors.lines().count(), 1, "{errors}");
     assert!(bench.is_instrumented("program"));
+    // The counters of a build for coverage are shared by all threads.
+    let output = bench.cc("--coverage -fprofile-update=atomic hello.c -o program");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && errors.contains("--coverage -fprofile-update"), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
     let output = bench.cc("-m32 -c hello.c -o program.o");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let headers_missing = errors.contains("file not found");

@@ -1,6 +1,6 @@
 //! Reads a command line as clang would.
 
-use super::options::{self, InputKind};
+use super::options::{self, Dropped, InputKind};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -75,10 +75,8 @@ pub struct Arguments {
     pub output: Option<PathBuf>,
     /// Options and inputs in order.
     pub items: Vec<Item>,
-    /// Options for link-time optimisation, which are dropped.
-    pub dropped_lto: Vec<String>,
-    /// Options that put calls at the beginning of every function, which are dropped as well.
-    pub dropped_hooks: Vec<String>,
+    /// Options that are taken out, and why.
+    pub dropped: Vec<(Dropped, String)>,
 }
 
 impl Arguments {
@@ -131,8 +129,7 @@ struct Parser {
     language: Option<OsString>,
     only_inputs: bool,
     items: Vec<Item>,
-    dropped_lto: Vec<String>,
-    dropped_hooks: Vec<String>,
+    dropped: Vec<(Dropped, String)>,
 }
 
 impl Parser {
@@ -143,15 +140,17 @@ impl Parser {
         }
         let text = arg.to_str().unwrap_or("");
         let value = if options::takes_value(text) { rest.next() } else { None };
+        let dropped = Dropped::of(text);
         match text {
             "--" => self.only_inputs = true,
             "-c" | "--compile" => self.compile = true,
             "-o" | "--output" => self.output = value.map(PathBuf::from),
             "-x" | "--language" => self.language(value.map_or(OsStr::new("none"), |v| v)),
             _ if options::passes_through(text) => self.pass_through = true,
-            _ if options::is_lto(text) => self.dropped_lto.push(text.to_owned()),
-            _ if options::is_function_hook(text) => self.dropped_hooks.push(text.to_owned()),
-            _ => self.joined_or_plain(arg, bytes, value),
+            _ => match dropped {
+                Some(why) => self.dropped.push((why, text.to_owned())),
+                None => self.joined_or_plain(arg, bytes, value),
+            },
         }
     }
 
@@ -187,8 +186,8 @@ impl Parser {
             (false, true) => Mode::Compile,
             (false, false) => Mode::Link,
         };
-        let Self { output, items, dropped_lto, dropped_hooks, .. } = self;
-        Arguments { mode, output, items, dropped_lto, dropped_hooks }
+        let Self { output, items, dropped, .. } = self;
+        Arguments { mode, output, items, dropped }
     }
 }
 
@@ -275,16 +274,26 @@ mod tests {
     }
 
     #[test]
-    fn link_time_optimisation_is_taken_out() {
-        let arguments = parse("-flto=thin -c a.c -fno-lto");
-        assert_eq!(arguments.dropped_lto, ["-flto=thin"]);
-        assert!(arguments.has("-fno-lto") && !arguments.has_prefix("-flto"));
-    }
-
-    #[test]
-    fn calls_at_the_beginning_of_functions_are_taken_out() {
-        let arguments = parse("-pg -finstrument-functions -c a.c -g");
-        assert_eq!(arguments.dropped_hooks, ["-pg", "-finstrument-functions"]);
-        assert!(arguments.has("-g") && !arguments.has("-pg"));
+    fn what_would_disturb_a_recording_is_taken_out() {
+        let dropped = |line: &str| {
+            let arguments = parse(line);
+            let left = arguments.has("-g") && arguments.has("-fno-lto");
+            assert!(left && arguments.has("-fprofile-use=a.profdata"), "{arguments:?}");
+            arguments.dropped
+        };
+        let kept = "-c a.c -g -fno-lto -fprofile-use=a.profdata";
+        let named = |why, options: &[&str]| -> Vec<(Dropped, String)> {
+            options.iter().map(|&option| (why, option.to_owned())).collect()
+        };
+        let lines = [
+            (Dropped::LinkTime, vec!["-flto=thin"]),
+            (Dropped::FunctionHook, vec!["-pg", "-finstrument-functions"]),
+            (Dropped::Counters, vec!["--coverage", "-fprofile-update=atomic"]),
+            (Dropped::Counters, vec!["-fprofile-instr-generate=%p.raw", "-fcoverage-mapping"]),
+        ];
+        for (why, options) in lines {
+            let line = format!("{} {kept}", options.join(" "));
+            assert_eq!(dropped(&line), named(why, &options));
+        }
     }
 }

@@ -6,8 +6,8 @@
 //! `-emit-llvm` added and converts the output in place. A command that compiles and links is split
 //! into one compilation per source and one link.
 //!
-//! Limits: no `-static`, no sanitizer with a runtime of its own; link-time optimisation and hooks at
-//! functions' beginnings (`-pg`) are dropped with a warning; on `-shared`, `-z defs` and
+//! Limits: no `-static`, no sanitizer with a runtime of its own; link-time optimisation, hooks at
+//! functions' beginnings (`-pg`) and counters for coverage or profiles are dropped with a warning; on `-shared`, `-z defs` and
 //! `--no-undefined` are dropped, since the runtime is found in the executable.
 
 mod arguments;
@@ -28,6 +28,7 @@ use crate::said::warn;
 use arguments::{Arguments, Input, Mode};
 use compile::Share;
 use link::{Product, Runtime};
+use options::Dropped;
 use options::InputKind;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -44,16 +45,14 @@ pub fn run(cxx: bool, args: &[OsString], archive: ArchiveSource<'_>) -> Result<u
     if arguments.mode != Mode::PassThrough {
         sanitizers::check(&arguments)?;
         library::check(&arguments)?;
-        let say_dropped = |options: &[String], why: &str| {
+        for why in Dropped::ALL {
+            let of_it = |(reason, _): &&(Dropped, String)| *reason == why;
+            let options: Vec<&str> =
+                arguments.dropped.iter().filter(of_it).map(|(_, option)| option.as_str()).collect();
             if !options.is_empty() {
-                warn(format_args!("{} dropped: {why}", options.join(" ")));
+                warn(format_args!("{} dropped: {}", options.join(" "), why.reason()));
             }
-        };
-        say_dropped(&arguments.dropped_lto, "it would optimise instrumented code");
-        say_dropped(
-            &arguments.dropped_hooks,
-            "calls at the beginning of functions hide their recording",
-        );
+        }
     }
     match arguments.mode {
         Mode::PassThrough => pass_through(&clang, &arguments, args),

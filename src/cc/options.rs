@@ -166,21 +166,51 @@ pub fn passes_through(option: &str) -> bool {
         || option.starts_with("--print-")
 }
 
-/// Options of link-time optimisation: it would optimise across the instrumented modules.
-pub fn is_lto(option: &str) -> bool {
-    matches!(
-        option,
-        "-flto" | "-fwhole-program-vtables" | "-fsplit-lto-unit" | "-fvirtual-function-elimination"
-    ) || option.starts_with("-flto=")
-        || option.starts_with("-flto-jobs=")
-        || option.starts_with("-fthinlto-index=")
+/// Why an option is taken out of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dropped {
+    /// Link-time optimisation: it would optimise across the instrumented modules.
+    LinkTime,
+    /// Every function begins with a call, for profilers: such a function is no longer recorded.
+    FunctionHook,
+    /// Every block counts how often it runs, for coverage or a profile, in memory that all threads share.
+    Counters,
 }
 
-/// Options that make every function begin with a call, for profilers: such a function is no longer
-/// recorded.
-pub fn is_function_hook(option: &str) -> bool {
-    matches!(option, "-pg" | "-p" | "-mfentry" | "-fxray-instrument")
-        || option.starts_with("-finstrument-function")
+impl Dropped {
+    /// All of them, in the order in which they are said.
+    pub const ALL: [Self; 3] = [Self::LinkTime, Self::FunctionHook, Self::Counters];
+
+    /// Why the option is taken out, `None` for one that stays.
+    pub fn of(option: &str) -> Option<Self> {
+        let begins = |starts: &[&str]| starts.iter().any(|start| option.starts_with(start));
+        match option {
+            "-flto"
+            | "-fwhole-program-vtables"
+            | "-fsplit-lto-unit"
+            | "-fvirtual-function-elimination" => Some(Self::LinkTime),
+            _ if begins(&["-flto=", "-flto-jobs=", "-fthinlto-index="]) => Some(Self::LinkTime),
+            "-pg" | "-p" | "-mfentry" | "-fxray-instrument" => Some(Self::FunctionHook),
+            _ if begins(&["-finstrument-function"]) => Some(Self::FunctionHook),
+            "--coverage" | "-coverage" | "-fprofile-arcs" | "-ftest-coverage"
+            | "-fcoverage-mapping" => Some(Self::Counters),
+            _ if begins(&["-fprofile-instr-generate", "-fprofile-generate"])
+                || begins(&["-fcs-profile-generate", "-fprofile-update="]) =>
+            {
+                Some(Self::Counters)
+            }
+            _ => None,
+        }
+    }
+
+    /// The reason, for the user.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::LinkTime => "it would optimise instrumented code",
+            Self::FunctionHook => "calls at the beginning of functions hide their recording",
+            Self::Counters => "its counters would be variables that all threads share",
+        }
+    }
 }
 
 /// Options for the assembler alone, which bitcode output never reaches. Clang would warn that they

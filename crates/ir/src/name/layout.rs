@@ -151,7 +151,8 @@ pub(super) fn descend(
     }
     let end = state.end();
     let State { suffix, closure, ty, library, within, guess, .. } = state;
-    let captured = closure.and_then(|from| suffix.get(from..)?.strip_prefix('.')).map(str::to_owned);
+    let captured =
+        closure.and_then(|from| suffix.get(from..)?.strip_prefix('.')).map(str::to_owned);
     Walk { end, suffix, captured, ty, library, within, guess }
 }
 
