@@ -1,5 +1,5 @@
 //! Shared libraries that plain gcc built: one makes the threads, holds the locks, and calls back into
-//! instrumented code; another changes structures of its caller.
+//! instrumented code; another changes structures of its caller; a third has the slow half of a mutex.
 
 use crate::workspace::Workspace;
 use render::Solution;
@@ -92,4 +92,48 @@ fn callbacks_of_a_gcc_library_without_optimisation() {
 #[test]
 fn callbacks_of_a_gcc_library_optimised() {
     callbacks_are_recorded_solved_and_replayed("-O2");
+}
+
+/// Qt 6's mutex is taken and given back by the program's own code, and only waited for in the library.
+fn a_mutex_that_is_half_inline_is_a_mutex(level: &str) {
+    let workspace = Workspace::new(&format!("qt{level}"));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/qt");
+    let built = Command::new("g++")
+        .current_dir(&folder)
+        .args(["-O2", "-shared", "-fPIC", "core.cc", "-o"])
+        .arg(workspace.path("libQt6Core.so"))
+        .output()
+        .expect("g++ starts");
+    assert!(built.status.success(), "g++: {}", String::from_utf8_lossy(&built.stderr));
+    let source = folder.join("transfers.cc").display().to_string();
+    let compile = ["c++", "-g", level, "-pthread", &source, "-o", "transfers"];
+    let link = ["-L.", "-lQt6Core", "-Wl,-rpath,$ORIGIN"];
+    workspace.symbiosis(compile.into_iter().chain(link)).expect_code(SUCCESS);
+    let record = ["record", "--until-failure", RUNS, "--noise", "--timeout", "2"];
+    let program = ["-o", "failing.trace", "--", "./transfers"];
+    workspace.symbiosis(record.into_iter().chain(program)).expect_code(SUCCESS);
+    let answer = workspace
+        .symbiosis(["solve", "failing.trace", "--timeout", "60", "--format", "json"])
+        .expect_code(SUCCESS);
+    let solution: Solution = serde_json::from_str(&answer.stdout())
+        .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()));
+    assert_eq!(solution.verdict, Verdict::FailingSchedule, "reason: {:?}", solution.reason);
+    assert_eq!(solution.stats.model_gaps, 0, "model gaps");
+    assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
+    let first = solution.alternates.first().expect("an alternate");
+    assert_eq!(first.replay, Replay::Confirmed, "{:?}", first.replay_note);
+    let cause = &solution.cause.as_ref().expect("a cause").sentence;
+    for part in ["waits for `checking.mutex`", "waits for `savings.mutex`"] {
+        assert!(cause.contains(part), "{cause}");
+    }
+}
+
+#[test]
+fn a_mutex_that_is_half_inline_is_a_mutex_without_optimisation() {
+    a_mutex_that_is_half_inline_is_a_mutex("-O0");
+}
+
+#[test]
+fn a_mutex_that_is_half_inline_is_a_mutex_optimised() {
+    a_mutex_that_is_half_inline_is_a_mutex("-O2");
 }

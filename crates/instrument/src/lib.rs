@@ -29,7 +29,9 @@ mod hooks;
 mod kept;
 mod place;
 mod pointees;
+mod qt;
 mod repeats;
+mod rewriter;
 mod rust;
 mod scan;
 mod structors;
@@ -142,7 +144,7 @@ fn instrumented<'c>(
 ) -> Result<llvm::Module<'c>, InstrumentError> {
     let mut module = context.parse_bitcode(bitcode)?;
     emit::check_target(&module)?;
-    let prepared = rust::prepared(&module);
+    let prepared = rust::prepared(&module).or_else(|| qt::prepared(&module));
     let bitcode = prepared.as_deref().unwrap_or(bitcode);
     if prepared.is_some() {
         module = context.parse_bitcode(bitcode)?;

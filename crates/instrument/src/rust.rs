@@ -19,27 +19,20 @@
 //! | `Condvar::notify_one`, `notify_all` | the update | the call |
 //! | | waking | nothing |
 
+use crate::rewriter::{NO_NAME, Rewriter, string};
 use crate::symbolisers;
 use ir::name::rust::{DEPENDENCIES, LIBRARY};
-use llvm::{Llvm, Module};
-use llvm_sys::prelude::{
-    LLVMBasicBlockRef, LLVMBuilderRef, LLVMMetadataRef, LLVMTypeRef, LLVMValueRef,
-};
+use llvm::Module;
+use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMMetadataRef, LLVMValueRef};
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMOpcode};
 use std::collections::HashMap;
-use std::ffi::{CString, c_uint};
+use std::ffi::c_uint;
 
-const NO_NAME: *const std::ffi::c_char = c"".as_ptr();
 /// A reader's share of a lock's word, and a writer's.
 const ONE_READER: u64 = 1;
 const WRITER: u64 = 0x3fff_ffff;
 /// A lock's word while it is held and nobody sleeps.
 const HELD: u64 = 1;
-/// Functions are inlined into each other so many levels deep at most; more is malformed.
-const DEEPEST: usize = 1024;
-/// Positions of operands of a subprogram and a lexical block.
-const SCOPE_PARENT: usize = 1;
-const SUBPROGRAM_SYMBOL: usize = 3;
 /// Which argument of the function that begins a panic is its place.
 const PLACE_ARGUMENT: c_uint = 2;
 
@@ -143,20 +136,6 @@ fn is_rust(module: &Module<'_>) -> bool {
     }
 }
 
-/// # Safety
-/// The value must be null or alive.
-unsafe fn string(llvm: &Llvm, operand: LLVMValueRef) -> String {
-    if operand.is_null() {
-        return String::new();
-    }
-    let mut length = 0;
-    // SAFETY: LLVM returns the length with the start, and null for what is no string.
-    unsafe {
-        let start = llvm.LLVMGetMDString(operand, &mut length);
-        llvm::bytes_to_string(start, length as usize)
-    }
-}
-
 /// The module with calls of the runtime in the place of the library's own updates, as bitcode; `None` for one
 /// that is not of Rust.
 pub fn prepared(module: &Module<'_>) -> Option<Vec<u8>> {
@@ -164,7 +143,7 @@ pub fn prepared(module: &Module<'_>) -> Option<Vec<u8>> {
         return None;
     }
     let llvm = module.llvm();
-    let mut rewriter = Rewriter::new(module);
+    let mut library = Library::new(module);
     for function in module.functions() {
         // SAFETY: the function is alive, and instructions are removed after all have been seen.
         unsafe {
@@ -172,14 +151,14 @@ pub fn prepared(module: &Module<'_>) -> Option<Vec<u8>> {
             if blocks.is_empty() {
                 continue;
             }
-            if rewriter.stays_out(function) {
-                rewriter.leave(function);
+            if library.stays_out(function) {
+                library.leave(function);
             } else {
-                rewriter.function(function, &blocks);
+                library.function(function, &blocks);
             }
         }
     }
-    drop(rewriter);
+    drop(library);
     Some(module.write_bitcode())
 }
 
@@ -190,40 +169,14 @@ struct Part {
     copy: LLVMMetadataRef,
 }
 
-struct Rewriter<'m, 'c> {
-    llvm: &'static Llvm,
-    module: &'m Module<'c>,
-    builder: LLVMBuilderRef,
+struct Library<'m, 'c> {
+    code: Rewriter<'m, 'c>,
     roles: HashMap<LLVMMetadataRef, Option<Role>>,
-    i32: LLVMTypeRef,
-    i64: LLVMTypeRef,
-    pointer: LLVMTypeRef,
-    void: LLVMTypeRef,
 }
 
-impl Drop for Rewriter<'_, '_> {
-    fn drop(&mut self) {
-        // SAFETY: the builder is ours.
-        unsafe { self.llvm.LLVMDisposeBuilder(self.builder) }
-    }
-}
-
-impl<'m, 'c> Rewriter<'m, 'c> {
+impl<'m, 'c> Library<'m, 'c> {
     fn new(module: &'m Module<'c>) -> Self {
-        let (llvm, context) = (module.llvm(), module.context().raw());
-        // SAFETY: the context is alive; the builder is disposed of in `drop`.
-        unsafe {
-            Self {
-                llvm,
-                module,
-                builder: llvm.LLVMCreateBuilderInContext(context),
-                roles: HashMap::new(),
-                i32: llvm.LLVMInt32TypeInContext(context),
-                i64: llvm.LLVMInt64TypeInContext(context),
-                pointer: llvm.LLVMPointerTypeInContext(context, 0),
-                void: llvm.LLVMVoidTypeInContext(context),
-            }
-        }
+        Self { code: Rewriter::new(module), roles: HashMap::new() }
     }
 
     /// Is the function's work to find the names of a call stack, to know the threads' stacks for the case that one
@@ -232,7 +185,7 @@ impl<'m, 'c> Rewriter<'m, 'c> {
     /// # Safety
     /// The function must be alive; likewise below.
     unsafe fn stays_out(&self, function: LLVMValueRef) -> bool {
-        let llvm = self.llvm;
+        let llvm = self.code.llvm;
         // SAFETY: as the caller promises; scopes of a live module are alive, and LLVM returns lengths with starts.
         unsafe {
             let scope = llvm.LLVMGetSubprogram(function);
@@ -256,11 +209,11 @@ impl<'m, 'c> Rewriter<'m, 'c> {
 
     /// The function is left as it is.
     unsafe fn leave(&self, function: LLVMValueRef) {
-        let (llvm, name) = (self.llvm, ir::UNTRACED);
+        let (llvm, name) = (self.code.llvm, ir::UNTRACED);
         let length = c_uint::try_from(name.count_bytes()).unwrap_or(0);
         // SAFETY: as the caller promises; the name lives for ever.
         unsafe {
-            let context = self.module.context().raw();
+            let context = self.code.module.context().raw();
             let attribute =
                 llvm.LLVMCreateStringAttribute(context, name.as_ptr(), length, NO_NAME, 0);
             llvm.LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
@@ -270,7 +223,7 @@ impl<'m, 'c> Rewriter<'m, 'c> {
     /// # Safety
     /// The function and its blocks must be alive; likewise for the values that the functions below get.
     unsafe fn function(&mut self, function: LLVMValueRef, blocks: &[LLVMBasicBlockRef]) {
-        let llvm = self.llvm;
+        let llvm = self.code.llvm;
         // SAFETY: as the caller promises.
         unsafe {
             if begins_panic(&llvm.value_name(function)) {
@@ -287,7 +240,7 @@ impl<'m, 'c> Rewriter<'m, 'c> {
             // Which mutex is given back in a wait, by the copy of the wait.
             let mutexes: Vec<(Part, LLVMValueRef)> = parts
                 .iter()
-                .filter(|(i, part)| of_wait(part) && self.is(*i, LLVMOpcode::LLVMAtomicRMW))
+                .filter(|(i, part)| of_wait(part) && self.code.is(*i, LLVMOpcode::LLVMAtomicRMW))
                 .map(|&(i, part)| (part, llvm.LLVMGetOperand(i, 0)))
                 .collect();
             let sleeps: Vec<Part> = parts
@@ -306,34 +259,29 @@ impl<'m, 'c> Rewriter<'m, 'c> {
         }
     }
 
-    unsafe fn is(&self, instruction: LLVMValueRef, opcode: LLVMOpcode) -> bool {
-        // SAFETY: as the caller promises.
-        unsafe { self.llvm.LLVMGetInstructionOpcode(instruction) == opcode as i32 }
-    }
-
     /// Is it a call by which a wait sleeps, of the form that is known?
     unsafe fn sleeps(&self, instruction: LLVMValueRef) -> bool {
-        let llvm = self.llvm;
+        let llvm = self.code.llvm;
         // SAFETY: as the caller promises; only calls are asked for what they call.
         unsafe {
-            if !self.is(instruction, LLVMOpcode::LLVMCall) {
+            if !self.code.is(instruction, LLVMOpcode::LLVMCall) {
                 return false;
             }
             let callee = llvm.LLVMIsAFunction(llvm.LLVMGetCalledValue(instruction));
             !callee.is_null()
                 && llvm.value_name(callee) == "syscall"
                 && llvm.LLVMGetNumArgOperands(instruction) >= 5
-                && llvm.LLVMTypeOf(llvm.LLVMGetOperand(instruction, 2)) == self.i32
+                && llvm.LLVMTypeOf(llvm.LLVMGetOperand(instruction, 2)) == self.code.i32
         }
     }
 
     /// Does the library ask by this call whether somebody else handles the signal of stack overflows? Its own handler
     /// takes a table of all threads, which has a lock, and stands in the way of the runtime's.
     unsafe fn asks_for_handler(&self, instruction: LLVMValueRef) -> bool {
-        let llvm = self.llvm;
+        let llvm = self.code.llvm;
         // SAFETY: as the caller promises; only calls are asked for what they call.
         unsafe {
-            if !self.is(instruction, LLVMOpcode::LLVMCall) {
+            if !self.code.is(instruction, LLVMOpcode::LLVMCall) {
                 return false;
             }
             let callee = llvm.LLVMIsAFunction(llvm.LLVMGetCalledValue(instruction));
@@ -344,8 +292,8 @@ impl<'m, 'c> Rewriter<'m, 'c> {
             {
                 return false;
             }
-            self.within(instruction).any(|(scope, _)| {
-                let symbol = self.symbol(scope);
+            self.code.within(instruction).any(|(scope, _)| {
+                let symbol = self.code.symbol(scope);
                 symbol.is_some_and(|symbol| installs_handler(&plain_name(&symbol)))
             })
         }
@@ -353,14 +301,14 @@ impl<'m, 'c> Rewriter<'m, 'c> {
 
     /// The library's question gets the answer that somebody does.
     unsafe fn claim_handler(&self, asked: LLVMValueRef) {
-        let llvm = self.llvm;
+        let llvm = self.code.llvm;
         // SAFETY: a call is followed by an instruction of its block, and the operand is what the call writes to.
         unsafe {
-            llvm.LLVMPositionBuilderBefore(self.builder, llvm.LLVMGetNextInstruction(asked));
+            llvm.LLVMPositionBuilderBefore(self.code.builder, llvm.LLVMGetNextInstruction(asked));
             let location = llvm.LLVMInstructionGetDebugLoc(asked);
-            llvm.LLVMSetCurrentDebugLocation2(self.builder, location);
-            let ignored = llvm.LLVMConstInt(self.i64, SIGNAL_IGNORED, 0);
-            llvm.LLVMBuildStore(self.builder, ignored, llvm.LLVMGetOperand(asked, 2));
+            llvm.LLVMSetCurrentDebugLocation2(self.code.builder, location);
+            let ignored = llvm.LLVMConstInt(self.code.i64, SIGNAL_IGNORED, 0);
+            llvm.LLVMBuildStore(self.code.builder, ignored, llvm.LLVMGetOperand(asked, 2));
         }
     }
 
@@ -370,20 +318,20 @@ impl<'m, 'c> Rewriter<'m, 'c> {
         // SAFETY: as the caller promises; only loads are asked whether they are atomic.
         unsafe {
             let word = match () {
-                () if self.is(instruction, LLVMOpcode::LLVMLoad) => {
-                    self.llvm.LLVMGetOrdering(instruction) != 0
+                () if self.code.is(instruction, LLVMOpcode::LLVMLoad) => {
+                    self.code.llvm.LLVMGetOrdering(instruction) != 0
                 }
                 () => {
                     [LLVMOpcode::LLVMAtomicCmpXchg, LLVMOpcode::LLVMAtomicRMW, LLVMOpcode::LLVMCall]
                         .into_iter()
-                        .any(|opcode| self.is(instruction, opcode))
+                        .any(|opcode| self.code.is(instruction, opcode))
                 }
             };
             if !word {
                 return None;
             }
             let mut found: Option<Part> = None;
-            for (scope, copy) in self.within(instruction) {
+            for (scope, copy) in self.code.within(instruction) {
                 if let Some(role) = self.role(scope)
                     && (found.is_none() || role == Role::Wait)
                     && found.is_none_or(|found| found.role != Role::Wait)
@@ -395,63 +343,16 @@ impl<'m, 'c> Rewriter<'m, 'c> {
         }
     }
 
-    /// The scopes that the instruction stands in, the innermost inlined one first, and which copy each is.
-    unsafe fn within(
-        &self,
-        instruction: LLVMValueRef,
-    ) -> impl Iterator<Item = (LLVMMetadataRef, LLVMMetadataRef)> + use<> {
-        let llvm = self.llvm;
-        // SAFETY: as the caller promises, and the locations of a live instruction are alive.
-        let first = unsafe { llvm.LLVMInstructionGetDebugLoc(instruction) };
-        let known = |location: LLVMMetadataRef| (!location.is_null()).then_some(location);
-        let locations = std::iter::successors(known(first), move |&location| {
-            // SAFETY: as above.
-            known(unsafe { llvm.LLVMDILocationGetInlinedAt(location) })
-        });
-        locations.take(DEEPEST).map(move |location| {
-            // SAFETY: as above.
-            unsafe {
-                (llvm.LLVMDILocationGetScope(location), llvm.LLVMDILocationGetInlinedAt(location))
-            }
-        })
-    }
-
     /// The role of the function around a scope.
     unsafe fn role(&mut self, scope: LLVMMetadataRef) -> Option<Role> {
         if let Some(&role) = self.roles.get(&scope) {
             return role;
         }
         // SAFETY: scopes of a live module are alive.
-        let role = unsafe { self.symbol(scope) }.and_then(|symbol| Role::of(&plain_name(&symbol)));
+        let role =
+            unsafe { self.code.symbol(scope) }.and_then(|symbol| Role::of(&plain_name(&symbol)));
         self.roles.insert(scope, role);
         role
-    }
-
-    /// The symbol of the function around a scope.
-    unsafe fn symbol(&self, scope: LLVMMetadataRef) -> Option<String> {
-        use llvm_sys::debuginfo::LLVMMetadataKind as Kind;
-        let (llvm, context) = (self.llvm, self.module.context().raw());
-        let mut scope = scope;
-        for _ in 0..DEEPEST {
-            // SAFETY: as the caller promises; the list has as many places as there are operands.
-            unsafe {
-                let value = llvm.LLVMMetadataAsValue(context, scope);
-                let count = llvm.LLVMGetMDNodeNumOperands(value) as usize;
-                let mut operands = vec![std::ptr::null_mut(); count];
-                llvm.LLVMGetMDNodeOperands(value, operands.as_mut_ptr());
-                let kind = llvm.LLVMGetMetadataKind(scope);
-                if kind == Kind::LLVMDISubprogramMetadataKind as i32 {
-                    return operands.get(SUBPROGRAM_SYMBOL).map(|&symbol| string(llvm, symbol));
-                }
-                let parent =
-                    operands.get(SCOPE_PARENT).copied().filter(|parent| !parent.is_null())?;
-                if llvm.LLVMIsAMDNode(parent).is_null() {
-                    return None;
-                }
-                scope = llvm.LLVMValueAsMetadata(parent);
-            }
-        }
-        None
     }
 
     unsafe fn replace(
@@ -460,13 +361,13 @@ impl<'m, 'c> Rewriter<'m, 'c> {
         part: Part,
         mutexes: &[(Part, LLVMValueRef)],
     ) {
-        let llvm = self.llvm;
+        let llvm = self.code.llvm;
         let role = part.role;
         // SAFETY: the operands are those that the instructions have.
         unsafe {
-            let word = |value: u64| llvm.LLVMConstInt(self.i32, value, 0);
-            let narrow = |value| llvm.LLVMTypeOf(value) == self.i32;
-            if self.is(instruction, LLVMOpcode::LLVMLoad) {
+            let word = |value: u64| llvm.LLVMConstInt(self.code.i32, value, 0);
+            let narrow = |value| llvm.LLVMTypeOf(value) == self.code.i32;
+            if self.code.is(instruction, LLVMOpcode::LLVMLoad) {
                 let new = match role {
                     Role::Read | Role::Write | Role::Wait => word(0),
                     Role::TryRead | Role::TryWrite => {
@@ -475,9 +376,9 @@ impl<'m, 'c> Rewriter<'m, 'c> {
                     _ => return,
                 };
                 if narrow(instruction) {
-                    self.put(instruction, new);
+                    self.code.put(instruction, new);
                 }
-            } else if self.is(instruction, LLVMOpcode::LLVMAtomicCmpXchg) {
+            } else if self.code.is(instruction, LLVMOpcode::LLVMAtomicCmpXchg) {
                 if !narrow(llvm.LLVMGetOperand(instruction, 1)) {
                     return;
                 }
@@ -492,7 +393,7 @@ impl<'m, 'c> Rewriter<'m, 'c> {
                     _ => return,
                 };
                 self.put_exchanged(instruction, found);
-            } else if self.is(instruction, LLVMOpcode::LLVMAtomicRMW) {
+            } else if self.code.is(instruction, LLVMOpcode::LLVMAtomicRMW) {
                 if !narrow(instruction) {
                     return;
                 }
@@ -509,7 +410,7 @@ impl<'m, 'c> Rewriter<'m, 'c> {
                 if role != Role::Wait {
                     self.call(instruction, role, &mut [object]);
                 }
-                self.put(instruction, found);
+                self.code.put(instruction, found);
             } else {
                 self.replace_call(instruction, part, mutexes);
             }
@@ -523,7 +424,7 @@ impl<'m, 'c> Rewriter<'m, 'c> {
         part: Part,
         mutexes: &[(Part, LLVMValueRef)],
     ) {
-        let llvm = self.llvm;
+        let llvm = self.code.llvm;
         // SAFETY: the operands are those that a call has.
         unsafe {
             let callee = llvm.LLVMIsAFunction(llvm.LLVMGetCalledValue(instruction));
@@ -540,16 +441,16 @@ impl<'m, 'c> Rewriter<'m, 'c> {
                     let (condition, operation, time) = (argument(1), argument(2), argument(4));
                     let new =
                         self.call(instruction, part.role, &mut [condition, mutex, operation, time]);
-                    self.put(instruction, new);
+                    self.code.put(instruction, new);
                 }
                 Role::Notify { .. }
                     if name == "syscall" || plain_name(&name).contains("::futex_wake") =>
                 {
                     let ty = llvm.LLVMTypeOf(instruction);
-                    if ty == self.void {
+                    if ty == self.code.void {
                         llvm.LLVMInstructionEraseFromParent(instruction);
                     } else {
-                        self.put(instruction, llvm.LLVMConstNull(ty));
+                        self.code.put(instruction, llvm.LLVMConstNull(ty));
                     }
                 }
                 _ => {}
@@ -565,82 +466,57 @@ impl<'m, 'c> Rewriter<'m, 'c> {
         arguments: &mut [LLVMValueRef],
     ) -> LLVMValueRef {
         let (result, parameters) = match role {
-            Role::Wait => (self.i64, vec![self.pointer, self.pointer, self.i32, self.pointer]),
-            _ if role.gives_word() => (self.i32, vec![self.pointer]),
-            _ => (self.void, vec![self.pointer]),
+            Role::Wait => (
+                self.code.i64,
+                vec![self.code.pointer, self.code.pointer, self.code.i32, self.code.pointer],
+            ),
+            _ if role.gives_word() => (self.code.i32, vec![self.code.pointer]),
+            _ => (self.code.void, vec![self.code.pointer]),
         };
         // SAFETY: the arguments have the types of the parameters.
-        unsafe { self.build_call(before, role.entry(), result, parameters, arguments) }
+        unsafe { self.code.build_call(before, role.entry(), result, parameters, arguments) }
     }
 
-    unsafe fn build_call(
-        &self,
-        before: LLVMValueRef,
-        name: &str,
-        result: LLVMTypeRef,
-        mut parameters: Vec<LLVMTypeRef>,
-        arguments: &mut [LLVMValueRef],
-    ) -> LLVMValueRef {
-        let llvm = self.llvm;
-        let count = c_uint::try_from(parameters.len()).unwrap_or(0);
-        let symbol = CString::new(name).unwrap_or_default();
-        // SAFETY: the types are of the module's context, and the arguments as the caller promises.
-        unsafe {
-            let ty = llvm.LLVMFunctionType(result, parameters.as_mut_ptr(), count, 0);
-            let declared = llvm.LLVMGetNamedFunction(self.module.raw(), symbol.as_ptr());
-            let callee = match declared.is_null() {
-                true => llvm.LLVMAddFunction(self.module.raw(), symbol.as_ptr(), ty),
-                false => declared,
-            };
-            llvm.LLVMPositionBuilderBefore(self.builder, before);
-            let location = llvm.LLVMInstructionGetDebugLoc(before);
-            llvm.LLVMSetCurrentDebugLocation2(self.builder, location);
-            llvm.LLVMBuildCall2(self.builder, ty, callee, arguments.as_mut_ptr(), count, NO_NAME)
-        }
-    }
-
-    /// The value is used in the instruction's place, which goes away.
-    unsafe fn put(&self, instruction: LLVMValueRef, value: LLVMValueRef) {
-        // SAFETY: the value has the instruction's type and comes before its users.
-        unsafe {
-            self.llvm.LLVMReplaceAllUsesWith(instruction, value);
-            self.llvm.LLVMInstructionEraseFromParent(instruction);
-        }
-    }
-
-    /// As [`Self::put`] for what a compare-and-exchange gives that found this: it has exchanged if that is 0.
+    /// As [`Rewriter::put`] for what a compare-and-exchange gives that found this: it has exchanged if that is 0.
     unsafe fn put_exchanged(&self, instruction: LLVMValueRef, found: LLVMValueRef) {
-        let llvm = self.llvm;
+        let llvm = self.code.llvm;
         // SAFETY: as the caller promises.
         unsafe {
-            llvm.LLVMPositionBuilderBefore(self.builder, instruction);
+            llvm.LLVMPositionBuilderBefore(self.code.builder, instruction);
             let location = llvm.LLVMInstructionGetDebugLoc(instruction);
-            llvm.LLVMSetCurrentDebugLocation2(self.builder, location);
-            let zero = llvm.LLVMConstInt(self.i32, 0, 0);
+            llvm.LLVMSetCurrentDebugLocation2(self.code.builder, location);
+            let zero = llvm.LLVMConstInt(self.code.i32, 0, 0);
             let equal = LLVMIntPredicate::LLVMIntEQ;
-            let exchanged = llvm.LLVMBuildICmp(self.builder, equal, found, zero, NO_NAME);
+            let exchanged = llvm.LLVMBuildICmp(self.code.builder, equal, found, zero, NO_NAME);
             let pair = llvm.LLVMGetUndef(llvm.LLVMTypeOf(instruction));
-            let pair = llvm.LLVMBuildInsertValue(self.builder, pair, found, 0, NO_NAME);
-            let pair = llvm.LLVMBuildInsertValue(self.builder, pair, exchanged, 1, NO_NAME);
-            self.put(instruction, pair);
+            let pair = llvm.LLVMBuildInsertValue(self.code.builder, pair, found, 0, NO_NAME);
+            let pair = llvm.LLVMBuildInsertValue(self.code.builder, pair, exchanged, 1, NO_NAME);
+            self.code.put(instruction, pair);
         }
     }
 
     /// A panic begins in this function.
     unsafe fn announce(&self, function: LLVMValueRef) {
-        let llvm = self.llvm;
+        let llvm = self.code.llvm;
         // SAFETY: a function with blocks has a first instruction.
         unsafe {
             let parameters = llvm.LLVMCountParams(function);
             let place = (parameters > PLACE_ARGUMENT)
                 .then(|| llvm.LLVMGetParam(function, PLACE_ARGUMENT))
-                .filter(|&place| llvm.LLVMTypeOf(place) == self.pointer);
-            let place = place.unwrap_or_else(|| llvm.LLVMConstNull(self.pointer));
+                .filter(|&place| llvm.LLVMTypeOf(place) == self.code.pointer);
+            let place = place.unwrap_or_else(|| llvm.LLVMConstNull(self.code.pointer));
             let entry = llvm.LLVMGetEntryBasicBlock(function);
-            let first = llvm.instructions(entry).find(|&i| !self.is(i, LLVMOpcode::LLVMAlloca));
+            let first =
+                llvm.instructions(entry).find(|&i| !self.code.is(i, LLVMOpcode::LLVMAlloca));
             if let Some(first) = first {
                 let name = "__symbiosis_rust_panic";
-                self.build_call(first, name, self.void, vec![self.pointer], &mut [place]);
+                self.code.build_call(
+                    first,
+                    name,
+                    self.code.void,
+                    vec![self.code.pointer],
+                    &mut [place],
+                );
             }
         }
     }

@@ -50,7 +50,7 @@ fn known(name: &str) -> Option<&'static Known> {
     // Nearly every name that is asked for is none of these.
     match name.as_bytes() {
         [b'g', b'_', ..] => FUNCTIONS.iter().find(|(other, ..)| *other == name),
-        [b'_', b'_', b's', ..] => rust::known(name),
+        [b'_', b'_', b's', ..] => rust::known(name).or_else(|| cxx::known(name)),
         [b'_', b'Z', b'N', ..] | [b'S', b'D', b'L', ..] => cxx::known(name),
         _ => None,
     }

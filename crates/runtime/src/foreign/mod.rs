@@ -32,11 +32,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 type P = *mut c_void;
 
 /// How the names of libraries begin whose futexes are inside of calls that are known here.
-const LIBRARIES: [&[u8]; 7] = [
+const LIBRARIES: [&[u8]; 8] = [
     b"libglib-2.0.so",
     b"libgobject-2.0.so",
     b"libgio-2.0.so",
     b"libQt5Core.so",
+    b"libQt6Core.so",
     b"libabsl_synchronization.so",
     b"libabsl_base.so",
     b"libc++.so",
@@ -60,6 +61,25 @@ macro_rules! functions {
     )*};
 }
 pub(crate) use functions;
+
+/// Defines functions that instrumented code calls under names of ours.
+macro_rules! entries {
+    ($($(#[$about:meta])* fn $name:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)? $body:block)*) => {$(
+        #[doc = concat!("What instrumented code calls as `", stringify!($name), "`.")]
+        $(#[$about])*
+        ///
+        /// # Safety
+        ///
+        /// The objects must be the library's locks of that kind.
+        #[cfg_attr(symbiosis_export, unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name($($argument: $ty),*) $(-> $result)? {
+            // SAFETY: the caller vouches for the objects.
+            #[allow(unused_unsafe)]
+            unsafe { $body }
+        }
+    )*};
+}
+pub(crate) use entries;
 
 /// Finds a function that takes an object and gives nothing.
 pub type Plain = fn() -> Option<unsafe extern "C" fn(P)>;

@@ -1,13 +1,14 @@
-//! Qt 5: `QMutex`, `QRecursiveMutex`, `QReadWriteLock`, `QWaitCondition` and `QSemaphore`, by their
+//! Qt 5 and 6: `QMutex`, `QRecursiveMutex`, `QReadWriteLock`, `QWaitCondition` and `QSemaphore`, by their
 //! mangled names. (`QThread` makes its threads with `pthread_create`, and is seen there.)
 //!
-//! Qt's own library calls these functions directly, so what it does with its locks inside is not seen. Qt 6 has
-//! most of them inline, where the program's own atomic updates take and give a lock.
+//! Qt's own library calls these functions directly, so what it does with its locks inside is not seen. In Qt 6 a
+//! `QMutex` is a word that the program's own code takes and gives inline; `instrument::qt` puts calls of the functions
+//! here in the place of that. What the word means is what it means to the library.
 
 // The functions have their mangled names.
 #![allow(non_snake_case)]
 
-use super::{Lock, MUTEX, READING, WRITING, inside, quietly, wake};
+use super::{Lock, MUTEX, READING, WRITING, entries, inside, quietly, wake};
 use crate::emulate::{self, Limit};
 use crate::layout::SyncOp;
 use crate::schedule::WaitKind;
@@ -15,6 +16,7 @@ use crate::sync::{Call, around};
 use crate::sys::{self, TimeSpec};
 use core::ffi::{c_int, c_uint, c_ulong, c_void};
 use core::ptr::null;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 type P = *mut c_void;
 
@@ -34,6 +36,11 @@ mod own {
         _ZN6QMutex4lockEv(P);
         _ZN6QMutex7tryLockEi(P, c_int) -> u8;
         _ZN6QMutex6unlockEv(P);
+        _ZN11QBasicMutex12lockInternalEv(P);
+        _ZN11QBasicMutex12lockInternalEi(P, c_int) -> u8;
+        _ZN11QBasicMutex14unlockInternalEv(P);
+        _ZN15QRecursiveMutex7tryLockEi(P, c_int) -> u8;
+        _ZN15QRecursiveMutex6unlockEv(P);
         _ZN14QReadWriteLock11lockForReadEv(P);
         _ZN14QReadWriteLock14tryLockForReadEv(P) -> u8;
         _ZN14QReadWriteLock14tryLockForReadEi(P, c_int) -> u8;
@@ -75,6 +82,77 @@ static MUTUAL: Lock = Lock {
     // It may have been made recursive.
     plain: false,
 };
+/// The word of a mutex of Qt 6.
+const FREE: u64 = 0;
+const HELD: u64 = 1;
+
+unsafe fn word<'a>(mutex: P) -> &'a AtomicU64 {
+    // SAFETY: the callers' objects are such words.
+    unsafe { &*mutex.cast::<AtomicU64>() }
+}
+
+unsafe extern "C" fn try_word(mutex: P) -> u8 {
+    // SAFETY: the caller vouches for the mutex, as below.
+    let word = unsafe { word(mutex) };
+    let taken = word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+    u8::from(taken.is_ok())
+}
+
+unsafe extern "C" fn lock_word(mutex: P) {
+    unsafe {
+        if try_word(mutex) == 0
+            && let Some(function) = own::_ZN11QBasicMutex12lockInternalEv()
+        {
+            function(mutex);
+        }
+    }
+}
+
+unsafe extern "C" fn unlock_word(mutex: P) {
+    unsafe {
+        let free = word(mutex).compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed);
+        if free.is_err()
+            && let Some(function) = own::_ZN11QBasicMutex14unlockInternalEv()
+        {
+            function(mutex);
+        }
+    }
+}
+
+unsafe extern "C" fn try_recursive(mutex: P) -> u8 {
+    own::_ZN15QRecursiveMutex7tryLockEi().map_or(0, |function| unsafe { function(mutex, 0) })
+}
+
+unsafe extern "C" fn lock_recursive(mutex: P) {
+    if let Some(function) = own::_ZN15QRecursiveMutex7tryLockEi() {
+        unsafe { function(mutex, -1) };
+    }
+}
+
+static WORD: Lock = Lock {
+    lock: || Some(lock_word),
+    try_lock: || Some(try_word),
+    unlock: || Some(unlock_word),
+    operations: MUTEX,
+    kind: WaitKind::Mutex,
+    yields: false,
+    plain: true,
+};
+static RECURSIVE: Lock = Lock {
+    lock: || Some(lock_recursive),
+    try_lock: || Some(try_recursive),
+    unlock: own::_ZN15QRecursiveMutex6unlockEv,
+    operations: MUTEX,
+    kind: WaitKind::Mutex,
+    yields: false,
+    plain: false,
+};
+
+/// The mutex that a condition of the program's Qt is waited for with.
+fn mutual() -> &'static Lock {
+    if own::_ZN6QMutex4lockEv().is_some() { &MUTUAL } else { &WORD }
+}
+
 static READER: Lock = Lock {
     lock: own::_ZN14QReadWriteLock11lockForReadEv,
     try_lock: own::_ZN14QReadWriteLock14tryLockForReadEv,
@@ -226,6 +304,17 @@ interpose! {
         let own = || own::_ZN6QMutex7tryLockEi().map_or(0, |function| function(mutex, time));
         take_in_time(&MUTUAL, mutex, time, own)
     }
+    fn _ZN11QBasicMutex12lockInternalEi(mutex: P, time: c_int) -> u8 {
+        let own =
+            || own::_ZN11QBasicMutex12lockInternalEi().map_or(0, |function| function(mutex, time));
+        take_in_time(&WORD, mutex, time, own)
+    }
+    fn _ZN15QRecursiveMutex7tryLockEi(mutex: P, time: c_int) -> u8 {
+        let own =
+            || own::_ZN15QRecursiveMutex7tryLockEi().map_or(0, |function| function(mutex, time));
+        take_in_time(&RECURSIVE, mutex, time, own)
+    }
+    fn _ZN15QRecursiveMutex6unlockEv(mutex: P) { RECURSIVE.give(mutex) }
     fn _ZN14QReadWriteLock11lockForReadEv(lock: P) { READER.take(lock) }
     fn _ZN14QReadWriteLock14tryLockForReadEv(lock: P) -> u8 { u8::from(READER.try_take(lock)) }
     fn _ZN14QReadWriteLock14tryLockForReadEi(lock: P, time: c_int) -> u8 {
@@ -251,14 +340,14 @@ interpose! {
         deadline: Deadline,
     ) -> u8 {
         let time = time_of(deadline);
-        wait(&MUTUAL, condition, mutex, until(deadline, &time), || {
+        wait(mutual(), condition, mutex, until(deadline, &time), || {
             own::_ZN14QWaitCondition4waitEP6QMutex14QDeadlineTimer()
                 .map_or(0, |function| function(condition, mutex, deadline))
         })
     }
     fn _ZN14QWaitCondition4waitEP6QMutexm(condition: P, mutex: P, time: c_ulong) -> u8 {
         let limit = milliseconds(time);
-        wait(&MUTUAL, condition, mutex, within(time, &limit), || {
+        wait(mutual(), condition, mutex, within(time, &limit), || {
             own::_ZN14QWaitCondition4waitEP6QMutexm()
                 .map_or(0, |function| function(condition, mutex, time))
         })
@@ -355,4 +444,11 @@ interpose! {
         };
         around(call, give, |result| result);
     }
+}
+
+entries! {
+    fn __symbiosis_qt_lock(mutex: P) { WORD.take(mutex) }
+    /// 0, the word of a free mutex, if it was taken.
+    fn __symbiosis_qt_try_lock(mutex: P) -> u32 { u32::from(!WORD.try_take(mutex)) }
+    fn __symbiosis_qt_unlock(mutex: P) { WORD.give(mutex) }
 }

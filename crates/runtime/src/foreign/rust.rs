@@ -6,7 +6,7 @@
 //! the library, as far as code that was left as it was looks at them.
 
 use super::waiters;
-use super::{Lock, MUTEX, READING, WRITING, wake};
+use super::{Lock, MUTEX, READING, WRITING, entries, wake};
 use crate::emulate::Limit;
 use crate::layout::SyncOp;
 use crate::schedule::WaitKind;
@@ -171,23 +171,6 @@ static WRITER_SIDE: Lock = Lock {
 /// What a function gives that tries to take a lock: the word as if it had been looked at.
 fn seen(taken: bool, otherwise: u32) -> u32 {
     if taken { FREE } else { otherwise }
-}
-
-/// Defines functions that instrumented code calls under names of ours.
-macro_rules! entries {
-    ($(fn $name:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)? $body:block)*) => {$(
-        #[doc = concat!("What instrumented code calls as `", stringify!($name), "`.")]
-        ///
-        /// # Safety
-        ///
-        /// The objects must be the library's words of that kind.
-        #[cfg_attr(symbiosis_export, unsafe(no_mangle))]
-        pub unsafe extern "C" fn $name($($argument: $ty),*) $(-> $result)? {
-            // SAFETY: the caller vouches for the objects.
-            #[allow(unused_unsafe)]
-            unsafe { $body }
-        }
-    )*};
 }
 
 entries! {

@@ -4,13 +4,18 @@ use super::Known;
 use trace_format::layout::SyncOp;
 
 const WORD: u64 = 8;
+/// Of Qt 6: an owner, a count and a mutex.
+const RECURSIVE_MUTEX: u64 = 24;
 /// Of libc++: a mutex, two conditions and a count.
 const SHARED_MUTEX: u64 = 144;
 
-const FUNCTIONS: [Known; 32] = [
+const FUNCTIONS: [Known; 35] = [
     ("_ZN6QMutex4lockEv", SyncOp::MutexLock, WORD),
     ("_ZN6QMutex7tryLockEi", SyncOp::MutexTryLock, WORD),
     ("_ZN6QMutex6unlockEv", SyncOp::MutexUnlock, WORD),
+    ("_ZN11QBasicMutex12lockInternalEi", SyncOp::MutexTryLock, WORD),
+    ("_ZN15QRecursiveMutex7tryLockEi", SyncOp::MutexTryLock, RECURSIVE_MUTEX),
+    ("_ZN15QRecursiveMutex6unlockEv", SyncOp::MutexUnlock, RECURSIVE_MUTEX),
     ("_ZN14QReadWriteLock11lockForReadEv", SyncOp::RwReadLock, WORD),
     ("_ZN14QReadWriteLock14tryLockForReadEv", SyncOp::RwTryReadLock, WORD),
     ("_ZN14QReadWriteLock14tryLockForReadEi", SyncOp::RwTryReadLock, WORD),
@@ -42,6 +47,13 @@ const FUNCTIONS: [Known; 32] = [
     ("_ZNSt3__119__shared_mutex_base13unlock_sharedEv", SyncOp::RwUnlock, SHARED_MUTEX),
 ];
 
+/// What instrumented code calls for the mutexes that Qt 6 has inline.
+const QT_WORDS: [Known; 3] = [
+    ("__symbiosis_qt_lock", SyncOp::MutexLock, WORD),
+    ("__symbiosis_qt_try_lock", SyncOp::MutexTryLock, WORD),
+    ("__symbiosis_qt_unlock", SyncOp::MutexUnlock, WORD),
+];
+
 /// As the names of abseil's functions end: its namespace has the version in it.
 const ABSEIL: [Known; 9] = [
     ("5Mutex4LockEv", SyncOp::MutexLock, WORD),
@@ -61,7 +73,7 @@ pub(super) fn known(name: &str) -> Option<&'static Known> {
         let waits = |known: &Known| known.0 != "5MutexE" || rest.contains("7CondVar4Wait");
         return ABSEIL.iter().find(|known| rest.ends_with(known.0) && waits(known));
     }
-    FUNCTIONS.iter().find(|(other, ..)| *other == name)
+    QT_WORDS.iter().chain(&FUNCTIONS).find(|(other, ..)| *other == name)
 }
 
 /// Members that are all of an object, in the classes of these libraries.
