@@ -319,6 +319,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     if !loaded.watches_heap {
         warnings.extend(used_after_free(&execution));
     }
+    warnings.extend(stopped(&execution));
     warnings.extend(not_held(&execution));
     warnings.extend(semaphores::posted_too_often(&execution.trace));
     let mut solution = answer::solution(&answer::Parts {
@@ -518,6 +519,22 @@ fn used_after_free(execution: &Execution) -> Option<String> {
          follows from no order of events: record with --detect=use-after-free, and the run fails at \
          such an access",
         site.line
+    ))
+}
+
+/// Of a thread whose walk stopped nothing is known behind that.
+fn stopped(execution: &Execution) -> Option<String> {
+    let mut gaps = execution.gaps.iter().filter(|gap| gap.what == GapKind::Stopped);
+    let gap = gaps.next()?;
+    let others = match gaps.count() {
+        0 => String::new(),
+        1 => " (and another thread likewise)".to_owned(),
+        others => format!(" (and {others} other threads likewise)"),
+    };
+    let file = gap.site.file.rsplit('/').next().unwrap_or_default();
+    Some(format!(
+        "{} was followed to {file}:{} only: {}{others}; the answer takes it to have done nothing further",
+        gap.thread, gap.site.line, gap.detail
     ))
 }
 

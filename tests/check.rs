@@ -5,6 +5,7 @@ use crate::workspace::Workspace;
 use std::path::Path;
 
 const SUCCESS: i32 = 0;
+const NO_SCHEDULE: i32 = 11;
 
 fn check(program: &str, level: &str) {
     let workspace = Workspace::new(&format!("check-{program}{level}"));
@@ -70,4 +71,23 @@ fn a_reader_that_stops_reading_is_no_error() {
         .expect("it runs");
     assert_eq!(String::from_utf8_lossy(&doctor.stderr), "");
     assert!(doctor.status.success(), "{}", doctor.status);
+}
+
+/// What a thread does on a stack that the program made is not known: the walk stops, and the answer says so.
+#[test]
+fn another_stack_is_not_followed_and_that_is_said() {
+    let workspace = Workspace::new("check-switched-stack");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/switched_stack.c");
+    let source = source.to_str().expect("a path in UTF-8");
+    let compile = ["cc", "-g", "-O1", "-pthread", source, "-o", "program"];
+    workspace.symbiosis(compile).expect_code(SUCCESS);
+    workspace
+        .symbiosis(["record", "--until-failure", "1", "-o", "run.trace", "--", "./program"])
+        .expect_code(SUCCESS);
+    let outcome = workspace.symbiosis(["check", "run.trace"]).expect_code(NO_SCHEDULE);
+    let stopped = "STOPPED: swapcontext goes on on another stack";
+    assert_eq!(outcome.stdout().matches(stopped).count(), 2, "{}", outcome.describe());
+    let answer = workspace.symbiosis(["solve", "run.trace", "--timeout", "20"]);
+    let said = "was followed to switched_stack.c:23 only: swapcontext goes on on another stack";
+    assert!(answer.stderr().contains(said), "{}", answer.describe());
 }

@@ -94,6 +94,7 @@ fn are_in_the_way(bug: &repair::Bug<'_>, execution: &Execution) -> bool {
         GapKind::Synchronisation
         | GapKind::NotHeld
         | GapKind::Failure
+        | GapKind::Stopped
         | GapKind::UnknownAddress => true,
         GapKind::Instruction(_)
         | GapKind::Intrinsic(_)

@@ -147,6 +147,11 @@ impl<'r> Engine<'r> {
         self.check_exit_call(t, name, &arguments, &call.args)?;
         self.check_output(t, name, &arguments, &call.args)?;
         self.check_report(t, name, &arguments)?;
+        if matches!(name, "swapcontext" | "setcontext") {
+            return contradiction(format!(
+                "{name} goes on on another stack, which is not followed"
+            ));
+        }
         self.note_setjmp(t, id, name, &arguments);
         self.note_thread_exit(t, name, &arguments);
         if crate::tail::is_sleep(name) && name != "sched_yield" && self.ends_in_sleep(t) {

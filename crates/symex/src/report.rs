@@ -130,6 +130,8 @@ pub enum GapKind {
     NotHeld,
     /// The failure was not found where the record says.
     Failure,
+    /// What a thread did from somewhere on is not known, since its walk contradicted the log.
+    Stopped,
 }
 
 impl fmt::Display for GapKind {
@@ -147,6 +149,7 @@ impl fmt::Display for GapKind {
             Self::Synchronisation => f.write_str("synchronisation entry"),
             Self::NotHeld => f.write_str("release of a lock that the thread does not hold"),
             Self::Failure => f.write_str("failure not found"),
+            Self::Stopped => f.write_str("walk that stopped before the thread's end"),
         }
     }
 }

@@ -114,6 +114,8 @@ impl<'r> Engine<'r> {
         let blocked = self.blocked_call(t);
         if let Some(kind) = self.failure_kind(t) {
             self.fail_at_end(t, kind, stop.as_ref());
+        } else if let Some(Stop::Contradiction(detail)) = &stop {
+            self.gap(t, GapKind::Stopped, detail.clone());
         }
         let failed = self.failure.as_ref().is_some_and(|(thread, _)| *thread == t);
         if !failed && !self.note_wait(t) {
