@@ -138,12 +138,20 @@ pub fn passed_elsewhere(cause: &mut Cause, runs: usize) {
 }
 
 /// Where every schedule along the recorded paths fails, but a thread read what no thread of the run had written
-/// there: then it is not known what the failure hangs on. So many threads of the process were not recorded.
+/// there, or did more than is known: then it is not known what the failure hangs on. So many threads of the process were
+/// not recorded.
 pub fn came_from_outside(cause: &mut Cause, gaps: &[Gap], unrecorded: u64) {
-    let is_read = |gap: &&Gap| matches!(&gap.what, GapKind::WrongValue(kind) if kind == "load");
-    let Some(gap) = gaps.iter().find(is_read).filter(|gap| gap.site.line != 0) else { return };
-    if cause.pattern == Pattern::EverySchedule.name() {
+    if cause.pattern != Pattern::EverySchedule.name() {
+        return;
+    }
+    let place = |gap: &Gap| {
         let file = gap.site.file.rsplit('/').next().unwrap_or_default();
+        format!("{file}:{}", gap.site.line)
+    };
+    let is_read = |gap: &&Gap| matches!(&gap.what, GapKind::WrongValue(kind) if kind == "load");
+    let read = gaps.iter().find(is_read).filter(|gap| gap.site.line != 0);
+    let stopped = gaps.iter().find(|gap| gap.what == GapKind::Stopped);
+    let sentence = if let Some(gap) = read {
         let (whose, why) = match unrecorded {
             0 => {
                 ("this process alone", "its threads wrote there, as in memory that processes share")
@@ -153,12 +161,34 @@ pub fn came_from_outside(cause: &mut Cause, gaps: &[Gap], unrecorded: u64) {
                 "them wrote there, as one of those that were not recorded may have",
             ),
         };
-        cause.sentence = format!(
-            "every schedule of {whose} fails, but {} read at {file}:{} what none of {why}: what others did in between, \
+        format!(
+            "every schedule of {whose} fails, but {} read at {} what none of {why}: what others did in between, \
              and whether its order is the cause, is not known",
-            gap.thread, gap.site.line
-        );
-    }
+            gap.thread,
+            place(gap)
+        )
+    } else if let Some(gap) = stopped {
+        format!(
+            "every schedule fails in which {} does nothing behind {}, where its walk stopped: what it did there, and \
+             whether its order is the cause, is not known",
+            gap.thread,
+            place(gap)
+        )
+    } else if unrecorded > 0 {
+        let (threads, they) = match unrecorded {
+            1 => ("another thread was".to_owned(), "it"),
+            number => (format!("{number} others were"), "they"),
+        };
+        format!(
+            "every schedule of the recorded threads fails, but {threads} not recorded: what {they} did, and whether its \
+             order is the cause, is not known"
+        )
+    } else {
+        return;
+    };
+    cause.sentence = sentence;
+    // It is not known that there was one thread.
+    cause.case = None;
 }
 
 #[cfg(test)]
@@ -201,9 +231,11 @@ mod tests {
             times: 1,
         };
         let told_with = |pattern: Pattern, gaps: &[Gap], unrecorded: u64| {
-            let pattern = pattern.name().to_owned();
-            let mut cause = Cause { pattern, sentence: "before".to_owned(), ..Cause::default() };
+            let (pattern, sentence) = (pattern.name().to_owned(), "before".to_owned());
+            let case = Some("one-thread".to_owned());
+            let mut cause = Cause { pattern, sentence, case, ..Cause::default() };
             came_from_outside(&mut cause, gaps, unrecorded);
+            assert_eq!(cause.case.is_some(), cause.sentence == "before");
             cause.sentence
         };
         let sentence = |pattern: Pattern, gaps: &[Gap]| told_with(pattern, gaps, 0);
@@ -218,6 +250,13 @@ mod tests {
             assert_eq!(sentence(Pattern::EverySchedule, &gaps), "before");
         }
         assert_eq!(sentence(Pattern::Order, &[gap("load", 7)]), "before");
+        let stopped = Gap { what: GapKind::Stopped, ..gap("load", 7) };
+        let told = sentence(Pattern::EverySchedule, std::slice::from_ref(&stopped));
+        assert!(told.contains("t0.1 does nothing behind jobs.c:7"), "{told}");
+        assert_eq!(sentence(Pattern::Order, &[stopped]), "before");
+        let told = told_with(Pattern::EverySchedule, &[], 3);
+        assert!(told.contains("3 others were not recorded"), "{told}");
+        assert_eq!(told_with(Pattern::Order, &[], 3), "before");
     }
 
     #[test]

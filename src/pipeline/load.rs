@@ -134,10 +134,12 @@ fn warnings(trace: &Trace) -> Vec<String> {
     }
     if manifest.unattached_threads > 0 {
         let threads = match manifest.unattached_threads {
-            1 => "a thread that was not made by pthread_create".to_owned(),
-            number => format!("{number} threads that were not made by pthread_create"),
+            1 => "a thread".to_owned(),
+            number => format!("{number} threads"),
         };
-        warnings.push(format!("{threads} ran without being recorded"));
+        warnings.push(format!(
+            "{threads} ran without being recorded: not made by pthread_create, or no file could be made for it"
+        ));
     }
     if manifest.cut_writes > 0 {
         warnings.push(format!(

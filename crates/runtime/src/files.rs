@@ -4,7 +4,8 @@ use crate::layout::STREAM_WINDOW;
 use crate::sys::{self, ResourceLimit};
 use crate::text::Text;
 use core::cell::UnsafeCell;
-use core::ffi::c_int;
+use core::ffi::{c_char, c_int, c_uint};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 /// The full name of a file in the trace directory.
 pub type FileName = Text<4608>;
@@ -38,7 +39,98 @@ pub fn set_directory(name: &[u8]) -> Result<(), c_int> {
     }
     // SAFETY: only the one thread there is gets here.
     unsafe { *DIRECTORY.0.get() = text };
+    HELD.descriptor.store(NOT_HELD, Ordering::Relaxed);
     Ok(())
+}
+
+/// The trace directory, held open for when its name leads nowhere any more; which file it is, since the program may close
+/// descriptors that it does not know, and open others of the same number.
+struct Held {
+    descriptor: AtomicI32,
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+const NOT_HELD: c_int = -1;
+/// Descriptors from here on are seldom the program's.
+const FIRST_OF_OURS: c_int = 900;
+
+static HELD: Held = Held {
+    descriptor: AtomicI32::new(NOT_HELD),
+    device: AtomicU64::new(0),
+    inode: AtomicU64::new(0),
+};
+
+/// From here on files are found by the directory itself, not by its name.
+///
+/// # Errors
+///
+/// The `errno`.
+pub fn hold_directory() -> Result<(), c_int> {
+    if held().is_some() {
+        return Ok(());
+    }
+    let low = open(&name(&[b"."]), sys::O_PATH | sys::O_DIRECTORY)?;
+    let high = sys::duplicate_from(low, FIRST_OF_OURS);
+    let descriptor = if high < 0 { low } else { high };
+    if high >= 0 {
+        close(low);
+    }
+    let (device, inode) = sys::identity(descriptor).ok_or_else(sys::errno)?;
+    HELD.device.store(device, Ordering::Relaxed);
+    HELD.inode.store(inode, Ordering::Relaxed);
+    HELD.descriptor.store(descriptor, Ordering::Release);
+    Ok(())
+}
+
+fn held() -> Option<c_int> {
+    let descriptor = HELD.descriptor.load(Ordering::Acquire);
+    if descriptor == NOT_HELD {
+        return None;
+    }
+    let known = (HELD.device.load(Ordering::Relaxed), HELD.inode.load(Ordering::Relaxed));
+    (sys::identity(descriptor) == Some(known)).then_some(descriptor)
+}
+
+/// Where to look for a file of the trace, and under which name.
+pub fn place<const N: usize>(path: &Text<N>) -> (c_int, *const c_char) {
+    let whole = (sys::CURRENT_DIRECTORY, path.as_c());
+    let Some(descriptor) = held() else { return whole };
+    let directory = directory();
+    let within = path.as_bytes().strip_prefix(directory.as_bytes());
+    match within.and_then(|rest| rest.strip_prefix(b"/")) {
+        // SAFETY: so many bytes come before the rest, and the zero comes behind it.
+        Some(_) => unsafe { (descriptor, path.as_c().add(directory.as_bytes().len() + 1)) },
+        None => whole,
+    }
+}
+
+/// Gives the trace directory and all that is in it to a user.
+///
+/// # Errors
+///
+/// The first `errno`; the rest is tried all the same.
+pub fn give_to(user: c_uint) -> Result<(), c_int> {
+    const SAME_GROUP: c_uint = c_uint::MAX;
+    let give = |path: &FileName| {
+        let (directory, path) = place(path);
+        // SAFETY: the name ends with a zero.
+        match unsafe { sys::change_owner(directory, path, user, SAME_GROUP, 0) } {
+            0 => Ok(()),
+            _ => Err(sys::errno()),
+        }
+    };
+    let mut result = Ok(());
+    let folders: [&[u8]; 3] = [b".", b"threads", b"ir"];
+    for folder in folders {
+        let all = for_each(&name(&[folder]), |file| {
+            let given = give(&name(&[folder, b"/", file]));
+            result = result.and(given);
+            Ok(())
+        });
+        result = result.and(all).and(give(&name(&[folder])));
+    }
+    result
 }
 
 /// The trace directory's name.
@@ -170,8 +262,9 @@ pub fn open(path: &FileName, flags: c_int) -> Result<c_int, c_int> {
         return Err(sys::ENAMETOOLONG);
     }
     loop {
+        let (directory, path) = place(path);
         // SAFETY: the name ends with a zero.
-        let fd = unsafe { sys::open(path.as_c(), flags | sys::O_CLOEXEC, 0o666) };
+        let fd = unsafe { sys::open_at(directory, path, flags | sys::O_CLOEXEC, 0o666) };
         if fd >= 0 {
             return Ok(fd);
         }

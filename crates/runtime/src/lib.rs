@@ -51,6 +51,7 @@ pub mod noise;
 pub mod order;
 pub mod panics;
 pub mod paths;
+pub mod privileges;
 pub mod process;
 pub mod readings;
 pub mod real;

@@ -210,6 +210,11 @@ real! {
     rename(P, P) -> c_int;
     link(P, P) -> c_int;
     symlink(P, P) -> c_int;
+    chroot(P) -> c_int;
+    setuid(c_uint) -> c_int;
+    seteuid(c_uint) -> c_int;
+    setreuid(c_uint, c_uint) -> c_int;
+    setresuid(c_uint, c_uint, c_uint) -> c_int;
     thrd_yield();
     thrd_sleep(Time, P) -> c_int;
     thrd_create(*mut Pthread, C11Routine, P) -> c_int;

@@ -4,11 +4,11 @@
 mod own_files;
 
 use crate::real;
-use crate::syscall;
 use crate::text::Text;
+use crate::{files, syscall};
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use core::sync::atomic::AtomicU32;
-pub use own_files::{access, link, mkdir, open, pwrite, rename, unlink};
+pub use own_files::{access, change_owner, link, mkdir, open_at, pwrite, rename, unlink};
 
 pub type Pthread = u64;
 
@@ -67,6 +67,7 @@ pub const BARRIER_SERIAL_THREAD: c_int = -1;
 
 pub const RLIMIT_FSIZE: c_int = 1;
 pub const O_DIRECTORY: c_int = 0o200_000;
+pub const O_PATH: c_int = 0o10_000_000;
 const SYS_GETDENTS64: c_long = 217;
 const SYS_GETTID: c_long = 186;
 const SYS_RT_SIGPROCMASK: c_long = 14;
@@ -84,9 +85,14 @@ const SYS_MMAP: c_long = 9;
 const SYS_MUNMAP: c_long = 11;
 const SYS_MREMAP: c_long = 25;
 const SYS_OPENAT: c_long = 257;
+const SYS_FSTAT: c_long = 5;
+const SYS_FCNTL: c_long = 72;
+const SYS_GETEUID: c_long = 107;
+const F_DUPFD_CLOEXEC: c_long = 1030;
 const SYS_SCHED_YIELD: c_long = 24;
 const SYS_EXIT_GROUP: c_long = 231;
-const AT_FDCWD: c_long = -100;
+/// In the place of a directory's descriptor.
+pub const CURRENT_DIRECTORY: c_int = -100;
 /// Of `FUTEX_WAIT_BITSET`: whoever wakes the word wakes the sleeper.
 const ALL_BITS: c_long = 0xffff_ffff;
 const FUTEX_WAIT_PRIVATE: c_long = 128;
@@ -256,6 +262,27 @@ pub fn getpid() -> u32 {
     unsafe { syscall::call(SYS_GETPID, &[]) as u32 }
 }
 
+/// The effective user.
+pub fn geteuid() -> c_uint {
+    // SAFETY: no pointers.
+    unsafe { syscall::call(SYS_GETEUID, &[]) as c_uint }
+}
+
+/// Another descriptor of the same file, closed by `exec`, from this number on; negative on an error.
+pub fn duplicate_from(fd: c_int, first: c_int) -> c_int {
+    // SAFETY: no pointers.
+    unsafe { syscall::call(SYS_FCNTL, &[fd.into(), F_DUPFD_CLOEXEC, first.into()]) as c_int }
+}
+
+/// The device and the number of what is behind a descriptor.
+pub fn identity(fd: c_int) -> Option<(u64, u64)> {
+    // As the kernel's `struct stat` begins, and at least as long.
+    let mut found = [0u64; 32];
+    // SAFETY: the kernel writes 144 bytes.
+    let result = unsafe { syscall::call(SYS_FSTAT, &[fd.into(), found.as_mut_ptr() as c_long]) };
+    (result == 0).then_some((found[0], found[1]))
+}
+
 /// Reads entries of an open directory; returns how many bytes they take, negative on an error.
 pub fn directory_entries(fd: c_int, buffer: &mut [u64]) -> c_long {
     // SAFETY: the buffer has the length given.
@@ -370,7 +397,10 @@ fn read_beginning<const N: usize>(name: &Text<N>, bytes: &mut [u8]) -> c_long {
     // SAFETY: the name ends with a zero, and the buffer has the length given.
     unsafe {
         let flags = c_long::from(O_CLOEXEC);
-        let fd = syscall::call(SYS_OPENAT, &[AT_FDCWD, name.as_c() as c_long, flags]);
+        let fd = syscall::call(
+            SYS_OPENAT,
+            &[c_long::from(CURRENT_DIRECTORY), name.as_c() as c_long, flags],
+        );
         if fd < 0 {
             return -1;
         }
@@ -401,7 +431,8 @@ pub unsafe fn write_into<const N: usize>(
     unsafe {
         let flags = c_long::from(O_WRONLY | O_CLOEXEC);
         let fd = loop {
-            let fd = syscall::call(SYS_OPENAT, &[AT_FDCWD, name.as_c() as c_long, flags]);
+            let (directory, name) = files::place(name);
+            let fd = syscall::call(SYS_OPENAT, &[directory.into(), name as c_long, flags]);
             if fd >= 0 {
                 break fd;
             }

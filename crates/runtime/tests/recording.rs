@@ -52,6 +52,19 @@ fn names_too_long_for_a_file_are_still_told() {
     assert!(deepest.file.starts_with('s'));
 }
 
+/// The privileges are those of root; anybody else keeps the trace directory as it is.
+#[test]
+fn what_gives_up_its_privileges_is_recorded_all_the_same() {
+    let traced = scenario("drops");
+    let threads = traced.trace.threads();
+    assert_eq!(threads.len(), 3);
+    assert!(threads.iter().all(|thread| thread.ended), "{threads:?}");
+    for thread in &threads[1..] {
+        assert!(thread.path_bytes > 200_000, "{thread:?}");
+    }
+    assert_eq!(traced.trace.manifest().unattached_threads, 0);
+}
+
 #[test]
 fn detached_threads_are_recorded_and_do_not_pile_up() {
     let traced = scenario("detach");

@@ -1,7 +1,7 @@
 //! What the runtime does with its own files, past the interposed functions: those write to the streams whose
 //! files these may be.
 
-use super::SYS_PWRITE;
+use super::{SYS_OPENAT, SYS_PWRITE};
 use crate::syscall;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
@@ -20,8 +20,11 @@ macro_rules! system_calls {
 }
 
 system_calls! {
-    /// `open`.
-    open = 2, (path: *const c_char, flags: c_int, mode: c_uint) -> c_int;
+    /// `openat`.
+    open_at = SYS_OPENAT, (directory: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int;
+    /// `fchownat`.
+    change_owner = 260,
+        (directory: c_int, path: *const c_char, user: c_uint, group: c_uint, flags: c_int) -> c_int;
     /// `pwrite`.
     pwrite = SYS_PWRITE, (fd: c_int, data: *const c_void, n: usize, offset: i64) -> isize;
     /// `access`.

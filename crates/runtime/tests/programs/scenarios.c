@@ -316,6 +316,13 @@ static void connections(void) {
   read(pipes[0], bytes, 1);
 }
 
+/* Another root directory and another user: both need a privilege, without which nothing changes. */
+static void drops(void) {
+  if (chroot("/usr/share")) {}
+  if (setuid(65534)) {}
+  for (int i = 0; i < 2; i++) run(count, (void *)200000);
+}
+
 int main(int arguments, char **argument) {
   const char *s = arguments > 1 ? argument[1] : "";
   struct rlimit none = {0, 0};
@@ -331,7 +338,7 @@ int main(int arguments, char **argument) {
   SCENARIO("_exit", run(exits_at_once, 0)) SCENARIO("thread-exit", run(thread_exits, 0))
   SCENARIO("twice", twice()) SCENARIO("own-handler", own_handler()) SCENARIO("jump", jumps())
   SCENARIO("endless", endless()) SCENARIO("busy-forks", busy_forks()) SCENARIO("return", return 5)
-  SCENARIO("loads", loads_meanwhile())
+  SCENARIO("loads", loads_meanwhile()) SCENARIO("drops", drops())
   SCENARIO("many", run(count, (void *)2000000))
   printf("done %s\n", s);
   return 0;
