@@ -175,7 +175,8 @@ struct Looks<'t> {
 
 impl<'t> Looks<'t> {
     /// The variables of which this event sees what another thread wrote after an earlier place of the same call had seen
-    /// them otherwise: there the library waits, or tries again.
+    /// them otherwise: there the library waits, or tries again. Of what it does not look at atomically, as a container at
+    /// its own members, it expects that nobody else writes it.
     fn awaited(&mut self, trace: &'t EventTrace, event: &'t Event) -> Vec<CellId> {
         let depth = event.depth();
         let (inner, call) = event.stack.split_at(depth.min(event.stack.len()));
@@ -194,6 +195,7 @@ impl<'t> Looks<'t> {
             if let (Some((place, Some(before))), Some(now)) = (before, value)
                 && place != inner
                 && before != now
+                && is_atomic(inner)
             {
                 awaited.push(part.cell);
             }
@@ -214,6 +216,12 @@ impl<'t> Looks<'t> {
     fn held_since(&self, held: &[ObjectId]) -> Vec<ObjectId> {
         held.iter().copied().filter(|object| !self.released.contains(object)).collect()
     }
+}
+
+/// Does the library come to this place by its atomic operations? These are in files of that name in the libraries of C++ and
+/// Rust.
+fn is_atomic(inside: &[Site]) -> bool {
+    inside.iter().any(|site| site.file.contains("atomic"))
 }
 
 impl Waits {
@@ -334,11 +342,11 @@ mod tests {
             w: W ready 1
             w: unlock m
         ";
-        let circle = |again: u128, line: u32| {
+        let circle_in = |file: &str, again: u128, line: u32| {
             let mut parsed = parse(text).expect("the text is a trace");
             let site = |file: &str, line| Site { file: file.to_owned(), line, ..Site::default() };
             for (label, inner) in [("look", 1), ("bit", 2), ("again", line)] {
-                let library = site("/usr/include/c++/12/bits/atomic_futex.h", inner);
+                let library = site(&format!("/usr/include/c++/12/bits/{file}"), inner);
                 let id = parsed.event(label);
                 parsed.trace.events[id.index()].stack = [library, site("a.cc", 10)].into();
             }
@@ -354,9 +362,15 @@ mod tests {
             }
             new_circle(&recorded, None, &parsed.trace)
         };
+        let circle = |again, line| circle_in("atomic_futex.h", again, line);
         assert!(circle(1, 3).is_some(), "the other one's write is what it waited for");
         assert_eq!(circle(2, 3), None, "that is its own write");
         assert_eq!(circle(1, 2), None, "a place that looks in each round is the program's affair");
+        assert_eq!(
+            circle_in("stl_tree.h", 1, 3),
+            None,
+            "a container that another thread writes to waits for nobody"
+        );
     }
 
     /// What is taken from a channel with a lock that is needed to send comes never, also where it was there in the run.
