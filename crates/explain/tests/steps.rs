@@ -123,6 +123,19 @@ fn half_of_an_update_is_seen_where_each_half_has_a_function_of_its_own() {
     assert_eq!(cause.events, events(&parsed, &["look", "other", "half"]));
 }
 
+/// Members that only a library knows have the name of the object that they are in.
+#[test]
+fn half_of_an_object_is_called_a_part_of_it() {
+    let mut parsed = reserved(RESERVED);
+    for label in ["look", "other", "half"] {
+        let id = parsed.event(label);
+        parsed.trace.events[id.index()].name = Some("shop.entries".into());
+    }
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.case, Some("half-written"));
+    assert!(cause.sentence.contains("had written only a part of it"), "{}", cause.sentence);
+}
+
 /// What is written before, by another call, is no second half.
 #[test]
 fn what_another_call_did_before_is_no_second_half() {

@@ -476,10 +476,13 @@ pub(super) fn found(story: &Story<'_>, reads: Reads, torn: Torn) -> Found {
     let named = |id: EventId| format!("{} ({})", quoted(&story.subject(id)), at(story, id));
     let both_reads = both_named(story, first, second);
     let Some(missed) = torn.missed.1 else {
-        let sentence = format!(
-            "{reader} read {both_reads} when {writer} had written only {} of the two",
-            named(seen)
-        );
+        // Both are members of a library's object, which has one name.
+        let written = match story.subject(first) == story.subject(second) {
+            true => format!("a part of it ({})", at(story, seen)),
+            false => format!("{} of the two", named(seen)),
+        };
+        let sentence =
+            format!("{reader} read {both_reads} when {writer} had written only {written}");
         return done(sentence, "half-written", &[first, second, seen]);
     };
     let [one, two] = if story.event(seen).index < story.event(missed).index {

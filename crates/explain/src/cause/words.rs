@@ -23,12 +23,14 @@ pub(super) fn at(story: &Story<'_>, id: EventId) -> String {
     place(story.site(id))
 }
 
-/// `a` (a.c:3) and `b` (a.c:5), or only one of them where both are the same to a reader: one line may copy a whole object.
+/// `a` (a.c:3) and `b` (a.c:5), or once what is the same to a reader: one line may copy a whole object, and two may be about
+/// members of it that only a library knows.
 pub(super) fn both_named(story: &Story<'_>, one: EventId, other: EventId) -> String {
-    let named = |id: EventId| format!("{} ({})", quoted(&story.subject(id)), at(story, id));
-    match (named(one), named(other)) {
-        (one, other) if one == other => one,
-        (one, other) => format!("{one} and {other}"),
+    let [one, other] = [one, other].map(|id| (quoted(&story.subject(id)), at(story, id)));
+    match (one.0 == other.0, one.1 == other.1) {
+        (true, true) => format!("{} ({})", one.0, one.1),
+        (true, false) => format!("{} ({} and {})", one.0, one.1, other.1),
+        (false, _) => format!("{} ({}) and {} ({})", one.0, one.1, other.0, other.1),
     }
 }
 
