@@ -137,3 +137,36 @@ fn a_mutex_that_is_half_inline_is_a_mutex_without_optimisation() {
 fn a_mutex_that_is_half_inline_is_a_mutex_optimised() {
     a_mutex_that_is_half_inline_is_a_mutex("-O2");
 }
+
+/// The library's code is not walked, but a string's length is read and written by what appends to it.
+fn a_string_that_two_threads_append_to_loses_an_update(level: &str) {
+    let workspace = Workspace::new(&format!("string{level}"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/shared_string.cc");
+    let source = source.display().to_string();
+    workspace
+        .symbiosis(["c++", "-std=c++17", "-g", level, "-pthread", &source, "-o", "program"])
+        .expect_code(SUCCESS);
+    let record = ["record", "--until-failure", RUNS, "--noise", "--timeout", "60"];
+    let program = ["-o", "failing.trace", "--", "./program"];
+    workspace.symbiosis(record.into_iter().chain(program)).expect_code(SUCCESS);
+    let answer = workspace
+        .symbiosis(["solve", "failing.trace", "--no-replay", "--format", "json"])
+        .expect_code(SUCCESS);
+    let solution: Solution = serde_json::from_str(&answer.stdout())
+        .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()));
+    assert_eq!(solution.stats.model_gaps, 0, "model gaps");
+    assert!(solution.alternates.iter().any(|alternate| alternate.same_path));
+    let cause = solution.cause.as_ref().expect("a cause");
+    assert_eq!(cause.pattern, "atomicity", "{}", cause.sentence);
+    assert!(cause.variables.iter().all(|name| name.ends_with("text")), "{}", cause.sentence);
+}
+
+#[test]
+fn a_string_that_two_threads_append_to_loses_an_update_without_optimisation() {
+    a_string_that_two_threads_append_to_loses_an_update("-O0");
+}
+
+#[test]
+fn a_string_that_two_threads_append_to_loses_an_update_optimised() {
+    a_string_that_two_threads_append_to_loses_an_update("-O1");
+}

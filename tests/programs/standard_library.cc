@@ -98,11 +98,26 @@ int main()
         ts.emplace_back(rd, i);
         ts.emplace_back(wr, i);
     }
+    std::string all;
+    const std::string common = "and ";
+    for (int i = 0; i < 2; i++)
+        ts.emplace_back([&all, &common, i] {
+            for (int j = 0; j < 3; j++) {
+                std::lock_guard<std::recursive_mutex> l(rm);
+                all += i ? "one" : "other";
+                all.push_back(' ');
+                all.append(common).append(2, '.').append("!?", 1);
+                if (all.back() != '!')
+                    std::abort();
+            }
+        });
     go = true;
     for (auto &t : ts)
         t.join();
     if (um.size() != 3)
         return 10;
+    if (all.size() != 3 * (11 + 13))
+        return 12;
 #ifdef __OPTIMIZE__
     // Without optimisation the callable of std::call_once, which std::async uses, passes through a
     // thread-local variable of the library, which counts as a gap (docs/limits.md).

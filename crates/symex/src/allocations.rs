@@ -42,6 +42,10 @@ impl Engine<'_> {
         let ordinal = self.threads[t].frees;
         self.threads[t].frees += 1;
         let Some(index) = self.learned.heap.free(t, ordinal, address, tsc) else { return };
+        let base = self.learned.heap.objects[index].base;
+        if let Some(text) = self.threads[t].external_call().and_then(|call| call.text.as_mut()) {
+            text.note_freed(address, base);
+        }
         let object = self.heap_object(t, index);
         let event = object.map(|object| {
             let name = self.object_name(t, address, None);

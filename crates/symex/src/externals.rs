@@ -8,6 +8,7 @@ use crate::engine::{Engine, Pass};
 use crate::libatomic::is_atomic;
 use crate::memory::{self, Bytes, MemoryByte};
 use crate::report::GapKind;
+use crate::strings::is_length;
 use crate::thread::{ExternalCall, Stop};
 use crate::value::{self, Scalar, Value};
 use ir::effects::futex::is_plain_futex;
@@ -151,6 +152,7 @@ impl<'r> Engine<'r> {
                     self.write(t, place, &bytes, Grain::Access);
                 }
             }
+            _ if is_length(call.name) => return Ok(self.text_length(t, call, logged)),
             _ if is_atomic(call.name) => return Ok(self.model_atomic(t, call, logged)),
             name if name.starts_with("_ZNSt6thread15_M_start_thread") => {
                 if let Some(handle) = call.created {

@@ -4,14 +4,19 @@
 //!
 //! All of them are one edit: so many bytes at a place are taken out, and others come there. How many
 //! come is known from the length afterwards.
+//!
+//! What a string held that other threads change is not known from the walk. An edit reads the length then and writes it,
+//! one after the other, as the library does. Where the arguments say how many bytes go and come, what the string was
+//! follows from what it is, and from the buffers that the call took and gave back.
 
 use crate::access::{Grain, Place};
 use crate::engine::Engine;
-use crate::memory::{Bytes, MemoryByte};
+use crate::memory::{Bytes, MemoryByte, compose};
 use crate::report::GapKind;
 use crate::thread::ExternalCall;
 use crate::value::{self, Scalar, Value};
 use ir::effects::{Kind, effect};
+use model::{BinOp, CmpOp};
 
 /// Offset of the length in a string that has a buffer elsewhere.
 const LENGTH: u64 = 8;
@@ -47,12 +52,45 @@ const LIBRARIES: [(Library, &str, [&str; 2]); 2] = [
 /// A string before it is edited.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
+    /// Its own address.
+    string: u64,
     /// Address of its buffer, and the internal one.
     address: u64,
     buffer: u64,
     length: u64,
     /// What it held, when that lay in the string itself, where other words may come.
     own: Option<Bytes>,
+}
+
+/// What is known of a string before it is edited.
+#[derive(Clone, Debug)]
+pub(crate) enum Before {
+    Known(Text),
+    /// Other threads change it.
+    Grows(Growth),
+}
+
+/// By how much a string grows of which it is not known what it held.
+#[derive(Clone, Debug)]
+pub(crate) struct Growth {
+    string: u64,
+    /// The length that was read.
+    length: Scalar,
+    /// So many bytes come.
+    count: u64,
+    /// So many go.
+    removed: u64,
+    /// The buffer that was given back: its address, and the internal one.
+    freed: Option<(u64, u64)>,
+}
+
+impl Before {
+    /// The call gives a buffer back.
+    pub fn note_freed(&mut self, address: u64, internal: u64) {
+        if let Self::Grows(growth) = self {
+            growth.freed = Some((address, internal));
+        }
+    }
 }
 
 /// Where an edit is.
@@ -97,8 +135,8 @@ struct Edit {
     added: Added,
 }
 
-/// What a member of `std::string` does, by its symbol.
-fn edit(symbol: &str) -> Option<(Library, Edit)> {
+/// What a member of `std::string` does, by its symbol, and the parameters that say what comes, as the symbol has them.
+fn edit(symbol: &str) -> Option<(Library, Edit, &str)> {
     let (library, name, iterators) = LIBRARIES.iter().find_map(|(library, class, iterators)| {
         Some((*library, symbol.strip_prefix(class)?, iterators))
     })?;
@@ -145,21 +183,162 @@ fn edit(symbol: &str) -> Option<(Library, Edit)> {
         _ if rest.starts_with(['P', 'S', 'N']) => Added::Bytes(next),
         _ => return None,
     };
-    Some((library, Edit { at, removed, added }))
+    Some((library, Edit { at, removed, added }, rest))
+}
+
+/// Does a function of this symbol ask for a string's length, or whether it has one?
+pub(crate) fn is_length(symbol: &str) -> bool {
+    let (_, class, _) = LIBRARIES[0];
+    let member = symbol.strip_prefix("_ZNK").zip(class.strip_prefix("_ZN"));
+    let member = member.and_then(|(symbol, class)| symbol.strip_prefix(class));
+    matches!(member, Some("4sizeEv" | "6lengthEv" | "5emptyEv"))
 }
 
 impl<'r> Engine<'r> {
     /// What a string holds that the call is going to edit.
-    pub fn text_before(&mut self, t: usize, name: &str, arguments: &[Value]) -> Option<Text> {
+    pub fn text_before(&mut self, t: usize, name: &str, arguments: &[Value]) -> Option<Before> {
         effect(name).filter(|described| described.kind == Kind::Completed)?;
-        let (library, _) = edit(name)?;
+        let (library, edit, rest) = edit(name)?;
         let string = arguments.first().and_then(Value::scalar).and_then(Scalar::as_const)? as u64;
-        let mut text = self.text_at(t, library, string)?;
+        self.survey_length(t, string, false);
+        let Some(mut text) = self.text_at(t, library, string) else {
+            let growth = self.growth(t, (library, string), (edit, rest), arguments)?;
+            return Some(Before::Grows(growth));
+        };
         if text.address.wrapping_sub(string) < OWN_END && text.length > 0 {
             let place = Place::new(text.buffer, text.length, None);
             text.own = Some(self.read(t, place, Grain::Cell));
         }
-        Some(text)
+        Some(Before::Known(text))
+    }
+
+    /// The length is looked at and written as a whole, whichever of its bytes change.
+    fn survey_length(&mut self, t: usize, string: u64, write: bool) {
+        if !self.symbolic()
+            && let Some(internal) = string.checked_add(LENGTH).and_then(|at| self.resolve(t, at))
+        {
+            self.survey(t, Place::new(internal, LENGTH, None), write);
+        }
+    }
+
+    /// How a string grows that other threads change, with the event of the look at its length.
+    fn growth(
+        &mut self,
+        t: usize,
+        (library, string): (Library, u64),
+        (edit, rest): (Edit, &str),
+        arguments: &[Value],
+    ) -> Option<Growth> {
+        if library != Library::Gnu {
+            return None;
+        }
+        let argument = |engine: &mut Self, i: usize| {
+            engine.in_recording(arguments.get(i).and_then(Value::scalar)?)
+        };
+        let removed = match edit.removed {
+            Removed::Nothing => 0,
+            Removed::Last => 1,
+            // More than there is means the rest, whatever that is.
+            Removed::Number(i) => argument(self, i).filter(|&removed| removed < LONGEST)?,
+            Removed::One | Removed::Rest | Removed::Iterator(_) => return None,
+        };
+        let count = match edit.added {
+            Added::Nothing => 0,
+            Added::Fill(_) if rest == "c" => 1,
+            Added::Fill(i) => argument(self, i.checked_sub(1)?)?,
+            Added::Bytes(i) if rest == "PKc" => {
+                let start = argument(self, i)?;
+                (0..LONGEST).find(|at| self.peek(t, start + at, 1).is_none_or(|byte| byte == 0))?
+            }
+            Added::Bytes(i) if rest.starts_with("PKcm") || rest.starts_with("St16init") => {
+                argument(self, i + 1)?
+            }
+            Added::String(i) => {
+                let other = argument(self, i)?;
+                self.text_at(t, library, other)?.length
+            }
+            _ => return None,
+        };
+        let place = Place::new(self.resolve(t, string.checked_add(LENGTH)?)?, LENGTH, None);
+        let bytes = self.read(t, place, Grain::Access);
+        self.pending_reads.clear();
+        let length = compose(&mut self.pool, &bytes);
+        Some(Growth { string, length, count, removed, freed: None })
+    }
+
+    /// What a call is logged to have written, with the length of a string that grows as the sum that it is.
+    pub fn grown(&mut self, t: usize, address: u64, mut bytes: Bytes) -> Bytes {
+        let Some(call) = self.threads[t].external_call() else { return bytes };
+        let growth = match &call.text {
+            Some(Before::Grows(growth)) => growth,
+            Some(Before::Known(text)) => {
+                if text.string == address {
+                    self.survey_length(t, address, true);
+                }
+                return bytes;
+            }
+            None => return bytes,
+        };
+        let (string, length) = (growth.string, growth.length);
+        let more = growth.count.wrapping_sub(growth.removed);
+        let words = LENGTH as usize..2 * LENGTH as usize;
+        let Some(place) = bytes.get_mut(words).filter(|_| address == string) else { return bytes };
+        let logged = compose(&mut self.pool, place).as_const();
+        let more = Scalar::constant(64, more.into());
+        let sum = value::bin(&mut self.pool, BinOp::Add, length, more).to_expr(&mut self.pool);
+        for (byte, i) in place.iter_mut().zip(0..) {
+            *byte = MemoryByte::Part(sum, i);
+        }
+        if let Some(logged) = logged {
+            self.learn(sum, logged);
+        }
+        bytes
+    }
+
+    /// The result of a call that asks for a string's length, which other threads may change: it is what is read, and was what
+    /// is logged.
+    pub fn text_length(&mut self, t: usize, call: &ExternalCall<'r>, logged: Value) -> Value {
+        let string = self.number_in(call, 0);
+        let place = string.and_then(|string| self.resolve(t, string.checked_add(LENGTH)?));
+        let (Some(place), Some(result)) = (place, logged.scalar()) else { return logged };
+        let bytes = self.read(t, Place::new(place, LENGTH, None), Grain::Access);
+        self.pending_reads.clear();
+        if !bytes.iter().any(|byte| matches!(byte, MemoryByte::Part(..)))
+            || bytes.iter().any(|byte| matches!(byte, MemoryByte::Unknown | MemoryByte::Fresh))
+        {
+            return logged;
+        }
+        let length = compose(&mut self.pool, &bytes);
+        let value = match result.width {
+            64 => length,
+            _ => value::cmp(&mut self.pool, CmpOp::Eq, length, Scalar::constant(64, 0)),
+        };
+        if let (Some(id), Some(recorded)) = (value.as_expr(), result.as_const()) {
+            self.learn(id, recorded);
+        }
+        value::resize(&mut self.pool, value, result.width, false).into()
+    }
+
+    /// What a string was and is that grew, by what the log says of it; `None` where what it holds stands in the log.
+    fn grew(&mut self, t: usize, call: &ExternalCall<'r>, growth: &Growth) -> Option<[Text; 2]> {
+        let (_, written) = call.written.as_ref()?;
+        let word = |at: usize| -> Option<u64> {
+            Some(u64::from_le_bytes(written.get(at..at + 8)?.try_into().ok()?))
+        };
+        let (address, length) = (word(0)?, word(LENGTH as usize)?);
+        let buffer = self.resolve(t, address)?;
+        let after = Text { string: growth.string, address, buffer, length, own: None };
+        let taken = call.allocated.and_then(|index| self.learned.heap.objects.get(index));
+        let moved = taken.is_some_and(|object| object.address == address);
+        let before = match growth.freed {
+            Some(freed) if moved => freed,
+            // It was in the string itself, where other words are now.
+            None if moved => return None,
+            _ => (after.address, after.buffer),
+        };
+        let length = after.length.checked_add(growth.removed)?.checked_sub(growth.count)?;
+        let (address, buffer) = before;
+        Some([Text { string: growth.string, address, buffer, length, own: None }, after])
     }
 
     fn text_at(&mut self, t: usize, library: Library, string: u64) -> Option<Text> {
@@ -176,7 +355,7 @@ impl<'r> Engine<'r> {
             }
         };
         let buffer = self.resolve(t, address)?;
-        (length <= LONGEST).then_some(Text { address, buffer, length, own: None })
+        (length <= LONGEST).then_some(Text { string, address, buffer, length, own: None })
     }
 
     /// Does what the call changed.
@@ -187,10 +366,19 @@ impl<'r> Engine<'r> {
     }
 
     fn try_edit(&mut self, t: usize, call: &ExternalCall<'r>) -> Option<()> {
-        let (library, Edit { at, removed, added }) = edit(call.name)?;
-        let before = call.text.as_ref()?;
+        let (library, Edit { at, removed, added }, _) = edit(call.name)?;
         let string = self.number_in(call, 0)?;
-        let after = self.text_at(t, library, string)?;
+        let [before, after] = match call.text.as_ref()? {
+            Before::Known(before) => [before.clone(), self.text_at(t, library, string)?],
+            Before::Grows(growth) => {
+                // What a short text holds stands in the log.
+                match self.grew(t, call, growth) {
+                    Some(texts) if texts[1].address.wrapping_sub(string) >= OWN_END => texts,
+                    _ => return Some(()),
+                }
+            }
+        };
+        let before = &before;
         let offset =
             |engine: &mut Self, i: usize| engine.number_in(call, i)?.checked_sub(before.address);
         let at = match at {
@@ -292,7 +480,8 @@ mod tests {
     use super::*;
 
     fn gnu(member: &str) -> Option<(At, Removed, Added)> {
-        let (library, edit) = edit(&format!("{}{member}", LIBRARIES[0].1))?;
+        let symbol = format!("{}{member}", LIBRARIES[0].1);
+        let (library, edit, _) = edit(&symbol)?;
         assert_eq!(library, Library::Gnu);
         Some((edit.at, edit.removed, edit.added))
     }

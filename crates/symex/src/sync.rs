@@ -293,9 +293,9 @@ impl<'r> Engine<'r> {
             }
         }
         self.memory.rewrite(internal, length);
-        let bytes = written.iter().copied();
-        let bytes: Bytes =
-            bytes.take(length.min(1 << 30) as usize).map(MemoryByte::Const).collect();
+        let written = &written[..written.len().min(length.min(1 << 30) as usize)];
+        let bytes: Bytes = written.iter().copied().map(MemoryByte::Const).collect();
+        let bytes = self.grown(t, address, bytes);
         let old = self.memory.read(internal, bytes.len() as u64);
         let foreign = |engine: &Self, i: usize| {
             guessed && engine.learned.writers.other_than(t, internal + i as u64)

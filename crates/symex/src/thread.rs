@@ -13,7 +13,7 @@ use crate::repeats::Round;
 use crate::report::{BlockedCall, ThreadReport};
 use crate::settled::Settled;
 use crate::streams::Window;
-use crate::strings::Text;
+use crate::strings::Before;
 use crate::value::{Scalar, Value};
 use ir::assembly::Assembly;
 use ir::types::{BlockId, InstId, Module, Operand, TypeId};
@@ -162,8 +162,8 @@ pub(crate) struct ExternalCall<'r> {
     pub written: Option<(u64, Box<[u8]>)>,
     /// What its arguments point to has been forgotten, because nobody described it.
     pub doubted: bool,
-    /// The string that it appends to, as it was before.
-    pub text: Option<Text>,
+    /// The string that it edits, as it was before.
+    pub text: Option<Before>,
     /// The events of what it reads have been made.
     pub read: bool,
     /// What is called, when that is inline assembly.

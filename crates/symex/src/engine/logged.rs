@@ -102,7 +102,7 @@ impl Engine<'_> {
     ///
     /// A constant is what it is: it is one expression wherever it occurs, and what one place of the log says of it
     /// would hold for all others.
-    fn learn(&mut self, id: ExprId, value: u128) {
+    pub(crate) fn learn(&mut self, id: ExprId, value: u128) {
         if self.pool.as_const(id).is_some() {
             return;
         }
