@@ -209,7 +209,7 @@ struct Passed {
 impl Passed {
     /// The least explains best: a run that differs in what was read tells more than one that only did
     /// other things; least tells in which order threads came to a barrier or added to a counter, or that a thread waited
-    /// a round longer; then one that is near to the failing schedule, and, of these, one that was made to
+    /// a round more or less; then one that is near to the failing schedule, and, of these, one that was made to
     /// reverse a pair that promised something. Then one in which the failing thread kept to its path
     /// nearly up to the failure, and the fewest data-flows explain best; in a run that hung, before these, what
     /// happened late (`hung`: the failing schedule of one that did), in all or in the thread that hangs, since any
@@ -235,7 +235,7 @@ impl Passed {
         let meets = match across.flipped {
             Flipped::Reversed(order) => {
                 is_meeting(failing, order)
-                    || across.waits_longer
+                    || across.only_waits
                     || Commuting::new(failing).has(order)
             }
             Flipped::Late { .. } => false,

@@ -111,8 +111,8 @@ pub struct Across {
     pub distance: usize,
     /// How many events the failing thread has behind the path that both runs take.
     pub behind: usize,
-    /// The pair that comes the other way round only has a thread of the passing run wait for longer.
-    pub waits_longer: bool,
+    /// The pair that comes the other way round only has a thread of one run wait for longer than in the other one.
+    pub only_waits: bool,
 }
 
 /// Compares a failing run with one that passes. `forced` is the pair that the passing run was made
@@ -201,7 +201,7 @@ fn compare(
     failing_only.sort_by_key(|flow| (view.place(flow.read.event), flow.read));
     passing_only.sort_by_key(|flow| (view.passing_positions[flow.read.event.index()], flow.read));
     Some(Across {
-        waits_longer: rounds::waits_longer(&view, flipped),
+        only_waits: rounds::only_waits(&view, flipped),
         flipped,
         failing: sorted(shown.0, &view.failing_positions),
         passing: sorted(shown.1, &view.passing_positions),

@@ -1,8 +1,9 @@
-//! Runs that pass because a thread waited a round longer. The lines of the two texts are the places of the events, so
+//! Runs that pass because a thread waited a round longer, or one less. The lines of the two texts are the places of the events, so
 //! that what both runs have stands on the same lines.
 
 use crate::support::runs::{Run, compared};
 use encoders::dsl::parse;
+use model::EventTrace;
 
 /// A worker has ended, who ends it has waited for that and finds nothing queued; somebody queues all the same.
 const WAITS_ONCE: &str = "
@@ -63,8 +64,67 @@ fn a_thread_that_only_waits_a_round_longer_is_told_from_one_that_does_something_
         order.extend(&own[look..]);
         order.extend(&of(0)[joins..]);
         let turns: Vec<usize> = order.iter().map(|id| trace.event(*id).thread.index()).collect();
-        compared(&failing, &Run::in_order(parsed, &turns)).waits_longer
+        compared(&failing, &Run::in_order(parsed, &turns)).only_waits
     };
     assert!(waits(""));
     assert!(!waits("b: W looked 1"));
+}
+
+/// Who ends it looks in vain first in the run that fails.
+const FAILS_LATER: &str = "
+    cell stopped 32 = 0
+    cell queued 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [stop] W stopped 1
+    b: [look] R stopped -> b0
+    b: assume b0 < 1
+    b: [again] R stopped -> b1
+    b: [left] R queued -> b2
+    b: assume b2 < 1
+    t0: [queue] W queued 1
+    t0: join a
+    t0: join b
+    t0: [rest] R queued -> sum
+    t0: fail sum > 0
+";
+
+/// In the run that passes it looks once, and finds something queued.
+const LOOKS_ONCE: &str = "
+    cell stopped 32 = 0
+    cell queued 32 = 0
+    t0: fork a
+    t0: fork b
+    a: [stop] W stopped 1
+    b: [look] R stopped -> b0
+    b: assume b0 > 0
+
+    b: [left] R queued -> b1
+    b: assume b1 >= 1
+    t0: [queue] W queued 1
+    t0: join a
+    t0: join b
+    t0: [rest] W queued 0
+
+";
+
+#[test]
+fn a_thread_that_only_waits_a_round_less_is_told_too() {
+    let mut parsed = parse(FAILS_LATER).expect("the text is a trace");
+    let looks = ["look", "again"].map(|label| parsed.event(label));
+    parsed.trace.events[looks[1].index()].stack =
+        parsed.trace.events[looks[0].index()].stack.clone();
+    let turns = |stretches: &[(usize, usize)], trace: &EventTrace| -> Vec<usize> {
+        let some = stretches.iter().flat_map(|(thread, events)| vec![*thread; *events]);
+        let some: Vec<usize> = some.collect();
+        let rest = trace.events.len() - some.len();
+        some.into_iter().chain(vec![0; rest]).collect()
+    };
+    // The look in vain comes before the worker has ended, and all of b before something is queued.
+    let order = turns(&[(0, 3), (2, 2), (1, 3), (2, 3)], &parsed.trace);
+    let failing = Run::in_order(parsed, &order);
+    let parsed = parse(LOOKS_ONCE).expect("the text is a trace");
+    let order = turns(&[(0, 3), (1, 3), (0, 1), (2, 4)], &parsed.trace);
+    let passing = Run::in_order(parsed, &order);
+    assert!(compared(&failing, &passing).only_waits);
 }

@@ -4,28 +4,31 @@
 //! what it waits for, the pair that came the other way round says nothing of the harm: it looks until it sees what it
 //! saw in the failing run, and goes on from there as it did.
 
-use super::{Flipped, View};
+use super::{Flipped, Side, View};
 use model::{Event, EventId, EventKind, EventTrace, ReadRef};
 
-/// Does the passing run differ, by the pair that comes the other way round, only in that the thread that reads waits for
-/// longer: until it reads the same, at the same place, with nothing done in between?
-pub(super) fn waits_longer(view: &View<'_>, flipped: Flipped) -> bool {
+/// Do the runs differ, by the pair that comes the other way round, only in that the thread that reads waits for longer in
+/// one of them: until it reads what it has read in the other one, at the same place, with nothing done in between?
+pub(super) fn only_waits(view: &View<'_>, flipped: Flipped) -> bool {
     let Flipped::Reversed(order) = flipped else { return false };
     let only_reads =
         |id: &EventId| matches!(view.failing.trace.event(*id).kind, EventKind::Read { .. });
     [order.before, order.after].into_iter().filter(only_reads).any(|event| {
         let read = ReadRef { event, part: 0 };
         view.flow(read).is_some_and(|flow| {
-            let looked = flow.passing.read.event;
-            view.returns_another_value(&flow) && again(view, event, looked)
+            let other = flow.passing.read.event;
+            let (failing, passing) = ((&view.failing, event), (&view.passing, other));
+            view.returns_another_value(&flow)
+                && (again(failing, passing) || again(passing, failing))
         })
     })
 }
 
-/// Does the thread that looked in vain in the passing run look again, until it finds what the failing run found, and do
+/// Does the thread that looked in vain in the second run look again, until it finds what the first one found, and do
 /// nothing else meanwhile?
-fn again(view: &View<'_>, found: EventId, looked: EventId) -> bool {
-    let trace = view.passing.trace;
+fn again(first: (&Side<'_>, EventId), second: (&Side<'_>, EventId)) -> bool {
+    let ((first, found), (second, looked)) = (first, second);
+    let trace = second.trace;
     let event = trace.event(looked);
     let behind = trace.thread_of(looked).events.iter().skip(event.index as usize + 1);
     let behind = behind.map(|id| trace.event(*id));
@@ -38,8 +41,8 @@ fn again(view: &View<'_>, found: EventId, looked: EventId) -> bool {
                 let part = trace.event(id).kind.reads().first()?;
                 values.get(part.var.index()).copied().flatten()
             };
-            let here = value(view.failing.trace, &view.failing.evaluation.values, found);
-            let there = value(trace, &view.passing.evaluation.values, later.id);
+            let here = value(first.trace, &first.evaluation.values, found);
+            let there = value(trace, &second.evaluation.values, later.id);
             if here.is_some() && here == there {
                 return true;
             }

@@ -110,6 +110,7 @@ impl Core {
             }
             let passed = self.slots.get(index).passed();
             self.slots.get_mut(index).quantum = passed;
+            self.releases = 0;
         }
         self.last = index;
         self.turn = index;

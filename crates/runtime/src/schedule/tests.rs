@@ -407,6 +407,32 @@ fn a_thread_that_passes_too_many_gates_alone_lets_others_go_on() {
     assert_eq!(order_after(u64::MAX), (false, vec![1, 2]));
 }
 
+/// Its quantum ends with the lock held, each time: a round is of as many points as divide it.
+#[test]
+fn a_thread_that_looks_under_a_lock_lets_others_have_the_lock() {
+    let waited_for = |per_round: u64| {
+        let inside = per_round - 3;
+        let mut round = vec![Lock(0)];
+        round.extend(std::iter::repeat_n(Gate(B), usize::try_from(inside).unwrap()));
+        round.extend([Unlock(0), Gate(B)]);
+        let rounds = usize::try_from(2 * QUANTUM / per_round).unwrap();
+        let looking = std::iter::repeat_n(round, rounds).flatten().chain([Gate(A)]).collect();
+        let programs = [
+            ("t0", vec![Create(1), Create(2), Join(1), Join(2)]),
+            ("t0.1", looking),
+            ("t0.2", vec![Lock(0), Gate(A), Unlock(0)]),
+        ];
+        let mut world = world(&programs, |_| {});
+        assert_eq!(world.run(), End::All);
+        let first = world.log.iter().position(|entry| *entry == (2, A)).expect("it ran");
+        world.log[..first].iter().filter(|entry| entry.0 == 1).count()
+    };
+    for per_round in 4..12 {
+        let points = waited_for(per_round);
+        assert!(points < 2000, "{points} points of rounds of {per_round}");
+    }
+}
+
 /// Random programs under random schedules: no two threads run, every wake-up arrives, every run
 /// ends, and in the same way every time.
 #[test]
