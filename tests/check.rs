@@ -52,6 +52,7 @@ programs! {
     library_memory: "library_memory.c",
     mappings: "mappings.c",
     reused_heap: "reused_heap.c",
+    shared_texts: "shared_texts.c",
     stack_in_freed: "stack_in_freed.c",
     synchronisation: "synchronisation.c",
     standard_library: "standard_library.cc",

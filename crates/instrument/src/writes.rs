@@ -8,8 +8,8 @@ use crate::values::underlying_object;
 use ir::assembly::Assembly;
 use ir::effects::futex;
 use ir::effects::{
-    Base, Declaration, Extent, Format, Kind, Number, Place, Printed, Region, Success, effect,
-    printed,
+    Base, Declaration, Extent, Format, Kind, Measured, Number, Place, Printed, Region, Success,
+    effect, printed,
 };
 use llvm::{Llvm, Module};
 use llvm_sys::prelude::LLVMValueRef;
@@ -63,6 +63,7 @@ impl Returned<'_> {
             return;
         }
         if declaration.kind == Kind::Computed {
+            self.report_measured(declaration);
             return;
         }
         let conversions = declaration.format.filter(|format| format.scans);
@@ -82,6 +83,18 @@ impl Returned<'_> {
         }
         if let Some((format, Some(conversions))) = conversions {
             self.report_scanned(format, &conversions);
+        }
+    }
+
+    /// Reports the texts that the executor may not know the length of.
+    fn report_measured(&self, declaration: &Declaration) {
+        let (written, read) = match declaration.measured {
+            Measured::Nothing => return,
+            Measured::Written => (&declaration.writes, None),
+            Measured::All => (&declaration.writes, Some(&declaration.reads)),
+        };
+        for region in written.iter().chain(read.into_iter().flatten()) {
+            self.report_region(region, None);
         }
     }
 

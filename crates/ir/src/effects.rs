@@ -52,6 +52,9 @@ pub struct Declaration {
     pub waits: bool,
     /// It returns 0 after a while, and does nothing else.
     pub sleeps: bool,
+    /// Of a computed function, the log has texts all the same: the executor may not know how long they were, where other
+    /// threads write them.
+    pub measured: Measured,
     /// What it writes is not said in full: besides `writes`, the objects that its arguments point
     /// to are taken to change, as for a function that nobody described.
     pub objects: bool,
@@ -72,6 +75,18 @@ pub enum Kind {
     Reported,
     /// It ends the program or the thread.
     Ends,
+}
+
+/// Which texts of a computed function the log has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measured {
+    /// None.
+    #[default]
+    Nothing,
+    /// What it wrote.
+    Written,
+    /// And what it read.
+    All,
 }
 
 /// Bytes of the caller's memory.

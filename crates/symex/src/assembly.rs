@@ -47,6 +47,7 @@ impl<'r> Engine<'r> {
             created: None,
             allocated: None,
             written: None,
+            measured: smallvec::SmallVec::new(),
             doubted: false,
             read: false,
             text: None,

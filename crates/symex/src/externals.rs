@@ -387,7 +387,9 @@ impl<'r> Engine<'r> {
                 self.string_byte(t, start, operand(1), i);
             }
         }
-        let length = match (self.scan(t, argument(1), bound, operand(1)), short) {
+        let scanned = self.scan(t, argument(1), bound, operand(1));
+        let measured = self.measured(call, 0);
+        let length = match (self.longer(scanned, measured), short) {
             (Some(length), _) => length,
             (None, Some(limit)) => {
                 let bytes = self.padded(t, argument(1), limit, operand(1));
@@ -449,6 +451,11 @@ impl<'r> Engine<'r> {
         let operand = |i: usize| call.operands.get(i).copied();
         let bound = limit.unwrap_or(LONGEST);
         let length = self.scan(t, argument(1), bound, operand(1));
+        let measured = self.measured(call, 1);
+        let length = self.longer(length, measured);
+        // What is there behind the call is the one and the other.
+        let both = self.measured(call, 0).zip(length);
+        let skip = self.longer(skip, both.and_then(|(both, length)| both.checked_sub(length)));
         let (Some(skip), Some(length)) = (skip, length) else {
             self.gap(t, GapKind::External(call.name.to_owned()), "length".to_owned());
             return;

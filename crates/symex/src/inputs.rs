@@ -178,6 +178,7 @@ mod tests {
             created: None,
             allocated: None,
             written: written.map(|bytes| (bytes.len() as u64, bytes.into())),
+            measured: smallvec::SmallVec::new(),
             doubted: false,
             read: false,
             text: None,

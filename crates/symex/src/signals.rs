@@ -55,6 +55,7 @@ impl<'r> Engine<'r> {
                 created: None,
                 allocated: None,
                 written: None,
+                measured: smallvec::SmallVec::new(),
                 doubted: false,
                 assembly: None,
                 tail: false,

@@ -11,6 +11,7 @@
 
 use crate::access::{Grain, Place};
 use crate::engine::Engine;
+use crate::externals::is_computed;
 use crate::memory::{Bytes, MemoryByte, compose};
 use crate::report::GapKind;
 use crate::thread::ExternalCall;
@@ -210,6 +211,32 @@ impl<'r> Engine<'r> {
             text.own = Some(self.read(t, place, Grain::Cell));
         }
         Some(Before::Known(text))
+    }
+
+    /// Takes down how long a text is that a computed function has written, or read; says whether the call is one of such a
+    /// function, so that what the log says of it is not applied.
+    pub fn measures(&mut self, t: usize, address: u64, written: &[u8]) -> bool {
+        let Some(call) = self.threads[t].external_call().filter(|call| is_computed(call.name))
+        else {
+            return false;
+        };
+        let end = written.iter().position(|byte| *byte == 0);
+        call.measured.extend(end.map(|end| (address, end as u64)));
+        true
+    }
+
+    /// Of the length of a text as the walk has it, and as the log has it, the one that holds: which bytes are another thread's is
+    /// what the survey finds out, and until then none of them is known.
+    pub fn longer(&self, walked: Option<u64>, logged: Option<u64>) -> Option<u64> {
+        if self.symbolic() { walked.or(logged) } else { walked.max(logged) }
+    }
+
+    /// How long the text was, by the log, that an argument of the call led to.
+    pub fn measured(&mut self, call: &ExternalCall<'r>, argument: usize) -> Option<u64> {
+        let scalar = call.arguments.get(argument).and_then(Value::scalar)?;
+        let address = self.in_recording(scalar)?;
+        let (_, length) = call.measured.iter().find(|(at, _)| *at == address)?;
+        Some(*length)
     }
 
     /// The length is looked at and written as a whole, whichever of its bytes change.

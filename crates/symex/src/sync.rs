@@ -3,7 +3,6 @@
 use crate::access::{Grain, Place};
 use crate::builder::says_more;
 use crate::engine::Engine;
-use crate::externals::is_computed;
 use crate::foreign;
 use crate::memory::{Bytes, MemoryByte};
 use crate::report::{BlockedCall, GapKind};
@@ -277,7 +276,7 @@ impl<'r> Engine<'r> {
     /// written, as far as anybody can tell.
     fn external_write(&mut self, t: usize, address: u64, length: u64, written: &[u8]) {
         self.read_described(t, None);
-        if self.threads[t].external_call().is_some_and(|call| is_computed(call.name)) {
+        if self.measures(t, address, written) {
             return;
         }
         let guessed = self.is_guess(t);

@@ -160,6 +160,8 @@ pub(crate) struct ExternalCall<'r> {
     /// What it wrote first, as the log says: how many bytes, and the bytes padded to whole
     /// words.
     pub written: Option<(u64, Box<[u8]>)>,
+    /// Where a computed function's texts lie that the log has, and how long each is.
+    pub measured: SmallVec<[(u64, u64); 2]>,
     /// What its arguments point to has been forgotten, because nobody described it.
     pub doubted: bool,
     /// The string that it edits, as it was before.

@@ -1,6 +1,6 @@
 //! Reads declarations. `effects/README.md` has the grammar.
 
-use super::{Declaration, Extent, Format, Kind, Number, Place, Region, Success};
+use super::{Declaration, Extent, Format, Kind, Measured, Number, Place, Region, Success};
 use std::collections::HashMap;
 use thiserror::Error;
 
@@ -240,6 +240,7 @@ impl<'a> Line<'a> {
             calls_back: false,
             waits: false,
             sleeps: false,
+            measured: Measured::Nothing,
             objects: false,
             sets: Vec::new(),
         };
@@ -581,6 +582,11 @@ impl<'a> Line<'a> {
                 "completed" => self.out.kind = Kind::Completed,
                 "reported" => self.out.kind = Kind::Reported,
                 "ends" => self.out.kind = Kind::Ends,
+                "measured" => {
+                    let all = matches!(self.peek(), Some(Token::Word(word)) if word == "all");
+                    self.at += usize::from(all);
+                    self.out.measured = if all { Measured::All } else { Measured::Written };
+                }
                 "waits" => self.out.waits = true,
                 "sleeps" => self.out.sleeps = true,
                 "calls" => self.out.calls_back = true,
