@@ -102,16 +102,30 @@ impl<'a> Missed<'a> {
     }
 
     /// Whoever goes on when its time is up fails along the recorded path in any order: what the repair is to keep from coming
-    /// up is that the wait has no signal. So it is where others wait as well, each of whom counts as what the run hangs by: a
-    /// worker without work waits whatever the order, until the thread that the cause is about goes on.
+    /// up is that the wait has no signal. So it is where others wait for something else, each of whom counts as what the run
+    /// hangs by: a worker without work waits whatever the order, until the thread that the cause is about goes on.
     fn fails_unwoken(&self, edit: &mut Edit<'_>) {
-        let failure = self.trace().failure.as_ref();
-        let others_wait =
-            failure.is_some_and(|failure| matches!(failure.condition, FailureCondition::Any(_)));
-        if self.is_timed || others_wait {
-            let (condition, began) = (self.condition, self.waiting.unlock);
-            edit.fails_when(FailureCondition::Unwoken { condition, began });
+        let (trace, condition) = (self.trace(), self.condition);
+        let began = self.waiting.unlock;
+        let own = FailureCondition::Unwoken { condition, began };
+        if self.is_timed {
+            return edit.fails_when(own);
         }
+        let failure = trace.failure.as_ref();
+        if failure.is_none_or(|failure| !matches!(failure.condition, FailureCondition::Any(_))) {
+            return;
+        }
+        let others = trace.events.iter().filter(|event| {
+            let on_it =
+                |on: Awaited| matches!(on, Awaited::Signal { condition: c } if c == condition);
+            event.id != self.wait.id && matches!(event.kind, EventKind::Block { on } if on_it(on))
+        });
+        let others = others.filter_map(|wait| {
+            let began = (wait.index as usize).checked_sub(1)?;
+            let began = *trace.thread_of(wait.id).events.get(began)?;
+            begins_wait(trace, began).then_some(FailureCondition::Unwoken { condition, began })
+        });
+        edit.fails_when(FailureCondition::Any(others.chain([own]).collect()));
     }
 
     /// The cells that the waiting thread looked at in the section before it waited.
