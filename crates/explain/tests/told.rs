@@ -177,6 +177,73 @@ fn who_was_stopped_is_why_nobody_was_told() {
     assert!(cause.sentence.starts_with(sentence), "{}", cause.sentence);
 }
 
+/// A worker that found nothing to do waits, and is not told when there is something: so it does not tell who waits for that.
+#[test]
+fn who_is_not_told_of_what_there_is_to_do_is_why_nobody_was_told() {
+    let text = "
+        cell running 32 = 0
+        cell jobs 32 = 0
+        t0: fork a
+        t0: broadcast told
+        t0: signal work
+        t0: [start] W running 1
+        t0: lock m
+        t0: [add] W jobs 1
+        t0: unlock m
+        t0: lock n
+        t0: unlock n
+        t0: [waits] W waiting 1
+        t0: fail
+        a: lock m
+        a: [look] R running -> r
+        a: assume r == 1
+        a: [empty] R jobs -> j
+        a: assume j == 0
+        a: unlock m
+        a: [idle] W idle 1
+    ";
+    let passes =
+        text.replace("j == 0", "j == 1").replace("a: [idle] W idle 1", "a: broadcast told");
+    let passes = passes.replace("        t0: fail\n", "\n") + "t0: join a\n";
+    let asleep = |failing: &mut encoders::dsl::Parsed, label: &str, name: &str| {
+        let objects = &failing.trace.objects;
+        let condition = objects.iter().find(|object| object.name == name).expect("an object").id;
+        let on = model::Awaited::Signal { condition };
+        let event = failing.event(label);
+        failing.trace.events[event.index()].kind = model::EventKind::Block { on };
+        failing.trace.events[event.index()].name = Some(name.into());
+    };
+    let cause = |told_behind: bool| {
+        let [mut text, mut passes] = [text.to_owned(), passes.clone()];
+        let told =
+            if told_behind { "t0: [add] W jobs 1\n t0: signal work" } else { "t0: [add] W jobs 1" };
+        for text in [&mut text, &mut passes] {
+            *text = text.replace("t0: [add] W jobs 1", told);
+        }
+        let [mut failing, passing] =
+            [&text, &passes].map(|text| parse(text).expect("the text is a trace"));
+        asleep(&mut failing, "waits", "told");
+        asleep(&mut failing, "idle", "work");
+        failing.trace.failure.as_mut().expect("a failure").kind = model::FailureKind::Hang;
+        let turns = |parts: &[(usize, usize)]| -> Vec<usize> {
+            parts.iter().flat_map(|(thread, count)| vec![*thread; *count]).collect()
+        };
+        let more = usize::from(told_behind);
+        let failing = Run::in_order(failing, &turns(&[(0, 5), (1, 7), (0, 7 + more)]));
+        let passing = Run::in_order(passing, &turns(&[(0, 8 + more), (1, 7), (0, 5)]));
+        let [add, idle] = ["add", "idle"].map(|label| CauseEvent::Failing(failing.event(label)));
+        (cause_across(&failing, &passing), [add, idle])
+    };
+    let (found, events) = cause(false);
+    assert_eq!(
+        (found.pattern, found.case),
+        (Pattern::MissedWakeup, Some("no-signal")),
+        "{found:?}"
+    );
+    assert_eq!(found.events, events);
+    assert_ne!(cause(true).0.case, Some("no-signal"));
+}
+
 /// Letters in a stack from which all are taken at once: each says what lies under it before it is there.
 const LETTERS: &str = "
     cell head 32 = 0

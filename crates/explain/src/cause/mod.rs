@@ -209,6 +209,10 @@ fn missed(story: &Story<'_>) -> Option<Found> {
             came
         };
     };
+    // A thread that has something to do, and is not told, does not get to where it would send it.
+    if let Some(found) = unsignalled::find_beside(story) {
+        return Some(found);
+    }
     let mixed = |found: &Found| found.pattern == Pattern::SeveralVariables;
     Some(by_pairs(story).filter(mixed).unwrap_or(not_sent))
 }

@@ -3,8 +3,8 @@
 use super::story::Story;
 use super::wakeup::{awaited, beginning, looks, signals};
 use super::words::{at, quoted, whole};
-use super::{Found, Pattern};
-use model::{Event, EventId, FailureKind, ObjectId, PathCondition, PathConditionKind};
+use super::{CauseEvent, Found, Pattern};
+use model::{Event, EventId, FailureKind, ObjectId, PathCondition, PathConditionKind, ThreadId};
 
 /// A write with which the thread that hangs would not have gone to wait, behind which its condition variable is not
 /// signalled any more.
@@ -18,6 +18,26 @@ pub(super) fn find(story: &Story<'_>) -> Option<Found> {
     let own = story.trace().events.iter().filter(|event| event.thread == failing);
     own.filter_map(|wait| Some((wait, awaited(wait)?)))
         .find_map(|(wait, condition)| untold(story, wait, condition))
+}
+
+/// The same of another thread, where nobody signalled what the thread that hangs waits for: that other one has something
+/// to do, and was to be told by the thread that hangs.
+pub(super) fn find_beside(story: &Story<'_>) -> Option<Found> {
+    let failure = story.trace().failure.as_ref()?;
+    if failure.kind != FailureKind::Hang {
+        return None;
+    }
+    let failing = story.event(failure.event).thread;
+    let others = story.trace().events.iter().filter(|event| event.thread != failing);
+    others
+        .filter_map(|wait| Some((wait, awaited(wait)?)))
+        .filter_map(|(wait, condition)| untold(story, wait, condition))
+        .find(|found| found.events.iter().any(|event| is_of(story, event, failing)))
+}
+
+/// Is that an event of this thread in the failing run?
+fn is_of(story: &Story<'_>, event: &CauseEvent, thread: ThreadId) -> bool {
+    matches!(event, CauseEvent::Failing(id) if story.event(*id).thread == thread)
 }
 
 fn untold(story: &Story<'_>, wait: &Event, condition: ObjectId) -> Option<Found> {

@@ -102,12 +102,30 @@ impl<'a> Missed<'a> {
     }
 
     /// Whoever goes on when its time is up fails along the recorded path in any order: what the repair is to keep from coming
-    /// up is that the wait has no signal.
+    /// up is that the wait has no signal. So it is where others wait for something else, each of whom counts as what the run
+    /// hangs by: a worker without work waits whatever the order, until the thread that the cause is about goes on.
     fn fails_unwoken(&self, edit: &mut Edit<'_>) {
+        let (trace, condition) = (self.trace(), self.condition);
+        let began = self.waiting.unlock;
+        let own = FailureCondition::Unwoken { condition, began };
         if self.is_timed {
-            let (condition, began) = (self.condition, self.waiting.unlock);
-            edit.fails_when(FailureCondition::Unwoken { condition, began });
+            return edit.fails_when(own);
         }
+        let failure = trace.failure.as_ref();
+        if failure.is_none_or(|failure| !matches!(failure.condition, FailureCondition::Any(_))) {
+            return;
+        }
+        let others = trace.events.iter().filter(|event| {
+            let on_it =
+                |on: Awaited| matches!(on, Awaited::Signal { condition: c } if c == condition);
+            event.id != self.wait.id && matches!(event.kind, EventKind::Block { on } if on_it(on))
+        });
+        let others = others.filter_map(|wait| {
+            let began = (wait.index as usize).checked_sub(1)?;
+            let began = *trace.thread_of(wait.id).events.get(began)?;
+            begins_wait(trace, began).then_some(FailureCondition::Unwoken { condition, began })
+        });
+        edit.fails_when(FailureCondition::Any(others.chain([own]).collect()));
     }
 
     /// The cells that the waiting thread looked at in the section before it waited.
@@ -480,6 +498,55 @@ mod tests {
         assert_eq!(first.repair.kind, Kind::TestBeforeWait);
         let failure = first.edited.trace.failure.as_ref().expect("a failure");
         assert!(matches!(failure.condition, FailureCondition::Unwoken { .. }), "{failure:?}");
+    }
+
+    /// A worker without work waits in every order, and would be told by who missed the signal.
+    #[test]
+    fn who_waits_beside_does_not_refuse_a_repair() {
+        let text = "
+            t0: fork a
+            t0: lock m
+            t0: signal work
+            t0: unlock m
+            t0: lock m
+            t0: [look] R busy -> b
+            t0: assume b == 1
+            t0: [began] unlock m
+            t0: [asleep] W pad 1
+            t0: fail
+            a: W busy 1
+            a: [end] W busy 0
+            a: [tell] signal done
+            a: lock m
+            a: [idle] unlock m
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [look, began, asleep, end, tell, idle] =
+            ["look", "began", "asleep", "end", "tell", "idle"].map(|label| parsed.event(label));
+        let condition = parsed.trace.event(tell).kind.object().expect("a condition");
+        parsed.trace.events[asleep.index()].kind =
+            EventKind::Block { on: Awaited::Signal { condition } };
+        for (id, line) in [(look, 20), (began, 21), (end, 30), (tell, 31)] {
+            let site = Site { file: "pool.c".into(), line, ..Site::default() };
+            parsed.trace.events[id.index()].stack = [site].into();
+        }
+        let signals = |event: &&Event| matches!(event.kind, EventKind::Signal { .. });
+        let work = parsed.trace.events.iter().find(signals).expect("work is told of").id;
+        let ways = [(tell, began), (work, idle)].map(|(a, b)| FailureCondition::Before(a, b));
+        let failure = parsed.trace.failure.as_mut().expect("a failure");
+        failure.condition = FailureCondition::Any(ways.into());
+        let events = [look, end, tell, asleep];
+        let bug = Bug::by_hand(&parsed.trace, Pattern::MissedWakeup, &events);
+        let [first, ..] = &candidates(&bug)[..] else { panic!("a candidate is expected") };
+        assert_eq!(first.repair.kind, Kind::CriticalSection);
+        let limits = crate::check::Limits {
+            time: std::time::Duration::from_secs(20),
+            memory_mb: None,
+            left: &|| std::time::Duration::from_secs(20),
+        };
+        let verdict = crate::check::check((&parsed.trace, None), &first.edited, limits);
+        let verdict = verdict.expect("the solver answers");
+        assert!(matches!(verdict, crate::check::Verdict::Holds(_)), "{verdict:?}");
     }
 
     #[test]
