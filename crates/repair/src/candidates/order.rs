@@ -659,6 +659,14 @@ fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     if steps == [Some(ChannelStep::Receive), Some(ChannelStep::Send)] {
         return None;
     }
+    // Where the program has one place for both threads, it would wait there for what it does only behind it.
+    let giver = trace.event(*done);
+    let waits_itself = |other: &Event| {
+        other.thread == giver.thread && other.index < giver.index && other.stack == event.stack
+    };
+    if then.iter().any(|id| waits_itself(trace.event(*id))) {
+        return None;
+    }
     let mut edit = Edit::new(trace);
     let object = edit.object(ObjectKind::Semaphore { initial: 0 }, "a new semaphore");
     let all = sections(trace);

@@ -242,3 +242,36 @@ fn who_sends_does_not_wait_for_who_receives() {
     assert!(waits_for(["recv", "send"]));
     assert!(waits_for(["len", "recv"]));
 }
+
+/// Two threads look whether something is there and put it there otherwise: who waited at that look for the other one would wait
+/// for itself.
+#[test]
+fn nobody_waits_where_the_giver_has_been_before() {
+    let waits_for = |own_look: &str| {
+        let text =
+            format!("b: {own_look}b: [put] W slot 4\na: [look] R slot -> s\na: fail s == 0\n");
+        let mut parsed = parse(&text).expect("the text is a trace");
+        let site =
+            |line| Site { file: "once.cc".to_owned(), line, column: 1, function: "get".to_owned() };
+        for event in &mut parsed.trace.events {
+            let line = match event.kind {
+                EventKind::Read { .. } => 5,
+                EventKind::Write { .. } => 8,
+                _ => 20,
+            };
+            event.stack = [site(line)].into();
+        }
+        let [look, put] = ["look", "put"].map(|label| parsed.event(label));
+        let bug = Bug {
+            trace: &parsed.trace,
+            pattern: Pattern::Order,
+            events: &[look, put],
+            schedule: &[look, put],
+            handlers: &[],
+            uses: crate::Uses::NONE,
+        };
+        waits(&bug).iter().any(|found| found.repair.kind == Kind::WaitFor)
+    };
+    assert!(waits_for("fence\n"), "only the other one looks");
+    assert!(!waits_for("R slot -> o\n"));
+}
