@@ -187,6 +187,10 @@ fn edit(symbol: &str) -> Option<(Library, Edit, &str)> {
     Some((library, Edit { at, removed, added }, rest))
 }
 
+fn is_known(byte: &MemoryByte) -> bool {
+    matches!(byte, MemoryByte::Const(_) | MemoryByte::Part(..))
+}
+
 /// Does a function of this symbol ask for a string's length, or whether it has one?
 pub(crate) fn is_length(symbol: &str) -> bool {
     let (_, class, _) = LIBRARIES[0];
@@ -275,7 +279,11 @@ impl<'r> Engine<'r> {
             Added::Fill(i) => argument(self, i.checked_sub(1)?)?,
             Added::Bytes(i) if rest == "PKc" => {
                 let start = argument(self, i)?;
-                (0..LONGEST).find(|at| self.peek(t, start + at, 1).is_none_or(|byte| byte == 0))?
+                let mut count = 0;
+                while count < LONGEST && self.peek(t, start.checked_add(count)?, 1)? != 0 {
+                    count += 1;
+                }
+                count
             }
             Added::Bytes(i) if rest.starts_with("PKcm") || rest.starts_with("St16init") => {
                 argument(self, i + 1)?
@@ -289,6 +297,9 @@ impl<'r> Engine<'r> {
         let place = Place::new(self.resolve(t, string.checked_add(LENGTH)?)?, LENGTH, None);
         let bytes = self.read(t, place, Grain::Access);
         self.pending_reads.clear();
+        if !bytes.iter().all(is_known) {
+            return None;
+        }
         let length = compose(&mut self.pool, &bytes);
         Some(Growth { string, length, count, removed, freed: None })
     }
@@ -330,9 +341,8 @@ impl<'r> Engine<'r> {
         let (Some(place), Some(result)) = (place, logged.scalar()) else { return logged };
         let bytes = self.read(t, Place::new(place, LENGTH, None), Grain::Access);
         self.pending_reads.clear();
-        if !bytes.iter().any(|byte| matches!(byte, MemoryByte::Part(..)))
-            || bytes.iter().any(|byte| matches!(byte, MemoryByte::Unknown | MemoryByte::Fresh))
-        {
+        let computed = bytes.iter().any(|byte| matches!(byte, MemoryByte::Part(..)));
+        if !computed || !bytes.iter().all(is_known) {
             return logged;
         }
         let length = compose(&mut self.pool, &bytes);
