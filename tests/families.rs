@@ -137,8 +137,7 @@ fn explain(family: &Family, ending: &str) -> Option<Row> {
     let answer = workspace
         .symbiosis(["solve", "failing.trace", "--timeout", TIME_OUT, "--format", "json"])
         .expect_code(SUCCESS);
-    let solution: Solution = serde_json::from_str(&answer.stdout())
-        .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()));
+    let solution = answer.solution();
     // The recorded run is a failing schedule itself, and agrees with its own clock and log.
     let contradicted = answer.stderr().contains("agrees with the times");
     assert!(!contradicted, "{}", answer.describe());

@@ -122,11 +122,10 @@ fn explain_failure(fixture: &Fixture, ending: &str) {
 }
 
 fn solve(workspace: &Workspace) -> Solution {
-    let answer = workspace
+    workspace
         .symbiosis(["solve", "failing.trace", "--timeout", TIME_OUT, "--format", "json"])
-        .expect_code(SUCCESS);
-    serde_json::from_str(&answer.stdout())
-        .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()))
+        .expect_code(SUCCESS)
+        .solution()
 }
 
 /// The failing run is long, and executed without gaps.

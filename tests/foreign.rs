@@ -48,22 +48,32 @@ fn what_a_library_writes_behind_parameters_is_known_optimised() {
     what_a_library_writes_is_known("-O2");
 }
 
-fn callbacks_are_recorded_solved_and_replayed(level: &str) {
-    let workspace = Workspace::new(&format!("foreign{level}"));
-    build(&workspace, "foreign", "pool", "program", level);
-    let record = ["record", "--until-failure", RUNS, "--noise", "--timeout", "60"];
+/// Runs the program until it fails; one that takes so many seconds hangs.
+fn record_failure(workspace: &Workspace, seconds: &str) {
+    let record = ["record", "--until-failure", RUNS, "--noise", "--timeout", seconds];
     let program = ["-o", "failing.trace", "--", "./program"];
     workspace.symbiosis(record.into_iter().chain(program)).expect_code(SUCCESS);
-    let answer = workspace
+}
+
+/// The answer about a run that fails: nothing is unknown, and both schedules are confirmed.
+fn recorded_and_solved(workspace: &Workspace, seconds: &str) -> Solution {
+    record_failure(workspace, seconds);
+    let solution = workspace
         .symbiosis(["solve", "failing.trace", "--timeout", "60", "--format", "json"])
-        .expect_code(SUCCESS);
-    let solution: Solution = serde_json::from_str(&answer.stdout())
-        .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()));
+        .expect_code(SUCCESS)
+        .solution();
     assert_eq!(solution.verdict, Verdict::FailingSchedule, "reason: {:?}", solution.reason);
     assert_eq!(solution.stats.model_gaps, 0, "model gaps");
     assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
     let first = solution.alternates.first().expect("an alternate");
     assert_eq!(first.replay, Replay::Confirmed, "{:?}", first.replay_note);
+    solution
+}
+
+fn callbacks_are_recorded_solved_and_replayed(level: &str) {
+    let workspace = Workspace::new(&format!("foreign{level}"));
+    build(&workspace, "foreign", "pool", "program", level);
+    let solution = recorded_and_solved(&workspace, "60");
     let dsp = solution.dsp.as_ref().expect("a projection");
     let shows_total = |kind: &str| {
         let events = dsp.failing.iter().filter_map(|id| solution.event(id));
@@ -106,22 +116,10 @@ fn a_mutex_that_is_half_inline_is_a_mutex(level: &str) {
         .expect("g++ starts");
     assert!(built.status.success(), "g++: {}", String::from_utf8_lossy(&built.stderr));
     let source = folder.join("transfers.cc").display().to_string();
-    let compile = ["c++", "-g", level, "-pthread", &source, "-o", "transfers"];
+    let compile = ["c++", "-g", level, "-pthread", &source, "-o", "program"];
     let link = ["-L.", "-lQt6Core", "-Wl,-rpath,$ORIGIN"];
     workspace.symbiosis(compile.into_iter().chain(link)).expect_code(SUCCESS);
-    let record = ["record", "--until-failure", RUNS, "--noise", "--timeout", "2"];
-    let program = ["-o", "failing.trace", "--", "./transfers"];
-    workspace.symbiosis(record.into_iter().chain(program)).expect_code(SUCCESS);
-    let answer = workspace
-        .symbiosis(["solve", "failing.trace", "--timeout", "60", "--format", "json"])
-        .expect_code(SUCCESS);
-    let solution: Solution = serde_json::from_str(&answer.stdout())
-        .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()));
-    assert_eq!(solution.verdict, Verdict::FailingSchedule, "reason: {:?}", solution.reason);
-    assert_eq!(solution.stats.model_gaps, 0, "model gaps");
-    assert_eq!(solution.replay, Replay::Confirmed, "{:?}", solution.replay_notes);
-    let first = solution.alternates.first().expect("an alternate");
-    assert_eq!(first.replay, Replay::Confirmed, "{:?}", first.replay_note);
+    let solution = recorded_and_solved(&workspace, "2");
     let cause = &solution.cause.as_ref().expect("a cause").sentence;
     for part in ["waits for `checking.mutex`", "waits for `savings.mutex`"] {
         assert!(cause.contains(part), "{cause}");
@@ -146,14 +144,11 @@ fn a_string_that_two_threads_append_to_loses_an_update(level: &str) {
     workspace
         .symbiosis(["c++", "-std=c++17", "-g", level, "-pthread", &source, "-o", "program"])
         .expect_code(SUCCESS);
-    let record = ["record", "--until-failure", RUNS, "--noise", "--timeout", "60"];
-    let program = ["-o", "failing.trace", "--", "./program"];
-    workspace.symbiosis(record.into_iter().chain(program)).expect_code(SUCCESS);
-    let answer = workspace
+    record_failure(&workspace, "60");
+    let solution = workspace
         .symbiosis(["solve", "failing.trace", "--no-replay", "--format", "json"])
-        .expect_code(SUCCESS);
-    let solution: Solution = serde_json::from_str(&answer.stdout())
-        .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()));
+        .expect_code(SUCCESS)
+        .solution();
     assert_eq!(solution.stats.model_gaps, 0, "model gaps");
     assert!(solution.alternates.iter().any(|alternate| alternate.same_path));
     let cause = solution.cause.as_ref().expect("a cause");

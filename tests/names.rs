@@ -3,7 +3,6 @@
 use crate::workspace::Workspace;
 use model::names::outside_of_library;
 use model::{EventKind, EventTrace};
-use render::Solution;
 use std::collections::BTreeSet;
 use std::path::Path;
 use symbiosis::pipeline;
@@ -203,8 +202,7 @@ fn a_copy_of_several_members_shows_each_of_them() {
         workspace.symbiosis(record).expect_code(SUCCESS);
         let solve = ["solve", "run.trace", "--no-replay", "--format", "json"];
         let answer = workspace.symbiosis(solve).expect_code(SUCCESS);
-        let solution: Solution = serde_json::from_str(&answer.stdout())
-            .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()));
+        let solution = answer.solution();
         let mut copies = solution
             .events
             .iter()

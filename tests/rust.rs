@@ -1,7 +1,6 @@
 //! Programs in Rust, live: built by `symbiosis rustc`, recorded until a panic, explained, and replayed.
 
 use crate::workspace::Workspace;
-use render::Solution;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -221,8 +220,7 @@ fn what_a_mutex_keeps_is_called_as_the_mutex() {
     let workspace = PLAIN.recorded("batcher");
     let solve = ["solve", "run.trace", "--no-replay", "--format", "json"];
     let answer = workspace.symbiosis(solve).expect_code(SUCCESS);
-    let solution: Solution = serde_json::from_str(&answer.stdout())
-        .unwrap_or_else(|error| panic!("{error} in the answer of {}", answer.describe()));
+    let solution = answer.solution();
     let there = solution.events.iter().filter(|event| event.location.line == 16);
     let names: Vec<_> = there.filter_map(|event| event.object.as_deref()).collect();
     assert!(names.contains(&"self.items"), "{names:?}");

@@ -97,11 +97,26 @@ impl Engine<'_> {
         self.threads[t].left_out |= is_behind;
     }
 
+    /// The thread has found a value that the walk does not have. Where the clock allows that to be behind the panic that the run
+    /// failed of, it comes of what is not walked, and the walk ends there.
+    pub fn ends_behind_panic(&mut self, t: usize) -> bool {
+        let may_be = self.may_be_behind_panic(t);
+        self.threads[t].left_out |= may_be;
+        may_be
+    }
+
+    fn may_be_behind_panic(&self, t: usize) -> bool {
+        self.panicked_elsewhere(t).is_some_and(|panicked| self.latest(t) > panicked)
+    }
+
     /// The thread goes on to this block. Does the library find there that somebody panics, where the clock allows it to be the
     /// panic that the run failed of? Mutexes look for it without a reading of the clock.
     pub fn check_panicking(&mut self, t: usize, target: BlockId) -> Result<(), Stop> {
-        let may_see = self.panicked_elsewhere(t).is_some_and(|panicked| self.latest(t) > panicked);
-        if may_see && self.tells_of_panic(t, target) { self.stop_here(t) } else { Ok(()) }
+        if self.may_be_behind_panic(t) && self.tells_of_panic(t, target) {
+            self.stop_here(t)
+        } else {
+            Ok(())
+        }
     }
 
     fn tells_of_panic(&self, t: usize, target: BlockId) -> bool {
