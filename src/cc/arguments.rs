@@ -140,14 +140,13 @@ impl Parser {
         }
         let text = arg.to_str().unwrap_or("");
         let value = if options::takes_value(text) { rest.next() } else { None };
-        let dropped = Dropped::of(text);
         match text {
             "--" => self.only_inputs = true,
             "-c" | "--compile" => self.compile = true,
             "-o" | "--output" => self.output = value.map(PathBuf::from),
             "-x" | "--language" => self.language(value.map_or(OsStr::new("none"), |v| v)),
             _ if options::passes_through(text) => self.pass_through = true,
-            _ => match dropped {
+            _ => match Dropped::of(text) {
                 Some(why) => self.dropped.push((why, text.to_owned())),
                 None => self.joined_or_plain(arg, bytes, value),
             },

@@ -45,16 +45,6 @@ enum Role {
 }
 
 impl Role {
-    /// The runtime's function.
-    fn entry(self) -> Option<&'static str> {
-        match self {
-            Self::Lock => Some("__symbiosis_qt_lock"),
-            Self::TryLock => Some("__symbiosis_qt_try_lock"),
-            Self::Unlock => Some("__symbiosis_qt_unlock"),
-            Self::Look(_) => None,
-        }
-    }
-
     /// Of an update or call in the function that is first in the list and inlined into the following ones.
     fn of_update(within: &[String]) -> Option<Self> {
         let place =
@@ -155,12 +145,12 @@ unsafe fn replace(code: &Rewriter<'_, '_>, instruction: LLVMValueRef, role: Role
     // SAFETY: the operands are those that the instructions have, and what is put in the place of one has its type.
     unsafe {
         let ty = llvm.LLVMTypeOf(instruction);
-        let Some(entry) = role.entry() else {
-            let Role::Look(found) = role else { return };
-            code.put(instruction, constant(code, ty, found));
-            return;
+        let (entry, result) = match role {
+            Role::Lock => ("__symbiosis_qt_lock", code.void),
+            Role::TryLock => ("__symbiosis_qt_try_lock", code.i32),
+            Role::Unlock => ("__symbiosis_qt_unlock", code.void),
+            Role::Look(found) => return code.put(instruction, constant(code, ty, found)),
         };
-        let result = if role == Role::TryLock { code.i32 } else { code.void };
         let object = llvm.LLVMGetOperand(instruction, 0);
         let call = code.build_call(instruction, entry, result, vec![code.pointer], &mut [object]);
         let done = match role {

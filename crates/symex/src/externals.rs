@@ -389,7 +389,7 @@ impl<'r> Engine<'r> {
         }
         let scanned = self.scan(t, argument(1), bound, operand(1));
         let measured = self.measured(call, 0);
-        let length = match (self.longer(scanned, measured), short) {
+        let length = match (self.agreed(scanned, measured), short) {
             (Some(length), _) => length,
             (None, Some(limit)) => {
                 let bytes = self.padded(t, argument(1), limit, operand(1));
@@ -452,10 +452,10 @@ impl<'r> Engine<'r> {
         let bound = limit.unwrap_or(LONGEST);
         let length = self.scan(t, argument(1), bound, operand(1));
         let measured = self.measured(call, 1);
-        let length = self.longer(length, measured);
+        let length = self.agreed(length, measured);
         // What is there behind the call is the one and the other.
         let both = self.measured(call, 0).zip(length);
-        let skip = self.longer(skip, both.and_then(|(both, length)| both.checked_sub(length)));
+        let skip = self.agreed(skip, both.and_then(|(both, length)| both.checked_sub(length)));
         let (Some(skip), Some(length)) = (skip, length) else {
             self.gap(t, GapKind::External(call.name.to_owned()), "length".to_owned());
             return;

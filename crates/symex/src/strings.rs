@@ -53,8 +53,6 @@ const LIBRARIES: [(Library, &str, [&str; 2]); 2] = [
 /// A string before it is edited.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
-    /// Its own address.
-    string: u64,
     /// Address of its buffer, and the internal one.
     address: u64,
     buffer: u64,
@@ -74,7 +72,6 @@ pub(crate) enum Before {
 /// By how much a string grows of which it is not known what it held.
 #[derive(Clone, Debug)]
 pub(crate) struct Growth {
-    string: u64,
     /// The length that was read.
     length: Scalar,
     /// So many bytes come.
@@ -231,7 +228,7 @@ impl<'r> Engine<'r> {
 
     /// Of the length of a text as the walk has it, and as the log has it, the one that holds: which bytes are another thread's is
     /// what the survey finds out, and until then none of them is known.
-    pub fn longer(&self, walked: Option<u64>, logged: Option<u64>) -> Option<u64> {
+    pub fn agreed(&self, walked: Option<u64>, logged: Option<u64>) -> Option<u64> {
         if self.symbolic() { walked.or(logged) } else { walked.max(logged) }
     }
 
@@ -301,26 +298,28 @@ impl<'r> Engine<'r> {
             return None;
         }
         let length = compose(&mut self.pool, &bytes);
-        Some(Growth { string, length, count, removed, freed: None })
+        Some(Growth { length, count, removed, freed: None })
     }
 
     /// What a call is logged to have written, with the length of a string that grows as the sum that it is.
     pub fn grown(&mut self, t: usize, address: u64, mut bytes: Bytes) -> Bytes {
         let Some(call) = self.threads[t].external_call() else { return bytes };
-        let growth = match &call.text {
-            Some(Before::Grows(growth)) => growth,
-            Some(Before::Known(text)) => {
-                if text.string == address {
-                    self.survey_length(t, address, true);
-                }
+        let string = call.arguments.first().and_then(Value::scalar).and_then(Scalar::as_const);
+        if string != Some(address.into()) {
+            return bytes;
+        }
+        let (length, more) = match &call.text {
+            Some(Before::Grows(growth)) => {
+                (growth.length, growth.count.wrapping_sub(growth.removed))
+            }
+            Some(Before::Known(_)) => {
+                self.survey_length(t, address, true);
                 return bytes;
             }
             None => return bytes,
         };
-        let (string, length) = (growth.string, growth.length);
-        let more = growth.count.wrapping_sub(growth.removed);
         let words = LENGTH as usize..2 * LENGTH as usize;
-        let Some(place) = bytes.get_mut(words).filter(|_| address == string) else { return bytes };
+        let Some(place) = bytes.get_mut(words) else { return bytes };
         let logged = compose(&mut self.pool, place).as_const();
         let more = Scalar::constant(64, more.into());
         let sum = value::bin(&mut self.pool, BinOp::Add, length, more).to_expr(&mut self.pool);
@@ -364,7 +363,7 @@ impl<'r> Engine<'r> {
         };
         let (address, length) = (word(0)?, word(LENGTH as usize)?);
         let buffer = self.resolve(t, address)?;
-        let after = Text { string: growth.string, address, buffer, length, own: None };
+        let after = Text { address, buffer, length, own: None };
         let taken = call.allocated.and_then(|index| self.learned.heap.objects.get(index));
         let moved = taken.is_some_and(|object| object.address == address);
         let before = match growth.freed {
@@ -375,7 +374,7 @@ impl<'r> Engine<'r> {
         };
         let length = after.length.checked_add(growth.removed)?.checked_sub(growth.count)?;
         let (address, buffer) = before;
-        Some([Text { string: growth.string, address, buffer, length, own: None }, after])
+        Some([Text { address, buffer, length, own: None }, after])
     }
 
     fn text_at(&mut self, t: usize, library: Library, string: u64) -> Option<Text> {
@@ -392,7 +391,7 @@ impl<'r> Engine<'r> {
             }
         };
         let buffer = self.resolve(t, address)?;
-        (length <= LONGEST).then_some(Text { string, address, buffer, length, own: None })
+        (length <= LONGEST).then_some(Text { address, buffer, length, own: None })
     }
 
     /// Does what the call changed.

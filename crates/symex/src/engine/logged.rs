@@ -76,7 +76,8 @@ impl Engine<'_> {
             // Made-up addresses stand for real ones, which nobody recorded.
             (Some(computed), _) if is_made_up(computed) => value,
             (Some(computed), _) => {
-                if !self.ends_behind_panic(t) {
+                let is_read = ["load", "atomicrmw", "cmpxchg"].contains(&kind);
+                if !(is_read && self.ends_behind_panic(t)) {
                     let detail = format!("computed {computed:#x}, logged {word:#x}");
                     self.gap(t, GapKind::WrongValue(kind.to_owned()), detail);
                 }

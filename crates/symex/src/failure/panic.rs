@@ -97,7 +97,7 @@ impl Engine<'_> {
         self.threads[t].left_out |= is_behind;
     }
 
-    /// The thread has found a value that the walk does not have. Where the clock allows that to be behind the panic that the run
+    /// The thread has read a value that the walk does not have. Where the clock allows that to be behind the panic that the run
     /// failed of, it comes of what is not walked, and the walk ends there.
     pub fn ends_behind_panic(&mut self, t: usize) -> bool {
         let may_be = self.may_be_behind_panic(t);

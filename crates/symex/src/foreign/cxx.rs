@@ -9,7 +9,11 @@ const RECURSIVE_MUTEX: u64 = 24;
 /// Of libc++: a mutex, two conditions and a count.
 const SHARED_MUTEX: u64 = 144;
 
-const FUNCTIONS: [Known; 35] = [
+const FUNCTIONS: [Known; 38] = [
+    // What instrumented code calls for the mutexes that Qt 6 has inline.
+    ("__symbiosis_qt_lock", SyncOp::MutexLock, WORD),
+    ("__symbiosis_qt_try_lock", SyncOp::MutexTryLock, WORD),
+    ("__symbiosis_qt_unlock", SyncOp::MutexUnlock, WORD),
     ("_ZN6QMutex4lockEv", SyncOp::MutexLock, WORD),
     ("_ZN6QMutex7tryLockEi", SyncOp::MutexTryLock, WORD),
     ("_ZN6QMutex6unlockEv", SyncOp::MutexUnlock, WORD),
@@ -47,13 +51,6 @@ const FUNCTIONS: [Known; 35] = [
     ("_ZNSt3__119__shared_mutex_base13unlock_sharedEv", SyncOp::RwUnlock, SHARED_MUTEX),
 ];
 
-/// What instrumented code calls for the mutexes that Qt 6 has inline.
-const QT_WORDS: [Known; 3] = [
-    ("__symbiosis_qt_lock", SyncOp::MutexLock, WORD),
-    ("__symbiosis_qt_try_lock", SyncOp::MutexTryLock, WORD),
-    ("__symbiosis_qt_unlock", SyncOp::MutexUnlock, WORD),
-];
-
 /// As the names of abseil's functions end: its namespace has the version in it.
 const ABSEIL: [Known; 9] = [
     ("5Mutex4LockEv", SyncOp::MutexLock, WORD),
@@ -73,7 +70,7 @@ pub(super) fn known(name: &str) -> Option<&'static Known> {
         let waits = |known: &Known| known.0 != "5MutexE" || rest.contains("7CondVar4Wait");
         return ABSEIL.iter().find(|known| rest.ends_with(known.0) && waits(known));
     }
-    QT_WORDS.iter().chain(&FUNCTIONS).find(|(other, ..)| *other == name)
+    FUNCTIONS.iter().find(|(other, ..)| *other == name)
 }
 
 /// Members that are all of an object, in the classes of these libraries.
