@@ -21,6 +21,10 @@ pub struct Event {
     /// Where in the source it happens, innermost frame first. Never empty; an unknown place is a
     /// [`Site`] with `line` 0. Shared by all events that come from one place by one way of calls.
     pub stack: Stack,
+    /// How many of the stack's places, from the outermost on, are in calls in which the thread was at its event before,
+    /// too: two calls of a function by one line have the same places. At least that many are where it is
+    /// [`ALL_CONTINUED`](Self::ALL_CONTINUED), as where nothing is known.
+    pub continued: u16,
     /// What the event touches in the source's words, such as `q->filled` or `accounts[3].balance`
     /// or a mutex's name, and of a wait in a call the function that was called; `None` when debug information does not tell.
     pub name: Option<Arc<str>>,
@@ -75,6 +79,16 @@ impl Event {
     #[must_use]
     pub fn site(&self) -> &Site {
         &self.stack[self.depth()]
+    }
+
+    /// All places that two events have in common are in the same calls.
+    pub const ALL_CONTINUED: u16 = u16::MAX;
+
+    /// Is the call at this depth of the stack, counted from the outermost one, which is 0, the one that the thread was in at
+    /// its event before, if that has the same places up to there?
+    #[must_use]
+    pub fn continues(&self, depth: usize) -> bool {
+        depth < usize::from(self.continued) || self.continued == Self::ALL_CONTINUED
     }
 
     /// How many places of the stack are inside of libraries, called from [`site`](Self::site).

@@ -508,6 +508,7 @@ mod tests {
             thread,
             index: 0,
             stack: stack.into(),
+            continued: Event::ALL_CONTINUED,
             name: None,
             words: Arc::new([]),
             pieces: Arc::new([]),

@@ -182,6 +182,7 @@ impl<'t> Edit<'t> {
             trace.threads[thread].events = own;
         }
         trace.given = self.given(&trace, &origin);
+        trace.given.extend(self.freed_twice(&place));
         // A read that was added names its variables itself.
         let mut added: BTreeMap<VarId, EventId> = BTreeMap::new();
         for (event, origin) in trace.events.iter().zip(&origin) {
@@ -254,28 +255,44 @@ impl<'t> Edit<'t> {
         both.collect()
     }
 
+    /// The frees of an object that was freed twice: the one that fails is the second, or another thread would have failed there.
+    fn freed_twice(&self, place: &impl Fn(EventId) -> Option<EventId>) -> Vec<(EventId, EventId)> {
+        let is_free = |id: EventId| matches!(self.trace.event(id).kind, EventKind::Free { .. });
+        let frees = self.trace.lifetimes.iter().filter(|&&(a, b)| is_free(a) && is_free(b));
+        frees.filter_map(|&(first, second)| place(first).zip(place(second))).collect()
+    }
+
     fn event(
         &self,
         step: &Step,
         (id, thread, index): (EventId, ThreadId, u32),
         place: &impl Fn(EventId) -> Option<EventId>,
     ) -> Option<Event> {
-        let (mut kind, stack, name, words, pieces, drains) = match step {
-            Step::Added { kind, stack, name } => {
-                let name = name.as_deref().map(Arc::from);
-                (kind.clone(), stack.clone(), name, Arc::default(), Arc::default(), false)
-            }
+        let mut event = match step {
+            Step::Added { kind, stack, name } => Event {
+                id,
+                thread,
+                index,
+                kind: kind.clone(),
+                stack: stack.clone(),
+                continued: Event::ALL_CONTINUED,
+                name: name.as_deref().map(Arc::from),
+                words: Arc::default(),
+                pieces: Arc::default(),
+                drains: false,
+            },
             Step::Kept(old) => {
                 let event = self.trace.event(*old);
                 let kind = self.kinds.get(old).unwrap_or(&event.kind).clone();
-                let (words, pieces) = (Arc::clone(&event.words), Arc::clone(&event.pieces));
-                (kind, event.stack.clone(), event.name.clone(), words, pieces, event.drains)
+                Event { id, thread, index, kind, ..event.clone() }
             }
         };
-        if let EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } = &mut kind {
+        if let EventKind::Wake { began, .. } | EventKind::WaitTimedOut { began, .. } =
+            &mut event.kind
+        {
             *began = place(*began)?;
         }
-        Some(Event { id, thread, index, kind, stack, name, words, pieces, drains })
+        Some(event)
     }
 }
 

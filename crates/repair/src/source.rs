@@ -165,16 +165,20 @@ pub(crate) fn passages(trace: &EventTrace, span: &Span) -> Vec<(EventId, EventId
             let event = trace.event(id);
             let inside = frames(event).iter().position(|site| span.has(site)).map(|depth| {
                 let frames = frames(event);
-                let path = frames[..depth].iter().map(|site| (*site).clone()).collect();
-                (path, frames[depth].line)
+                let path: Vec<Site> = frames[..depth].iter().map(|site| (*site).clone()).collect();
+                (path, frames[depth].line, event.continues(depth))
             });
-            let Some((path, line)) = inside else {
+            let Some((path, line, goes_on)) = inside else {
                 found.extend(open.take().map(|open| (open.first, open.last)));
                 continue;
             };
             match &mut open {
                 // Further down in the same activation, or back in a loop that does not begin anew.
-                Some(open) if open.path == path && !(line == span.first && line < open.line) => {
+                Some(open)
+                    if goes_on
+                        && open.path == path
+                        && !(line == span.first && line < open.line) =>
+                {
                     (open.last, open.line) = (id, line);
                 }
                 _ => {
@@ -201,6 +205,36 @@ struct Open {
 mod tests {
     use super::*;
     use encoders::dsl::parse;
+
+    /// `add`, which is one line, is called in each round of a loop.
+    #[test]
+    fn each_call_of_a_line_is_a_passage() {
+        let text = "
+            a: [read] R sum -> x
+            a: [write] W sum 1
+            a: [next] R sum -> y
+            a: [last] W sum 2
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let site = |function: &str, line| Site {
+            file: "sum.c".to_owned(),
+            line,
+            column: 1,
+            function: function.to_owned(),
+        };
+        let events = ["read", "write", "next", "last"].map(|label| parsed.event(label));
+        for id in events {
+            parsed.trace.events[id.index()].stack = [site("add", 4), site("work", 9)].into();
+        }
+        let [read, write, next, last] = events;
+        let span = Span::of(&site("add", 4));
+        assert_eq!(passages(&parsed.trace, &span), [(read, last)]);
+        parsed.trace.events[next.index()].continued = 1;
+        assert_eq!(passages(&parsed.trace, &span), [(read, write), (next, last)]);
+        // The loop itself is one passage through the line that calls it.
+        let span = Span::of(&site("work", 9));
+        assert_eq!(passages(&parsed.trace, &span), [(read, last)]);
+    }
 
     #[test]
     fn lines_of_a_library_are_left_to_who_calls_it() {

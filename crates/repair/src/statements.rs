@@ -47,7 +47,7 @@ pub(crate) fn statements(trace: &EventTrace, thread: ThreadId, function: &Site) 
         };
         let (path, line) = (frames[..depth].to_vec(), frames[depth].line);
         match &current {
-            Some((other, number)) if *other == path => {
+            Some((other, number)) if *other == path && event.continues(depth) => {
                 if *number == line
                     && let Some(statement) = found.last_mut()
                 {

@@ -150,7 +150,7 @@ impl Builder {
         &mut self,
         thread: usize,
         kind: EventKind,
-        stack: Stack,
+        (stack, continued): (Stack, u16),
         name: Option<String>,
         interval: Interval,
     ) -> u32 {
@@ -166,6 +166,7 @@ impl Builder {
             index,
             kind,
             stack,
+            continued,
             name,
             words: Arc::default(),
             pieces: Arc::default(),
@@ -575,7 +576,8 @@ mod tests {
         let value = pool.constant(8, 3);
         let mut add = |kind, name: Option<&str>| {
             let interval = Interval::default();
-            out.event(0, kind, Stack::default(), name.map(named), interval);
+            let stack = (Stack::default(), Event::ALL_CONTINUED);
+            out.event(0, kind, stack, name.map(named), interval);
         };
         let write = |cell| EventKind::Write { parts: vec![WritePart { cell, value }] };
         add(write(first), None);

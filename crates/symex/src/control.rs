@@ -1,6 +1,7 @@
 //! Control flow inside functions, function entry and return, and unwinding.
 
 use crate::access::{Grain, Place};
+use crate::continued::NO_BRANCH;
 use crate::engine::{Engine, operand_value};
 use crate::failure::Found;
 use crate::image::FunctionInfo;
@@ -60,6 +61,7 @@ impl<'r> Engine<'r> {
         let thread = &mut self.threads[t];
         let Some(frame) = thread.code_mut() else { return contradiction("no function") };
         let from = frame.block;
+        frame.branched = frame.branched.min(info.branch_level(from));
         if let Some(history) = &mut frame.history {
             history.entered_from.insert(target, from);
         }
@@ -415,6 +417,7 @@ impl<'r> Engine<'r> {
             kept: vec![Some(0); info.plan.guesses.places.len()],
             guess: Guess::Logged,
             round: None,
+            branched: NO_BRANCH,
         };
         thread.frames.push(Frame::Code(Box::new(frame)));
         self.note_block(t, info, BlockId(0));

@@ -1,6 +1,7 @@
 //! The recorded process's modules: who is at which address, what globals hold at the start, and
 //! the logging plan of each function.
 
+use crate::continued::{self, NO_BRANCH};
 use crate::eval;
 use crate::memory::MemoryByte;
 use crate::plain::{self, Marks};
@@ -10,8 +11,8 @@ use crate::value::Value;
 use ir::loops::Loops;
 use ir::plan::FunctionPlan;
 use ir::types::{
-    ConstId, ConstantKind, FuncId, Function, GlobalId, InstId, InstKind, Module, Operand, Type,
-    TypeId,
+    BlockId, ConstId, ConstantKind, FuncId, Function, GlobalId, InstId, InstKind, Module, Operand,
+    Type, TypeId,
 };
 use ir::wrappers::{self, Bodies, Wrapper};
 use model::ExprPool;
@@ -32,6 +33,8 @@ pub(crate) struct FunctionInfo<'r> {
     pub plan: FunctionPlan,
     /// Per instruction: what it may be.
     marks: Vec<Marks>,
+    /// Per block: in how many inlined calls the branch stands that ends it.
+    branch_levels: Vec<u16>,
     /// Per instruction: the site of the gate before it.
     gates: Vec<Option<Box<str>>>,
     loops: OnceCell<Loops>,
@@ -52,6 +55,11 @@ impl FunctionInfo<'_> {
     /// What an instruction may be.
     pub fn marks(&self, id: InstId) -> Marks {
         self.marks.get(id.index()).copied().unwrap_or_default()
+    }
+
+    /// In how many inlined calls the branch stands that ends a block.
+    pub fn branch_level(&self, block: BlockId) -> u16 {
+        self.branch_levels.get(block.index()).copied().unwrap_or(NO_BRANCH)
     }
 
     /// The function's loops.
@@ -246,7 +254,8 @@ impl<'r> Image<'r> {
             let has_gate = |id: InstId| gates.get(id.index()).is_some_and(Option::is_some);
             let marks = plain::marks(self.module(module), function, &plan, has_gate);
             let (loops, wrapper) = (OnceCell::new(), OnceCell::new());
-            FunctionInfo { module, id, function, plan, marks, gates, loops, wrapper }
+            let branch_levels = continued::branch_levels(self.module(module), function);
+            FunctionInfo { module, id, function, plan, marks, branch_levels, gates, loops, wrapper }
         }))
     }
 

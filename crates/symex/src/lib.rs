@@ -54,6 +54,7 @@ mod clock;
 mod concrete;
 mod containers;
 mod contents;
+mod continued;
 mod control;
 mod described;
 mod descriptors;

@@ -118,6 +118,8 @@ pub(crate) struct CodeFrame<'r> {
     pub guess: Guess,
     /// The round of a waiting loop that goes on.
     pub round: Option<Round>,
+    /// The fewest inlined calls in which a branch of it stood since the thread's last event.
+    pub branched: u16,
 }
 
 impl CodeFrame<'_> {
@@ -369,6 +371,8 @@ pub(crate) struct Thread<'r> {
     pub call_time: Option<Interval>,
     pub branch_sequence: u64,
     pub frame_serial: u64,
+    /// The serial numbers of the calls that it was in at its last event, outermost first.
+    pub calls: Vec<u64>,
     /// Per thread-local global: its private address.
     pub thread_locals: FxHashMap<(usize, u32), u64>,
     /// Instructions executed since the streams ended.
@@ -482,6 +486,7 @@ impl<'r> Thread<'r> {
             call_time: None,
             branch_sequence: 0,
             frame_serial: 0,
+            calls: Vec::new(),
             thread_locals: FxHashMap::default(),
             tail: 0,
             last_store: FxHashMap::default(),

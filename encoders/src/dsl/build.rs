@@ -470,6 +470,7 @@ impl Builder {
             index,
             kind,
             stack,
+            continued: Event::ALL_CONTINUED,
             name,
             words,
             pieces,

@@ -256,6 +256,7 @@ mod tests {
             thread: ThreadId::from_index(0),
             index: 0,
             stack: [Site { file: "turn.cpp".to_owned(), line: 16, ..Site::default() }].into(),
+            continued: Event::ALL_CONTINUED,
             name: None,
             words: [].into(),
             pieces: [].into(),

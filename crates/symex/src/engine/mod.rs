@@ -706,7 +706,8 @@ impl<'r> Engine<'r> {
         self.points.event(t, &kind);
         self.idle.event(&kind);
         let interval = self.happened(t);
-        let index = self.out.event(t, kind, stack, name, interval);
+        let continued = self.continued(t, &stack);
+        let index = self.out.event(t, kind, (stack, continued), name, interval);
         if self.drains {
             self.out.set_draining(t, index);
         }

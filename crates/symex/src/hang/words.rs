@@ -156,7 +156,7 @@ fn count(out: &Builder, matches: impl Fn(&EventKind) -> bool) -> usize {
 mod tests {
     use super::*;
     use crate::builder::ThreadEvents;
-    use model::{Interval, Stack};
+    use model::{Event, Interval, Stack};
 
     /// What a library calls its own argument says nothing; what the program calls the condition elsewhere does.
     #[test]
@@ -165,7 +165,8 @@ mod tests {
         out.threads.push(ThreadEvents::default());
         let condition = out.object(ObjectKind::Condition, "self.idle".to_owned());
         let kind = EventKind::Block { on: Awaited::Signal { condition } };
-        let block = out.event(0, kind, Stack::default(), None, Interval::default());
+        let stack = (Stack::default(), Event::ALL_CONTINUED);
+        let block = out.event(0, kind, stack, None, Interval::default());
         let mut stuck = Stuck {
             thread: 0,
             waits: Waits::Other,
