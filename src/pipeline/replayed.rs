@@ -7,6 +7,7 @@ use super::{PipelineError, ReplayOptions};
 use crate::replay::{Claim, across};
 use model::{Event, EventKind, EventTrace, Schedule};
 use render::solution::Replay;
+use solver::UnknownReason;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use symex::Execution;
@@ -18,6 +19,9 @@ const LONG: Duration = Duration::from_secs(20);
 const LONGER: u32 = 8;
 /// Where the first runs took longer than this, other schedules are looked for before freed memory is.
 const SOON: Duration = Duration::from_secs(5);
+
+/// Of so many alternates that fail all the same, variants are tried.
+const VARIED: usize = 2;
 
 /// An explanation, and what replay says of it.
 pub(super) struct Replayed<'t> {
@@ -246,8 +250,57 @@ fn replay_alternates(
         confirmed += usize::from(finding.avoids());
         findings.push(finding);
     }
+    let fails = |finding: &Finding| finding.fails || finding.fails_otherwise;
+    if confirmed == 0 && wanted > 0 && findings.iter().any(fails) {
+        findings.extend(replay_apart(confirmer, execution, work, replayed)?);
+    }
     replayed.alternates = keep(&mut replayed.explained, findings, wanted);
     Ok(())
+}
+
+/// The program fails all the same under the alternates, maybe since threads that had only begun something fell into the
+/// failing one's step: looks for a variant in which they keep apart, and adds it to the alternates.
+fn replay_apart(
+    confirmer: &Confirmer,
+    execution: &Execution,
+    work: &Work<'_>,
+    replayed: &mut Replayed<'_>,
+) -> Result<Option<Finding>, PipelineError> {
+    let explained = &replayed.explained;
+    let Some(failing) = &explained.explanation.failing else { return Ok(None) };
+    let trace: &EventTrace = &explained.trace;
+    let alternates = explained.explanation.alternates.found.iter().take(VARIED);
+    let variants = alternates
+        .flat_map(|alternate| explain::apart(trace, &alternate.schedule.order, alternate.flipped));
+    for order in variants {
+        if work.is_over() {
+            break;
+        }
+        let variant = Schedule { order };
+        // Of the explanation the alternate is wanted alone. Where it does not pass along the recorded paths, that is an
+        // error, and it is no alternate.
+        let shown = explain::explain_by_update(
+            trace,
+            &failing.schedule,
+            Some(&variant),
+            UnknownReason::TimeOut,
+            &|| !work.is_over(),
+        );
+        let Ok(shown) = shown else { continue };
+        let Some((alternate, dsp)) = shown.alternates.found.into_iter().zip(shown.dsps).next()
+        else {
+            continue;
+        };
+        let finding =
+            confirmer.confirm(Claim::Passes, explained, execution, &alternate.schedule)?;
+        if finding.avoids() {
+            let explanation = &mut replayed.explained.explanation;
+            explanation.alternates.found.push(alternate);
+            explanation.dsps.push(dsp);
+            return Ok(Some(finding));
+        }
+    }
+    Ok(None)
 }
 
 /// Brings confirmed alternates before others, of these the ones that end well first, otherwise in their order,

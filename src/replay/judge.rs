@@ -320,10 +320,9 @@ fn waiting_place<'t>(trace: &'t EventTrace, thread: &str) -> Option<&'t Site> {
 }
 
 /// The name of the thread that failed, and where.
-fn failure_place(trace: &EventTrace) -> Option<(String, Site)> {
+fn failure_place(trace: &EventTrace) -> Option<Site> {
     let failure = trace.failure.as_ref()?;
-    let thread = trace.thread_of(failure.event).name.clone();
-    Some((thread, trace.event(failure.event).site().clone()))
+    Some(trace.event(failure.event).site().clone())
 }
 
 /// An address as the offset in a function of a module; none when it is not in instrumented code,
@@ -349,7 +348,8 @@ fn path_of_failing(trace: &Trace, failure: &Failure) -> Option<Vec<u32>> {
 }
 
 /// Did the thread that failed in the recorded run come further than it did then? A failure at the
-/// same place is a later one when the path to it is longer and not the recorded one.
+/// same place is a later one when the path to it is longer and not the recorded one, or goes on from that one behind the
+/// schedule's end. Where a signal ends a thread, it may be the log that is longer.
 fn went_past(original: &Manifest, attempt: &Attempt) -> bool {
     let Some(failure) = &original.failure else { return true };
     let now = &attempt.manifest;
@@ -368,8 +368,10 @@ fn went_past(original: &Manifest, attempt: &Attempt) -> bool {
         }
     };
     let then = attempt.original.trace().and_then(|trace| path_of_failing(trace, failure));
+    let followed = attempt.report.left.is_none() && attempt.report.followed == attempt.report.lines;
+    let goes_on = followed && own.is_some_and(|own| own.kind != FailureKind::Signal);
     match (then, path_now()) {
-        (Some(then), Some(now)) => now.len() > then.len() && !now.starts_with(&then),
+        (Some(then), Some(now)) => now.len() > then.len() && (goes_on || !now.starts_with(&then)),
         _ => false,
     }
 }

@@ -26,6 +26,7 @@
 mod across;
 mod align;
 mod alternates;
+mod apart;
 mod ask;
 mod cause;
 mod checked;
@@ -59,6 +60,7 @@ mod widen;
 pub use across::{Across, Divergence, Flipped, Side, across, across_check};
 pub use align::{Matching, align};
 pub use alternates::{Alternate, Alternates};
+pub use apart::apart;
 pub use cause::{
     Cause, CauseEvent, Passing, Pattern, cause, last_member, late_write, outside_of_library,
     same_variable,
