@@ -251,6 +251,46 @@ fn fixes_of(name: &str, text: &str, (level, options): (&str, &[&str])) -> String
     workspace.symbiosis(["fix", "failing.trace", "--runs", "5"]).expect_code(SUCCESS).stdout()
 }
 
+/// Two threads replace a token, and both may free the one that was there: in one line, which is called in a loop.
+const REPLACED: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *token;
+
+static void pause_a_little(void) { usleep(300); }
+
+static void renew(const char *text) { char *old = token; pause_a_little(); token = strdup(text); free(old); }
+
+static void *worker(void *text) {
+    for (int i = 0; i < 4; i++)
+        renew(text);
+    return NULL;
+}
+
+int main(void) {
+    pthread_t left, right;
+    token = strdup("first");
+    pthread_create(&left, NULL, worker, "left");
+    pthread_create(&right, NULL, worker, "right");
+    pthread_join(left, NULL);
+    pthread_join(right, NULL);
+    return 0;
+}
+"#;
+
+/// What was freed twice was the same object: with a lock around each call it is another one. Each call is a section of its
+/// own, also where it was inlined.
+fn what_is_freed_twice_is_one_object() {
+    for level in ["-O0", "-O1"] {
+        let answer = fixes_of(&format!("fix-replaced{level}"), REPLACED, (level, &[]));
+        let repair = "hold a new mutex for `token` at program.c:11 in renew\n";
+        assert!(answer.contains(repair), "{level}: {answer}");
+    }
+}
+
 /// Who asks for a lock in each round of a loop, with another one held, is alone until the last round.
 fn an_order_of_locks_holds_for_all_rounds() {
     let answer = fixes_of("fix-unrolled", UNROLLED, ("-O2", &["--timeout", "1"]));
@@ -408,6 +448,10 @@ fn main() -> ExitCode {
     }));
     trials.push(Trial::test("rounds::nobody_is_joined_in_each", || {
         nobody_is_joined_in_a_loop();
+        Ok(())
+    }));
+    trials.push(Trial::test("rounds::what_is_freed_twice_is_one_object", || {
+        what_is_freed_twice_is_one_object();
         Ok(())
     }));
     trials.push(Trial::test("two_bugs::a_repair_of_one_is_not_refused_for_the_other", || {

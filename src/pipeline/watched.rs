@@ -86,7 +86,7 @@ pub(super) fn is_likely(
     let is_long = execution.trace.events.len() >= LONG;
     let used = execution.report.used_after_free.is_some();
     Ok(match failure.kind {
-        RecordedFailureKind::HeapCorruption => true,
+        _ if is_damage(failure.kind, &execution.trace) => true,
         // The allocator may have found what others did to it.
         RecordedFailureKind::DoubleFree { .. } => used,
         RecordedFailureKind::Signal { .. } => is_long || !is_led_to(&execution.trace, work)?,
@@ -97,6 +97,21 @@ pub(super) fn is_likely(
     })
 }
 
+/// Did the allocator find damage at some time later, as it does when a thread ends?
+fn is_damage(kind: RecordedFailureKind, trace: &EventTrace) -> bool {
+    match kind {
+        RecordedFailureKind::HeapCorruption => true,
+        RecordedFailureKind::DoubleFree { .. } => says_nothing(trace),
+        _ => false,
+    }
+}
+
+/// Does the failure follow from nothing that a thread read?
+fn says_nothing(trace: &EventTrace) -> bool {
+    let condition = trace.failure.as_ref().map(|failure| &failure.condition);
+    matches!(condition, Some(FailureCondition::Value(expr)) if trace.reads_of(*expr).is_empty())
+}
+
 /// Does what log and clock tell of the recorded run lead to the failure, by what threads or the beginning wrote and not by
 /// what nobody knows of? Where log and clock tell nothing, that is not known.
 fn is_led_to(trace: &EventTrace, work: &Work<'_>) -> Result<bool, PipelineError> {
@@ -105,7 +120,7 @@ fn is_led_to(trace: &EventTrace, work: &Work<'_>) -> Result<bool, PipelineError>
         Some(FailureCondition::Value(expr)) => trace.reads_of(*expr),
         _ => BTreeSet::new(),
     };
-    if reads.is_empty() && matches!(condition, Some(FailureCondition::Value(_))) {
+    if says_nothing(trace) {
         return Ok(false);
     }
     if trace.intervals.is_empty() || !work.has_coarse_sessions() {
@@ -176,8 +191,9 @@ pub(super) fn run_again(
     let confirmer = Confirmer::new(directory, execution, options, work.deadline)?;
     let budget = Budget::new(work.deadline, work.options.memory_mb);
     let place = directory.join(DIRECTORY);
-    let kind = loaded.recording.failure.as_ref().map(|failure| failure.kind);
-    let is_sure = no_order || kind == Some(RecordedFailureKind::HeapCorruption);
+    let failure = loaded.recording.failure.as_ref();
+    let is_sure =
+        no_order || failure.is_some_and(|failure| is_damage(failure.kind, &execution.trace));
     let mut before = None;
     for last in [false, true] {
         if last && !is_sure {

@@ -41,7 +41,10 @@ impl Engine<'_> {
         self.stamp(t, tsc);
         let ordinal = self.threads[t].frees;
         self.threads[t].frees += 1;
-        let Some(index) = self.learned.heap.free(t, ordinal, address, tsc) else { return };
+        let Some(index) = self.learned.heap.free(t, ordinal, address, tsc) else {
+            self.note_unknown_free(address);
+            return;
+        };
         let base = self.learned.heap.objects[index].base;
         if let Some(text) = self.threads[t].external_call().and_then(|call| call.text.as_mut()) {
             text.note_freed(address, base);

@@ -5,18 +5,18 @@
 //! the object may be walked after the one that failed, so the pair is only put together at the end.
 
 use super::freed::Freed;
-use super::{SIGBUS, SIGSEGV};
+use super::{Found, SIGBUS, SIGSEGV};
 use crate::access::Place;
 use crate::builder::Numbering;
 use crate::engine::{Engine, Pass};
 use crate::locals::Used;
 use crate::recording::RecordedFailureKind;
 use crate::thread::Stop;
-use crate::value::Scalar;
+use crate::value::{self, Scalar, Value};
 use ir::types::{InstKind, Operand};
 use model::{
-    CellId, EventId, EventKind, EventTrace, FailureCondition, FailureKind, PathConditionKind,
-    ReadPart, WritePart,
+    CellId, CmpOp, EventId, EventKind, EventTrace, FailureCondition, FailureKind,
+    PathConditionKind, ReadPart, WritePart,
 };
 use rustc_hash::FxHashMap;
 
@@ -74,9 +74,6 @@ impl Lifetime {
         numbering: &Numbering,
         owners: &FxHashMap<CellId, usize>,
     ) {
-        if trace.intervals.is_empty() {
-            return;
-        }
         let used = self.access.map(|(object, _)| object);
         let mut ends: FxHashMap<usize, Vec<EventId>> = FxHashMap::default();
         for &(object, (thread, number)) in &self.ends {
@@ -91,7 +88,7 @@ impl Lifetime {
         };
         let twice = self.first_free.and_then(id).zip(self.second_free.and_then(id));
         let mut lifetimes: Vec<(EventId, EventId)> = twice.into_iter().collect();
-        for event in &trace.events {
+        for event in trace.events.iter().take(trace.intervals.len()) {
             let reads = event.kind.reads().iter().map(|part| part.cell);
             let mut cells = reads.chain(event.kind.writes().iter().map(|part| part.cell));
             let object = cells.find_map(|cell| owners.get(&cell));
@@ -118,29 +115,70 @@ impl<'r> Engine<'r> {
         }
     }
 
+    /// An object was freed of which nothing is known yet: where it is the failure's, the walks are done again once the thread
+    /// that made it was walked.
+    pub fn note_unknown_free(&mut self, address: u64) {
+        if !self.symbolic() && self.lifetime_address() == Some(address) {
+            self.learned.unresolved.insert(address);
+        }
+    }
+
     /// A free of a heap object was walked, and is the thread's last event if it is one at all.
     pub fn note_free(&mut self, t: usize, index: usize, event: Option<u32>) {
         let object = &self.learned.heap.objects[index];
-        let failed = self
-            .lifetime_address()
-            .is_some_and(|address| address.wrapping_sub(object.address) < object.size.max(1));
+        let (base, begin, size) = (object.base, object.address, object.size.max(1));
+        let failed =
+            self.lifetime_address().is_some_and(|address| address.wrapping_sub(begin) < size);
+        let kind = self.limits.failure.as_ref().map(|failure| failure.kind);
+        let is_double = failed && matches!(kind, Some(RecordedFailureKind::DoubleFree { .. }));
+        let is_first = is_double && self.failing != Some(t);
         if let Some(event) = event {
             self.lifetime.frees.insert(index, (t, event));
             self.lifetime.ends.push((index, (t, event)));
-            let kind = self.limits.failure.as_ref().map(|failure| failure.kind);
-            let is_double = matches!(kind, Some(RecordedFailureKind::DoubleFree { .. }));
-            if failed && is_double {
-                match self.failing == Some(t) {
-                    true => self.lifetime.second_free = Some((t, event)),
-                    false => self.lifetime.first_free = Some((t, event)),
-                }
+            match (is_double, is_first) {
+                (false, _) => {}
+                (true, true) => self.lifetime.first_free = Some((t, event)),
+                (true, false) => self.lifetime.second_free = Some((t, event)),
             }
+        }
+        if let Some(pointer) = is_first.then(|| self.faulting_argument(t, begin)).flatten() {
+            self.through(t, pointer);
         }
         let counts = failed || self.limits.options.ordered_accesses;
         if counts || self.lifetime.freed.suspects.contains(&index) {
-            let place = Place::new(object.base, object.size.max(1), None);
-            self.survey(t, place, true);
+            self.survey(t, Place::new(base, size, None), true);
         }
+    }
+
+    /// φbug of a second free, at `address` or, where that is 0, at whatever object the call was passed: the branch that led
+    /// there was taken, and the pointer is the one that was freed before. With another one nothing was wrong.
+    pub(super) fn freed_again(&mut self, t: usize, address: u64) -> Option<Found> {
+        let found = self.search(t);
+        let Some(pointer) = self.freed_argument(t, address) else { return found };
+        let Some(object) = self.recorded_scalar(pointer) else { return found };
+        let same = value::cmp(&mut self.pool, CmpOp::Eq, pointer, Scalar::constant(64, object));
+        let Some(same) = same.as_expr() else { return found };
+        Some(match found {
+            Some(Found { condition, path_condition }) => {
+                Found { condition: self.pool.and(condition, same), path_condition }
+            }
+            None => Found { condition: same, path_condition: None },
+        })
+    }
+
+    /// The pointer to a freed object that the current call of uninstrumented code was passed.
+    fn freed_argument(&mut self, t: usize, address: u64) -> Option<Scalar> {
+        if address != 0 {
+            return self.faulting_argument(t, address);
+        }
+        let call = self.threads[t].external_call()?;
+        let scalars: Vec<Scalar> = call.arguments.iter().filter_map(Value::scalar).collect();
+        scalars.into_iter().filter(|scalar| scalar.width == 64).find(|scalar| {
+            let value = self.recorded_scalar(*scalar).map(|value| value as u64);
+            let heap = &self.learned.heap;
+            let object = value.and_then(|value| Some((value, heap.find(value, 0, u64::MAX)?)));
+            object.is_some_and(|(value, index)| heap.objects[index].address == value)
+        })
     }
 
     /// An access in the rest of a walk that ends with an access to a freed object: is it the one?

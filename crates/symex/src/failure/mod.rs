@@ -179,7 +179,9 @@ impl<'r> Engine<'r> {
                 self.touch_freed(t, address, 1, (None, false));
                 (FailureKind::UseAfterFree, None)
             }
-            RecordedFailureKind::DoubleFree { .. } => (FailureKind::DoubleFree, self.search(t)),
+            RecordedFailureKind::DoubleFree { address } => {
+                (FailureKind::DoubleFree, self.freed_again(t, address))
+            }
             RecordedFailureKind::HeapCorruption => (FailureKind::HeapCorruption, self.search(t)),
             RecordedFailureKind::StackOverflow => (FailureKind::StackOverflow, self.search(t)),
             RecordedFailureKind::Exception => (FailureKind::Exception, self.search_throw(t)),
@@ -227,7 +229,7 @@ impl<'r> Engine<'r> {
 
     /// Uninstrumented code faulted on what it was passed: the pointer nearest below the fault, as
     /// the place of the fault. `None` when no argument is near.
-    fn faulting_argument(&mut self, t: usize, fault: u64) -> Option<Scalar> {
+    pub(super) fn faulting_argument(&mut self, t: usize, fault: u64) -> Option<Scalar> {
         let call = self.threads[t].external_call()?;
         let scalars: Vec<Scalar> = call.arguments.iter().filter_map(Value::scalar).collect();
         let mut best: Option<(u64, Scalar)> = None;
