@@ -291,6 +291,41 @@ fn what_is_freed_twice_is_one_object() {
     }
 }
 
+/// Each thread gets the address of the variable that counts them.
+const COUNTED: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+
+#define WORKERS 4
+
+static int started[WORKERS + 1];
+
+static void *work(void *number) {
+    started[*(int *)number]++;
+    return NULL;
+}
+
+int main(void) {
+    pthread_t threads[WORKERS];
+    for (int i = 0; i < WORKERS; i++)
+        pthread_create(&threads[i], NULL, work, &i);
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < WORKERS; i++)
+        if (started[i] != 1)
+            return 1;
+    return 0;
+}
+"#;
+
+/// What the creator changes for the next thread is passed to each by its value.
+fn each_thread_gets_a_copy() {
+    let answer = fixes_of("fix-counted", COUNTED, ("-O1", &[]));
+    let repair =
+        "in main, give each thread a copy of `i` of its own (program.c:17): pass its value";
+    assert!(answer.contains(repair), "{answer}");
+}
+
 /// Who asks for a lock in each round of a loop, with another one held, is alone until the last round.
 fn an_order_of_locks_holds_for_all_rounds() {
     let answer = fixes_of("fix-unrolled", UNROLLED, ("-O2", &["--timeout", "1"]));
@@ -448,6 +483,10 @@ fn main() -> ExitCode {
     }));
     trials.push(Trial::test("rounds::nobody_is_joined_in_each", || {
         nobody_is_joined_in_a_loop();
+        Ok(())
+    }));
+    trials.push(Trial::test("rounds::each_thread_gets_a_copy", || {
+        each_thread_gets_a_copy();
         Ok(())
     }));
     trials.push(Trial::test("rounds::what_is_freed_twice_is_one_object", || {

@@ -322,6 +322,46 @@ mod tests {
         assert!(!has(Kind::WaitFor), "{found:?}");
     }
 
+    /// A lock of its own over what the program's lock is held for may be had by who waits for that one.
+    #[test]
+    fn no_new_lock_is_told_of_where_the_programs_own_is_enough() {
+        let text = "
+            cell idle 32 = 1
+            a: [take] lock m
+            a: [look] R idle -> i
+            a: assume i == 1
+            a: [give] unlock m
+            a: [again] lock m
+            a: [use] R idle -> l
+            a: [done] unlock m
+            a: fail l == 0
+            b: [in] lock m
+            b: [drop] W idle 0
+            b: [out] unlock m
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let places = [("take", 3), ("look", 4), ("give", 5), ("again", 7), ("use", 8), ("done", 9)];
+        for (label, line) in places.into_iter().chain([("in", 20), ("drop", 21), ("out", 22)]) {
+            let function = if line < 20 { "reap" } else { "borrow" };
+            let (file, function) = ("pool.c".to_owned(), function.to_owned());
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack =
+                [Site { file, line, column: 1, function }].into();
+        }
+        let events = ["look", "drop", "use"].map(|label| parsed.event(label));
+        let bug = Bug::by_hand(&parsed.trace, Pattern::Atomicity, &events);
+        let limits =
+            Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
+        let locks = |fail: &[Repair]| -> Vec<bool> {
+            let found = repairs(&bug, None, fail, 10, limits).expect("the solver answers").found;
+            found.iter().filter_map(|repair| repair.lock.as_ref()).map(|lock| lock.new).collect()
+        };
+        assert_eq!(locks(&[]), [false]);
+        // Where the program fails with it all the same, there is another one.
+        let own = repairs(&bug, None, &[], 10, limits).expect("the solver answers").found;
+        assert!(locks(&own).contains(&true));
+    }
+
     #[test]
     fn long_template_arguments_are_left_out() {
         let name = "get<std::__cxx11::basic_string<char, std::char_traits<char>> (&)(int)>";

@@ -16,6 +16,7 @@ mod interrupted;
 mod joined;
 mod one_sided;
 mod order;
+mod own_copy;
 mod planner;
 mod remembered;
 mod routine;
@@ -50,6 +51,8 @@ pub enum Kind {
     OneStep,
     /// Read a variable once and keep the value.
     ReadOnce,
+    /// Give each thread its own copy of a variable that its creator uses again.
+    OwnCopy,
     /// Let a semaphore begin with one unit.
     OneUnit,
     /// Let a statement come earlier or later in its own thread.
@@ -89,6 +92,7 @@ impl Kind {
             Self::CriticalSection => "critical-section",
             Self::OneStep => "one-step",
             Self::ReadOnce => "read-once",
+            Self::OwnCopy => "own-copy",
             Self::OneUnit => "one-unit",
             Self::Move => "move",
             Self::StartLater => "start-later",
@@ -149,11 +153,15 @@ impl Repair {
         }
     }
 
-    /// Is it the same change but for how far it goes, so that the simpler one is enough?
+    /// Is it the same change but for how far it goes, so that the simpler one is enough? So is one that has a lock of the
+    /// program's own held where this one makes a new one, which others may have while they wait for that.
     pub(crate) fn is_variant_of(&self, other: &Self) -> bool {
         let moved = self.kind == Kind::Move && other.kind == Kind::Move;
         let guarded = self.lock.is_some() && self.lock == other.lock && self.kind == other.kind;
-        (moved && self.places.first() == other.places.first()) || guarded
+        let is_new = |repair: &Self| repair.lock.as_ref().map(|lock| lock.new);
+        let goes_further = (is_new(self), is_new(other)) == (Some(true), Some(false))
+            && other.places.iter().all(|place| self.places.contains(place));
+        (moved && self.places.first() == other.places.first()) || guarded || goes_further
     }
 }
 
@@ -188,6 +196,11 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
         let parted = matches!(bug.pattern, Pattern::Atomicity | Pattern::SeveralVariables);
         found.retain(|Candidate { repair, .. }| !parted && repair.lock.is_none());
     }
+    // Several bit-fields in one unit, for which no language has an atomic operation.
+    found.retain(|Candidate { repair, .. }| {
+        let is_unit = |name: &String| name.contains(".{");
+        repair.kind != Kind::OneStep || !repair.variables.iter().any(is_unit)
+    });
     // A condition variable is initialised when nobody has it yet, not under a lock.
     if variables(bug).iter().any(|name| initialised(name).is_some()) {
         found.retain(|Candidate { repair, .. }| repair.lock.is_none());
@@ -243,7 +256,8 @@ fn of_pattern(bug: &Bug<'_>) -> Vec<Candidate> {
             found
         }
         Pattern::Order | Pattern::UseAfterFree | Pattern::DoubleFree | Pattern::Orders => {
-            let mut found: Vec<Candidate> = routine().collect();
+            let mut found: Vec<Candidate> = own_copy::candidate(bug).into_iter().collect();
+            found.extend(routine());
             found.extend(steps::one_count(bug));
             found.extend(again::candidates(bug));
             found.extend(shared::candidate(bug));
