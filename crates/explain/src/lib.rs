@@ -60,8 +60,8 @@ pub use across::{Across, Divergence, Flipped, Side, across, across_check};
 pub use align::{Matching, align};
 pub use alternates::{Alternate, Alternates};
 pub use cause::{
-    Cause, CauseEvent, Passing, Pattern, cause, last_member, late_write, outside_of_library,
-    same_variable,
+    Cause, CauseEvent, Passing, Pattern, cause, goes_on_without_look, last_member, late_write,
+    outside_of_library, same_variable,
 };
 pub use checked::{may_tell_of_check, outcomes};
 pub use commuting::Commuting;
