@@ -26,6 +26,7 @@ mod late_write;
 mod lifetime;
 mod locks;
 mod lost;
+mod met;
 mod misdirected;
 mod once;
 mod order;
