@@ -89,7 +89,8 @@ impl<'a> Missed<'a> {
 
     /// What the function of some lines calls the mutex of the wait: a class may have it by another name than who made it.
     fn mutex_in(&self, lines: &Span) -> String {
-        lock_word(self.trace(), self.waiting.object, lines, None)
+        let region = passages(self.trace(), lines).into_iter().next();
+        lock_word(self.trace(), self.waiting.object, lines, region)
     }
 
     /// What an event calls the condition variable that is waited for.
