@@ -104,6 +104,10 @@ fn a_look_up_that_is_not_one_step_with_the_insertion_is_the_cause() {
     // Which of the accesses in them it names depends on the run.
     assert!(cause.contains("(lookup.rs:18)"), "{solved}");
     assert!(!cause.contains("strong") && !cause.contains("std::"), "{solved}");
+    let fixed = workspace.symbiosis(["fix", "run.trace"]).expect_code(SUCCESS).describe();
+    let step =
+        "; `entry` and `or_insert_with` look (lookup.rs:13) and insert (lookup.rs:18) in one";
+    assert!(fixed.contains(step), "{fixed}");
 }
 
 /// What the harness notes for itself, such as whether output is captured, comes in another order, too. One of the tests
@@ -233,13 +237,31 @@ fn what_a_mutex_does_not_keep_is_not_called_as_the_mutex() {
     assert!(cause.contains("count` (counted.rs:") && !cause.contains("paid"), "{cause}");
 }
 
-/// To others `OnceLock::set` is one step, whatever the library does in it.
+/// To others `OnceLock::set` is one step, whatever the library does in it. Asking first and setting then is one in
+/// `get_or_init`.
 #[test]
-fn what_another_thread_does_to_a_cell_while_it_is_set_is_not_the_cause() {
-    let cause = told("set_once");
+fn what_is_asked_for_and_set_then_is_made_in_one_call() {
+    let workspace = PLAIN.recorded("set_once");
+    let fixed = workspace.symbiosis(["fix", "run.trace"]).expect_code(SUCCESS).describe();
+    let cause = fixed.lines().find(|line| line.contains("cause: ")).unwrap_or_default();
     let line = |line: &str| cause.contains(&format!("(set_once.rs:{line})"));
-    // The look that was too early, or what came behind it; the call is in line 22.
-    assert!(line("22") && (line("18") || line("25")), "{cause}");
+    // The look, or what came behind it; the call is in line 22.
+    assert!(line("22") && (line("18") || line("25")), "{fixed}");
+    let step = "repair 1: in connection, call `get_or_init` of `CONNECTION` where it is asked for (set_once.rs:18), \
+                and make in its closure what is set now (set_once.rs:22)";
+    assert!(fixed.contains(step), "{fixed}");
+}
+
+/// Whether an earlier one went to wait decides how the run ends, too: no check of another thread is looked for where the
+/// failing thread did not look again.
+#[test]
+fn who_is_woken_and_does_not_look_is_told_before_any_check() {
+    let workspace = PLAIN.recorded("woken");
+    let fixed = workspace.symbiosis(["fix", "run.trace"]).expect_code(SUCCESS).describe();
+    let cause = fixed.lines().find(|line| line.contains("cause: ")).unwrap_or_default();
+    assert!(cause.contains("items.len` (woken.rs:25)"), "{fixed}");
+    assert!(cause.contains("(woken.rs:22)"), "{fixed}");
+    assert!(fixed.contains("wait in a loop, or with `wait_while`"), "{fixed}");
 }
 
 /// What the thread does while it unwinds is not walked, so nobody may be walked into what comes of it.

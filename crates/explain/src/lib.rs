@@ -62,8 +62,8 @@ pub use align::{Matching, align};
 pub use alternates::{Alternate, Alternates};
 pub use apart::apart;
 pub use cause::{
-    Cause, CauseEvent, Passing, Pattern, cause, last_member, late_write, outside_of_library,
-    same_variable,
+    Cause, CauseEvent, Passing, Pattern, cause, goes_on_without_look, last_member, late_write,
+    outside_of_library, same_variable,
 };
 pub use checked::{may_tell_of_check, outcomes};
 pub use commuting::Commuting;

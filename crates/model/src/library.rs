@@ -91,6 +91,28 @@ impl Event {
         self.is_of_rusts_once() && self.runs_in_rust(&["set", "try_insert"])
     }
 
+    /// Does the program ask whether something is set that Rust's library sets once, as `OnceLock::get` does?
+    #[must_use]
+    pub fn asks_whether_it_is_set(&self) -> bool {
+        matches!(self.kind, EventKind::Read { .. })
+            && self.is_of_rusts_once()
+            && self.called_of_rusts_library() == Some("get")
+    }
+
+    /// Does the program look something up in a map of Rust's library (`false`), or insert it (`true`)?
+    #[must_use]
+    pub fn inserts_into_map(&self) -> Option<bool> {
+        let of_map = |site: &Site| {
+            rust_file(site).is_some_and(|file| RUST_MAPS.iter().any(|map| file.starts_with(map)))
+        };
+        match self.called_of_rusts_library()? {
+            "get" | "get_mut" | "contains_key" => Some(false),
+            "insert" => Some(true),
+            _ => None,
+        }
+        .filter(|_| self.library().last().is_some_and(of_map))
+    }
+
     fn is_of_rusts_once(&self) -> bool {
         let once = |site: &Site| rust_file(site).is_some_and(|file| file.starts_with(RUST_ONCE));
         self.library().iter().any(once)
@@ -301,6 +323,10 @@ fn counts(site: &Site, functions: &[&str]) -> bool {
 /// How the names of variables begin in which Rust's library keeps what the system can do, such as whether there is `statx`,
 /// and how many panics there are, which each guard asks.
 const RUST_OWN: [&str; 2] = ["std::sys::", "std::panicking::"];
+
+/// The files of Rust's library that the maps with an `entry` are in.
+const RUST_MAPS: [&str; 2] =
+    ["std/src/collections/hash/map.rs", "alloc/src/collections/btree/map.rs"];
 
 /// The headers of the C++ library's synchronisation that is instrumented with the program.
 const SYNCHRONISATION: [&str; 8] = [

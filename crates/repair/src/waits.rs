@@ -66,6 +66,7 @@ fn name(trace: &EventTrace, node: Awaitable) -> String {
 
 fn waits(trace: &EventTrace) -> Waits {
     let mut waits = Waits::default();
+    let guards = setting_guards(trace);
     let mut awaiting: BTreeMap<Awaitable, BTreeSet<ThreadId>> = BTreeMap::new();
     for thread in &trace.threads {
         let mut held: Vec<ObjectId> = Vec::new();
@@ -79,7 +80,11 @@ fn waits(trace: &EventTrace) -> Waits {
             }
             for cell in cells {
                 let awaited = Awaitable::Value(cell);
-                waits.all(&looks.held_since(&held), awaited, thread.id);
+                let mut kept = looks.held_since(&held);
+                if let Some(guards) = guards.get(&cell).filter(|_| event.sets_once()) {
+                    kept.retain(|object| !guards.contains(object));
+                }
+                waits.all(&kept, awaited, thread.id);
                 awaiting.entry(awaited).or_default().insert(thread.id);
             }
             let awaited = match event.kind {
@@ -129,6 +134,33 @@ fn waits(trace: &EventTrace) -> Waits {
         }
     }
     waits
+}
+
+/// By what Rust's library sets once, the locks that all have who set it. Who has one of them waits for nobody else to set it,
+/// for nobody is about to.
+fn setting_guards(trace: &EventTrace) -> BTreeMap<CellId, BTreeSet<ObjectId>> {
+    let mut guards: BTreeMap<CellId, BTreeSet<ObjectId>> = BTreeMap::new();
+    for thread in &trace.threads {
+        let mut held: BTreeSet<ObjectId> = BTreeSet::new();
+        for event in thread.events.iter().map(|id| trace.event(*id)) {
+            match event.kind {
+                EventKind::Lock { object, .. } => {
+                    held.insert(object);
+                }
+                EventKind::Unlock { object, .. } => {
+                    held.remove(&object);
+                }
+                _ if event.sets_once() => {
+                    for part in event.kind.writes() {
+                        let known = guards.entry(part.cell).or_insert_with(|| held.clone());
+                        known.retain(|object| held.contains(object));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    guards
 }
 
 /// By what is waited for and thread, the last event with which it gives that.
@@ -325,6 +357,51 @@ mod tests {
         assert_eq!(found, [pair("s", "m"), pair("s", "n")]);
         let own = parse("a: lock m\na: post s\na: unlock m\na: sem-wait s").expect("a trace");
         assert!(names(&waits(&own.trace), &own.trace).is_empty(), "it gives to nobody else");
+    }
+
+    /// Who finds that another thread is about to set a cell waits until that has: not where both have one lock.
+    #[test]
+    fn nobody_waits_for_a_cell_to_be_set_with_the_lock_that_all_set_it_under() {
+        let setting = |thread: &str, first: &str, lock: &str| {
+            format!(
+                "{thread}: lock {lock}\n{thread}: [{thread}1] {first}\n{thread}: [{thread}2] RMW once -> {thread}y = 5\n\
+                 {thread}: [{thread}3] R once -> {thread}z\n{thread}: unlock {lock}\n"
+            )
+        };
+        let circles = |locks: [&str; 2], function: &str| {
+            let text = format!(
+                "cell once 32 = 3\n{}{}",
+                setting("a", "W once 1", locks[0]),
+                setting("b", "R once -> bx", locks[1])
+            );
+            let mut parsed = parse(&text).expect("the text is a trace");
+            let site = |file: &str, line: u32, function: &str| Site {
+                file: file.to_owned(),
+                line,
+                column: 1,
+                function: function.to_owned(),
+            };
+            for label in ["a1", "a2", "a3", "b1", "b2", "b3"] {
+                let id = parsed.event(label);
+                let line = parsed.trace.event(id).index;
+                parsed.trace.events[id.index()].stack = [
+                    site("/rustc/1/library/core/src/sync/atomic.rs", line, "swap"),
+                    site("/rustc/1/library/std/src/sys/sync/once/futex.rs", line, "call"),
+                    site("/rustc/1/library/std/src/sync/once_lock.rs", 9, function),
+                    site("a.rs", 8, "config"),
+                ]
+                .into();
+            }
+            let var = |label| parsed.trace.event(parsed.event(label)).kind.reads()[0].var;
+            for (var, value) in [(var("b1"), 1), (var("b2"), 1), (var("b3"), 0)] {
+                parsed.trace.variables[var.index()].recorded = Some(value);
+            }
+            let found = waits(&parsed.trace).0;
+            found.into_keys().any(|(_, to)| matches!(to, Awaitable::Value(_)))
+        };
+        assert!(circles(["m", "n"], "set"), "the other one has another lock");
+        assert!(circles(["m", "m"], "get_or_init"), "what it runs may need the lock");
+        assert!(!circles(["m", "m"], "set"));
     }
 
     /// A future's `get` looks, sets a bit, sleeps and looks again: with a lock that its promise is kept under it never comes back.

@@ -9,7 +9,7 @@
 use super::{CrossAlternate, Failing, Plan, Search};
 use crate::replay::ReplayError;
 use crate::replay::script::with_inputs;
-use explain::{Explanation, Flip, Options};
+use explain::{Explanation, Flip, Options, Side};
 use model::{ConditionId, EventId, EventKind, EventTrace, Schedule, Thread};
 use render::solution::Replay;
 use schedule::{Target, Turn};
@@ -35,7 +35,9 @@ impl Search<'_> {
     /// `None` where there is no such check, or none of these runs passes.
     pub(super) fn by_checks(&mut self) -> Result<Option<CrossAlternate>, ReplayError> {
         let failing = self.failing;
-        if !explain::may_tell_of_check(failing.trace) {
+        let Failing { trace, schedule, evaluation, .. } = *failing;
+        let side = Side { trace, schedule, evaluation, points: None };
+        if !explain::may_tell_of_check(trace) || explain::goes_on_without_look(side) {
             return Ok(None);
         }
         // If no check tells, there is time for other ways.

@@ -13,6 +13,7 @@ mod sequence;
 mod set_once;
 mod shut_down;
 mod unwound;
+mod woken;
 
 fn main() {
     let program: fn() = match std::env::args().nth(1).unwrap_or_default().as_str() {
@@ -29,6 +30,7 @@ fn main() {
         "set_once" => set_once::main,
         "shut_down" => shut_down::main,
         "unwound" => unwound::main,
+        "woken" => woken::main,
         other => panic!("no program is called `{other}`"),
     };
     program();

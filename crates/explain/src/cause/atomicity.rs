@@ -169,7 +169,7 @@ fn around(
     None
 }
 
-/// The first few of these, one for each place: a loop reads the same again and again.
+/// The first few of these, one for each place: a loop reads the same again and again, and what is set once takes steps.
 fn nearest(
     story: &Story<'_>,
     accesses: impl Iterator<Item = EventId>,
@@ -178,7 +178,8 @@ fn nearest(
     let mut found: Vec<EventId> = Vec::new();
     for id in accesses {
         let known = found.iter().any(|other| {
-            story.event(*other).stack == story.event(id).stack
+            let [one, two] = [*other, id].map(|id| story.event(id));
+            (one.stack == two.stack || is_one_setting(one, two))
                 && story.access(*other, cell) == story.access(id, cell)
         });
         if !known {
@@ -225,10 +226,19 @@ fn asks_in_vain(story: &Story<'_>, triple: Triple) -> bool {
         && sections::is_own_lock(story, first, second, cell)
 }
 
-/// Are both steps of one call that sets what Rust's library sets once? To others that call is one step.
 fn in_one_setting(story: &Story<'_>, triple: Triple) -> bool {
-    let [one, two] = [triple.first, triple.second].map(|id| story.event(id));
+    is_one_setting(story.event(triple.first), story.event(triple.second))
+}
+
+/// Are both steps of one call that sets what Rust's library sets once? To others that call is one step.
+fn is_one_setting(one: &Event, two: &Event) -> bool {
     one.sets_once() && two.sets_once() && calls(one) == calls(two)
+}
+
+/// Does the thread ask whether something is set that is set once, and set it then? It goes by that, although along the
+/// recorded paths it may find the same answer in any order, so that no branch says so.
+fn asks_first(story: &Story<'_>, first: EventId, second: EventId) -> bool {
+    story.event(first).asks_whether_it_is_set() && story.event(second).sets_once()
 }
 
 /// Where the program calls the library, and from where that was called.
@@ -260,6 +270,7 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
         story.decides(first, second, cell)
             || story.feeds(first, second, cell)
             || is_contents(&story.subject(second))
+            || asks_first(story, first, second)
     };
     if b.writes {
         // With a third thread's write in between, the own one would not have been read either.
@@ -396,7 +407,8 @@ pub(super) fn found(story: &Story<'_>, triple: Triple, case: Case) -> Found {
         at(story, between)
     );
     let [one, two] = both_at(story, first, second);
-    let decides = story.decides(first, second, cell) && !is_contents(&subject);
+    let decides = (story.decides(first, second, cell) || asks_first(story, first, second))
+        && !is_contents(&subject);
     let rest = match case {
         Case::ReadWriteRead if is_descriptor(&subject) => {
             format!("two uses of it ({one} and {two})")

@@ -26,6 +26,7 @@ mod late_write;
 mod lifetime;
 mod locks;
 mod lost;
+mod met;
 mod misdirected;
 mod once;
 mod order;
@@ -192,6 +193,14 @@ pub fn cause(
         .or_else(|| orders::find(&story))
         .or_else(|| deadlock::find_apart(&story))?;
     Some(found.finish(&story))
+}
+
+/// Was the thread that failed woken, or its time up, and did it go on without another look at what it had waited for? That
+/// is the cause whatever others did before, so that no check of theirs need be looked for.
+#[must_use]
+pub fn goes_on_without_look(failing: Side<'_>) -> bool {
+    failing.trace.failure.is_some()
+        && woken::find(&Story::new(failing, None, Passing::None)).is_some()
 }
 
 /// A wake-up that a thread missed. Where it was never sent, what signals there were before had to do with something

@@ -9,7 +9,6 @@ use crate::cone::{failure_reads, feeds};
 use crate::conflict::positions;
 use crate::dsp::DataFlow;
 use crate::happens_before::HappensBefore;
-use crate::late::is_meeting;
 use crate::root_cause::RootCause;
 use model::names::outside_of_library;
 use model::trace::ValueDisplay;
@@ -183,19 +182,6 @@ impl<'a> Story<'a> {
             }
         }
         self.with_sections(self.of_the_program(pairs))
-    }
-
-    /// The pairs without those of the library's own synchronisation, which say only that threads met there or counted
-    /// pointers; all where there are no others.
-    fn of_the_program(&self, pairs: Vec<Pair>) -> Vec<Pair> {
-        let own = |pair: &Pair| match pair {
-            Pair::Reversed(order) => !is_meeting(self.trace(), *order),
-            Pair::Late { .. } => true,
-        };
-        match pairs.iter().any(own) {
-            true => pairs.into_iter().filter(own).collect(),
-            false => pairs,
-        }
     }
 
     /// Behind each pair of critical sections, the accesses in them that the pair orders: that one

@@ -11,6 +11,7 @@ mod deadlock;
 mod fetched;
 mod give_back;
 mod held;
+mod in_one_call;
 mod instead;
 mod interrupted;
 mod joined;
@@ -174,7 +175,8 @@ pub(crate) struct Candidate {
 
 /// All candidates, the simplest first.
 pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
-    let mut found = of_pattern(bug);
+    let found = of_pattern(bug).into_iter();
+    let mut found: Vec<Candidate> = found.map(|found| in_one_call::told(bug, found)).collect();
     // A handler may interrupt the thread that has the lock or does what is waited for.
     let handles = |place: &Span| bug.handlers.contains(&place.function);
     found.retain(|Candidate { repair, .. }| {

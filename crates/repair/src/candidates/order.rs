@@ -289,6 +289,12 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
             if target.events.iter().any(|id| is_block(trace.event(*id))) {
                 continue;
             }
+            // Whoever it wakes would look too early, and nobody wakes it again.
+            let is_write = !trace.event(id).kind.writes().is_empty();
+            let wakes = || target.events.iter().any(|id| told::only_wakes(trace.event(*id)));
+            if direction == Direction::Later && is_write && wakes() {
+                continue;
+            }
             // Without its lock it reads what may still be changing.
             if gives_back_around(trace, id, target) {
                 continue;

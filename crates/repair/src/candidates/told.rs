@@ -52,8 +52,11 @@ pub(super) fn later(bug: &Bug<'_>, wanted: Wanted, (stays, more): (bool, bool)) 
                 other.line > own
                     && other.events.iter().any(|id| !trace.event(*id).kind.writes().is_empty())
             };
-            let behind_it =
-                Direction::Later.passed(&all, at).filter(writes).map(|other| other.line);
+            // Who is woken goes by what it was to be told then.
+            let up_to_wake = Direction::Later.passed(&all, at).take_while(|other| {
+                !other.events.iter().any(|event| *event != id && wakes(trace.event(*event)))
+            });
+            let behind_it = up_to_wake.filter(writes).map(|other| other.line);
             // To come right behind the step is the same as that it comes right before.
             let mut ends: Vec<u32> = if stays || more { vec![own] } else { Vec::new() };
             for line in behind_it.take(ENDS) {
@@ -151,6 +154,17 @@ fn behind(
     };
     let edited = (edit.finish()?, rule);
     Some(moved(bug, (id, place), passed[end], edited, Direction::Later))
+}
+
+/// Does it wake a thread that waits, or will, or let one go on that waits for a unit?
+fn wakes(event: &Event) -> bool {
+    only_wakes(event) || matches!(event.kind, EventKind::SemaphorePost { .. })
+}
+
+/// Is it a signal, or a step of `unpark`? Who waits for such has looked at something else before, and looks again then.
+pub(super) fn only_wakes(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Signal { .. } | EventKind::Broadcast { .. })
+        || event.called_of_rusts_library() == Some("unpark")
 }
 
 /// Does the other step's thread go on by this event: take the unit, wake up, or read what was written, before its step?
@@ -394,6 +408,55 @@ mod tests {
             place(&steps, first) < place(&steps, earlier),
             "what is called there may belong to it"
         );
+    }
+
+    /// Whoever is woken before the flag is raised waits again, and nobody wakes it then.
+    #[test]
+    fn a_flag_is_not_raised_behind_the_wake_up_of_who_looks_at_it() {
+        let text = "
+            cell filled 8 = 0
+            cell value 64 = 0
+            cell token 32 = 0
+            a: [say] W filled 1
+            a: [value] W value 9
+            a: [unpark] W token 1
+            b: [look] R filled -> f
+            b: assume f != 0
+            b: [take] R value -> v
+            b: fail v == 0
+        ";
+        let steps = |called: &str| {
+            let mut parsed = parse(text).expect("the text is a trace");
+            let places = [("say", 10), ("value", 11), ("unpark", 12), ("look", 20), ("take", 21)];
+            for (label, line) in places {
+                let function = if line < 20 { "send" } else { "receive" };
+                let (path, function) = ("oneshot.rs".to_owned(), function.to_owned());
+                let own = Site { file: path, line, column: 1, function };
+                let file = "/rustc/1/library/std/src/thread/thread.rs".to_owned();
+                let library = Site { file, line: 1, column: 1, function: called.to_owned() };
+                let stack = if line == 12 { vec![library, own] } else { vec![own] };
+                let id = parsed.event(label);
+                parsed.trace.events[id.index()].stack = stack.into();
+            }
+            let events = ["say", "value", "look", "take"].map(|label| parsed.event(label));
+            let schedule = ["say", "look", "take", "value", "unpark"];
+            let schedule = schedule.map(|label| parsed.event(label));
+            let bug = Bug {
+                trace: &parsed.trace,
+                pattern: Pattern::Order,
+                events: &events,
+                schedule: &schedule,
+                handlers: &[],
+                uses: Uses::NONE,
+            };
+            let found = order::candidates(&bug).into_iter();
+            found.map(|found| found.repair.steps[0].clone()).collect::<Vec<_>>()
+        };
+        let late = |steps: &[String]| steps.iter().any(|step| step.contains("(oneshot.rs:12)"));
+        assert!(late(&steps("replace")), "it may belong to the value");
+        let woken = steps("unpark");
+        assert!(!late(&woken), "{woken:?}");
+        assert!(woken.iter().any(|step| step.contains("write `value` (oneshot.rs:11) before")));
     }
 
     /// Who has flushed a log looks whether a line is left when it is woken.

@@ -89,7 +89,8 @@ impl<'a> Missed<'a> {
 
     /// What the function of some lines calls the mutex of the wait: a class may have it by another name than who made it.
     fn mutex_in(&self, lines: &Span) -> String {
-        lock_word(self.trace(), self.waiting.object, lines, None)
+        let region = passages(self.trace(), lines).into_iter().next();
+        lock_word(self.trace(), self.waiting.object, lines, region)
     }
 
     /// What an event calls the condition variable that is waited for.
@@ -476,6 +477,51 @@ mod tests {
             let missed = Missed::of(bug).expect("a signal was missed");
             missed.test_first().expect("it may ask first").repair
         })
+    }
+
+    /// The function that tells has what the mutex is a member of by another name than who waits, and takes it nowhere.
+    #[test]
+    fn the_mutex_of_a_wait_is_called_as_what_lies_beside_it() {
+        let text = "
+            t0: fork a
+            t0: [take] lock m
+            t0: [look] R stop -> s
+            t0: assume s == 0
+            t0: [begin] unlock m
+            t0: [asleep] W pad 1
+            t0: fail
+            a: [end] W stop 1
+            a: [tell] broadcast told
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [end, tell, asleep] = ["end", "tell", "asleep"].map(|label| parsed.event(label));
+        let condition = parsed.trace.event(tell).kind.object().expect("a condition");
+        parsed.trace.events[asleep.index()].kind =
+            EventKind::Block { on: Awaited::Signal { condition } };
+        let site = |line: u32, function: &str| Site {
+            file: "jobs.rs".into(),
+            line,
+            function: function.into(),
+            ..Site::default()
+        };
+        for (label, line, name) in [
+            ("take", 54, Some("shared.jobs")),
+            ("look", 60, Some("shared.stopping")),
+            ("begin", 63, None),
+            ("end", 44, Some("self.shared.stopping")),
+            ("tell", 45, None),
+        ] {
+            let id = parsed.event(label);
+            let event = &mut parsed.trace.events[id.index()];
+            let function = if line < 50 { "shutdown" } else { "work" };
+            event.stack = [site(line, function)].into();
+            event.name = name.map(Into::into);
+        }
+        let events = [end, tell, asleep];
+        let bug = Bug::by_hand(&parsed.trace, Pattern::MissedWakeup, &events);
+        let missed = Missed::of(&bug).expect("a signal was missed");
+        let lines = Span { last: 45, ..Span::of(&site(44, "shutdown")) };
+        assert_eq!(missed.mutex_in(&lines), "self.shared.jobs");
     }
 
     /// Who waits no longer than for a while fails along that path in any order: the repair is about the wait's signal.
