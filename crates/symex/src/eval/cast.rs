@@ -119,15 +119,30 @@ fn bit_cast(
     operand: &Value,
     ty: TypeId,
 ) -> Result<Value, GapKind> {
+    let Some(operand) = defined(operand) else { return Ok(Value::Absent) };
     if let Type::Vector { element, length } = module.ty(ty) {
         let bits = module.scalar_bits(*element).ok_or(GapKind::Width)?;
-        return split(pool, operand, bits, *length);
+        return split(pool, &operand, bits, *length);
     }
-    match operand {
-        Value::Scalar(_) => Ok(operand.clone()),
+    match &operand {
         Value::Aggregate(elements) => join(pool, elements).map(Value::Scalar),
-        Value::Absent => Err(GapKind::Width),
+        _ => Ok(operand),
     }
+}
+
+/// A value with zeros in its undefined lanes, which may have any bits; `None` where nothing is defined.
+fn defined(operand: &Value) -> Option<Value> {
+    let elements = match operand {
+        Value::Absent => return None,
+        Value::Aggregate(elements) if elements.contains(&Value::Absent) => elements,
+        _ => return Some(operand.clone()),
+    };
+    let width = elements.iter().find_map(Value::scalar)?.width;
+    let lane = |element: &Value| match element {
+        Value::Absent => Value::constant(width, 0),
+        element => element.clone(),
+    };
+    Some(Value::aggregate(elements.iter().map(lane).collect()))
 }
 
 /// A vector's lanes as one scalar of at most 128 bits.

@@ -74,6 +74,17 @@ fn bit_casts_keep_the_bytes() {
 }
 
 #[test]
+fn bit_casts_keep_what_is_defined() {
+    let cast = InstKind::Cast(CastOp::BitCast, A);
+    let lanes = vec![Value::Absent, Value::constant(8, 2), Value::constant(8, 3), Value::Absent];
+    let some = Value::aggregate(lanes);
+    assert_eq!(compute(&cast, I32, &[some]), Ok(Value::constant(32, 0x0003_0200)));
+    let none = Value::aggregate(vec![Value::Absent; 4]);
+    assert_eq!(compute(&cast, I32, &[none]), Ok(Value::Absent));
+    assert_eq!(compute(&cast, I32, &[Value::Absent]), Ok(Value::Absent));
+}
+
+#[test]
 fn floats_compare_with_not_a_number_as_ieee_says() {
     let nan = double(f64::NAN);
     let compare = |predicate, a: &Value, b: &Value| {
