@@ -74,6 +74,7 @@ mod image;
 mod initialised;
 mod inputs;
 mod intrinsics;
+mod left_locks;
 mod libatomic;
 mod locals;
 mod mappings;
@@ -99,6 +100,7 @@ mod strings;
 mod sync;
 mod tail;
 mod thread;
+mod tries;
 mod value;
 mod words;
 

@@ -457,12 +457,15 @@ impl<'r> Engine<'r> {
             SyncOp::RwReadLock | SyncOp::RwTryReadLock | SyncOp::RwTimedReadLock if !failed => {
                 self.acquire(t, address, LockMode::Shared, size);
             }
-            SyncOp::MutexTryLock
-            | SyncOp::SpinTryLock
-            | SyncOp::RwTryWriteLock
-            | SyncOp::RwTryReadLock => self.try_failed(t, address, size),
+            SyncOp::MutexTryLock | SyncOp::SpinTryLock | SyncOp::RwTryWriteLock => {
+                self.try_failed(t, address, LockMode::Exclusive, size);
+            }
+            SyncOp::RwTryReadLock => {
+                let mode = self.what_turns_readers_away(t, address);
+                self.try_failed(t, address, mode, size);
+            }
             SyncOp::MutexUnlock | SyncOp::SpinUnlock | SyncOp::RwUnlock if !failed => {
-                self.release(t, address, false, size);
+                self.release(t, address, size);
             }
             SyncOp::CondWait | SyncOp::CondTimedWait => self.waited(t, begun, second, result),
             SyncOp::CondSignal if !failed => {
@@ -499,7 +502,7 @@ impl<'r> Engine<'r> {
             }
             SyncOp::Once => {
                 self.note_once(t, begun, result == RAN, second);
-                self.release(t, address, false, size);
+                self.release(t, address, size);
             }
             SyncOp::QueuePush => self.pushed(t, begun),
             SyncOp::QueuePop => self.popped(t, begun, second, result),
@@ -540,7 +543,7 @@ impl<'r> Engine<'r> {
         let internal = self.resolve(t, mutex).unwrap_or(mutex);
         let held = self.threads[t].held.iter_mut().find(|held| held.address == internal);
         let count = held.map_or(1, |held| std::mem::replace(&mut held.count, 1));
-        let began = self.release(t, mutex, false, MUTEX_SIZE).map(EventId);
+        let began = self.release(t, mutex, MUTEX_SIZE).map(EventId);
         self.pass_sync(t, SyncPoint::Wake, None);
         if end == WaitEnd::Cancelled {
             self.was_cancelled(t);
@@ -588,7 +591,7 @@ impl<'r> Engine<'r> {
         if let Some(held) = self.threads[t].held.iter_mut().find(|held| held.address == internal) {
             held.count = 1;
         }
-        self.release(t, begun.second, false, MUTEX_SIZE).map(|began| (condition, began))
+        self.release(t, begun.second, MUTEX_SIZE).map(|began| (condition, began))
     }
 
     /// A thread that had not come back from a barrier when the run failed has arrived there: others that left it
@@ -609,6 +612,7 @@ impl<'r> Engine<'r> {
             held.count += 1;
             return;
         }
+        self.note_taken(t, internal);
         let name = self.event_object_name(t, address, object, size);
         let acquired = self.event(t, EventKind::Lock { object, mode }, name);
         self.note_contained_sync(t, acquired, internal);
@@ -617,7 +621,7 @@ impl<'r> Engine<'r> {
     }
 
     /// Gives the event, when there is one.
-    fn release(&mut self, t: usize, address: u64, synthetic: bool, size: u64) -> Option<u32> {
+    pub(crate) fn release(&mut self, t: usize, address: u64, size: u64) -> Option<u32> {
         let internal = self.resolve(t, address).unwrap_or(address);
         let at = self.threads[t].held.iter().rposition(|held| held.address == internal);
         let Some(at) = at else {
@@ -634,21 +638,10 @@ impl<'r> Engine<'r> {
         self.threads[t].held.remove(at);
         let object = self.sized_object(t, address, ObjectKind::Lock, size);
         let name = self.event_object_name(t, address, object, size);
-        let released = self.event(t, EventKind::Unlock { object, mode, synthetic }, name);
+        let kind = EventKind::Unlock { object, mode, synthetic: false };
+        let released = self.event(t, kind, name);
         self.note_contained_sync(t, released, internal);
         Some(released)
-    }
-
-    fn try_failed(&mut self, t: usize, address: u64, size: u64) {
-        let internal = self.resolve(t, address).unwrap_or(address);
-        // A trylock of a lock that the thread holds itself fails under every schedule.
-        if self.threads[t].held.iter().any(|held| held.address == internal) {
-            return;
-        }
-        let size = self.lock_size(t, size);
-        let object = self.sized_object(t, address, ObjectKind::Lock, size);
-        let name = self.event_object_name(t, address, object, size);
-        self.event(t, EventKind::TryLockFailed { object }, name);
     }
 
     /// Releases what the thread still holds at its end ([S] 4.2).
@@ -679,13 +672,19 @@ impl<'r> Engine<'r> {
     }
 
     /// The size of the lock that the call in progress is about; `size` for one of pthreads.
-    fn lock_size(&mut self, t: usize, size: u64) -> u64 {
+    pub(crate) fn lock_size(&mut self, t: usize, size: u64) -> u64 {
         self.foreign_size(t, true).unwrap_or(size)
     }
 
     /// The model's object of so many bytes at an address; the size tells its name from those of
     /// the objects in and around it.
-    fn sized_object(&mut self, t: usize, address: u64, kind: ObjectKind, size: u64) -> ObjectId {
+    pub(crate) fn sized_object(
+        &mut self,
+        t: usize,
+        address: u64,
+        kind: ObjectKind,
+        size: u64,
+    ) -> ObjectId {
         if !self.symbolic() {
             return ObjectId(0);
         }
