@@ -58,3 +58,8 @@ fn atomic_functions_of_every_size() {
 fn a_unit_that_was_not_there_yet() {
     check("second_unit.c", &[]);
 }
+
+#[test]
+fn what_is_initialised_again_is_another_object() {
+    check("two_rounds.c", &[]);
+}

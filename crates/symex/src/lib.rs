@@ -95,6 +95,7 @@ mod report;
 mod settled;
 mod shadow;
 mod signals;
+mod sizes;
 mod streams;
 mod strings;
 mod sync;

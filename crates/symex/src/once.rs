@@ -3,7 +3,7 @@
 use crate::access::{Grain, Place};
 use crate::engine::Engine;
 use crate::memory::MemoryByte;
-use crate::sync::WORD_SIZE;
+use crate::sizes::WORD_SIZE;
 use crate::thread::PendingSync;
 use trace_format::layout::{ONCE_ALL_ONES, ONCE_WITH_RESULT, SyncOp};
 

@@ -7,6 +7,7 @@ use crate::foreign;
 use crate::memory::{Bytes, MemoryByte};
 use crate::report::{BlockedCall, GapKind};
 use crate::signals::SIGNAL_WORDS;
+use crate::sizes::{CONDITION_SIZE, MUTEX_SIZE, SEMAPHORE_SIZE, WORD_SIZE, object_size};
 use crate::thread::{Frame, HeldLock, PendingSync, Stop, contradiction};
 use model::{EventId, EventKind, Interval, LockMode, ObjectId, ObjectKind, Stack};
 use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
@@ -15,17 +16,11 @@ use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
 pub(crate) const TIMED_OUT: u64 = 110;
 /// `PTHREAD_BARRIER_SERIAL_THREAD` as a payload word.
 const SERIAL_THREAD: u64 = u64::MAX;
-/// Sizes in bytes of glibc's objects on x86-64, which tell a member from the struct around it.
-const MUTEX_SIZE: u64 = 40;
-pub(crate) const CONDITION_SIZE: u64 = 48;
-const SEMAPHORE_SIZE: u64 = 32;
-const RWLOCK_SIZE: u64 = 56;
-pub(crate) const WORD_SIZE: u64 = 4;
 /// The logged result of a futex wait behind which the word has another value.
 const CHANGED: u64 = 1;
 /// The logged result of a once call that ran the routine.
 const RAN: u64 = 1;
-/// Objects of one address and different kinds are different objects.
+/// See [`class_of`].
 const LOCK: u8 = 0;
 const CONDITION: u8 = 1;
 const SEMAPHORE: u8 = 2;
@@ -477,15 +472,17 @@ impl<'r> Engine<'r> {
                 self.sync_event(t, EventKind::Broadcast { condition }, begun);
             }
             SyncOp::SemInit if !failed => {
-                let initial = begun.argument as u32;
-                self.sync_object(t, address, ObjectKind::Semaphore { initial });
+                let kind = ObjectKind::Semaphore { initial: begun.argument as u32 };
+                self.begin_object(t, address, class_of(kind));
+                self.sync_object(t, address, kind);
             }
             SyncOp::SemWait | SyncOp::SemTryWait | SyncOp::SemTimedWait | SyncOp::SemPost => {
                 self.semaphore(t, begun, failed);
             }
             SyncOp::BarrierInit if !failed => {
-                let count = (begun.argument as u32).max(1);
-                self.sync_object(t, address, ObjectKind::Barrier { count });
+                let kind = ObjectKind::Barrier { count: (begun.argument as u32).max(1) };
+                self.begin_object(t, address, class_of(kind));
+                self.sync_object(t, address, kind);
             }
             SyncOp::BarrierWait if !failed || barrier_serial(result) => {
                 let object = self.sync_object(t, address, ObjectKind::Barrier { count: 1 });
@@ -688,12 +685,7 @@ impl<'r> Engine<'r> {
         if !self.symbolic() {
             return ObjectId(0);
         }
-        let class = match kind {
-            ObjectKind::Condition => CONDITION,
-            ObjectKind::Semaphore { .. } => SEMAPHORE,
-            ObjectKind::Barrier { .. } => BARRIER,
-            ObjectKind::Lock | ObjectKind::Heap | ObjectKind::Local => LOCK,
-        };
+        let class = class_of(kind);
         let internal = self.resolve(t, address).unwrap_or(address);
         if let Some(&object) = self.sync_objects.get(&(internal, class)) {
             let name = self.object_name(t, address, Some(size));
@@ -753,46 +745,20 @@ pub(crate) fn is_certain(name: &str) -> bool {
         || foreign::operation(name).is_some_and(never_waits)
 }
 
+/// Objects of one address and different classes are different objects.
+fn class_of(kind: ObjectKind) -> u8 {
+    match kind {
+        ObjectKind::Condition => CONDITION,
+        ObjectKind::Semaphore { .. } => SEMAPHORE,
+        ObjectKind::Barrier { .. } => BARRIER,
+        ObjectKind::Lock | ObjectKind::Heap | ObjectKind::Local => LOCK,
+    }
+}
+
 fn barrier_serial(result: u64) -> bool {
     result == SERIAL_THREAD || result as u32 == u32::MAX
 }
 
 pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-fn object_size(operation: SyncOp) -> u64 {
-    match operation {
-        SyncOp::CondWait | SyncOp::CondTimedWait | SyncOp::CondSignal | SyncOp::CondBroadcast => {
-            CONDITION_SIZE
-        }
-        SyncOp::SemInit
-        | SyncOp::SemWait
-        | SyncOp::SemTryWait
-        | SyncOp::SemTimedWait
-        | SyncOp::SemPost
-        | SyncOp::BarrierInit
-        | SyncOp::BarrierWait
-        | SyncOp::QueuePush
-        | SyncOp::QueuePop
-        | SyncOp::SocketWrite
-        | SyncOp::SocketRead => SEMAPHORE_SIZE,
-        SyncOp::RwReadLock
-        | SyncOp::RwTryReadLock
-        | SyncOp::RwTimedReadLock
-        | SyncOp::RwWriteLock
-        | SyncOp::RwTryWriteLock
-        | SyncOp::RwTimedWriteLock
-        | SyncOp::RwUnlock => RWLOCK_SIZE,
-        SyncOp::SpinLock
-        | SyncOp::SpinTryLock
-        | SyncOp::SpinUnlock
-        | SyncOp::Once
-        | SyncOp::FutexWait
-        | SyncOp::FutexWake
-        | SyncOp::Panic => WORD_SIZE,
-        SyncOp::MutexLock | SyncOp::MutexTryLock | SyncOp::MutexTimedLock | SyncOp::MutexUnlock => {
-            MUTEX_SIZE
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::memory::{self, Bytes, MemoryByte};
-use crate::sync::WORD_SIZE;
+use crate::sizes::WORD_SIZE;
 use crate::thread::ExternalCall;
 use model::{EventKind, LockMode, ObjectKind};
 
