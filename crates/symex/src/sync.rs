@@ -622,6 +622,7 @@ impl<'r> Engine<'r> {
         let internal = self.resolve(t, address).unwrap_or(address);
         let at = self.threads[t].held.iter().rposition(|held| held.address == internal);
         let Some(at) = at else {
+            self.note_given_back(internal);
             self.gap(t, GapKind::NotHeld, format!("{address:#x}"));
             return None;
         };
