@@ -26,6 +26,7 @@ mod path;
 mod points;
 mod replay;
 mod rust;
+mod semantics;
 mod show;
 mod solve;
 mod test_case;

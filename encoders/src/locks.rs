@@ -164,17 +164,24 @@ pub(crate) fn encode(context: &Context<'_>, builder: &mut Builder) {
         }
     }
     for event in &context.trace.events {
-        if let EventKind::TryLockFailed { object } = event.kind {
-            try_lock(context, builder, event.id, object);
+        if let EventKind::TryLockFailed { object, mode } = event.kind {
+            try_lock(context, builder, event.id, (object, mode));
         }
     }
 }
 
 /// Some region of the lock is around the failed attempt: another thread's, or the caller's own, as POSIX
-/// has it.
-fn try_lock(context: &Context<'_>, builder: &mut Builder, event: EventId, object: ObjectId) {
+/// has it. Readers let each other in.
+fn try_lock(
+    context: &Context<'_>,
+    builder: &mut Builder,
+    event: EventId,
+    (object, mode): (ObjectId, LockMode),
+) {
     let regions = context.regions.of_object.get(&object).map_or(&[][..], Vec::as_slice);
-    let holders = regions.iter().map(|region| {
+    let excludes =
+        |region: &&Region| LockMode::Exclusive == mode || LockMode::Exclusive == region.mode;
+    let holders = regions.iter().filter(excludes).map(|region| {
         if region.contains(context.trace, event) {
             return Term::True;
         }

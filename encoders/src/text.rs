@@ -156,6 +156,11 @@ fn float(op: FloatOp) -> &'static str {
         FloatOp::Div => "f/",
         FloatOp::Rem => "f%",
         FloatOp::Sqrt => "sqrt",
+        FloatOp::Floor => "floor",
+        FloatOp::Ceil => "ceil",
+        FloatOp::Trunc => "trunc",
+        FloatOp::Round => "round",
+        FloatOp::RoundEven => "round-even",
     }
 }
 

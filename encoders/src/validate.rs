@@ -119,7 +119,7 @@ fn synchronisation(
         },
         EventKind::Lock { object, .. }
         | EventKind::Unlock { object, .. }
-        | EventKind::TryLockFailed { object } => is(object, lock),
+        | EventKind::TryLockFailed { object, .. } => is(object, lock),
         EventKind::Signal { condition } | EventKind::Broadcast { condition } => {
             is(condition, condition_variable)
         }

@@ -140,6 +140,27 @@ fn a_lock_held_to_the_end() {
 }
 
 #[test]
+fn readers_turn_no_reader_away() {
+    check(
+        "t0: tryrdlock-failed m\nt1: rdlock m\nt1: rdunlock m\nt1: lock m\nt1: unlock m",
+        |kind| kind == ConstraintKind::TryLock,
+        expect![[r#"
+            e0 t0 start
+            e1 t0 fork
+            e2 t0 trylock-failed
+            e3 t0 exit
+            e4 t0.1 start
+            e5 t0.1 lock-shared
+            e6 t0.1 unlock-shared
+            e7 t0.1 lock
+            e8 t0.1 unlock
+            e9 t0.1 exit
+            c9 try-lock [e2]: (e7 < e2 and e2 < e8)
+        "#]],
+    );
+}
+
+#[test]
 fn failed_trylock() {
     check(
         "t0: trylock-failed m\nt1: lock m\nt1: unlock m",

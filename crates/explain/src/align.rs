@@ -134,7 +134,7 @@ fn object(trace: &EventTrace, event: &Event) -> String {
     let name = event.name.as_deref().unwrap_or_else(|| match &event.kind {
         EventKind::Lock { object: id, .. }
         | EventKind::Unlock { object: id, .. }
-        | EventKind::TryLockFailed { object: id }
+        | EventKind::TryLockFailed { object: id, .. }
         | EventKind::Wake { condition: id, .. }
         | EventKind::WaitTimedOut { condition: id, .. }
         | EventKind::Signal { condition: id }

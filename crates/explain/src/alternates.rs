@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::dsp::{DataFlow, Dsp, differential};
 use crate::error::ExplainError;
 use crate::failing::Failing;
+use crate::held::left_orders;
 use crate::local::Moves;
 use crate::nearest::nearest;
 use crate::pairs::{Rank, pairs};
@@ -80,7 +81,12 @@ pub(crate) fn alternates(
 ) -> Result<Found, ExplainError> {
     let core: BTreeSet<Order> = cause.orders.iter().map(|o| o.order).collect();
     let pairs = pairs(context, failing, &core, wanted.pairs);
-    let mut search = Search { failing, wanted, core, found: Vec::new(), tried: 0, unknown: 0 };
+    // A thread that ended with a robust mutex has it given to another one.
+    let place = |id: EventId| failing.positions[id.index()];
+    let keeps = |order: &Order| place(order.before) < place(order.after);
+    let left = left_orders(context.trace).into_iter().filter(keeps).collect();
+    let mut search =
+        Search { failing, wanted, core, left, found: Vec::new(), tried: 0, unknown: 0 };
     // The passing schedules that the search for the root cause met.
     for witness in &asker.witnesses {
         search.add(context, witness.schedule.order.clone());
@@ -102,6 +108,8 @@ struct Search<'f> {
     failing: &'f Failing,
     wanted: Wanted,
     core: BTreeSet<Order>,
+    /// Critical sections before others that a thread left open when it ended.
+    left: Vec<Order>,
     /// Without two of the same order.
     found: Vec<Candidate>,
     tried: usize,
@@ -111,10 +119,23 @@ struct Search<'f> {
 impl Search<'_> {
     /// Takes a schedule that is known to pass.
     fn add(&mut self, context: &mut Context<'_, '_>, order: Vec<EventId>) {
-        if self.found.iter().all(|known| known.order != order) && context.check(&order).is_some() {
+        if self.found.iter().all(|known| known.order != order)
+            && self.is_free(context, &order)
+            && context.check(&order).is_some()
+        {
             let cost = (self.failing.variations(context), self.failing.displaced(&order));
             self.found.push(Candidate { cost, order });
         }
+    }
+
+    /// Does nobody in it get a lock that a thread ended with?
+    fn is_free(&self, context: &Context<'_, '_>, order: &[EventId]) -> bool {
+        if self.left.is_empty() {
+            return true;
+        }
+        let positions = positions(context.trace, order);
+        let place = |id: EventId| positions[id.index()];
+        self.left.iter().all(|order| place(order.before) < place(order.after))
     }
 
     /// Reverses pair after pair by local moves: at the least price, and, when that finds nothing

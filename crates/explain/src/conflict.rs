@@ -184,7 +184,7 @@ fn synchronisation(
                     LockMode::Shared => history.shared.push(id),
                 }
             }
-            EventKind::TryLockFailed { object } => {
+            EventKind::TryLockFailed { object, .. } => {
                 let history = &mut objects[object.index()];
                 for &held in &history.holders {
                     found.add(held, id, OrderKind::Lock(object));

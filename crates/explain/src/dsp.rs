@@ -246,10 +246,9 @@ fn conflict(trace: &EventTrace, a: EventId, b: EventId) -> bool {
     };
     let memory = writes_what(a, b) || writes_what(b, a);
     let lock = |kind: &EventKind| match *kind {
-        EventKind::Lock { object, mode } | EventKind::Unlock { object, mode, .. } => {
-            Some((object, mode))
-        }
-        EventKind::TryLockFailed { object } => Some((object, LockMode::Exclusive)),
+        EventKind::Lock { object, mode }
+        | EventKind::Unlock { object, mode, .. }
+        | EventKind::TryLockFailed { object, mode } => Some((object, mode)),
         _ => None,
     };
     memory

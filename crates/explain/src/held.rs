@@ -98,6 +98,16 @@ pub(crate) fn held_orders(trace: &EventTrace) -> Vec<Order> {
     orders
 }
 
+/// Those of [`held_orders`] that are about a thread that came to its own end: it will never give the lock back, which no schedule
+/// can have otherwise.
+pub(crate) fn left_orders(trace: &EventTrace) -> Vec<Order> {
+    let has_ended = |id: EventId| {
+        let last = trace.thread_of(id).events.last();
+        last.is_some_and(|last| matches!(trace.event(*last).kind, EventKind::Exit))
+    };
+    held_orders(trace).into_iter().filter(|order| has_ended(order.after)).collect()
+}
+
 fn sections(trace: &EventTrace) -> BTreeMap<ObjectId, Vec<Section>> {
     let mut sections: BTreeMap<ObjectId, Vec<Section>> = BTreeMap::new();
     for thread in &trace.threads {
@@ -119,4 +129,27 @@ fn sections(trace: &EventTrace) -> BTreeMap<ObjectId, Vec<Section>> {
         }
     }
     sections
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoders::dsl::parse;
+
+    #[test]
+    fn who_ended_with_a_lock_gives_it_to_nobody() {
+        let text = "a: lock m\na: [given] unlock m\nb: [kept] lock m\nb: [end] unlock m\n";
+        let mut parsed = parse(text).expect("an event trace");
+        let (end, before, after) =
+            (parsed.event("end"), parsed.event("given"), parsed.event("kept"));
+        assert_eq!(left_orders(&parsed.trace), []);
+        if let EventKind::Unlock { synthetic, .. } = &mut parsed.trace.events[end.index()].kind {
+            *synthetic = true;
+        }
+        assert_eq!(left_orders(&parsed.trace), [Order { before, after }]);
+        // The end of a log is not the thread's own.
+        let exit = parsed.trace.thread_of(end).events.last().copied().expect("an exit");
+        parsed.trace.events[exit.index()].kind = EventKind::Fence;
+        assert_eq!(left_orders(&parsed.trace), []);
+    }
 }

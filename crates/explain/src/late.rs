@@ -114,7 +114,9 @@ impl<'v, 'a> Lateness<'v, 'a> {
                     | OrderKind::Barrier(_)
             );
             kind && event.thread == other.id
-                && (event.index as usize >= common || passed_by(conflict))
+                && (event.index as usize >= common
+                    || passed_by(conflict)
+                    || self.missed(event.id, thread))
                 && self.is_late(conflict.order.before)
         };
         let best = orders.iter().filter(late).min_by_key(|conflict| rank(conflict))?;

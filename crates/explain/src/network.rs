@@ -150,7 +150,7 @@ impl Network {
                     let open = sections.iter_mut().rev().find(|s| s.thread == event.thread);
                     open.into_iter().for_each(|section| section.unlock = Some(id));
                 }
-                EventKind::TryLockFailed { object } => {
+                EventKind::TryLockFailed { object, .. } => {
                     // It stays inside the hold that it met.
                     let holders = objects.entry(object).or_default().iter();
                     for lock in holders.filter(|s| s.unlock.is_none()).map(|s| s.lock) {

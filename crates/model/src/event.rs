@@ -265,6 +265,8 @@ pub enum EventKind {
     TryLockFailed {
         /// The lock.
         object: ObjectId,
+        /// What was asked for. Who asks to share the lock fails only where somebody has it exclusively.
+        mode: LockMode,
     },
     /// The wake-up of a condition wait by a signal or broadcast. The wait began at `began`, which
     /// is the [`EventKind::Unlock`] that released the mutex; the signal lies between the two. The
@@ -379,7 +381,7 @@ impl EventKind {
         match self {
             Self::Lock { object, .. }
             | Self::Unlock { object, .. }
-            | Self::TryLockFailed { object }
+            | Self::TryLockFailed { object, .. }
             | Self::Wake { condition: object, .. }
             | Self::WaitTimedOut { condition: object, .. }
             | Self::Signal { condition: object }

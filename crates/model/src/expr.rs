@@ -113,6 +113,16 @@ pub enum FloatOp {
     Rem,
     /// Square root of `a`.
     Sqrt,
+    /// The nearest integral value that is not above `a`.
+    Floor,
+    /// The nearest integral value that is not below `a`.
+    Ceil,
+    /// The integral value next to `a` towards 0.
+    Trunc,
+    /// The nearest integral value, of two the one farther from 0.
+    Round,
+    /// The nearest integral value, of two the even one.
+    RoundEven,
 }
 
 /// An ordered floating-point comparison: 0 when an operand is not a number.

@@ -21,7 +21,8 @@
 //!    as their cells.
 //! 9. Synchronisation: objects exist and are of the kind that the event works on.
 //! 10. Locks: a thread releases only what it holds, in the mode in which it holds it; takes no
-//!     lock exclusively that it holds; and holds none at its end.
+//!     lock exclusively that it holds; and holds none at the end of its log, unless it came to its own
+//!     end there.
 //! 11. Condition waits: `began` is an earlier release of the same thread and begins one wait.
 //! 12. Barriers: a thread arrives and leaves in turns.
 //! 13. Threads are created once, by their parents, and joined only if they exist and by others.
@@ -144,7 +145,7 @@ pub enum Violation {
         /// The lock.
         object: ObjectId,
     },
-    /// A lock that is held at the thread's end.
+    /// A lock that is held at the end of the thread's log.
     #[error("{thread} ends holding {object}")]
     HeldAtEnd {
         /// The thread.

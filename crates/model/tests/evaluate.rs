@@ -149,6 +149,18 @@ fn trylock_fails_only_while_a_thread_holds() {
     }
 }
 
+#[test]
+fn a_try_to_share_fails_only_while_a_writer_holds() {
+    let written = trace("a: lock m\na: unlock m\nb: tryrdlock-failed m");
+    assert!(run(&written, "a b a").is_ok());
+    let read = trace("a: rdlock m\na: rdunlock m\nb: [t] tryrdlock-failed m");
+    let errors = run(&read, "a b a").unwrap_err();
+    let (event, object) = (read.event("t"), model::ObjectId(0));
+    assert_eq!(errors, [EvaluationError::LockFree { event, object }]);
+    let alone = trace("a: rdlock m\na: rdunlock m\nb: trylock-failed m");
+    assert!(run(&alone, "a b a").is_ok(), "a reader turns a writer away");
+}
+
 const WAIT: &str = "
     a: lock m
     a: wait c m

@@ -55,6 +55,12 @@ fn identifiers_are_indices() {
 }
 
 #[test]
+fn a_thread_may_come_to_its_own_end_with_a_lock() {
+    let trace = parse("t0: fork a\nt0: join a\na: lock m").expect("a trace").trace;
+    assert_eq!(verify(&trace), Ok(()));
+}
+
+#[test]
 fn threads_have_earlier_parents() {
     broken(|t| t.threads[1].parent = None, |v| matches!(v, Violation::Parent { .. }));
     broken(|t| t.threads[0].parent = Some(ThreadId(0)), |v| matches!(v, Violation::Parent { .. }));

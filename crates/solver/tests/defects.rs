@@ -354,6 +354,13 @@ fn every_float_operator_means_the_same_in_the_solver() {
         }
     }
     agree("sqrt", &[bits(2.0)], |pool, x| pool.float_bin(FloatOp::Sqrt, single, x[0], x[0]));
+    for value in [2.5, -2.5, 3.5, -0.25, 0.75, 7.0] {
+        use FloatOp::{Ceil, Floor, Round, RoundEven, Trunc};
+        for op in [Floor, Ceil, Trunc, Round, RoundEven] {
+            let name = format!("{op:?}");
+            agree(&name, &[bits(value)], |pool, x| pool.float_bin(op, single, x[0], x[0]));
+        }
+    }
     agree("nan", &[bits(f32::NAN)], |pool, x| pool.float_is_nan(single, x[0]));
     agree("nan to int", &[bits(f32::NAN)], |pool, x| pool.float_to_int(x[0], single, true, 8));
     for signed in [true, false] {

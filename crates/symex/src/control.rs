@@ -544,6 +544,7 @@ impl<'r> Engine<'r> {
                     }
                 }
             }
+            self.left_by_exception(t);
             // What led to the throw decided, and that is not known any more.
             if let Some(frame) = self.threads[t].code_mut()
                 && let Some(history) = &mut frame.history

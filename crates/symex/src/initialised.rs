@@ -13,7 +13,7 @@
 use crate::access::{Grain, Place};
 use crate::engine::Engine;
 use crate::memory::MemoryByte;
-use crate::sync::CONDITION_SIZE;
+use crate::sizes::CONDITION_SIZE;
 use crate::thread::{ExternalCall, PendingSync};
 use crate::value::Value;
 use model::names::INITIALISATION;
@@ -104,6 +104,22 @@ impl Initialisations {
 }
 
 impl Engine<'_> {
+    /// A semaphore or barrier is initialised: where one was at the address before, it is another one from here on. Which of the two
+    /// other threads mean is only known where all of them have come to their end and were joined.
+    pub(crate) fn begin_object(&mut self, t: usize, address: u64, class: u8) {
+        let mine = &self.threads[t].clock;
+        let is_over = |other: usize| {
+            let thread = &self.threads[other];
+            other == t
+                || !thread.started
+                || self.has_ended(other) && mine.get(other) == thread.clock.get(other)
+        };
+        if (0..self.threads.len()).all(is_over) {
+            let internal = self.resolve(t, address).unwrap_or(address);
+            self.sync_objects.remove(&(internal, class));
+        }
+    }
+
     /// A call of uninstrumented code has returned: it may have initialised a condition variable.
     pub fn note_initialisation(&mut self, t: usize, call: &ExternalCall<'_>) {
         let initialises =

@@ -1,13 +1,13 @@
 //! LLVM intrinsics.
 
 use crate::engine::Engine;
-use crate::eval::{self, float::format_of};
+use crate::eval::{self, cast, float::format_of};
 use crate::processor;
 use crate::report::GapKind;
 use crate::thread::{Entry, Stop};
 use crate::value::{self, Scalar, Value};
 use ir::types::{Call, Instruction};
-use model::{BinOp, CmpOp, ExprPool, FloatOp, FloatPred};
+use model::{BinOp, CmpOp, ExprPool, FloatFormat, FloatOp, FloatPred};
 use trace_format::layout::RuntimeEvent;
 
 /// What `va_start` reports: the list, the arguments on the stack, and the saved registers.
@@ -66,7 +66,7 @@ impl<'r> Engine<'r> {
             }
             // `llvm.eh.typeid.for` numbers types as the unwinder does, which nobody recorded.
             "eh" => return self.fresh(t, inst.ty, None),
-            "is" => return Value::constant(1, 0),
+            "is" if short.starts_with("is.constant") => return Value::constant(1, 0),
             "load" if short.starts_with("load.relative") => {
                 let scalar = |i: usize| arguments.get(i).and_then(Value::scalar);
                 if let Some(value) = self.load_relative(t, scalar(0), scalar(1)) {
@@ -90,6 +90,10 @@ impl<'r> Engine<'r> {
                 eval::lanes(&refs, &mut |lane| {
                     let value = match family {
                         "scmp" | "ucmp" => three_ways(pool, family, bits, lane),
+                        "fptosi" | "fptoui" | "lround" | "llround" | "lrint" | "llrint" => {
+                            float_to_int(pool, short, lane)
+                        }
+                        "is" if short.starts_with("is.fpclass") => is_of_class(pool, lane),
                         _ => scalar_intrinsic(pool, family, lane),
                     };
                     value.ok_or_else(|| GapKind::Intrinsic(family.to_owned()))
@@ -448,42 +452,96 @@ fn float_intrinsic(pool: &mut ExprPool, family: &str, v: &[Scalar]) -> Option<Sc
             let b_nan = value::float_is_nan(pool, format, b);
             value::ite(pool, b_nan, a, picked)
         }
+        _ if let Some(op) = rounding(family) => value::float_bin(pool, op, format, a, a),
         _ => return concrete_float(family, v),
     })
 }
 
-/// Functions that are only computed over known values.
-fn concrete_float(family: &str, v: &[Scalar]) -> Option<Scalar> {
-    let a = *v.first()?;
-    let bits: Option<Vec<u128>> = v.iter().map(|scalar| scalar.as_const()).collect();
-    let bits = bits?;
-    if a.width == 32 {
-        let x: Vec<f32> = bits.iter().map(|&b| f32::from_bits(b as u32)).collect();
-        let result = if family == "fma" {
-            x.first()?.mul_add(*x.get(1)?, *x.get(2)?)
-        } else {
-            // Rounding a single to an integral value is exact in double precision.
-            rounded(family, f64::from(*x.first()?))? as f32
-        };
-        return Some(Scalar::constant(32, u128::from(result.to_bits())));
-    }
-    let x: Vec<f64> = bits.iter().map(|&b| f64::from_bits(b as u64)).collect();
-    let result = match family {
-        "fma" => x.first()?.mul_add(*x.get(1)?, *x.get(2)?),
-        _ => rounded(family, *x.first()?)?,
-    };
-    Some(Scalar::constant(64, u128::from(result.to_bits())))
-}
-
-fn rounded(family: &str, x: f64) -> Option<f64> {
+/// How the functions that give an integral value round.
+fn rounding(family: &str) -> Option<FloatOp> {
     Some(match family {
-        "floor" => x.floor(),
-        "ceil" => x.ceil(),
-        "trunc" => x.trunc(),
-        "round" => x.round(),
-        "rint" | "nearbyint" | "roundeven" => x.round_ties_even(),
+        "floor" => FloatOp::Floor,
+        "ceil" => FloatOp::Ceil,
+        "trunc" => FloatOp::Trunc,
+        "round" | "lround" | "llround" => FloatOp::Round,
+        "rint" | "nearbyint" | "roundeven" | "lrint" | "llrint" => FloatOp::RoundEven,
         _ => return None,
     })
+}
+
+/// A conversion to an integer of so many bits: one that rounds, or one that gives the nearest number that fits.
+fn float_to_int(pool: &mut ExprPool, short: &str, v: &[Scalar]) -> Option<Scalar> {
+    let a = *v.first()?;
+    let format = format_of(a.width)?;
+    let family = short.split('.').next()?;
+    if matches!(family, "fptosi" | "fptoui") {
+        let bits = result_bits(short.strip_prefix(family)?.strip_prefix('.')?)?;
+        return Some(cast::saturated(pool, a, format, family == "fptosi", bits));
+    }
+    let rounded = value::float_bin(pool, rounding(family)?, format, a, a);
+    Some(cast::to_int(pool, rounded, format, true, result_bits(short)?))
+}
+
+/// `llvm.is.fpclass`: is the float one of the classes that the mask names?
+fn is_of_class(pool: &mut ExprPool, v: &[Scalar]) -> Option<Scalar> {
+    let a = *v.first()?;
+    let fraction = match format_of(a.width)? {
+        FloatFormat::Single => 23,
+        FloatFormat::Double => 52,
+    };
+    let exponent = a.width - 1 - fraction;
+    let mask = v.get(1)?.as_const()?;
+    let negative = value::extract(pool, a, a.width - 1, 1);
+    let positive = value::not(pool, negative);
+    let (low, high) =
+        (value::extract(pool, a, 0, fraction), value::extract(pool, a, fraction, exponent));
+    let mut is = |part: Scalar, number: u128| {
+        value::cmp(pool, CmpOp::Eq, part, Scalar::constant(part.width, number))
+    };
+    let (no_fraction, least, most) = (is(low, 0), is(high, 0), is(high, u128::MAX));
+    let quiet = value::extract(pool, a, fraction - 1, 1);
+    let (some_fraction, signalling) = (value::not(pool, no_fraction), value::not(pool, quiet));
+    let edge = value::or(pool, least, most);
+    let normal = value::not(pool, edge);
+    let signalling = value::and(pool, some_fraction, signalling);
+    let classes = [
+        [most, signalling, signalling],
+        [most, some_fraction, quiet],
+        [most, no_fraction, negative],
+        [normal, normal, negative],
+        [least, some_fraction, negative],
+        [least, no_fraction, negative],
+        [least, no_fraction, positive],
+        [least, some_fraction, positive],
+        [normal, normal, positive],
+        [most, no_fraction, positive],
+    ];
+    let asked = classes.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1);
+    Some(asked.fold(Scalar::boolean(false), |any, (_, parts)| {
+        let all =
+            parts.iter().fold(Scalar::boolean(true), |all, &part| value::and(pool, all, part));
+        value::or(pool, any, all)
+    }))
+}
+
+/// Functions that are only computed over known values.
+fn concrete_float(family: &str, v: &[Scalar]) -> Option<Scalar> {
+    let bits: Option<Vec<u128>> = v.iter().map(|scalar| scalar.as_const()).collect();
+    let (bits, width) = (bits?, v.first()?.width);
+    if family != "fma" {
+        return None;
+    }
+    let fused = match width {
+        32 => {
+            let x: Vec<f32> = bits.iter().map(|&b| f32::from_bits(b as u32)).collect();
+            u128::from(x.first()?.mul_add(*x.get(1)?, *x.get(2)?).to_bits())
+        }
+        _ => {
+            let x: Vec<f64> = bits.iter().map(|&b| f64::from_bits(b as u64)).collect();
+            u128::from(x.first()?.mul_add(*x.get(1)?, *x.get(2)?).to_bits())
+        }
+    };
+    Some(Scalar::constant(width, fused))
 }
 
 /// Instructions that only say how to wait, or order accesses, which all are in order anyway.
@@ -539,5 +597,51 @@ mod tests {
         );
         assert_eq!(one("rint", 64, &[u128::from(2.5f64.to_bits())]) as u64, 2.0f64.to_bits());
         assert_eq!(one("ceil", 32, &[u128::from(1.25f32.to_bits())]) as u32, 2.0f32.to_bits());
+        // Of what another thread may change, too.
+        let mut pool = ExprPool::default();
+        let unknown = pool.var(model::VarId(0), 64);
+        let unknown = Scalar::expr(&pool, unknown);
+        assert!(scalar_intrinsic(&mut pool, "floor", &[unknown]).is_some());
+    }
+
+    #[test]
+    fn conversions_that_round_or_saturate() {
+        let mut pool = ExprPool::default();
+        let mut convert = |short: &str, value: f64| {
+            let value = Scalar::constant(64, u128::from(value.to_bits()));
+            float_to_int(&mut pool, short, &[value]).and_then(Scalar::as_const)
+        };
+        assert_eq!(convert("lround.i64.f64", 2.5), Some(3));
+        assert_eq!(convert("lrint.i64.f64", 2.5), Some(2));
+        assert_eq!(convert("llround.i64.f64", 1e300), Some(1 << 63));
+        assert_eq!(convert("fptosi.sat.i32.f64", 1e300), Some(0x7fff_ffff));
+        assert_eq!(convert("fptosi.sat.i32.f64", f64::NAN), Some(0));
+        assert_eq!(convert("fptoui.sat.i8.f64", -3.0), Some(0));
+    }
+
+    #[test]
+    fn classes_of_floats() {
+        let is = |mask: u128, value: f64| {
+            let value = Scalar::constant(64, u128::from(value.to_bits()));
+            let mut pool = ExprPool::default();
+            is_of_class(&mut pool, &[value, Scalar::constant(32, mask)]).unwrap().as_const()
+        };
+        let values = [
+            f64::from_bits(0x7ff0_0000_0000_0001),
+            f64::NAN,
+            f64::NEG_INFINITY,
+            -1.5,
+            -f64::MIN_POSITIVE / 2.0,
+            -0.0,
+            0.0,
+            f64::MIN_POSITIVE / 2.0,
+            1.5,
+            f64::INFINITY,
+        ];
+        for (class, value) in values.into_iter().enumerate() {
+            for bit in 0..values.len() {
+                assert_eq!(is(1 << bit, value), Some(u128::from(bit == class)), "{bit} {value}");
+            }
+        }
     }
 }

@@ -20,11 +20,14 @@ pub(crate) fn is_atomic(name: &str) -> bool {
     ) || sized(name).is_some()
 }
 
-/// The operation and the number of bytes of a function for one size, `__atomic_fetch_add_16`. Only
-/// those that are called with two words for a value.
+/// The operation and the number of bytes of a function for one size, `__atomic_fetch_add_4`. Those for less than 16 bytes are
+/// called where an object need not be aligned.
 fn sized(name: &str) -> Option<(&str, u64)> {
-    let rest = name.strip_prefix("__atomic_")?;
-    let operation = rest.strip_suffix("_16")?;
+    let (operation, size) = name.strip_prefix("__atomic_")?.rsplit_once('_')?;
+    let size = match size {
+        "1" | "2" | "4" | "8" | "16" => size.parse().ok()?,
+        _ => return None,
+    };
     let known = matches!(
         operation,
         "load"
@@ -35,9 +38,10 @@ fn sized(name: &str) -> Option<(&str, u64)> {
             | "fetch_and"
             | "fetch_or"
             | "fetch_xor"
+            | "fetch_nand"
             | "compare_exchange"
     );
-    known.then_some((operation, LARGEST))
+    known.then_some((operation, size))
 }
 
 impl<'r> Engine<'r> {
@@ -48,7 +52,7 @@ impl<'r> Engine<'r> {
         if let Some((operation, size)) = sized(call.name) {
             let Some(address) = self.address(t, argument(0)) else { return logged };
             let place = Place::new(address, size, operand(0));
-            let value = self.two_words(argument(1), argument(2));
+            let value = self.value_of(size, argument(1), argument(2));
             return self.sized_atomic(t, operation, place, value, call, logged);
         }
         let Some(size) = self.length(t, argument(0)).filter(|size| *size > 0) else {
@@ -105,14 +109,14 @@ impl<'r> Engine<'r> {
             "compare_exchange" => {
                 let argument = |i: usize| call.arguments.get(i).and_then(Value::scalar);
                 let expected = self.address(t, argument(1));
-                let new = self.two_words(argument(2), argument(3));
+                let new = self.value_of(place.length, argument(2), argument(3));
                 let (Some(expected), Some(new)) = (expected, new) else { return logged };
                 let expected = Place::new(expected, place.length, call.operands.get(1).copied());
                 return self.compare_exchange(t, place, expected, new, &logged);
             }
             "fetch_add" => Some(BinOp::Add),
             "fetch_sub" => Some(BinOp::Sub),
-            "fetch_and" => Some(BinOp::And),
+            "fetch_and" | "fetch_nand" => Some(BinOp::And),
             "fetch_or" => Some(BinOp::Or),
             "fetch_xor" => Some(BinOp::Xor),
             _ => None,
@@ -126,8 +130,12 @@ impl<'r> Engine<'r> {
             self.write(t, place, &bytes, Grain::Access);
             return logged;
         }
+        let inverted = operation == "fetch_nand";
         let old = self.update(t, place, &mut |engine, old| match bin {
-            Some(bin) => value::bin(&mut engine.pool, bin, old, value),
+            Some(bin) => {
+                let new = value::bin(&mut engine.pool, bin, old, value);
+                if inverted { value::not(&mut engine.pool, new) } else { new }
+            }
             None => value,
         });
         self.as_logged(old, logged)
@@ -169,21 +177,21 @@ impl<'r> Engine<'r> {
         memory::compose(&mut self.pool, &bytes)
     }
 
-    /// A value of 16 bytes that is passed as one or as two arguments.
-    fn two_words(&mut self, low: Option<Scalar>, high: Option<Scalar>) -> Option<Scalar> {
+    /// A value that is passed as one argument or, of 16 bytes, as two.
+    fn value_of(&mut self, size: u64, low: Option<Scalar>, high: Option<Scalar>) -> Option<Scalar> {
         let low = low?;
-        if low.width == 128 {
-            return Some(low);
+        if size < LARGEST || low.width == 128 {
+            return Some(value::resize(&mut self.pool, low, 8 * size as u32, false));
         }
         let mut bytes = memory::decompose(&mut self.pool, low, 8);
         bytes.extend(memory::decompose(&mut self.pool, high?, 8));
         Some(memory::compose(&mut self.pool, &bytes))
     }
 
-    /// A result of 16 bytes, in the form that the log has.
+    /// A result in the form that the log has: one of 16 bytes may be two words.
     fn as_logged(&mut self, value: Scalar, logged: Value) -> Value {
-        if logged.scalar().is_some_and(|logged| logged.width == value.width) {
-            return value.into();
+        if let Some(logged) = logged.scalar() {
+            return value::resize(&mut self.pool, value, logged.width, false).into();
         }
         let bytes = memory::decompose(&mut self.pool, value, LARGEST);
         match bytes.split_at_checked(8) {

@@ -3,9 +3,9 @@
 use crate::access::{Grain, Place};
 use crate::engine::Engine;
 use crate::memory::MemoryByte;
-use crate::sync::WORD_SIZE;
+use crate::sizes::WORD_SIZE;
 use crate::thread::PendingSync;
-use trace_format::layout::{ONCE_ALL_ONES, ONCE_WITH_RESULT};
+use trace_format::layout::{ONCE_ALL_ONES, ONCE_WITH_RESULT, SyncOp};
 
 /// What stands for "done" in the word of a once object: glibc's own value.
 const DONE: u32 = 2;
@@ -22,6 +22,11 @@ fn flag(argument: u64) -> (u64, u64) {
     }
 }
 
+/// Is it a library's own flag, which says that the routine runs while it does?
+fn is_own(argument: u64) -> bool {
+    matches!(argument, ONCE_ALL_ONES | ONCE_WITH_RESULT)
+}
+
 impl Engine<'_> {
     /// Whether a once routine has been run is a word in memory, which the thread that ran it writes
     /// and every other one reads. Its result may be there, too.
@@ -30,11 +35,7 @@ impl Engine<'_> {
         let (size, done) = flag(begun.argument);
         let place = Place::new(internal, size, None);
         if ran {
-            self.learned.ran_once.insert((t, begun.address, begun.stamp));
-            let call = (t, begun.stamp);
-            if *self.learned.ran_at.entry(begun.address).or_insert(call) != call {
-                self.learned.ran_again.insert(begun.address);
-            }
+            self.note_ran(t, begun);
             if begun.argument == ONCE_WITH_RESULT {
                 let gave = gave.to_le_bytes().map(MemoryByte::Const);
                 let place = Place::new(internal + RESULT_AT, gave.len() as u64, None);
@@ -45,6 +46,34 @@ impl Engine<'_> {
         } else {
             let bytes = self.read(t, place, Grain::Access);
             self.assume_bytes(t, &bytes, u128::from(done), true);
+        }
+    }
+
+    fn note_ran(&mut self, t: usize, begun: &PendingSync) {
+        self.learned.ran_once.insert((t, begun.address, begun.stamp));
+        let call = (t, begun.stamp);
+        if *self.learned.ran_at.entry(begun.address).or_insert(call) != call {
+            self.learned.ran_again.insert(begun.address);
+        }
+    }
+
+    /// Calls that an exception left come to no other end. A once routine that threw has not been run, as far as its word
+    /// says, and the next thread runs it again.
+    pub(crate) fn left_by_exception(&mut self, t: usize) {
+        let depth = self.threads[t].frames.len();
+        while let Some(begun) = self.threads[t].pending_sync.pop_if(|begun| begun.depth > depth) {
+            if begun.operation != SyncOp::Once {
+                continue;
+            }
+            self.note_ran(t, &begun);
+            if is_own(begun.argument)
+                && let Some(internal) = self.resolve(t, begun.address)
+            {
+                let (size, _) = flag(begun.argument);
+                let nothing = vec![MemoryByte::Const(0); size as usize];
+                self.write(t, Place::new(internal, size, None), &nothing, Grain::Access);
+            }
+            self.release(t, begun.address, WORD_SIZE);
         }
     }
 
@@ -70,8 +99,7 @@ impl Engine<'_> {
     pub(crate) fn begin_once(&mut self, t: usize, (address, stamp): (u64, u64), argument: u64) {
         let Some(internal) = self.resolve(t, address) else { return };
         let (size, _) = flag(argument);
-        let own = matches!(argument, ONCE_ALL_ONES | ONCE_WITH_RESULT);
-        if own && self.learned.ran_once.contains(&(t, address, stamp)) {
+        if is_own(argument) && self.learned.ran_once.contains(&(t, address, stamp)) {
             let runs = ONCE_RUNS.to_le_bytes().map(MemoryByte::Const);
             self.write(t, Place::new(internal, size, None), &runs[..size as usize], Grain::Access);
         }

@@ -15,6 +15,13 @@ pub(crate) fn compute(pool: &mut ExprPool, short: &str, arguments: &[Value]) -> 
         "x86.pclmulqdq" => carryless_product(pool, arguments),
         "x86.ssse3.pshuf.b.128" | "x86.avx2.pshuf.b" => shuffle_bytes(arguments),
         "x86.sse41.pblendvb" | "x86.avx2.pblendvb" => blend_bytes(pool, arguments),
+        "x86.sse2.pmovmskb.128"
+        | "x86.avx2.pmovmskb"
+        | "x86.sse.movmsk.ps"
+        | "x86.sse2.movmsk.pd"
+        | "x86.avx.movmsk.ps.256"
+        | "x86.avx.movmsk.pd.256" => sign_bits(pool, arguments),
+        _ if short.starts_with("x86.sse42.crc32.") => add_to_checksum(pool, arguments),
         _ => None,
     }
 }
@@ -81,10 +88,78 @@ fn blend_bytes(pool: &mut ExprPool, arguments: &[Value]) -> Option<Value> {
     blended.ok()
 }
 
+/// `pmovmskb` and its kin: the lanes' highest bits, the first lane's as the lowest.
+fn sign_bits(pool: &mut ExprPool, arguments: &[Value]) -> Option<Value> {
+    let [vector] = arguments else { return None };
+    let mut mask: Option<Scalar> = None;
+    for lane in vector.elements()?.iter() {
+        let lane = lane.scalar()?;
+        let sign = value::extract(pool, lane, lane.width.checked_sub(1)?, 1);
+        mask = Some(match mask {
+            None => sign,
+            Some(low) => value::concat(pool, sign, low),
+        });
+    }
+    Some(value::zext(pool, mask?, 32).into())
+}
+
+/// `crc32`: the Castagnoli polynomial's checksum goes on with 8 to 64 bits, the lowest first.
+fn add_to_checksum(pool: &mut ExprPool, arguments: &[Value]) -> Option<Value> {
+    const POLYNOMIAL: u128 = 0x82f6_3b78;
+    let [checksum, data] = arguments else { return None };
+    let (checksum, data) = (checksum.scalar()?, data.scalar()?);
+    // 64 bits take two rounds of 32.
+    let rounds = data.width.div_ceil(32);
+    let bits = data.width / rounds;
+    let mut sum = value::resize(pool, checksum, 32, false);
+    let (one, zero) = (Scalar::constant(32, 1), Scalar::constant(32, 0));
+    let polynomial = Scalar::constant(32, POLYNOMIAL);
+    for round in 0..rounds {
+        let part = value::extract(pool, data, bits * round, bits);
+        let part = value::zext(pool, part, 32);
+        sum = value::bin(pool, BinOp::Xor, sum, part);
+        for _ in 0..bits {
+            let lowest = value::extract(pool, sum, 0, 1);
+            let feedback = value::ite(pool, lowest, polynomial, zero);
+            let shifted = value::bin(pool, BinOp::LShr, sum, one);
+            sum = value::bin(pool, BinOp::Xor, shifted, feedback);
+        }
+    }
+    Some(value::zext(pool, sum, checksum.width).into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::VarId;
+
+    #[test]
+    fn checksums_go_on_with_each_width() {
+        // Of the text "123456789" the checksum is e3069283.
+        let mut pool = ExprPool::default();
+        let mut add = |width: u32, sum: u128, data: u128, bits: u32| {
+            let arguments = [Value::constant(width, sum), Value::constant(bits, data)];
+            let sum = add_to_checksum(&mut pool, &arguments).expect("is computed");
+            sum.scalar().and_then(Scalar::as_const).expect("a constant")
+        };
+        let text = u64::from_le_bytes(*b"12345678");
+        let wide = add(64, 0xffff_ffff, text.into(), 64);
+        let wide = add(32, wide, u128::from(b'9'), 8);
+        assert_eq!(wide ^ 0xffff_ffff, 0xe306_9283);
+        let narrow = add(32, 0xffff_ffff, u128::from(text as u16), 16);
+        let narrow = add(32, narrow, u128::from((text >> 16) as u16), 16);
+        let narrow = add(32, narrow, u128::from((text >> 32) as u32), 32);
+        assert_eq!(add(32, narrow, u128::from(b'9'), 8), wide);
+    }
+
+    #[test]
+    fn highest_bits_of_lanes() {
+        let vector = Value::aggregate(
+            [0x80, 0x7f, 0xff, 0].iter().map(|&byte| Value::constant(8, byte)).collect(),
+        );
+        let got = sign_bits(&mut ExprPool::default(), &[vector]);
+        assert_eq!(got, Some(Value::constant(32, 0b101)));
+    }
 
     fn halves(low: Scalar, high: Scalar) -> Value {
         Value::aggregate(vec![low.into(), high.into()])

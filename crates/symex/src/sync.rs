@@ -7,6 +7,7 @@ use crate::foreign;
 use crate::memory::{Bytes, MemoryByte};
 use crate::report::{BlockedCall, GapKind};
 use crate::signals::SIGNAL_WORDS;
+use crate::sizes::{CONDITION_SIZE, MUTEX_SIZE, SEMAPHORE_SIZE, WORD_SIZE, object_size};
 use crate::thread::{Frame, HeldLock, PendingSync, Stop, contradiction};
 use model::{EventId, EventKind, Interval, LockMode, ObjectId, ObjectKind, Stack};
 use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
@@ -15,17 +16,11 @@ use trace_format::layout::{RuntimeEvent, SyncOp, SyncPoint};
 pub(crate) const TIMED_OUT: u64 = 110;
 /// `PTHREAD_BARRIER_SERIAL_THREAD` as a payload word.
 const SERIAL_THREAD: u64 = u64::MAX;
-/// Sizes in bytes of glibc's objects on x86-64, which tell a member from the struct around it.
-const MUTEX_SIZE: u64 = 40;
-pub(crate) const CONDITION_SIZE: u64 = 48;
-const SEMAPHORE_SIZE: u64 = 32;
-const RWLOCK_SIZE: u64 = 56;
-pub(crate) const WORD_SIZE: u64 = 4;
 /// The logged result of a futex wait behind which the word has another value.
 const CHANGED: u64 = 1;
 /// The logged result of a once call that ran the routine.
 const RAN: u64 = 1;
-/// Objects of one address and different kinds are different objects.
+/// See [`class_of`].
 const LOCK: u8 = 0;
 const CONDITION: u8 = 1;
 const SEMAPHORE: u8 = 2;
@@ -457,12 +452,15 @@ impl<'r> Engine<'r> {
             SyncOp::RwReadLock | SyncOp::RwTryReadLock | SyncOp::RwTimedReadLock if !failed => {
                 self.acquire(t, address, LockMode::Shared, size);
             }
-            SyncOp::MutexTryLock
-            | SyncOp::SpinTryLock
-            | SyncOp::RwTryWriteLock
-            | SyncOp::RwTryReadLock => self.try_failed(t, address, size),
+            SyncOp::MutexTryLock | SyncOp::SpinTryLock | SyncOp::RwTryWriteLock => {
+                self.try_failed(t, address, LockMode::Exclusive, size);
+            }
+            SyncOp::RwTryReadLock => {
+                let mode = self.what_turns_readers_away(t, address);
+                self.try_failed(t, address, mode, size);
+            }
             SyncOp::MutexUnlock | SyncOp::SpinUnlock | SyncOp::RwUnlock if !failed => {
-                self.release(t, address, false, size);
+                self.release(t, address, size);
             }
             SyncOp::CondWait | SyncOp::CondTimedWait => self.waited(t, begun, second, result),
             SyncOp::CondSignal if !failed => {
@@ -474,15 +472,17 @@ impl<'r> Engine<'r> {
                 self.sync_event(t, EventKind::Broadcast { condition }, begun);
             }
             SyncOp::SemInit if !failed => {
-                let initial = begun.argument as u32;
-                self.sync_object(t, address, ObjectKind::Semaphore { initial });
+                let kind = ObjectKind::Semaphore { initial: begun.argument as u32 };
+                self.begin_object(t, address, class_of(kind));
+                self.sync_object(t, address, kind);
             }
             SyncOp::SemWait | SyncOp::SemTryWait | SyncOp::SemTimedWait | SyncOp::SemPost => {
                 self.semaphore(t, begun, failed);
             }
             SyncOp::BarrierInit if !failed => {
-                let count = (begun.argument as u32).max(1);
-                self.sync_object(t, address, ObjectKind::Barrier { count });
+                let kind = ObjectKind::Barrier { count: (begun.argument as u32).max(1) };
+                self.begin_object(t, address, class_of(kind));
+                self.sync_object(t, address, kind);
             }
             SyncOp::BarrierWait if !failed || barrier_serial(result) => {
                 let object = self.sync_object(t, address, ObjectKind::Barrier { count: 1 });
@@ -499,7 +499,7 @@ impl<'r> Engine<'r> {
             }
             SyncOp::Once => {
                 self.note_once(t, begun, result == RAN, second);
-                self.release(t, address, false, size);
+                self.release(t, address, size);
             }
             SyncOp::QueuePush => self.pushed(t, begun),
             SyncOp::QueuePop => self.popped(t, begun, second, result),
@@ -540,7 +540,7 @@ impl<'r> Engine<'r> {
         let internal = self.resolve(t, mutex).unwrap_or(mutex);
         let held = self.threads[t].held.iter_mut().find(|held| held.address == internal);
         let count = held.map_or(1, |held| std::mem::replace(&mut held.count, 1));
-        let began = self.release(t, mutex, false, MUTEX_SIZE).map(EventId);
+        let began = self.release(t, mutex, MUTEX_SIZE).map(EventId);
         self.pass_sync(t, SyncPoint::Wake, None);
         if end == WaitEnd::Cancelled {
             self.was_cancelled(t);
@@ -588,7 +588,7 @@ impl<'r> Engine<'r> {
         if let Some(held) = self.threads[t].held.iter_mut().find(|held| held.address == internal) {
             held.count = 1;
         }
-        self.release(t, begun.second, false, MUTEX_SIZE).map(|began| (condition, began))
+        self.release(t, begun.second, MUTEX_SIZE).map(|began| (condition, began))
     }
 
     /// A thread that had not come back from a barrier when the run failed has arrived there: others that left it
@@ -609,6 +609,7 @@ impl<'r> Engine<'r> {
             held.count += 1;
             return;
         }
+        self.note_taken(t, internal);
         let name = self.event_object_name(t, address, object, size);
         let acquired = self.event(t, EventKind::Lock { object, mode }, name);
         self.note_contained_sync(t, acquired, internal);
@@ -617,10 +618,11 @@ impl<'r> Engine<'r> {
     }
 
     /// Gives the event, when there is one.
-    fn release(&mut self, t: usize, address: u64, synthetic: bool, size: u64) -> Option<u32> {
+    pub(crate) fn release(&mut self, t: usize, address: u64, size: u64) -> Option<u32> {
         let internal = self.resolve(t, address).unwrap_or(address);
         let at = self.threads[t].held.iter().rposition(|held| held.address == internal);
         let Some(at) = at else {
+            self.note_given_back(internal);
             self.gap(t, GapKind::NotHeld, format!("{address:#x}"));
             return None;
         };
@@ -634,21 +636,10 @@ impl<'r> Engine<'r> {
         self.threads[t].held.remove(at);
         let object = self.sized_object(t, address, ObjectKind::Lock, size);
         let name = self.event_object_name(t, address, object, size);
-        let released = self.event(t, EventKind::Unlock { object, mode, synthetic }, name);
+        let kind = EventKind::Unlock { object, mode, synthetic: false };
+        let released = self.event(t, kind, name);
         self.note_contained_sync(t, released, internal);
         Some(released)
-    }
-
-    fn try_failed(&mut self, t: usize, address: u64, size: u64) {
-        let internal = self.resolve(t, address).unwrap_or(address);
-        // A trylock of a lock that the thread holds itself fails under every schedule.
-        if self.threads[t].held.iter().any(|held| held.address == internal) {
-            return;
-        }
-        let size = self.lock_size(t, size);
-        let object = self.sized_object(t, address, ObjectKind::Lock, size);
-        let name = self.event_object_name(t, address, object, size);
-        self.event(t, EventKind::TryLockFailed { object }, name);
     }
 
     /// Releases what the thread still holds at its end ([S] 4.2).
@@ -679,22 +670,23 @@ impl<'r> Engine<'r> {
     }
 
     /// The size of the lock that the call in progress is about; `size` for one of pthreads.
-    fn lock_size(&mut self, t: usize, size: u64) -> u64 {
+    pub(crate) fn lock_size(&mut self, t: usize, size: u64) -> u64 {
         self.foreign_size(t, true).unwrap_or(size)
     }
 
     /// The model's object of so many bytes at an address; the size tells its name from those of
     /// the objects in and around it.
-    fn sized_object(&mut self, t: usize, address: u64, kind: ObjectKind, size: u64) -> ObjectId {
+    pub(crate) fn sized_object(
+        &mut self,
+        t: usize,
+        address: u64,
+        kind: ObjectKind,
+        size: u64,
+    ) -> ObjectId {
         if !self.symbolic() {
             return ObjectId(0);
         }
-        let class = match kind {
-            ObjectKind::Condition => CONDITION,
-            ObjectKind::Semaphore { .. } => SEMAPHORE,
-            ObjectKind::Barrier { .. } => BARRIER,
-            ObjectKind::Lock | ObjectKind::Heap | ObjectKind::Local => LOCK,
-        };
+        let class = class_of(kind);
         let internal = self.resolve(t, address).unwrap_or(address);
         if let Some(&object) = self.sync_objects.get(&(internal, class)) {
             let name = self.object_name(t, address, Some(size));
@@ -754,46 +746,20 @@ pub(crate) fn is_certain(name: &str) -> bool {
         || foreign::operation(name).is_some_and(never_waits)
 }
 
+/// Objects of one address and different classes are different objects.
+fn class_of(kind: ObjectKind) -> u8 {
+    match kind {
+        ObjectKind::Condition => CONDITION,
+        ObjectKind::Semaphore { .. } => SEMAPHORE,
+        ObjectKind::Barrier { .. } => BARRIER,
+        ObjectKind::Lock | ObjectKind::Heap | ObjectKind::Local => LOCK,
+    }
+}
+
 fn barrier_serial(result: u64) -> bool {
     result == SERIAL_THREAD || result as u32 == u32::MAX
 }
 
 pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-fn object_size(operation: SyncOp) -> u64 {
-    match operation {
-        SyncOp::CondWait | SyncOp::CondTimedWait | SyncOp::CondSignal | SyncOp::CondBroadcast => {
-            CONDITION_SIZE
-        }
-        SyncOp::SemInit
-        | SyncOp::SemWait
-        | SyncOp::SemTryWait
-        | SyncOp::SemTimedWait
-        | SyncOp::SemPost
-        | SyncOp::BarrierInit
-        | SyncOp::BarrierWait
-        | SyncOp::QueuePush
-        | SyncOp::QueuePop
-        | SyncOp::SocketWrite
-        | SyncOp::SocketRead => SEMAPHORE_SIZE,
-        SyncOp::RwReadLock
-        | SyncOp::RwTryReadLock
-        | SyncOp::RwTimedReadLock
-        | SyncOp::RwWriteLock
-        | SyncOp::RwTryWriteLock
-        | SyncOp::RwTimedWriteLock
-        | SyncOp::RwUnlock => RWLOCK_SIZE,
-        SyncOp::SpinLock
-        | SyncOp::SpinTryLock
-        | SyncOp::SpinUnlock
-        | SyncOp::Once
-        | SyncOp::FutexWait
-        | SyncOp::FutexWake
-        | SyncOp::Panic => WORD_SIZE,
-        SyncOp::MutexLock | SyncOp::MutexTryLock | SyncOp::MutexTimedLock | SyncOp::MutexUnlock => {
-            MUTEX_SIZE
-        }
-    }
 }

@@ -155,7 +155,12 @@ impl Builder {
             "rdlock" => EventKind::Lock { object: self.lock(rest)?, mode: LockMode::Shared },
             "unlock" => unlock(self.lock(rest)?, exclusive),
             "rdunlock" => unlock(self.lock(rest)?, LockMode::Shared),
-            "trylock-failed" => EventKind::TryLockFailed { object: self.lock(rest)? },
+            "trylock-failed" => {
+                EventKind::TryLockFailed { object: self.lock(rest)?, mode: exclusive }
+            }
+            "tryrdlock-failed" => {
+                EventKind::TryLockFailed { object: self.lock(rest)?, mode: LockMode::Shared }
+            }
             "signal" => EventKind::Signal { condition: self.condition(rest)? },
             "broadcast" => EventKind::Broadcast { condition: self.condition(rest)? },
             "sem-wait" => EventKind::SemaphoreWait { object: self.semaphore(rest)? },

@@ -20,7 +20,7 @@
 //! R x -> a              read into the name a
 //! W x a + 1             write an expression over names that were read
 //! RMW x -> a = a + 1    atomic read-modify-write
-//! lock m | unlock m | rdlock m | rdunlock m | trylock-failed m
+//! lock m | unlock m | rdlock m | rdunlock m | trylock-failed m | tryrdlock-failed m
 //! wait c m              three events: release, wake-up, acquisition
 //! wait-timed-out c m    the same with a time-out
 //! signal c | broadcast c

@@ -125,7 +125,7 @@ impl Relevant {
         let mut began: BTreeSet<EventId> = named.clone();
         for event in &trace.events {
             match event.kind {
-                EventKind::TryLockFailed { object }
+                EventKind::TryLockFailed { object, .. }
                 | EventKind::Block { on: Awaited::Lock { object, .. } } => {
                     fixed.insert(object);
                 }

@@ -169,11 +169,13 @@ impl State {
                 self.begin_wait(trace, facts, id);
                 released
             }
-            EventKind::TryLockFailed { object } => {
+            EventKind::TryLockFailed { object, mode } => {
                 let lock = &self.objects[object.index()];
                 // POSIX has it fail whoever holds the lock, the caller included: only a recursive
-                // mutex lets its owner in once more, and then the call does not fail.
-                let held = lock.owner.is_some() || !lock.readers.is_empty();
+                // mutex lets its owner in once more, and then the call does not fail. Readers let each
+                // other in.
+                let shared = mode == LockMode::Shared;
+                let held = lock.owner.is_some() || !(shared || lock.readers.is_empty());
                 if held { Ok(()) } else { Err(EvaluationError::LockFree { event: id, object }) }
             }
             EventKind::Signal { condition } => {

@@ -147,6 +147,11 @@ fn float_binary(op: FloatOp, format: FloatFormat, a: u128, b: u128) -> u128 {
                 FloatOp::Div => a / b,
                 FloatOp::Rem => a % b,
                 FloatOp::Sqrt => a.sqrt(),
+                FloatOp::Floor => a.floor(),
+                FloatOp::Ceil => a.ceil(),
+                FloatOp::Trunc => a.trunc(),
+                FloatOp::Round => a.round(),
+                FloatOp::RoundEven => a.round_ties_even(),
             };
             u128::from(value.to_bits())
         }
@@ -159,6 +164,11 @@ fn float_binary(op: FloatOp, format: FloatFormat, a: u128, b: u128) -> u128 {
                 FloatOp::Div => a / b,
                 FloatOp::Rem => a % b,
                 FloatOp::Sqrt => a.sqrt(),
+                FloatOp::Floor => a.floor(),
+                FloatOp::Ceil => a.ceil(),
+                FloatOp::Trunc => a.trunc(),
+                FloatOp::Round => a.round(),
+                FloatOp::RoundEven => a.round_ties_even(),
             };
             u128::from(value.to_bits())
         }

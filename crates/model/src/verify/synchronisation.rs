@@ -27,10 +27,17 @@ impl Checker<'_> {
             self.event(event, &mut seen);
         }
         for ((thread, object, _), count) in seen.held {
-            if count > 0 {
+            if count > 0 && !self.has_ended(thread) {
                 self.report(Violation::HeldAtEnd { thread, object });
             }
         }
+    }
+
+    /// Did the thread come to its own end? What it had then nobody gets.
+    fn has_ended(&self, thread: ThreadId) -> bool {
+        let thread = self.trace.threads.get(thread.index());
+        let last = thread.and_then(|thread| self.trace.events.get(thread.events.last()?.index()));
+        last.is_some_and(|last| last.kind == EventKind::Exit)
     }
 
     fn object_kind(&mut self, event: &Event) {
@@ -119,7 +126,7 @@ fn object_of(kind: &EventKind) -> Option<ObjectId> {
     match *kind {
         EventKind::Lock { object, .. }
         | EventKind::Unlock { object, .. }
-        | EventKind::TryLockFailed { object }
+        | EventKind::TryLockFailed { object, .. }
         | EventKind::SemaphoreWait { object }
         | EventKind::SemaphoreWaitFailed { object }
         | EventKind::SemaphorePost { object }

@@ -62,7 +62,7 @@ fn merged(
 fn behind_failed(trace: &EventTrace, lock: ObjectId, first: EventId, last: EventId) -> EventId {
     let index = |id: EventId| trace.event(id).index as usize;
     let own = trace.thread_of(first).events.get(index(first)..=index(last));
-    let asks = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::TryLockFailed { object } if object == lock);
+    let asks = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::TryLockFailed { object, .. } if object == lock);
     own.and_then(|own| own.iter().find(|id| !asks(id))).copied().unwrap_or(last)
 }
 
@@ -92,7 +92,8 @@ fn one(
     };
     // Whoever has the lock does not ask for it in vain.
     for &id in own {
-        if matches!(trace.event(id).kind, EventKind::TryLockFailed { object: o } if o == object) {
+        if matches!(trace.event(id).kind, EventKind::TryLockFailed { object: o, .. } if o == object)
+        {
             edit.remove(id);
         }
     }

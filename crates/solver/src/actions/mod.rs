@@ -29,9 +29,10 @@ pub(crate) enum Action {
         word: usize,
         shared: bool,
     },
-    /// A lock is found held.
+    /// A lock is found held; by a writer, where it was to be shared.
     FindHeld {
         word: usize,
+        shared: bool,
     },
     /// A unit of a semaphore is taken.
     Take {
@@ -71,7 +72,8 @@ impl Action {
         match self {
             Self::Acquire { word, shared: true } => words[word] < ALONE,
             Self::Acquire { word, shared: false } => words[word] == 0,
-            Self::FindHeld { word } | Self::Take { word } => words[word] > 0,
+            Self::FindHeld { word, shared: true } => words[word] >= ALONE,
+            Self::FindHeld { word, shared: false } | Self::Take { word } => words[word] > 0,
             Self::FindNone { word } => words[word] == 0,
             Self::Leave { word, own } => words[word] >= words[own],
             Self::Wake { word } => words[word] >= SIGNAL,
@@ -185,7 +187,8 @@ impl Actions {
                 EventKind::Wake { began, .. } => {
                     actions.wakes.insert(began, event.id);
                 }
-                EventKind::TryLockFailed { object } | EventKind::SemaphoreWaitFailed { object } => {
+                EventKind::TryLockFailed { object, .. }
+                | EventKind::SemaphoreWaitFailed { object } => {
                     actions.found.insert(object.0);
                 }
                 _ => {}
@@ -225,7 +228,9 @@ impl Actions {
         match event.kind {
             EventKind::Lock { mode, .. } => Action::Acquire { word, shared: is_shared(mode) },
             EventKind::Unlock { mode, .. } => Action::Release { word, shared: is_shared(mode) },
-            EventKind::TryLockFailed { .. } => Action::FindHeld { word },
+            EventKind::TryLockFailed { mode, .. } => {
+                Action::FindHeld { word, shared: is_shared(mode) }
+            }
             EventKind::SemaphoreWait { .. } => Action::Take { word },
             EventKind::SemaphoreWaitFailed { .. } => Action::FindNone { word },
             EventKind::SemaphorePost { .. } => Action::Post { word },

@@ -48,8 +48,17 @@ fn operation(op: FloatOp, format: FloatFormat, a: &str, b: &str) -> String {
         FloatOp::Mul => format!("(fp.mul RNE {a} {b})"),
         FloatOp::Div => format!("(fp.div RNE {a} {b})"),
         FloatOp::Sqrt => format!("(fp.sqrt RNE {a})"),
+        FloatOp::Floor => integral("RTN", a),
+        FloatOp::Ceil => integral("RTP", a),
+        FloatOp::Trunc => integral("RTZ", a),
+        FloatOp::Round => integral("RNA", a),
+        FloatOp::RoundEven => integral("RNE", a),
         FloatOp::Rem => remainder(format, a, b),
     }
+}
+
+fn integral(mode: &str, a: &str) -> String {
+    format!("(fp.roundToIntegral {mode} {a})")
 }
 
 /// C's `fmod` rounds the quotient to zero and SMT-LIB's remainder to the nearest integer: where

@@ -149,13 +149,13 @@ fn statement(
 fn lock(thread: &mut Thread, random: &mut Random) -> usize {
     match thread.held {
         // Of the lock that the thread holds itself, or of another one.
-        Some(_) if random.chance(10) => thread.lines.push("trylock-failed m".to_owned()),
+        Some(_) if random.chance(10) => failed_try(thread, random),
         Some((name, shared)) => {
             let verb = if shared { "rdunlock" } else { "unlock" };
             thread.lines.push(format!("{verb} {name}"));
             thread.held = None;
         }
-        None if random.chance(15) => thread.lines.push("trylock-failed m".to_owned()),
+        None if random.chance(15) => failed_try(thread, random),
         None => {
             let name = if random.chance(80) { "m" } else { "n" };
             let shared = random.chance(25);
@@ -164,6 +164,11 @@ fn lock(thread: &mut Thread, random: &mut Random) -> usize {
         }
     }
     1
+}
+
+fn failed_try(thread: &mut Thread, random: &mut Random) {
+    let verb = if random.chance(30) { "tryrdlock-failed" } else { "trylock-failed" };
+    thread.lines.push(format!("{verb} m"));
 }
 
 /// Adds a constant to `x`: mostly as one step or under one lock, sometimes under another lock,

@@ -123,8 +123,10 @@ impl<'a> Machine<'a> {
                 let position = holders.iter().position(|&(holder, _)| holder == thread);
                 position.map(|position| holders.remove(position)).is_some()
             }
-            EventKind::TryLockFailed { object } => {
-                next.holders.get(object).is_some_and(|holders| !holders.is_empty())
+            EventKind::TryLockFailed { object, mode } => {
+                let excludes = |held| [held, *mode].contains(&LockMode::Exclusive);
+                let holders = next.holders.get(object);
+                holders.is_some_and(|holders| holders.iter().any(|&(_, held)| excludes(held)))
             }
             EventKind::Wake { began, .. } => {
                 next.waiting.remove(began).is_some_and(|(_, notified)| notified)

@@ -24,6 +24,7 @@ use crate::idle::{Idle, LeaveOut};
 use crate::image::{Constants, FunctionInfo, Image};
 use crate::initialised::{Initialisations, Touch};
 use crate::inputs::Collected;
+use crate::left_locks::LeftLocks;
 use crate::locals::Locals;
 use crate::memory::Memory;
 use crate::naming::CallPaths;
@@ -103,6 +104,7 @@ pub(crate) struct Learned {
     pub locals: Locals,
     /// The calls that ran a once routine: thread, flag, and the time stamp before.
     pub ran_once: FxHashSet<(usize, u64, u64)>,
+    pub left_locks: LeftLocks,
     /// By the address of a word, the thread and time of a call that ran the routine; and the words with which several did.
     pub ran_at: FxHashMap<u64, (usize, u64)>,
     pub ran_again: FxHashSet<u64>,

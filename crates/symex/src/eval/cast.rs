@@ -6,7 +6,7 @@ use crate::memory::{self, Bytes};
 use crate::report::GapKind;
 use crate::value::{self, Scalar, Value};
 use ir::types::{CastOp, Module, Type, TypeId};
-use model::ExprPool;
+use model::{ExprPool, FloatFormat, FloatPred};
 
 /// A conversion to `ty`.
 pub(super) fn cast(
@@ -39,11 +39,7 @@ fn scalar(pool: &mut ExprPool, op: CastOp, a: Scalar, width: u32) -> Result<Scal
         | CastOp::AddrSpaceCast
         | CastOp::BitCast => value::resize(pool, a, width, false),
         CastOp::SExt => value::resize(pool, a, width, true),
-        CastOp::FpToUi | CastOp::FpToSi => {
-            let (from, x) = (from()?, a.to_expr(pool));
-            let id = pool.float_to_int(x, from, op == CastOp::FpToSi, width);
-            Scalar::expr(pool, id)
-        }
+        CastOp::FpToUi | CastOp::FpToSi => to_int(pool, a, from()?, op == CastOp::FpToSi, width),
         CastOp::UiToFp | CastOp::SiToFp => {
             let (to, x) = (to()?, a.to_expr(pool));
             let id = pool.int_to_float(x, op == CastOp::SiToFp, to);
@@ -57,6 +53,65 @@ fn scalar(pool: &mut ExprPool, op: CastOp, a: Scalar, width: u32) -> Result<Scal
     })
 }
 
+/// The number that clang's code for x86-64 gives, where the value does not fit, too: the language leaves that open, and programs
+/// go on with what they get. `cvttsd2si` and its kin convert to 32 or 64 bits, signed, and give the smallest number for all that does
+/// not fit, and for what is not a number. What is narrower, and what has no sign, is cut out of the next wider one.
+pub(crate) fn to_int(
+    pool: &mut ExprPool,
+    a: Scalar,
+    from: FloatFormat,
+    signed: bool,
+    width: u32,
+) -> Scalar {
+    let converted = match (width, signed) {
+        (..=31, _) | (32, true) => 32,
+        (..=63, _) | (64, true) => 64,
+        (64, false) => return to_unsigned(pool, a, from),
+        // A function of the compiler's library.
+        _ => return saturated(pool, a, from, signed, width),
+    };
+    let number = saturated(pool, a, from, true, converted);
+    let fits = is_below(pool, a, from, converted - 1);
+    let number = value::ite(pool, fits, number, smallest(converted));
+    value::resize(pool, number, width, false)
+}
+
+/// 64 bits without a sign: two signed conversions, of the value and of what it has beyond 2^63.
+fn to_unsigned(pool: &mut ExprPool, a: Scalar, from: FloatFormat) -> Scalar {
+    let (low, high) = (saturated(pool, a, from, true, 64), saturated(pool, a, from, false, 64));
+    let (is_low, fits) = (is_below(pool, a, from, 63), is_below(pool, a, from, 64));
+    let high = value::ite(pool, fits, high, smallest(64));
+    value::ite(pool, is_low, low, high)
+}
+
+/// The nearest number that fits, 0 for what is not a number.
+pub(crate) fn saturated(
+    pool: &mut ExprPool,
+    a: Scalar,
+    from: FloatFormat,
+    signed: bool,
+    width: u32,
+) -> Scalar {
+    let x = a.to_expr(pool);
+    let id = pool.float_to_int(x, from, signed, width);
+    Scalar::expr(pool, id)
+}
+
+/// Is the value below 2^`exponent`?
+fn is_below(pool: &mut ExprPool, a: Scalar, format: FloatFormat, exponent: u32) -> Scalar {
+    let limit = 2f64.powi(exponent as i32);
+    let limit = match format {
+        FloatFormat::Single => u128::from((limit as f32).to_bits()),
+        FloatFormat::Double => u128::from(limit.to_bits()),
+    };
+    let limit = Scalar::constant(format.width(), limit);
+    value::float_cmp(pool, FloatPred::Lt, format, a, limit)
+}
+
+fn smallest(width: u32) -> Scalar {
+    Scalar::constant(width, 1u128 << (width - 1))
+}
+
 /// Reads the operand's bits as another type of the same size.
 fn bit_cast(
     pool: &mut ExprPool,
@@ -64,15 +119,30 @@ fn bit_cast(
     operand: &Value,
     ty: TypeId,
 ) -> Result<Value, GapKind> {
+    let Some(operand) = defined(operand) else { return Ok(Value::Absent) };
     if let Type::Vector { element, length } = module.ty(ty) {
         let bits = module.scalar_bits(*element).ok_or(GapKind::Width)?;
-        return split(pool, operand, bits, *length);
+        return split(pool, &operand, bits, *length);
     }
-    match operand {
-        Value::Scalar(_) => Ok(operand.clone()),
+    match &operand {
         Value::Aggregate(elements) => join(pool, elements).map(Value::Scalar),
-        Value::Absent => Err(GapKind::Width),
+        _ => Ok(operand),
     }
+}
+
+/// A value with zeros in its undefined lanes, which may have any bits; `None` where nothing is defined.
+fn defined(operand: &Value) -> Option<Value> {
+    let elements = match operand {
+        Value::Absent => return None,
+        Value::Aggregate(elements) if elements.contains(&Value::Absent) => elements,
+        _ => return Some(operand.clone()),
+    };
+    let width = elements.iter().find_map(Value::scalar)?.width;
+    let lane = |element: &Value| match element {
+        Value::Absent => Value::constant(width, 0),
+        element => element.clone(),
+    };
+    Some(Value::aggregate(elements.iter().map(lane).collect()))
 }
 
 /// A vector's lanes as one scalar of at most 128 bits.

@@ -3,7 +3,7 @@
 
 mod aggregate;
 mod arith;
-mod cast;
+pub(crate) mod cast;
 mod compare;
 pub(crate) mod float;
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use ir::types::{BinaryOp, CastOp, FloatKind, FloatPredicate, GepTerm, IntPredicate};
+use model::FloatFormat;
 use model::expr::mask;
 
 const I8: TypeId = TypeId(0);
@@ -70,6 +71,17 @@ fn bit_casts_keep_the_bytes() {
     let word = Value::constant(32, 0x0403_0201);
     assert_eq!(compute(&cast, V4, std::slice::from_ref(&word)), Ok(bytes([1, 2, 3, 4])));
     assert_eq!(compute(&cast, I32, &[bytes([1, 2, 3, 4])]), Ok(word));
+}
+
+#[test]
+fn bit_casts_keep_what_is_defined() {
+    let cast = InstKind::Cast(CastOp::BitCast, A);
+    let lanes = vec![Value::Absent, Value::constant(8, 2), Value::constant(8, 3), Value::Absent];
+    let some = Value::aggregate(lanes);
+    assert_eq!(compute(&cast, I32, &[some]), Ok(Value::constant(32, 0x0003_0200)));
+    let none = Value::aggregate(vec![Value::Absent; 4]);
+    assert_eq!(compute(&cast, I32, &[none]), Ok(Value::Absent));
+    assert_eq!(compute(&cast, I32, &[Value::Absent]), Ok(Value::Absent));
 }
 
 #[test]
@@ -195,5 +207,30 @@ fn what_is_usual_is_what_the_instruction_gives() {
     let unusual = [InstKind::Cast(CastOp::FpToSi, A), InstKind::Cast(CastOp::BitCast, A)];
     for kind in unusual {
         assert_eq!(usual(&mut ExprPool::default(), &kind, 64, get), None, "{kind:?}");
+    }
+}
+
+#[test]
+fn floats_that_do_not_fit_become_the_processors_integers() {
+    let to_int = |signed: bool, width: u32, value: f64| {
+        let scalar = Scalar::constant(64, u128::from(value.to_bits()));
+        let mut pool = ExprPool::default();
+        let number = cast::to_int(&mut pool, scalar, FloatFormat::Double, signed, width);
+        number.as_const().map(|number| number as u64)
+    };
+    // As a program built with clang prints them.
+    let cases = [
+        (f64::NAN, [1 << 63, 1 << 63, 0, 1 << 31, 0, 0]),
+        (1e20, [1 << 63, 1 << 63, 0, 1 << 31, 0, 0]),
+        (-1e30, [1 << 63, 1 << 63, 0, 1 << 31, 0, 0]),
+        (-1.5, [u64::MAX, u64::MAX, 0xffff_ffff, 0xffff_ffff, 0xff, 0xff]),
+        (9.3e18, [0x8110_3cb9_fb22_0000, 1 << 63, 0, 1 << 31, 0, 0]),
+        (3e10, [0x6_fc23_ac00, 0x6_fc23_ac00, 0xfc23_ac00, 1 << 31, 0, 0]),
+        (300.7, [300, 300, 300, 300, 44, 44]),
+    ];
+    for (value, expected) in cases {
+        let kinds = [(false, 64), (true, 64), (false, 32), (true, 32), (false, 8), (true, 8)];
+        let got = kinds.map(|(signed, width)| to_int(signed, width, value));
+        assert_eq!(got, expected.map(Some), "{value}");
     }
 }

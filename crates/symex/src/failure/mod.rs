@@ -119,8 +119,12 @@ impl<'r> Engine<'r> {
         }
         let failed = self.failure.as_ref().is_some_and(|(thread, _)| *thread == t);
         if !failed && !self.note_wait(t) {
+            let has_ended = self.threads[t].exited && stop == Some(Stop::EndOfLog);
+            if has_ended {
+                self.leave_locks(t);
+            }
             self.release_all(t);
-            if self.threads[t].exited && stop == Some(Stop::EndOfLog) {
+            if has_ended {
                 self.event(t, EventKind::Exit, None);
             }
         }
