@@ -57,6 +57,29 @@ fn who_has_just_written_both_is_not_half_way() {
     assert_ne!(cause.case, Some("half-written"), "{}", cause.sentence);
 }
 
+/// What the reader knows from before the writer was there does not belong to what that writes.
+#[test]
+fn nobody_is_half_way_through_what_was_read_before_it_began() {
+    let parsed = trace(
+        "
+        cell size 32 = 1
+        cell buffer 32 = 1
+        t0: R size -> s
+        t0: fork a
+        a: [gone] W buffer 0
+        t0: [late] R buffer -> b
+        t0: fail b == 0 && s == 1
+        ",
+    );
+    let cause = cause_of(&parsed);
+    assert_eq!(
+        (cause.pattern, cause.case),
+        (Pattern::Order, Some("read-after-write")),
+        "{cause:?}"
+    );
+    assert_eq!(cause.events, events(&parsed, &["late", "gone"]));
+}
+
 /// A thread looks whether something was set, and enters itself as one to be told of that, in two sections of a lock;
 /// the other one sets it and looks whom to tell.
 const REGISTRATION: &str = "

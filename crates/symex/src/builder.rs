@@ -82,6 +82,15 @@ impl ThreadEvents {
         let at = self.conditions.binary_search_by_key(&number, |condition| condition.number);
         self.conditions.get_mut(at.ok()?)
     }
+
+    /// Has the thread no event between two conditions?
+    pub fn at_once(&self, one: usize, other: usize) -> bool {
+        let position = |number: usize| {
+            let at = self.conditions.binary_search_by_key(&number, |condition| condition.number);
+            at.ok().and_then(|at| self.conditions.get(at)).map(|condition| condition.position)
+        };
+        position(one).is_some_and(|at| position(other) == Some(at))
+    }
 }
 
 /// Where the events are in the finished trace, by their numbers.

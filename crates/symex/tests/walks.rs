@@ -136,6 +136,74 @@ fn the_failing_branch_is_the_bug_and_no_path_condition() {
     assert_eq!(trace.exprs.evaluate(bug, &|_| Some(1)), Some(1));
 }
 
+/// `main` starts a thread that sets two flags, and asserts that one of them is set: both are read before the check, or the
+/// second one only where the first one is not set.
+fn either(read_before: bool) -> Recording {
+    let mut b = ModuleBuilder::new();
+    let (one, other) = (b.global("one", I32, 4, COUNTER), b.global("other", I32, 4, COUNTER + 4));
+    let (nothing, set) = (b.int(I32, 0), b.int(I32, 1));
+    let null = b.constant(PTR, ir::types::ConstantKind::Null);
+    let create = b.declare("pthread_create", &[PTR, PTR, PTR, PTR], I32);
+    let fail = b.declare("__assert_fail", &[], VOID);
+    let end = (InstKind::Ret(Some(null)), VOID);
+    let sets = vec![vec![store(one, set), store(other, set), end]];
+    let worker = b.define("worker", &[PTR], PTR, sets);
+    let start = b.constant(PTR, ir::types::ConstantKind::Function(worker, 0));
+    let is_set = |of: u32| (InstKind::ICmp(IntPredicate::Ne, inst(of), nothing), I1);
+    let start = (call(create, &[null, null, start, null]), I32);
+    let (load_one, load_other) = ((load(one), I32), (load(other), I32));
+    let (first, second) = match read_before {
+        true => (
+            vec![start, load_one, load_other, is_set(1), branch(inst(3), 1, 2)],
+            vec![is_set(2), branch(inst(6), 1, 3)],
+        ),
+        false => (
+            vec![start, load_one, is_set(1), branch(inst(2), 1, 2)],
+            vec![load_other, is_set(5), branch(inst(6), 1, 3)],
+        ),
+    };
+    let passes = vec![(InstKind::Ret(Some(set)), VOID)];
+    let fails = vec![(call(fail, &[]), VOID), (InstKind::Unreachable, VOID)];
+    let main = b.define("main", &[], I32, vec![first, passes, second, fails]);
+    let mut t0 = Stream::new("t0", 1, 0, None);
+    let t0 = t0.enter(main, &[]).create(2).block(2).block(3).end();
+    let t1 = Stream::new("t0.1", 2, 1, Some(worker)).enter(worker, &[0]).exit();
+    let kind = RecordedFailureKind::Assertion;
+    let failure = RecordedFailure { kind, thread_serial: 1, message: "one || other".into() };
+    Recording {
+        modules: vec![b.finish()],
+        threads: vec![t0, t1],
+        failure: Some(failure),
+        common_clock: true,
+        scheduled: false,
+        forked: false,
+        stuck: false,
+    }
+}
+
+/// Any part of a check of several parts lets it pass, unless the thread did something between them.
+#[test]
+fn the_parts_of_a_failed_check_are_the_bug_together() {
+    let execution = run(&either(true));
+    let trace = &execution.trace;
+    let failure = trace.failure.as_ref().expect("a failure");
+    assert_eq!(trace.conditions, []);
+    let FailureCondition::Value(bug) = failure.condition else { panic!("{failure:?}") };
+    let [one, other] = trace.exprs.variables(bug)[..] else { panic!("{failure:?}") };
+    let fails = |a, b| {
+        let values = |var| if var == one { Some(a) } else { (var == other).then_some(b) };
+        trace.exprs.evaluate(bug, &values)
+    };
+    assert_eq!([fails(0, 0), fails(1, 0), fails(0, 1), fails(1, 1)], [1, 0, 0, 0].map(Some));
+
+    let execution = run(&either(false));
+    let trace = &execution.trace;
+    let failure = trace.failure.as_ref().expect("a failure");
+    assert_eq!(trace.conditions.len(), 1);
+    let FailureCondition::Value(bug) = failure.condition else { panic!("{failure:?}") };
+    assert_eq!(trace.exprs.variables(bug).len(), 1);
+}
+
 /// A thread's streams, to be damaged.
 fn whole(log: &ThreadLog) -> InMemory {
     let mut streams = InMemory::default();

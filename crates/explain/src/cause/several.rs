@@ -326,6 +326,8 @@ fn torn(story: &Story<'_>, reads: Reads, writer: ThreadId) -> Option<Torn> {
             && saw(last)
             && !writes(last, missed_by.1)
             && story.before_when_passing(last, seen_by.0) != Some(true)
+            // What was read before the writer was there is nothing that it was half-way through.
+            && !story.always_before(missed_by.0, last)
             && !belongs_to_another(story, last, cells)
             && (is_half_way(story, last, [seen_by.1, missed_by.1])
                 || is_between_steps(story, last, missed_by))

@@ -1,5 +1,6 @@
 //! φbug: where the run failed, and what made it fail.
 
+mod chain;
 mod dispatch;
 mod frameworks;
 mod freed;
@@ -223,12 +224,17 @@ impl<'r> Engine<'r> {
 
     /// The branch becomes φbug, and is no path condition any more.
     fn take(&mut self, t: usize, found: Found) -> ExprId {
-        if let Some(condition) =
-            found.path_condition.and_then(|number| self.out.threads[t].condition_mut(number))
-        {
-            condition.kept = false;
+        let before = self.parts_before(t, found);
+        let all = std::iter::once(found).chain(before);
+        let numbers = all.clone().filter_map(|part| part.path_condition);
+        for number in numbers {
+            if let Some(condition) = self.out.threads[t].condition_mut(number) {
+                condition.kept = false;
+            }
         }
-        found.condition
+        let conditions: Vec<ExprId> = all.map(|part| part.condition).collect();
+        let parts = conditions.into_iter().reduce(|all, part| self.pool.and(part, all));
+        parts.unwrap_or(found.condition)
     }
 
     /// Uninstrumented code faulted on what it was passed: the pointer nearest below the fault, as
