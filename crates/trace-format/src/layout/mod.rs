@@ -41,7 +41,8 @@ pub use sync::*;
 /// * 15: what `__builtin_thread_pointer` gives.
 /// * 16: functions that untraced ones of the same module call have an entry.
 /// * 17: floating-point loads are logged where integers that feed addresses are made of them.
-pub const INSTRUMENTATION_VERSION: u32 = 17;
+/// * 18: how long the texts of `strcpy` and `strcat` are; what the functions of libatomic give is computed, and not logged.
+pub const INSTRUMENTATION_VERSION: u32 = 18;
 
 /// The environment variable that names the trace directory to write. Unset: the program runs
 /// without recording, and its hooks write into a small ring that nobody reads.
