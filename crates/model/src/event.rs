@@ -88,7 +88,7 @@ impl Event {
     /// its event before, if that has the same places up to there?
     #[must_use]
     pub fn continues(&self, depth: usize) -> bool {
-        depth < usize::from(self.continued) || self.continued == Self::ALL_CONTINUED
+        depth < usize::from(self.continued)
     }
 
     /// How many places of the stack are inside of libraries, called from [`site`](Self::site).

@@ -270,6 +270,10 @@ impl<'r> Engine<'r> {
     /// Bytes that uninstrumented code wrote. One that holds this very constant already was not
     /// written, as far as anybody can tell.
     fn external_write(&mut self, t: usize, address: u64, length: u64, written: &[u8]) {
+        // What a walked callee wrote is known, also where another thread has written there since.
+        if self.threads[t].external_call().is_some_and(|call| call.walked) {
+            return;
+        }
         self.read_described(t, None);
         if self.measures(t, address, written) {
             return;
