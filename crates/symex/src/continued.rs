@@ -51,12 +51,14 @@ impl Engine<'_> {
         }
         thread.calls.truncate(calls);
         // Of a region of OpenMP frames are left out.
-        let is_whole = stack.len() <= sites
-            && stack.interruption().is_none()
-            && !stack.iter().any(|site| ir::name::is_construct(&site.function));
+        let is_whole = || {
+            stack.len() <= sites
+                && stack.interruption().is_none()
+                && !stack.iter().any(|site| ir::name::is_construct(&site.function))
+        };
         u16::try_from(kept)
             .ok()
-            .filter(|_| kept < sites && is_whole)
+            .filter(|_| kept < sites && is_whole())
             .unwrap_or(Event::ALL_CONTINUED)
     }
 }
