@@ -271,7 +271,7 @@ impl<'r> Engine<'r> {
     /// written, as far as anybody can tell.
     fn external_write(&mut self, t: usize, address: u64, length: u64, written: &[u8]) {
         // What a walked callee wrote is known, also where another thread has written there since.
-        if self.threads[t].external_call().is_some_and(|call| call.walked) {
+        if self.threads[t].external_call().is_some_and(|call| call.walked_result.is_some()) {
             return;
         }
         self.read_described(t, None);
