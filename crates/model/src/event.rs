@@ -23,7 +23,8 @@ pub struct Event {
     pub stack: Stack,
     /// How many of the stack's places, from the outermost on, are in calls in which the thread was at its event before,
     /// too: two calls of a function by one line have the same places. At least that many are where it is
-    /// [`ALL_CONTINUED`](Self::ALL_CONTINUED), as where nothing is known.
+    /// [`ALL_CONTINUED`](Self::ALL_CONTINUED), as where nothing is known. A part of a trace whose events are thinned out for the
+    /// solver alone does not keep count.
     pub continued: u16,
     /// What the event touches in the source's words, such as `q->filled` or `accounts[3].balance`
     /// or a mutex's name, and of a wait in a call the function that was called; `None` when debug information does not tell.

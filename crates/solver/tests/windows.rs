@@ -2,9 +2,10 @@
 
 use crate::enumerate::{Schedules, is_silent};
 use crate::interpreter::Machine;
+use encoders::Slice;
 use encoders::dsl::parse;
 use model::evaluate::{Check, Evaluator};
-use model::{EventId, EventKind, EventTrace, Schedule, VariableOrigin};
+use model::{EventId, EventKind, EventTrace, Schedule, Thread, VariableOrigin};
 use solver::{Goal, Limits, Order, OrderingSession, Outcome, Session, Z3Session};
 use std::collections::BTreeMap;
 
@@ -29,6 +30,24 @@ fn begins_with(trace: &EventTrace, beginning: &[EventId]) -> Vec<Order> {
     orders
 }
 
+/// An event of the window goes on with the calls that all events since the one before it in the window go on with.
+fn keeps_calls_apart(trace: &EventTrace, window: &Slice) -> bool {
+    let goes_on = |from: usize, thread: &Thread, id: EventId| {
+        let last = trace.event(window.event(id));
+        let own = &trace.threads[thread.id.index()].events[from..=last.index as usize];
+        let least = own.iter().map(|id| trace.event(*id).continued).min();
+        (last.index as usize + 1, least == Some(window.trace.event(id).continued))
+    };
+    window.trace.threads.iter().all(|thread| {
+        let mut from = 0;
+        thread.events.iter().all(|id| {
+            let (next, right) = goes_on(from, thread, *id);
+            from = next;
+            right
+        })
+    })
+}
+
 /// Against all schedules of small traces, some with locks of their own, waits, semaphores and barriers.
 #[test]
 fn a_window_has_the_schedules_that_begin_like_the_run() {
@@ -38,7 +57,8 @@ fn a_window_has_the_schedules_that_begin_like_the_run() {
             3 => crate::generate::generate_locked(seed),
             _ => crate::generate::generate(seed),
         };
-        let trace = parse(&text).unwrap_or_else(|error| panic!("{seed} {error}\n{text}")).trace;
+        let mut trace = parse(&text).unwrap_or_else(|error| panic!("{seed} {error}\n{text}")).trace;
+        trace.events.iter_mut().for_each(|event| event.continued = event.id.0 as u16 % 5);
         let is_free = |it: &model::Variable| !matches!(it.origin, VariableOrigin::Read { .. });
         // The window keeps what the run had for these.
         if trace.variables.iter().any(is_free) {
@@ -65,6 +85,7 @@ fn a_window_has_the_schedules_that_begin_like_the_run() {
                 let verified = model::verify::verify(&window.trace);
                 verified.unwrap_or_else(|why| panic!("{context}{why:?}"));
             }
+            assert!(keeps_calls_apart(&trace, &window), "{context}");
             given += window.trace.given.len();
             let skeleton = |kind: &EventKind| is_silent(kind);
             let kept = window.trace.events.iter().filter(|event| !skeleton(&event.kind)).count();

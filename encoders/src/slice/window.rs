@@ -309,10 +309,14 @@ impl Builder<'_> {
             let times =
                 if trace.intervals.is_empty() { Vec::new() } else { narrowed(trace, thread) };
             let (mut events, mut bound) = (Vec::new(), (None, None));
+            // Of the calls of the last event that stays, how many those that go have left.
+            let mut left = Event::ALL_CONTINUED;
             for (index, &id) in thread.events.iter().enumerate() {
+                left = left.min(trace.event(id).continued);
                 if !self.stays[id.index()] {
                     continue;
                 }
+                let continued = std::mem::replace(&mut left, Event::ALL_CONTINUED);
                 let image = EventId::from_index(self.slice.events.len());
                 images.insert(id, image);
                 self.slice.events.push(id);
@@ -325,7 +329,8 @@ impl Builder<'_> {
                     _ => bound.0 = Some(image),
                 }
                 let index = u32::try_from(events.len()).ok()?;
-                self.slice.trace.events.push(Event { id: image, index, kind, ..event.clone() });
+                let event = Event { id: image, index, kind, continued, ..event.clone() };
+                self.slice.trace.events.push(event);
                 events.push(image);
             }
             bounds.push(bound);

@@ -7,7 +7,9 @@ use crate::edit::Edit;
 use crate::enforce::Rule;
 use crate::rust::is_rust;
 use crate::source::{Span, caller, frames};
-use model::{Cell, CellId, Event, EventId, EventKind, EventTrace, ThreadId, WritePart};
+use model::{
+    Cell, CellId, Event, EventId, EventKind, EventTrace, ExprId, ReadPart, ThreadId, WritePart,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The threads that were created where one of the cause's was get what stood in the variable at that time, where the
@@ -104,12 +106,14 @@ impl<'t> Created<'t> {
             edit.before(fork, EventKind::Write { parts });
         }
         for event in &trace.events {
-            if let EventKind::Read { parts } = &event.kind {
-                let mut parts = parts.clone();
-                for part in &mut parts {
-                    part.cell =
-                        copies.get(&(event.thread, part.cell)).copied().unwrap_or(part.cell);
-                }
+            let EventKind::Read { parts } = &event.kind else { continue };
+            let copy = |cell: CellId| copies.get(&(event.thread, cell)).copied();
+            if parts.iter().any(|part| copy(part.cell).is_some()) {
+                let own = |part: &ReadPart| ReadPart {
+                    cell: copy(part.cell).unwrap_or(part.cell),
+                    ..*part
+                };
+                let parts = parts.iter().map(own).collect();
                 edit.replace(event.id, EventKind::Read { parts });
             }
         }
@@ -137,12 +141,7 @@ impl<'t> Created<'t> {
     }
 
     /// What the creator wrote last before a thread began.
-    fn last_written(
-        &self,
-        trace: &EventTrace,
-        fork: &Event,
-        cell: CellId,
-    ) -> Option<model::ExprId> {
+    fn last_written(&self, trace: &EventTrace, fork: &Event, cell: CellId) -> Option<ExprId> {
         let own = &trace.threads.get(self.creator.index())?.events;
         let before = own.get(..fork.index as usize)?.iter().rev();
         let mut parts = before.flat_map(|id| trace.event(*id).kind.writes());
