@@ -205,7 +205,7 @@ pub fn solve(directory: &Path, options: &SolveOptions) -> Result<Answer, Pipelin
     }
     let symex = start.elapsed();
     if execution.trace.failure.is_none() {
-        return Err(unsolvable(directory, &execution));
+        return Err(unsolvable(directory, &loaded.recording, &execution));
     }
     let deadline = still_running::deadline(&execution, deadline, options.time);
     let timing = Timing { symex, ..Timing::default() };
@@ -549,14 +549,17 @@ fn not_held(execution: &Execution) -> Option<String> {
     ))
 }
 
-/// Why an execution has no failure although the run failed.
-fn unsolvable(directory: &Path, execution: &Execution) -> PipelineError {
+/// Why an execution has no failure.
+fn unsolvable(directory: &Path, recording: &Recording, execution: &Execution) -> PipelineError {
     let path = directory.to_owned();
     let report = &execution.report;
     if report.timed_out {
         let running = report.still_running.iter().map(still_running::in_words);
         let what: Vec<String> = running.chain(report.threads.iter().filter_map(waiting)).collect();
         return PipelineError::StillRunning { path, what };
+    }
+    if recording.failure.is_none() {
+        return PipelineError::NoFailure { path };
     }
     let why =
         "it was not found on the recorded paths; `symbiosis check` says what could not be modelled";

@@ -539,6 +539,9 @@ fn who_joins_a_thread_that_never_was_gets_libcs_answer() {
         .expect_code(SUCCESS)
         .stderr();
     assert!(recorded.contains("the run passed"), "{recorded}");
+    // And there is nothing to explain.
+    let said = workspace.symbiosis(["solve", "nobody.trace"]).expect_code(USAGE).stderr();
+    assert!(said.contains("the run passed, so there is nothing to explain"), "{said}");
 }
 
 #[test]
