@@ -276,8 +276,9 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
                 },
                 (Some(_), Err(why)) => {
                     shown.checks.not_replayed = Some((*why).to_owned());
-                    let joins = repair.kind == repair::Kind::JoinFirst;
-                    if joins || matches!(repair.rule, Rule::After { .. }) {
+                    let waits =
+                        matches!(repair.kind, repair::Kind::JoinFirst | repair::Kind::WaitFor);
+                    if waits || matches!(repair.rule, Rule::After { .. }) {
                         untried.push(shown);
                         continue;
                     }

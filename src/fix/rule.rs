@@ -253,6 +253,9 @@ fn why_none(repair: &Repair) -> &'static str {
         Kind::JoinFirst if matches!(repair.rule, Rule::None) => {
             "nothing in the run says where the thread would have ended"
         }
+        Kind::WaitFor if matches!(repair.rule, Rule::None) => {
+            "nothing in the run says when the other thread would have been done with the object"
+        }
         Kind::TestAgain => {
             "a thread that tests again takes another path, and is not only held back for a while"
         }

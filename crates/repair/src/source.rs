@@ -156,6 +156,11 @@ pub(crate) fn same_function(one: &Site, other: &Site) -> bool {
     one.function == other.function && one.file == other.file
 }
 
+/// Is it in a destructor of C++?
+pub(crate) fn is_destructor(site: &Site) -> bool {
+    site.function.rsplit("::").next().is_some_and(|name| name.starts_with('~'))
+}
+
 /// The passages of the threads through these lines: first and last event of each.
 pub(crate) fn passages(trace: &EventTrace, span: &Span) -> Vec<(EventId, EventId)> {
     let mut found = Vec::new();

@@ -4,6 +4,9 @@ use model::{Awaited, CellId, Event, EventId, EventKind, EventTrace, ObjectId, Si
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What a semaphore is called that stands for the end of a thread, which the run did not come to.
+pub(crate) const END_OF_THREAD: &str = "the end of the thread";
+
 /// What a thread can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Awaitable {
@@ -121,19 +124,62 @@ fn waits(trace: &EventTrace) -> Waits {
         _ => None,
     });
     let givers = last_givers(trace, &cells.collect());
-    for (awaited, threads) in awaiting {
-        match awaited {
-            Awaitable::End(child) => waits.needed(trace, awaited, child, None),
+    for (awaited, threads) in &awaiting {
+        match *awaited {
+            Awaitable::End(child) => waits.needed(trace, *awaited, (child, None), &|_| false),
             Awaitable::Object(_) | Awaitable::Value(_) => {
-                for (giver, last) in givers.get(&awaited).into_iter().flatten() {
+                for (giver, last) in givers.get(awaited).into_iter().flatten() {
                     if threads.iter().any(|thread| thread != giver) {
-                        waits.needed(trace, awaited, *giver, Some(*last));
+                        let has = |needs: Awaitable| {
+                            let alone =
+                                awaiting.get(&needs).is_some_and(|all| all.iter().eq([giver]));
+                            alone && served(trace, (*awaited, threads), needs, *last)
+                        };
+                        waits.needed(trace, *awaited, (*giver, Some(*last)), &has);
                     }
                 }
             }
         }
     }
     waits
+}
+
+/// Has the one thread that waits for something, and waits once, given before all that who gives it waits for until then?
+/// What a thread waits for until its end is not known.
+fn served(
+    trace: &EventTrace,
+    (awaited, threads): (Awaitable, &BTreeSet<ThreadId>),
+    needs: Awaitable,
+    gift: EventId,
+) -> bool {
+    let (Awaitable::Object(awaited), Awaitable::Object(needs)) = (awaited, needs) else {
+        return false;
+    };
+    if trace.objects.get(awaited.index()).is_none_or(|object| object.name == END_OF_THREAD) {
+        return false;
+    }
+    let mut waiters = threads.iter();
+    let (Some(waiter), None) = (waiters.next(), waiters.next()) else { return false };
+    let waits_for = |id: &EventId, on: ObjectId| match trace.event(*id).kind {
+        EventKind::Wake { condition: object, .. } | EventKind::SemaphoreWait { object } => {
+            object == on
+        }
+        _ => false,
+    };
+    let gives = |id: &&EventId| match trace.event(**id).kind {
+        EventKind::Signal { condition: object }
+        | EventKind::Broadcast { condition: object }
+        | EventKind::SemaphorePost { object } => object == needs,
+        _ => false,
+    };
+    let Some(own) = trace.threads.get(waiter.index()).map(|thread| &thread.events) else {
+        return false;
+    };
+    let mut at = own.iter().enumerate().filter(|(_, id)| waits_for(id, awaited)).map(|(at, _)| at);
+    let (Some(at), None) = (at.next(), at.next()) else { return false };
+    let earlier = trace.thread_of(gift).events.iter().take(trace.event(gift).index as usize);
+    let needed = earlier.filter(|id| waits_for(id, needs)).count();
+    own[..at].iter().filter(gives).count() >= needed
 }
 
 /// By what Rust's library sets once, the locks that all have who set it. Who has one of them waits for nobody else to set it,
@@ -269,13 +315,13 @@ impl Waits {
         }
     }
 
-    /// Everything that a thread waits for, up to an event.
+    /// Everything that a thread waits for, up to an event, and that is not there before.
     fn needed(
         &mut self,
         trace: &EventTrace,
         given: Awaitable,
-        thread: ThreadId,
-        until: Option<EventId>,
+        (thread, until): (ThreadId, Option<EventId>),
+        is_there: &dyn Fn(Awaitable) -> bool,
     ) {
         let last = until.map_or(u32::MAX, |id| trace.event(id).index);
         let own = trace.threads.get(thread.index()).map_or(&[][..], |thread| &thread.events);
@@ -289,7 +335,9 @@ impl Waits {
                 EventKind::Join { child } => Awaitable::End(child),
                 _ => continue,
             };
-            self.add(given, needs, thread);
+            if !is_there(needs) {
+                self.add(given, needs, thread);
+            }
         }
     }
 
@@ -357,6 +405,25 @@ mod tests {
         assert_eq!(found, [pair("s", "m"), pair("s", "n")]);
         let own = parse("a: lock m\na: post s\na: unlock m\na: sem-wait s").expect("a trace");
         assert!(names(&waits(&own.trace), &own.trace).is_empty(), "it gives to nobody else");
+    }
+
+    /// Who waits for a task to be done has handed it out before: what the worker waited for until then is there.
+    #[test]
+    fn who_has_given_what_is_needed_waits_in_no_circle() {
+        let circle = |main: &str, worker: &str| {
+            let text = format!("{main}\n{worker}\n");
+            let parsed = parse(&text).expect("the text is a trace");
+            new_circle(&parse("a: W x 1").expect("a trace").trace, None, &parsed.trace)
+        };
+        let worker = "w: sem-wait task\nw: post done\nw: sem-wait task\n";
+        assert_eq!(circle("t: post task\nt: sem-wait done\nt: post task", worker), None);
+        assert!(
+            circle("t: sem-wait done\nt: post task", worker).is_some(),
+            "nothing is handed out"
+        );
+        let other = format!("{worker}v: sem-wait task\n");
+        let main = "t: post task\nt: sem-wait done\nt: post task\nt: post task";
+        assert!(circle(main, &other).is_some(), "another one may take it");
     }
 
     /// Who finds that another thread is about to set a cell waits until that has: not where both have one lock.

@@ -28,7 +28,8 @@ pub(super) fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -
         return format!("{} {}", form("call", "calling"), called(callee));
     }
     if trace.ends_local(event) {
-        return format!("{} {}", form("return from", "returning from"), event.site().function);
+        let variable = trace.subject(event).map_or_else(|| "a variable".to_owned(), quoted);
+        return format!("{} the scope of {variable}", form("leave", "leaving"));
     }
     let what = trace.subject(event).map(quoted).unwrap_or_default();
     let descriptor = trace.subject(event).is_some_and(is_descriptor);

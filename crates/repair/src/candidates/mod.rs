@@ -8,12 +8,14 @@ mod callbacks;
 mod checked;
 mod compared;
 mod deadlock;
+mod ended;
 mod fetched;
 mod give_back;
 mod held;
 mod in_one_call;
 mod instead;
 mod interrupted;
+mod join;
 mod joined;
 mod one_sided;
 mod order;
@@ -203,6 +205,7 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
         let is_unit = |name: &String| name.contains(".{");
         repair.kind != Kind::OneStep || !repair.variables.iter().any(is_unit)
     });
+    found.retain(|Candidate { repair, .. }| !ended::only_parts(bug, repair));
     // A condition variable is initialised when nobody has it yet, not under a lock.
     if variables(bug).iter().any(|name| initialised(name).is_some()) {
         found.retain(|Candidate { repair, .. }| repair.lock.is_none());

@@ -1,12 +1,12 @@
 //! One step has to come before another thread's: statements change places, or somebody waits.
 
 use super::act::act;
-use super::{Candidate, Kind, Repair, interrupted, quoted, told};
+use super::{Candidate, Kind, Repair, ended, interrupted, join, quoted, told};
 use crate::Bug;
 use crate::edit::{Edit, Edited};
 use crate::enforce::{Rule, Stretch};
 use crate::sections::{Sections, sections};
-use crate::source::{Span, frames, span};
+use crate::source::{Span, frames, is_destructor, same_function, span};
 use crate::statements::{Direction, Statement, gives_back_around, move_line, statements};
 use crate::uses::{is_handle_used, is_reached_less, parts};
 use explain::Pattern;
@@ -52,8 +52,8 @@ pub(super) fn candidates(bug: &Bug<'_>) -> Vec<Candidate> {
         found.extend(earlier);
         found.extend(moves(bug, wanted, Direction::Later));
         found.append(&mut later);
-        found.extend(join(bug, wanted));
-        found.extend(join_before(bug, wanted));
+        found.extend(join::earlier(bug, wanted));
+        found.extend(join::before(bug, wanted));
     }
     found
 }
@@ -285,6 +285,10 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
             if passed.iter().any(|other| is_same_channel(trace, &all[at], other)) {
                 continue;
             }
+            // Behind the end of a block there is no place in it.
+            if direction == Direction::Later && ends_block(trace, &function, target) {
+                continue;
+            }
             // A thread that waits until the run is ended does nothing behind that.
             if target.events.iter().any(|id| is_block(trace.event(*id))) {
                 continue;
@@ -324,6 +328,15 @@ fn moves(bug: &Bug<'_>, wanted: Wanted, direction: Direction) -> Vec<Candidate> 
         }
     }
     found
+}
+
+/// Is it the end of a variable of the function, or its destructor?
+fn ends_block(trace: &EventTrace, function: &Site, statement: &Statement) -> bool {
+    statement.events.iter().any(|id| {
+        let event = trace.event(*id);
+        let called = event.stack.iter().take_while(|site| !same_function(site, function));
+        trace.ends_local(event) || called.into_iter().any(is_destructor)
+    })
 }
 
 /// Does something go through one pipe or the like in both? In which order is what the other side expects.
@@ -499,99 +512,6 @@ pub(super) fn ordering(
     Candidate { repair, edited }
 }
 
-/// The second step's thread joins the first step's: it can do so earlier.
-fn join(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
-    let trace = bug.trace;
-    let (first, then) = (trace.event(wanted.first), trace.event(wanted.then));
-    let own = trace.thread_of(wanted.then).events.iter().skip(then.index as usize + 1);
-    let joins = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Join { child } if child == first.thread);
-    let join = *own.clone().find(joins)?;
-    if is_told_to_end(trace, first) {
-        return None;
-    }
-    let mut edit = Edit::new(trace);
-    edit.move_before(join, wanted.then);
-    let edited = edit.finish()?;
-    let places = [join, wanted.then].map(|id| Span::of(trace.event(id).site()));
-    let step = format!(
-        "join {} ({}) before {} reaches {}",
-        quoted(&trace.thread_of(wanted.first).name),
-        places[0].begin(),
-        places[1].function,
-        places[1].begin(),
-    );
-    Some(ordering(bug, wanted, (Kind::JoinFirst, step, &places), edited))
-}
-
-/// Did the thread end because of what it read there? Who joins it before that is written waits for a thread that may
-/// wait for just that.
-fn is_told_to_end(trace: &EventTrace, read: &Event) -> bool {
-    let named = |var: &VarId| read.kind.reads().iter().any(|part| part.var == *var);
-    let decides = trace.conditions.iter().any(|condition| {
-        condition.thread == read.thread
-            && condition.kind == PathConditionKind::Branch
-            && trace.exprs.variables(condition.expr).iter().any(named)
-    });
-    let behind = trace.thread_of(read.id).events.iter().skip(read.index as usize + 1);
-    let mut behind = behind.map(|id| &trace.event(*id).kind).peekable();
-    let ends = |kind: &EventKind| {
-        matches!(
-            kind,
-            EventKind::Unlock { synthetic: false, .. } | EventKind::Read { .. } | EventKind::Exit
-        )
-    };
-    decides && behind.peek().is_some() && behind.all(ends)
-}
-
-/// The second step frees what the first one uses, and its thread has created the first step's and
-/// has not joined it: it joins it first.
-fn join_before(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
-    let trace = bug.trace;
-    let (first, then) = (trace.event(wanted.first), trace.event(wanted.then));
-    if !matches!(then.kind, EventKind::Free { .. }) {
-        return None;
-    }
-    let own = trace.thread_of(then.id).events.iter();
-    let child = |id: &EventId| match trace.event(*id).kind {
-        EventKind::Fork { child } | EventKind::Join { child } => Some(child),
-        _ => None,
-    };
-    let mut of_child = own.filter(|id| child(id) == Some(first.thread));
-    let fork = trace.event(*of_child.next()?);
-    if of_child.next().is_some() || fork.index > then.index {
-        return None;
-    }
-    // The run ended before the thread did: its last step stands for its end.
-    let last = trace.thread_of(first.id).events.iter().rev();
-    let last = last.copied().find(|id| {
-        !matches!(
-            trace.event(*id).kind,
-            EventKind::Exit | EventKind::Failure | EventKind::Unlock { synthetic: true, .. }
-        )
-    })?;
-    let mut edit = Edit::new(trace);
-    let object = edit.object(ObjectKind::Semaphore { initial: 0 }, "the end of the thread");
-    edit.before(then.id, EventKind::SemaphoreWait { object });
-    edit.after(last, EventKind::SemaphorePost { object });
-    let edited = edit.finish()?;
-    let own = frames(then)
-        .into_iter()
-        .find(|site| site.function == fork.site().function && site.file == fork.site().file);
-    let site = own.unwrap_or_else(|| then.site());
-    let places = [fork.site(), site].map(Span::of);
-    let step = format!(
-        "join {}, created at {}, before {} ({})",
-        quoted(&trace.threads[first.thread.index()].name),
-        places[0].begin(),
-        act(trace, then.id, site, true),
-        places[1].begin(),
-    );
-    let candidate = ordering(bug, wanted, (Kind::JoinFirst, step, &places[1..]), edited);
-    // Other threads come through the same places.
-    let repair = Repair { rule: Rule::None, ..candidate.repair };
-    Some(Candidate { repair, ..candidate })
-}
-
 /// The second step's thread is created later: behind the first step, where its creator takes that, or
 /// behind the join of the thread that does.
 fn start_later(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
@@ -639,6 +559,9 @@ fn start_later(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
 /// Somebody waits until the first step has been taken.
 fn wait(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     let trace = bug.trace;
+    if matches!(trace.event(wanted.then).kind, EventKind::Free { .. }) {
+        return ended::later(bug, wanted);
+    }
     if !wanted.relies(trace) {
         return None;
     }

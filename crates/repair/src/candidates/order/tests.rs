@@ -275,3 +275,21 @@ fn nobody_waits_where_the_giver_has_been_before() {
     assert!(waits_for("fence\n"), "only the other one looks");
     assert!(!waits_for("R slot -> o\n"));
 }
+
+#[test]
+fn nothing_comes_behind_the_end_of_its_block() {
+    let mut parsed = parse("a: [last] W open 0\n").expect("the text is a trace");
+    let id = parsed.event("last");
+    let site = |function: &str, line| {
+        let (file, function) = ("pool.cc".to_owned(), function.to_owned());
+        Site { file, line, column: 1, function }
+    };
+    let [inner, outer] = [site("Pool::~Pool", 12), site("main", 35)];
+    parsed.trace.events[id.index()].stack = vec![inner.clone(), outer.clone()].into();
+    let statement = Statement { line: 35, events: vec![id], activation: 1 };
+    assert!(ends_block(&parsed.trace, &outer, &statement));
+    assert!(
+        !ends_block(&parsed.trace, &inner, &statement),
+        "a destructor has statements of its own"
+    );
+}
