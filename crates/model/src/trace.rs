@@ -147,8 +147,8 @@ pub struct Object {
     pub kind: ObjectKind,
     /// The name in the source's words, or an address-like fallback.
     pub name: String,
-    /// Where a heap object lay in the recorded run, from which pointers to it are known; `None` for other kinds, and where
-    /// that is not known.
+    /// Where an object of the heap, or a local variable, lay in the recorded run, from which pointers to it are known; `None`
+    /// for other kinds, and where that is not known.
     pub addresses: Option<Range<u64>>,
 }
 

@@ -262,7 +262,7 @@ impl Engine<'_> {
         if internal.is_none() {
             self.gap(t, GapKind::UnknownAddress, format!("address {recorded:#x}"));
         }
-        self.note_use_of_local(t, recorded, internal);
+        self.note_use_of_local(t, pointer, (recorded, internal));
         let meant = self.meant(t, pointer, recorded);
         self.note_freed(t, meant.or(internal), meant.is_some());
         // A walk that looks for the use of freed objects takes the pointer at its word.
@@ -412,6 +412,7 @@ impl Engine<'_> {
     /// Writes bytes; shared cells become write events.
     pub fn write(&mut self, t: usize, place: Place, bytes: &[MemoryByte], grain: Grain) {
         self.survey(t, place, true);
+        self.find_stored(t);
         self.note_held(t, place.address, bytes);
         self.note_left(place.address, bytes);
         let cells = self.shared_within(place);
@@ -424,6 +425,7 @@ impl Engine<'_> {
         self.write_private_bytes(place, bytes);
         let name = self.access_name(t, place);
         let parts = self.write_parts(t, &cells, place, bytes);
+        self.note_stored(t, &parts);
         match grain {
             Grain::Access => {
                 let event = self.event(t, EventKind::Write { parts }, name);

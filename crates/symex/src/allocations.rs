@@ -126,7 +126,9 @@ impl Engine<'_> {
             return Some(object);
         }
         let name = name.unwrap_or("a local variable").to_owned();
-        let object = self.out.object(ObjectKind::Local, name);
+        let local = &self.learned.heap.objects[index];
+        let addresses = local.address..local.address.saturating_add(local.size.max(1));
+        let object = self.out.memory(ObjectKind::Local, name, addresses);
         self.heap_objects.insert(index, object);
         Some(object)
     }
@@ -150,7 +152,8 @@ impl Engine<'_> {
             0 => format!("{what} at {address:#x}"),
             line => format!("{what} of {}:{line}", file_name(&site.file)),
         };
-        let object = self.out.heap_object(name, address..address.saturating_add(size));
+        let addresses = address..address.saturating_add(size);
+        let object = self.out.memory(ObjectKind::Heap, name, addresses);
         self.heap_objects.insert(index, object);
         Some(object)
     }

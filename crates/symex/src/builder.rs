@@ -385,9 +385,9 @@ impl Builder {
         id
     }
 
-    /// An object of the heap that lay there in the recorded run.
-    pub fn heap_object(&mut self, name: String, addresses: Range<u64>) -> ObjectId {
-        let id = self.object(ObjectKind::Heap, name);
+    /// An object of memory that lay there in the recorded run.
+    pub fn memory(&mut self, kind: ObjectKind, name: String, addresses: Range<u64>) -> ObjectId {
+        let id = self.object(kind, name);
         if let Some(object) = self.objects.get_mut(id.index()) {
             object.addresses = Some(addresses);
         }

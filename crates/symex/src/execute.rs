@@ -205,20 +205,29 @@ fn with_locals<'r>(
     let Some(failing) = first.failing else { return Ok(None) };
     let mut learned = first.learned.clone();
     learned.locals.used = Arc::new(first.lifetime.locals.clone());
+    learned.locals.stores = first.lifetime.pointed.stores();
     let (image, recording, limits) = (first.image, first.recording, first.limits);
     let shadow = Pass::Survey(Box::new(Shadow::new(limits.options.ordered_accesses)));
     let nothing = LeaveOut::Nothing;
     let mut walk = Engine::new(image, recording, limits, shadow, learned, order, nothing);
     walk.run()?;
     let ended = |object: &usize| walk.learned.heap.objects[*object].freed.is_some();
-    let objects: BTreeSet<usize> = walk.learned.locals.given_to(failing).filter(ended).collect();
+    let mut meant = walk.pointed_to(first);
+    tracing::debug!(
+        used = first.lifetime.locals.len(),
+        meant = meant.len(),
+        "local variables of other threads were used"
+    );
+    meant.retain(|_, object| ended(object));
+    let given = walk.learned.locals.given_to(failing).filter(ended);
+    let objects: BTreeSet<usize> = given.chain(meant.values().copied()).collect();
     if objects.is_empty() {
         return Ok(None);
     }
     tracing::debug!(objects = objects.len(), "ended local variables may have been used");
     let mut learned = walk.learned;
     learned.locals.choose(&objects);
-    let suspects = Suspects { objects, meant: Arc::default() };
+    let suspects = Suspects { objects, meant: Arc::new(meant) };
     with_suspects(first, learned, &suspects, (order, leave_out))
 }
 

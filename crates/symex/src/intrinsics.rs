@@ -31,7 +31,7 @@ impl<'r> Engine<'r> {
             "va_start" => self.va_start(t),
             "va_copy" => self.va_copy(t, call, &arguments),
             "lifetime" => {
-                self.begin_lifetime(t, short, &arguments);
+                self.note_scope(t, short, (call, &arguments));
                 let nothing = eval::zero(self.module(t), inst.ty);
                 self.finish(t, nothing)
             }

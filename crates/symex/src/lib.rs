@@ -31,6 +31,7 @@
 //! | `points` | where a scheduler can stop the threads |
 //! | `failure`, `hang` | φbug |
 //! | `locals` | local variables that end while other threads use them |
+//! | `pointed` | which local variable a pointer means that was read from memory |
 //! | `own` | what lines leave for each other in memory of the thread's own |
 //! | `shadow`, `cells`, `heap`, `mappings`, `memory` | shared bytes, allocations, memory |
 //!
@@ -87,6 +88,7 @@ mod opaque;
 mod openmp;
 mod own;
 mod plain;
+mod pointed;
 mod points;
 mod processor;
 mod queues;

@@ -4,8 +4,8 @@
 //! next one, and by code that is not instrumented. Where the failing thread used another one's stack, the run is
 //! walked again with the variables that lay there as objects of their own, from the function's entry to its
 //! end, which then is an event and frees them (`failure::freed` says when that is the failure). Which of the
-//! variables that ever lay at an address is meant tells the creation of the thread: those that its creator had
-//! then.
+//! variables that ever lay at an address is meant tells the store of its address that the thread read
+//! ([`crate::pointed`]), or else the creation of the thread: those that its creator had then.
 //!
 //! The event of a variable's end stands where its thread next calls code that is not instrumented, or before
 //! its next event that others can wait for: what the function left on the stack is there until then, mostly,
@@ -13,7 +13,10 @@
 
 use crate::engine::Engine;
 use crate::heap::{PRIVATE, USER_END};
-use ir::types::{InstId, Operand};
+use crate::memory::MemoryByte;
+use crate::pointed::Stores;
+use crate::value::{Scalar, Value};
+use ir::types::{Call, CastOp, InstId, InstKind, Operand};
 use model::{EventKind, ObjectId, Stack};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,6 +37,8 @@ pub(crate) struct Locals {
     given: Vec<Vec<usize>>,
     /// No others are looked at, where that is known.
     chosen: Option<Arc<BTreeSet<usize>>>,
+    /// Where their addresses were stored.
+    pub stores: Stores,
 }
 
 impl Locals {
@@ -46,6 +51,7 @@ impl Locals {
     /// by then.
     pub fn choose(&mut self, objects: &BTreeSet<usize>) {
         self.chosen = Some(Arc::new(objects.clone()));
+        self.stores = Stores::default();
         self.given.clear();
     }
 }
@@ -58,6 +64,8 @@ pub(crate) struct Local {
     /// Of the heap.
     object: usize,
     instruction: InstId,
+    /// Its scope has not been left.
+    lives: bool,
 }
 
 /// A local variable of a function that has returned, and whose event is to come.
@@ -73,7 +81,12 @@ pub(crate) struct Ended {
 
 impl Engine<'_> {
     /// The failing thread uses an address.
-    pub(crate) fn note_use_of_local(&mut self, t: usize, address: u64, internal: Option<u64>) {
+    pub(crate) fn note_use_of_local(
+        &mut self,
+        t: usize,
+        pointer: Option<Scalar>,
+        (address, internal): (u64, Option<u64>),
+    ) {
         let stacks = USER_END << 1..PRIVATE;
         let Some(internal) = internal.filter(|internal| stacks.contains(internal)) else { return };
         let owner = (internal >> 48) as usize - 1;
@@ -84,6 +97,7 @@ impl Engine<'_> {
             && self.may_be_of_freed_memory(t, true)
         {
             self.lifetime.locals.insert((owner, address));
+            self.note_pointed(t, pointer, (owner, address));
         }
     }
 
@@ -101,24 +115,102 @@ impl Engine<'_> {
             return;
         }
         let Some(serial) = self.threads[t].code().map(|frame| frame.serial) else { return };
-        self.threads[t].locals.push(Local { serial, object, instruction: id });
+        self.threads[t].locals.push(Local { serial, object, instruction: id, lives: true });
+    }
+
+    /// The compiler says where the scope of a variable begins and ends.
+    pub(crate) fn note_scope(
+        &mut self,
+        t: usize,
+        name: &str,
+        (call, arguments): (&Call, &[Value]),
+    ) {
+        let begins = name.starts_with("lifetime.start");
+        if begins {
+            self.begin_lifetime(t, arguments);
+        }
+        if self.learned.locals.used.is_empty() {
+            return;
+        }
+        let variable = call.args.last().and_then(|pointer| self.variable_behind(t, *pointer));
+        let Some(at) = variable.and_then(|id| self.own_local(t, id)) else { return };
+        if begins {
+            self.enter_scope(t, at);
+        } else {
+            self.leave_scope(t, at);
+        }
+    }
+
+    /// The scope of a variable of the top frame is entered: behind its end it is another one.
+    fn enter_scope(&mut self, t: usize, at: usize) {
+        let local = self.threads[t].locals.remove(at);
+        if local.lives {
+            // Of two variables that share a place it is the one that is meant from now on.
+            self.threads[t].locals.push(local);
+            return;
+        }
+        let (address, size) = {
+            let object = &self.learned.heap.objects[local.object];
+            (object.address, object.size)
+        };
+        self.begin_local(t, local.instruction, address, size);
+        if let Some(internal) = self.resolve(t, address) {
+            self.begin_own(internal, size);
+            self.memory.fill(internal, size, MemoryByte::Fresh);
+        }
+    }
+
+    /// The scope of a variable of the top frame is left.
+    fn leave_scope(&mut self, t: usize, at: usize) {
+        let Some(local) = self.threads[t].locals.get_mut(at).filter(|local| local.lives) else {
+            return;
+        };
+        local.lives = false;
+        let local = *local;
+        self.end_local(t, local);
+    }
+
+    /// Which of its thread's variables the top frame's one is that an instruction made.
+    fn own_local(&self, t: usize, id: InstId) -> Option<usize> {
+        let serial = self.threads[t].code()?.serial;
+        let is_meant = |local: &Local| local.serial == serial && local.instruction == id;
+        self.threads[t].locals.iter().rposition(is_meant)
+    }
+
+    /// The instruction that made the variable of the top frame that a pointer leads to, whatever its type.
+    fn variable_behind(&self, t: usize, pointer: Operand) -> Option<InstId> {
+        let instructions = &self.threads[t].code()?.info.function.instructions;
+        let mut pointer = pointer;
+        loop {
+            let Operand::Inst(id) = pointer else { return None };
+            match instructions.get(id.index())?.kind {
+                InstKind::Cast(CastOp::BitCast | CastOp::AddrSpaceCast, inner) => pointer = inner,
+                _ => return Some(id),
+            }
+        }
     }
 
     /// The top frame is about to be left, and with it its variables.
     pub(crate) fn end_locals(&mut self, t: usize) {
         let Some(serial) = self.threads[t].code().map(|frame| frame.serial) else { return };
         while let Some(local) = self.threads[t].locals.pop_if(|local| local.serial == serial) {
-            let (earliest, latest) = (self.threads[t].last_stamp, self.latest(t));
-            self.learned.heap.end_local(local.object, t, (earliest, latest));
-            let name = self.local_name(t, local.instruction);
-            match self.local_object(local.object, name.as_deref()) {
-                Some(model) => {
-                    let stack = self.stack(t);
-                    let ended = Ended { object: local.object, model, stack, name };
-                    self.threads[t].ended_locals.push(ended);
-                }
-                None => self.note_free(t, local.object, None),
+            if local.lives {
+                self.end_local(t, local);
             }
+        }
+    }
+
+    fn end_local(&mut self, t: usize, local: Local) {
+        let (earliest, latest) = (self.threads[t].last_stamp, self.latest(t));
+        self.learned.heap.end_local(local.object, t, (earliest, latest));
+        let name = self.local_name(t, local.instruction);
+        match self.local_object(local.object, name.as_deref()) {
+            Some(model) => {
+                let stack = self.stack(t);
+                let ended = Ended { object: local.object, model, stack, name };
+                self.threads[t].ended_locals.push(ended);
+            }
+            None => self.note_free(t, local.object, None),
         }
     }
 
@@ -140,7 +232,8 @@ impl Engine<'_> {
         let given = &mut self.learned.locals.given;
         given.resize(threads, Vec::new());
         let mut all = given[t].clone();
-        all.extend(self.threads[t].locals.iter().map(|local| local.object));
+        let own = self.threads[t].locals.iter().filter(|local| local.lives);
+        all.extend(own.map(|local| local.object));
         given[child] = all;
     }
 
@@ -156,7 +249,10 @@ impl Engine<'_> {
             Some(object.base + offset)
         };
         match own {
-            true => self.threads[t].locals.iter().rev().find_map(|local| at(local.object)),
+            true => {
+                let own = self.threads[t].locals.iter().rev().filter(|local| local.lives);
+                own.map(|local| local.object).find_map(at)
+            }
             false => {
                 let given = self.learned.locals.given.get(t)?;
                 given.iter().rev().find_map(|object| at(*object))

@@ -86,8 +86,8 @@ impl Engine<'_> {
     }
 
     /// Where two variables of a function share a place in the stack, the compiler says when the one begins.
-    pub(crate) fn begin_lifetime(&mut self, t: usize, name: &str, arguments: &[Value]) {
-        if self.opaque.bytes.is_empty() || !name.starts_with("lifetime.start") {
+    pub(crate) fn begin_lifetime(&mut self, t: usize, arguments: &[Value]) {
+        if self.opaque.bytes.is_empty() {
             return;
         }
         let scalar = |i: usize| arguments.get(i).and_then(Value::scalar);

@@ -69,6 +69,10 @@ fn told(story: &Story<'_>, own: bool) -> Option<Found> {
 /// was changed under the lock that it was read under. Gives that read, too.
 fn stale(story: &Story<'_>, free: EventId, access: EventId) -> Option<(EventId, Found)> {
     let object = story.event(free).kind.object()?;
+    // A local variable ends by its scope, whatever leads to it.
+    if story.trace().ends_local(story.event(free)) {
+        return None;
+    }
     let (read, cell) = pointer_to(story, object, access)?;
     let found = story.found(read, cell);
     let other = |event: &Event| {
@@ -112,7 +116,7 @@ fn lock_was_taken(story: &Story<'_>, read: EventId, free: EventId, access: Event
         .any(|(lock, at)| taken.contains(&lock) && sections::taken(story, access, lock) != Some(at))
 }
 
-/// What the free was. A local variable ends with its function.
+/// What the free was. A local variable ends with its scope.
 fn freed(story: &Story<'_>, free: EventId) -> String {
     let event = story.event(free);
     if !story.trace().ends_local(event) {
@@ -122,7 +126,7 @@ fn freed(story: &Story<'_>, free: EventId) -> String {
     // What has no name in the source has words for one.
     let variable = if variable.contains(' ') { variable } else { quoted(&variable) };
     let function = quoted(&event.site().function);
-    format!("{thread} left {function} ({}), which ended {variable},", at(story, free))
+    format!("{thread} left the scope of {variable} in {function} ({})", at(story, free))
 }
 
 /// The free and the later use that the failure's condition is about, where it is about that.

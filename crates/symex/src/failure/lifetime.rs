@@ -10,6 +10,7 @@ use crate::access::Place;
 use crate::builder::Numbering;
 use crate::engine::{Engine, Pass};
 use crate::locals::Used;
+use crate::pointed::Pointed;
 use crate::recording::RecordedFailureKind;
 use crate::thread::Stop;
 use crate::value::{self, Scalar, Value};
@@ -42,6 +43,8 @@ pub(crate) struct Lifetime {
     pub freed: Freed,
     /// What the failing thread used of other threads' stacks.
     pub locals: Used,
+    /// How it came there.
+    pub pointed: Pointed,
 }
 
 impl Lifetime {

@@ -160,7 +160,7 @@ impl<'r> Engine<'r> {
     }
 
     /// The access that the thread is at.
-    fn access_key(&self, t: usize) -> Option<AccessKey> {
+    pub(crate) fn access_key(&self, t: usize) -> Option<AccessKey> {
         let thread = &self.threads[t];
         let frame = thread.innermost_code()?;
         Some((t, thread.path_position(), frame.info.module, frame.info.id, frame.next))

@@ -6,7 +6,7 @@ mod frameworks;
 mod freed;
 mod later;
 mod lifetime;
-mod meant;
+pub(crate) mod meant;
 mod output;
 mod overrun;
 mod panic;
