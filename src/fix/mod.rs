@@ -26,7 +26,7 @@ use model::{EventId, Schedule};
 pub(crate) use others::{RECORDED_LEAST, RECORDED_RUNS};
 use render::Solution;
 use render::solution::STILL_RUNNING;
-use repair::{Bug, How, Kind, Limits, LineUse, Lines, Ordered, Refusal, Rule, Uses};
+use repair::{Bug, How, Kind, Limits, LineCall, LineUse, Lines, Ordered, Refusal, Rule, Uses};
 use rule::Gates;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -408,6 +408,15 @@ impl Lines for Recorded {
         let lines = ir::lines::Lines { file, first, last };
         let modules = self.recording.modules.iter().map(|module| &module.ir);
         modules.flat_map(|module| ir::lines::acts(module, lines)).collect()
+    }
+
+    fn calls(&self) -> Vec<LineCall> {
+        let modules = self.recording.modules.iter().map(|module| &module.ir);
+        let own = |file: &str| !file.is_empty() && !model::names::is_installed(file);
+        let calls = ir::callers::line_calls(modules, &own).into_iter();
+        calls
+            .map(|call| LineCall { caller: call.caller, line: call.line, callee: call.callee })
+            .collect()
     }
 }
 

@@ -41,7 +41,7 @@ pub use ordered::{Ordered, ordered};
 pub use possible::{APART, Possible, Run, Way, Ways, possible, possible_elsewhere};
 pub use sections::begins_wait;
 pub use source::{Span, span as lines};
-pub use uses::{How, LineUse, Lines, Uses};
+pub use uses::{How, LineCall, LineUse, Lines, Uses};
 
 use closed::Closed;
 use end::End;

@@ -26,6 +26,7 @@ mod siblings;
 mod steps;
 mod together;
 mod told;
+mod unseen;
 mod unsignalled;
 mod updated;
 mod wakeup;
@@ -225,6 +226,7 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
     found.retain(|Candidate { repair, .. }| {
         !(moves(repair) && repair.steps.iter().any(|step| step.contains("`0x")))
     });
+    unseen::told(bug.trace, bug.uses, &mut found);
     found
 }
 
