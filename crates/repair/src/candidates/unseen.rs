@@ -50,8 +50,11 @@ fn steps(
     let mut found = Vec::new();
     for (lock, held) in newly_held(trace, candidate) {
         let mut takers: BTreeMap<Named, BTreeSet<&Site>> = BTreeMap::new();
-        let takes = trace.events.iter().filter(|event| taken(event) == Some(lock));
-        for event in takes.filter(|event| !ends_wait(trace, event.id)) {
+        let takes = || trace.events.iter().filter(|event| taken(event) == Some(lock));
+        if takes().any(is_recursive) {
+            continue;
+        }
+        for event in takes().filter(|event| !ends_wait(trace, event.id)) {
             let site = event.site();
             if !seen.contains(site) && !is_in(places, site) {
                 takers.entry(named(site)).or_default().insert(site);
@@ -76,6 +79,12 @@ fn steps(
     }
     found.truncate(TOLD);
     found
+}
+
+/// Is the lock one of C++'s library that its thread may take again?
+fn is_recursive(event: &Event) -> bool {
+    let mut library = event.stack.iter().take_while(|site| site.is_in_library());
+    library.any(|site| site.function.contains("recursive_mutex"))
 }
 
 /// The functions that what is done under the lock may come to, each with a line that calls it.
@@ -173,7 +182,7 @@ mod tests {
     use crate::{Bug, Repair};
     use encoders::dsl::parse;
     use explain::Pattern;
-    use model::{EventTrace, Site};
+    use model::{EventId, EventKind, EventTrace, Site};
 
     /// What `note` calls at line 31.
     struct Calls(Option<&'static str>);
@@ -196,7 +205,7 @@ mod tests {
 
     /// A thread looks for whom to call under the lock, and calls it without: `note`, which read what `drop` had taken away by then. `drop`
     /// takes the lock at line 40.
-    fn bus() -> (EventTrace, Vec<model::EventId>) {
+    fn bus() -> (EventTrace, Vec<EventId>) {
         let text = "
             cell listed 32 = 1
             cell buffer 32 = 1
@@ -238,8 +247,12 @@ mod tests {
 
     fn in_publish(lines: &dyn Lines) -> Repair {
         let (trace, events) = bus();
+        in_publish_of(&trace, &events, lines)
+    }
+
+    fn in_publish_of(trace: &EventTrace, events: &[EventId], lines: &dyn Lines) -> Repair {
         let bug =
-            Bug { uses: Uses(lines), ..Bug::by_hand(&trace, Pattern::SeveralVariables, &events) };
+            Bug { uses: Uses(lines), ..Bug::by_hand(trace, Pattern::SeveralVariables, events) };
         let mut found = all(&bug).into_iter().map(|found| found.repair);
         let publishes = |repair: &Repair| {
             repair.kind == Kind::CriticalSection
@@ -259,5 +272,24 @@ mod tests {
         assert_eq!(told(&Calls(Some("drop"))).as_deref(), Some(step));
         assert_eq!(told(&Calls(Some("close"))), None);
         assert_eq!(told(&Calls(None)), None);
+    }
+
+    #[test]
+    fn a_recursive_lock_may_be_taken_again() {
+        let (mut trace, events) = bus();
+        let library = Site {
+            file: "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h".to_owned(),
+            line: 811,
+            column: 1,
+            function: "__gthread_recursive_mutex_lock".to_owned(),
+        };
+        for event in &mut trace.events {
+            if matches!(event.kind, EventKind::Lock { .. }) {
+                let stack = std::iter::once(library.clone()).chain(event.stack.iter().cloned());
+                event.stack = stack.collect::<Vec<Site>>().into();
+            }
+        }
+        let steps = in_publish_of(&trace, &events, &Calls(Some("drop"))).steps;
+        assert!(!steps.iter().any(|step| step.contains("again at")), "{steps:?}");
     }
 }
