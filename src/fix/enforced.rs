@@ -26,11 +26,14 @@ pub(super) struct Enforced {
     ready: Result<(Target, String), String>,
     settings: Settings,
     others: Others,
+    /// Is the program to be run under noise in any case?
+    noisy: bool,
 }
 
 /// What came of running the program with a repair's order.
 pub(super) enum Runs {
-    /// So much under the failing schedule; and under noise, where another bug made some of these fail.
+    /// So much under the failing schedule; and under noise, where another bug made some of these fail, or the cause may be told too
+    /// narrowly.
     Done(Replays, Option<Replays>),
     /// It cannot be run so, and why.
     Impossible(String),
@@ -67,7 +70,13 @@ impl Enforced {
             (_, Err(why)) => Err(why),
         };
         let others = Others::new(solution, manifest, (time, until));
-        Ok(Self { ready, settings, others })
+        let noisy = super::fails_behind(solution);
+        Ok(Self { ready, settings, others, noisy })
+    }
+
+    /// Is it to be seen in runs under noise that a repair helps, because what the cause says is not all that went wrong?
+    pub(super) fn needs_runs(&self) -> bool {
+        self.noisy
     }
 
     /// The other bugs for which runs with a repair's order failed.
@@ -75,7 +84,8 @@ impl Enforced {
         self.others.into_answer()
     }
 
-    /// Runs the program so many times, or as often as does not take long; and again under noise, where another bug made it fail.
+    /// Runs the program so many times, or as often as does not take long; and again under noise, where another bug made it fail or the
+    /// repair has [to be seen](Self::needs_runs) there.
     /// The runs end with the first one that fails for the recorded bug, as far as is known.
     ///
     /// # Errors
@@ -93,7 +103,7 @@ impl Enforced {
             Runs::Done(replays, _) => replays,
             other => return Ok(other),
         };
-        if replays.failed_otherwise == 0 || replays.has_failed() {
+        if (replays.failed_otherwise == 0 && !self.noisy) || replays.has_failed() {
             return Ok(Runs::Done(replays, None));
         }
         let noisy = |run| under_noise(target, &self.settings, run);

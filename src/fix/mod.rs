@@ -26,7 +26,7 @@ use model::{EventId, Schedule};
 pub(crate) use others::{RECORDED_LEAST, RECORDED_RUNS};
 use render::Solution;
 use render::solution::STILL_RUNNING;
-use repair::{Bug, How, Kind, Limits, LineUse, Lines, Ordered, Refusal, Rule, Uses};
+use repair::{Bug, How, Kind, Limits, LineCall, LineUse, Lines, Ordered, Refusal, Rule, Uses};
 use rule::Gates;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -59,6 +59,10 @@ const ROUNDS: usize = 3;
 const OTHERWISE: &str = "every run with the repair's order failed for another bug";
 /// Why a run with a repair that gives a lock back first says nothing where it fails.
 const NO_ORDER: &str = "who gives a lock back first is held to no order that runs could be given";
+
+/// What speaks against a repair that was not run, where the cause is not all that went wrong.
+const REORDERED: &str =
+    "and where the order of the cause was another one, the program failed all the same";
 
 /// A trace, ready for questions about it.
 #[derive(Debug)]
@@ -267,6 +271,11 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
                             continue;
                         }
                     }
+                    Runs::Impossible(why) if enforced.needs_runs() => {
+                        shown.checks.not_replayed = Some(format!("{why}; {REORDERED}"));
+                        untried.push(shown);
+                        continue;
+                    }
                     Runs::Impossible(why) => shown.checks.not_replayed = Some(why),
                     // Whether the program passes with it is not known: that it holds for the trace is not enough.
                     Runs::OutOfTime => {
@@ -274,6 +283,11 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
                         continue;
                     }
                 },
+                (Some(enforced), Err(why)) if enforced.needs_runs() => {
+                    shown.checks.not_replayed = Some(format!("{why}; {REORDERED}"));
+                    untried.push(shown);
+                    continue;
+                }
                 (Some(_), Err(why)) => {
                     shown.checks.not_replayed = Some((*why).to_owned());
                     let waits =
@@ -299,6 +313,18 @@ pub fn fix(recorded: &Recorded, solution: &Solution, options: Options) -> Result
     fixes.others = enforced.map(Enforced::into_others).unwrap_or_default();
     fixes.out_of_time = left().is_zero();
     Ok(fixes)
+}
+
+/// Did the program fail all the same where the pair of events came the other way round, at another place or in a later round? Then the
+/// order that is told of is not all that went wrong, and that a repair rules it out in the recorded run does not say that it helps.
+fn fails_behind(solution: &Solution) -> bool {
+    all_fail_behind(solution.alternates.iter().map(|other| other.replay_note.as_deref()))
+}
+
+fn all_fail_behind<'n>(notes: impl Iterator<Item = Option<&'n str>>) -> bool {
+    let mut notes = notes.peekable();
+    let fails = |note: &str| note.starts_with(crate::replay::FAILED_BEHIND);
+    notes.peek().is_some() && notes.all(|note| note.is_some_and(fails))
 }
 
 /// Did a run fail that no other bug is known to have made fail?
@@ -410,6 +436,15 @@ impl Lines for Recorded {
         let modules = self.recording.modules.iter().map(|module| &module.ir);
         modules.flat_map(|module| ir::lines::acts(module, lines)).collect()
     }
+
+    fn calls(&self) -> Vec<LineCall> {
+        let modules = self.recording.modules.iter().map(|module| &module.ir);
+        let own = |file: &str| !file.is_empty() && !model::names::is_installed(file);
+        let calls = ir::callers::line_calls(modules, &own).into_iter();
+        calls
+            .map(|call| LineCall { caller: call.caller, line: call.line, callee: call.callee })
+            .collect()
+    }
 }
 
 /// A run that passes is to be possible with the repair, too.
@@ -429,4 +464,19 @@ fn count(found: &repair::Repairs, fits: impl Fn(&Refusal) -> bool) -> u64 {
 /// `e12`; none for identifiers of another run's events.
 pub(crate) fn event(text: &str) -> Option<EventId> {
     text.strip_prefix('e')?.parse().ok().map(EventId)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all_fail_behind;
+
+    #[test]
+    fn a_program_that_fails_in_the_other_order_has_more_to_be_seen() {
+        let behind = format!("{}: assertion failed", crate::replay::FAILED_BEHIND);
+        let behind = Some(behind.as_str());
+        assert!(all_fail_behind([behind, behind].into_iter()));
+        for passes in [&[][..], &[None], &[behind, None], &[Some("the run passed")]] {
+            assert!(!all_fail_behind(passes.iter().copied()), "{passes:?}");
+        }
+    }
 }

@@ -68,6 +68,9 @@ pub fn judge(claim: Claim, original: &Manifest, attempt: &Attempt) -> Verdict {
     }
 }
 
+/// How it is said of a run under an alternate schedule that it failed all the same, at another place or in a later round.
+pub const FAILED_BEHIND: &str = "the run came past the failure's place, and then failed";
+
 /// What is to be said of a run besides whether it bears out the claim; nothing when it did exactly
 /// what the schedule says.
 #[must_use]
@@ -78,9 +81,7 @@ pub fn note(claim: Claim, verdict: &Verdict, attempt: &Attempt) -> Option<String
         }
         (Claim::Passes, Verdict::Reproduced) => Some("the run fails all the same".to_owned()),
         (_, Verdict::Passed { later: None }) => Some("the run passed".to_owned()),
-        (_, Verdict::Passed { later: Some(found) }) => {
-            Some(format!("the run came past the failure's place, and then failed: {found}"))
-        }
+        (_, Verdict::Passed { later: Some(found) }) => Some(format!("{FAILED_BEHIND}: {found}")),
         (_, Verdict::Moved { found }) => {
             Some(format!("the failure only moves to another thread: {found}"))
         }

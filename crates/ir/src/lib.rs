@@ -1,6 +1,7 @@
 //! LLVM bitcode to owned IR, and the logging plan over it.
 
 pub mod assembly;
+pub mod callers;
 pub mod calls;
 pub mod dependence;
 pub mod dump;

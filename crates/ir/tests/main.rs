@@ -1,5 +1,6 @@
 //! The tests of what is read of IR, in one executable: each takes seconds to link.
 
+mod callers;
 mod common;
 mod gates;
 mod guesses;

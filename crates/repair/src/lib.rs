@@ -41,7 +41,7 @@ pub use ordered::{Ordered, ordered};
 pub use possible::{APART, Possible, Run, Way, Ways, possible, possible_elsewhere};
 pub use sections::begins_wait;
 pub use source::{Span, span as lines};
-pub use uses::{How, LineUse, Lines, Uses};
+pub use uses::{How, LineCall, LineUse, Lines, Uses};
 
 use closed::Closed;
 use end::End;
@@ -211,7 +211,7 @@ fn of_trace(search: Search<'_>, limits: Limits<'_>) -> Result<Repairs, SolverErr
             matches!(other.kind, Kind::HoldAcross | Kind::CriticalSection | Kind::OneStep)
         };
         if (bug.pattern == Pattern::Atomicity || parts_two_steps(bug))
-            && candidate.repair.kind == Kind::WaitFor
+            && matches!(candidate.repair.kind, Kind::WaitFor | Kind::StartLater)
             && repairs.found.iter().any(keeps)
         {
             continue;
@@ -320,6 +320,42 @@ mod tests {
         let has = |kind: Kind| found.iter().any(|repair| repair.kind == kind);
         assert!(has(Kind::HoldAcross) || has(Kind::CriticalSection), "{found:?}");
         assert!(!has(Kind::WaitFor), "{found:?}");
+    }
+
+    /// Who comes between two steps of its creator was not created too early.
+    #[test]
+    fn nobody_is_created_later_where_two_steps_are_kept_together() {
+        let text = "
+            cell top 32 = 0
+            t0: [create] fork a
+            t0: [look] R top -> t
+            t0: assume t == 0
+            t0: [put] W top t + 1
+            a: [take] W top 5
+            t0: [end] join a
+            t0: [check] R top -> e
+            t0: fail e == 1
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let places = [("create", 51), ("look", 52), ("put", 53), ("take", 30), ("end", 55)];
+        for (label, line) in places.into_iter().chain([("check", 56)]) {
+            let function = if line < 50 { "steal" } else { "main" };
+            let (file, function) = ("deque.c".to_owned(), function.to_owned());
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack =
+                [Site { file, line, column: 1, function }].into();
+        }
+        let events = ["look", "take", "put"].map(|label| parsed.event(label));
+        let limits =
+            Limits { time: Duration::from_secs(60), memory_mb: None, left: &|| Duration::MAX };
+        let kinds = |pattern: Pattern| -> Vec<Kind> {
+            let bug = Bug::by_hand(&parsed.trace, pattern, &events);
+            let found = repairs(&bug, None, &[], 10, limits).expect("the solver answers").found;
+            found.iter().map(|repair| repair.kind).collect()
+        };
+        let found = kinds(Pattern::Atomicity);
+        assert!(found.contains(&Kind::CriticalSection), "{found:?}");
+        assert!(!found.contains(&Kind::StartLater), "{found:?}");
     }
 
     /// A lock of its own over what the program's lock is held for may be had by who waits for that one.

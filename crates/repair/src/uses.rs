@@ -28,6 +28,17 @@ pub enum How {
     Decided,
 }
 
+/// A line of a function that calls another one: files and names of both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineCall {
+    /// The function that calls.
+    pub caller: (String, String),
+    /// The line in it.
+    pub line: u32,
+    /// The one that is called.
+    pub callee: (String, String),
+}
+
 /// Who knows the code of lines.
 pub trait Lines {
     /// Which lines from the first to the last of a file use what others of them compute?
@@ -35,6 +46,11 @@ pub trait Lines {
 
     /// Which lines from the first to the last of a file write what others may see, or call something?
     fn acts(&self, _file: &str, _first: u32, _last: u32) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// The calls between the program's own functions that stand in the code, whether they ran or not.
+    fn calls(&self) -> Vec<LineCall> {
         Vec::new()
     }
 }

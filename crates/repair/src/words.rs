@@ -4,7 +4,8 @@
 use crate::beside::word_beside;
 use crate::sections::{is_internal, lock_name, lock_name_in, sections, taken};
 use crate::source::Span;
-use model::{Event, EventId, EventTrace, ObjectId};
+use model::{CellId, Event, EventId, EventTrace, ObjectId};
+use std::collections::BTreeSet;
 
 /// What the lines call the lock that an event takes, where they lead to it.
 pub(crate) fn word_in<'t>(event: &'t Event, span: &Span) -> Option<&'t str> {
@@ -75,22 +76,36 @@ pub(crate) fn shares_this(trace: &EventTrace, object: ObjectId, span: &Span) -> 
         let name = event.name.as_deref().unwrap_or_default();
         taken(event) == Some(object) && name.starts_with("this->")
     };
-    let takers: Vec<_> = trace.events.iter().filter(takes).map(function).collect();
+    let mut related: BTreeSet<_> = trace.events.iter().filter(takes).map(function).collect();
     let member =
         |event: &&Event| event.name.as_deref().is_some_and(|name| name.starts_with("this->"));
-    let cells = |event: &Event| {
-        let reads = event.kind.reads().iter().map(|part| part.cell);
-        reads.chain(event.kind.writes().iter().map(|part| part.cell)).collect::<Vec<_>>()
+    // A member of one name in one place is the same object's.
+    let touched = |event: &Event| {
+        let reads = event.kind.reads().iter().map(|part| Touched::Cell(part.cell));
+        let writes = event.kind.writes().iter().map(|part| Touched::Cell(part.cell));
+        let object = event.kind.object().map(Touched::Object).into_iter();
+        let name = event.name.clone();
+        reads.chain(writes).chain(object).map(move |it| (name.clone(), it)).collect::<Vec<_>>()
     };
-    let members = || trace.events.iter().filter(member);
-    let mine: Vec<&Event> = members().filter(|event| function(event) == own).collect();
-    let mut theirs = members().filter(|event| takers.contains(&function(event)));
-    theirs.any(|event| {
-        let cells_of = cells(event);
-        mine.iter().any(|other| {
-            other.name == event.name && cells(other).iter().any(|cell| cells_of.contains(cell))
-        })
-    })
+    let members: Vec<_> = trace.events.iter().filter(member).collect();
+    let mut known: BTreeSet<_> = BTreeSet::new();
+    loop {
+        let of_related = members.iter().filter(|event| related.contains(&function(event)));
+        known.extend(of_related.flat_map(|event| touched(event)));
+        let before = related.len();
+        let shares = |event: &&&Event| touched(event).iter().any(|it| known.contains(it));
+        related.extend(members.iter().filter(shares).map(|event| function(event)));
+        if related.contains(&own) || related.len() == before {
+            return related.contains(&own);
+        }
+    }
+}
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Touched {
+    Cell(CellId),
+    Object(ObjectId),
 }
 
 #[cfg(test)]
@@ -151,5 +166,36 @@ mod tests {
         let own = trace.events.iter().rposition(|event| !event.kind.writes().is_empty());
         trace.events[own.expect("it writes")].name = Some("this->bids_".into());
         assert_eq!(lock_word(&trace, lock, &close, None), "this->mutex_");
+    }
+
+    /// `look` takes the lock and reads `bids_`, `fill` writes `bids_` and `top_`, and `close` reads `top_`.
+    #[test]
+    fn functions_of_one_object_are_told_by_what_they_share_with_others_of_it() {
+        let text = "a: [take] lock m\na: [look] R bids -> n\na: unlock m\n
+            b: [fill] W bids 1\nb: [top] W top 2\nb: [close] R top -> t\nb: [tell] signal told";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let places = [
+            ("take", "this->mutex_", "look"),
+            ("look", "this->bids_", "look"),
+            ("fill", "this->bids_", "fill"),
+            ("top", "this->top_", "fill"),
+            ("close", "this->top_", "close"),
+            ("tell", "this->told_", "other"),
+        ];
+        for (label, name, function) in places {
+            let id = parsed.event(label);
+            let event = &mut parsed.trace.events[id.index()];
+            (event.name, event.stack) = (Some(name.into()), [site(7, function)].into());
+        }
+        let trace = &parsed.trace;
+        let lock = trace.event(parsed.event("take")).kind.object().expect("it takes a lock");
+        assert!(shares_this(trace, lock, &span(7, 8, "close")));
+        assert!(!shares_this(trace, lock, &span(7, 8, "other")));
+        // Who signals what another one of them signals is of the same object, too.
+        let mut trace = trace.clone();
+        let signals = trace.event(parsed.event("tell")).kind.clone();
+        let top = &mut trace.events[parsed.event("top").index()];
+        (top.kind, top.name) = (signals, Some("this->told_".into()));
+        assert!(shares_this(&trace, lock, &span(7, 8, "other")));
     }
 }

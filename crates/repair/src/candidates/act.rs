@@ -22,7 +22,8 @@ pub(super) fn act(trace: &EventTrace, id: EventId, function: &Site, ing: bool) -
     let hidden = trace.subject(event).is_none_or(is_internal);
     let accesses = !event.kind.reads().is_empty() || !event.kind.writes().is_empty();
     let named = inside.filter(|callee| {
-        !callee.function.contains("operator") && !is_step_of_rusts_library(callee)
+        let is_step = is_step_of_library(callee) && (!hidden || callee.file.ends_with(".rs"));
+        !callee.function.contains("operator") && !is_step
     });
     if let Some(callee) = named.filter(|_| accesses || hidden) {
         return format!("{} {}", form("call", "calling"), called(callee));
@@ -88,10 +89,12 @@ fn called(callee: &Site) -> &str {
     if callee.file.ends_with(".rs") && !plain.is_empty() { plain } else { name }
 }
 
-/// Does the function of Rust's library nothing but the step itself: an operation of an atomic variable, or what the end of
+/// Does the function of a library nothing but the step itself: an operation of an atomic variable, or in Rust what the end of
 /// a variable's scope does?
-fn is_step_of_rusts_library(callee: &Site) -> bool {
-    let atomic = callee.file.ends_with("/core/src/sync/atomic.rs");
+fn is_step_of_library(callee: &Site) -> bool {
+    let file = callee.file.rsplit('/').next().unwrap_or_default();
+    let of_cpp = callee.is_in_library() && ["atomic", "atomic_base.h"].contains(&file);
+    let atomic = of_cpp || callee.file.ends_with("/core/src/sync/atomic.rs");
     atomic || (callee.file.ends_with(".rs") && matches!(called(callee), "drop" | "drop_in_place"))
 }
 
@@ -101,7 +104,7 @@ mod tests {
     use encoders::dsl::parse;
 
     #[test]
-    fn what_rusts_library_does_in_one_step_is_that_step() {
+    fn what_a_library_does_in_one_step_is_that_step() {
         let parsed = parse("a: [event] W ready 1").expect("the text is a trace");
         let words = |file: &str, function: &str| {
             let site = |file: &str, line: u32, function: &str| Site {
@@ -111,7 +114,11 @@ mod tests {
                 function: function.to_owned(),
             };
             let mut trace = parsed.trace.clone();
-            let library = site(&format!("/rustc/0a1b/library/{file}"), 7, function);
+            let whole = match file.starts_with('/') {
+                true => file.to_owned(),
+                false => format!("/rustc/0a1b/library/{file}"),
+            };
+            let library = site(&whole, 7, function);
             trace.events[parsed.event("event").index()].stack =
                 [library, site("a.rs", 3, "main")].into();
             act(&trace, parsed.event("event"), &site("a.rs", 3, "main"), true)
@@ -119,6 +126,8 @@ mod tests {
         assert_eq!(words("core/src/sync/atomic.rs", "store"), "writing `ready`");
         assert_eq!(words("core/src/mem/mod.rs", "drop_in_place<..>"), "writing `ready`");
         assert_eq!(words("std/src/sync/once_lock.rs", "set<app::Config>"), "calling set");
+        assert_eq!(words("/usr/include/c++/12/bits/atomic_base.h", "store"), "writing `ready`");
+        assert_eq!(words("/usr/include/c++/12/latch", "count_down"), "calling count_down");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::decisions::Decisions;
 use crate::edit::Edit;
 use crate::enforce::Rule;
 use crate::rust::is_rust;
-use crate::sections::lock_name;
+use crate::sections::{lock_name, taken};
 use crate::source::Span;
 use model::{
     CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, ObjectId, PathCondition,
@@ -83,7 +83,7 @@ fn in_words(trace: &EventTrace, wake: &Event, names: &[String]) -> Option<String
         "in {}, test {} again after waiting for {} ({}): wait in a loop{}",
         place.function,
         listed.join(" and "),
-        quoted(&lock_name(trace, condition)),
+        quoted(explain::outside_of_library(&lock_name(trace, condition))),
         place.begin(),
         if is_rust(&place.file) { ", or with `wait_while`" } else { "" }
     ))
@@ -149,15 +149,35 @@ struct Wait<'t> {
     reads: BTreeMap<VarId, CellId>,
 }
 
+/// The program's own lock that a wait on a `condition_variable_any` gives back under one that the condition variable has for itself,
+/// taken at `inner` and given back at a place of the thread; and the place at which the program's is.
+fn given_back_inside(trace: &EventTrace, inner: &Event, end: u32) -> Option<(ObjectId, u32)> {
+    if !inner.stack.first()?.is_in_library() {
+        return None;
+    }
+    let own = trace.thread_of(inner.id).events.get(inner.index as usize..end as usize)?;
+    own.iter().map(|id| trace.event(*id)).find_map(|event| match event.kind {
+        EventKind::Unlock { object, .. } if taken(inner) != Some(object) => {
+            Some((object, event.index))
+        }
+        _ => None,
+    })
+}
+
 impl<'t> Wait<'t> {
     fn of(trace: &'t EventTrace, decisions: &'t Decisions<'t>, wake: &'t Event) -> Option<Self> {
         let EventKind::Wake { began, .. } = wake.kind else { return None };
-        let EventKind::Unlock { object: mutex, .. } = trace.event(began).kind else { return None };
-        let takes = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Lock { object, .. } if object == mutex);
+        let EventKind::Unlock { object: given, .. } = trace.event(began).kind else { return None };
         let own = &trace.thread_of(wake.id).events;
-        let locked = own.iter().skip(wake.index as usize).find(takes)?;
+        let before = |at: u32, lock: ObjectId| {
+            own.iter().take(at as usize).rev().find(|id| taken(trace.event(**id)) == Some(lock))
+        };
         let end = trace.event(began).index;
-        let start = trace.event(*own.iter().take(end as usize).rev().find(takes)?).index;
+        let start = trace.event(*before(end, given)?);
+        let (mutex, end) = given_back_inside(trace, start, end).unwrap_or((given, end));
+        let start = trace.event(*before(end, mutex)?).index;
+        let takes = |id: &&EventId| taken(trace.event(**id)) == Some(mutex);
+        let locked = own.iter().skip(wake.index as usize).find(takes)?;
         let inside = own.get(start as usize..end as usize)?;
         let parts = inside.iter().flat_map(|id| trace.event(*id).kind.reads());
         let reads: BTreeMap<VarId, CellId> = parts.map(|part| (part.var, part.cell)).collect();
@@ -187,7 +207,10 @@ impl<'t> Wait<'t> {
         let own = &self.trace.thread_of(self.wake.id).events;
         let behind = own.iter().skip(self.locked.index as usize + 1);
         let mut later = behind.map(|id| self.trace.event(*id));
-        let Some(read) = later.find(|event| !event.kind.reads().is_empty()) else { return false };
+        // What the wait itself does for its end, as a `condition_variable_any` counts who has its mutex, is no look.
+        let is_wait = |event: &Event| event.depth() > 0 && event.site() == self.wake.site();
+        let looks = |event: &&Event| !event.kind.reads().is_empty() && !is_wait(event);
+        let Some(read) = later.find(looks) else { return false };
         places.contains(read.site()) || self.is_tested(read)
     }
 
@@ -380,6 +403,64 @@ mod tests {
         let without = step("a: W taken 1").expect("a step");
         assert!(without.contains("test `idle` again after waiting for `told`"), "{without}");
         assert_eq!(step("a: R idle -> j\n a: assume j != 0"), None);
+    }
+
+    /// A `condition_variable_any` waits with a mutex of its own, and gives the program's lock back under that.
+    #[test]
+    fn a_wait_gives_the_programs_lock_back_within_the_librarys() {
+        let text = "
+            cell count 32 = 0
+            t0: fork a
+            t0: fork b
+            a: [lock] lock m
+            a: [look] R count -> c
+            a: assume c == 0
+            a: [hold] R users -> h
+            a: [inner] lock own
+            a: [given] unlock m
+            a: [wake] wait told own
+            a: [left] unlock own
+            a: [locked] lock m
+            a: [drop] R users -> u
+            a: [take] R count -> d
+            a: unlock m
+            b: lock m
+            b: [put] W count 1
+            b: broadcast told
+            b: unlock m
+            b: lock m
+            b: [rest] W count 0
+            b: unlock m
+            t0: join a
+            t0: join b
+            t0: fail
+        ";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let site = |file: &str, line: u32, function: &str| Site {
+            file: file.to_owned(),
+            line,
+            column: 1,
+            function: function.to_owned(),
+        };
+        let library = site("/usr/include/c++/12/condition_variable", 315, "wait");
+        for (label, line) in [("look", 20), ("take", 22)] {
+            let id = parsed.event(label);
+            parsed.trace.events[id.index()].stack = vec![site("board.cc", line, "take")].into();
+        }
+        let [first, last] = ["hold", "drop"].map(|label| parsed.event(label).index());
+        for id in (first..=last).map(EventId::from_index) {
+            parsed.trace.events[id.index()].stack =
+                vec![library.clone(), site("board.cc", 21, "take")].into();
+        }
+        let events = ["look", "rest", "take"].map(|label| parsed.event(label));
+        let bug = Bug::by_hand(&parsed.trace, Pattern::Atomicity, &events);
+        let found = candidates(&bug);
+        assert_eq!(found.len(), 1);
+        let step = &found[0].repair.steps[0];
+        assert!(step.contains("test `count` again after waiting for `told`"), "{step}");
+        // The second look comes right behind the program's own lock.
+        let added = found[0].edited.origin.iter().position(Option::is_none).expect("a look");
+        assert_eq!(found[0].edited.origin[added - 1], Some(parsed.event("locked")));
     }
 
     /// Who waited for an item takes it, and the taker looks first whether there is one, and throws where there is none: that is

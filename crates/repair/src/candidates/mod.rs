@@ -28,6 +28,7 @@ mod siblings;
 mod steps;
 mod together;
 mod told;
+mod unseen;
 mod unsignalled;
 mod updated;
 mod wakeup;
@@ -228,6 +229,7 @@ pub(crate) fn all(bug: &Bug<'_>) -> Vec<Candidate> {
     found.retain(|Candidate { repair, .. }| {
         !(moves(repair) && repair.steps.iter().any(|step| step.contains("`0x")))
     });
+    unseen::told(bug.trace, bug.uses, &mut found);
     found
 }
 

@@ -297,7 +297,13 @@ pub(crate) fn is_held(
     let own = all.touching(trace, (first, last)).filter(|section| section.object == lock);
     let own: Vec<Section> = own.collect();
     let begins = own.first().is_some_and(|section| index(section.lock) <= index(first));
-    let ends = own.last().is_some_and(|section| index(section.unlock) >= index(last));
+    // What a thread held to its end, it held where it failed as well.
+    let to_the_end = |unlock: EventId| {
+        matches!(trace.event(unlock).kind, EventKind::Unlock { synthetic: true, .. })
+    };
+    let ends = own
+        .last()
+        .is_some_and(|section| index(section.unlock) >= index(last) || to_the_end(section.unlock));
     begins && ends && own.windows(2).all(|pair| begins_wait(trace, pair[0].unlock))
 }
 
@@ -395,5 +401,21 @@ mod tests {
                 assert_eq!(touched.collect::<Vec<_>>(), own);
             }
         }
+    }
+
+    /// Who fails under a lock still has it.
+    #[test]
+    fn what_is_held_to_the_end_is_held_where_the_thread_fails() {
+        let text =
+            "a: [take] lock m\na: [look] R done -> d\na: [kept] unlock m\na: [bad] fail d == 0";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [take, kept, bad] = ["take", "kept", "bad"].map(|label| parsed.event(label));
+        let lock = parsed.trace.event(take).kind.object().expect("it takes a lock");
+        let held = |trace: &EventTrace| is_held(trace, &sections(trace), lock, take, bad);
+        assert!(!held(&parsed.trace), "it has been given back");
+        if let EventKind::Unlock { synthetic, .. } = &mut parsed.trace.events[kept.index()].kind {
+            *synthetic = true;
+        }
+        assert!(held(&parsed.trace));
     }
 }
