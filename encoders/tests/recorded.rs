@@ -35,6 +35,25 @@ fn reads_return_what_they_returned() {
     assert_eq!(with_recorded_values(&recorded).conditions.len(), 1);
 }
 
+/// So do the functions of libraries, whose results are inputs.
+#[test]
+fn what_was_worked_out_is_what_it_was() {
+    let text = "input number 32\nt0: R x -> a\nt0: fail number == 5\nt1: W x 1";
+    let mut trace = parse(text).expect("the trace is well formed").trace;
+    assert!(with_recorded_values(&trace).conditions.is_empty());
+    let number = trace.variables.iter_mut().find(|it| it.origin == VariableOrigin::Input);
+    let number = number.expect("an input");
+    number.recorded = Some(5);
+    let var = number.id;
+    let recorded = with_recorded_values(&trace);
+    verify(&recorded).expect("a trace like any other");
+    let [condition] = &recorded.conditions[..] else { panic!("{:?}", recorded.conditions) };
+    let holds = |value: u128| {
+        recorded.exprs.evaluate(condition.expr, &|other| (other == var).then_some(value))
+    };
+    assert_eq!((holds(5), holds(6)), (Some(1), Some(0)));
+}
+
 /// What a thread did with an object came before another one freed it: in the failing schedule, and in no
 /// other one for that.
 #[test]

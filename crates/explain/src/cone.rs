@@ -62,10 +62,20 @@ impl Cone {
         }
         let conditions = trace.conditions.iter().filter(|condition| decides(condition));
         conditions.for_each(|condition| search.expression(condition.expr));
+        // What is known of an input may be up to what is read, as the outcome of a library's function is.
+        let mut assumed: BTreeMap<VarId, Vec<ExprId>> = BTreeMap::new();
+        for condition in trace.conditions.iter().filter(|c| c.kind == PathConditionKind::Assumption)
+        {
+            for var in trace.exprs.variables(condition.expr) {
+                assumed.entry(var).or_default().push(condition.expr);
+            }
+        }
         let mut cone = Self { reads: BTreeSet::new(), cells: BTreeSet::new(), inputs: false };
         while let Some(var) = search.variables.pop() {
             let VariableOrigin::Read { event, part } = trace.variables[var.index()].origin else {
                 cone.inputs = true;
+                let assumed = assumed.get(&var).into_iter().flatten();
+                assumed.for_each(|expr| search.expression(*expr));
                 continue;
             };
             let read = ReadRef { event, part };

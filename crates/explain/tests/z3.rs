@@ -87,6 +87,30 @@ fn inputs_are_pinned_to_find_the_orders() {
     assert_eq!(explanation.alternates.found.len(), 1);
 }
 
+/// What a function worked out is only known to be what it was where the same went in: with another text it may be anything,
+/// so that an order decides, and not every schedule fails.
+#[test]
+fn what_was_worked_out_is_pinned_to_what_went_in() {
+    let text = "
+        input number 32
+        a: W text 1
+        b: R text -> t
+        b: fail number == 5
+    ";
+    let mut trace = parse(text).expect("the text is a trace").trace;
+    let [number, read] = [0, 1].map(model::VarId);
+    assert_eq!(trace.variables[number.index()].origin, model::VariableOrigin::Input);
+    let inputs = [trace.exprs.var(read, 32)].into();
+    trace.outcomes.push(model::Outcome { var: number, inputs });
+    let failing = explained(&trace, 1).failing.expect("a failing schedule");
+    let pinned = pin_inputs(&trace, &failing.evaluation);
+    assert_eq!(model::verify::verify(&pinned), Ok(()));
+    let explanation = explained(&pinned, 1);
+    let cause = explanation.root_cause.expect("a cause");
+    assert_eq!((cause.kind, cause.orders.len(), cause.minimal), (CauseKind::Orders, 1, true));
+    assert!(explanation.alternates.found.is_empty(), "nobody knows what comes out otherwise");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 60, max_global_rejects: 20_000, rng_seed: RngSeed::Fixed(0), ..ProptestConfig::default()

@@ -29,5 +29,5 @@ pub use schedule::{Schedule, ScheduleError};
 pub use stack::{Interruption, Stack};
 pub use trace::{
     Cell, EventTrace, Failure, FailureCondition, FailureKind, Interval, Object, ObjectKind,
-    PathCondition, PathConditionKind, Thread, Variable, VariableOrigin,
+    Outcome, PathCondition, PathConditionKind, Thread, Variable, VariableOrigin,
 };

@@ -6,6 +6,7 @@ use crate::ids::{CellId, ConditionId, EventId, ObjectId, ThreadId, VarId};
 use crate::{ExprId, ReadRef, Site};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The symbolic events of one recorded run, its path conditions and its failure.
 ///
@@ -39,9 +40,21 @@ pub struct EventTrace {
     /// Orders of events that every schedule of the trace has, beyond what its events ask for. Only the end of a longer
     /// trace has any: what was open where it begins comes before everything else in it.
     pub given: Vec<(EventId, EventId)>,
+    /// Inputs that a function worked out: what is known of each is that it is the same wherever the same goes in. Not known of a
+    /// part of a trace.
+    pub outcomes: Vec<Outcome>,
     /// The process began as a fork of another one, of which it has the events until then, but no thread besides the one
     /// that forked: what the others held they do not give back.
     pub forked: bool,
+}
+
+/// A value that a function of a library worked out, which nobody computes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The value, an input ([`VariableOrigin::Input`]).
+    pub var: VarId,
+    /// All that goes in and may be another under other schedules.
+    pub inputs: Arc<[ExprId]>,
 }
 
 /// When an event happened in the recorded run, by a clock that is the same for all threads: not

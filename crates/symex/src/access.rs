@@ -60,6 +60,9 @@ impl Stamp {
     }
 }
 
+/// Of so many bytes of its own thread's that a library's function reads it is looked at what they are.
+const MOST_LOOKED_AT: u64 = 4_096;
+
 impl Engine<'_> {
     /// The internal address behind a recorded one; `None` when no user-space address is like it.
     pub fn resolve(&mut self, t: usize, address: u64) -> Option<u64> {
@@ -369,14 +372,17 @@ impl Engine<'_> {
         bytes
     }
 
-    /// As [`Self::read`], for code that is not walked: the bytes are of no interest.
-    pub fn touch(&mut self, t: usize, place: Place) {
-        if self.shared_within(place).is_empty() {
-            self.survey(t, place, false);
-            self.note_own(t, place, false);
-        } else {
-            self.read(t, place, Grain::Cell);
+    /// As [`Self::read`], for code that is not walked: the bytes are of no interest where all that they are is known.
+    pub fn touch(&mut self, t: usize, place: Place) -> Option<Bytes> {
+        if !self.shared_within(place).is_empty() {
+            return Some(self.read(t, place, Grain::Cell));
         }
+        self.survey(t, place, false);
+        self.note_own(t, place, false);
+        let is_looked_at = self.symbolic() && place.length <= MOST_LOOKED_AT;
+        let mut bytes = (0..place.length).map(|at| self.memory.get(place.address + at));
+        let bytes: Bytes = is_looked_at.then(|| bytes.by_ref().collect())?;
+        bytes.iter().any(|byte| matches!(byte, MemoryByte::Part(..))).then_some(bytes)
     }
 
     /// Makes the variables of the event about to be added, and puts them into `bytes`.

@@ -47,6 +47,8 @@ impl<'r> Engine<'r> {
             created: None,
             allocated: None,
             written: None,
+            text_read: None,
+            went_in: Vec::new(),
             measured: smallvec::SmallVec::new(),
             doubted: false,
             read: false,

@@ -6,8 +6,8 @@ use ir::types::BlockId;
 use model::trace::ValueDisplay;
 use model::{
     Cell, CellId, ConditionId, Event, EventId, EventKind, EventTrace, ExprId, ExprPool, Failure,
-    Interval, Object, ObjectId, ObjectKind, PathCondition, PathConditionKind, Piece, Site, Stack,
-    Thread, ThreadId, VarId, Variable, VariableOrigin,
+    FailureCondition, Interval, Object, ObjectId, ObjectKind, Outcome, PathCondition,
+    PathConditionKind, Piece, Site, Stack, Thread, ThreadId, VarId, Variable, VariableOrigin,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -41,6 +41,8 @@ pub(crate) struct PendingCondition {
     pub is_beside_wait: bool,
     /// False for the one that became φbug.
     pub kept: bool,
+    /// It says something of this variable alone, and is of no use where nobody asks for that.
+    tied: Option<VarId>,
 }
 
 /// One thread's events; event identifiers inside are numbers in the thread. These go on where events
@@ -138,6 +140,10 @@ pub(crate) struct Builder {
     pub recent: Option<Vec<VarId>>,
     /// By width, variables that nothing refers to any more.
     free: FxHashMap<u32, Vec<VarId>>,
+    /// What functions of libraries worked out.
+    outcomes: Vec<Outcome>,
+    /// These, and the variables that went in: they are not used again.
+    worked_out: FxHashSet<VarId>,
 }
 
 /// The one copy of a name.
@@ -335,6 +341,9 @@ impl Builder {
             let Some(variable) = self.variables.get_mut(id.index()) else { continue };
             *variable =
                 PendingVariable { width: variable.width, origin: Origin::Input, recorded: None };
+            if self.worked_out.contains(id) {
+                continue;
+            }
             self.free.entry(variable.width).or_default().push(*id);
         }
     }
@@ -354,6 +363,12 @@ impl Builder {
 
     pub fn recorded(&self, id: VarId) -> Option<u128> {
         self.variables.get(id.index())?.recorded
+    }
+
+    /// Is it the value of a read, or does it follow from such values?
+    pub fn is_shared(&self, id: VarId) -> bool {
+        let is_read = |it: &PendingVariable| matches!(it.origin, Origin::Read { .. });
+        self.worked_out.contains(&id) || self.variables.get(id.index()).is_some_and(is_read)
     }
 
     pub fn set_recorded(&mut self, id: VarId, value: u128) {
@@ -414,8 +429,59 @@ impl Builder {
             branch: None,
             is_beside_wait: false,
             kept: true,
+            tied: None,
         });
         number
+    }
+
+    /// A variable that is the same wherever the same goes in.
+    pub fn outcome(&mut self, pool: &ExprPool, var: VarId, inputs: Arc<[ExprId]>) {
+        let variables = inputs.iter().flat_map(|input| pool.variables(*input));
+        self.worked_out.extend(variables.chain([var]));
+        self.outcomes.push(Outcome { var, inputs });
+    }
+
+    /// What is known of an outcome: no condition of the path, and only there where something depends on it.
+    pub fn tie(&mut self, thread: usize, var: VarId, expr: ExprId, site: Site) {
+        let number = self.condition(thread, expr, PathConditionKind::Assumption, site);
+        if let Some(condition) = self.threads[thread].condition_mut(number) {
+            condition.tied = Some(var);
+        }
+    }
+
+    /// Leaves out the outcomes on which nothing depends.
+    fn leave_outcomes_out(&mut self, exprs: &ExprPool, failure: Option<&Failure>) {
+        if self.outcomes.is_empty() {
+            return;
+        }
+        let mut seen: FxHashSet<ExprId> = FxHashSet::default();
+        let mut needed: FxHashSet<VarId> = FxHashSet::default();
+        let mut look = |asked: &mut dyn Iterator<Item = ExprId>| {
+            for expr in asked.filter(|expr| seen.insert(*expr)) {
+                needed.extend(exprs.variables(expr));
+            }
+            needed.clone()
+        };
+        let logs = &self.threads;
+        let conditions = logs.iter().flat_map(|log| &log.conditions);
+        let conditions = conditions.filter(|it| it.kept && it.tied.is_none()).map(|it| it.expr);
+        let writes = logs.iter().flat_map(|log| &log.events).flat_map(|it| it.kind.writes());
+        let mut failing = failure.map(|failure| failure.condition.clone());
+        let failing = failing.iter_mut().flat_map(FailureCondition::values_mut).map(|it| *it);
+        let mut known = look(&mut conditions.chain(writes.map(|write| write.value)).chain(failing));
+        loop {
+            let before = known.len();
+            let asked = self.outcomes.iter().filter(|outcome| known.contains(&outcome.var));
+            let more = look(&mut asked.flat_map(|outcome| outcome.inputs.iter().copied()));
+            known = more;
+            if known.len() == before {
+                break;
+            }
+        }
+        self.outcomes.retain(|outcome| known.contains(&outcome.var));
+        for condition in self.threads.iter_mut().flat_map(|log| &mut log.conditions) {
+            condition.kept &= condition.tied.is_none_or(|var| known.contains(&var));
+        }
     }
 
     /// Gives an event without a good name of its own the name of the one cell that it touches, or of its lock as
@@ -490,6 +556,7 @@ impl Builder {
         mut threads: Vec<Thread>,
         failure: Option<(usize, Failure)>,
     ) -> EventTrace {
+        self.leave_outcomes_out(&exprs, failure.as_ref().map(|(_, failure)| failure));
         let mut first = Vec::with_capacity(self.threads.len());
         let mut total = 0u32;
         for thread in &self.threads {
@@ -560,6 +627,7 @@ impl Builder {
             failure,
             intervals,
             lifetimes: Vec::new(),
+            outcomes: self.outcomes,
             given: Vec::new(),
             forked: false,
         }

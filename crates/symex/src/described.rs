@@ -126,7 +126,8 @@ impl<'r> Engine<'r> {
         if let Some(internal) = self.resolve(t, address)
             && length > 0
         {
-            self.touch(t, Place::new(internal, length.min(LONGEST), operand));
+            let bytes = self.touch(t, Place::new(internal, length.min(LONGEST), operand));
+            self.note_goes_in(t, bytes);
         }
     }
 
@@ -151,13 +152,31 @@ impl<'r> Engine<'r> {
                 break;
             }
             count += 1;
-            if bytes.iter().all(|byte| *byte == Some(Some(0))) {
+            if bytes.iter().all(|byte| *byte == Some(Some(0))) && !self.may_go_on(t, at, size) {
                 break;
             }
         }
         if count > 0 {
-            self.touch(t, Place::new(internal, count * size, operand));
+            let bytes = self.touch(t, Place::new(internal, count * size, operand));
+            self.note_goes_in(t, bytes);
         }
+    }
+
+    /// Another thread may write where a text ends as a survey has it, so that the text goes on there: as far as others write.
+    fn may_go_on(&mut self, t: usize, at: u64, size: u64) -> bool {
+        if self.symbolic() {
+            return false;
+        }
+        let goes_on = self.learned.open_ends.contains(&at)
+            || (at
+                .checked_sub(size)
+                .is_some_and(|before| self.learned.open_ends.contains(&before))
+                && self.learned.writers.other_than(t, at));
+        match goes_on {
+            true => self.learned.open_ends.insert(at),
+            false => self.learned.text_ends.insert(at),
+        };
+        goes_on
     }
 
     /// A byte's value, `Some(None)` when it is shared: a text may go on behind it. `None` for a byte

@@ -267,6 +267,7 @@ fn survey<'r>(
         let pass = Pass::Survey(Box::new(Shadow::new(limits.options.ordered_accesses)));
         learned.unresolved.clear();
         learned.used_dead.get_mut().clear();
+        learned.text_ends.clear();
         learned.channels = Channels::default();
         learned.descriptors = Descriptors::default();
         learned.files = Files::default();
@@ -296,7 +297,12 @@ fn survey<'r>(
             learned.writers = shadow.writers;
         }
         let unjudged = round == 0 && learned.guesses;
-        if !(late || unjudged || published) {
+        let shared = SharedCells::new(&ranges);
+        let ends = std::mem::take(&mut learned.text_ends).into_iter();
+        let open: Vec<u64> = ends.filter(|end| shared.at(*end).is_some()).collect();
+        let goes_on = !open.is_empty();
+        learned.open_ends.extend(open);
+        if !(late || unjudged || published || goes_on) {
             break;
         }
     }

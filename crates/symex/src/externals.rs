@@ -162,7 +162,12 @@ impl<'r> Engine<'r> {
             }
             _ => match effect(call.name) {
                 Some(described) if described.kind == Kind::Completed => self.edit_text(t, call),
-                Some(described) if !described.objects => {}
+                Some(described) if !described.objects => {
+                    return Ok(match self.numeral(t, call, &logged) {
+                        Some(number) => number,
+                        None => self.derived(t, call, logged),
+                    });
+                }
                 // What the log says of the objects came after that.
                 _ if call.doubted => {}
                 _ if call.name == "syscall" && self.writes_nothing(call) => {}

@@ -181,6 +181,8 @@ mod tests {
             measured: smallvec::SmallVec::new(),
             doubted: false,
             read: false,
+            text_read: None,
+            went_in: Vec::new(),
             text: None,
             assembly: None,
             tail: false,

@@ -55,6 +55,8 @@ impl<'r> Engine<'r> {
                 created: None,
                 allocated: None,
                 written: None,
+                text_read: None,
+                went_in: Vec::new(),
                 measured: smallvec::SmallVec::new(),
                 doubted: false,
                 assembly: None,

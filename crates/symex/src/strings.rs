@@ -505,7 +505,7 @@ impl<'r> Engine<'r> {
     }
 
     /// What an argument was in the recorded run.
-    fn number_in(&mut self, call: &ExternalCall<'r>, index: usize) -> Option<u64> {
+    pub fn number_in(&mut self, call: &ExternalCall<'r>, index: usize) -> Option<u64> {
         let scalar = call.arguments.get(index).and_then(Value::scalar)?;
         self.in_recording(scalar)
     }

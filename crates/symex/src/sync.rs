@@ -295,6 +295,7 @@ impl<'r> Engine<'r> {
         let bytes: Bytes = written.iter().copied().map(MemoryByte::Const).collect();
         let bytes = self.grown(t, address, bytes);
         let old = self.memory.read(internal, bytes.len() as u64);
+        let what = self.derived_bytes(t, bytes.clone());
         let foreign = |engine: &Self, i: usize| {
             guessed && engine.learned.writers.other_than(t, internal + i as u64)
         };
@@ -305,8 +306,8 @@ impl<'r> Engine<'r> {
             let run = (at..bytes.len()).take_while(|i| changed(i) && !foreign(self, *i)).count();
             if run > 0 {
                 let place = Place::new(internal + at as u64, run as u64, None);
-                self.write_whole_cells(t, place, &bytes, at);
-            } else if let Some(byte) = bytes.get(at..=at).filter(|_| changed(&at)) {
+                self.write_whole_cells(t, place, &what, at);
+            } else if let Some(byte) = what.get(at..=at).filter(|_| changed(&at)) {
                 self.write_private_bytes(Place::new(internal + at as u64, 1, None), byte);
             }
             at += run.max(1);

@@ -8,6 +8,7 @@ use crate::handovers::Passed;
 use crate::heap::PRIVATE;
 use crate::image::FunctionInfo;
 use crate::locals::{Ended, Local};
+use crate::memory::Bytes;
 use crate::recording::ThreadLog;
 use crate::repeats::Round;
 use crate::report::{BlockedCall, ThreadReport};
@@ -170,6 +171,9 @@ pub(crate) struct ExternalCall<'r> {
     pub text: Option<Before>,
     /// The events of what it reads have been made.
     pub read: bool,
+    /// The first bytes that it read of what threads share, and all that went in of that.
+    pub text_read: Option<Bytes>,
+    pub went_in: Vec<ExprId>,
     /// What is called, when that is inline assembly.
     pub assembly: Option<Box<Assembly>>,
     /// `musttail`: the callee returns to the caller's caller, and nothing is logged of its return.

@@ -5,6 +5,7 @@ mod endless;
 mod hangs;
 mod idle;
 mod objects;
+mod outcomes;
 mod own;
 mod points;
 mod repeats;

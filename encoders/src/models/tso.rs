@@ -127,6 +127,7 @@ fn renumbered(
         variables: trace.variables.clone(),
         failure: trace.failure.clone(),
         lifetimes: trace.lifetimes.iter().map(|(a, b)| (place(*a), place(*b))).collect(),
+        outcomes: Vec::new(),
         given: trace.given.iter().map(|(a, b)| (place(*a), place(*b))).collect(),
         forked: trace.forked,
         ..EventTrace::default()

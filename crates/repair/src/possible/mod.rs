@@ -204,6 +204,8 @@ pub const APART: &str =
     "in the run the accesses of the cause are not made by several threads to one place";
 /// Why values say nothing.
 const INCOMPLETE: &str = "what its threads saw rules the order out, but is not all known (`symbiosis check` says what is not)";
+/// Why nothing can be said of a run that is not understood.
+const CONTRADICTORY: &str = "the run that was asked has no schedule by what is known of it";
 /// Why nothing can be said of locks that may not be got.
 const TRIED: &str = "a lock that the accesses of the cause hold is only tried: who does not get it may go another way";
 
@@ -360,6 +362,7 @@ impl Search<'_> {
         };
         let mut session = OrderingSession::new(&loose, &system, limits.of_question());
         let surely = |order: &Order| system.surely_before(order.after, order.before);
+        let mut is_sound = false;
         for &combination in combinations {
             if combination.orders.iter().any(surely) {
                 continue;
@@ -368,7 +371,10 @@ impl Search<'_> {
                 return Ok(Err("the time ended".to_owned()));
             }
             match session.check(Goal::Any, &combination.orders)? {
-                Outcome::Unsat(_) => {}
+                Outcome::Unsat(_) if !is_sound && is_contradictory(&mut session)? => {
+                    return Ok(Err(CONTRADICTORY.to_owned()));
+                }
+                Outcome::Unsat(_) => is_sound = true,
                 Outcome::Sat(_) => open.push(combination),
                 Outcome::Unknown(reason) => return Ok(Err(reason.to_string())),
             }
@@ -414,6 +420,9 @@ impl Search<'_> {
             };
             let mut session = OrderingSession::new(&there, &there_system, limits.of_question());
             match session.check(Goal::Any, &combination.orders)? {
+                Outcome::Unsat(_) if is_contradictory(&mut session)? => {
+                    return Ok(Err(CONTRADICTORY.to_owned()));
+                }
                 Outcome::Unsat(_) => {
                     if let (&[first, other, _], Some(begins)) =
                         (&events[..], combination.orders.first())
@@ -706,6 +715,11 @@ fn cells(event: &Event) -> BTreeSet<CellId> {
 
 fn place(trace: &EventTrace, id: EventId) -> String {
     Span::of(trace.event(id).site()).begin()
+}
+
+/// Has the run itself no schedule? Then that it has none with an order says nothing about the order.
+fn is_contradictory(session: &mut OrderingSession<'_>) -> Result<bool, SolverError> {
+    Ok(matches!(session.check(Goal::Any, &[])?, Outcome::Unsat(_)))
 }
 
 /// The lock that all combinations are kept apart by, if it is one.

@@ -1,4 +1,4 @@
-use super::{INCOMPLETE, Possible, Run, TRIED, cells, possible, possible_elsewhere};
+use super::{CONTRADICTORY, INCOMPLETE, Possible, Run, TRIED, cells, possible, possible_elsewhere};
 use crate::{Bug, Limits};
 use encoders::dsl::{Parsed, parse};
 use explain::Pattern;
@@ -590,6 +590,39 @@ fn what_was_waited_for_behind_the_accesses_says_nothing() {
         let Possible::Yes { ways, .. } = &answer else { panic!("{tells}: {answer:?}") };
         assert!(!ways.found.is_empty(), "{tells}: {answer:?}");
     }
+}
+
+/// Nor does that something was not to be had behind the accesses when somebody tried to get it: with the order of the cause
+/// it may be, as it is where those who had taken it wait for it no longer.
+#[test]
+fn what_was_not_to_be_had_behind_the_accesses_says_nothing() {
+    let (own, other) = (UNLOCKED.replace('@', "a"), UNLOCKED.replace('@', "b"));
+    for (units, after, before, behind) in [
+        (1, "a: sem-wait s", "b: fence", "b: sem-failed s"),
+        (0, "a: sem-wait s", "b: post s", "b: sem-failed s\n a: sem-failed s"),
+        (0, "a: trylock-failed m", "b: lock m\n b: unlock m", "b: fence"),
+    ] {
+        let text = format!(
+            "sem s {units}\n t: fork a\n t: fork b\n t: join a\n t: join b\n t: R x -> f\n{own}\n {after}\n {before}\n{other}\n \
+             {behind}"
+        );
+        let run = parse(&text).expect("the text is a trace");
+        let answer = ask(&run, "work");
+        let Possible::Yes { ways, .. } = &answer else { panic!("{after}: {answer:?}") };
+        assert!(!ways.found.is_empty(), "{after}: {answer:?}");
+    }
+}
+
+/// A run that has no schedule at all by what is known of it rules nothing out.
+#[test]
+fn a_run_that_is_not_understood_rules_nothing_out() {
+    let (own, other) = (UNLOCKED.replace('@', "a"), UNLOCKED.replace('@', "b"));
+    // Who tried found nothing, though it was there and nobody took it.
+    let text = format!(
+        "sem s 1\n t: fork a\n t: fork b\n t: join a\n t: join b\n t: R x -> f\n a: sem-failed s\n{own}\n b: sem-failed s\n{other}"
+    );
+    let run = parse(&text).expect("the text is a trace");
+    assert_eq!(ask(&run, "work"), Possible::Unknown(CONTRADICTORY.to_owned()));
 }
 
 /// The trace of a text, whose accesses have this name, in functions by label.

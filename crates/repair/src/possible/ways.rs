@@ -7,11 +7,11 @@ use crate::edit::Edit;
 use encoders::ConstraintSystem;
 use model::evaluate::Evaluator;
 use model::{
-    ConditionId, EventId, EventKind, EventTrace, FailureCondition, PathCondition,
+    ConditionId, EventId, EventKind, EventTrace, FailureCondition, ObjectId, PathCondition,
     PathConditionKind, ThreadId,
 };
 use solver::{Goal, Order, OrderingSession, Outcome, Session, SolverError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A schedule of a run that has the order of the bug.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,8 +55,11 @@ pub(super) fn without_paths(run: &EventTrace) -> EventTrace {
 }
 
 /// Behind these places of threads, and where they have none, nobody waits for what another one gives: that it came in this
-/// run says nothing. With the order of the bug a thread may wait there for ever, which is how programs hang.
+/// run says nothing. With the order of the bug a thread may wait there for ever, which is how programs hang. Nor does it say
+/// anything that something was not to be had there by who only tried. And where some no longer take units of a semaphore, an
+/// attempt finds units that it did not find in the run, wherever it stands.
 fn going_on(mut run: EventTrace, ends: &BTreeMap<ThreadId, u32>) -> EventTrace {
+    let mut left: BTreeSet<ObjectId> = BTreeSet::new();
     for event in &mut run.events {
         if ends.get(&event.thread).is_some_and(|end| event.index <= *end) {
             continue;
@@ -65,8 +68,20 @@ fn going_on(mut run: EventTrace, ends: &BTreeMap<ThreadId, u32>) -> EventTrace {
             EventKind::Wake { condition, began } => {
                 event.kind = EventKind::WaitTimedOut { condition, began };
             }
-            EventKind::SemaphoreWait { .. } => event.kind = EventKind::Fence,
+            EventKind::SemaphoreWait { object } => {
+                left.insert(object);
+                event.kind = EventKind::Fence;
+            }
+            EventKind::SemaphoreWaitFailed { .. } | EventKind::TryLockFailed { .. } => {
+                event.kind = EventKind::Fence;
+            }
             _ => {}
+        }
+    }
+    for event in &mut run.events {
+        if matches!(event.kind, EventKind::SemaphoreWaitFailed { object } if left.contains(&object))
+        {
+            event.kind = EventKind::Fence;
         }
     }
     run
@@ -150,7 +165,9 @@ pub(super) fn ways(
     // Who went on there without what it had waited for does not come further when the program is made to have the order.
     let mut waits: BTreeMap<ThreadId, u32> = BTreeMap::new();
     for (event, before) in run.events.iter().zip(&recorded.events) {
-        if event.kind != before.kind {
+        let waited =
+            matches!(before.kind, EventKind::Wake { .. } | EventKind::SemaphoreWait { .. });
+        if waited && event.kind != before.kind {
             let at = waits.entry(event.thread).or_insert(event.index);
             *at = event.index.min(*at);
         }

@@ -110,6 +110,9 @@ pub(crate) struct Learned {
     pub ran_again: FxHashSet<u64>,
     /// The log told of writes that are only guessed, which the next survey judges by `writers`.
     pub guesses: bool,
+    /// Where the texts ended that functions of libraries read, and at which of these other threads write meanwhile.
+    pub text_ends: FxHashSet<u64>,
+    pub open_ends: FxHashSet<u64>,
     /// Per thread: where its walk ends before its log does.
     pub cuts: Vec<Option<Cut>>,
 }
