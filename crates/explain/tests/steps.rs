@@ -349,3 +349,39 @@ fn what_was_made_ready_before_there_were_threads_is_no_first_step() {
     let stored = made(&[("/rustc/0a1b/library/core/src/sync/atomic.rs:store", 5), ("main", 20)]);
     assert_eq!(stored.case, Some("write-write-read"), "{}", stored.sentence);
 }
+
+/// An object is made in each round at the same place, and its thread says that it has started before the constructor
+/// says that it has not.
+const REMADE: &str = "
+    t0: fork a
+    t0: lock m
+    t0: [look] R started -> s
+    t0: assume s == 1
+    t0: unlock m
+    t0: join a
+    t0: fork b
+    t0: [clear] W started 0
+    t0: join b
+    t0: lock m
+    t0: [again] R started -> r
+    t0: unlock m
+    t0: fail r == 0
+    a: [first] W started 1
+    b: [second] W started 1
+";
+
+#[test]
+fn the_next_object_at_the_same_place_is_no_step_with_a_look_at_the_former_one() {
+    let mut parsed = trace(REMADE);
+    let places = [("look", &[("waits", 45), ("make", 46), ("main", 7)][..])];
+    let places = places.into_iter().chain([
+        ("clear", &[("make", 21), ("main", 7)][..]),
+        ("again", &[("waits", 45), ("make", 46), ("main", 7)][..]),
+    ]);
+    for (label, stack) in places {
+        place(&mut parsed, label, stack);
+    }
+    let cause = cause_of(&parsed);
+    assert_eq!(cause.pattern, Pattern::Order, "{}", cause.sentence);
+    assert_eq!(cause.events, events(&parsed, &["second", "clear"]), "{}", cause.sentence);
+}

@@ -48,6 +48,7 @@ use end::End;
 use explain::Pattern;
 use model::{ConditionId, EventId, EventTrace};
 use solver::SolverError;
+use std::time::Duration;
 
 /// What is to be repaired: the cause of a failing run, as `explain` found it.
 #[derive(Clone, Copy, Debug)]
@@ -188,10 +189,24 @@ fn parts_two_steps(bug: &Bug<'_>) -> bool {
 
 /// Once there is a repair, further candidates get only this part of the time for a question.
 const FURTHER: u32 = 8;
+/// Where a candidate was left undecided, the next one is likely to be as hard. It gets half the time, down to this part.
+const HALVINGS: u32 = 3;
+/// But it has so much, where a question has that at all.
+const LEAST: Duration = Duration::from_secs(5);
+
+/// The time for the next candidate of a search in which a question has `time`, when there is a repair already or not,
+/// and so many candidates were left undecided.
+fn time_of_next(time: Duration, is_further: bool, undecided: u32) -> Duration {
+    match is_further {
+        true => time / FURTHER,
+        false => (time / (1 << undecided.min(HALVINGS))).max(time.min(LEAST)),
+    }
+}
 
 fn of_trace(search: Search<'_>, limits: Limits<'_>) -> Result<Repairs, SolverError> {
     let Search { bug, whole, fail, wanted } = search;
     let mut repairs = Repairs::default();
+    let mut undecided = 0;
     for mut candidate in candidates::all(bug) {
         let steps = candidate.repair.steps.iter_mut();
         steps.for_each(|step| *step = without_arguments(step));
@@ -217,8 +232,7 @@ fn of_trace(search: Search<'_>, limits: Limits<'_>) -> Result<Repairs, SolverErr
             continue;
         }
         let mut repair = candidate.repair;
-        let first = repairs.found.is_empty();
-        let time = if first { limits.time } else { limits.time / FURTHER };
+        let time = time_of_next(limits.time, !repairs.found.is_empty(), undecided);
         match check::check((bug.trace, whole), &candidate.edited, Limits { time, ..limits })? {
             Verdict::Holds(checked) => {
                 tracing::info!(kind = repair.kind.name(), "a repair holds");
@@ -227,6 +241,7 @@ fn of_trace(search: Search<'_>, limits: Limits<'_>) -> Result<Repairs, SolverErr
             }
             Verdict::Refused(why) => {
                 tracing::info!(kind = repair.kind.name(), %why, steps = ?repair.steps, "a repair is refused");
+                undecided += u32::from(matches!(why, Refusal::Undecided(_)));
                 repairs.refused.push((repair, why));
             }
         }
@@ -239,7 +254,6 @@ mod tests {
     use super::*;
     use encoders::dsl::parse;
     use model::Site;
-    use std::time::Duration;
 
     /// A thread reserves a place under a lock, says that something is there, and puts it there behind that.
     #[test]
@@ -396,6 +410,21 @@ mod tests {
         // Where the program fails with it all the same, there is another one.
         let own = repairs(&bug, None, &[], 10, limits).expect("the solver answers").found;
         assert!(locks(&own).contains(&true));
+    }
+
+    /// Seven candidates that are all as hard would take seven eighths of the time of all.
+    #[test]
+    fn what_is_left_undecided_takes_less_time_again() {
+        let question = Duration::from_secs(80);
+        let times = [0, 1, 2, 3, 4].map(|undecided| time_of_next(question, false, undecided));
+        assert_eq!(times.map(|time| time.as_secs()), [80, 40, 20, 10, 10]);
+        assert_eq!(time_of_next(question, true, 2).as_secs(), 10);
+        // Where there is little time, it is not made so short that nothing can be decided.
+        let short =
+            [0, 1, 9].map(|undecided| time_of_next(Duration::from_secs(8), false, undecided));
+        assert_eq!(short.map(|time| time.as_secs()), [8, 5, 5]);
+        let shorter = Duration::from_secs(3);
+        assert_eq!(time_of_next(shorter, false, 2), shorter);
     }
 
     #[test]

@@ -338,7 +338,16 @@ fn case_of(story: &Story<'_>, triple: Triple) -> Option<Case> {
             };
             !story.forward(first, second) && own.any(|id| inside(&id))
         };
-        if a.reads && c.writes && (linked() || copied() || taken()) && !knew() && !renewed() {
+        // Who was there only when the look was over has come into no step: the next round, or the next object at the same
+        // place, is written anew, unless what it is given was computed from the look.
+        let over = || {
+            story.always_before(first, between)
+                && (story.has_returned(first, second) || !story.forward(first, second))
+                && !story.feeds(first, second, cell)
+                && !story.follows(first, second, cell)
+        };
+        let unknowing = || !knew() && !renewed() && !over();
+        if a.reads && c.writes && (linked() || copied() || taken()) && unknowing() {
             return Some(Case::ReadWriteWrite);
         }
     }

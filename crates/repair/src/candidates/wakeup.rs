@@ -239,11 +239,17 @@ impl<'a> Missed<'a> {
         }
         let trace = self.trace();
         let mut with_flag = trace.clone();
-        let (cell, var) = flag(&mut with_flag, self.wait, self.waiting.unlock)?;
+        let cell = flag(&mut with_flag);
+        let mut looks: Vec<(EventId, VarId)> = Vec::new();
+        let waits = std::iter::once((self.wait, self.waiting.unlock)).chain(self.others_here());
+        for (wait, began) in waits {
+            looks.push((began, look(&mut with_flag, cell, wait, began)?));
+        }
         let set = with_flag.exprs.constant(8, 1);
         let mut edit = Edit::new(&with_flag);
-        let read = EventKind::Read { parts: vec![ReadPart { cell, var }] };
-        edit.before(self.waiting.unlock, read);
+        for (began, var) in looks {
+            edit.before(began, EventKind::Read { parts: vec![ReadPart { cell, var }] });
+        }
         // What is not signalled under the mutex could come between the test and the wait.
         let unguarded = !self.is_guarded(self.signal.id);
         let signals = trace.events.iter().filter(|event| {
@@ -312,6 +318,27 @@ impl<'a> Missed<'a> {
             checked: None,
         };
         Some(Candidate { repair, edited })
+    }
+
+    /// Other threads that wait for the same at the same place, with the same mutex, when all are told at once: with the test
+    /// in the code that they share, they make it as well. Given are the waits and their releases of the mutex.
+    fn others_here(&self) -> Vec<(&'a Event, EventId)> {
+        let (trace, condition) = (self.trace(), self.condition);
+        if !matches!(self.signal.kind, EventKind::Broadcast { .. }) {
+            return Vec::new();
+        }
+        let waits_here = |event: &&Event| {
+            event.id != self.wait.id
+                && event.kind == EventKind::Block { on: Awaited::Signal { condition } }
+                && event.site() == self.wait.site()
+        };
+        let waits = trace.events.iter().filter(waits_here).filter_map(|wait| {
+            let before = (wait.index as usize).checked_sub(1)?;
+            let began = *trace.thread_of(wait.id).events.get(before)?;
+            let section = self.all.iter().find(|section| section.unlock == began)?;
+            (section.object == self.waiting.object).then_some((wait, began))
+        });
+        waits.collect()
     }
 
     /// Does the waiting thread look already at what the signalling one writes before it signals, both under the
@@ -399,14 +426,19 @@ pub(super) fn given_back_inside(
     own.filter(|_| innermost.is_in_library())
 }
 
-/// Adds a cell that is 0 at first, and a variable for its value that is 0 on the path that led to
-/// the wait.
-fn flag(trace: &mut EventTrace, wait: &Event, began: EventId) -> Option<(CellId, VarId)> {
+/// Adds a cell that is 0 at first.
+fn flag(trace: &mut EventTrace) -> CellId {
     let cell = CellId::from_index(trace.cells.len());
-    let var = VarId::from_index(trace.variables.len());
     let init = trace.exprs.constant(8, 0);
     let display = model::trace::ValueDisplay::Unsigned;
     trace.cells.push(Cell { id: cell, width: 8, init, name: "a new flag".to_owned(), display });
+    cell
+}
+
+/// Adds a variable for the flag's value that is the flag's first one, which is 0, on the path that led to a wait.
+fn look(trace: &mut EventTrace, flag: CellId, wait: &Event, began: EventId) -> Option<VarId> {
+    let var = VarId::from_index(trace.variables.len());
+    let init = trace.cells.get(flag.index())?.init;
     let origin = VariableOrigin::Read { event: began, part: 0 };
     trace.variables.push(Variable { id: var, width: 8, origin, recorded: Some(0) });
     let value = trace.exprs.var(var, 8);
@@ -420,7 +452,7 @@ fn flag(trace: &mut EventTrace, wait: &Event, began: EventId) -> Option<(CellId,
         site: wait.site().clone(),
         is_beside_wait: false,
     });
-    Some((cell, var))
+    Some(var)
 }
 
 #[cfg(test)]
@@ -593,6 +625,54 @@ mod tests {
         let verdict = crate::check::check((&parsed.trace, None), &first.edited, limits);
         let verdict = verdict.expect("the solver answers");
         assert!(matches!(verdict, crate::check::Verdict::Holds(_)), "{verdict:?}");
+    }
+
+    /// Two workers wait at one place and test nothing: the test that is missing there is missing for both.
+    #[test]
+    fn a_test_before_a_wait_is_made_by_all_who_come_there() {
+        let text = "
+            t0: fork a
+            t0: fork b
+            t0: [tell] TELL told
+            t0: lock m
+            t0: [rest] unlock m
+            t0: fail
+            a: lock m
+            a: [one] unlock m
+            a: [first] W pad 1
+            b: lock m
+            b: [two] unlock m
+            b: [second] W pad 2
+        ";
+        let holds = |how: &str| {
+            let mut parsed = parse(&text.replace("TELL", how)).expect("the text is a trace");
+            let [tell, one, first, two, second] =
+                ["tell", "one", "first", "two", "second"].map(|label| parsed.event(label));
+            let condition = parsed.trace.event(tell).kind.object().expect("a condition");
+            for id in [first, second] {
+                parsed.trace.events[id.index()].kind =
+                    EventKind::Block { on: Awaited::Signal { condition } };
+                let site = Site { file: "pool.c".into(), line: 20, ..Site::default() };
+                parsed.trace.events[id.index()].stack = [site].into();
+            }
+            let ways = [one, two].map(|began| FailureCondition::Unwoken { condition, began });
+            let failure = parsed.trace.failure.as_mut().expect("a failure");
+            failure.condition = FailureCondition::Any(ways.into());
+            let events = [tell, first];
+            let bug = Bug::by_hand(&parsed.trace, Pattern::MissedWakeup, &events);
+            let missed = Missed::of(&bug).expect("a signal was missed");
+            let found = missed.test_first().expect("it may ask first");
+            let limits = crate::check::Limits {
+                time: std::time::Duration::from_secs(20),
+                memory_mb: None,
+                left: &|| std::time::Duration::from_secs(20),
+            };
+            let verdict = crate::check::check((&parsed.trace, None), &found.edited, limits);
+            matches!(verdict.expect("the solver answers"), crate::check::Verdict::Holds(_))
+        };
+        assert!(holds("broadcast"));
+        // One signal wakes one of them: that it has come says nothing to the other.
+        assert!(!holds("signal"));
     }
 
     #[test]
