@@ -129,8 +129,8 @@ fn listed(solution: &Solution, text: impl Fn(&Event) -> String) -> String {
     words.join(", ")
 }
 
-/// Do the two say the same but for lines and which number a thread has? A patch moves the lines of the function that it
-/// is made in, and a fingerprint knows how far they are from each other.
+/// Do the two say the same but for lines, which number a thread has, and what the files are called? A patch moves the lines
+/// of the function that it is made in, and a fingerprint knows how far they are from each other; it may be made in a copy.
 #[must_use]
 pub fn alike(one: &Solution, other: &Solution) -> bool {
     let told = |solution: &Solution| {
@@ -140,9 +140,9 @@ pub fn alike(one: &Solution, other: &Solution) -> bool {
     told(one).is_some_and(|known| told(other) == Some(known))
 }
 
-/// A sentence with its threads counted as they come, and without lines. What stands in backticks stays.
+/// A sentence with its threads and files counted as they come, and without lines. What stands in backticks stays.
 fn without_numbers(sentence: &str) -> String {
-    let mut threads: Vec<String> = Vec::new();
+    let (mut threads, mut files): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     let mut out = String::new();
     for (part, quoted) in sentence.split('`').zip([false, true].into_iter().cycle()) {
         if quoted {
@@ -153,14 +153,20 @@ fn without_numbers(sentence: &str) -> String {
             out.push_str(if number == 0 { "" } else { " " });
             let (name, rest) = at_thread(word);
             if !name.is_empty() {
-                let known = threads.iter().position(|thread| thread == name);
-                let at = known.unwrap_or_else(|| {
-                    threads.push(name.to_owned());
-                    threads.len() - 1
-                });
-                let _ = write!(out, "t#{at}");
+                let _ = write!(out, "t#{}", number_of(&mut threads, name));
             }
-            out.push_str(&without_line(rest));
+            let place = rest.trim_start_matches('(');
+            match place
+                .split_once(':')
+                .filter(|(_, line)| line.starts_with(|c: char| c.is_ascii_digit()))
+            {
+                Some((file, line)) => {
+                    let line = line.trim_start_matches(|c: char| c.is_ascii_digit());
+                    let opening = rest.strip_suffix(place).unwrap_or_default();
+                    let _ = write!(out, "{opening}f#{}:{line}", number_of(&mut files, file));
+                }
+                None => out.push_str(rest),
+            }
         }
     }
     out
@@ -182,15 +188,12 @@ fn at_thread(word: &str) -> (&str, &str) {
     }
 }
 
-/// `(queue.c:80)` without its number.
-fn without_line(word: &str) -> String {
-    let mut parts = word.split(':');
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        out.push(':');
-        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
-    }
-    out
+/// Which of the names it is, which becomes one of them.
+fn number_of(names: &mut Vec<String>, name: &str) -> usize {
+    names.iter().position(|known| known == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    })
 }
 
 /// The members that the cause is about, sorted: the pointer that leads there has many names.
@@ -337,6 +340,9 @@ mod tests {
         assert!(!is_like("t0.1 waits for `a[1]` (s.rs:24), which t0 took (s.rs:36), in t0's call"));
         assert!(!is_like(
             "t0.1 waits for `a[1]` (q.rs:24), which t0 took (s.rs:36), in t0.1's call"
+        ));
+        assert!(is_like(
+            "t0.1 waits for `a[1]` (new.rs:24), which t0 took (new.rs:42), in t0.1's call"
         ));
         assert!(!alike(&told(one, "deadlock"), &told(one, "order")));
         assert!(!alike(&told("", "order"), &told("", "order")));

@@ -4,6 +4,7 @@ use crate::support::causes::{cause_of, events, trace};
 use crate::support::runs::{Run, cause_across};
 use encoders::dsl::parse;
 use explain::{CauseEvent, Pattern};
+use model::{Awaited, EventKind, FailureKind};
 
 /// A unit stands for an item that is put there behind it.
 const POSTED: &str = "
@@ -627,4 +628,31 @@ fn that_there_was_one_thread_is_told() {
     assert!(alone("t0: W x 1\n t0: R x -> p\n t0: fail p < 2"));
     assert!(!alone("t0: fork a\n t0: R x -> p\n t0: fail p < 2"));
     assert!(!alone("a: W x 1\n b: R x -> p\n b: fail p < 2"));
+}
+
+/// A worker asks for the next task: with the unit of the one before it it has nothing to give back, also where that was posted
+/// before any worker looked.
+#[test]
+fn who_took_a_task_holds_no_lock() {
+    let told = |text: &str| {
+        let mut parsed = parse(text).expect("the text is a trace");
+        let more = parsed.event("more");
+        let task = parsed.trace.event(parsed.event("take")).kind.object().expect("a semaphore");
+        parsed.trace.events[more.index()].kind =
+            EventKind::Block { on: Awaited::Unit { object: task } };
+        if let Some(failure) = &mut parsed.trace.failure {
+            failure.kind = FailureKind::Hang;
+        }
+        cause_of(&parsed).sentence
+    };
+    let worker = "w: [take] sem-wait task\nw: [more] W y 1\n";
+    let handed = told(&format!("sem task 0\nt0: fork w\nt0: post task\n{worker}t0: fail\n"));
+    assert!(!handed.contains("took itself"), "{handed}");
+    // The first thread is always there.
+    let answered = told(
+        "sem task 0\nt0: fork w\nw: post task\nt0: [take] sem-wait task\nt0: [more] W y 1\nw: fail\n",
+    );
+    assert!(!answered.contains("took itself"), "{answered}");
+    let opened = told(&format!("sem task 0\nt0: post task\nt0: fork w\n{worker}t0: fail\n"));
+    assert!(opened.contains("took itself"), "{opened}");
 }

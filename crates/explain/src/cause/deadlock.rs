@@ -125,14 +125,14 @@ fn holders<'s>(
 fn units(story: &Story<'_>, semaphore: ObjectId) -> Vec<EventId> {
     let mut held = Vec::new();
     let mut given = Vec::new();
-    let mut first_wait: Option<EventId> = None;
+    let mut takers: BTreeSet<ThreadId> = BTreeSet::new();
     for thread in &story.trace().threads {
         let mut taken = Vec::new();
         for &id in &thread.events {
             match story.event(id).kind {
                 EventKind::SemaphoreWait { object } if object == semaphore => {
                     taken.push(id);
-                    first_wait = first_wait.filter(|first| story.before(*first, id)).or(Some(id));
+                    takers.insert(thread.id);
                 }
                 EventKind::SemaphorePost { object } if object == semaphore => {
                     given.extend(taken.pop().is_none().then_some(id));
@@ -142,9 +142,18 @@ fn units(story: &Story<'_>, semaphore: ObjectId) -> Vec<EventId> {
         }
         held.extend(taken);
     }
-    // One that begins without units is opened before anybody takes one.
-    let is_handed =
-        first_wait.is_some_and(|first| given.iter().any(|post| story.before(first, *post)));
+    // One that begins without units is opened before anybody else is there to take one.
+    let fork_of = |taker: ThreadId| {
+        let events = story.trace().events.iter();
+        let mut forks = events.filter(|event| event.kind == EventKind::Fork { child: taker });
+        forks.next().map(|fork| fork.id)
+    };
+    let there: Vec<(ThreadId, Option<EventId>)> =
+        takers.into_iter().map(|taker| (taker, fork_of(taker))).collect();
+    let is_handed = given.iter().any(|post| {
+        let others = there.iter().filter(|(taker, _)| *taker != story.event(*post).thread);
+        others.into_iter().any(|(_, fork)| fork.is_none_or(|fork| story.before(fork, *post)))
+    });
     if is_handed { Vec::new() } else { held }
 }
 
