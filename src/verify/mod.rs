@@ -148,7 +148,10 @@ pub fn verify(
         if !budget() {
             break;
         }
-        let taken = runner.run(kind, runner.failing())?;
+        let taken = match kind {
+            Kind::Scheduled => runner.run_failing()?,
+            _ => runner.run(kind, "")?,
+        };
         let is_first = found.noisy_runs + found.scheduled_runs == 0;
         if is_first && !kind.is_scheduled() {
             runner.keep_known_places(&taken);
