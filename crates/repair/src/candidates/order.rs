@@ -335,7 +335,7 @@ fn ends_block(trace: &EventTrace, function: &Site, statement: &Statement) -> boo
     statement.events.iter().any(|id| {
         let event = trace.event(*id);
         let called = event.stack.iter().take_while(|site| !same_function(site, function));
-        trace.ends_local(event) || called.into_iter().any(is_destructor)
+        trace.ends_local(event) || called.last().is_some_and(is_destructor)
     })
 }
 

@@ -292,4 +292,7 @@ fn nothing_comes_behind_the_end_of_its_block() {
         !ends_block(&parsed.trace, &inner, &statement),
         "a destructor has statements of its own"
     );
+    let between = site("std::atomic<int>::wait", 305);
+    parsed.trace.events[id.index()].stack = vec![inner, between, outer.clone()].into();
+    assert!(!ends_block(&parsed.trace, &outer, &statement), "it is in what is called");
 }
