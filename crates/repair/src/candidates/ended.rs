@@ -2,7 +2,7 @@
 
 use super::act::act;
 use super::order::{Wanted, like, needed, ordering, outer};
-use super::{Candidate, Kind, Repair, quoted};
+use super::{Candidate, Kind, Repair, join, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::Rule;
@@ -19,10 +19,17 @@ use std::collections::BTreeMap;
 /// the one section says what the other one asks: that the object is gone, or where there is another one.
 pub(super) fn only_parts(bug: &Bug<'_>, repair: &Repair) -> bool {
     let trace = bug.trace;
-    let is_free = |id: &&EventId| matches!(trace.event(**id).kind, EventKind::Free { .. });
-    let free = bug.events.iter().find(is_free);
-    let (Some(&free), Some(&access)) = (free, bug.events.last()) else { return false };
-    if bug.pattern != Pattern::UseAfterFree || repair.lock.is_none() {
+    let is_end = |id: &&EventId| join::ends_object(trace, trace.event(**id));
+    let (free, access) = match bug.pattern {
+        Pattern::UseAfterFree => (bug.events.iter().find(is_end), bug.events.last()),
+        // What a destructor wrote, and who read that.
+        Pattern::Order => {
+            (bug.events.iter().find(is_end), bug.events.iter().find(|id| !is_end(id)))
+        }
+        _ => return false,
+    };
+    let (Some(&free), Some(&access)) = (free, access) else { return false };
+    if repair.lock.is_none() {
         return false;
     }
     let [(Some(end), Some(used))] = [(around(trace, repair, free), around(trace, repair, access))]
@@ -183,6 +190,31 @@ mod tests {
         assert!(parts("b: W head 0", look), "a null pointer is not looked for");
         assert!(!parts("b: W head 0", "a: R head -> h\na: assume h != 0"));
         assert!(!parts("b: W head 8192", look), "there is another one");
+    }
+
+    #[test]
+    fn nor_does_it_keep_what_a_destructor_ends() {
+        let text = "cell open 32 = 1\na: [look] R open -> o\nb: [close] W open 0\na: fail o == 0\n";
+        let mut parsed = parse(text).expect("the text is a trace");
+        let [look, close] = ["look", "close"].map(|label| parsed.event(label));
+        let mut locks = |destructor: &str| {
+            for (id, line, function) in [(look, 11, "add"), (close, 10, destructor)] {
+                parsed.trace.events[id.index()].stack = [place(line, function)].into();
+            }
+            let events = [look, close];
+            let repair = Repair {
+                kind: Kind::CriticalSection,
+                steps: Vec::new(),
+                lock: Some(crate::candidates::Guard { name: "a new mutex".to_owned(), new: true }),
+                variables: Vec::new(),
+                places: [place(11, "add"), place(10, destructor)].iter().map(Span::of).collect(),
+                rule: Rule::None,
+                checked: None,
+            };
+            !only_parts(&Bug::by_hand(&parsed.trace, Pattern::Order, &events), &repair)
+        };
+        assert!(!locks("Log::~Log"));
+        assert!(locks("close"));
     }
 
     /// A function hands its variable to a thread, by `before` or behind its creation, and returns.

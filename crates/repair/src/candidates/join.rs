@@ -146,6 +146,11 @@ fn is_handed_over(trace: &EventTrace, fork: &Event, free: &Event) -> bool {
     addresses.is_some_and(|addresses| values.any(|value| addresses.contains(&value)))
 }
 
+/// Does the object that the event is about end there: by its memory, its destructor, or what is done behind `main`?
+pub(super) fn ends_object(trace: &EventTrace, event: &Event) -> bool {
+    takes_away(event) || behind_main(trace, event).is_some()
+}
+
 /// Is an object gone with it, by its memory or by its destructor?
 fn takes_away(event: &Event) -> bool {
     matches!(event.kind, EventKind::Free { .. }) || event.stack.iter().any(is_destructor)
