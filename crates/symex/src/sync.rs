@@ -502,6 +502,7 @@ impl<'r> Engine<'r> {
                     self.assume_bytes(t, &bytes, begun.argument.into(), false);
                 }
             }
+            SyncOp::FutexWake => self.note_woken(t, begun),
             SyncOp::Once => {
                 self.note_once(t, begun, result == RAN, second);
                 self.release(t, address, size);

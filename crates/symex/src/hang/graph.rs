@@ -1,5 +1,6 @@
 //! Who waits for whom.
 
+use super::woken::Woken;
 use super::{Held, Place, Stuck, Waiting, Waits};
 use crate::builder::Builder;
 use crate::initialised::Touch;
@@ -23,6 +24,7 @@ pub(super) struct Step {
 pub(super) struct Graph<'w> {
     pub stuck: &'w [Stuck],
     pub held: &'w [Held],
+    pub woken: &'w [Woken],
     /// Initialisations of conditions.
     initialised: &'w [Touch],
     steps: Vec<Vec<Step>>,
@@ -35,6 +37,7 @@ impl<'w> Graph<'w> {
         let mut graph = Self {
             stuck: &waiting.stuck,
             held: &waiting.held,
+            woken: &waiting.woken,
             initialised,
             steps: Vec::new(),
             taken: units_held(out),

@@ -34,6 +34,7 @@ mod noticed;
 mod orders;
 mod polling;
 mod running;
+mod woken;
 mod words;
 
 pub(crate) use noticed::{LastWait, Noticed, Requests};
@@ -51,6 +52,7 @@ use model::{Awaited, EventId, EventKind, Failure, FailureCondition, LockMode, Ob
 use model::{FailureKind, ObjectKind, PathConditionKind, Site, ThreadId};
 use polling::Polled;
 use trace_format::layout::SyncOp;
+use woken::Woken;
 
 /// What a thread waited for when the run was ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +104,8 @@ struct Stuck {
     object: String,
     /// For a condition that may have been initialised behind that: the beginning of the wait.
     initialised: Option<Touch>,
+    /// The futex that it waits for.
+    futex: Option<u64>,
 }
 
 /// Who waits for what at the end of a run, and who holds what.
@@ -111,6 +115,7 @@ pub(crate) struct Waiting {
     held: Vec<Held>,
     /// Threads that did not wait for anything, and where they were.
     running: Vec<(usize, Site)>,
+    woken: Vec<Woken>,
 }
 
 /// An event as thread and index in it.
@@ -218,7 +223,9 @@ impl Engine<'_> {
             None => (String::new(), object),
         };
         self.release_all(t);
-        let stuck = Stuck { thread: t, waits, block, operation, object, initialised };
+        let futex = pending.filter(|pending| pending.operation == SyncOp::FutexWait);
+        let futex = futex.and_then(|pending| self.resolve(t, pending.address));
+        let stuck = Stuck { thread: t, waits, block, operation, object, initialised, futex };
         self.waiting.stuck.push(stuck);
         true
     }

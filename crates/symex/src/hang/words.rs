@@ -1,7 +1,7 @@
 //! What threads wait for, for people.
 
 use super::graph::Graph;
-use super::{Stuck, Waits, polling};
+use super::{Stuck, Waits, polling, woken};
 use crate::builder::{Builder, says_more};
 use model::{Awaited, EventKind, ExprPool, ObjectId, ObjectKind};
 
@@ -96,7 +96,12 @@ pub(super) fn of(
                 if site.line > 0 { format!(" at {file}:{}", site.line) } else { String::new() };
             format!("{me} was still in the loop in {}{at}", site.function)
         }
-        Waits::Other => format!("{me} waits in {} of {object}", stuck.operation),
+        Waits::Other => {
+            let woken = stuck.futex.map(|address| {
+                woken::in_words(graph.woken, address, &|thread| name(thread).to_owned())
+            });
+            format!("{me} waits in {} of {object}{}", stuck.operation, woken.unwrap_or_default())
+        }
     }
 }
 
@@ -174,6 +179,7 @@ mod tests {
             operation: "CondWait".to_owned(),
             object: "*self".to_owned(),
             initialised: None,
+            futex: None,
         };
         assert_eq!(called(&stuck, &out), "self.idle");
         stuck.object = "pool.idle".to_owned();
