@@ -146,12 +146,13 @@ fn walk<'r>(
         leave_out = LeaveOut::Reads;
         engine = symbolic(learned, leave_out)?;
     }
-    if !engine.lifetime.freed.found.is_empty()
-        && let Some(better) = with_freed(&engine, &order, leave_out)?
+    // What a local variable held is freed with it.
+    if !engine.lifetime.locals.is_empty()
+        && let Some(better) = with_locals(&engine, &order, leave_out)?
     {
         engine = better;
-    } else if !engine.lifetime.locals.is_empty()
-        && let Some(better) = with_locals(&engine, &order, leave_out)?
+    } else if !engine.lifetime.freed.found.is_empty()
+        && let Some(better) = with_freed(&engine, &order, leave_out)?
     {
         engine = better;
     }
