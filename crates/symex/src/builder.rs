@@ -436,8 +436,12 @@ impl Builder {
 
     /// A variable that is the same wherever the same goes in.
     pub fn outcome(&mut self, pool: &ExprPool, var: VarId, inputs: Arc<[ExprId]>) {
-        let variables = inputs.iter().flat_map(|input| pool.variables(*input));
-        self.worked_out.extend(variables.chain([var]));
+        // What one call worked out has the same inputs.
+        let is_known = self.outcomes.last().is_some_and(|last| Arc::ptr_eq(&last.inputs, &inputs));
+        if !is_known {
+            self.worked_out.extend(inputs.iter().flat_map(|input| pool.variables(*input)));
+        }
+        self.worked_out.insert(var);
         self.outcomes.push(Outcome { var, inputs });
     }
 
@@ -472,7 +476,9 @@ impl Builder {
         loop {
             let before = known.len();
             let asked = self.outcomes.iter().filter(|outcome| known.contains(&outcome.var));
-            let more = look(&mut asked.flat_map(|outcome| outcome.inputs.iter().copied()));
+            let mut inputs: Vec<&Arc<[ExprId]>> = asked.map(|outcome| &outcome.inputs).collect();
+            inputs.dedup_by(|one, other| Arc::ptr_eq(one, other));
+            let more = look(&mut inputs.into_iter().flat_map(|inputs| inputs.iter().copied()));
             known = more;
             if known.len() == before {
                 break;

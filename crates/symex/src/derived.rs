@@ -84,7 +84,8 @@ impl<'r> Engine<'r> {
         if inputs.is_empty() {
             return logged;
         }
-        let id = self.outcome(t, &inputs, width, recorded);
+        let same = self.same_goes_in(&inputs);
+        let id = self.outcome(t, (&inputs, same), (width, recorded));
         Scalar::expr(&self.pool, id).into()
     }
 
@@ -95,17 +96,40 @@ impl<'r> Engine<'r> {
         if inputs.is_empty() {
             return bytes;
         }
+        let same = self.same_goes_in(&inputs);
         for byte in &mut bytes {
             if let MemoryByte::Const(value) = *byte {
-                let id = self.outcome(t, &inputs, 8, u128::from(value));
+                let id = self.outcome(t, (&inputs, same), (8, u128::from(value)));
                 *byte = MemoryByte::Part(id, 0);
             }
         }
         bytes
     }
 
+    /// That the same goes in as in the recorded run; `None` where that is too much to say, or not known.
+    fn same_goes_in(&mut self, inputs: &[ExprId]) -> Option<Scalar> {
+        if inputs.len() > MOST {
+            return None;
+        }
+        let mut same = Scalar::boolean(true);
+        for &input in inputs {
+            let value = self.recorded_value(input)?;
+            let width = self.pool.width(input);
+            let input = Scalar::expr(&self.pool, input);
+            let equal =
+                value::cmp(&mut self.pool, CmpOp::Eq, input, Scalar::constant(width, value));
+            same = value::and(&mut self.pool, same, equal);
+        }
+        Some(same)
+    }
+
     /// A value that was this in the recorded run, and is wherever the same goes in.
-    fn outcome(&mut self, t: usize, inputs: &Arc<[ExprId]>, width: u32, recorded: u128) -> ExprId {
+    fn outcome(
+        &mut self,
+        t: usize,
+        (inputs, same): (&Arc<[ExprId]>, Option<Scalar>),
+        (width, recorded): (u32, u128),
+    ) -> ExprId {
         let var = self.out.variable(width, Origin::Input, Some(recorded));
         let id = self.pool.var(var, width);
         self.learn(id, recorded);
@@ -113,15 +137,7 @@ impl<'r> Engine<'r> {
             return id;
         }
         self.out.outcome(&self.pool, var, Arc::clone(inputs));
-        let mut same = Scalar::boolean(true);
-        for &input in inputs.iter() {
-            let Some(value) = self.recorded_value(input) else { return id };
-            let width = self.pool.width(input);
-            let input = Scalar::expr(&self.pool, input);
-            let equal =
-                value::cmp(&mut self.pool, CmpOp::Eq, input, Scalar::constant(width, value));
-            same = value::and(&mut self.pool, same, equal);
-        }
+        let Some(same) = same else { return id };
         let outcome = Scalar::expr(&self.pool, id);
         let equal =
             value::cmp(&mut self.pool, CmpOp::Eq, outcome, Scalar::constant(width, recorded));
