@@ -163,10 +163,8 @@ impl<'r> Engine<'r> {
             _ => match effect(call.name) {
                 Some(described) if described.kind == Kind::Completed => self.edit_text(t, call),
                 Some(described) if !described.objects => {
-                    return Ok(match self.numeral(t, call, &logged) {
-                        Some(number) => number,
-                        None => self.derived(t, call, logged),
-                    });
+                    let number = self.numeral(t, call, &logged);
+                    return Ok(number.unwrap_or_else(|| self.derived(t, call, logged)));
                 }
                 // What the log says of the objects came after that.
                 _ if call.doubted => {}
