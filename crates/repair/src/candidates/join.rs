@@ -6,7 +6,7 @@ use super::{Candidate, Kind, Repair, quoted};
 use crate::Bug;
 use crate::edit::Edit;
 use crate::enforce::Rule;
-use crate::source::{Span, frames, is_destructor};
+use crate::source::{Span, frames, is_destructor, same_function};
 use crate::waits::END_OF_THREAD;
 use model::{Event, EventId, EventKind, EventTrace, ObjectKind, PathConditionKind, VarId};
 
@@ -80,6 +80,9 @@ pub(super) fn before(bug: &Bug<'_>, wanted: Wanted) -> Option<Candidate> {
     {
         return None;
     }
+    if behind.is_none() && is_of_a_call(trace, fork, then) {
+        return None;
+    }
     if joins_anyway || fork.index > behind.map_or(then.index, |id| trace.event(id).index) {
         return None;
     }
@@ -130,6 +133,21 @@ fn is_in_one_call(trace: &EventTrace, first: &Event, second: &Event) -> bool {
         outer.map(|site| (site.file.clone(), site.function.clone())).collect::<Vec<_>>()
     };
     of(first) == of(second) && between.all(|event| event.continues(depth))
+}
+
+/// Was what the second event frees made behind the first one by the function that frees it, in which that is not?
+fn is_of_a_call(trace: &EventTrace, fork: &Event, free: &Event) -> bool {
+    let EventKind::Free { object } = free.kind else { return false };
+    let own = frames(free).into_iter().rfind(|site| !is_destructor(site));
+    let Some(own) = own else { return false };
+    let is_in = |event: &Event| frames(event).into_iter().any(|site| same_function(site, own));
+    let mut between = trace.thread_of(free.id).events.iter().map(|id| trace.event(*id));
+    between.any(|event| {
+        event.kind == EventKind::Allocate { object }
+            && (fork.index..free.index).contains(&event.index)
+            && is_in(event)
+            && !is_in(fork)
+    })
 }
 
 /// Does the thread, between the two events, store the address of what the second one frees? Who was created before has
@@ -193,6 +211,27 @@ mod tests {
         let bug = Bug::by_hand(trace, Pattern::Order, &events);
         let found = before(&bug, Wanted { first: look, then: close })?;
         Some(found.repair.steps[0].clone())
+    }
+
+    /// A pool's thread is there before the functions that hand it what they have made.
+    #[test]
+    fn who_serves_others_is_not_joined_for_one_of_them() {
+        let joins = |made_by: &str| {
+            let text = "heap o 4096 16\ncell o.x 32 = 0\nt0: [fork] fork a\nt0: [make] alloc o\nt0: [free] free o\n\
+                        a: [use] R x -> v\na: fail v == 0\n";
+            let mut parsed = parse(text).expect("the text is a trace");
+            let labels = ["fork", "make", "free", "use"];
+            let [fork, make, free, used] = labels.map(|label| parsed.event(label));
+            let trace = &mut parsed.trace;
+            trace.events[fork.index()].stack = [place(11, "Pool"), place(32, MAIN)].into();
+            trace.events[make.index()].stack = [place(28, made_by), place(33, MAIN)].into();
+            trace.events[free.index()].stack = [place(30, "handle"), place(33, MAIN)].into();
+            let events = [free, used];
+            let bug = Bug::by_hand(trace, Pattern::UseAfterFree, &events);
+            before(&bug, Wanted { first: used, then: free }).is_some()
+        };
+        assert!(!joins("handle"));
+        assert!(joins("open"), "another function made it");
     }
 
     #[test]
